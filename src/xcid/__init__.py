@@ -1,0 +1,35 @@
+"""xcid explains single decisions of any model by counterfactual importance distributions.
+
+>>> import xcid
+>>> explainer = xcid.Explainer(model, background)  # doctest: +SKIP
+>>> explanation = explainer(rows)                  # doctest: +SKIP
+"""
+
+from xcid import datasets, densities, distances, errors, generators, outcomes, plots, scores
+from xcid._data import DensityPair, Explanation, Perturbations
+from xcid._one_feature import d1
+from xcid.errors import XcidError, XcidWarning
+from xcid.explainer import Explainer
+from xcid.io import load
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DensityPair",
+    "Explainer",
+    "Explanation",
+    "Perturbations",
+    "XcidError",
+    "XcidWarning",
+    "__version__",
+    "d1",
+    "datasets",
+    "densities",
+    "distances",
+    "errors",
+    "generators",
+    "load",
+    "outcomes",
+    "plots",
+    "scores",
+]

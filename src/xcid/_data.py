@@ -1,0 +1,260 @@
+"""The values that flow through the library: all of them are frozen.
+
+row -> Perturbations -> DensityPair -> Explanation
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from xcid.errors import EvidenceNotKept, InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Array: TypeAlias = npt.NDArray[np.float64]
+Integers: TypeAlias = npt.NDArray[np.int64]
+Words: TypeAlias = npt.NDArray[np.uint64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Perturbations:
+    """Clouds of perturbed rows, with the weight of every sample in C+ and in C-.
+
+    The two sets of the paper are weights of 0 and 1 over one cloud. A sample that belongs to neither set (an empty
+    place in the rectangle) has weight 0 in both; a probability splits a sample between them.
+
+    Attributes
+    ----------
+    origin : (n, d)
+        The rows that were perturbed.
+    samples : (n, s, d)
+        The perturbed rows.
+    positive, negative : (n, s)
+        Weights in C+ (the output flips) and in C- (it does not).
+    n_evaluations : (n,)
+        How many rows the model was asked to predict for each row.
+    status : (n,) str
+        "ok", or what the search did not find; see :class:`Explanation`.
+    """
+
+    origin: Array
+    samples: Array
+    positive: Array
+    negative: Array
+    n_evaluations: Integers
+    status: npt.NDArray[np.str_]
+
+    def __len__(self) -> int:
+        return len(self.origin)
+
+    def __getitem__(self, rows: Any) -> Perturbations:
+        """Select rows by a slice or a list of positions."""
+        return Perturbations(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    @staticmethod
+    def concatenate(blocks: list[Perturbations]) -> Perturbations:
+        """Join clouds with the same number of samples a row."""
+        names = [field.name for field in fields(Perturbations)]
+        return Perturbations(*(np.concatenate([getattr(block, name) for block in blocks]) for name in names))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DensityPair:
+    """Two densities on common points, batched over leading axes.
+
+    A point is a cell of the line with its width as ``weights`` and the mean density over the cell as ``p`` and ``q``,
+    or an atom with ``weights`` 1 and its mass as ``p`` and ``q``. Either way ``weights * p`` is a mass, so that one
+    formula serves continuous, discrete and mixed features.
+
+    Attributes
+    ----------
+    points : (..., g)
+        Where: the middle of a cell, or the value that carries an atom.
+    p, q : (..., g)
+        Densities (or masses) of C+ and C-.
+    weights : (..., g)
+        Widths of the cells; 1 for an atom; 0 for an unused place.
+    atoms : (..., g) bool
+        Which points are atoms.
+    """
+
+    points: Array
+    p: Array
+    q: Array
+    weights: Array
+    atoms: Flags
+
+    def __getitem__(self, index: Any) -> DensityPair:
+        """Select from the leading axes."""
+        return DensityPair(*(getattr(self, field.name)[index] for field in fields(self)))
+
+    def compact(self) -> DensityPair:
+        """Drop the unused places of a single pair and sort the rest by value."""
+        used = np.flatnonzero(self.weights * (self.p + self.q) > 0)
+        order = used[np.argsort(self.points[used], kind="stable")]
+        return self[order]
+
+
+_COMMON = ("feature_names", "density", "settings")  # what all rows of an explanation share
+
+
+class Density(Protocol):
+    """Anything that turns weighted samples of features into pairs of densities; a plain function qualifies.
+
+    ``values``, ``positive`` and ``negative`` have a common shape ``(..., s)`` after broadcasting; the result is
+    batched over the same leading axes. A density has mass 1 where its weights have a positive sum and 0 elsewhere.
+    """
+
+    def __call__(self, values: Array, positive: Array, negative: Array) -> DensityPair: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explanation:
+    """What decides each row, and how sure that is.
+
+    Attributes
+    ----------
+    values : (n, d)
+        The score to rank by. Signed: above 0 the present value of the feature holds the present output in place.
+        In the paper's setting the unsigned d1.
+    importance : (n, d)
+        d1 of the evidence, in [0, 1].
+    direction : (n, d)
+        -1, 0 or +1; 0 where the setting does not tell.
+    lower, upper, p_values : (n, d) or None
+        Confidence limits of ``values`` and p-values; None where the setting does not calibrate.
+    status : (n,) str
+        "ok", "insufficient_flips" (fewer positives than asked for) or "insufficient_stays" (fewer negatives).
+    n_evaluations : (n,)
+        Rows that the model was asked to predict.
+    n_positive, n_negative : (n,)
+        Total weight of C+ and of C- behind the scores of each row.
+    feature_names : tuple of str
+    data : (n, d)
+        The explained rows as numbers.
+    outputs : (n, k)
+        The model's outputs for them.
+    cloud : Perturbations or None
+        The evidence, where it was kept.
+    density : Density or None
+        The estimator that turns the cloud into pictures.
+    settings : mapping of str to str
+        What made this explanation, for the record.
+    """
+
+    values: Array
+    importance: Array
+    direction: Array
+    status: npt.NDArray[np.str_]
+    n_evaluations: Integers
+    n_positive: Array
+    n_negative: Array
+    feature_names: tuple[str, ...]
+    data: Array
+    outputs: Array
+    lower: Array | None = None
+    upper: Array | None = None
+    p_values: Array | None = None
+    cloud: Perturbations | None = None
+    density: Density | None = None
+    settings: Mapping[str, str] | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: Any) -> Explanation:
+        """Select rows; a single position gives an explanation of one row."""
+        if isinstance(rows, int | np.integer):
+            rows = [_position(int(rows), len(self), "row")]
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Explanation(
+            **{name: part if name in _COMMON or part is None else part[rows] for name, part in named.items()}
+        )
+
+    @staticmethod
+    def concatenate(blocks: list[Explanation]) -> Explanation:
+        """Join explanations of the same features made by the same setting; evidence is kept if all blocks have it."""
+        joined: dict[str, Any] = {}
+        for field in fields(Explanation):
+            parts = [getattr(block, field.name) for block in blocks]
+            if field.name in _COMMON:
+                joined[field.name] = parts[0]
+            elif any(part is None for part in parts):
+                joined[field.name] = None
+            elif field.name == "cloud":
+                joined[field.name] = Perturbations.concatenate(parts)
+            else:
+                joined[field.name] = np.concatenate(parts)
+        return Explanation(**joined)
+
+    def __iter__(self) -> Iterator[Explanation]:
+        return (self[row] for row in range(len(self)))
+
+    def __repr__(self) -> str:
+        ok = int(np.sum(self.status == "ok"))
+        return f"<xcid.Explanation: {len(self)} rows x {len(self.feature_names)} features, {ok} ok>"
+
+    def __str__(self) -> str:
+        from xcid import text
+
+        return text.bars(self)
+
+    def evidence(self, row: int, feature: int | str) -> DensityPair:
+        """Give the two densities behind one score.
+
+        Parameters
+        ----------
+        row : int
+            Position of the row.
+        feature : int or str
+            Position or name of the feature.
+        """
+        row = _position(row, len(self), "row")
+        column = self.position(feature)
+        if self.cloud is None or self.density is None:
+            raise EvidenceNotKept(
+                "the samples behind these scores were not kept: explain this row by itself, "
+                "or raise max_evidence_bytes of the Explainer"
+            )
+        cloud = self.cloud
+        return self.density(cloud.samples[row, :, column], cloud.positive[row], cloud.negative[row]).compact()
+
+    def position(self, feature: int | str) -> int:
+        """Find a feature's column from its name or position."""
+        if isinstance(feature, str):
+            if feature not in self.feature_names:
+                raise InvalidParameter(f"there is no feature {feature!r}; the features are {list(self.feature_names)}")
+            return self.feature_names.index(feature)
+        return _position(feature, len(self.feature_names), "feature")
+
+    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
+        """Give one line for each row and feature as a data frame of pandas, polars or pyarrow."""
+        from xcid import io
+
+        return io.to_frame(self, backend)
+
+    def to_shap(self) -> Any:
+        """Give a ``shap.Explanation`` with the same values, for SHAP's plots."""
+        from xcid import io
+
+        return io.to_shap(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything, evidence included, to one file that :func:`xcid.load` reads; no pickle."""
+        from xcid import io
+
+        io.save(self, path)
+
+
+def _position(index: int, size: int, what: str) -> int:
+    if not -size <= index < size:
+        raise InvalidParameter(f"there is no {what} {index}: positions go from 0 to {size - 1}")
+    return index % size

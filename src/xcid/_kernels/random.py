@@ -1,0 +1,61 @@
+"""Counter-based random numbers for many rows at once.
+
+The numbers of a row depend on its key and on the counter alone, so that a row gets the same numbers by itself, in a
+batch, in any order and on any number of workers, with no loop over rows. The generator is SplitMix64 (Steele, Lea and
+Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): a Weyl sequence through a 64-bit finaliser.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from xcid._data import Array, Integers, Words
+
+GAMMA = np.uint64(0x9E3779B97F4A7C15)
+_MIX1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX2 = np.uint64(0x94D049BB133111EB)
+_S30, _S27, _S31, _S32, _S11 = (np.uint64(bits) for bits in (30, 27, 31, 32, 11))
+
+
+def mix(words: Words) -> Words:
+    """Scramble 64-bit words; a bijection."""
+    words = words ^ (words >> _S30)
+    words *= _MIX1
+    words ^= words >> _S27
+    words *= _MIX2
+    words ^= words >> _S31
+    return words
+
+
+def content_keys(rows: Array, seed: int, replicate: int = 0) -> Words:
+    """Key of each row: a hash of the seed, the replicate and the row's values.
+
+    Parameters
+    ----------
+    rows : (n, d)
+
+    Returns
+    -------
+    (n,)
+    """
+    bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)  # + 0.0: -0.0 and 0.0 are one value
+    start = np.array([seed % 2**64, replicate], dtype=np.uint64)
+    key = np.full(len(rows), mix(mix(start[:1] + GAMMA) + start[1])[0], dtype=np.uint64)
+    for column in bits.T:
+        key = mix((key ^ column) + GAMMA)
+    return key
+
+
+def words(keys: Words, counters: Words) -> Words:
+    """Random words for (broadcast) keys and counters; equal pairs get equal words."""
+    return mix(keys + (counters + np.uint64(1)) * GAMMA)
+
+
+def below(random: Words, bound: int) -> Integers:
+    """Turn words into integers 0 .. bound - 1 by their upper halves (bound < 2**31; off by less than 2**-32)."""
+    return ((random >> _S32) * np.uint64(bound) >> _S32).view(np.int64)
+
+
+def uniform(random: Words) -> Array:
+    """Turn words into floats in [0, 1)."""
+    return (random >> _S11).astype(np.float64) * 2.0**-53

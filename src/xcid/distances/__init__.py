@@ -1,0 +1,9 @@
+"""Distances between two densities: ``distance(p, q, weights) -> (...,)``, batched over leading axes.
+
+Any function with that signature is one. ``d_k`` is the paper's; the others are there to compare with.
+"""
+
+from xcid.distances.others import hellinger, total_variation
+from xcid.distances.overlap import Distance, Overlap, d_k, overlap
+
+__all__ = ["Distance", "Overlap", "d_k", "hellinger", "overlap", "total_variation"]

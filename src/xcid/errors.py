@@ -1,0 +1,67 @@
+"""The one family of exceptions.
+
+::
+
+    XcidError
+    ├── InvalidParameter    (ValueError)   a setting that cannot work: m = 1, an unknown kernel
+    ├── InvalidData         (ValueError)   a table that cannot be explained: NaN, text, wrong columns
+    ├── ModelError          (RuntimeError) the model raised, or its answer has the wrong shape or is not finite
+    ├── NotEnoughFlips      (RuntimeError) no perturbation of any row changes the output
+    ├── EvidenceNotKept     (RuntimeError) the cloud behind a score was not stored
+    ├── InvalidFile         (ValueError)   a saved explanation that cannot be read
+    └── MissingDependency   (ImportError)  an extra that is not installed
+
+    XcidWarning             (UserWarning)  the result is usable, but there is something to know
+
+Every message says what is wrong, where, how many, and what to do next.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "EvidenceNotKept",
+    "InvalidData",
+    "InvalidFile",
+    "InvalidParameter",
+    "MissingDependency",
+    "ModelError",
+    "NotEnoughFlips",
+    "XcidError",
+    "XcidWarning",
+]
+
+
+class XcidError(Exception):
+    """Base of everything that xcid raises on purpose."""
+
+
+class InvalidParameter(XcidError, ValueError):
+    """A setting that cannot work."""
+
+
+class InvalidData(XcidError, ValueError):
+    """A table or a row that cannot be explained."""
+
+
+class ModelError(XcidError, RuntimeError):
+    """The model failed, or its answer cannot be used."""
+
+
+class NotEnoughFlips(XcidError, RuntimeError):
+    """No perturbation of any row changes the output."""
+
+
+class EvidenceNotKept(XcidError, RuntimeError):
+    """The cloud behind a score was not stored with the explanation."""
+
+
+class InvalidFile(XcidError, ValueError):
+    """A saved explanation that cannot be read."""
+
+
+class MissingDependency(XcidError, ImportError):
+    """An optional package that is not installed."""
+
+
+class XcidWarning(UserWarning):
+    """The result is usable, but there is something to know about it."""

@@ -1,0 +1,52 @@
+"""Independent masks: every feature is left alone or replaced by a background value, with equal odds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from xcid._data import Array, Perturbations, Words
+from xcid._kernels.random import below, words
+from xcid.generators.search import Member, Search, check_search
+from xcid.space import FeatureSpace
+
+_TOP_BIT = np.uint64(63)
+
+
+@dataclass(frozen=True, slots=True)
+class Marginal:
+    """Independent masks with values from the background's marginals.
+
+    Each feature of each candidate is replaced with probability 1/2, by the value of a random background row, drawn
+    for every feature by itself. So a feature that makes no difference is independent of flipping.
+
+    Parameters
+    ----------
+    m : int
+        Positives and negatives to find for each row.
+    max_evaluations : int
+        Most rows that the model is asked to predict for each row.
+    """
+
+    m: int = 200
+    max_evaluations: int = 4_000
+
+    def __post_init__(self) -> None:
+        check_search(self.m, self.max_evaluations)
+
+    def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
+        """Find positives and negatives for each row."""
+        search = Search(rows, member, self.m, self.max_evaluations)
+        features = np.arange(rows.shape[1])
+        start = 0
+        while (open_rows := search.open).size:
+            size = search.chunk(start)
+            counters = (np.arange(start, start + size)[:, None] * rows.shape[1] + features).astype(np.uint64)
+            random = words(keys[open_rows, None, None], counters)  # (a, size, d)
+            replaced = (random >> _TOP_BIT).astype(bool)
+            values = space.background[below(random << np.uint64(1), len(space.background)), features]
+            candidates = np.where(replaced, values, rows[open_rows][:, None, :])
+            search.offer(open_rows, candidates, np.ones(candidates.shape[:2], dtype=bool))
+            start += size
+        return search.result()

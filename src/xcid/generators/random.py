@@ -1,0 +1,147 @@
+"""The paper's generator: one feature changed at random, then two, and so on, as in DiCE's random method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from xcid._data import Array, Flags, Integers, Perturbations, Words
+from xcid._kernels.random import below, mix, uniform, words
+from xcid.generators.search import Member, Search, check_search
+from xcid.space import FeatureSpace
+
+MOST_DRAWS = 2**20  # changes drawn at a time, over some rows of a block
+_PICK, _VALUE = np.array([[1], [2]], dtype=np.uint64)  # streams of a row
+
+
+@dataclass(frozen=True, slots=True)
+class Random:
+    """Random perturbations in the manner of DiCE.
+
+    A pool of copies of the row changes one random feature each, to a value drawn uniformly over the feature's range
+    and rounded to its precision; then another one (a feature may be picked again: then nothing changes), and so on.
+    Distinct candidates of the first two rounds are drawn in random order; further rounds follow only while samples
+    of a kind are lacking, and further pools with as many changes as there are features while the budget lasts.
+
+    Unlike DiCE it asks the model about as many candidates as it needs, not about the whole pool; the samples have
+    the same distribution.
+
+    Parameters
+    ----------
+    m : int
+        Positives and negatives to find for each row.
+    max_evaluations : int
+        Most rows that the model is asked to predict for each row.
+    pool : int
+        Copies of the row that are changed round by round.
+    """
+
+    m: int = 50
+    max_evaluations: int = 20_000
+    pool: int = 1_000
+
+    def __post_init__(self) -> None:
+        check_search(self.m, self.max_evaluations)
+
+    def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
+        """Find positives and negatives for each row."""
+        search = Search(rows, member, self.m, self.max_evaluations)
+        n_features = rows.shape[1]
+        rounds, pool = range(min(2, n_features)), 0
+        while (open_rows := search.open).size:
+            copies = pool * self.pool + np.arange(self.pool)
+            at_once = max(1, MOST_DRAWS // (self.pool * rounds.stop))
+            parts = [open_rows[start : start + at_once] for start in range(0, len(open_rows), at_once)]
+            _deal(search, [_shuffled_deck(rows, keys, part, space, copies, rounds) for part in parts])
+            pool += rounds.stop == n_features
+            rounds = range(min(rounds.stop, n_features - 1), min(rounds.stop + 1, n_features))
+        return search.result()
+
+
+class _Deck(NamedTuple):
+    """Candidates of some rows in random order.
+
+    Attributes
+    ----------
+    rows : (a,)
+    picked, values : (a, copies, r)
+        The feature that each copy changes in each round, and its new value.
+    copy, last : (a, c)
+        The candidates: a copy, and the last round that has changed it.
+    fresh : (a, c)
+        False for a candidate that another one equals.
+    """
+
+    rows: Integers
+    picked: Integers
+    values: Array
+    copy: Integers
+    last: Integers
+    fresh: Flags
+
+
+def _deal(search: Search, decks: list[_Deck]) -> None:
+    """Offer candidates until the rows have what they need or the decks are empty."""
+    start, size = 0, decks[0].fresh.shape[1]
+    while start < size and search.open.size:
+        stop = min(start + search.chunk(start), size)
+        hands = [_hand(search, deck, slice(start, stop)) for deck in decks]
+        rows, candidates, fresh = (np.concatenate(part) for part in zip(*hands, strict=True))
+        if rows.size:
+            search.offer(rows, candidates, fresh)
+        start = stop
+
+
+def _hand(search: Search, deck: _Deck, part: slice) -> tuple[Integers, Array, Flags]:
+    """Build some candidates of the open rows of a deck: rows (a,), candidates (a, c, d), which are fresh (a, c)."""
+    at = np.flatnonzero(np.isin(deck.rows, search.open))
+    rows, copy, last = deck.rows[at], deck.copy[at, part], deck.last[at, part]
+    rounds = np.minimum(np.arange(deck.picked.shape[2]), last[:, :, None])  # the last change again is no change
+    place = (at[:, None, None], copy[:, :, None], rounds)
+    candidates = np.repeat(search.rows[rows, None, :], copy.shape[1], axis=1)
+    np.put_along_axis(candidates, deck.picked[place], deck.values[place], axis=2)
+    return rows, candidates, deck.fresh[at, part]
+
+
+def _shuffled_deck(
+    rows: Array, keys: Words, chosen: Integers, space: FeatureSpace, copies: Integers, rounds: range
+) -> _Deck:
+    """Draw the candidates that the given rounds leave behind.
+
+    Sorting them by a hash of their content puts them in random order and duplicates side by side.
+    """
+    n_features = rows.shape[1]
+    first_counter = (copies * n_features)[:, None]
+    pick_keys, value_keys = (words(keys[chosen], tag)[:, None, None] for tag in (_PICK, _VALUE))
+    picked = below(words(pick_keys, (first_counter + np.arange(rounds.stop)).astype(np.uint64)), n_features)
+    values = _draw(words(value_keys, (first_counter + picked).view(np.uint64)), picked, space)
+
+    origin = rows[chosen[:, None, None], picked]
+    change = mix(values.view(np.uint64) + mix(picked.view(np.uint64) + np.uint64(1)))
+    change[values == origin] = 0
+    repeated = np.zeros(picked.shape, dtype=bool)
+    for later in range(1, rounds.stop):
+        repeated[:, :, later] = (picked[:, :, :later] == picked[:, :, later, None]).any(axis=2)
+    change[repeated] = 0
+    content = mix(np.cumsum(change, axis=2) + pick_keys)[:, :, rounds.start :].reshape(len(chosen), -1)
+
+    order = np.argsort(content, axis=1)
+    content = np.take_along_axis(content, order, axis=1)
+    known = content == mix(pick_keys[:, :, 0])  # the row itself
+    known[:, 1:] |= content[:, 1:] == content[:, :-1]
+    if rounds.start > 0:  # a feature picked again leaves what the round before left, which was dealt already
+        known |= np.take_along_axis(repeated[:, :, rounds.start], order, axis=1)
+    copy, after = np.divmod(order, len(rounds))
+    return _Deck(chosen, picked, values, copy, after + rounds.start, ~known)
+
+
+def _draw(random: Words, feature: Integers, space: FeatureSpace) -> Array:
+    """Values uniform over the ranges of the given features, on their lattice where they have one."""
+    share = uniform(random)
+    low, high, resolution = space.lower[feature], space.upper[feature], space.resolution[feature]
+    per_unit = np.maximum(resolution, 1.0)
+    first, last = np.round(low * per_unit), np.round(high * per_unit)
+    rounded = np.minimum(first + np.floor(share * (last - first + 1)), last) / per_unit
+    return np.where(resolution > 0, rounded, low + share * (high - low))

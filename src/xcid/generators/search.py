@@ -1,0 +1,76 @@
+"""The search that the sampling generators share: ask about candidates until there are m of each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from xcid._data import Array, Flags, Integers, Perturbations, Words
+from xcid.errors import InvalidParameter
+from xcid.space import FeatureSpace
+
+Member: TypeAlias = Callable[[Array, Integers], Array]
+"""``member(samples (N, d), owner (N,)) -> (N,)``: 1 where a sample flips the output of the row it comes from."""
+
+
+class Generator(Protocol):
+    """Anything that perturbs rows into positives and negatives; a plain function qualifies."""
+
+    def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations: ...
+
+
+class Search:
+    """Positives and negatives found so far for a block of rows.
+
+    The first m of each kind are kept, in the order in which candidates are offered. So the samples of a row do not
+    depend on the other rows of its block, and with offers of a fixed schedule its count of evaluations does not.
+    """
+
+    def __init__(self, rows: Array, member: Member, m: int, max_evaluations: int) -> None:
+        self.rows, self.member, self.m, self.budget = rows, member, m, max_evaluations
+        self.samples = np.repeat(rows[:, None, :], 2 * m, axis=1)
+        self.found = np.zeros((len(rows), 2), dtype=np.int64)  # negatives, positives
+        self.n_evaluations = np.zeros(len(rows), dtype=np.int64)
+
+    @property
+    def open(self) -> Integers:
+        """Rows that still lack samples and have evaluations left."""
+        return np.flatnonzero((self.found < self.m).any(axis=1) & (self.n_evaluations < self.budget))
+
+    def chunk(self, start: int) -> int:
+        """How many candidates to offer after the first ``start`` ones: a fixed schedule that grows by halves."""
+        return max(2 * self.m, start // 2)
+
+    def offer(self, rows: Integers, candidates: Array, there: Flags) -> None:
+        """Ask about (a, c, d) candidates of (a,) rows; places where ``there`` (a, c) is False hold none."""
+        left = self.budget - self.n_evaluations[rows]
+        there = there & (np.cumsum(there, axis=1) <= left[:, None])
+        flips = np.zeros(there.shape, dtype=bool)
+        a, c = np.nonzero(there)
+        flips[a, c] = self.member(candidates[a, c], rows[a]) > 0.5
+        self.n_evaluations[rows] += there.sum(axis=1)
+        for kind, chosen in enumerate((there & ~flips, there & flips)):
+            place = np.cumsum(chosen, axis=1) - 1 + self.found[rows, kind, None]
+            a, c = np.nonzero(chosen & (place < self.m))
+            self.samples[rows[a], place[a, c] + kind * self.m] = candidates[a, c]
+            self.found[rows, kind] = np.minimum(self.found[rows, kind] + chosen.sum(axis=1), self.m)
+
+    def result(self) -> Perturbations:
+        """The samples found: m places for negatives, then m for positives; empty places have weight 0."""
+        filled = (np.arange(self.m) < self.found[:, :, None]).astype(np.float64)  # (n, 2, m)
+        empty = np.zeros_like(filled[:, 0])
+        negative = np.concatenate([filled[:, 0], empty], axis=1)
+        positive = np.concatenate([empty, filled[:, 1]], axis=1)
+        few_stays, few_flips = (self.found < self.m).T
+        status = np.where(few_flips, "insufficient_flips", np.where(few_stays, "insufficient_stays", "ok"))
+        return Perturbations(self.rows, self.samples, positive, negative, self.n_evaluations, status)
+
+
+def check_search(m: int, max_evaluations: int) -> None:
+    """Refuse settings that cannot work."""
+    if m < 2:
+        raise InvalidParameter(f"m must be at least 2 (samples of each kind), not {m}")
+    if max_evaluations < 2 * m:
+        raise InvalidParameter(f"max_evaluations must be at least 2 * m = {2 * m}, not {max_evaluations}")

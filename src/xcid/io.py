@@ -1,0 +1,136 @@
+"""Explanations leave and come back: frames, SHAP, files."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+from dataclasses import asdict, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from xcid._data import Density, Explanation, Perturbations
+from xcid._require import require
+from xcid.densities import Discrete, Kernel, Mixed
+from xcid.errors import InvalidFile
+from xcid.space import Backend
+
+FORMAT = "xcid explanation"
+VERSION = 1
+_ARRAYS = (
+    "values", "importance", "direction", "status", "n_evaluations", "n_positive", "n_negative", "data", "outputs",
+    "lower", "upper", "p_values",
+)  # fmt: skip
+
+
+def to_frame(explanation: Explanation, backend: Backend) -> Any:
+    """Give one line for each row and feature: row, feature, data, value, importance, direction, status, ..."""
+    require(backend, extra=backend)
+    n, d = explanation.values.shape
+    columns = {
+        "row": np.repeat(np.arange(n), d),
+        "feature": np.tile(np.array(explanation.feature_names), n),
+        "data": explanation.data.ravel(),
+        "value": explanation.values.ravel(),
+        "importance": explanation.importance.ravel(),
+        "direction": explanation.direction.ravel().astype(np.int64),
+    }
+    for name in ("lower", "upper", "p_values"):
+        part = getattr(explanation, name)
+        if part is not None:
+            columns[name.removesuffix("s")] = part.ravel()
+    columns["status"] = np.repeat(explanation.status, d)
+    columns["n_evaluations"] = np.repeat(explanation.n_evaluations, d)
+    lists = {name: column.tolist() if column.dtype.kind == "U" else column for name, column in columns.items()}
+    return nw.from_dict(lists, backend=backend).to_native()
+
+
+def to_shap(explanation: Explanation) -> Any:
+    """Give a ``shap.Explanation``; its base value is 0, since the values of CID do not add up to the output."""
+    shap = require("shap", extra="shap")
+    return shap.Explanation(
+        values=explanation.values,
+        base_values=np.zeros(len(explanation)),
+        data=explanation.data,
+        feature_names=list(explanation.feature_names),
+    )
+
+
+def save(explanation: Explanation, path: str | os.PathLike[str]) -> None:
+    """Write a compressed NumPy archive; the file appears under its name only when it is complete."""
+    target = Path(path)
+    arrays = {name: getattr(explanation, name) for name in _ARRAYS if getattr(explanation, name) is not None}
+    if explanation.cloud is not None:
+        arrays |= {f"cloud_{field.name}": getattr(explanation.cloud, field.name) for field in fields(Perturbations)}
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "feature_names": explanation.feature_names,
+        "density": _describe(explanation.density),
+        "settings": dict(explanation.settings or {}),
+    }
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def load(path: str | os.PathLike[str]) -> Explanation:
+    """Read what :meth:`Explanation.save` wrote; nothing in the file is ever run."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            parts = {name: archive[name] for name in archive.files}
+        header = json.loads(str(parts.pop("header")))
+        if header["format"] != FORMAT or header["version"] != VERSION:
+            raise InvalidFile(f"{path} is {header['format']!r}, version {header['version']}; {VERSION} is understood")
+        cloud = {name.removeprefix("cloud_"): parts.pop(name) for name in list(parts) if name.startswith("cloud_")}
+        return Explanation(
+            **parts,
+            feature_names=tuple(header["feature_names"]),
+            cloud=Perturbations(**cloud) if cloud else None,
+            density=_restore(header["density"]),
+            settings=header["settings"],
+        )
+    except FileNotFoundError as error:
+        raise InvalidFile(f"there is no file {path}") from error
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        if isinstance(error, InvalidFile):
+            raise
+        raise InvalidFile(f"{path} is not a saved explanation, or it is damaged: {error}") from error
+
+
+def _describe(density: Density | None) -> dict[str, Any] | None:
+    """Name and parameters of our own densities; a user's own function cannot be written down."""
+    if type(density) not in (Kernel, Discrete, Mixed) or not is_dataclass(density):
+        return None
+    parameters = asdict(density)
+    bandwidth = (
+        parameters.get("kernel", {}).get("bandwidth") if isinstance(density, Mixed) else parameters.get("bandwidth")
+    )
+    if not isinstance(bandwidth, str | float | int | None):
+        return None
+    return {"name": type(density).__name__, **parameters}
+
+
+def _restore(description: dict[str, Any] | None) -> Density | None:
+    if description is None:
+        return None
+    parameters = dict(description)
+    name = parameters.pop("name")
+    if name == "Kernel":
+        return Kernel(**parameters)
+    if name == "Discrete":
+        return Discrete()
+    if name == "Mixed":
+        return Mixed(**{**parameters, "kernel": Kernel(**parameters["kernel"])})
+    raise InvalidFile(f"unknown density {name!r}")

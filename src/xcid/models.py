@@ -1,0 +1,162 @@
+"""Any model becomes one checked function from a matrix to an (n, k) matrix of outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from xcid._data import Array
+from xcid.errors import ModelError
+from xcid.space import FeatureSpace, frame_maker, to_array
+
+Answers = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Predictor:
+    """The model behind a checked call.
+
+    Attributes
+    ----------
+    ask : callable
+        The model's own function.
+    decode : callable
+        From a matrix to the kind of table that the model was trained on.
+    read : callable
+        From the model's raw answers to (n, k) numbers, one column a class.
+    max_rows : int
+        Most rows in one call.
+    """
+
+    ask: Callable[[Any], Any]
+    decode: Callable[[Array], Any]
+    read: Callable[[Answers], Array]
+    max_rows: int
+
+    def __call__(self, matrix: Array) -> Array:
+        """Predict an (n, d) matrix; every answer is checked."""
+        starts = range(0, len(matrix), self.max_rows)
+        parts = [self._predict(matrix[start : start + self.max_rows]) for start in starts]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _predict(self, matrix: Array) -> Array:
+        outputs = self.read(_raw(self.ask, self.decode(matrix), len(matrix)))
+        if not np.isfinite(outputs).all():
+            row = int(np.argwhere(~np.isfinite(outputs))[0, 0])
+            raise ModelError(
+                f"the model answered {outputs[row].tolist()} for the row {matrix[row].tolist()} "
+                f"(row {row} of {len(matrix)}): every output must be a finite number"
+            )
+        return outputs
+
+
+def wrap(model: Any, space: FeatureSpace, memory: int) -> Predictor:
+    """Find out how to ask a model and how to read its answers.
+
+    Parameters
+    ----------
+    model : object
+        With ``predict_proba`` or ``predict``, or a callable that gives class probabilities (n, k), the probability
+        of the second class (n,), or labels (n,).
+    space : FeatureSpace
+    memory : int
+        Bytes that one call may take.
+    """
+    ask = _ask(model)
+    decode = _decode(model, space)
+    max_rows = max(1, memory // (64 * len(space.names)))
+    sample = space.background[:max_rows]
+    read = _reader(model, _raw(ask, decode(sample), len(sample)))
+    return Predictor(ask, decode, read, max_rows)
+
+
+def _ask(model: Any) -> Callable[[Any], Any]:
+    for method in ("predict_proba", "predict"):
+        ask = getattr(model, method, None)
+        if callable(ask):
+            return ask
+    if callable(model):
+        return model
+    raise ModelError(f"a model needs predict_proba, predict or a call; {type(model).__name__} has none of them")
+
+
+def _decode(model: Any, space: FeatureSpace) -> Callable[[Array], Any]:
+    """Give the model the kind of table it was trained on: scikit-learn's estimators remember it."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        return to_array if hasattr(model, "n_features_in_") else space.decode
+    return frame_maker(names, "pandas") if space.decode is to_array else space.decode
+
+
+def _raw(ask: Callable[[Any], Any], table: Any, n_rows: int) -> Answers:
+    try:
+        answers = np.asarray(ask(table))
+    except Exception as error:
+        raise ModelError(f"the model failed on {n_rows} rows: {type(error).__name__}: {error}") from error
+    if answers.ndim not in (1, 2) or answers.shape[0] != n_rows:
+        raise ModelError(
+            f"the model answered with shape {answers.shape} for {n_rows} rows: "
+            f"it must be ({n_rows}, number of classes) or ({n_rows},)"
+        )
+    return answers
+
+
+def _reader(model: Any, answers: Answers) -> Callable[[Answers], Array]:
+    """Decide from the answers for the background what the answers mean."""
+    has_probabilities = callable(getattr(model, "predict_proba", None))
+    if has_probabilities or (answers.ndim == 2 and answers.shape[1] > 1):
+        return _Columns(answers.shape)
+    answers = answers.reshape(len(answers))
+    if answers.dtype.kind == "f":
+        return _second_class
+    classes = np.unique(answers)
+    return _Labels(classes)
+
+
+class _Columns:
+    """One column for each class."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        if len(shape) != 2 or shape[1] < 2:
+            raise ModelError(
+                f"the model's probabilities have shape {shape}: one column for each of at least two classes is "
+                "needed; a model that knows one class only has no decision to explain"
+            )
+        self.n_columns = shape[1]
+
+    def __call__(self, answers: Answers) -> Array:
+        if answers.ndim != 2 or answers.shape[1] != self.n_columns:
+            raise ModelError(f"the model answered with shape {answers.shape}; {self.n_columns} columns came before")
+        return _floats(answers)
+
+
+def _second_class(answers: Answers) -> Array:
+    """Probabilities of the second class."""
+    second = _floats(answers).reshape(len(answers))
+    if np.any((second < 0) | (second > 1)):
+        raise ModelError(
+            f"the model answers one number a row, from {second.min():g} to {second.max():g}: a classifier must give "
+            "probabilities in [0, 1], one column for each class, or labels"
+        )
+    return np.column_stack([1 - second, second])
+
+
+class _Labels:
+    """Labels become indicators; a label that the background never got has a column of its own at the end."""
+
+    def __init__(self, classes: Answers) -> None:
+        self.classes = classes
+
+    def __call__(self, answers: Answers) -> Array:
+        known = answers.reshape(len(answers), 1) == self.classes
+        return np.column_stack([known, ~known.any(axis=1)]).astype(np.float64)
+
+
+def _floats(answers: Answers) -> Array:
+    try:
+        return answers.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"the model's answers are not numbers but {answers.dtype}: {error}") from error

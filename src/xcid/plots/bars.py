@@ -1,0 +1,41 @@
+"""Scores of one row as bars."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xcid._data import Explanation
+from xcid._require import require
+from xcid.plots import _style
+
+
+def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 20) -> Any:
+    """Draw the scores of one row, largest on top.
+
+    Parameters
+    ----------
+    explanation : Explanation
+    row : int
+    ax : matplotlib Axes, optional
+    most : int
+        Features shown.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    one = explanation[row]
+    values = one.values[0]
+    order = np.argsort(-np.abs(values), kind="stable")[:most][::-1]
+    if ax is None:
+        pyplot = require("matplotlib.pyplot", extra="plot")
+        _, ax = pyplot.subplots(figsize=(6, 1 + 0.35 * len(order)), layout="constrained")
+    colours = [_style.HOLDS if values[i] >= 0 else _style.PULLS for i in order]
+    ax.barh(np.arange(len(order)), values[order], color=colours)
+    ax.set_yticks(np.arange(len(order)), [f"{one.feature_names[i]} = {one.data[0, i]:.4g}" for i in order])
+    ax.axvline(0, color=_style.INK, linewidth=0.8)
+    ax.set_xlabel("score: + holds the output in place, - pulls away" if one.direction.any() else "d1")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax

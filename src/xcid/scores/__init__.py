@@ -1,0 +1,9 @@
+"""Scores: ``score(cloud) -> Scores``, from perturbations to a value for each feature.
+
+``PerFeature(density, distance, direction)`` is the paper's, with a direction on request.
+"""
+
+from xcid.scores.directions import Direction, held_in_place, unsigned
+from xcid.scores.per_feature import PerFeature, Score, Scores
+
+__all__ = ["Direction", "PerFeature", "Score", "Scores", "held_in_place", "unsigned"]

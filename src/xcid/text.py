@@ -1,0 +1,60 @@
+"""Explanations in the terminal."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from xcid._data import Explanation
+
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int = 20) -> str:
+    """Draw the scores of one row as bars, largest first.
+
+    Parameters
+    ----------
+    explanation : Explanation
+    row : int
+    width : int
+        Characters of a full bar, for a score of 1.
+    most : int
+        Features shown; the rest are counted in the last line.
+    """
+    one = explanation[row]
+    values, data = one.values[0], one.data[0]
+    order = np.argsort(-np.abs(values), kind="stable")
+    shown = order[:most]
+    name_width = max(len(one.feature_names[i]) for i in shown)
+    number_width = max(len(f"{data[i]:.6g}") for i in shown)
+    lines = [_title(one, row % len(explanation))]
+    for i in shown:
+        value = f"{values[i]:+.3f}" if one.direction.any() else f"{values[i]:.3f}"
+        lines.append(
+            f"  {one.feature_names[i]:<{name_width}}  {data[i]:>{number_width}.6g}  {value:>6}  "
+            f"{_bar(abs(values[i]), width)}".rstrip()
+        )
+    if len(order) > most:
+        lines.append(f"  and {len(order) - most} features with smaller scores")
+    lines.append(_legend(one))
+    return "\n".join(lines)
+
+
+def _title(one: Explanation, row: int) -> str:
+    outputs = one.outputs[0]
+    top = int(outputs.argmax())
+    return (
+        f"row {row}: output {top} with {outputs[top]:.2f}; {one.n_positive[0]:g} perturbations flip it, "
+        f"{one.n_negative[0]:g} do not ({one.n_evaluations[0]:,} evaluations, {one.status[0]})"
+    )
+
+
+def _legend(one: Explanation) -> str:
+    if not one.direction.any():
+        return "  score: d1 between the values that flip the output and those that do not"
+    return "  + the present value holds the output in place, - it pulls away from it"
+
+
+def _bar(share: float, width: int) -> str:
+    eighths = round(min(share, 1.0) * width * 8)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
