@@ -23,6 +23,8 @@ class Items:
         Samples in units of the item's range; places without weight hold 0.
     positive, negative : (b, s)
         Weights that sum to 1, or to 0 for an empty set.
+    totals : two of (b, 1)
+        What they summed to before.
     shift, unit : (b,)
         Smallest sample and length of one unit, both divided by ``2**exponent``.
     exponent : (b,) int
@@ -32,6 +34,7 @@ class Items:
     values: Array
     positive: Array
     negative: Array
+    totals: tuple[Array, Array]
     shift: Array
     unit: Array
     exponent: np.ndarray[tuple[int, ...], np.dtype[np.int32]]
@@ -41,6 +44,11 @@ class Items:
         """Samples with weight in either set."""
         used: Flags = (self.positive > 0) | (self.negative > 0)
         return used
+
+    @property
+    def given_weights(self) -> tuple[Array, Array]:
+        """Weights as they came: what a label-free bandwidth pools."""
+        return self.positive * self.totals[0], self.negative * self.totals[1]
 
     @property
     def length(self) -> Array:
@@ -61,7 +69,8 @@ def flatten(values: Array, positive: Array, negative: Array) -> Items:
     values, positive, negative = np.broadcast_arrays(values, positive, negative)
     batch, n_samples = values.shape[:-1], values.shape[-1]
     values, positive, negative = (part.reshape(-1, n_samples) for part in (values, positive, negative))
-    positive, negative = _normalised(positive), _normalised(negative)
+    totals = positive.sum(axis=1, keepdims=True), negative.sum(axis=1, keepdims=True)
+    positive, negative = (_divided(part, total) for part, total in zip((positive, negative), totals, strict=True))
     used = (positive > 0) | (negative > 0)
     _, exponent = np.frexp(np.max(np.where(used, np.abs(values), 0), axis=1))
     values = np.ldexp(values, -exponent[:, None])
@@ -70,9 +79,8 @@ def flatten(values: Array, positive: Array, negative: Array) -> Items:
     low = np.where(np.isfinite(low), low, 0.0)
     unit = np.where(high > low, high - low, 1.0)
     scaled = np.where(used, (values - low[:, None]) / unit[:, None], 0.0)
-    return Items(batch, scaled, positive, negative, low, unit, exponent)
+    return Items(batch, scaled, positive, negative, totals, low, unit, exponent)
 
 
-def _normalised(weights: Array) -> Array:
-    total = weights.sum(axis=1, keepdims=True)
+def _divided(weights: Array, total: Array) -> Array:
     return np.divide(weights, total, out=np.zeros(weights.shape), where=total > 0)

@@ -57,7 +57,7 @@ class Kernel:
     def __call__(self, values: Array, positive: Array, negative: Array) -> DensityPair:
         """Estimate the densities of (..., s) samples with (..., s) weights."""
         items = flatten(values, positive, negative)
-        bandwidths = named(self.bandwidth)(items.values, items.positive, items.negative, items.length)
+        bandwidths = named(self.bandwidth)(items.values, *items.given_weights, items.length)
         sets = WeightedSets.of(items, bandwidths)
         groups = []
         waiting = sets.n_cells > 0

@@ -60,7 +60,7 @@ class Mixed:
         is_atom = ((p + q) / 2 >= self.share) & (count >= self.repeats)
 
         smooth = ~np.take_along_axis(is_atom, code, axis=1)
-        rest = self.kernel(raw, items.positive * smooth, items.negative * smooth)
+        rest = self.kernel(raw, *(weights * smooth for weights in items.given_weights))
         rest_p, rest_q = (np.sum(w * smooth, axis=1, keepdims=True) for w in (items.positive, items.negative))
 
         n_atoms = int(is_atom.sum(axis=1).max(initial=0))

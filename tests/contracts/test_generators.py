@@ -1,0 +1,139 @@
+"""Every generator obeys the laws of its seam: add a new one to the list."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from xcid._kernels.random import content_keys
+from xcid.generators import Marginal, Random
+from xcid.space import FeatureSpace
+
+M = 20
+BUDGET = 3_000
+GENERATORS = [
+    Random(m=M, max_evaluations=BUDGET),
+    Random(m=M, max_evaluations=BUDGET, pool=50),
+    Marginal(m=M, max_evaluations=BUDGET),
+]
+
+
+@pytest.fixture(params=GENERATORS, ids=str)
+def generator(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def space():
+    """A continuous, an integer, a one-decimal, a constant and a two-valued feature."""
+    rng = np.random.default_rng(5)
+    columns = [
+        rng.normal(size=200),
+        rng.integers(-3, 9, 200),
+        np.round(rng.uniform(0, 4, 200), 1),
+        np.full(200, 2.5),
+        rng.integers(0, 2, 200),
+    ]
+    return FeatureSpace.of(np.column_stack(columns).astype(float))
+
+
+@pytest.fixture(scope="module")
+def rows(space):
+    return space.background[:30]
+
+
+class Model:
+    """Flips where feature 0 and 1 together pass a level; counts what it is asked."""
+
+    def __init__(self, rows, level=0.0):
+        self.rows, self.level, self.asked = rows, level, np.zeros(len(rows), dtype=int)
+
+    def decide(self, x):
+        return x[..., 0] + 0.5 * x[..., 1] > self.level
+
+    def __call__(self, samples, owner):
+        np.add.at(self.asked, owner, 1)
+        return (self.decide(samples) != self.decide(self.rows[owner])).astype(float)
+
+
+def run(generator, space, rows, seed=0, level=0.0):
+    model = Model(rows, level)
+    return generator(rows, content_keys(rows, seed), space, model), model
+
+
+def test_positives_flip_and_negatives_do_not(generator, space, rows):
+    cloud, model = run(generator, space, rows)
+    flips = model.decide(cloud.samples) != model.decide(cloud.origin)[:, None]
+    assert np.all(flips[cloud.positive > 0])
+    assert not np.any(flips[cloud.negative > 0])
+    assert not np.any((cloud.positive > 0) & (cloud.negative > 0))
+
+
+def test_finds_what_was_asked_for(generator, space, rows):
+    cloud, _ = run(generator, space, rows)
+    assert np.all(cloud.status == "ok")
+    assert np.all(cloud.positive.sum(axis=1) == M)
+    assert np.all(cloud.negative.sum(axis=1) == M)
+
+
+def test_counts_every_evaluation_and_keeps_to_the_budget(generator, space, rows):
+    for level in (0.0, 4.0, 1e9):
+        cloud, model = run(generator, space, rows, level=level)
+        assert np.array_equal(cloud.n_evaluations, model.asked)
+        assert np.all(cloud.n_evaluations <= BUDGET)
+
+
+def test_says_when_flips_or_stays_are_lacking(generator, space, rows):
+    never, _ = run(generator, space, rows, level=1e9)
+    assert np.all(never.status == "insufficient_flips")
+    assert not never.positive.any()
+    assert np.all(never.n_evaluations > BUDGET / 2)
+
+    def always(samples, owner):
+        return np.ones(len(samples))
+
+    cloud = generator(rows, content_keys(rows, 0), space, always)
+    assert np.all(cloud.status == "insufficient_stays")
+    assert not cloud.negative.any()
+    assert np.all(cloud.positive.sum(axis=1) == M)
+
+
+def test_a_row_gets_the_same_alone_in_a_batch_and_in_any_order(generator, space, rows):
+    together, _ = run(generator, space, rows)
+    order = np.random.default_rng(6).permutation(len(rows))
+    shuffled, _ = run(generator, space, rows[order])
+    for name in ("samples", "positive", "negative", "n_evaluations", "status"):
+        assert np.array_equal(getattr(together, name)[order], getattr(shuffled, name))
+    for i in range(0, len(rows), 7):
+        alone, _ = run(generator, space, rows[i : i + 1])
+        assert np.array_equal(alone.samples[0], together.samples[i])
+        assert alone.n_evaluations[0] == together.n_evaluations[i]
+
+
+def test_seeds_differ(generator, space, rows):
+    first, _ = run(generator, space, rows, seed=0)
+    second, _ = run(generator, space, rows, seed=1)
+    assert not np.array_equal(first.samples, second.samples)
+
+
+def test_values_stay_in_the_range_and_on_the_lattice(generator, space, rows):
+    samples = run(generator, space, rows)[0].samples
+    inside = (samples >= space.lower) & (samples <= space.upper)
+    assert inside.all()
+    assert np.array_equal(samples[..., 1], np.round(samples[..., 1]))
+    assert np.array_equal(samples[..., 2], np.round(samples[..., 2], 1))  # the very floats, not only close ones
+    assert np.all(samples[..., 3] == 2.5)
+    assert set(np.unique(samples[..., 4])) <= {0.0, 1.0}
+
+
+def test_every_feature_that_can_change_does(generator, space, rows):
+    cloud, _ = run(generator, space, rows)
+    changed = (cloud.samples != cloud.origin[:, None]).mean(axis=(0, 1))
+    assert np.all(changed[[0, 1, 2, 4]] > 0.03)
+
+
+def test_works_with_one_feature(generator):
+    space = FeatureSpace.of(np.linspace(-1, 1, 101)[:, None])
+    rows = space.background[[10, 90]]
+    cloud = generator(rows, content_keys(rows, 0), space, lambda s, o: (s[:, 0] > 0) != (rows[o, 0] > 0))
+    assert np.all((cloud.samples[cloud.positive > 0] > 0).ravel() != (cloud.origin[:, 0] > 0).repeat(M))

@@ -1,0 +1,159 @@
+"""The whole pipeline: what it finds, and that a row's answer is its own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+
+import xcid
+from xcid.densities import Kernel, Mixed
+from xcid.generators import Marginal, Random
+from xcid.scores import PerFeature
+
+EXPLAINERS = [xcid.Explainer, xcid.Explainer.paper]
+
+
+@pytest.fixture(params=EXPLAINERS, ids=["recommended", "paper"])
+def make(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def diabetes():
+    table = xcid.datasets.load_diabetes()
+    train, test, y_train, _ = train_test_split(table.data, table.target, test_size=0.2, random_state=42)
+    return LogisticRegression(max_iter=1000).fit(train, y_train), train, test
+
+
+def same(a, b):
+    return np.allclose(a.values, b.values, atol=1e-9) and np.array_equal(a.n_evaluations, b.n_evaluations)
+
+
+def test_same_answer_alone_in_a_batch_and_in_any_order(make, diabetes):
+    model, train, test = diabetes
+    explainer = make(model, train)
+    batch = explainer(test.iloc[:40])
+    order = np.random.default_rng(0).permutation(40)
+    assert same(explainer(test.iloc[order]), batch[order])
+    assert same(make(model, train)(test.iloc[7]), batch[7])
+    assert same(explainer(test.iloc[:40].to_numpy()), batch)
+
+
+def test_small_blocks_give_the_same_answer(make, diabetes):
+    model, train, test = diabetes
+    assert same(make(model, train, memory=2**18)(test.iloc[:12]), make(model, train)(test.iloc[:12]))
+
+
+def test_seeds_differ(make, diabetes):
+    model, train, test = diabetes
+    explainer = make(model, train)
+    assert not np.allclose(explainer(test.iloc[:5]).values, explainer(test.iloc[:5], seed=1).values)
+    assert same(explainer(test.iloc[:5], seed=1), explainer(test.iloc[:5], seed=1))
+
+
+def test_shapes_and_ranges(make, diabetes):
+    model, train, test = diabetes
+    explanation = make(model, train)(test)
+    assert explanation.values.shape == explanation.importance.shape == explanation.direction.shape == (154, 8)
+    assert explanation.feature_names == tuple(train.columns)
+    assert np.all((explanation.importance >= 0) & (explanation.importance <= 1))
+    assert np.all(np.abs(explanation.values) <= explanation.importance)
+    assert np.all(explanation.status == "ok")
+    assert np.array_equal(explanation.data, test.to_numpy())
+    assert np.allclose(explanation.outputs, model.predict_proba(test))
+    assert explanation.lower is explanation.upper is explanation.p_values is None
+
+
+def test_paper_values_are_the_unsigned_d1_of_the_evidence(diabetes):
+    model, train, test = diabetes
+    explanation = xcid.Explainer.paper(model, train)(test.iloc[:3])
+    assert np.array_equal(explanation.values, explanation.importance)
+    assert not explanation.direction.any()
+    assert np.all(explanation.n_positive == 50)
+    cloud = explanation.cloud
+    for row, feature in np.ndindex(3, 8):
+        positive = cloud.samples[row, cloud.positive[row] > 0, feature]
+        negative = cloud.samples[row, cloud.negative[row] > 0, feature]
+        assert explanation.values[row, feature] == pytest.approx(xcid.d1(positive, negative), abs=1e-9)
+
+
+def test_evidence_is_what_was_scored(make, diabetes):
+    model, train, test = diabetes
+    explanation = make(model, train)(test.iloc[:3])
+    for row, name in [(0, "Glucose"), (2, "BMI"), (-1, "Age")]:
+        pair = explanation.evidence(row, name)
+        distance = xcid.distances.d_k(pair.p, pair.q, pair.weights)
+        assert distance == pytest.approx(explanation.importance[row, explanation.position(name)], abs=1e-9)
+
+
+def test_the_feature_that_decides_comes_first_and_its_sign_is_right(make, normal_table):
+    explainer = make(lambda X: X[:, 2] > 0, normal_table)
+    explanation = explainer(normal_table[:20])
+    assert np.all(explanation.importance.argmax(axis=1) == 2)
+    if explanation.direction.any():
+        assert np.all(explanation.values[:, 2] > 0)
+
+
+def test_a_value_that_pulls_away_scores_below_0():
+    """The sum of the first two features decides; a row with one of them far on the wrong side."""
+    background = np.random.default_rng(1).normal(size=(500, 3))
+    explanation = xcid.Explainer(lambda X: X[:, 0] + X[:, 1] > 0, background)([2.5, -1.5, 0.0])
+    assert explanation.values[0, 0] > 0.3
+    assert explanation.values[0, 1] < -0.1
+    assert abs(explanation.values[0, 2]) < explanation.importance[0, :2].min()
+
+
+def test_forest_on_heart():
+    table = xcid.datasets.load_heart()
+    complete = ~table.data.isna().any(axis=1)
+    data, target = table.data[complete], table.target[complete]
+    model = RandomForestClassifier(20, random_state=0).fit(data, target)
+    explanation = xcid.Explainer(model, data)(data.iloc[:10])
+    assert np.all(explanation.status == "ok")
+    assert np.all(explanation.importance.max(axis=1) > 0.2)
+
+
+def test_rows_without_enough_flips_are_told_and_the_rest_is_explained():
+    background = np.random.default_rng(2).uniform(size=(200, 2))
+    explainer = xcid.Explainer(lambda X: X[:, 0] > 1.5, background, generator=Marginal(m=20, max_evaluations=100))
+    with pytest.warns(xcid.XcidWarning, match=r"1 of 2 rows .* row 0 has 0 flips"):
+        explanation = explainer([[0.5, 0.5], [2.0, 0.5]])
+    assert explanation.status.tolist() == ["insufficient_flips", "ok"]
+    assert not explanation.values[0].any()
+    assert explanation.values[1, 0] > 0.5
+
+
+def test_parts_can_be_chosen(diabetes):
+    model, train, test = diabetes
+    rows = test.iloc[:2]
+    density = Kernel("epanechnikov", bandwidth="pooled-scott")
+    by_density = xcid.Explainer(model, train, density=density)(rows)
+    by_score = xcid.Explainer(model, train, score=PerFeature(density))(rows)
+    assert np.allclose(by_density.importance, by_score.importance)
+    assert by_density.direction.any()
+    assert not by_score.direction.any()
+    assert "epanechnikov" in by_density.settings["score"]
+    few = xcid.Explainer.paper(model, train, generator=Random(m=10))(rows)
+    assert np.all(few.n_positive == 10)
+    tilted = xcid.Explainer(model, train, score=PerFeature(Mixed(), distance=xcid.distances.hellinger))(rows)
+    assert not np.allclose(tilted.values, by_score.values)
+
+
+def test_outcomes_can_be_functions(diabetes):
+    model, train, test = diabetes
+    below_30_percent = lambda outputs, reference: (outputs[:, 1] < 0.3).astype(float)  # noqa: E731
+    explanation = xcid.Explainer(model, train, outcome=below_30_percent)(test.iloc[:3])
+    cloud = explanation.cloud
+    positives = cloud.samples[cloud.positive > 0]
+    assert np.all(model.predict_proba(type(train)(positives, columns=train.columns))[:, 1] < 0.3)
+
+
+def test_evidence_is_dropped_beyond_its_limit(diabetes):
+    model, train, test = diabetes
+    explanation = xcid.Explainer(model, train, max_evidence_bytes=1000)(test.iloc[:2])
+    assert explanation.cloud is None
+    with pytest.raises(xcid.errors.EvidenceNotKept, match="max_evidence_bytes"):
+        explanation.evidence(0, 0)
