@@ -54,9 +54,12 @@ def main() -> int:
     start = time.perf_counter()
     theirs = dice(test)
     dice_seconds = time.perf_counter() - start
-    start = time.perf_counter()
-    explanation = explainer(test)
-    seconds = time.perf_counter() - start
+    times = []
+    for _ in range(5):  # short enough to be disturbed: the median of five
+        start = time.perf_counter()
+        explanation = explainer(test)
+        times.append(time.perf_counter() - start)
+    seconds = float(np.median(times))
 
     within = report(list(table.feature_names), theirs, explanation.importance)
     ratio = dice_seconds / seconds

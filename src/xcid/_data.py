@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from xcid._check import whole
 from xcid.errors import EvidenceNotKept, InvalidParameter
 
 if TYPE_CHECKING:
@@ -171,9 +172,8 @@ class Explanation:
         return len(self.values)
 
     def __getitem__(self, rows: Any) -> Explanation:
-        """Select rows; a single position gives an explanation of one row."""
-        if isinstance(rows, int | np.integer):
-            rows = [_position(int(rows), len(self), "row")]
+        """Select rows by a slice, a list of positions or a mask; a single position gives an explanation of one row."""
+        rows = _selection(rows, len(self))
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         return Explanation(
             **{name: part if name in _COMMON or part is None else part[rows] for name, part in named.items()}
@@ -219,6 +219,11 @@ class Explanation:
         """
         row = _position(row, len(self), "row")
         column = self.position(feature)
+        if self.density is None and self.cloud is not None:
+            raise EvidenceNotKept(
+                "the density of these scores was a function of your own, which a file does not keep: "
+                "put it back with dataclasses.replace(explanation, density=...)"
+            )
         if self.cloud is None or self.density is None:
             raise EvidenceNotKept(
                 "the samples behind these scores were not kept: explain this row by itself, "
@@ -254,7 +259,21 @@ class Explanation:
         io.save(self, path)
 
 
-def _position(index: int, size: int, what: str) -> int:
+def _selection(rows: Any, size: int) -> Any:
+    """A slice as it is, anything else as positions of rows."""
+    if isinstance(rows, int | np.integer):
+        return [_position(rows, size, "row")]
+    try:
+        positions = np.arange(size)[rows]
+    except (IndexError, TypeError, ValueError) as error:
+        raise InvalidParameter(f"rows {rows!r} cannot be selected: there are {size} rows ({error})") from error
+    if positions.ndim != 1:
+        raise InvalidParameter(f"rows {rows!r} cannot be selected: give a slice, a list of positions or a mask")
+    return rows if isinstance(rows, slice) else positions
+
+
+def _position(index: Any, size: int, what: str) -> int:
+    index = whole(index, f"the position of a {what}")
     if not -size <= index < size:
         raise InvalidParameter(f"there is no {what} {index}: positions go from 0 to {size - 1}")
     return index % size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from xcid._check import function
 from xcid._data import Array, Density
 from xcid.densities import Kernel
 from xcid.distances import Overlap
@@ -38,15 +39,20 @@ def d1(positive: npt.ArrayLike, negative: npt.ArrayLike, density: Density | None
     first, second = _sample(positive, "positive"), _sample(negative, "negative")
     values = np.concatenate([first, second])
     is_positive = (np.arange(len(values)) < len(first)).astype(np.float64)
-    pair = (density or Kernel())(values, is_positive, 1 - is_positive)
+    density = Kernel() if density is None else density
+    function(density, "density", "xcid.densities.Kernel()")
+    pair = density(values, is_positive, 1 - is_positive)
     return float(Overlap()(pair.p, pair.q, pair.weights))
 
 
 def _sample(values: npt.ArrayLike, name: str) -> Array:
     try:
-        sample = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        raw = np.asarray(values)
+        sample = raw.astype(np.float64) if raw.dtype.kind in "fiubO" else None
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidData(f"{name} must be numbers: {error}") from error
+    if sample is None:
+        raise InvalidData(f"{name} must be numbers; it holds {raw.dtype}")
     if sample.ndim != 1 or sample.size == 0:
         raise InvalidData(f"{name} must be a list of at least one number; its shape is {sample.shape}")
     if not np.isfinite(sample).all():

@@ -8,7 +8,7 @@
     ├── ModelError          (RuntimeError) the model raised, or its answer has the wrong shape or is not finite
     ├── NotEnoughFlips      (RuntimeError) no perturbation of any row changes the output
     ├── EvidenceNotKept     (RuntimeError) the cloud behind a score was not stored
-    ├── InvalidFile         (ValueError)   a saved explanation that cannot be read
+    ├── InvalidFile         (ValueError)   a file that cannot be read as an explanation, or not be written
     └── MissingDependency   (ImportError)  an extra that is not installed
 
     XcidWarning             (UserWarning)  the result is usable, but there is something to know
@@ -56,7 +56,7 @@ class EvidenceNotKept(XcidError, RuntimeError):
 
 
 class InvalidFile(XcidError, ValueError):
-    """A saved explanation that cannot be read."""
+    """A file that cannot be read as an explanation, or not be written."""
 
 
 class MissingDependency(XcidError, ImportError):

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from xcid._data import Array, Density, Explanation, Perturbations
+from xcid._check import function, whole
+from xcid._data import Array, Density, Explanation, Integers, Perturbations
 from xcid._kernels.random import content_keys
 from xcid.densities import Kernel, Mixed
 from xcid.errors import InvalidParameter, NotEnoughFlips, XcidWarning
@@ -68,17 +69,21 @@ class Explainer:
         outcome: Outcome | None = None,
         feature_names: Sequence[str] | None = None,
         memory: int = 2**28,
-        max_evidence_bytes: int = 2**29,
+        max_evidence_bytes: int = 2**28,
     ) -> None:
         if score is not None and density is not None:
             raise InvalidParameter("give a score or a density, not both: a score has its own density")
-        default = PerFeature(Mixed(), direction=held_in_place)
-        self.score: Score = score or (default if density is None else replace(default, density=density))
-        self.generator: Generator = generator or Marginal()
-        self.outcome: Outcome = outcome or Flip()
+        density = Mixed() if density is None else density
+        function(density, "density", "xcid.densities.Mixed()")
+        self.score: Score = PerFeature(density, direction=held_in_place) if score is None else score
+        self.generator: Generator = Marginal() if generator is None else generator
+        self.outcome: Outcome = Flip() if outcome is None else outcome
+        function(self.score, "score", "xcid.scores.PerFeature()")
+        function(self.generator, "generator", "xcid.generators.Marginal()")
+        function(self.outcome, "outcome", "xcid.outcomes.Flip()")
         self.space = FeatureSpace.of(background, _names(model, background, feature_names))
-        self.predict = wrap(model, self.space, memory)
-        self.max_evidence_bytes = max_evidence_bytes
+        self.predict = wrap(model, self.space, whole(memory, "memory (bytes)", at_least=1))
+        self.max_evidence_bytes = whole(max_evidence_bytes, "max_evidence_bytes", at_least=0)
         self.rows_at_once = max(1, min(MOST_ROWS, memory // (8 * SAMPLES_PER_ROW * len(self.space.names))))
 
     @classmethod
@@ -102,6 +107,7 @@ class Explainer:
             Every row has its own random numbers, made from the seed and the row's values: a row gets the same
             explanation alone, in a batch and in any order.
         """
+        seed = whole(seed, "seed")
         rows = self.space.encode(X)
         keys = content_keys(rows, seed)
         outputs = self.predict(rows)
@@ -118,7 +124,17 @@ class Explainer:
 
     def _member(self, reference: Array) -> Member:
         """Which samples flip the output of the row they come from."""
-        return lambda samples, owner: self.outcome(self.predict(samples), reference[owner])
+
+        def member(samples: Array, owner: Integers) -> Array:
+            flips = np.asarray(self.outcome(self.predict(samples), reference[owner]))
+            if flips.shape != owner.shape or flips.dtype.kind not in "fiub" or np.isnan(flips).any():
+                raise InvalidParameter(
+                    f"the outcome gave {flips.dtype} of shape {flips.shape} for {len(owner)} samples: "
+                    "it must give one number for each, 1 for a flip and 0 for none"
+                )
+            return flips
+
+        return member
 
     def _explain(self, cloud: Perturbations, outputs: Array, seed: int) -> Explanation:
         scores = self.score(cloud)
@@ -169,6 +185,6 @@ class Explainer:
 
 def _names(model: Any, background: Any, given: Sequence[str] | None) -> Sequence[str] | None:
     """For an array without names, those that a scikit-learn model was fitted with."""
-    if given is None and not hasattr(background, "columns"):
+    if given is None and not hasattr(type(background), "columns"):
         return getattr(model, "feature_names_in_", None)
     return given

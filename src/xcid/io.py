@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-import zipfile
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from xcid._data import Density, Explanation, Perturbations
 from xcid._require import require
 from xcid.densities import Discrete, Kernel, Mixed
 from xcid.errors import InvalidFile
-from xcid.space import Backend
+from xcid.space import Backend, require_backend
 
 FORMAT = "xcid explanation"
 VERSION = 1
@@ -29,7 +28,7 @@ _ARRAYS = (
 
 def to_frame(explanation: Explanation, backend: Backend) -> Any:
     """Give one line for each row and feature: row, feature, data, value, importance, direction, status, ..."""
-    require(backend, extra=backend)
+    require_backend(backend)
     n, d = explanation.values.shape
     columns = {
         "row": np.repeat(np.arange(n), d),
@@ -73,10 +72,18 @@ def save(explanation: Explanation, path: str | os.PathLike[str]) -> None:
         "density": _describe(explanation.density),
         "settings": dict(explanation.settings or {}),
     }
+    arrays["header"] = np.array(json.dumps(header))
+    try:
+        _write(arrays, target)
+    except OSError as error:
+        raise InvalidFile(f"{path} cannot be written: {error.strerror}; check the folder and its free space") from error
+
+
+def _write(arrays: dict[str, Any], target: Path) -> None:
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
+            np.savez_compressed(file, **arrays)
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).replace(target)
@@ -101,11 +108,11 @@ def load(path: str | os.PathLike[str]) -> Explanation:
             density=_restore(header["density"]),
             settings=header["settings"],
         )
+    except InvalidFile:
+        raise
     except FileNotFoundError as error:
         raise InvalidFile(f"there is no file {path}") from error
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        if isinstance(error, InvalidFile):
-            raise
+    except Exception as error:  # a damaged archive fails in zipfile, zlib, NumPy's header or json, each in its own way
         raise InvalidFile(f"{path} is not a saved explanation, or it is damaged: {error}") from error
 
 

@@ -69,7 +69,9 @@ def wrap(model: Any, space: FeatureSpace, memory: int) -> Predictor:
     decode = _decode(model, space)
     max_rows = max(1, memory // (64 * len(space.names)))
     sample = space.background[:max_rows]
-    read = _reader(model, _raw(ask, decode(sample), len(sample)))
+    answers = _raw(ask, decode(sample), len(sample))
+    read = _reader(model, answers)
+    read(answers)  # so that a regressor is refused here
     return Predictor(ask, decode, read, max_rows)
 
 
@@ -109,11 +111,9 @@ def _reader(model: Any, answers: Answers) -> Callable[[Answers], Array]:
     has_probabilities = callable(getattr(model, "predict_proba", None))
     if has_probabilities or (answers.ndim == 2 and answers.shape[1] > 1):
         return _Columns(answers.shape)
-    answers = answers.reshape(len(answers))
     if answers.dtype.kind == "f":
         return _second_class
-    classes = np.unique(answers)
-    return _Labels(classes)
+    return _Labels(answers)
 
 
 class _Columns:
@@ -135,7 +135,7 @@ class _Columns:
 
 def _second_class(answers: Answers) -> Array:
     """Probabilities of the second class."""
-    second = _floats(answers).reshape(len(answers))
+    second = _floats(_one_column(answers))
     if np.any((second < 0) | (second > 1)):
         raise ModelError(
             f"the model answers one number a row, from {second.min():g} to {second.max():g}: a classifier must give "
@@ -147,15 +147,28 @@ def _second_class(answers: Answers) -> Array:
 class _Labels:
     """Labels become indicators; a label that the background never got has a column of its own at the end."""
 
-    def __init__(self, classes: Answers) -> None:
-        self.classes = classes
+    def __init__(self, answers: Answers) -> None:
+        try:
+            self.classes = np.unique(_one_column(answers))
+        except TypeError as error:
+            raise ModelError(
+                f"the model's answers are labels of different kinds: {error}; give all one type"
+            ) from error
 
     def __call__(self, answers: Answers) -> Array:
-        known = answers.reshape(len(answers), 1) == self.classes
+        known = _one_column(answers)[:, None] == self.classes
         return np.column_stack([known, ~known.any(axis=1)]).astype(np.float64)
 
 
+def _one_column(answers: Answers) -> Answers:
+    if answers.size != len(answers):
+        raise ModelError(f"the model answered with shape {answers.shape}; one number or label for each row was due")
+    return answers.reshape(len(answers))
+
+
 def _floats(answers: Answers) -> Array:
+    if answers.dtype.kind == "c":
+        raise ModelError(f"the model's answers are not real numbers but {answers.dtype}")
     try:
         return answers.astype(np.float64)
     except (TypeError, ValueError) as error:

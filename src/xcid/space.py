@@ -5,14 +5,15 @@ This is the only place that knows data frames. Everything behind it works on mat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from xcid._data import Array
+from xcid._require import require
 from xcid.errors import InvalidData, InvalidParameter
 
 MOST_DECIMALS = 6
@@ -67,9 +68,17 @@ def to_array(matrix: Array) -> Array:
     return matrix.copy()
 
 
+def require_backend(backend: Backend) -> None:
+    """Refuse a library of data frames that is unknown or not installed."""
+    if backend not in get_args(Backend):
+        raise InvalidParameter(f"unknown backend {backend!r}: use one of {list(get_args(Backend))}")
+    require(backend, extra=backend)
+
+
 def frame_maker(names: Sequence[str], backend: Backend) -> Callable[[Array], Any]:
-    """Decode to data frames of the given library."""
-    return lambda matrix: nw.from_numpy(matrix, schema=list(names), backend=backend).to_native()
+    """Decode to data frames of the given library, which a model may change."""
+    require_backend(backend)
+    return lambda matrix: nw.from_numpy(matrix.copy(), schema=list(names), backend=backend).to_native()
 
 
 def _native(table: Any) -> Any:
@@ -80,24 +89,37 @@ def _native(table: Any) -> Any:
 
 
 def _as_frame(table: Any) -> nw.DataFrame[Any] | None:
-    frame = nw.from_native(table, pass_through=True, eager_only=True)
+    try:
+        frame = nw.from_native(table, pass_through=True, eager_only=True)
+    except nw.exceptions.DuplicateError as error:
+        raise InvalidData(f"columns appear more than once: {' '.join(str(error).split())}; rename them") from error
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
 def _names(frame: nw.DataFrame[Any] | None, table: Any, given: Sequence[str] | None) -> tuple[str, ...]:
     if frame is not None:
-        names = tuple(str(name) for name in frame.columns)
-        if given is not None and tuple(given) != names:
-            raise InvalidParameter(f"feature_names {list(given)} differ from the columns of the table {list(names)}")
+        names = _strings(frame.columns)
+        if given is not None and _strings(given) != names:
+            raise InvalidParameter(f"feature_names {given!r} differ from the columns of the table {list(names)}")
     else:
         n_columns = _rows(table, "the background").shape[1]
-        names = tuple(given) if given is not None else tuple(f"x{i}" for i in range(n_columns))
+        names = _strings(given) if given is not None else tuple(f"x{i}" for i in range(n_columns))
         if len(names) != n_columns:
             raise InvalidParameter(f"there are {len(names)} feature_names for {n_columns} columns")
+    _check_unique(names)
+    return names
+
+
+def _strings(names: Sequence[Any]) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InvalidParameter(f"feature_names must be a list with one name for each column, not {names!r}")
+    return tuple(str(name) for name in names)
+
+
+def _check_unique(names: tuple[str, ...]) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InvalidData(f"the columns {repeated} appear more than once: rename them")
-    return names
 
 
 def _matrix(frame: nw.DataFrame[Any] | None, table: Any, names: tuple[str, ...], what: str) -> Array:
@@ -109,6 +131,7 @@ def _matrix(frame: nw.DataFrame[Any] | None, table: Any, names: tuple[str, ...],
 
 
 def _from_frame(frame: nw.DataFrame[Any], names: tuple[str, ...], what: str) -> Array:
+    _check_unique(_strings(frame.columns))
     columns = {str(column): column for column in frame.columns}
     missing = [name for name in names if name not in columns]
     extra = [name for name in columns if name not in names]
@@ -118,20 +141,23 @@ def _from_frame(frame: nw.DataFrame[Any], names: tuple[str, ...], what: str) -> 
         )
     matrix = np.empty((len(frame), len(names)))
     for position, name in enumerate(names):
-        series = frame[columns[name]]
-        matrix[:, position] = _numbers(series.to_numpy(), name, what)
+        matrix[:, position] = _numbers(frame.get_column(columns[name]).to_numpy(), name, what)
     return matrix
 
 
 def _rows(table: Any, what: str) -> np.ndarray[Any, Any]:
     try:
-        rows = np.asarray(table)
+        masked = isinstance(table, np.ma.MaskedArray)
+        rows = np.where(np.ma.getmaskarray(table), None, table.data) if masked else np.asarray(table)
     except (TypeError, ValueError) as error:
         raise InvalidData(f"{what} is not a table: its rows have different lengths ({error})") from error
     if rows.ndim == 1:
-        rows = rows[None, :]
+        rows = rows[None, :] if rows.size else rows.reshape(0, 0)
     if rows.ndim != 2:
-        raise InvalidData(f"{what} must have rows and columns; its shape is {rows.shape}")
+        raise InvalidData(
+            f"{what} must have rows and columns; this {type(table).__name__} has the shape {rows.shape}: "
+            "give a data frame, a 2-D array or a list of rows"
+        )
     return rows
 
 
@@ -146,14 +172,29 @@ def _from_rows(rows: np.ndarray[Any, Any], names: tuple[str, ...], what: str) ->
 
 def _numbers(column: np.ndarray[Any, Any], name: str, what: str) -> Array:
     """Float64 values of a column; text, dates and other objects are refused by name."""
-    if column.dtype.kind in "fiub":
+    if column.dtype.kind in "fiub" and column.ndim == 1:
         return column.astype(np.float64)
+    if column.ndim != 1:
+        raise InvalidData(f"column {name!r} of {what} holds {column.shape[1:]} values a row: make columns of them")
+    numbers = np.empty(len(column))
     for row, value in enumerate(column):
-        if not isinstance(value, int | float | np.number | np.bool_ | None):
+        try:
+            numbers[row] = _number(value)
+        except (TypeError, OverflowError) as error:
+            shown = value.item() if isinstance(value, np.generic) else value
             raise InvalidData(
-                f"column {name!r} of {what} holds {value!r} in row {row}, which is not a number: encode or drop it"
-            )
-    return np.array([np.nan if value is None else float(value) for value in column])
+                f"column {name!r} of {what} holds {shown!r:.60} in row {row}, which is not a number: encode or drop it"
+            ) from error
+    return numbers
+
+
+def _number(value: Any) -> float:
+    """Float of a cell; a timedelta is an integer for NumPy, but not for us."""
+    if value is None:
+        return np.nan
+    if not isinstance(value, int | float | np.integer | np.floating | np.bool_) or isinstance(value, np.timedelta64):
+        raise TypeError(type(value).__name__)
+    return float(value)
 
 
 def _check_finite(matrix: Array, names: tuple[str, ...], what: str) -> None:
@@ -173,7 +214,7 @@ def _maker_like(frame: nw.DataFrame[Any]) -> Callable[[Array], Any]:
     columns = list(frame.columns)
     whole = [dtype.is_integer() or dtype == nw.Boolean for dtype in frame.schema.values()]
     dtypes = [
-        frame[name].to_numpy().dtype if is_whole else np.dtype(np.float64)
+        frame.get_column(name).to_numpy().dtype if is_whole else np.dtype(np.float64)
         for name, is_whole in zip(columns, whole, strict=True)
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from xcid._check import whole
 from xcid._data import Explanation
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -24,7 +25,7 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
     one = explanation[row]
     values, data = one.values[0], one.data[0]
     order = np.argsort(-np.abs(values), kind="stable")
-    shown = order[:most]
+    shown = order[: whole(most, "most", at_least=1)]
     name_width = max(len(one.feature_names[i]) for i in shown)
     number_width = max(len(f"{data[i]:.6g}") for i in shown)
     lines = [_title(one, row % len(explanation))]
@@ -32,7 +33,7 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
         value = f"{values[i]:+.3f}" if one.direction.any() else f"{values[i]:.3f}"
         lines.append(
             f"  {one.feature_names[i]:<{name_width}}  {data[i]:>{number_width}.6g}  {value:>6}  "
-            f"{_bar(abs(values[i]), width)}".rstrip()
+            f"{_bar(abs(values[i]), whole(width, 'width', at_least=1))}".rstrip()
         )
     if len(order) > most:
         lines.append(f"  and {len(order) - most} features with smaller scores")

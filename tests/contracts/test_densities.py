@@ -111,6 +111,15 @@ def test_samples_far_apart_give_1(density):
     assert d1(density, values, first, ~first) == pytest.approx(1, abs=1e-6)
 
 
+@pytest.mark.parametrize("place", [-1e6, 0.5, 1e6])
+@pytest.mark.parametrize("density", SEPARATE, ids=str)
+def test_a_constant_and_a_spread_set_share_nothing(density, place):
+    values = np.concatenate([np.linspace(0.013, 1, 40), np.full(40, place)])
+    first = np.arange(80) < 40
+    assert d1(density, values, first, ~first) == pytest.approx(1, abs=1e-9)
+    assert d1(density, np.stack([values, values + 3]), first, ~first) == pytest.approx(1, abs=1e-9)
+
+
 @pytest.mark.parametrize("scale", [1e-300, 1e-9, 1e9, 1e300])
 @pytest.mark.parametrize("density", [*SEPARATE, *POOLED], ids=str)
 def test_the_scale_does_not_matter(density, cloud, scale):

@@ -44,6 +44,7 @@ def masses(values: Array, weights: Array, bandwidth: Array, low: Array, width: A
 
 def _linear_counts(values: Array, weights: Array, low: Array, width: Array, n_cells: int) -> Array:
     place = (values - low[:, None]) / width[:, None] - 0.5
+    np.clip(place, 0, n_cells - 2, out=place)  # only samples without weight lie outside
     cell = place.astype(np.int64)
     right = place - cell
     right *= weights

@@ -12,8 +12,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from xcid._data import Integers
-from xcid._require import require
-from xcid.space import Backend
+from xcid.space import Backend, require_backend
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +112,7 @@ def load_heart(backend: Backend = "pandas") -> Dataset:
 def _load(
     name: str, descriptions: Mapping[str, str], target_names: tuple[str, str], source: str, backend: Backend
 ) -> Dataset:
-    require(backend, extra=backend)
+    require_backend(backend)
     text = (files("xcid.datasets") / name).read_text(encoding="utf-8")
     header, *lines = csv.reader(text.splitlines())
     columns = dict(zip(header, zip(*lines, strict=True), strict=True))

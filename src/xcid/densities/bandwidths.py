@@ -8,6 +8,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from xcid._check import function
 from xcid._data import Array
 from xcid.errors import InvalidParameter
 
@@ -83,6 +84,7 @@ def named(bandwidth: str | float | Bandwidth) -> Bandwidth:
         return NAMED[bandwidth]
     if isinstance(bandwidth, int | float | np.number):
         return Fixed(float(bandwidth))
+    function(bandwidth, "bandwidth", "'silverman', 0.5 or xcid.densities.bandwidths.Each(rule)")
     return bandwidth
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from xcid._check import real
 from xcid._data import Array, DensityPair
 from xcid._kernels import binned
 from xcid._kernels.shapes import SHAPES
@@ -48,9 +49,9 @@ class Kernel:
     tolerance: float = BINNED_TOLERANCE
 
     def __post_init__(self) -> None:
-        if self.kernel not in SHAPES:
+        if self.kernel not in list(SHAPES):
             raise InvalidParameter(f"unknown kernel {self.kernel!r}: use one of {list(SHAPES)}")
-        if not FINEST <= self.tolerance < 1:
+        if not FINEST <= real(self.tolerance, "tolerance") < 1:
             raise InvalidParameter(f"the tolerance must lie between {FINEST} and 1, not {self.tolerance}")
         named(self.bandwidth)
 

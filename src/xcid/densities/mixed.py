@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from xcid._check import real, whole
 from xcid._data import Array, DensityPair
 from xcid._kernels import ties
 from xcid.densities._items import flatten
@@ -43,10 +44,13 @@ class Mixed:
     repeats: int = 5
 
     def __post_init__(self) -> None:
-        if not 0 < self.share <= 1:
+        if not isinstance(self.kernel, Kernel):
+            raise InvalidParameter(
+                f"the kernel of Mixed must be a Kernel, such as Kernel('gaussian'), not {self.kernel!r}"
+            )
+        if not 0 < real(self.share, "share") <= 1:
             raise InvalidParameter(f"the share of an atom must lie in (0, 1], not {self.share}")
-        if self.repeats < 2:
-            raise InvalidParameter(f"an atom needs repeats of at least 2, not {self.repeats}")
+        whole(self.repeats, "repeats", at_least=2)
 
     def __call__(self, values: Array, positive: Array, negative: Array) -> DensityPair:
         """Estimate the densities of (..., s) samples with (..., s) weights."""

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from xcid._check import real
 from xcid._data import Array
 from xcid.errors import InvalidData, InvalidParameter
 
@@ -77,7 +78,7 @@ def _overlap(p: Array, q: Array, weights: Array) -> Array:
 
 
 def _check_k(k: float) -> None:
-    if not (np.isfinite(k) and k >= 1):
+    if not (np.isfinite(real(k, "k")) and k >= 1):
         raise InvalidParameter(f"k must be a finite number of at least 1, not {k}")
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xcid._check import whole
 from xcid._data import Array, Flags, Integers, Perturbations, Words
 from xcid._kernels.random import below, mix, uniform, words
 from xcid.generators.search import Member, Search, check_search
@@ -44,6 +45,7 @@ class Random:
 
     def __post_init__(self) -> None:
         check_search(self.m, self.max_evaluations)
+        whole(self.pool, "pool", at_least=1)
 
     def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
         """Find positives and negatives for each row."""

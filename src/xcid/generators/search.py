@@ -7,6 +7,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from xcid._check import whole
 from xcid._data import Array, Flags, Integers, Perturbations, Words
 from xcid.errors import InvalidParameter
 from xcid.space import FeatureSpace
@@ -70,7 +71,6 @@ class Search:
 
 def check_search(m: int, max_evaluations: int) -> None:
     """Refuse settings that cannot work."""
-    if m < 2:
-        raise InvalidParameter(f"m must be at least 2 (samples of each kind), not {m}")
-    if max_evaluations < 2 * m:
+    whole(m, "m (samples of each kind)", at_least=2)
+    if whole(max_evaluations, "max_evaluations") < 2 * m:
         raise InvalidParameter(f"max_evaluations must be at least 2 * m = {2 * m}, not {max_evaluations}")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from xcid._check import whole
 from xcid._data import Explanation
 from xcid._require import require
 from xcid.plots import _style
@@ -28,7 +29,7 @@ def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 2
     """
     one = explanation[row]
     values = one.values[0]
-    order = np.argsort(-np.abs(values), kind="stable")[:most][::-1]
+    order = np.argsort(-np.abs(values), kind="stable")[: whole(most, "most", at_least=1)][::-1]
     if ax is None:
         pyplot = require("matplotlib.pyplot", extra="plot")
         _, ax = pyplot.subplots(figsize=(6, 1 + 0.35 * len(order)), layout="constrained")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from xcid._check import whole
 from xcid._data import DensityPair, Explanation
 from xcid._require import require
 from xcid.plots import _style
@@ -31,7 +32,7 @@ def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most:
     array of matplotlib Axes
     """
     one = explanation[row]
-    order = np.argsort(-one.importance[0], kind="stable")[:most]
+    order = np.argsort(-one.importance[0], kind="stable")[: whole(most, "most", at_least=1)]
     if axes is None:
         pyplot = require("matplotlib.pyplot", extra="plot")
         n_columns = min(4, len(order))

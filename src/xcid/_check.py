@@ -1,0 +1,62 @@
+"""Checks of single settings, at the edge: each gives the value back or says what is wrong with it."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from xcid.errors import InvalidParameter
+
+
+def whole(value: Any, name: str, *, at_least: int | None = None) -> int:
+    """Take a whole number; True and 2.0 are none.
+
+    Examples
+    --------
+    >>> whole(3, "m", at_least=2)
+    3
+    >>> whole(2.5, "m")
+    Traceback (most recent call last):
+        ...
+    xcid.errors.InvalidParameter: m must be a whole number, not 2.5
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool | np.bool_):
+        raise InvalidParameter(f"{name} must be a whole number, not {value!r}")
+    if at_least is not None and number < at_least:
+        raise InvalidParameter(f"{name} must be at least {at_least}, not {number}")
+    return number
+
+
+def real(value: Any, name: str) -> float:
+    """Take a number; NaN and infinity pass, for the range to refuse.
+
+    Examples
+    --------
+    >>> real("x", "share")
+    Traceback (most recent call last):
+        ...
+    xcid.errors.InvalidParameter: share must be a number, not 'x'
+    """
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+        raise InvalidParameter(f"{name} must be a number, not {value!r}")
+    return float(value)
+
+
+def function(value: Any, name: str, example: str) -> None:
+    """Refuse what cannot be called.
+
+    Examples
+    --------
+    >>> function("random", "generator", "xcid.generators.Random()")
+    Traceback (most recent call last):
+        ...
+    xcid.errors.InvalidParameter: generator must be a function or an object like xcid.generators.Random(), not 'random'
+    """
+    if not callable(value):
+        raise InvalidParameter(f"{name} must be a function or an object like {example}, not {value!r}")
