@@ -54,7 +54,7 @@ BAD_CELLS = {
     "array-nan": (cell(np.nan), "missing value in row 3, column 'b'.*1 such cells"),
     "array-inf": (cell(np.inf), "infinite value in row 3, column 'b'"),
     "array-minus-inf": (cell(-np.inf), "infinite value in row 3, column 'b'"),
-    "array-masked": (np.ma.masked_array(TABLE, mask=TABLE == TABLE[3, 1]), "missing value in row 3, column 'b'"),
+    "array-masked": (np.ma.masked_array(TABLE, mask=np.isin(TABLE, TABLE[3, 1])), "missing value in row 3, column 'b'"),
     "array-complex": (TABLE * 1j, "column 'a' .* in row 0, which is not a number"),
     "array-dates": (np.full((40, 3), np.datetime64("2020-01-01")), "'a' .*2020.* in row 0"),
     "array-timedeltas": (np.full((40, 3), np.timedelta64(1, "D")), "'a' .*timedelta.* in row 0"),
@@ -148,9 +148,9 @@ class TestTables:
 
     @pytest.mark.parametrize(("table", "message"), cases(BAD_CELLS | BAD_SHAPES))
     def test_as_background(self, table, message):
-        names = None if hasattr(type(table), "columns") or "(0.0" in message or np.size(table) == 0 else NAMES
-        with pytest.raises(InvalidData, match=message.replace("'a'", "'(a|x0)'")):
-            xcid.Explainer(first_above_zero, table, feature_names=names)
+        message = re.sub("'([abc])'", r"'(\1|x[012])'", message)  # an array has names of its own
+        with pytest.raises(InvalidData, match=message):
+            xcid.Explainer(first_above_zero, table)
 
     @pytest.mark.parametrize(
         "table", [TABLE[:1], TABLE[0], FRAME[:1], pl.from_pandas(FRAME)[:1], FRAME["a"]], ids=lambda t: type(t).__name__
@@ -160,9 +160,9 @@ class TestTables:
             xcid.Explainer(first_above_zero, table)
 
     def test_message_names_the_table(self, explainer):
-        with pytest.raises(InvalidData, match="^the table to explain has a missing value"):
+        with pytest.raises(InvalidData, match=r"^the table to explain has a missing value"):
             explainer(cell(np.nan))
-        with pytest.raises(InvalidData, match="^the background has a missing value"):
+        with pytest.raises(InvalidData, match=r"^the background has a missing value"):
             xcid.Explainer(first_above_zero, cell(np.nan))
 
     def test_family_is_also_valueerror(self, explainer):
@@ -268,7 +268,7 @@ class TestModels:
     def test_always_the_same_class(self, build):
         model = DummyClassifier(strategy="most_frequent").fit(TABLE, TABLE[:, 0] > 0)
         explainer = build(model, TABLE, generator=Marginal(m=5, max_evaluations=100))
-        with pytest.raises(NotEnoughFlips, match="all 40 background rows.*row 0 has 0 flips and 5 others in 101"):
+        with pytest.raises(NotEnoughFlips, match=r"all 40 background rows.*row 0 has 0 flips and 5 others in 101"):
             explainer(TABLE[:2])
 
 
@@ -350,7 +350,9 @@ class TestParameters:
     @pytest.mark.parametrize("part", ["generator", "score", "density", "outcome"])
     @pytest.mark.parametrize("value", ["random", 3])
     def test_parts_that_cannot_be_called(self, part, value):
-        with pytest.raises(InvalidParameter, match=f"{part} must be a function or an object like xcid.*, not {value!r}"):
+        with pytest.raises(
+            InvalidParameter, match=f"{part} must be a function or an object like xcid.*, not {value!r}"
+        ):
             xcid.Explainer(first_above_zero, TABLE, **{part: value})
 
     @pytest.mark.parametrize(
@@ -424,9 +426,7 @@ class TestSelections:
         with pytest.raises(InvalidParameter, match=message):
             explanation.evidence(row, feature)
 
-    @pytest.mark.parametrize(
-        "rows", [3, -4, "x", None, 1.5, [5], [True], (0, 1), True, [[0]], slice("x")], ids=repr
-    )
+    @pytest.mark.parametrize("rows", [3, -4, "x", None, 1.5, [5], [True], (0, 1), True, [[0]], slice("x")], ids=repr)
     def test_rows(self, explanation, rows):
         with pytest.raises(InvalidParameter, match="row"):
             explanation[rows]
@@ -467,7 +467,7 @@ class TestOneFeature:
             xcid.d1(**samples)
 
     def test_bad_density(self):
-        with pytest.raises(InvalidParameter, match="density must be a function .*, not 'gaussian'"):
+        with pytest.raises(InvalidParameter, match=r"density must be a function .*, not 'gaussian'"):
             xcid.d1([1.0, 2.0], [2.0, 3.0], density="gaussian")
 
 

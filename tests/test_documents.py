@@ -14,7 +14,7 @@ def test_readme_examples_run(capsys):
     assert len(blocks) == 4
     names: dict[str, object] = {}
     for block in blocks:
-        exec(compile(block, "README.md", "exec"), names)  # noqa: S102
+        exec(compile(block, "README.md", "exec"), names)
         if "print(explanation[0])" in block:
             printed = capsys.readouterr().out.strip()
             assert printed in text

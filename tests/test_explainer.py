@@ -136,6 +136,9 @@ def test_parts_can_be_chosen(diabetes):
     assert by_density.direction.any()
     assert not by_score.direction.any()
     assert "epanechnikov" in by_density.settings["score"]
+    paper = xcid.Explainer.paper(model, train, density=density)(rows)
+    assert "epanechnikov" in paper.settings["score"]
+    assert not paper.direction.any()
     few = xcid.Explainer.paper(model, train, generator=Random(m=10))(rows)
     assert np.all(few.n_positive == 10)
     tilted = xcid.Explainer(model, train, score=PerFeature(Mixed(), distance=xcid.distances.hellinger))(rows)

@@ -136,7 +136,12 @@ class TestTables:
     @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
     def test_whole_columns_stay_whole(self, library):
         background = library.DataFrame(
-            {"count": np.arange(60), "small": np.arange(60, dtype=np.int8), "on": np.arange(60) % 2 > 0, "x": TABLE[:60, 0]}
+            {
+                "count": np.arange(60),
+                "small": np.arange(60, dtype=np.int8),
+                "on": np.arange(60) % 2 > 0,
+                "x": TABLE[:60, 0],
+            }
         )
         seen = []
 
@@ -210,3 +215,13 @@ class TestMemory:
         sizes, explanation = self.sizes(1)
         assert set(sizes) == {1}
         assert (explanation.status == "ok").all()
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars"])
+def test_columns_in_another_order_reach_the_model_in_its_own(backend):
+    table = xcid.datasets.load_diabetes(backend)
+    model = LogisticRegression(max_iter=1000).fit(table.data, table.target)
+    turned = table.data[list(table.feature_names)[::-1]]
+    explanation = xcid.Explainer(model, turned)(turned[:5])
+    assert np.allclose(explanation.outputs, model.predict_proba(table.data[:5]))
+    assert explanation.feature_names == table.feature_names[::-1]

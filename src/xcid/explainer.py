@@ -87,13 +87,16 @@ class Explainer:
         self.rows_at_once = max(1, min(MOST_ROWS, memory // (8 * SAMPLES_PER_ROW * len(self.space.names))))
 
     @classmethod
-    def paper(cls, model: Any, background: Any, *, m: int = 50, **settings: Any) -> Explainer:
+    def paper(
+        cls, model: Any, background: Any, *, m: int = 50, density: Density | None = None, **settings: Any
+    ) -> Explainer:
         """Build the paper's standard setting, nothing added.
 
         DiCE-style random perturbations, m positives and m negatives, a Gaussian kernel with Silverman's bandwidth for
-        each set by itself, and the unsigned d1 as the value.
+        each set by itself, and the unsigned d1 as the value. The other settings are those of the constructor.
         """
-        score = PerFeature(Kernel("gaussian", bandwidth="silverman"), direction=unsigned)
+        density = Kernel("gaussian", bandwidth="silverman") if density is None else density
+        score = PerFeature(density, direction=unsigned)
         return cls(model, background, **{"generator": Random(m=m), "score": score, **settings})
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
@@ -180,7 +183,7 @@ class Explainer:
 
     def _constant_on_background(self) -> bool:
         outputs = self.predict(self.space.background)
-        return not self.outcome(outputs, np.repeat(outputs[:1], len(outputs), axis=0)).any()
+        return not np.any(self.outcome(outputs, np.repeat(outputs[:1], len(outputs), axis=0)))
 
 
 def _names(model: Any, background: Any, given: Sequence[str] | None) -> Sequence[str] | None:

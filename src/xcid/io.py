@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import secrets
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -80,40 +80,54 @@ def save(explanation: Explanation, path: str | os.PathLike[str]) -> None:
 
 
 def _write(arrays: dict[str, Any], target: Path) -> None:
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             np.savez_compressed(file, **arrays)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).replace(target)
+        temporary.replace(target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
 def load(path: str | os.PathLike[str]) -> Explanation:
     """Read what :meth:`Explanation.save` wrote; nothing in the file is ever run."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
             parts = {name: archive[name] for name in archive.files}
         header = json.loads(str(parts.pop("header")))
         if header["format"] != FORMAT or header["version"] != VERSION:
             raise InvalidFile(f"{path} is {header['format']!r}, version {header['version']}; {VERSION} is understood")
         cloud = {name.removeprefix("cloud_"): parts.pop(name) for name in list(parts) if name.startswith("cloud_")}
-        return Explanation(
+        explanation = Explanation(
             **parts,
             feature_names=tuple(header["feature_names"]),
             cloud=Perturbations(**cloud) if cloud else None,
             density=_restore(header["density"]),
             settings=header["settings"],
         )
+        _check_shapes(explanation, path)
+        return explanation
     except InvalidFile:
         raise
     except FileNotFoundError as error:
         raise InvalidFile(f"there is no file {path}") from error
     except Exception as error:  # a damaged archive fails in zipfile, zlib, NumPy's header or json, each in its own way
         raise InvalidFile(f"{path} is not a saved explanation, or it is damaged: {error}") from error
+
+
+def _check_shapes(explanation: Explanation, path: str | os.PathLike[str]) -> None:
+    n, d = len(explanation.status), len(explanation.feature_names)
+    for name in ("values", "importance", "direction", "data", "lower", "upper", "p_values"):
+        part = getattr(explanation, name)
+        if part is not None and part.shape != (n, d):
+            raise InvalidFile(f"{path} is damaged: {name} has the shape {part.shape}, and {(n, d)} is due")
+    for name in ("n_evaluations", "n_positive", "n_negative", "outputs", "cloud"):
+        part = getattr(explanation, name)
+        if part is not None and len(part) != n:
+            raise InvalidFile(f"{path} is damaged: {name} has {len(part)} rows, and {n} are due")
 
 
 def _describe(density: Density | None) -> dict[str, Any] | None:

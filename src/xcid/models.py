@@ -10,7 +10,7 @@ import numpy as np
 
 from xcid._data import Array
 from xcid.errors import ModelError
-from xcid.space import FeatureSpace, frame_maker, to_array
+from xcid.space import FeatureSpace, frame_maker, in_order, to_array
 
 Answers = np.ndarray[Any, np.dtype[Any]]
 
@@ -90,7 +90,10 @@ def _decode(model: Any, space: FeatureSpace) -> Callable[[Array], Any]:
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         return to_array if hasattr(model, "n_features_in_") else space.decode
-    return frame_maker(names, "pandas") if space.decode is to_array else space.decode
+    if space.decode is to_array:
+        return frame_maker(names, "pandas")
+    same = set(names) == set(space.names) and tuple(names) != space.names
+    return in_order(space.decode, names) if same else space.decode
 
 
 def _raw(ask: Callable[[Any], Any], table: Any, n_rows: int) -> Answers:

@@ -81,6 +81,11 @@ def frame_maker(names: Sequence[str], backend: Backend) -> Callable[[Array], Any
     return lambda matrix: nw.from_numpy(matrix.copy(), schema=list(names), backend=backend).to_native()
 
 
+def in_order(decode: Callable[[Array], Any], names: Sequence[str]) -> Callable[[Array], Any]:
+    """Decode to data frames whose columns stand in another order."""
+    return lambda matrix: nw.from_native(decode(matrix), eager_only=True).select(*names).to_native()
+
+
 def _native(table: Any) -> Any:
     """A Series (one row of a pandas frame) becomes a frame of one row."""
     if type(table).__name__ == "Series" and hasattr(table, "to_frame") and hasattr(table, "index"):
@@ -147,10 +152,12 @@ def _from_frame(frame: nw.DataFrame[Any], names: tuple[str, ...], what: str) -> 
 
 def _rows(table: Any, what: str) -> np.ndarray[Any, Any]:
     try:
-        masked = isinstance(table, np.ma.MaskedArray)
-        rows = np.where(np.ma.getmaskarray(table), None, table.data) if masked else np.asarray(table)
+        rows = np.asarray(table)
     except (TypeError, ValueError) as error:
         raise InvalidData(f"{what} is not a table: its rows have different lengths ({error})") from error
+    if np.ma.is_masked(table):  # the cells under a mask are missing, whatever they hold
+        rows = rows.astype(object)
+        rows[np.ma.getmaskarray(table)] = None
     if rows.ndim == 1:
         rows = rows[None, :] if rows.size else rows.reshape(0, 0)
     if rows.ndim != 2:

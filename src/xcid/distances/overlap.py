@@ -87,7 +87,7 @@ def _checked(p: npt.ArrayLike, q: npt.ArrayLike, weights: npt.ArrayLike) -> tupl
     for name, value in (("p", p), ("q", q), ("weights", weights)):
         try:
             array = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise InvalidData(f"{name} must be an array of numbers: {error}") from error
         if array.ndim == 0:
             raise InvalidData(f"{name} must have at least one axis, the points; it is a single number")

@@ -1,0 +1,141 @@
+"""The package as a whole: what it shows, what it loads, and what it says when an extra is missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+import xcid
+from xcid.errors import MissingDependency
+from xcid.generators import Marginal
+
+PUBLIC = [
+    "DensityPair",
+    "Explainer",
+    "Explanation",
+    "Perturbations",
+    "XcidError",
+    "XcidWarning",
+    "__version__",
+    "d1",
+    "datasets",
+    "densities",
+    "distances",
+    "errors",
+    "generators",
+    "load",
+    "outcomes",
+    "plots",
+    "scores",
+]
+HEAVY = ["matplotlib", "pandas", "polars", "pyarrow", "shap", "sklearn", "torch", "dice_ml"]
+TABLE = np.random.default_rng(1).normal(size=(50, 2))
+
+
+def python(code):
+    return subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
+
+
+@pytest.fixture(scope="module")
+def explanation():
+    return xcid.Explainer(lambda X: X[:, 0] > 0, TABLE, generator=Marginal(m=10))(TABLE[:2])
+
+
+@pytest.fixture
+def hidden(monkeypatch):
+    """Make a package look as if it were not installed."""
+
+    def hide(package):
+        for name in list(sys.modules):
+            if name == package or name.startswith(f"{package}."):
+                monkeypatch.delitem(sys.modules, name)
+        monkeypatch.setitem(sys.modules, package, None)
+
+    return hide
+
+
+def test_public_names():
+    assert sorted(xcid.__all__) == PUBLIC
+    assert all(hasattr(xcid, name) for name in PUBLIC)
+
+
+@pytest.mark.parametrize("room", ["datasets", "densities", "distances", "errors", "generators", "plots", "scores"])
+def test_public_names_of_the_rooms(room):
+    module = getattr(xcid, room)
+    assert module.__all__
+    assert all(hasattr(module, name) for name in module.__all__)
+
+
+def test_errors_are_one_family():
+    for name in xcid.errors.__all__:
+        family = Warning if name == "XcidWarning" else xcid.XcidError
+        assert issubclass(getattr(xcid.errors, name), family)
+        assert name in xcid.errors.__doc__
+
+
+def test_import_is_light_and_silent():
+    result = python(f"import sys, xcid; sys.exit(repr([m for m in {HEAVY} if m in sys.modules] or ''))")
+    assert result.stderr.strip() == "''"
+    assert result.stdout == ""
+
+
+def test_explaining_arrays_needs_no_extra():
+    hide = "".join(f"sys.modules[{name!r}] = None;" for name in HEAVY)
+    code = (
+        f"import sys, numpy as np;{hide}import xcid;"
+        "table = np.random.default_rng(0).normal(size=(50, 2));"
+        "explanation = xcid.Explainer(lambda X: X[:, 0] > 0, table)(table[:2]);"
+        "assert len(str(explanation).splitlines()) == 4"
+    )
+    result = python(code)
+    assert result.returncode == 0, result.stderr
+
+
+def test_typed():
+    assert (files("xcid") / "py.typed").is_file()
+
+
+def test_version():
+    assert xcid.__version__.count(".") == 2
+
+
+class TestMissingDependency:
+    @pytest.mark.parametrize("plot", [xcid.plots.bar, xcid.plots.densities])
+    def test_matplotlib(self, hidden, explanation, plot):
+        hidden("matplotlib")
+        with pytest.raises(MissingDependency, match=r'needs matplotlib, .*: pip install "xcid\[plot\]"'):
+            plot(explanation)
+
+    @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+    def test_frames(self, hidden, explanation, backend):
+        hidden(backend)
+        message = rf'needs {backend}, which is not installed: pip install "xcid\[{backend}\]"'
+        with pytest.raises(MissingDependency, match=message):
+            explanation.to_frame(backend)
+        with pytest.raises(MissingDependency, match=message):
+            xcid.datasets.load_heart(backend)
+
+    def test_shap(self, hidden, explanation):
+        hidden("shap")
+        with pytest.raises(MissingDependency, match=r'needs shap, .*: pip install "xcid\[shap\]"'):
+            explanation.to_shap()
+
+    def test_model_that_wants_pandas(self, hidden):
+        class Model:
+            feature_names_in_ = np.array(["a", "b"], dtype=object)
+
+            def predict(self, X):
+                return np.arange(len(X)) % 2
+
+        hidden("pandas")
+        with pytest.raises(MissingDependency, match=r'pip install "xcid\[pandas\]"'):
+            xcid.Explainer(Model(), TABLE)
+
+    def test_is_an_import_error(self, hidden, explanation):
+        hidden("shap")
+        with pytest.raises(ImportError):
+            explanation.to_shap()

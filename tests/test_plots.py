@@ -1,0 +1,153 @@
+"""Pictures: Axes come back, say the right things, and are never shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+mpl.use("Agg")
+
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+
+import xcid
+from xcid.densities import Discrete, Kernel, Mixed
+from xcid.errors import EvidenceNotKept, InvalidParameter
+from xcid.generators import Marginal
+from xcid.plots import _style
+
+NAMES = ["a", "b", "c", "d", "e"]
+TABLE = np.random.default_rng(3).normal(size=(80, 5)).round(1)
+
+
+def explain(**settings):
+    settings = {"generator": Marginal(m=20), "feature_names": NAMES, **settings}
+    return xcid.Explainer(lambda X: X[:, 0] - X[:, 3] > 0, TABLE, **settings)(TABLE[:3])
+
+
+@pytest.fixture(scope="module")
+def explanation():
+    return explain()
+
+
+@pytest.fixture(autouse=True)
+def closed_and_never_shown(monkeypatch):
+    monkeypatch.setattr(plt, "show", lambda *_, **__: pytest.fail("a picture was shown"))
+    assert plt.get_fignums() == []
+    yield
+    plt.close("all")
+
+
+def drawn(ax):
+    """Rendering is part of drawing: many errors and warnings come only then."""
+    ax.figure.canvas.draw()
+    return ax
+
+
+class TestBar:
+    def test_scores(self, explanation):
+        ax = drawn(xcid.plots.bar(explanation, 1))
+        assert isinstance(ax, Axes)
+        values = explanation.values[1]
+        order = np.argsort(-np.abs(values), kind="stable")[::-1]
+        assert np.allclose([bar.get_width() for bar in ax.patches], values[order])
+        labels = [label.get_text() for label in ax.get_yticklabels()]
+        assert labels == [f"{NAMES[i]} = {explanation.data[1, i]:.4g}" for i in order]
+
+    def test_colours_tell_the_sign(self, explanation):
+        signed = replace(explanation, values=np.array([[0.5, -0.4, 0.3, 0.2, 0.1]] * 3))
+        colours = [to_hex(bar.get_facecolor()).upper() for bar in xcid.plots.bar(signed).patches]
+        assert colours == [_style.HOLDS.upper()] * 3 + [_style.PULLS.upper(), _style.HOLDS.upper()]
+
+    def test_label_of_the_axis(self, explanation):
+        assert "holds the output" in xcid.plots.bar(explanation).get_xlabel()
+        assert xcid.plots.bar(replace(explanation, direction=np.zeros((3, 5)))).get_xlabel() == "d1"
+
+    def test_axes_given(self, explanation):
+        figure, ax = plt.subplots()
+        assert xcid.plots.bar(explanation, ax=ax) is ax
+        assert plt.get_fignums() == [figure.number]
+        drawn(ax)
+
+    def test_most(self, explanation):
+        assert len(xcid.plots.bar(explanation, most=2).patches) == 2
+
+
+class TestDensities:
+    def test_titles(self, explanation):
+        axes = xcid.plots.densities(explanation, 2)
+        order = np.argsort(-explanation.importance[2], kind="stable")
+        titles = [drawn(ax).get_title() for ax in axes]
+        assert titles == [f"{NAMES[i]}   d1 = {explanation.importance[2, i]:.2f}" for i in order]
+
+    @pytest.mark.parametrize("density", [Kernel(), Discrete(), Mixed()], ids=repr)
+    def test_every_density(self, density):
+        for ax in xcid.plots.densities(explain(density=density)):
+            drawn(ax)
+
+    def test_curves_are_the_evidence(self):
+        explanation = explain(density=Kernel())
+        axes = xcid.plots.densities(explanation)
+        feature = int(explanation.importance[0].argmax())
+        pair = explanation.evidence(0, feature)
+        curves = {line.get_label(): line for line in axes[0].lines}
+        cells = ~pair.atoms
+        assert np.array_equal(curves["C+ (output flips)"].get_xydata(), np.column_stack([pair.points, pair.p])[cells])
+        assert np.array_equal(curves["C- (output stays)"].get_xydata(), np.column_stack([pair.points, pair.q])[cells])
+
+    def test_own_value_is_marked(self, explanation):
+        ax = xcid.plots.densities(explanation, most=1)[0]
+        feature = int(explanation.importance[0].argmax())
+        assert any(set(line.get_xdata()) == {explanation.data[0, feature]} for line in ax.lines)
+
+    def test_one_legend(self, explanation):
+        figure = xcid.plots.densities(explanation)[0].figure
+        assert [len(legend.get_texts()) for legend in figure.legends] == [3]
+
+    def test_most(self, explanation):
+        axes = xcid.plots.densities(explanation, most=2)
+        assert len(axes) == 2
+        assert len(plt.get_fignums()) == 1
+
+    @pytest.mark.parametrize("layout", [None, "constrained", "tight"])
+    def test_axes_given(self, explanation, layout):
+        figure, grid = plt.subplots(1, 3, layout=layout)
+        axes = xcid.plots.densities(explanation, axes=grid)
+        assert axes is grid
+        assert plt.get_fignums() == [figure.number]
+        assert all("d1 = " in drawn(ax).get_title() for ax in grid)
+
+    def test_single_axes_given(self, explanation):
+        _, ax = plt.subplots()
+        xcid.plots.densities(explanation, axes=ax)
+        assert "d1 = " in drawn(ax).get_title()
+
+    def test_row_without_flips(self, explanation):
+        cloud = explanation.cloud
+        lonely = replace(explanation, cloud=replace(cloud, positive=np.zeros_like(cloud.positive)))
+        for ax in xcid.plots.densities(lonely):
+            drawn(ax)
+
+    def test_evidence_not_kept(self):
+        with pytest.raises(EvidenceNotKept, match="explain this row by itself"):
+            xcid.plots.densities(explain(max_evidence_bytes=0))
+
+
+@pytest.mark.parametrize("plot", [xcid.plots.bar, xcid.plots.densities])
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"row": 3}, "no row 3: positions go from 0 to 2"),
+        ({"most": 0}, "most must be at least 1, not 0"),
+        ({"most": "all"}, "most must be a whole number, not 'all'"),
+    ],
+    ids=str,
+)
+def test_bad_settings(explanation, plot, settings, message):
+    with pytest.raises(InvalidParameter, match=message):
+        plot(explanation, **settings)
+    assert plt.get_fignums() == []

@@ -1,0 +1,92 @@
+"""Bars in the terminal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import xcid
+from xcid import text
+from xcid.errors import InvalidParameter
+from xcid.generators import Marginal
+
+
+@pytest.fixture(scope="module")
+def explanation():
+    """Two rows of four features; the scores are set by hand."""
+    table = np.random.default_rng(2).normal(size=(60, 4))
+    explainer = xcid.Explainer(
+        lambda X: X[:, 0] > 0, table, generator=Marginal(m=10), feature_names=["a", "b", "long name", "d"]
+    )
+    values = np.array([[0.25, -0.5, 1.0, 0.0], [0.1, 0.2, 0.3, 0.4]])
+    return replace(explainer(table[:2]), values=values, importance=np.abs(values), direction=np.sign(values))
+
+
+@pytest.fixture(scope="module")
+def unsigned(explanation):
+    return replace(explanation, values=explanation.importance, direction=np.zeros((2, 4)))
+
+
+def test_largest_first(explanation):
+    lines = text.bars(explanation).splitlines()
+    assert [line.split("  ")[1].strip() for line in lines[1:-1]] == ["long name", "b", "a", "d"]
+
+
+def test_lengths_of_bars(explanation):
+    bars = {line.split()[0]: line.count("█") for line in text.bars(explanation, width=40).splitlines()[1:-1]}
+    assert bars == {"long": 40, "b": 20, "a": 10, "d": 0}
+
+
+def test_eighths(explanation):
+    finer = replace(explanation, values=np.full((2, 4), 0.5 / 8))
+    assert text.bars(finer, width=2).splitlines()[1].endswith("▏")
+
+
+def test_signs(explanation, unsigned):
+    assert "+1.000" in text.bars(explanation)
+    assert "-0.500" in text.bars(explanation)
+    assert "holds the output in place" in text.bars(explanation)
+    assert "+1.000" not in text.bars(unsigned)
+    assert "score: d1" in text.bars(unsigned)
+
+
+def test_title(explanation):
+    title = text.bars(explanation, 1).splitlines()[0]
+    top = explanation.outputs[1].argmax()
+    assert title.startswith(f"row 1: output {top} with 1.00; 10 perturbations flip it, 10 do not (")
+    assert title.endswith(f"({explanation.n_evaluations[1]:,} evaluations, ok)")
+    assert text.bars(explanation, -1) == text.bars(explanation, 1)
+
+
+def test_values_of_the_row(explanation):
+    for value in explanation.data[0]:
+        assert f"{value:.6g}" in text.bars(explanation)
+
+
+def test_most(explanation):
+    lines = text.bars(explanation, most=2).splitlines()
+    assert len(lines) == 5
+    assert lines[-2] == "  and 2 features with smaller scores"
+
+
+def test_str_is_the_first_row(explanation):
+    assert str(explanation) == text.bars(explanation, 0)
+    assert str(explanation[1]) == text.bars(explanation, 1).replace("row 1", "row 0")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"row": 2}, "no row 2: positions go from 0 to 1"),
+        ({"row": "x"}, "row.*'x'"),
+        ({"most": 0}, "most must be at least 1, not 0"),
+        ({"most": 1.5}, "most must be a whole number, not 1.5"),
+        ({"width": 0}, "width must be at least 1, not 0"),
+    ],
+    ids=str,
+)
+def test_bad_settings(explanation, settings, message):
+    with pytest.raises(InvalidParameter, match=message):
+        text.bars(explanation, **settings)
