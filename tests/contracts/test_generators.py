@@ -132,6 +132,14 @@ def test_every_feature_that_can_change_does(generator, space, rows):
     assert np.all(changed[[0, 1, 2, 4]] > 0.03)
 
 
+def test_ends_where_nothing_can_change(generator):
+    space = FeatureSpace.of(np.full((10, 3), 2.0))
+    rows = np.array([[2.0, 2.0, 2.0], [2.0, 5.0, 2.0]])
+    cloud = generator(rows, content_keys(rows, 0), space, lambda s, o: np.zeros(len(s)))
+    assert np.all(cloud.status == "insufficient_flips")
+    assert np.all(cloud.n_evaluations <= BUDGET)
+
+
 def test_works_with_one_feature(generator):
     space = FeatureSpace.of(np.linspace(-1, 1, 101)[:, None])
     rows = space.background[[10, 90]]

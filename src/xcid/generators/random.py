@@ -52,11 +52,15 @@ class Random:
         search = Search(rows, member, self.m, self.max_evaluations)
         n_features = rows.shape[1]
         rounds, pool = range(min(2, n_features)), 0
-        while (open_rows := search.open).size:
+        exhausted = np.zeros(len(rows), dtype=bool)  # nothing can change in these rows
+        while (open_rows := search.open[~exhausted[search.open]]).size:
             copies = pool * self.pool + np.arange(self.pool)
             at_once = max(1, MOST_DRAWS // (self.pool * rounds.stop))
             parts = [open_rows[start : start + at_once] for start in range(0, len(open_rows), at_once)]
-            _deal(search, [_shuffled_deck(rows, keys, part, space, copies, rounds) for part in parts])
+            decks = [_shuffled_deck(rows, keys, part, space, copies, rounds) for part in parts]
+            _deal(search, decks)
+            exhausted[open_rows] = np.concatenate([~deck.fresh.any(axis=1) for deck in decks])
+            exhausted &= rounds.stop == n_features
             pool += rounds.stop == n_features
             rounds = range(min(rounds.stop, n_features - 1), min(rounds.stop + 1, n_features))
         return search.result()
@@ -91,7 +95,7 @@ def _deal(search: Search, decks: list[_Deck]) -> None:
         stop = min(start + search.chunk(start), size)
         hands = [_hand(search, deck, slice(start, stop)) for deck in decks]
         rows, candidates, fresh = (np.concatenate(part) for part in zip(*hands, strict=True))
-        if rows.size:
+        if fresh.any():
             search.offer(rows, candidates, fresh)
         start = stop
 
