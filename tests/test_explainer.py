@@ -148,10 +148,12 @@ def test_parts_can_be_chosen(diabetes):
 def test_outcomes_can_be_functions(diabetes):
     model, train, test = diabetes
     below_30_percent = lambda outputs, reference: (outputs[:, 1] < 0.3).astype(float)  # noqa: E731
-    explanation = xcid.Explainer(model, train, outcome=below_30_percent)(test.iloc[:3])
+    explanation = xcid.Explainer(model, train, outcome=below_30_percent)(test.iloc[:10])
     cloud = explanation.cloud
-    positives = cloud.samples[cloud.positive > 0]
-    assert np.all(model.predict_proba(type(train)(positives, columns=train.columns))[:, 1] < 0.3)
+    for row in range(10):
+        positives = cloud.samples[row, cloud.positive[row] > 0]
+        below = model.predict_proba(type(train)(positives, columns=train.columns))[:, 1] < 0.3
+        assert np.all(below != (explanation.outputs[row, 1] < 0.3))
 
 
 def test_evidence_is_dropped_beyond_its_limit(diabetes):

@@ -104,7 +104,7 @@ class DensityPair:
         return self[order]
 
 
-_COMMON = ("feature_names", "density", "settings")  # what all rows of an explanation share
+_COMMON = ("feature_names", "output_names", "density", "settings")  # what all rows of an explanation share
 
 
 class Density(Protocol):
@@ -142,7 +142,9 @@ class Explanation:
     data : (n, d)
         The explained rows as numbers.
     outputs : (n, k)
-        The model's outputs for them.
+        The model's outputs for them: one column for each class, or one for a regression.
+    output_names : tuple of str
+        The classes, or "output".
     cloud : Perturbations or None
         The evidence, where it was kept.
     density : Density or None
@@ -161,6 +163,7 @@ class Explanation:
     feature_names: tuple[str, ...]
     data: Array
     outputs: Array
+    output_names: tuple[str, ...]
     lower: Array | None = None
     upper: Array | None = None
     p_values: Array | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from xcid._check import function, whole
-from xcid._data import Array, Density, Explanation, Integers, Perturbations
+from xcid._data import Array, Density, Explanation, Perturbations
 from xcid._kernels.random import content_keys
 from xcid.densities import Kernel, Mixed
 from xcid.errors import InvalidParameter, NotEnoughFlips, XcidWarning
 from xcid.generators import Generator, Marginal, Member, Random
 from xcid.models import wrap
-from xcid.outcomes import Flip, Outcome
+from xcid.outcomes import Flip, Interval, Outcome, ToClass
 from xcid.scores import PerFeature, Score, held_in_place, unsigned
 from xcid.space import FeatureSpace
 
@@ -40,7 +41,8 @@ class Explainer:
     density : Density, optional
         Shorthand for the default score with another density.
     outcome : Outcome, optional
-        What counts as a flip; by default any change of the predicted class.
+        What counts as a flip: an object of :mod:`xcid.outcomes` or a function. By default any change of the predicted
+        class; for a regression a move by more than half a standard deviation of the background's outputs.
     feature_names : sequence of str, optional
         For arrays; a data frame brings its own.
     memory : int
@@ -77,12 +79,12 @@ class Explainer:
         function(density, "density", "xcid.densities.Mixed()")
         self.score: Score = PerFeature(density, direction=held_in_place) if score is None else score
         self.generator: Generator = Marginal() if generator is None else generator
-        self.outcome: Outcome = Flip() if outcome is None else outcome
         function(self.score, "score", "xcid.scores.PerFeature()")
         function(self.generator, "generator", "xcid.generators.Marginal()")
-        function(self.outcome, "outcome", "xcid.outcomes.Flip()")
         self.space = FeatureSpace.of(background, _names(model, background, feature_names))
         self.predict = wrap(model, self.space, whole(memory, "memory (bytes)", at_least=1))
+        default = Flip() if len(self.predict.read.names) > 1 else Interval()
+        self.outcome = self._bound(default if outcome is None else outcome)
         self.max_evidence_bytes = whole(max_evidence_bytes, "max_evidence_bytes", at_least=0)
         self.rows_at_once = max(1, min(MOST_ROWS, memory // (8 * SAMPLES_PER_ROW * len(self.space.names))))
 
@@ -98,6 +100,19 @@ class Explainer:
         density = Kernel("gaussian", bandwidth="silverman") if density is None else density
         score = PerFeature(density, direction=unsigned)
         return cls(model, background, **{"generator": Random(m=m), "score": score, **settings})
+
+    def asking(self, outcome: Outcome) -> Explainer:
+        """The same explainer with another question."""
+        other = copy.copy(self)
+        other.outcome = self._bound(outcome)
+        return other
+
+    def per_class(self, X: Any, *, seed: int = 0) -> dict[str, Explanation]:
+        """Explain what would take each row to each class (or out of it, where the row is in it)."""
+        names = self.predict.read.names
+        if len(names) < 2:
+            raise InvalidParameter("a regression has no classes: ask with outcomes.Interval, Threshold or Within")
+        return {name: self.asking(ToClass(name))(X, seed=seed) for name in names}
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         """Explain one row or many.
@@ -126,18 +141,26 @@ class Explainer:
         return explanation
 
     def _member(self, reference: Array) -> Member:
-        """Which samples flip the output of the row they come from."""
+        """Which samples lie on the other side of the question than the row they come from."""
+        own = self._side(reference, reference)
+        return lambda samples, owner: np.abs(self._side(self.predict(samples), reference[owner]) - own[owner])
 
-        def member(samples: Array, owner: Integers) -> Array:
-            flips = np.asarray(self.outcome(self.predict(samples), reference[owner]))
-            if flips.shape != owner.shape or flips.dtype.kind not in "fiub" or np.isnan(flips).any():
-                raise InvalidParameter(
-                    f"the outcome gave {flips.dtype} of shape {flips.shape} for {len(owner)} samples: "
-                    "it must give one number for each, 1 for a flip and 0 for none"
-                )
-            return flips
+    def _side(self, outputs: Array, reference: Array) -> Array:
+        side = np.asarray(self.outcome(outputs, reference))
+        if side.shape != (len(outputs),) or side.dtype.kind not in "fiub" or not np.all((side >= 0) & (side <= 1)):
+            raise InvalidParameter(
+                f"the outcome gave {side.dtype} of shape {side.shape} for {len(outputs)} samples: "
+                "it must give one number in [0, 1] for each, 1 for the far side of the question and 0 for the near one"
+            )
+        return side.astype(np.float64)
 
-        return member
+    def _bound(self, outcome: Outcome) -> Outcome:
+        """Tell an outcome that wants to know them the names of the outputs and the background's outputs."""
+        function(outcome, "outcome", "xcid.outcomes.Flip()")
+        bind = getattr(outcome, "bind", None)
+        if bind is None:
+            return outcome
+        return bind(self.predict.read.names, self.predict(self.space.background))
 
     def _explain(self, cloud: Perturbations, outputs: Array, seed: int) -> Explanation:
         scores = self.score(cloud)
@@ -153,6 +176,7 @@ class Explainer:
             feature_names=self.space.names,
             data=cloud.origin,
             outputs=outputs,
+            output_names=self.predict.read.names,
             cloud=cloud,
             density=self.score.density,
             settings={name: repr(value) for name, value in settings.items()},
@@ -170,9 +194,9 @@ class Explainer:
         )
         if not explanation.n_positive.any() and self._constant_on_background():
             raise NotEnoughFlips(
-                f"the model gives one class only, to all {len(self.space.background)} background rows and to every "
-                f"perturbation ({found}): there is no decision to explain; check the model, or give a background "
-                "that reaches both sides of the decision"
+                f"all {len(self.space.background)} background rows and all perturbations lie on one side of the "
+                f"question, one class only ({found}): there is no decision to explain; check the model and the "
+                "outcome, or give a background that reaches both sides"
             )
         warnings.warn(
             f"{poor.size} of {len(explanation)} rows have fewer perturbations of a kind than asked for; {found}: see "
@@ -183,7 +207,8 @@ class Explainer:
 
     def _constant_on_background(self) -> bool:
         outputs = self.predict(self.space.background)
-        return not np.any(self.outcome(outputs, np.repeat(outputs[:1], len(outputs), axis=0)))
+        side = self._side(outputs, np.repeat(outputs[:1], len(outputs), axis=0))
+        return bool(np.all(side == side[0]))
 
 
 def _names(model: Any, background: Any, given: Sequence[str] | None) -> Sequence[str] | None:

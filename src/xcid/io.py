@@ -69,6 +69,7 @@ def save(explanation: Explanation, path: str | os.PathLike[str]) -> None:
         "format": FORMAT,
         "version": VERSION,
         "feature_names": explanation.feature_names,
+        "output_names": explanation.output_names,
         "density": _describe(explanation.density),
         "settings": dict(explanation.settings or {}),
     }
@@ -104,6 +105,7 @@ def load(path: str | os.PathLike[str]) -> Explanation:
         explanation = Explanation(
             **parts,
             feature_names=tuple(header["feature_names"]),
+            output_names=tuple(header["output_names"]),
             cloud=Perturbations(**cloud) if cloud else None,
             density=_restore(header["density"]),
             settings=header["settings"],

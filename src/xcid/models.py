@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -25,15 +25,15 @@ class Predictor:
         The model's own function.
     decode : callable
         From a matrix to the kind of table that the model was trained on.
-    read : callable
-        From the model's raw answers to (n, k) numbers, one column a class.
+    read : Reader
+        From the model's raw answers to (n, k) numbers: one column a class, or the one of a regression.
     max_rows : int
         Most rows in one call.
     """
 
     ask: Callable[[Any], Any]
     decode: Callable[[Array], Any]
-    read: Callable[[Answers], Array]
+    read: Reader
     max_rows: int
 
     def __call__(self, matrix: Array) -> Array:
@@ -59,8 +59,9 @@ def wrap(model: Any, space: FeatureSpace, memory: int) -> Predictor:
     Parameters
     ----------
     model : object
-        With ``predict_proba`` or ``predict``, or a callable that gives class probabilities (n, k), the probability
-        of the second class (n,), or labels (n,).
+        With ``predict_proba`` or ``predict``, or a callable. It may answer with class probabilities (n, k), labels
+        (n,), the probability of the second class (n,) (a callable whose answers lie in [0, 1]), or one number a row
+        (n,), as a regression.
     space : FeatureSpace
     memory : int
         Bytes that one call may take.
@@ -69,9 +70,7 @@ def wrap(model: Any, space: FeatureSpace, memory: int) -> Predictor:
     decode = _decode(model, space)
     max_rows = max(1, memory // (64 * len(space.names)))
     sample = space.background[:max_rows]
-    answers = _raw(ask, decode(sample), len(sample))
-    read = _reader(model, answers)
-    read(answers)  # so that a regressor is refused here
+    read = _reader(model, _raw(ask, decode(sample), len(sample)))
     return Predictor(ask, decode, read, max_rows)
 
 
@@ -109,42 +108,68 @@ def _raw(ask: Callable[[Any], Any], table: Any, n_rows: int) -> Answers:
     return answers
 
 
-def _reader(model: Any, answers: Answers) -> Callable[[Answers], Array]:
+def _reader(model: Any, answers: Answers) -> Reader:
     """Decide from the answers for the background what the answers mean."""
-    has_probabilities = callable(getattr(model, "predict_proba", None))
-    if has_probabilities or (answers.ndim == 2 and answers.shape[1] > 1):
-        return _Columns(answers.shape)
-    if answers.dtype.kind == "f":
-        return _second_class
-    return _Labels(answers)
+    classes = getattr(model, "classes_", None)
+    if callable(getattr(model, "predict_proba", None)) or (answers.ndim == 2 and answers.shape[1] > 1):
+        return _Columns(answers.shape, classes)
+    if answers.dtype.kind != "f" or classes is not None:
+        return _Labels(answers)
+    numbers = _floats(_one_column(answers))
+    is_predictor = callable(getattr(model, "predict", None))
+    if is_predictor or np.any((numbers < 0) | (numbers > 1)):
+        return _Number()
+    return _SecondClass()
+
+
+class Reader(Protocol):
+    """From the model's answers to (n, k) numbers; ``names`` are those of the k outputs."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, answers: Answers) -> Array: ...
 
 
 class _Columns:
     """One column for each class."""
 
-    def __init__(self, shape: tuple[int, ...]) -> None:
+    def __init__(self, shape: tuple[int, ...], classes: Any) -> None:
         if len(shape) != 2 or shape[1] < 2:
             raise ModelError(
                 f"the model's probabilities have shape {shape}: one column for each of at least two classes is "
                 "needed; a model that knows one class only has no decision to explain"
             )
-        self.n_columns = shape[1]
+        known = classes if classes is not None and len(classes) == shape[1] else range(shape[1])
+        self.names = tuple(str(name) for name in known)
 
     def __call__(self, answers: Answers) -> Array:
-        if answers.ndim != 2 or answers.shape[1] != self.n_columns:
-            raise ModelError(f"the model answered with shape {answers.shape}; {self.n_columns} columns came before")
+        if answers.ndim != 2 or answers.shape[1] != len(self.names):
+            raise ModelError(f"the model answered with shape {answers.shape}; {len(self.names)} columns came before")
         return _floats(answers)
 
 
-def _second_class(answers: Answers) -> Array:
-    """Probabilities of the second class."""
-    second = _floats(_one_column(answers))
-    if np.any((second < 0) | (second > 1)):
-        raise ModelError(
-            f"the model answers one number a row, from {second.min():g} to {second.max():g}: a classifier must give "
-            "probabilities in [0, 1], one column for each class, or labels"
-        )
-    return np.column_stack([1 - second, second])
+class _SecondClass:
+    """Probabilities of the second of two classes."""
+
+    names: tuple[str, ...] = ("0", "1")
+
+    def __call__(self, answers: Answers) -> Array:
+        second = _floats(_one_column(answers))
+        if np.any((second < 0) | (second > 1)):
+            raise ModelError(
+                f"the model's answers were probabilities before, and now go from {second.min():g} to "
+                f"{second.max():g}: give numbers in [0, 1] for every row"
+            )
+        return np.column_stack([1 - second, second])
+
+
+class _Number:
+    """The one number of a regression."""
+
+    names: tuple[str, ...] = ("output",)
+
+    def __call__(self, answers: Answers) -> Array:
+        return _floats(_one_column(answers))[:, None]
 
 
 class _Labels:
@@ -157,6 +182,7 @@ class _Labels:
             raise ModelError(
                 f"the model's answers are labels of different kinds: {error}; give all one type"
             ) from error
+        self.names = (*(str(label) for label in self.classes), "another label")
 
     def __call__(self, answers: Answers) -> Array:
         known = _one_column(answers)[:, None] == self.classes

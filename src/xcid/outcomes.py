@@ -1,17 +1,25 @@
-"""What counts as a flip: ``outcome(outputs, reference) -> membership in C+``.
+"""Questions: what counts as a flip. ``outcome(outputs, reference) -> membership``.
 
 ``outputs`` (N, k) are the model's answers for perturbed rows, ``reference`` (N, k) those for the rows they come from;
-the result (N,) is 1 for a positive and 0 for a negative. Any function with that signature is an outcome.
+the result (N,) is 1 where the output lies on the far side of the question and 0 where it does not. Any function with
+that signature is an outcome. A perturbation flips when it lies on the other side than the row itself: a row that is
+already in the wanted class is explained by what would take it out.
+
+An outcome that needs to know the model first has a method ``bind(names, outputs) -> outcome``: the names of the
+outputs and the outputs for the background.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 
+from xcid._check import real
 from xcid._data import Array
+from xcid.errors import InvalidParameter
 
 
 class Outcome(Protocol):
@@ -32,5 +40,105 @@ class Flip:
     """
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
-        """Compare the positions of the largest outputs."""
         return (outputs.argmax(axis=-1) != reference.argmax(axis=-1)).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class ToClass:
+    """The predicted class becomes a given one.
+
+    Parameters
+    ----------
+    target : object
+        A label of the model, as it gives it or as text.
+    """
+
+    target: Any
+    column: int | None = None
+
+    def bind(self, names: Sequence[str], outputs: Array) -> ToClass:
+        """Find the target among the model's classes."""
+        return replace(self, column=_column(self.target, names))
+
+    def __call__(self, outputs: Array, reference: Array) -> Array:
+        return (outputs.argmax(axis=-1) == self.column).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """An output crosses a level: the probability of a class, or the number that a regression gives.
+
+    Parameters
+    ----------
+    level : float
+    target : object, optional
+        The class whose probability counts; by default the last one, which for two classes is the second.
+    """
+
+    level: float
+    target: Any = None
+    column: int = -1
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(real(self.level, "level")):
+            raise InvalidParameter(f"level must be finite, not {self.level}")
+
+    def bind(self, names: Sequence[str], outputs: Array) -> Threshold:
+        """Find the target among the model's outputs."""
+        return self if self.target is None else replace(self, column=_column(self.target, names))
+
+    def __call__(self, outputs: Array, reference: Array) -> Array:
+        return (outputs[:, self.column] > self.level).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A number leaves the interval around the row's own output; the default question for a regression.
+
+    Parameters
+    ----------
+    half_width : float, optional
+        In the unit of the output. By default ``share`` of the standard deviation of the background's outputs.
+    share : float
+    """
+
+    half_width: float | None = None
+    share: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name in ("half_width", "share"):
+            value = getattr(self, name)
+            if value is not None and not 0 < real(value, name) < np.inf:
+                raise InvalidParameter(f"{name} must be a finite number above 0, not {value}")
+
+    def bind(self, names: Sequence[str], outputs: Array) -> Interval:
+        """Measure the spread of the outputs."""
+        if self.half_width is not None:
+            return self
+        half_width = self.share * float(np.std(outputs[:, -1]))
+        return replace(self, half_width=max(half_width, float(np.finfo(np.float64).tiny)))
+
+    def __call__(self, outputs: Array, reference: Array) -> Array:
+        return (np.abs(outputs[:, -1] - reference[:, -1]) > self.half_width).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """A number enters a given interval, the set A of the paper; one end may be infinite."""
+
+    low: float = -np.inf
+    high: float = np.inf
+
+    def __post_init__(self) -> None:
+        if not real(self.low, "low") < real(self.high, "high"):
+            raise InvalidParameter(f"low must lie below high, but {self.low} does not lie below {self.high}")
+
+    def __call__(self, outputs: Array, reference: Array) -> Array:
+        value = outputs[:, -1]
+        return ((value >= self.low) & (value <= self.high)).astype(np.float64)
+
+
+def _column(target: Any, names: Sequence[str]) -> int:
+    if str(target) not in names:
+        raise InvalidParameter(f"the model has no class {target!r}; its classes are {list(names)}")
+    return list(names).index(str(target))

@@ -44,8 +44,11 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
 def _title(one: Explanation, row: int) -> str:
     outputs = one.outputs[0]
     top = int(outputs.argmax())
+    answer = (
+        f"output {one.output_names[top]} with {outputs[top]:.2f}" if len(outputs) > 1 else f"output {outputs[0]:.6g}"
+    )
     return (
-        f"row {row}: output {top} with {outputs[top]:.2f}; {one.n_positive[0]:g} perturbations flip it, "
+        f"row {row}: {answer}; {one.n_positive[0]:g} perturbations flip it, "
         f"{one.n_negative[0]:g} do not ({one.n_evaluations[0]:,} evaluations, {one.status[0]})"
     )
 

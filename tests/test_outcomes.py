@@ -1,0 +1,153 @@
+"""Questions other than a change of class: what they count as a flip, and that the explanation answers them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+import xcid
+from xcid.errors import InvalidParameter
+from xcid.outcomes import Flip, Interval, Threshold, ToClass, Within
+
+TABLE = np.random.default_rng(0).normal(size=(400, 4))
+
+
+def positives_and_negatives(explanation, row):
+    cloud = explanation.cloud
+    return cloud.samples[row, cloud.positive[row] > 0], cloud.samples[row, cloud.negative[row] > 0]
+
+
+@pytest.fixture(scope="module")
+def iris():
+    data = load_iris(as_frame=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[data.target]
+    return LogisticRegression(max_iter=1000).fit(data.data, names), data.data
+
+
+def test_a_regression_is_asked_what_moves_it():
+    target = 10 * TABLE[:, 1] - 3 * TABLE[:, 2]
+    model = LinearRegression().fit(TABLE, target)
+    explanation = xcid.Explainer(model, TABLE)(TABLE[:20])
+    assert explanation.outputs.shape == (20, 1)
+    assert explanation.output_names == ("output",)
+    half_width = 0.5 * np.std(model.predict(TABLE))
+    for row in range(20):
+        flips, stays = positives_and_negatives(explanation, row)
+        assert np.all(np.abs(model.predict(flips) - explanation.outputs[row]) > half_width)
+        assert np.all(np.abs(model.predict(stays) - explanation.outputs[row]) <= half_width)
+    assert np.mean(explanation.importance.argmax(axis=1) == 1) > 0.9
+    assert f"row 0: output {explanation.outputs[0, 0]:.6g};" in str(explanation)
+
+
+def test_a_regression_with_numbers_between_0_and_1_is_still_one():
+    model = RandomForestRegressor(5, random_state=0).fit(TABLE, TABLE[:, 0] > 0)
+    assert xcid.Explainer(model, TABLE)(TABLE[:1]).outputs.shape == (1, 1)
+
+
+def test_a_callable_with_numbers_beyond_0_1_is_a_regression():
+    explanation = xcid.Explainer(lambda X: 5 * X[:, 3], TABLE)(TABLE[:5])
+    assert explanation.outputs.shape == (5, 1)
+    assert np.all(explanation.importance.argmax(axis=1) == 3)
+
+
+def test_the_width_can_be_given():
+    narrow = xcid.Explainer(lambda X: 5 * X[:, 3], TABLE, outcome=Interval(0.1))
+    assert narrow.outcome.half_width == 0.1
+    wide = xcid.Explainer(lambda X: 5 * X[:, 3], TABLE, outcome=Interval(share=2.0))
+    assert wide.outcome.half_width == pytest.approx(2 * 5 * TABLE[:, 3].std())
+
+
+def test_within_is_the_set_of_the_paper():
+    explainer = xcid.Explainer(lambda X: 5 * X[:, 3], TABLE, outcome=Within(2.0, 20.0))
+    rows = TABLE[np.argsort(TABLE[:, 3])[[50, 390]]]  # one outside, one inside
+    explanation = explainer(rows)
+    for row, inside in enumerate([False, True]):
+        flips, stays = (5 * part[:, 3] for part in positives_and_negatives(explanation, row))
+        assert np.all(((flips >= 2) & (flips <= 20)) != inside)
+        assert np.all(((stays >= 2) & (stays <= 20)) == inside)
+    assert np.all(explanation.values[:, 3] > 0.5)
+
+
+def test_threshold_of_a_probability(iris):
+    model, data = iris
+    explainer = xcid.Explainer(model, data, outcome=Threshold(0.2, target="versicolor"))
+    explanation = explainer(data.iloc[[0, 60]])
+    for row in range(2):
+        flips, stays = positives_and_negatives(explanation, row)
+        above = explanation.outputs[row, 1] > 0.2
+        assert np.all((model.predict_proba(type(data)(flips, columns=data.columns))[:, 1] > 0.2) != above)
+        assert np.all((model.predict_proba(type(data)(stays, columns=data.columns))[:, 1] > 0.2) == above)
+
+
+def test_threshold_at_one_half_is_a_flip():
+    model = LogisticRegression().fit(TABLE, TABLE[:, 0] + TABLE[:, 1] > 0)
+    by_class = xcid.Explainer(model, TABLE)(TABLE[:10])
+    by_level = xcid.Explainer(model, TABLE, outcome=Threshold(0.5))(TABLE[:10])
+    assert np.allclose(by_class.values, by_level.values)
+
+
+def test_to_a_class(iris):
+    model, data = iris
+    explanation = xcid.Explainer(model, data, outcome=ToClass("virginica"))(data.iloc[[60, 120]])
+    frame = lambda part: type(data)(part, columns=data.columns)  # noqa: E731
+    flips, stays = positives_and_negatives(explanation, 0)
+    assert set(model.predict(frame(flips))) == {"virginica"}
+    assert "virginica" not in model.predict(frame(stays))
+    flips, _ = positives_and_negatives(explanation, 1)  # a row of the class: what takes it out
+    assert "virginica" not in model.predict(frame(flips))
+
+
+def test_one_explanation_for_each_class(iris):
+    model, data = iris
+    explainer = xcid.Explainer(model, data)
+    by_class = explainer.per_class(data.iloc[[0]])
+    assert list(by_class) == ["setosa", "versicolor", "virginica"]
+    alone = explainer.asking(ToClass("virginica"))(data.iloc[[0]])
+    assert np.array_equal(by_class["virginica"].values, alone.values)
+    assert isinstance(explainer.outcome, Flip)
+
+
+def test_names_of_classes_do_not_matter(iris):
+    _, data = iris
+    target = load_iris().target
+    rows = data.iloc[::30]
+    results = []
+    for labels in (target, np.array(["c", "a", "b"])[target], target * 10 - 5):
+        model = RandomForestClassifier(10, random_state=0).fit(data, target)
+        model.classes_ = np.unique(labels)
+        results.append(xcid.Explainer(model, data)(rows).values)
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])
+
+
+def test_three_labels_from_predict(iris):
+    model, data = iris
+    explanation = xcid.Explainer(lambda X: model.predict(X), data)(data.iloc[[0]])
+    assert explanation.output_names == ("setosa", "versicolor", "virginica", "another label")
+    assert explanation.values.shape == (1, 4)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Interval(0), "half_width must be a finite number above 0, not 0"),
+        (lambda: Interval(share=np.inf), "share must be a finite number above 0"),
+        (lambda: Interval("wide"), "half_width must be a number, not 'wide'"),
+        (lambda: Threshold(np.nan), "level must be finite"),
+        (lambda: Within(3, 2), "low must lie below high, but 3 does not lie below 2"),
+        (lambda: xcid.Explainer(lambda X: X[:, 0] > 0, TABLE, outcome=ToClass("x")), "no class 'x'; its classes are"),
+        (lambda: xcid.Explainer(lambda X: 9 * X[:, 0], TABLE).per_class(TABLE[:1]), "a regression has no classes"),
+    ],
+)
+def test_bad_questions_are_refused(make, message):
+    with pytest.raises(InvalidParameter, match=message):
+        make()
+
+
+def test_a_question_that_nothing_reaches_is_an_error():
+    explainer = xcid.Explainer(lambda X: 5 * X[:, 3], TABLE, outcome=Within(1e6, 2e6))
+    with pytest.raises(xcid.errors.NotEnoughFlips, match="one side of the question"):
+        explainer(TABLE[:2])
