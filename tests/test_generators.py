@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from xcid._kernels.random import content_keys
 from xcid.generators import Marginal, Random
 from xcid.space import FeatureSpace
 
@@ -20,14 +19,14 @@ def cloud_of(generator, space, n_rows=40):
     """Half of the samples flip, whatever their values."""
     rows = space.background[:n_rows]
     even = lambda samples, owner: samples.sum(axis=1) % 2  # noqa: E731
-    return generator(rows, content_keys(rows, 0), space, even)
+    return generator(rows, space.keys(rows, 0), space, even)
 
 
 def test_random_changes_one_or_two_features_at_first():
     space = FeatureSpace.of(np.random.default_rng(1).normal(size=(100, 4)))
     rows = space.background[:40]
     digit = lambda samples, owner: np.floor(samples.sum(axis=1) * 1e6) % 2  # noqa: E731
-    cloud = Random(m=50)(rows, content_keys(rows, 0), space, digit)
+    cloud = Random(m=50)(rows, space.keys(rows, 0), space, digit)
     changed = (cloud.samples != cloud.origin[:, None]).sum(axis=2)
     counts = np.bincount(changed.ravel(), minlength=5) / changed.size
     # of 1,000 first changes and 750 second ones (a quarter picks the same feature again)
@@ -40,7 +39,7 @@ def test_random_changes_one_or_two_features_at_first():
 def test_random_goes_on_to_more_changes_while_flips_are_lacking(space):
     rows = np.full((3, 4), 500.0)
     high = lambda samples, owner: (samples > 600).all(axis=1)  # noqa: E731
-    cloud = Random(m=20)(rows, content_keys(rows, 0), space, high)
+    cloud = Random(m=20)(rows, space.keys(rows, 0), space, high)
     assert np.all(cloud.status == "ok")
     changed = (cloud.samples != 500.0).sum(axis=2)
     assert np.all(changed[cloud.positive > 0] == 4)
@@ -63,7 +62,7 @@ def test_random_offers_no_candidate_twice():
         seen.extend(map(tuple, samples))
         return np.zeros(len(samples))
 
-    Random(m=4, max_evaluations=8)(rows, content_keys(rows, 0), space, watch)
+    Random(m=4, max_evaluations=8)(rows, space.keys(rows, 0), space, watch)
     assert len(seen) == len(set(seen)) == 8
     assert (1.0, 1.0) not in seen
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 
 mpl.use("Agg")
@@ -94,10 +95,10 @@ class TestDensities:
         axes = xcid.plots.densities(explanation)
         feature = int(explanation.importance[0].argmax())
         pair = explanation.evidence(0, feature)
-        curves = {line.get_label(): line for line in axes[0].lines}
+        curves = {line.get_color(): line for line in axes[0].lines}
         cells = ~pair.atoms
-        assert np.array_equal(curves["C+ (output flips)"].get_xydata(), np.column_stack([pair.points, pair.p])[cells])
-        assert np.array_equal(curves["C- (output stays)"].get_xydata(), np.column_stack([pair.points, pair.q])[cells])
+        assert np.array_equal(curves[_style.POSITIVE].get_xydata(), np.column_stack([pair.points, pair.p])[cells])
+        assert np.array_equal(curves[_style.NEGATIVE].get_xydata(), np.column_stack([pair.points, pair.q])[cells])
 
     def test_own_value_is_marked(self, explanation):
         ax = xcid.plots.densities(explanation, most=1)[0]
@@ -151,3 +152,17 @@ def test_bad_settings(explanation, plot, settings, message):
     with pytest.raises(InvalidParameter, match=message):
         plot(explanation, **settings)
     assert plt.get_fignums() == []
+
+
+def test_levels_are_bars_and_missing_cells_stand_last():
+    table = pd.DataFrame({"city": ["Bern", "Oslo", "Lyon", None] * 20, "size": [1.5, 2.5, np.nan, 4.5] * 20})
+    explanation = xcid.Explainer(lambda X: X["city"] == "Bern", table)(table.iloc[2:4])
+    for row, (size, city) in enumerate([("missing", "Lyon"), ("4.5", "missing")]):
+        axes = xcid.plots.densities(explanation, row)
+        named = {ax.get_title().split()[0]: [label.get_text() for label in ax.get_xticklabels()] for ax in axes}
+        assert named["city"][-1] == "missing"
+        assert named["size"][-1] == "missing"
+        assert len(axes[0].patches) == 2 * len(explanation.evidence(row, "city").points)
+        bars = xcid.plots.bar(explanation, row)
+        assert {label.get_text() for label in bars.get_yticklabels()} == {f"size = {size}", f"city = {city}"}
+        plt.close("all")

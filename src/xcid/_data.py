@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -44,6 +44,8 @@ class Perturbations:
         How many rows the model was asked to predict for each row.
     status : (n,) str
         "ok", or what the search did not find; see :class:`Explanation`.
+    discrete : (d,) bool
+        Features made of levels: they have frequencies, no density. NaN in any feature is a missing cell.
     """
 
     origin: Array
@@ -52,19 +54,23 @@ class Perturbations:
     negative: Array
     n_evaluations: Integers
     status: npt.NDArray[np.str_]
+    discrete: Flags
 
     def __len__(self) -> int:
         return len(self.origin)
 
     def __getitem__(self, rows: Any) -> Perturbations:
         """Select rows by a slice or a list of positions."""
-        return Perturbations(*(getattr(self, field.name)[rows] for field in fields(self)))
+        return replace(self, **{name: getattr(self, name)[rows] for name in _PER_ROW})
 
     @staticmethod
     def concatenate(blocks: list[Perturbations]) -> Perturbations:
-        """Join clouds with the same number of samples a row."""
-        names = [field.name for field in fields(Perturbations)]
-        return Perturbations(*(np.concatenate([getattr(block, name) for block in blocks]) for name in names))
+        """Join clouds of the same features with the same number of samples a row."""
+        joined = {name: np.concatenate([getattr(block, name) for block in blocks]) for name in _PER_ROW}
+        return replace(blocks[0], **joined)
+
+
+_PER_ROW = ("origin", "samples", "positive", "negative", "n_evaluations", "status")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +110,7 @@ class DensityPair:
         return self[order]
 
 
-_COMMON = ("feature_names", "output_names", "density", "settings")  # what all rows of an explanation share
+_COMMON = ("feature_names", "output_names", "levels", "density", "settings")  # what all rows of an explanation share
 
 
 class Density(Protocol):
@@ -140,11 +146,13 @@ class Explanation:
         Total weight of C+ and of C- behind the scores of each row.
     feature_names : tuple of str
     data : (n, d)
-        The explained rows as numbers.
+        The explained rows as numbers: positions for levels, NaN for missing cells.
     outputs : (n, k)
         The model's outputs for them: one column for each class, or one for a regression.
     output_names : tuple of str
         The classes, or "output".
+    levels : tuple of tuples of str
+        The levels of each feature that is made of them, in the order of their codes; empty for numbers.
     cloud : Perturbations or None
         The evidence, where it was kept.
     density : Density or None
@@ -164,6 +172,7 @@ class Explanation:
     data: Array
     outputs: Array
     output_names: tuple[str, ...]
+    levels: tuple[tuple[str, ...], ...]
     lower: Array | None = None
     upper: Array | None = None
     p_values: Array | None = None
@@ -232,8 +241,17 @@ class Explanation:
                 "the samples behind these scores were not kept: explain this row by itself, "
                 "or raise max_evidence_bytes of the Explainer"
             )
-        cloud = self.cloud
-        return self.density(cloud.samples[row, :, column], cloud.positive[row], cloud.negative[row]).compact()
+        from xcid.scores import evidence
+
+        return evidence(self.cloud, row, column, self.density)
+
+    def shown(self, row: int, feature: int | str) -> str:
+        """The row's own value in words: a number, the name of a level, or "missing"."""
+        column = self.position(feature)
+        code = self.data[_position(row, len(self), "row"), column]
+        if np.isnan(code):
+            return "missing"
+        return self.levels[column][int(code)] if self.levels[column] else f"{code:.6g}"
 
     def position(self, feature: int | str) -> int:
         """Find a feature's column from its name or position."""

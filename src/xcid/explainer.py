@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,14 +12,13 @@ import numpy as np
 
 from xcid._check import function, whole
 from xcid._data import Array, Density, Explanation, Perturbations
-from xcid._kernels.random import content_keys
 from xcid.densities import Kernel, Mixed
 from xcid.errors import InvalidParameter, NotEnoughFlips, XcidWarning
 from xcid.generators import Generator, Marginal, Member, Random
 from xcid.models import wrap
 from xcid.outcomes import Flip, Interval, Outcome, ToClass
 from xcid.scores import PerFeature, Score, held_in_place, unsigned
-from xcid.space import FeatureSpace
+from xcid.space import FeatureSpace, Kind
 
 MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enough
 SAMPLES_PER_ROW = 4096  # that a block has room for
@@ -45,6 +44,9 @@ class Explainer:
         class; for a regression a move by more than half a standard deviation of the background's outputs.
     feature_names : sequence of str, optional
         For arrays; a data frame brings its own.
+    kinds : mapping of str to str, optional
+        What single features are, where it is not what is detected: "continuous", "integer", "ordinal", "categorical"
+        or "boolean".
     memory : int
         Bytes that a block of rows and its perturbations may take, roughly.
     max_evidence_bytes : int
@@ -70,6 +72,7 @@ class Explainer:
         density: Density | None = None,
         outcome: Outcome | None = None,
         feature_names: Sequence[str] | None = None,
+        kinds: Mapping[str, Kind] | None = None,
         memory: int = 2**28,
         max_evidence_bytes: int = 2**28,
     ) -> None:
@@ -81,7 +84,7 @@ class Explainer:
         self.generator: Generator = Marginal() if generator is None else generator
         function(self.score, "score", "xcid.scores.PerFeature()")
         function(self.generator, "generator", "xcid.generators.Marginal()")
-        self.space = FeatureSpace.of(background, _names(model, background, feature_names))
+        self.space = FeatureSpace.of(background, _names(model, background, feature_names), kinds)
         self.predict = wrap(model, self.space, whole(memory, "memory (bytes)", at_least=1))
         default = Flip() if len(self.predict.read.names) > 1 else Interval()
         self.outcome = self._bound(default if outcome is None else outcome)
@@ -127,7 +130,7 @@ class Explainer:
         """
         seed = whole(seed, "seed")
         rows = self.space.encode(X)
-        keys = content_keys(rows, seed)
+        keys = self.space.keys(rows, seed)
         outputs = self.predict(rows)
         blocks, kept_bytes = [], 0
         for start in range(0, len(rows), self.rows_at_once):
@@ -177,6 +180,7 @@ class Explainer:
             data=cloud.origin,
             outputs=outputs,
             output_names=self.predict.read.names,
+            levels=tuple(tuple(str(level) for level in column.levels) for column in self.space.columns),
             cloud=cloud,
             density=self.score.density,
             settings={name: repr(value) for name, value in settings.items()},

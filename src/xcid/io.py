@@ -34,6 +34,7 @@ def to_frame(explanation: Explanation, backend: Backend) -> Any:
         "row": np.repeat(np.arange(n), d),
         "feature": np.tile(np.array(explanation.feature_names), n),
         "data": explanation.data.ravel(),
+        "shown": np.array([explanation.shown(row, feature) for row in range(n) for feature in range(d)]),
         "value": explanation.values.ravel(),
         "importance": explanation.importance.ravel(),
         "direction": explanation.direction.ravel().astype(np.int64),
@@ -70,6 +71,7 @@ def save(explanation: Explanation, path: str | os.PathLike[str]) -> None:
         "version": VERSION,
         "feature_names": explanation.feature_names,
         "output_names": explanation.output_names,
+        "levels": explanation.levels,
         "density": _describe(explanation.density),
         "settings": dict(explanation.settings or {}),
     }
@@ -106,6 +108,7 @@ def load(path: str | os.PathLike[str]) -> Explanation:
             **parts,
             feature_names=tuple(header["feature_names"]),
             output_names=tuple(header["output_names"]),
+            levels=tuple(tuple(names) for names in header["levels"]),
             cloud=Perturbations(**cloud) if cloud else None,
             density=_restore(header["density"]),
             settings=header["settings"],

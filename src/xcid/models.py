@@ -70,8 +70,20 @@ def wrap(model: Any, space: FeatureSpace, memory: int) -> Predictor:
     decode = _decode(model, space)
     max_rows = max(1, memory // (64 * len(space.names)))
     sample = space.background[:max_rows]
-    read = _reader(model, _raw(ask, decode(sample), len(sample)))
+    try:
+        answers = _raw(ask, decode(sample), len(sample))
+    except ModelError as error:
+        raise ModelError(f"{error}{_hint(space)}") from error.__cause__
+    read = _reader(model, answers)
     return Predictor(ask, decode, read, max_rows)
+
+
+def _hint(space: FeatureSpace) -> str:
+    """What a model often cannot take."""
+    missing = [name for name, share in zip(space.names, space.missing, strict=True) if share > 0]
+    levels = [column.name for column in space.columns if column.levels]
+    notes = [f"missing cells in {missing}"] * bool(missing) + [f"levels in {levels}"] * bool(levels)
+    return f" (the background has {' and '.join(notes)})" if notes else ""
 
 
 def _ask(model: Any) -> Callable[[Any], Any]:

@@ -23,16 +23,17 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
         Features shown; the rest are counted in the last line.
     """
     one = explanation[row]
-    values, data = one.values[0], one.data[0]
+    values = one.values[0]
     order = np.argsort(-np.abs(values), kind="stable")
     shown = order[: whole(most, "most", at_least=1)]
     name_width = max(len(one.feature_names[i]) for i in shown)
-    number_width = max(len(f"{data[i]:.6g}") for i in shown)
+    cells = {i: one.shown(0, int(i)) for i in shown}
+    cell_width = max(len(cell) for cell in cells.values())
     lines = [_title(one, row % len(explanation))]
     for i in shown:
         value = f"{values[i]:+.3f}" if one.direction.any() else f"{values[i]:.3f}"
         lines.append(
-            f"  {one.feature_names[i]:<{name_width}}  {data[i]:>{number_width}.6g}  {value:>6}  "
+            f"  {one.feature_names[i]:<{name_width}}  {cells[i]:>{cell_width}}  {value:>6}  "
             f"{_bar(abs(values[i]), whole(width, 'width', at_least=1))}".rstrip()
         )
     if len(order) > most:

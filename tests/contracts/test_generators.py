@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from xcid._kernels.random import content_keys
 from xcid.generators import Marginal, Random
 from xcid.space import FeatureSpace
 
@@ -58,7 +57,7 @@ class Model:
 
 def run(generator, space, rows, seed=0, level=0.0):
     model = Model(rows, level)
-    return generator(rows, content_keys(rows, seed), space, model), model
+    return generator(rows, space.keys(rows, seed), space, model), model
 
 
 def test_positives_flip_and_negatives_do_not(generator, space, rows):
@@ -92,7 +91,7 @@ def test_says_when_flips_or_stays_are_lacking(generator, space, rows):
     def always(samples, owner):
         return np.ones(len(samples))
 
-    cloud = generator(rows, content_keys(rows, 0), space, always)
+    cloud = generator(rows, space.keys(rows, 0), space, always)
     assert np.all(cloud.status == "insufficient_stays")
     assert not cloud.negative.any()
     assert np.all(cloud.positive.sum(axis=1) == M)
@@ -135,7 +134,7 @@ def test_every_feature_that_can_change_does(generator, space, rows):
 def test_ends_where_nothing_can_change(generator):
     space = FeatureSpace.of(np.full((10, 3), 2.0))
     rows = np.array([[2.0, 2.0, 2.0], [2.0, 5.0, 2.0]])
-    cloud = generator(rows, content_keys(rows, 0), space, lambda s, o: np.zeros(len(s)))
+    cloud = generator(rows, space.keys(rows, 0), space, lambda s, o: np.zeros(len(s)))
     assert np.all(cloud.status == "insufficient_flips")
     assert np.all(cloud.n_evaluations <= BUDGET)
 
@@ -143,5 +142,5 @@ def test_ends_where_nothing_can_change(generator):
 def test_works_with_one_feature(generator):
     space = FeatureSpace.of(np.linspace(-1, 1, 101)[:, None])
     rows = space.background[[10, 90]]
-    cloud = generator(rows, content_keys(rows, 0), space, lambda s, o: (s[:, 0] > 0) != (rows[o, 0] > 0))
+    cloud = generator(rows, space.keys(rows, 0), space, lambda s, o: (s[:, 0] > 0) != (rows[o, 0] > 0))
     assert np.all((cloud.samples[cloud.positive > 0] > 0).ravel() != (cloud.origin[:, 0] > 0).repeat(M))

@@ -38,7 +38,8 @@ def content_keys(rows: Array, seed: int, replicate: int = 0) -> Words:
     -------
     (n,)
     """
-    bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)  # + 0.0: -0.0 and 0.0 are one value
+    canonical = np.where(np.isnan(rows), np.nan, rows + 0.0)  # one NaN; -0.0 and 0.0 are one value
+    bits = np.ascontiguousarray(canonical).view(np.uint64)
     start = np.array([seed % 2**64, replicate], dtype=np.uint64)
     key = np.full(len(rows), mix(mix(start[:1] + GAMMA) + start[1])[0], dtype=np.uint64)
     for column in bits.T:

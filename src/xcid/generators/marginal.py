@@ -37,12 +37,12 @@ class Marginal:
 
     def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
         """Find positives and negatives for each row."""
-        search = Search(rows, member, self.m, self.max_evaluations)
+        search = Search(rows, space, member, self.m, self.max_evaluations)
         features = np.arange(rows.shape[1])
         start = 0
         while (open_rows := search.open).size:
             size = search.chunk(start)
-            counters = (np.arange(start, start + size)[:, None] * rows.shape[1] + features).astype(np.uint64)
+            counters = (np.arange(start, start + size)[:, None] * rows.shape[1] + space.rank).astype(np.uint64)
             random = words(keys[open_rows, None, None], counters)  # (a, size, d)
             replaced = (random >> _TOP_BIT).astype(bool)
             values = space.background[below(random << np.uint64(1), len(space.background)), features]

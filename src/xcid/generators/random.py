@@ -49,7 +49,7 @@ class Random:
 
     def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
         """Find positives and negatives for each row."""
-        search = Search(rows, member, self.m, self.max_evaluations)
+        search = Search(rows, space, member, self.m, self.max_evaluations)
         n_features = rows.shape[1]
         rounds, pool = range(min(2, n_features)), 0
         exhausted = np.zeros(len(rows), dtype=bool)  # nothing can change in these rows
@@ -121,12 +121,13 @@ def _shuffled_deck(
     n_features = rows.shape[1]
     first_counter = (copies * n_features)[:, None]
     pick_keys, value_keys = (words(keys[chosen], tag)[:, None, None] for tag in (_PICK, _VALUE))
-    picked = below(words(pick_keys, (first_counter + np.arange(rounds.stop)).astype(np.uint64)), n_features)
-    values = _draw(words(value_keys, (first_counter + picked).view(np.uint64)), picked, space)
+    ranked = below(words(pick_keys, (first_counter + np.arange(rounds.stop)).astype(np.uint64)), n_features)
+    picked = np.argsort(space.rank)[ranked]
+    values = _draw(words(value_keys, (first_counter + ranked).view(np.uint64)), picked, space)
 
     origin = rows[chosen[:, None, None], picked]
-    change = mix(values.view(np.uint64) + mix(picked.view(np.uint64) + np.uint64(1)))
-    change[values == origin] = 0
+    change = mix(values.view(np.uint64) + mix(ranked.view(np.uint64) + np.uint64(1)))
+    change[(values == origin) | (np.isnan(values) & np.isnan(origin))] = 0
     repeated = np.zeros(picked.shape, dtype=bool)
     for later in range(1, rounds.stop):
         repeated[:, :, later] = (picked[:, :, :later] == picked[:, :, later, None]).any(axis=2)
@@ -144,10 +145,16 @@ def _shuffled_deck(
 
 
 def _draw(random: Words, feature: Integers, space: FeatureSpace) -> Array:
-    """Values uniform over the ranges of the given features, on their lattice where they have one."""
+    """Values uniform over the ranges of the given features, on their lattice where they have one.
+
+    A value is missing as often as in the background.
+    """
     share = uniform(random)
+    missing = space.missing[feature]
+    is_missing = share < missing
+    share = np.where(is_missing, 0.0, (share - missing) / (1 - missing))
     low, high, resolution = space.lower[feature], space.upper[feature], space.resolution[feature]
     per_unit = np.maximum(resolution, 1.0)
     first, last = np.round(low * per_unit), np.round(high * per_unit)
     rounded = np.minimum(first + np.floor(share * (last - first + 1)), last) / per_unit
-    return np.where(resolution > 0, rounded, low + share * (high - low))
+    return np.where(is_missing, np.nan, np.where(resolution > 0, rounded, low + share * (high - low)))

@@ -29,8 +29,8 @@ class Search:
     depend on the other rows of its block, and with offers of a fixed schedule its count of evaluations does not.
     """
 
-    def __init__(self, rows: Array, member: Member, m: int, max_evaluations: int) -> None:
-        self.rows, self.member, self.m, self.budget = rows, member, m, max_evaluations
+    def __init__(self, rows: Array, space: FeatureSpace, member: Member, m: int, max_evaluations: int) -> None:
+        self.rows, self.space, self.member, self.m, self.budget = rows, space, member, m, max_evaluations
         self.samples = np.repeat(rows[:, None, :], 2 * m, axis=1)
         self.found = np.zeros((len(rows), 2), dtype=np.int64)  # negatives, positives
         self.n_evaluations = np.zeros(len(rows), dtype=np.int64)
@@ -66,7 +66,9 @@ class Search:
         positive = np.concatenate([empty, filled[:, 1]], axis=1)
         few_stays, few_flips = (self.found < self.m).T
         status = np.where(few_flips, "insufficient_flips", np.where(few_stays, "insufficient_stays", "ok"))
-        return Perturbations(self.rows, self.samples, positive, negative, self.n_evaluations, status)
+        return Perturbations(
+            self.rows, self.samples, positive, negative, self.n_evaluations, status, self.space.discrete
+        )
 
 
 def check_search(m: int, max_evaluations: int) -> None:

@@ -35,7 +35,7 @@ def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 2
         _, ax = pyplot.subplots(figsize=(6, 1 + 0.35 * len(order)), layout="constrained")
     colours = [_style.HOLDS if values[i] >= 0 else _style.PULLS for i in order]
     ax.barh(np.arange(len(order)), values[order], color=colours)
-    ax.set_yticks(np.arange(len(order)), [f"{one.feature_names[i]} = {one.data[0, i]:.4g}" for i in order])
+    ax.set_yticks(np.arange(len(order)), [f"{one.feature_names[i]} = {one.shown(0, int(i))}" for i in order])
     ax.axvline(0, color=_style.INK, linewidth=0.8)
     ax.set_xlabel("score: + holds the output in place, - pulls away" if one.direction.any() else "d1")
     ax.spines[["top", "right"]].set_visible(False)

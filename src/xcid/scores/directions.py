@@ -22,7 +22,8 @@ def held_in_place(cloud: Perturbations) -> Array:
 
     +1: it is commoner where the output stays, so it holds the output in place. -1: it pulls away from it.
     """
-    kept = (cloud.samples == cloud.origin[:, None, :]).astype(np.float64)
+    origin = cloud.origin[:, None, :]
+    kept = ((cloud.samples == origin) | (np.isnan(cloud.samples) & np.isnan(origin))).astype(np.float64)
     negative, positive = (_mean(kept, weights) for weights in (cloud.negative, cloud.positive))
     return np.sign(negative - positive)
 

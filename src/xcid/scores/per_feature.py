@@ -7,10 +7,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from xcid._data import Array, Density, Perturbations
-from xcid.densities import Kernel
+from xcid._data import Array, Density, Integers, Perturbations
+from xcid.densities import Discrete, Kernel
 from xcid.distances import Distance, Overlap
 from xcid.scores.directions import Direction, unsigned
+from xcid.scores.evidences import estimate
 
 MOST_ITEMS = 128  # features of rows whose densities are held at a time: they stay in the cache
 
@@ -39,7 +40,7 @@ class PerFeature:
     Parameters
     ----------
     density : Density
-        From weighted samples to a pair of densities.
+        From weighted samples to a pair of densities, for numbers; levels are counted.
     distance : Distance
         From a pair of densities to a number in [0, 1].
     direction : Direction
@@ -52,17 +53,25 @@ class PerFeature:
 
     def __call__(self, cloud: Perturbations) -> Scores:
         """Score every feature of every row; rows where one of the sets is empty get 0."""
-        n, _, d = cloud.samples.shape
-        importance = np.zeros((n, d))
-        block = max(1, MOST_ITEMS // d)
-        for start in range(0, n, block):
-            part = slice(start, start + block)
-            values = np.ascontiguousarray(cloud.samples[part].transpose(0, 2, 1))
-            pair = self.density(values, cloud.positive[part, None, :], cloud.negative[part, None, :])
-            importance[part] = self.distance(pair.p, pair.q, pair.weights)
+        importance = np.zeros(cloud.origin.shape)
+        for density, features in ((self.density, ~cloud.discrete), (Discrete(), cloud.discrete)):
+            if features.any():
+                importance[:, features] = self._distances(density, cloud, np.flatnonzero(features))
         sums = cloud.positive.sum(axis=1, keepdims=True), cloud.negative.sum(axis=1, keepdims=True)
         compared = (sums[0] > 0) & (sums[1] > 0)
         importance = np.where(compared, importance, 0.0)
         direction = np.where(compared, self.direction(cloud), 0.0)
         told = direction.any(axis=1, keepdims=True)
         return Scores(np.where(told, direction * importance, importance), importance, direction)
+
+    def _distances(self, density: Density, cloud: Perturbations, features: Integers) -> Array:
+        """Distances of some features of all rows, a block at a time."""
+        n = len(cloud)
+        result = np.zeros((n, len(features)))
+        block = max(1, MOST_ITEMS // len(features))
+        for start in range(0, n, block):
+            part = slice(start, start + block)
+            values = np.ascontiguousarray(cloud.samples[part, :, features].transpose(0, 2, 1))
+            pair = estimate(density, values, cloud.positive[part, None, :], cloud.negative[part, None, :])
+            result[part] = self.distance(pair.p, pair.q, pair.weights)
+        return result

@@ -1,0 +1,11 @@
+"""What the features are, and the way between tables and float64 matrices.
+
+This is the only room that knows data frames. Everything behind it works on matrices: numbers stand for themselves,
+levels of a category for their position, and NaN for a missing cell.
+"""
+
+from xcid.space.columns import Column, Kind
+from xcid.space.features import FeatureSpace
+from xcid.space.tables import Backend, frame_maker, in_order, require_backend, to_array
+
+__all__ = ["Backend", "Column", "FeatureSpace", "Kind", "frame_maker", "in_order", "require_backend", "to_array"]

@@ -1,0 +1,154 @@
+"""One column: what kind of feature it is, and its cells as numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from xcid._data import Array
+from xcid.errors import InvalidData, InvalidParameter
+
+Kind: TypeAlias = Literal["continuous", "integer", "ordinal", "categorical", "boolean"]
+Cells: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+MOST_DECIMALS = 6
+MOST_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A feature: its kind, and for all but numbers its levels in the order of their codes."""
+
+    name: str
+    kind: Kind
+    levels: tuple[Any, ...] = ()
+
+    @property
+    def is_discrete(self) -> bool:
+        """No density: exact frequencies of levels."""
+        return bool(self.levels)
+
+    def encode(self, cells: Cells, what: str) -> Array:
+        """Numbers for the cells: themselves, or the positions of levels; NaN where missing."""
+        if not self.levels:
+            return numbers(cells, self.name, what)
+        positions = {level: float(position) for position, level in enumerate(self.levels)}
+        codes = np.empty(len(cells))
+        for row, cell in enumerate(cells.tolist()):
+            code = np.nan if is_missing(cell) else positions.get(cell)
+            if code is None:
+                raise InvalidData(
+                    f"column {self.name!r} of {what} holds {cell!r:.60} in row {row}, which the background does not "
+                    f"have: its levels are {_shown(self.levels)}"
+                )
+            codes[row] = code
+        return codes
+
+    def show(self, code: float) -> str:
+        """The cell in words."""
+        if np.isnan(code):
+            return "missing"
+        return str(self.levels[int(code)]) if self.levels else f"{code:.6g}"
+
+
+def detect(name: str, cells: Cells, order: tuple[Any, ...], wanted: Kind | None) -> Column:
+    """Find out the kind of a background column.
+
+    Parameters
+    ----------
+    name : str
+    cells : (N,)
+        As the table gives them.
+    order : tuple
+        The levels of an ordered category; empty for all others.
+    wanted : Kind or None
+        What the user says it is.
+    """
+    present = [cell for cell in cells.tolist() if not is_missing(cell)]
+    if not present:
+        raise InvalidData(f"column {name!r} of the background is missing in all {len(cells)} rows: drop it")
+    if wanted is not None and wanted not in get_args(Kind):
+        raise InvalidParameter(f"the kind of {name!r} must be one of {list(get_args(Kind))}, not {wanted!r}")
+    types = {_kind_of_cell(cell) for cell in present}
+    if len(types) > 1:
+        row = next(i for i, cell in enumerate(cells.tolist()) if isinstance(cell, str))
+        raise InvalidData(
+            f"column {name!r} of the background holds {cells[row]!r:.60} in row {row} among other things: "
+            "make it all numbers or all text"
+        )
+    if types == {"text"} or types == {"boolean"} or wanted in ("ordinal", "categorical", "boolean"):
+        if wanted in ("continuous", "integer"):
+            raise InvalidParameter(f"column {name!r} holds {present[0]!r:.60}: it cannot be {wanted}")
+        seen = set(present)
+        levels = tuple(level for level in order if level in seen) or tuple(sorted(seen))
+        kind: Kind = "boolean" if types == {"boolean"} else "ordinal" if order else "categorical"
+        return Column(name, wanted or kind, levels)
+    whole = resolution(numbers(cells, name, "the background")) == 1
+    return Column(name, wanted or ("integer" if whole else "continuous"))
+
+
+def is_missing(cell: Any) -> bool:
+    """None, NaN, NaT and pandas' NA: the cells that do not equal themselves."""
+    if cell is None:
+        return True
+    try:
+        return bool(cell != cell)
+    except TypeError:  # pandas' NA does not say
+        return True
+
+
+def numbers(cells: Cells, name: str, what: str) -> Array:
+    """Float64 values of a column, NaN where missing; text, dates and infinities are refused by place."""
+    if cells.ndim != 1:
+        raise InvalidData(f"column {name!r} of {what} holds {cells.shape[1:]} values a row: make columns of them")
+    if cells.dtype.kind in "fiub":
+        values = cells.astype(np.float64)
+    else:
+        values = np.array([_number(cell, row, name, what) for row, cell in enumerate(cells)])
+    if np.isinf(values).any():
+        row = int(np.flatnonzero(np.isinf(values))[0])
+        count = int(np.isinf(values).sum())
+        raise InvalidData(
+            f"{what} has an infinite value in row {row}, column {name!r} ({count} such cells in all): "
+            "fill or drop these rows"
+        )
+    return values
+
+
+def resolution(values: Array) -> float:
+    """Levels in one unit, from the decimals of the values; 0 where they have too many to be rounded."""
+    values = values[np.isfinite(values)]
+    for decimals in range(MOST_DECIMALS + 1):
+        scaled = values * 10.0**decimals
+        if np.all(np.abs(scaled - np.round(scaled)) <= 1e-9 * np.maximum(1.0, np.abs(scaled))):
+            return float(10.0**decimals)
+    return 0.0
+
+
+def _number(cell: Any, row: int, name: str, what: str) -> float:
+    """Float of a cell; a timedelta is an integer for NumPy, but not for us."""
+    try:
+        if is_missing(cell):
+            return np.nan
+        is_number = isinstance(cell, int | float | np.integer | np.floating | np.bool_)
+        if is_number and not isinstance(cell, np.timedelta64):
+            return float(cell)
+    except OverflowError:
+        pass
+    shown = cell.item() if isinstance(cell, np.generic) else cell
+    raise InvalidData(
+        f"column {name!r} of {what} holds {shown!r:.60} in row {row}, which is not a number: encode or drop it"
+    )
+
+
+def _kind_of_cell(cell: Any) -> str:
+    if isinstance(cell, bool | np.bool_):
+        return "boolean"
+    return "text" if isinstance(cell, str) else "number"
+
+
+def _shown(levels: tuple[Any, ...]) -> str:
+    more = f" and {len(levels) - MOST_SHOWN} more" if len(levels) > MOST_SHOWN else ""
+    return f"{list(levels[:MOST_SHOWN])}{more}"

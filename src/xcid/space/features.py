@@ -1,0 +1,112 @@
+"""FeatureSpace: kinds, ranges and precision of all features, learnt from the background."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from xcid._data import Array, Flags, Integers, Words
+from xcid._kernels.random import content_keys
+from xcid.errors import InvalidData, InvalidParameter
+from xcid.space.columns import Column, Kind, detect, resolution
+from xcid.space.tables import Table, maker, read
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureSpace:
+    """The features of a table, learnt from a background table.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+    background : (N, d)
+        The background rows as numbers; NaN where missing.
+    lower, upper : (d,)
+        Range of each feature.
+    resolution : (d,)
+        Levels in one unit: 1 for integers and categories, 10 for one decimal, ...; 0 where values are continuous.
+    missing : (d,)
+        Share of missing cells.
+    rank : (d,) int
+        Place of each feature in an order that depends on the background's content alone: random numbers follow it, so
+        that neither the order nor the names of the columns matter.
+    decode : callable
+        From a matrix to a table of the background's own kind.
+    """
+
+    columns: tuple[Column, ...]
+    background: Array
+    lower: Array
+    upper: Array
+    resolution: Array
+    missing: Array
+    rank: Integers
+    decode: Callable[[Array], Any]
+
+    @classmethod
+    def of(
+        cls, background: Any, feature_names: Sequence[str] | None = None, kinds: Mapping[str, Kind] | None = None
+    ) -> FeatureSpace:
+        """Learn the features from a table of any make; the names are for tables that have none."""
+        table = read(background, "the background", feature_names)
+        if table.n_rows < 2:
+            raise InvalidData(f"the background has {table.n_rows} rows: give at least 2, better some hundreds")
+        wanted = _checked_kinds(kinds or {}, table.names)
+        columns = tuple(
+            detect(name, cells, order, wanted.get(name))
+            for name, cells, order in zip(table.names, table.cells, table.orders, strict=True)
+        )
+        matrix = _matrix(columns, table, "the background")
+        decimals = np.array([resolution(column) for column in matrix.T])
+        return cls(
+            columns,
+            matrix,
+            np.nanmin(matrix, axis=0),
+            np.nanmax(matrix, axis=0),
+            decimals,
+            np.isnan(matrix).mean(axis=0),
+            np.argsort(np.argsort(content_keys(matrix.T, seed=0), kind="stable"), kind="stable"),
+            maker(table, columns),
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def discrete(self) -> Flags:
+        """(d,) which features are made of levels."""
+        return np.array([column.is_discrete for column in self.columns])
+
+    def keys(self, rows: Array, seed: int, replicate: int = 0) -> Words:
+        """Keys of the random numbers of (n, d) rows."""
+        return content_keys(rows[:, np.argsort(self.rank)], seed, replicate)
+
+    def encode(self, table: Any) -> Array:
+        """Turn one row or many into an (n, d) matrix; columns with names are found by name."""
+        what = "the table to explain"
+        rows = read(table, what, self.names).in_order(self.names, what)
+        matrix = _matrix(self.columns, rows, what)
+        unseen = np.argwhere(np.isnan(matrix) & (self.missing == 0))
+        if len(unseen):
+            row, column = unseen[0]
+            raise InvalidData(
+                f"{what} has a missing value in row {row}, column {self.names[column]!r} ({len(unseen)} such cells in "
+                "all), and the background has none there: fill or drop these rows"
+            )
+        return matrix
+
+
+def _matrix(columns: tuple[Column, ...], table: Table, what: str) -> Array:
+    return np.column_stack([column.encode(cells, what) for column, cells in zip(columns, table.cells, strict=True)])
+
+
+def _checked_kinds(kinds: Mapping[str, Kind], names: tuple[str, ...]) -> Mapping[str, Kind]:
+    unknown = [name for name in kinds if name not in names]
+    if unknown:
+        raise InvalidParameter(f"kinds names {unknown}, which the table does not have; its columns are {list(names)}")
+    return kinds

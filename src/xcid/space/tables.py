@@ -1,0 +1,269 @@
+"""Tables of any make become columns of cells, and matrices become such tables again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, get_args
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from xcid._data import Array
+from xcid._require import require
+from xcid.errors import InvalidData, InvalidParameter
+from xcid.space.columns import Cells, Column
+
+Backend: TypeAlias = Literal["pandas", "polars", "pyarrow"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A table as columns of cells.
+
+    Attributes
+    ----------
+    names : tuple of str
+    cells : tuple of (n,) arrays
+    orders : tuple of tuples
+        The levels of ordered categories, else empty.
+    source : object
+        The table itself: a narwhals frame, or what else was given.
+    named : bool
+        Whether the columns have names of their own.
+    """
+
+    names: tuple[str, ...]
+    cells: tuple[Cells, ...]
+    orders: tuple[tuple[Any, ...], ...]
+    source: Any
+    named: bool
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.cells[0])
+
+    def in_order(self, names: tuple[str, ...], what: str) -> Table:
+        """Put the columns in the given order; names of their own must be the same names."""
+        missing = [name for name in names if name not in self.names]
+        extra = [name for name in self.names if name not in names]
+        if missing or extra:
+            raise InvalidData(
+                f"{what} has {len(self.names)} columns and {len(names)} are expected: "
+                f"missing {missing}, unknown {extra}"
+            )
+        at = [self.names.index(name) for name in names]
+        return replace(self, names=names, cells=tuple(self.cells[i] for i in at))
+
+
+def read(table: Any, what: str, names: Sequence[str] | None) -> Table:
+    """Read a table; ``names`` are for tables that have none."""
+    table = _one_row(table)
+    frame = _as_frame(table)
+    if frame is not None:
+        read_table = _from_frame(frame, what)
+    elif isinstance(table, list | tuple) and table and all(isinstance(row, Mapping) for row in table):
+        read_table = _from_dicts(table, what)
+    else:
+        read_table = _from_rows(table, what, names)
+    if read_table.named and names is not None and what == "the background" and _strings(names) != read_table.names:
+        raise InvalidParameter(f"feature_names {names!r} differ from the columns of the table {list(read_table.names)}")
+    repeated = sorted({name for name in read_table.names if read_table.names.count(name) > 1})
+    if repeated:
+        raise InvalidData(f"the columns {repeated} appear more than once: rename them")
+    return read_table
+
+
+def require_backend(backend: Backend) -> None:
+    """Refuse a library of data frames that is unknown or not installed."""
+    if backend not in get_args(Backend):
+        raise InvalidParameter(f"unknown backend {backend!r}: use one of {list(get_args(Backend))}")
+    require(backend, extra=backend)
+
+
+def to_array(matrix: Array) -> Array:
+    """Decode to an array of its own, which a model may change."""
+    return matrix.copy()
+
+
+def frame_maker(names: Sequence[str], backend: Backend) -> Callable[[Array], Any]:
+    """Decode to data frames of numbers of the given library, which a model may change."""
+    require_backend(backend)
+    return lambda matrix: nw.from_numpy(matrix.copy(), schema=list(names), backend=backend).to_native()
+
+
+def in_order(decode: Callable[[Array], Any], names: Sequence[str]) -> Callable[[Array], Any]:
+    """Decode to data frames whose columns stand in another order."""
+    return lambda matrix: nw.from_native(decode(matrix), eager_only=True).select(*names).to_native()
+
+
+def maker(table: Table, columns: tuple[Column, ...]) -> Callable[[Array], Any]:
+    """How to make tables like the given one from matrices."""
+    if isinstance(table.source, nw.DataFrame):
+        makers = [_series_maker(table.source.get_column(name), column)
+                  for name, column in zip(table.source.columns, columns, strict=True)]  # fmt: skip
+        return lambda matrix: _join([make(matrix[:, i]) for i, make in enumerate(makers)], table.source)
+    levels = [_cells_maker(column) for column in columns]
+    if _is_sparse(table.source):
+        return lambda matrix: type(table.source)(matrix)
+    if table.named:
+        return lambda matrix: [
+            dict(zip(table.names, row, strict=True))
+            for row in zip(*(make(matrix[:, i]).tolist() for i, make in enumerate(levels)), strict=True)
+        ]
+    if any(column.levels for column in columns) or _is_object(table.source):
+        return lambda matrix: np.column_stack([make(matrix[:, i]).astype(object) for i, make in enumerate(levels)])
+    return to_array
+
+
+def _one_row(table: Any) -> Any:
+    """A Series (one row of a pandas frame) becomes a frame of one row, a dict a list of one."""
+    if type(table).__name__ == "Series" and hasattr(table, "to_frame") and hasattr(table, "index"):
+        return table.to_frame().T.infer_objects()
+    return [table] if isinstance(table, Mapping) else table
+
+
+def _as_frame(table: Any) -> nw.DataFrame[Any] | None:
+    try:
+        frame = nw.from_native(table, pass_through=True, eager_only=True)
+    except nw.exceptions.DuplicateError as error:
+        raise InvalidData(f"columns appear more than once: {' '.join(str(error).split())}; rename them") from error
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
+    if len(frame) == 0 or len(frame.columns) == 0:
+        raise InvalidData(f"{what} is empty: it has {len(frame)} rows and {len(frame.columns)} columns")
+    series = [frame.get_column(name) for name in frame.columns]
+    return Table(
+        _strings(frame.columns),
+        tuple(_cells(one) for one in series),
+        tuple(_order(one) for one in series),
+        frame,
+        named=True,
+    )
+
+
+def _cells(series: nw.Series[Any]) -> Cells:
+    """Cells of a column: numbers as numbers, all else as Python objects."""
+    if series.dtype.is_numeric() or isinstance(series.dtype, nw.List | nw.Array | nw.Struct):
+        return series.to_numpy()
+    values = series.to_list()
+    cells = np.empty(len(values), dtype=object)
+    cells[:] = values
+    return cells
+
+
+def _order(series: nw.Series[Any]) -> tuple[Any, ...]:
+    native = series.to_native()
+    ordered = getattr(getattr(native, "cat", None), "ordered", False)
+    if isinstance(series.dtype, nw.Enum) or ordered is True:
+        return tuple(series.cat.get_categories().to_list())
+    return ()
+
+
+def _from_dicts(rows: Sequence[Mapping[Any, Any]], what: str) -> Table:
+    names = tuple(dict.fromkeys(key for row in rows for key in row))
+    if not names:
+        raise InvalidData(f"{what} is empty: its {len(rows)} rows have no columns")
+    cells = tuple(_objects([row.get(name) for row in rows]) for name in names)
+    return Table(_strings(names), cells, ((),) * len(names), rows, named=True)
+
+
+def _from_rows(table: Any, what: str, names: Sequence[str] | None) -> Table:
+    rows = _array(table, what)
+    if rows.shape[0] == 0 or rows.shape[1] == 0:
+        raise InvalidData(f"{what} is empty: it has {rows.shape[0]} rows and {rows.shape[1]} columns")
+    given = tuple(f"x{i}" for i in range(rows.shape[1])) if names is None else _strings(names)
+    if len(given) != rows.shape[1]:
+        if what == "the background":
+            raise InvalidParameter(f"there are {len(given)} feature_names for {rows.shape[1]} columns")
+        raise InvalidData(f"{what} has {rows.shape[1]} columns and {len(given)} are expected: {list(given)}")
+    return Table(given, tuple(rows.T), ((),) * len(given), table, named=False)
+
+
+def _array(table: Any, what: str) -> Cells:
+    if _is_sparse(table):
+        return np.asarray(table.toarray())
+    try:
+        rows = np.asarray(table)
+        if rows.dtype.kind in "US" and not isinstance(table, np.ndarray):
+            rows = np.asarray(table, dtype=object)  # a list of numbers and text is not all text
+    except (TypeError, ValueError) as error:
+        raise InvalidData(f"{what} is not a table: its rows have different lengths ({error})") from error
+    if np.ma.is_masked(table):  # the cells under a mask are missing, whatever they hold
+        rows = rows.astype(object)
+        rows[np.ma.getmaskarray(table)] = None
+    if rows.ndim == 1:
+        rows = rows[None, :] if rows.size else rows.reshape(0, 0)
+    if rows.ndim != 2:
+        raise InvalidData(
+            f"{what} must have rows and columns; this {type(table).__name__} has the shape {rows.shape}: "
+            "give a data frame, a 2-D array or a list of rows"
+        )
+    return rows
+
+
+def _strings(names: Sequence[Any]) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InvalidParameter(f"feature_names must be a list with one name for each column, not {names!r}")
+    return tuple(str(name) for name in names)
+
+
+def _is_sparse(table: Any) -> bool:
+    return hasattr(table, "toarray") and hasattr(table, "nnz")
+
+
+def _is_object(table: Any) -> bool:
+    return isinstance(table, np.ndarray) and table.dtype.kind == "O"
+
+
+def _objects(values: Sequence[Any]) -> Cells:
+    cells = np.empty(len(values), dtype=object)
+    cells[:] = values
+    return cells
+
+
+def _cells_maker(column: Column) -> Callable[[Array], Cells]:
+    """From codes to cells of a plain array; None for a missing level."""
+    if not column.levels:
+        return lambda codes: codes.copy()
+    cells = _objects([*column.levels, None])
+    return lambda codes: cells[_positions(codes, len(column.levels))]
+
+
+def _series_maker(series: nw.Series[Any], column: Column) -> Callable[[Array], nw.Series[Any]]:
+    """From codes to a series of the original type: levels are taken from the original series itself."""
+    if column.levels:
+        values = series.to_list()
+        first = {value: row for row, value in reversed(list(enumerate(values)))}
+        unseen = next(iter(first.values()))  # a declared level that no row has: never drawn
+        empty = int(np.flatnonzero(series.is_null().to_numpy())[0]) if series.is_null().any() else unseen
+        rows = np.array([*(first.get(level, unseen) for level in column.levels), empty])
+        return lambda codes: series[rows[_positions(codes, len(column.levels))].tolist()]
+    native, name, backend = series.to_native(), series.name, series.implementation
+    if backend.is_pandas_like():
+        make = type(native)
+        return lambda codes: nw.from_native(make(codes, name=name).astype(native.dtype), series_only=True)
+    dtype, has_null = series.dtype, bool(series.is_null().any())
+
+    def build(codes: Array) -> nw.Series[Any]:
+        values: Any = codes
+        if has_null and np.isnan(codes).any():
+            values = [None if missing else code for code, missing in zip(codes.tolist(), np.isnan(codes), strict=True)]
+        return nw.new_series(name, values, nw.Float64, backend=backend).cast(dtype)
+
+    return build
+
+
+def _positions(codes: Array, missing: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return np.where(np.isnan(codes), missing, codes).astype(np.int64)
+
+
+def _join(columns: list[nw.Series[Any]], like: nw.DataFrame[Any]) -> Any:
+    frames = [nw.maybe_reset_index(column).to_frame() for column in columns]
+    native = nw.concat(frames, how="horizontal").to_native()
+    if like.implementation.is_pandas_like():
+        native.columns = like.to_native().columns  # whatever type the names have
+    return native

@@ -1,0 +1,252 @@
+"""Mixed tables as people have them: text, categories, booleans, missing cells, and what the model makes of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import xcid
+from xcid.errors import InvalidData, InvalidParameter, ModelError
+from xcid.generators import Marginal
+from xcid.space import FeatureSpace
+
+N = 400
+CITIES = np.array(["Bern", "Lyon", "Oslo", "Porto"])
+
+
+def columns():
+    """The city alone decides the label; the rest is idle."""
+    rng = np.random.default_rng(0)
+    income = rng.lognormal(8, 1, N).round(2)
+    income[rng.random(N) < 0.1] = np.nan
+    return {
+        "age": rng.integers(18, 90, N),
+        "income": income,
+        "city": CITIES[rng.integers(0, 4, N)],
+        "member": rng.random(N) < 0.3,
+        "grade": np.array(["low", "middle", "high"])[rng.integers(0, 3, N)],
+    }
+
+
+COLUMNS = columns()
+TARGET = np.isin(COLUMNS["city"], ["Bern", "Oslo"])
+
+
+def pandas_frame():
+    frame = pd.DataFrame(COLUMNS)
+    return frame.assign(grade=pd.Categorical(frame.grade, ["low", "middle", "high"], ordered=True))
+
+
+def polars_frame():
+    grade = pl.Series(COLUMNS["grade"]).cast(pl.Enum(["low", "middle", "high"]))
+    income = pl.Series(COLUMNS["income"]).fill_nan(None)
+    return pl.DataFrame({**COLUMNS, "income": income, "grade": grade})
+
+
+def pipeline():
+    return make_pipeline(
+        make_column_transformer(
+            (OneHotEncoder(), ["city", "grade"]), (SimpleImputer(), ["age", "income"]), remainder="passthrough"
+        ),
+        LogisticRegression(max_iter=5000),
+    )
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return pipeline().fit(pandas_frame(), TARGET)
+
+
+EXPLAINERS = [xcid.Explainer, xcid.Explainer.paper]
+
+
+@pytest.mark.parametrize("make", EXPLAINERS, ids=["recommended", "paper"])
+def test_a_pipeline_on_a_mixed_frame_works_the_first_time(make, fitted):
+    frame = pandas_frame()
+    explanation = make(fitted, frame)(frame.iloc[:20])
+    assert np.all(explanation.status == "ok")
+    city = list(frame.columns).index("city")
+    assert np.all(explanation.importance.argmax(axis=1) == city)
+    assert np.all(explanation.importance[:, city] > 0.9)
+    if explanation.direction.any():
+        assert np.all(explanation.values[:, city] > 0)
+
+
+def test_kinds_are_detected():
+    expected = ["integer", "continuous", "categorical", "boolean", "ordinal"]
+    for frame in (pandas_frame(), polars_frame()):
+        space = FeatureSpace.of(frame)
+        assert [column.kind for column in space.columns] == expected
+        assert space.columns[2].levels == tuple(CITIES)
+        assert space.columns[4].levels == ("low", "middle", "high")
+        assert space.missing[1] == pytest.approx(np.isnan(COLUMNS["income"]).mean())
+        assert space.discrete.tolist() == [False, False, True, True, True]
+
+
+def test_the_model_gets_the_very_type_it_was_trained_on():
+    frame = pandas_frame().astype({"age": "Int64", "member": "boolean"})
+    seen = []
+
+    def model(table):
+        seen.append(table)
+        return table["city"] == "Bern"
+
+    xcid.Explainer(model, frame)(frame.iloc[:3])
+    for table in seen:
+        assert list(table.columns) == list(frame.columns)
+        assert (table.dtypes == frame.dtypes).all()
+        assert table["grade"].cat.categories.equals(frame["grade"].cat.categories)
+        assert set(table["city"]) <= set(CITIES)
+        assert set(table["age"].dropna()) <= set(range(18, 90))
+    assert any(table["income"].isna().any() for table in seen)
+    assert not any(table["age"].isna().any() for table in seen)
+
+
+def test_round_trips_of_every_make():
+    tables = [pandas_frame(), polars_frame(), pa.table({k: pa.array(v.tolist()) for k, v in COLUMNS.items()})]
+    for table in tables:
+        space = FeatureSpace.of(table)
+        back = space.decode(space.background)
+        assert type(back) is type(table)
+        assert back.equals(table) or str(back) == str(table)
+
+
+def test_the_type_of_the_table_changes_no_score():
+    def decide(table):
+        if isinstance(table, list):
+            return [row["city"] in ("Bern", "Oslo") for row in table]
+        city = table[:, 2] if isinstance(table, np.ndarray) else table["city"]
+        return np.isin(np.asarray(city).astype(str), ["Bern", "Oslo"])
+
+    frame = pandas_frame()
+    plain = frame.astype({"grade": str}).astype(object)
+    tables = {
+        "pandas": frame.astype({"grade": str}),
+        "polars": polars_frame().with_columns(pl.col("grade").cast(pl.String)),
+        "pyarrow": pa.table({k: pa.array(v.tolist()) for k, v in COLUMNS.items()}),
+        "objects": plain.to_numpy(),
+        "dicts": plain.to_dict(orient="records"),
+    }
+    values = {name: xcid.Explainer(decide, table)(table[:10]).values for name, table in tables.items()}
+    for name in tables:
+        assert np.allclose(values[name], values["pandas"], atol=1e-9), name
+
+
+@pytest.mark.parametrize("make", EXPLAINERS, ids=["recommended", "paper"])
+def test_the_order_and_the_names_of_columns_change_no_score(make):
+    frame = pandas_frame()
+    model = lambda table: table["city"].isin(["Bern", "Oslo"]) & (table["age"] > 30)  # noqa: E731
+    straight = make(model, frame)(frame.iloc[:10])
+    turned = frame[frame.columns[::-1]]
+    assert np.allclose(make(model, turned)(turned.iloc[:10]).values[:, ::-1], straight.values, atol=1e-9)
+    renamed = frame.rename(columns={"income": "zzz", "member": "aaa"})
+    assert np.allclose(make(model, renamed)(renamed.iloc[:10]).values, straight.values, atol=1e-9)
+
+
+def test_missing_cells_are_values_of_their_own():
+    frame = pandas_frame()
+    model = lambda table: table["income"].isna()  # noqa: E731
+    explanation = xcid.Explainer(model, frame)(frame[frame.income.isna()].iloc[:5])
+    assert np.all(explanation.importance.argmax(axis=1) == 1)
+    assert np.all(explanation.values[:, 1] > 0.9)
+    assert explanation.shown(0, "income") == "missing"
+    pair = explanation.evidence(0, "income")
+    assert np.isnan(pair.points[-1])
+    assert pair.atoms[-1]
+    assert pair.q[-1] == pytest.approx(1)
+    assert pair.p[-1] == 0
+    assert pair.weights @ pair.p == pytest.approx(1)
+
+
+def test_a_value_goes_missing_only_where_the_background_has_missing_ones():
+    frame = pandas_frame()
+    for explainer in (make(lambda table: table["age"] > 50, frame) for make in EXPLAINERS):
+        samples = explainer(frame.iloc[:20]).cloud.samples
+        assert np.isnan(samples[..., 1]).any()
+        assert not np.isnan(np.delete(samples, 1, axis=2)).any()
+
+
+def test_a_model_that_takes_missing_cells_itself():
+    frame = pandas_frame()[["age", "income"]]
+    model = HistGradientBoostingClassifier(max_iter=20, random_state=0).fit(frame, frame.income.isna())
+    explanation = xcid.Explainer(model, frame, generator=Marginal(m=50))(frame.iloc[:10])
+    assert np.all(explanation.importance.argmax(axis=1) == 1)
+
+
+def test_dicts_with_their_vectoriser():
+    rows = pandas_frame()[["age", "city"]].astype({"age": float}).to_dict(orient="records")
+    model = make_pipeline(DictVectorizer(), LogisticRegression(max_iter=5000)).fit(rows, TARGET)
+    explanation = xcid.Explainer(model, rows)(rows[:5])
+    assert explanation.feature_names == ("age", "city")
+    assert np.all(explanation.importance.argmax(axis=1) == 1)
+    assert np.array_equal(xcid.Explainer(model, rows)(rows[2]).values, explanation[2].values)
+
+
+def test_sparse_matrices():
+    matrix = scipy.sparse.random_array((200, 6), density=0.3, rng=np.random.default_rng(1), format="csr")
+    model = RandomForestClassifier(10, random_state=0).fit(matrix, matrix.toarray()[:, 2] > 0)
+    seen = []
+    ask = lambda table: seen.append(table) or model.predict_proba(table)  # noqa: E731
+    explanation = xcid.Explainer(ask, matrix)(matrix[:10])
+    assert all(scipy.sparse.issparse(table) for table in seen)
+    assert np.mean(explanation.importance.argmax(axis=1) == 2) > 0.8
+
+
+def test_kinds_can_be_given():
+    codes = np.column_stack([np.arange(N) % 5, np.random.default_rng(0).normal(size=N)]).astype(float)
+    explainer = xcid.Explainer(lambda X: X[:, 0] == 3, codes, kinds={"x0": "categorical"})
+    explanation = explainer(codes[3:4])
+    assert explainer.space.columns[0].levels == (0.0, 1.0, 2.0, 3.0, 4.0)
+    assert explanation.evidence(0, 0).atoms.all()
+    assert explanation.shown(0, 0) == "3.0"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "error", "message"),
+    [
+        ({"town": "categorical"}, InvalidParameter, r"kinds names \['town'\].*its columns are"),
+        ({"city": "colour"}, InvalidParameter, "the kind of 'city' must be one of"),
+        ({"city": "continuous"}, InvalidParameter, "column 'city' holds '.*': it cannot be continuous"),
+    ],
+)
+def test_bad_kinds(kinds, error, message):
+    with pytest.raises(error, match=message):
+        xcid.Explainer(lambda table: table["age"] > 50, pandas_frame(), kinds=kinds)
+
+
+def test_unknown_levels_are_named(fitted):
+    frame = pandas_frame()
+    explainer = xcid.Explainer(fitted, frame)
+    with pytest.raises(InvalidData, match=r"column 'city' .* holds 'Rome' in row 1, .* levels are \['Bern'"):
+        explainer(frame.iloc[:3].assign(city=["Bern", "Rome", "Oslo"]))
+
+
+def test_a_model_that_cannot_take_missing_cells_says_which_there_are():
+    frame = pandas_frame()[["age", "income"]].assign(income=[1.0] * N)
+    model = LogisticRegression().fit(frame, frame.age > 50)
+    with pytest.raises(ModelError, match=r"(?s)NaN.*missing cells in \['income'\]"):
+        xcid.Explainer(model, pandas_frame()[["age", "income"]])
+
+
+def test_text_files_and_frames_show_levels(fitted, tmp_path):
+    frame = pandas_frame()
+    explanation = xcid.Explainer(fitted, frame)(frame.iloc[:2])
+    assert frame.city[0] in str(explanation)
+    explanation.save(tmp_path / "e.npz")
+    loaded = xcid.load(tmp_path / "e.npz")
+    assert loaded.levels == explanation.levels
+    assert loaded.shown(0, "city") == frame.city[0]
+    assert loaded.evidence(0, "city").points.tolist() == explanation.evidence(0, "city").points.tolist()
+    table = explanation.to_frame()
+    assert table[(table.row == 0) & (table.feature == "city")].shown.tolist() == [frame.city[0]]
