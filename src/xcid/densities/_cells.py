@@ -88,11 +88,11 @@ def binned_cells(items: Items, sets: WeightedSets, chosen: Integers, n_cells: in
     return Cells(chosen, points, width[:, None], p, q)
 
 
-def exact_cells(items: Items, sets: WeightedSets, item: np.int64, shape: Shape) -> Cells:
+def exact_cells(items: Items, sets: WeightedSets, item: np.int64, shape: Shape, per_bandwidth: int) -> Cells:
     """Cells of any width for one item."""
     weights = [weight[item] * smooth[item] for weight, smooth in zip(sets.weights, sets.smooth, strict=True)]
     bandwidths = (float(sets.bandwidths[0][item]), float(sets.bandwidths[1][item]))
-    edges, p, q = exact.cells(shape, items.values[item], (weights[0], weights[1]), bandwidths)
+    edges, p, q = exact.cells(shape, items.values[item], (weights[0], weights[1]), bandwidths, per_bandwidth)
     points, widths = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
     return Cells(np.array([item]), points[None], widths[None], p[None], q[None])
 

@@ -68,6 +68,7 @@ class Kernel:
                 if fits.size:
                     groups.append(binned_cells(items, sets, fits, size))
                 waiting[fits] = False
+        per_bandwidth = 4 if self.tolerance >= BINNED_TOLERANCE else 16
         for item in np.flatnonzero(waiting):
-            groups.append(exact_cells(items, sets, item, SHAPES[self.kernel]))
+            groups.append(exact_cells(items, sets, item, SHAPES[self.kernel], per_bandwidth))
         return assemble(items, constant_atoms(items, sets), groups)

@@ -101,9 +101,12 @@ def in_order(decode: Callable[[Array], Any], names: Sequence[str]) -> Callable[[
 def maker(table: Table, columns: tuple[Column, ...]) -> Callable[[Array], Any]:
     """How to make tables like the given one from matrices."""
     if isinstance(table.source, nw.DataFrame):
-        makers = [_series_maker(table.source.get_column(name), column)
-                  for name, column in zip(table.source.columns, columns, strict=True)]  # fmt: skip
-        return lambda matrix: _join([make(matrix[:, i]) for i, make in enumerate(makers)], table.source)
+        like = table.source.to_native()
+        makers = [
+            _column_maker(table.source.get_column(name), column)
+            for name, column in zip(table.source.columns, columns, strict=True)
+        ]
+        return lambda matrix: _frame([make(matrix[:, i]) for i, make in enumerate(makers)], like)
     levels = [_cells_maker(column) for column in columns]
     if _is_sparse(table.source):
         return lambda matrix: type(table.source)(matrix)
@@ -233,26 +236,29 @@ def _cells_maker(column: Column) -> Callable[[Array], Cells]:
     return lambda codes: cells[_positions(codes, len(column.levels))]
 
 
-def _series_maker(series: nw.Series[Any], column: Column) -> Callable[[Array], nw.Series[Any]]:
-    """From codes to a series of the original type: levels are taken from the original series itself."""
+def _column_maker(series: nw.Series[Any], column: Column) -> Callable[[Array], Any]:
+    """From codes to a column of the original type, native or an array; levels are taken from the original itself."""
     if column.levels:
         values = series.to_list()
         first = {value: row for row, value in reversed(list(enumerate(values)))}
-        unseen = next(iter(first.values()))  # a declared level that no row has: never drawn
-        empty = int(np.flatnonzero(series.is_null().to_numpy())[0]) if series.is_null().any() else unseen
-        rows = np.array([*(first.get(level, unseen) for level in column.levels), empty])
-        return lambda codes: series[rows[_positions(codes, len(column.levels))].tolist()]
+        empty = int(np.flatnonzero(series.is_null().to_numpy())[0]) if series.is_null().any() else 0
+        rows = np.array([*(first[level] for level in column.levels), empty])
+        return lambda codes: nw.maybe_reset_index(
+            series[rows[_positions(codes, len(column.levels))].tolist()]
+        ).to_native()
     native, name, backend = series.to_native(), series.name, series.implementation
     if backend.is_pandas_like():
+        if isinstance(native.dtype, np.dtype) and native.dtype.kind in "fiub":
+            return lambda codes: codes.astype(native.dtype)
         make = type(native)
-        return lambda codes: nw.from_native(make(codes, name=name).astype(native.dtype), series_only=True)
+        return lambda codes: make(codes).astype(native.dtype)
     dtype, has_null = series.dtype, bool(series.is_null().any())
 
-    def build(codes: Array) -> nw.Series[Any]:
+    def build(codes: Array) -> Any:
         values: Any = codes
         if has_null and np.isnan(codes).any():
             values = [None if missing else code for code, missing in zip(codes.tolist(), np.isnan(codes), strict=True)]
-        return nw.new_series(name, values, nw.Float64, backend=backend).cast(dtype)
+        return nw.new_series(name, values, nw.Float64, backend=backend).cast(dtype).to_native()
 
     return build
 
@@ -261,9 +267,11 @@ def _positions(codes: Array, missing: int) -> np.ndarray[Any, np.dtype[np.int64]
     return np.where(np.isnan(codes), missing, codes).astype(np.int64)
 
 
-def _join(columns: list[nw.Series[Any]], like: nw.DataFrame[Any]) -> Any:
-    frames = [nw.maybe_reset_index(column).to_frame() for column in columns]
-    native = nw.concat(frames, how="horizontal").to_native()
-    if like.implementation.is_pandas_like():
-        native.columns = like.to_native().columns  # whatever type the names have
-    return native
+def _frame(columns: list[Any], like: Any) -> Any:
+    """Columns as a frame of the same library and with the same names."""
+    make = type(like)
+    if hasattr(make, "from_pydict"):
+        return make.from_pydict(dict(zip(like.column_names, columns, strict=True)))
+    frame = make(dict(zip(map(str, range(len(columns))), columns, strict=True)))
+    frame.columns = like.columns
+    return frame
