@@ -14,6 +14,7 @@ from xcid.errors import MissingDependency
 from xcid.generators import Marginal
 
 PUBLIC = [
+    "Constraints",
     "DensityPair",
     "Explainer",
     "Explanation",

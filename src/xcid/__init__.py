@@ -11,10 +11,12 @@ from xcid._one_feature import d1
 from xcid.errors import XcidError, XcidWarning
 from xcid.explainer import Explainer
 from xcid.io import load
+from xcid.space import Constraints
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Constraints",
     "DensityPair",
     "Explainer",
     "Explanation",

@@ -18,7 +18,7 @@ from xcid.generators import Generator, Marginal, Member, Random
 from xcid.models import wrap
 from xcid.outcomes import Flip, Interval, Outcome, ToClass
 from xcid.scores import PerFeature, Score, held_in_place, unsigned
-from xcid.space import FeatureSpace, Kind
+from xcid.space import Constraints, FeatureSpace, Kind
 
 MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enough
 SAMPLES_PER_ROW = 4096  # that a block has room for
@@ -47,6 +47,8 @@ class Explainer:
     kinds : mapping of str to str, optional
         What single features are, where it is not what is detected: "continuous", "integer", "ordinal", "categorical"
         or "boolean".
+    constraints : Constraints, optional
+        Frozen features, ranges, allowed levels and monotone directions that every perturbation obeys.
     memory : int
         Bytes that a block of rows and its perturbations may take, roughly.
     max_evidence_bytes : int
@@ -73,6 +75,7 @@ class Explainer:
         outcome: Outcome | None = None,
         feature_names: Sequence[str] | None = None,
         kinds: Mapping[str, Kind] | None = None,
+        constraints: Constraints | None = None,
         memory: int = 2**28,
         max_evidence_bytes: int = 2**28,
     ) -> None:
@@ -84,7 +87,7 @@ class Explainer:
         self.generator: Generator = Marginal() if generator is None else generator
         function(self.score, "score", "xcid.scores.PerFeature()")
         function(self.generator, "generator", "xcid.generators.Marginal()")
-        self.space = FeatureSpace.of(background, _names(model, background, feature_names), kinds)
+        self.space = FeatureSpace.of(background, _names(model, background, feature_names), kinds, constraints)
         self.predict = wrap(model, self.space, whole(memory, "memory (bytes)", at_least=1))
         default = Flip() if len(self.predict.read.names) > 1 else Interval()
         self.outcome = self._bound(default if outcome is None else outcome)

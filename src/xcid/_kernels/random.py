@@ -52,9 +52,9 @@ def words(keys: Words, counters: Words) -> Words:
     return mix(keys + (counters + np.uint64(1)) * GAMMA)
 
 
-def below(random: Words, bound: int) -> Integers:
+def below(random: Words, bound: int | Integers) -> Integers:
     """Turn words into integers 0 .. bound - 1 by their upper halves (bound < 2**31; off by less than 2**-32)."""
-    return ((random >> _S32) * np.uint64(bound) >> _S32).view(np.int64)
+    return ((random >> _S32) * np.asarray(bound, dtype=np.uint64) >> _S32).view(np.int64)
 
 
 def uniform(random: Words) -> Array:

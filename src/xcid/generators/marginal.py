@@ -19,7 +19,8 @@ class Marginal:
     """Independent masks with values from the background's marginals.
 
     Each feature of each candidate is replaced with probability 1/2, by the value of a random background row, drawn
-    for every feature by itself. So a feature that makes no difference is independent of flipping.
+    for every feature by itself, among the values that the constraints allow. So a feature that makes no difference is
+    independent of flipping.
 
     Parameters
     ----------
@@ -39,14 +40,19 @@ class Marginal:
         """Find positives and negatives for each row."""
         search = Search(rows, space, member, self.m, self.max_evaluations)
         features = np.arange(rows.shape[1])
+        first, count = space.pools.between(*space.bounds(rows))
+        total = np.where(space.frozen, 0, count + np.where(space.direction == 0, space.pools.n_missing, 0))
         start = 0
         while (open_rows := search.open).size:
             size = search.chunk(start)
             counters = (np.arange(start, start + size)[:, None] * rows.shape[1] + space.rank).astype(np.uint64)
             random = words(keys[open_rows, None, None], counters)  # (a, size, d)
-            replaced = (random >> _TOP_BIT).astype(bool)
-            values = space.background[below(random << np.uint64(1), len(space.background)), features]
-            candidates = np.where(replaced, values, rows[open_rows][:, None, :])
+            a, origin = open_rows[:, None], rows[open_rows][:, None, :]
+            place = below(random << np.uint64(1), total[a])
+            known = np.minimum(first[a] + place, len(space.background) - 1)
+            values = np.where(place < count[a], space.pools.values[known, features], np.nan)
+            replaced = (random >> _TOP_BIT).astype(bool) & (total[a] > 0)
+            candidates = np.where(replaced, values, origin)
             search.offer(open_rows, candidates, np.ones(candidates.shape[:2], dtype=bool))
             start += size
         return search.result()

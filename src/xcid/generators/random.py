@@ -13,6 +13,7 @@ from xcid._kernels.random import below, mix, uniform, words
 from xcid.generators.search import Member, Search, check_search
 from xcid.space import FeatureSpace
 
+ROUNDING = 1e-6  # of a step of a lattice: what 0.1 * 10 may be off
 MOST_DRAWS = 2**20  # changes drawn at a time, over some rows of a block
 _PICK, _VALUE = np.array([[1], [2]], dtype=np.uint64)  # streams of a row
 
@@ -50,7 +51,7 @@ class Random:
     def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
         """Find positives and negatives for each row."""
         search = Search(rows, space, member, self.m, self.max_evaluations)
-        n_features = rows.shape[1]
+        n_features = len(space.free)
         rounds, pool = range(min(2, n_features)), 0
         exhausted = np.zeros(len(rows), dtype=bool)  # nothing can change in these rows
         while (open_rows := search.open[~exhausted[search.open]]).size:
@@ -121,11 +122,12 @@ def _shuffled_deck(
     n_features = rows.shape[1]
     first_counter = (copies * n_features)[:, None]
     pick_keys, value_keys = (words(keys[chosen], tag)[:, None, None] for tag in (_PICK, _VALUE))
-    ranked = below(words(pick_keys, (first_counter + np.arange(rounds.stop)).astype(np.uint64)), n_features)
-    picked = np.argsort(space.rank)[ranked]
-    values = _draw(words(value_keys, (first_counter + ranked).view(np.uint64)), picked, space)
-
+    picks = words(pick_keys, (first_counter + np.arange(rounds.stop)).astype(np.uint64))
+    picked = space.free[below(picks, len(space.free))]
+    ranked = space.rank[picked]
     origin = rows[chosen[:, None, None], picked]
+    values = _draw(words(value_keys, (first_counter + ranked).view(np.uint64)), rows[chosen], picked, space)
+    values = np.where(np.isinf(values), origin, values)  # nothing is allowed there
     change = mix(values.view(np.uint64) + mix(ranked.view(np.uint64) + np.uint64(1)))
     change[(values == origin) | (np.isnan(values) & np.isnan(origin))] = 0
     repeated = np.zeros(picked.shape, dtype=bool)
@@ -144,17 +146,28 @@ def _shuffled_deck(
     return _Deck(chosen, picked, values, copy, after + rounds.start, ~known)
 
 
-def _draw(random: Words, feature: Integers, space: FeatureSpace) -> Array:
-    """Values uniform over the ranges of the given features, on their lattice where they have one.
+def _draw(random: Words, rows: Array, feature: Integers, space: FeatureSpace) -> Array:
+    """Values uniform over what the given (a, copies, r) features of (a, d) rows may take; inf where that is nothing.
 
-    A value is missing as often as in the background.
+    Numbers are uniform over their range, on their lattice where they have one; levels are equally likely; a value is
+    missing as often as in the background.
     """
     share = uniform(random)
-    missing = space.missing[feature]
+    missing = np.where(space.direction == 0, space.missing, 0.0)[feature]
     is_missing = share < missing
     share = np.where(is_missing, 0.0, (share - missing) / (1 - missing))
-    low, high, resolution = space.lower[feature], space.upper[feature], space.resolution[feature]
+    bounds = space.bounds(rows)
+    row = np.arange(len(rows))[:, None, None]
+    low, high, resolution = bounds[0][row, feature], bounds[1][row, feature], space.resolution[feature]
     per_unit = np.maximum(resolution, 1.0)
-    first, last = np.round(low * per_unit), np.round(high * per_unit)
+    first, last = np.ceil(low * per_unit - ROUNDING), np.floor(high * per_unit + ROUNDING)
     rounded = np.minimum(first + np.floor(share * (last - first + 1)), last) / per_unit
-    return np.where(is_missing, np.nan, np.where(resolution > 0, rounded, low + share * (high - low)))
+    values = np.where(resolution > 0, rounded, low + share * (high - low))
+    values = np.where(np.where(resolution > 0, first > last, low > high), np.inf, values)
+    if space.discrete.any():
+        levels = space.pools.distinct()
+        begin, count = (part[row, feature] for part in levels.between(*bounds))
+        place = np.minimum(begin + np.floor(share * count).astype(np.int64), len(levels.values) - 1)
+        level = np.where(count > 0, levels.values[place, feature], np.inf)
+        values = np.where(space.discrete[feature], level, values)
+    return np.where(is_missing, np.nan, values)

@@ -5,7 +5,18 @@ levels of a category for their position, and NaN for a missing cell.
 """
 
 from xcid.space.columns import Column, Kind
+from xcid.space.constraints import Constraints
 from xcid.space.features import FeatureSpace
 from xcid.space.tables import Backend, frame_maker, in_order, require_backend, to_array
 
-__all__ = ["Backend", "Column", "FeatureSpace", "Kind", "frame_maker", "in_order", "require_backend", "to_array"]
+__all__ = [
+    "Backend",
+    "Column",
+    "Constraints",
+    "FeatureSpace",
+    "Kind",
+    "frame_maker",
+    "in_order",
+    "require_backend",
+    "to_array",
+]

@@ -12,6 +12,8 @@ from xcid._data import Array, Flags, Integers, Words
 from xcid._kernels.random import content_keys
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.space.columns import Column, Kind, detect, resolution
+from xcid.space.constraints import Constraints
+from xcid.space.pools import Pools
 from xcid.space.tables import Table, maker, read
 
 
@@ -25,11 +27,17 @@ class FeatureSpace:
     background : (N, d)
         The background rows as numbers; NaN where missing.
     lower, upper : (d,)
-        Range of each feature.
+        Range of new values of each feature.
     resolution : (d,)
         Levels in one unit: 1 for integers and categories, 10 for one decimal, ...; 0 where values are continuous.
     missing : (d,)
         Share of missing cells.
+    frozen : (d,) bool
+        Features that never change.
+    direction : (d,)
+        1 for features that only rise, -1 for those that only fall, else 0.
+    pools : Pools
+        Background values that may replace others.
     rank : (d,) int
         Place of each feature in an order that depends on the background's content alone: random numbers follow it, so
         that neither the order nor the names of the columns matter.
@@ -43,12 +51,19 @@ class FeatureSpace:
     upper: Array
     resolution: Array
     missing: Array
+    frozen: Flags
+    direction: Array
+    pools: Pools
     rank: Integers
     decode: Callable[[Array], Any]
 
     @classmethod
     def of(
-        cls, background: Any, feature_names: Sequence[str] | None = None, kinds: Mapping[str, Kind] | None = None
+        cls,
+        background: Any,
+        feature_names: Sequence[str] | None = None,
+        kinds: Mapping[str, Kind] | None = None,
+        constraints: Constraints | None = None,
     ) -> FeatureSpace:
         """Learn the features from a table of any make; the names are for tables that have none."""
         table = read(background, "the background", feature_names)
@@ -60,14 +75,19 @@ class FeatureSpace:
             for name, cells, order in zip(table.names, table.cells, table.orders, strict=True)
         )
         matrix = _matrix(columns, table, "the background")
-        decimals = np.array([resolution(column) for column in matrix.T])
+        constraints = constraints or Constraints()
+        pools = Pools.of(matrix, constraints.allowed(columns, matrix))
+        ranges = np.array([constraints.ranges.get(column.name, (-np.inf, np.inf)) for column in columns], dtype=float)
         return cls(
             columns,
             matrix,
-            np.nanmin(matrix, axis=0),
-            np.nanmax(matrix, axis=0),
-            decimals,
+            np.maximum(np.nanmin(matrix, axis=0), ranges[:, 0]),
+            np.minimum(np.nanmax(matrix, axis=0), ranges[:, 1]),
+            np.array([resolution(column) for column in matrix.T]),
             np.isnan(matrix).mean(axis=0),
+            np.isin([column.name for column in columns], constraints.frozen),
+            constraints.direction(columns),
+            pools,
             np.argsort(np.argsort(content_keys(matrix.T, seed=0), kind="stable"), kind="stable"),
             maker(table, columns),
         )
@@ -81,6 +101,19 @@ class FeatureSpace:
     def discrete(self) -> Flags:
         """(d,) which features are made of levels."""
         return np.array([column.is_discrete for column in self.columns])
+
+    @property
+    def free(self) -> Integers:
+        """Features that may change, in the order of their ranks."""
+        order = np.argsort(self.rank)
+        return order[~self.frozen[order]]
+
+    def bounds(self, rows: Array) -> tuple[Array, Array]:
+        """(n, d) lowest and highest new value of each feature of each row; nothing is allowed where they cross."""
+        present = np.where(np.isnan(rows), np.where(self.direction > 0, -np.inf, np.inf), rows)
+        low = np.where(self.direction > 0, np.maximum(self.lower, present), self.lower)
+        high = np.where(self.direction < 0, np.minimum(self.upper, present), self.upper)
+        return low, high
 
     def keys(self, rows: Array, seed: int, replicate: int = 0) -> Words:
         """Keys of the random numbers of (n, d) rows."""

@@ -1,0 +1,98 @@
+"""What perturbations may do to the features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from xcid._check import real
+from xcid._data import Array, Flags
+from xcid.errors import InvalidParameter
+from xcid.space.columns import Column
+
+_DIRECTIONS = {"rises": 1.0, "falls": -1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """Limits that every perturbation obeys.
+
+    Parameters
+    ----------
+    frozen : sequence of str
+        Features that never change; they score 0.
+    ranges : mapping of str to (low, high)
+        Where new values of a number may lie.
+    levels : mapping of str to a sequence of levels
+        Which levels a feature may change to.
+    monotone : mapping of str to "rises" or "falls"
+        Features whose new values lie only above, or only below, the present one: an age only rises.
+
+    Examples
+    --------
+    >>> Constraints(frozen=["sex"], ranges={"bmi": (15, 60)}, monotone={"age": "rises"}).frozen
+    ('sex',)
+    """
+
+    frozen: Sequence[str] = ()
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    levels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    monotone: Mapping[str, Literal["rises", "falls"]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.frozen, str) or not isinstance(self.frozen, Iterable):
+            raise InvalidParameter(f"frozen must be a list of names, not {self.frozen!r}")
+        object.__setattr__(self, "frozen", tuple(self.frozen))
+        for name, direction in self.monotone.items():
+            if direction not in _DIRECTIONS:
+                raise InvalidParameter(f"monotone[{name!r}] must be 'rises' or 'falls', not {direction!r}")
+
+    def allowed(self, columns: tuple[Column, ...], background: Array) -> Flags:
+        """(N, d) which cells of the background may replace others; checks every name and limit on the way."""
+        names = [column.name for column in columns]
+        for what in ("frozen", "ranges", "levels", "monotone"):
+            unknown = [name for name in getattr(self, what) if name not in names]
+            if unknown:
+                raise InvalidParameter(f"{what} names {unknown}, which the table does not have: it has {names}")
+        if set(self.frozen) == set(names):
+            raise InvalidParameter("all features are frozen: nothing is left to perturb")
+        allowed = np.ones(background.shape, dtype=bool)
+        for at, column in enumerate(columns):
+            cells = background[:, at]
+            if column.name in self.ranges:
+                low, high = _range(column, self.ranges[column.name])
+                allowed[:, at] &= ((cells >= low) & (cells <= high)) | np.isnan(cells)
+            if column.name in self.levels:
+                allowed[:, at] &= np.isin(cells, _codes(column, self.levels[column.name]))
+            if not allowed[:, at].any() or np.isnan(cells[allowed[:, at]]).all():
+                raise InvalidParameter(f"no background value of {column.name!r} is allowed: widen its range or levels")
+        return allowed
+
+    def direction(self, columns: tuple[Column, ...]) -> Array:
+        """(d,) 1 for features that only rise, -1 for those that only fall, 0 for the others."""
+        for column in columns:
+            if column.name in self.monotone and column.kind in ("categorical", "boolean"):
+                raise InvalidParameter(f"{column.name!r} is {column.kind}: its levels have no order to rise or fall in")
+        return np.array([_DIRECTIONS.get(self.monotone.get(column.name, ""), 0.0) for column in columns])
+
+
+def _range(column: Column, limits: Any) -> tuple[float, float]:
+    if column.levels:
+        raise InvalidParameter(f"{column.name!r} is made of levels: limit them with levels, not with ranges")
+    try:
+        low, high = limits
+    except (TypeError, ValueError) as error:
+        raise InvalidParameter(f"the range of {column.name!r} must be (low, high), not {limits!r}") from error
+    if not real(low, "low") <= real(high, "high"):
+        raise InvalidParameter(f"the range of {column.name!r} is empty: {low} does not lie below {high}")
+    return low, high
+
+
+def _codes(column: Column, wanted: Sequence[Any]) -> list[int]:
+    unknown = [level for level in wanted if level not in column.levels]
+    if unknown or not column.levels:
+        raise InvalidParameter(f"{column.name!r} has no levels {unknown or list(wanted)}: it has {list(column.levels)}")
+    return [column.levels.index(level) for level in wanted]
