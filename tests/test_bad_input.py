@@ -96,7 +96,16 @@ BAD_CELLS = {
 FINE_IN_BACKGROUND = {
     *("array-nan", "array-masked", "array-text", "objects-none", "list-text", "list-none", "pandas-nan", "pandas-na"),
     *("pandas-object-na", "pandas-text", "pandas-categories", "polars-nan", "polars-null", "polars-text"),
-    *("arrow-null", "arrow-text", "pandas-none", "polars-all-null", "arrow-all-null"),
+    *(
+        "pandas-dates",
+        "polars-dates",
+        "arrow-dates",
+        "arrow-null",
+        "arrow-text",
+        "pandas-none",
+        "polars-all-null",
+        "arrow-all-null",
+    ),
 }
 BAD_IN_BACKGROUND = {name: case for name, case in BAD_CELLS.items() if name not in FINE_IN_BACKGROUND}
 

@@ -250,3 +250,38 @@ def test_text_files_and_frames_show_levels(fitted, tmp_path):
     assert loaded.evidence(0, "city").points.tolist() == explanation.evidence(0, "city").points.tolist()
     table = explanation.to_frame()
     assert table[(table.row == 0) & (table.feature == "city")].shown.tolist() == [frame.city[0]]
+
+
+def dates(library):
+    days = np.datetime64("2020-01-01") + np.arange(N) % 365
+    moments = days + np.arange(N).astype("timedelta64[m]")
+    moments = np.where(np.arange(N) % 10 == 3, np.datetime64("NaT"), moments.astype("datetime64[us]"))
+    if library == "pandas":
+        frame = pd.DataFrame({"day": days.astype("datetime64[s]"), "moment": moments, "x": np.arange(N) % 7})
+        return frame.assign(zoned=frame.moment.dt.tz_localize("Europe/Paris"))
+    frame = pl.DataFrame({"day": days, "moment": moments, "x": np.arange(N) % 7})
+    frame = frame.with_columns(zoned=pl.col("moment").dt.replace_time_zone("Europe/Paris"))
+    return frame if library == "polars" else frame.to_arrow()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_dates_go_and_come_back(library):
+    frame = dates(library)
+    space = FeatureSpace.of(frame)
+    assert [column.unit for column in space.columns if column.name != "x"] == ["D", "s", "s"]
+    assert space.decode(space.background).equals(frame)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_date_that_decides(library, tmp_path):
+    frame = dates(library)
+    model = lambda table: np.asarray(table["day"]) > np.datetime64("2020-07-01")  # noqa: E731
+    explanation = xcid.Explainer(model, frame)(frame[:5])
+    assert np.all(explanation.importance.argmax(axis=1) == 0)
+    assert explanation.shown(0, "day") == "2020-01-01"
+    assert explanation.shown(1, "moment") == "2020-01-02T00:01:00"
+    assert explanation.shown(3, "moment") == "missing"
+    explanation.save(tmp_path / "e.npz")
+    assert xcid.load(tmp_path / "e.npz").shown(0, "day") == "2020-01-01"
+    with pytest.raises(InvalidData, match=r"column 'day' .* holds 1\.0 in row 0, which is not a date"):
+        xcid.Explainer(model, frame)([1.0] * len(explanation.feature_names))

@@ -166,3 +166,13 @@ def test_levels_are_bars_and_missing_cells_stand_last():
         bars = xcid.plots.bar(explanation, row)
         assert {label.get_text() for label in bars.get_yticklabels()} == {f"size = {size}", f"city = {city}"}
         plt.close("all")
+
+
+def test_dates_are_read_as_dates():
+    table = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=200), "x": np.arange(200) % 7})
+    explanation = xcid.Explainer(lambda X: X["day"] > pd.Timestamp("2020-04-01"), table)(table.iloc[:1])
+    ax = xcid.plots.densities(explanation)[0]
+    assert any(label.get_text().startswith("2020-") for label in ax.get_xticklabels())
+    labels = [label.get_text() for label in xcid.plots.bar(explanation).get_yticklabels()]
+    assert "day = 2020-01-01" in labels
+    plt.close("all")

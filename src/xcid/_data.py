@@ -110,7 +110,14 @@ class DensityPair:
         return self[order]
 
 
-_COMMON = ("feature_names", "output_names", "levels", "density", "settings")  # what all rows of an explanation share
+_COMMON = (
+    "feature_names",
+    "output_names",
+    "levels",
+    "units",
+    "density",
+    "settings",
+)  # what all rows of an explanation share
 
 
 class Density(Protocol):
@@ -153,6 +160,8 @@ class Explanation:
         The classes, or "output".
     levels : tuple of tuples of str
         The levels of each feature that is made of them, in the order of their codes; empty for numbers.
+    units : tuple of str
+        "D" or "s" for dates, whose numbers are days or seconds since 1970; else empty.
     cloud : Perturbations or None
         The evidence, where it was kept.
     density : Density or None
@@ -173,6 +182,7 @@ class Explanation:
     outputs: Array
     output_names: tuple[str, ...]
     levels: tuple[tuple[str, ...], ...]
+    units: tuple[str, ...]
     lower: Array | None = None
     upper: Array | None = None
     p_values: Array | None = None
@@ -251,6 +261,8 @@ class Explanation:
         code = self.data[_position(row, len(self), "row"), column]
         if np.isnan(code):
             return "missing"
+        if self.units[column]:
+            return str(np.array(round(code)).astype(f"datetime64[{self.units[column]}]"))
         return self.levels[column][int(code)] if self.levels[column] else f"{code:.6g}"
 
     def position(self, feature: int | str) -> int:

@@ -183,6 +183,7 @@ class Explainer:
             data=cloud.origin,
             outputs=outputs,
             output_names=self.predict.read.names,
+            units=tuple(column.unit for column in self.space.columns),
             levels=tuple(tuple(str(level) for level in column.levels) for column in self.space.columns),
             cloud=cloud,
             density=self.score.density,

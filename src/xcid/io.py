@@ -72,6 +72,7 @@ def save(explanation: Explanation, path: str | os.PathLike[str]) -> None:
         "feature_names": explanation.feature_names,
         "output_names": explanation.output_names,
         "levels": explanation.levels,
+        "units": explanation.units,
         "density": _describe(explanation.density),
         "settings": dict(explanation.settings or {}),
     }
@@ -108,6 +109,7 @@ def load(path: str | os.PathLike[str]) -> Explanation:
             **parts,
             feature_names=tuple(header["feature_names"]),
             output_names=tuple(header["output_names"]),
+            units=tuple(header["units"]),
             levels=tuple(tuple(names) for names in header["levels"]),
             cloud=Perturbations(**cloud) if cloud else None,
             density=_restore(header["density"]),

@@ -48,6 +48,9 @@ def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most:
     for ax, feature in zip(np.ravel(axes), order, strict=False):
         pair, levels, own = one.evidence(0, int(feature)), one.levels[feature], float(one.data[0, feature])
         own = draw_levels(ax, pair, levels, own) if levels else draw_number(ax, pair, own)
+        if one.units[feature]:
+            dates = np.round(ax.get_xticks()).astype(np.int64).astype(f"datetime64[{one.units[feature]}]")
+            ax.set_xticks(ax.get_xticks(), [str(date)[:10] for date in dates], rotation=30, fontsize=8)
         ax.axvline(own, color=_style.INK, linewidth=1, linestyle=":")
         ax.set_title(f"{one.feature_names[feature]}   d1 = {one.importance[0, feature]:.2f}", fontsize=10)
     patch = require("matplotlib.patches", extra="plot").Patch

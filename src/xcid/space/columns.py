@@ -11,6 +11,7 @@ from xcid._data import Array
 from xcid.errors import InvalidData, InvalidParameter
 
 Kind: TypeAlias = Literal["continuous", "integer", "ordinal", "categorical", "boolean"]
+Unit: TypeAlias = Literal["", "D", "s"]
 Cells: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 MOST_DECIMALS = 6
@@ -19,11 +20,15 @@ MOST_SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A feature: its kind, and for all but numbers its levels in the order of their codes."""
+    """A feature: its kind, and for all but numbers its levels in the order of their codes.
+
+    A date is a number of days ("D") or seconds ("s") since 1970, as ``unit`` says; other numbers have none.
+    """
 
     name: str
     kind: Kind
     levels: tuple[Any, ...] = ()
+    unit: Unit = ""
 
     @property
     def is_discrete(self) -> bool:
@@ -32,6 +37,8 @@ class Column:
 
     def encode(self, cells: Cells, what: str) -> Array:
         """Numbers for the cells: themselves, or the positions of levels; NaN where missing."""
+        if self.unit:
+            return times(cells, self.unit, self.name, what)
         if not self.levels:
             return numbers(cells, self.name, what)
         positions = {level: float(position) for position, level in enumerate(self.levels)}
@@ -45,12 +52,6 @@ class Column:
                 )
             codes[row] = code
         return codes
-
-    def show(self, code: float) -> str:
-        """The cell in words."""
-        if np.isnan(code):
-            return "missing"
-        return str(self.levels[int(code)]) if self.levels else f"{code:.6g}"
 
 
 def detect(name: str, cells: Cells, order: tuple[Any, ...], wanted: Kind | None) -> Column:
@@ -69,6 +70,10 @@ def detect(name: str, cells: Cells, order: tuple[Any, ...], wanted: Kind | None)
     present = [cell for cell in cells.tolist() if not is_missing(cell)]
     if not present:
         raise InvalidData(f"column {name!r} of the background is missing in all {len(cells)} rows: drop it")
+    if cells.dtype.kind == "M":
+        days = times(cells, "D", name, "the background")
+        unit: Unit = "D" if resolution(days) == 1 else "s"
+        return Column(name, "integer" if unit == "D" else "continuous", unit=unit)
     if wanted is not None and wanted not in get_args(Kind):
         raise InvalidParameter(f"the kind of {name!r} must be one of {list(get_args(Kind))}, not {wanted!r}")
     types = {_kind_of_cell(cell) for cell in present}
@@ -115,6 +120,26 @@ def numbers(cells: Cells, name: str, what: str) -> Array:
             "fill or drop these rows"
         )
     return values
+
+
+def times(cells: Cells, unit: Unit, name: str, what: str) -> Array:
+    """Days or seconds since 1970; NaN where missing."""
+    if cells.dtype.kind != "M":
+        row = next((row for row, cell in enumerate(cells.tolist()) if not is_missing(cell)), None)
+        if row is None:
+            return np.full(len(cells), np.nan)
+        cell = cells.tolist()[row]
+        raise InvalidData(f"column {name!r} of {what} holds {cell!r:.60} in row {row}, which is not a date")
+    since = (cells - np.datetime64("1970-01-01")).astype("timedelta64[us]")
+    seconds = np.where(np.isnat(since), np.nan, since.astype(np.int64) / 1e6)
+    return seconds / 86_400 if unit == "D" else seconds
+
+
+def to_times(codes: Array, unit: Unit) -> Cells:
+    """Days or seconds since 1970 as dates; NaT where missing."""
+    scale = 86_400_000_000 if unit == "D" else 1_000_000
+    microseconds = np.round(np.where(np.isnan(codes), 0.0, codes) * scale).astype(np.int64)
+    return np.where(np.isnan(codes), np.datetime64("NaT"), microseconds.view("datetime64[us]"))
 
 
 def resolution(values: Array) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from xcid._data import Array
 from xcid._require import require
 from xcid.errors import InvalidData, InvalidParameter
-from xcid.space.columns import Cells, Column
+from xcid.space.columns import Cells, Column, to_times
 
 Backend: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 
@@ -149,7 +149,11 @@ def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
 
 
 def _cells(series: nw.Series[Any]) -> Cells:
-    """Cells of a column: numbers as numbers, all else as Python objects."""
+    """Cells of a column: numbers as numbers, dates as dates, all else as Python objects."""
+    if isinstance(series.dtype, nw.Date | nw.Datetime):
+        zone = series.dtype.time_zone if isinstance(series.dtype, nw.Datetime) else None
+        utc = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None) if zone else series
+        return utc.to_numpy().astype("datetime64[us]")
     if series.dtype.is_numeric() or isinstance(series.dtype, nw.List | nw.Array | nw.Struct):
         return series.to_numpy()
     values = series.to_list()
@@ -183,6 +187,7 @@ def _from_rows(table: Any, what: str, names: Sequence[str] | None) -> Table:
         if what == "the background":
             raise InvalidParameter(f"there are {len(given)} feature_names for {rows.shape[1]} columns")
         raise InvalidData(f"{what} has {rows.shape[1]} columns and {len(given)} are expected: {list(given)}")
+    rows = rows.astype(object) if rows.dtype.kind in "mM" else rows  # dates need a frame, whose columns have types
     return Table(given, tuple(rows.T), ((),) * len(given), table, named=False)
 
 
@@ -246,6 +251,8 @@ def _column_maker(series: nw.Series[Any], column: Column) -> Callable[[Array], A
         return lambda codes: nw.maybe_reset_index(
             series[rows[_positions(codes, len(column.levels))].tolist()]
         ).to_native()
+    if column.unit:
+        return _dates_maker(series, column)
     native, name, backend = series.to_native(), series.name, series.implementation
     if backend.is_pandas_like():
         if isinstance(native.dtype, np.dtype) and native.dtype.kind in "fiub":
@@ -259,6 +266,19 @@ def _column_maker(series: nw.Series[Any], column: Column) -> Callable[[Array], A
         if has_null and np.isnan(codes).any():
             values = [None if missing else code for code, missing in zip(codes.tolist(), np.isnan(codes), strict=True)]
         return nw.new_series(name, values, nw.Float64, backend=backend).cast(dtype).to_native()
+
+    return build
+
+
+def _dates_maker(series: nw.Series[Any], column: Column) -> Callable[[Array], Any]:
+    zone = series.dtype.time_zone if isinstance(series.dtype, nw.Datetime) else None
+    dtype, name, backend = series.dtype, series.name, series.implementation
+
+    def build(codes: Array) -> Any:
+        made = nw.new_series(name, to_times(codes, column.unit), nw.Datetime("us"), backend=backend)
+        if zone:
+            made = made.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+        return made.cast(dtype).to_native()
 
     return build
 
