@@ -283,9 +283,10 @@ class TestModels:
     @pytest.mark.parametrize("build", [xcid.Explainer, xcid.Explainer.paper])
     def test_always_the_same_class(self, build):
         model = DummyClassifier(strategy="most_frequent").fit(TABLE, TABLE[:, 0] > 0)
-        explainer = build(model, TABLE, generator=Marginal(m=5, max_evaluations=100))
-        with pytest.raises(NotEnoughFlips, match=r"all 40 background rows.*row 0 has 0 flips and 5 others in 101"):
-            explainer(TABLE[:2])
+        with pytest.raises(
+            NotEnoughFlips, match=r"all 40 background rows.*one class only.*row 0 has 0 flips and \d+ others"
+        ):
+            build(model, TABLE)(TABLE[:2])
 
 
 NOT_WHOLE = [2.5, 50.0, "50", None, True, np.nan, [3]]

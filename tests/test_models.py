@@ -185,8 +185,9 @@ class TestTables:
         before = TABLE.copy()
 
         def vandal(X):
+            answers = X[:, 0] > 0
             X *= 0
-            return np.arange(len(X)) % 2 > 0
+            return answers
 
         xcid.Explainer(vandal, TABLE, generator=SMALL)(TABLE)
         assert np.array_equal(TABLE, before)

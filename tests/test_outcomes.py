@@ -149,5 +149,5 @@ def test_bad_questions_are_refused(make, message):
 
 def test_a_question_that_nothing_reaches_is_an_error():
     explainer = xcid.Explainer(lambda X: 5 * X[:, 3], TABLE, outcome=Within(1e6, 2e6))
-    with pytest.raises(xcid.errors.NotEnoughFlips, match="one side of the question"):
+    with pytest.raises(xcid.errors.NotEnoughFlips, match="one side of Within"):
         explainer(TABLE[:2])

@@ -227,7 +227,10 @@ class Explanation:
     def __str__(self) -> str:
         from xcid import text
 
-        return text.bars(self)
+        if not len(self):
+            return repr(self)
+        more = f"\n(and {len(self) - 1} more rows: print(explanation[i]))" if len(self) > 1 else ""
+        return text.bars(self) + more
 
     def evidence(self, row: int, feature: int | str) -> DensityPair:
         """Give the two densities behind one score.

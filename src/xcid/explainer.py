@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import warnings
 from collections.abc import Mapping, Sequence
@@ -103,9 +104,11 @@ class Explainer:
         DiCE-style random perturbations, m positives and m negatives, a Gaussian kernel with Silverman's bandwidth for
         each set by itself, and the unsigned d1 as the value. The other settings are those of the constructor.
         """
+        if "generator" in settings or "score" in settings:
+            raise InvalidParameter("the paper's setting has its own generator and score: use Explainer for others")
         density = Kernel("gaussian", bandwidth="silverman") if density is None else density
         score = PerFeature(density, direction=unsigned)
-        return cls(model, background, **{"generator": Random(m=m), "score": score, **settings})
+        return cls(model, background, generator=Random(m=m), score=score, **settings)
 
     def asking(self, outcome: Outcome) -> Explainer:
         """The same explainer with another question."""
@@ -114,11 +117,23 @@ class Explainer:
         return other
 
     def per_class(self, X: Any, *, seed: int = 0) -> dict[str, Explanation]:
-        """Explain what would take each row to each class (or out of it, where the row is in it)."""
+        """Explain what would take each row to each class (or out of it, where the row is in it).
+
+        Classes that no perturbation of any row reaches are left out, with a warning.
+        """
         names = self.predict.read.names
         if len(names) < 2:
             raise InvalidParameter("a regression has no classes: ask with outcomes.Interval, Threshold or Within")
-        return {name: self.asking(ToClass(name))(X, seed=seed) for name in names}
+        explanations = {}
+        for name in names:
+            with contextlib.suppress(NotEnoughFlips):
+                explanations[name] = self.asking(ToClass(name))(X, seed=seed)
+        left_out = [name for name in names if name not in explanations]
+        if not explanations:
+            raise NotEnoughFlips(f"no perturbation changes the class; the model's classes are {list(names)}")
+        if left_out:
+            warnings.warn(f"no perturbation of any row reaches {left_out}", XcidWarning, stacklevel=2)
+        return explanations
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         """Explain one row or many.
@@ -153,10 +168,10 @@ class Explainer:
 
     def _side(self, outputs: Array, reference: Array) -> Array:
         side = np.asarray(self.outcome(outputs, reference))
-        if side.shape != (len(outputs),) or side.dtype.kind not in "fiub" or not np.all((side >= 0) & (side <= 1)):
+        if side.shape != (len(outputs),) or side.dtype.kind not in "fiub" or not np.isin(side, (0, 1)).all():
             raise InvalidParameter(
                 f"the outcome gave {side.dtype} of shape {side.shape} for {len(outputs)} samples: "
-                "it must give one number in [0, 1] for each, 1 for the far side of the question and 0 for the near one"
+                "it must give 1 for the far side of the question and 0 for the near one, and nothing between"
             )
         return side.astype(np.float64)
 
@@ -202,9 +217,9 @@ class Explainer:
         )
         if not explanation.n_positive.any() and self._constant_on_background():
             raise NotEnoughFlips(
-                f"all {len(self.space.background)} background rows and all perturbations lie on one side of the "
-                f"question, one class only ({found}): there is no decision to explain; check the model and the "
-                "outcome, or give a background that reaches both sides"
+                f"all {len(self.space.background)} background rows and all perturbations lie on one side of "
+                f"{self.outcome!r}: one class only, no decision to explain ({found}); check the model and the outcome, "
+                "or give a background that reaches both sides"
             )
         warnings.warn(
             f"{poor.size} of {len(explanation)} rows have fewer perturbations of a kind than asked for; {found}: see "

@@ -54,6 +54,9 @@ class Kernel:
         if not FINEST <= real(self.tolerance, "tolerance") < 1:
             raise InvalidParameter(f"the tolerance must lie between {FINEST} and 1, not {self.tolerance}")
         named(self.bandwidth)
+        object.__setattr__(self, "tolerance", float(self.tolerance))
+        if isinstance(self.bandwidth, np.number):
+            object.__setattr__(self, "bandwidth", float(self.bandwidth))
 
     def __call__(self, values: Array, positive: Array, negative: Array) -> DensityPair:
         """Estimate the densities of (..., s) samples with (..., s) weights."""

@@ -53,13 +53,18 @@ class Random:
         search = Search(rows, space, member, self.m, self.max_evaluations)
         n_features = len(space.free)
         rounds, pool = range(min(2, n_features)), 0
-        exhausted = np.zeros(len(rows), dtype=bool)  # nothing can change in these rows
+        exhausted = np.zeros(len(rows), dtype=bool)  # all that can change in these rows was dealt
+        dealt: dict[int, Words] = {}  # content of the candidates of rows that need more than one deck
         while (open_rows := search.open[~exhausted[search.open]]).size:
             copies = pool * self.pool + np.arange(self.pool)
             at_once = max(1, MOST_DRAWS // (self.pool * rounds.stop))
             parts = [open_rows[start : start + at_once] for start in range(0, len(open_rows), at_once)]
             decks = [_shuffled_deck(rows, keys, part, space, copies, rounds) for part in parts]
+            for deck in decks:
+                _forget(deck, dealt)
             _deal(search, decks)
+            for deck in decks:
+                _remember(deck, dealt, search)
             exhausted[open_rows] = np.concatenate([~deck.fresh.any(axis=1) for deck in decks])
             exhausted &= rounds.stop == n_features
             pool += rounds.stop == n_features
@@ -79,6 +84,8 @@ class _Deck(NamedTuple):
         The candidates: a copy, and the last round that has changed it.
     fresh : (a, c)
         False for a candidate that another one equals.
+    content : (a, c)
+        Hash of the changes that make each candidate.
     """
 
     rows: Integers
@@ -87,6 +94,22 @@ class _Deck(NamedTuple):
     copy: Integers
     last: Integers
     fresh: Flags
+    content: Words
+
+
+def _forget(deck: _Deck, dealt: dict[int, Words]) -> None:
+    """Mark candidates that earlier decks have dealt."""
+    for at, row in enumerate(deck.rows.tolist()):
+        if row in dealt:
+            deck.fresh[at] &= ~np.isin(deck.content[at], dealt[row])
+
+
+def _remember(deck: _Deck, dealt: dict[int, Words], search: Search) -> None:
+    """Keep the content of a deck for the rows that will need another one."""
+    for at in np.flatnonzero(np.isin(deck.rows, search.open)):
+        row = int(deck.rows[at])
+        fresh = deck.content[at][deck.fresh[at]]
+        dealt[row] = np.concatenate([dealt[row], fresh]) if row in dealt else fresh
 
 
 def _deal(search: Search, decks: list[_Deck]) -> None:
@@ -140,10 +163,8 @@ def _shuffled_deck(
     content = np.take_along_axis(content, order, axis=1)
     known = content == mix(pick_keys[:, :, 0])  # the row itself
     known[:, 1:] |= content[:, 1:] == content[:, :-1]
-    if rounds.start > 0:  # a feature picked again leaves what the round before left, which was dealt already
-        known |= np.take_along_axis(repeated[:, :, rounds.start], order, axis=1)
     copy, after = np.divmod(order, len(rounds))
-    return _Deck(chosen, picked, values, copy, after + rounds.start, ~known)
+    return _Deck(chosen, picked, values, copy, after + rounds.start, ~known, content)
 
 
 def _draw(random: Words, rows: Array, feature: Integers, space: FeatureSpace) -> Array:
@@ -153,7 +174,8 @@ def _draw(random: Words, rows: Array, feature: Integers, space: FeatureSpace) ->
     missing as often as in the background.
     """
     share = uniform(random)
-    missing = np.where(space.direction == 0, space.missing, 0.0)[feature]
+    pools = space.pools
+    missing = np.where(space.direction == 0, pools.n_missing / (pools.n_missing + pools.sizes), 0.0)[feature]
     is_missing = share < missing
     share = np.where(is_missing, 0.0, (share - missing) / (1 - missing))
     bounds = space.bounds(rows)
@@ -162,7 +184,7 @@ def _draw(random: Words, rows: Array, feature: Integers, space: FeatureSpace) ->
     per_unit = np.maximum(resolution, 1.0)
     first, last = np.ceil(low * per_unit - ROUNDING), np.floor(high * per_unit + ROUNDING)
     rounded = np.minimum(first + np.floor(share * (last - first + 1)), last) / per_unit
-    values = np.where(resolution > 0, rounded, low + share * (high - low))
+    values = np.where(resolution > 0, rounded, low * (1 - share) + high * share)
     values = np.where(np.where(resolution > 0, first > last, low > high), np.inf, values)
     if space.discrete.any():
         levels = space.pools.distinct()

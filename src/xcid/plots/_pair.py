@@ -23,7 +23,7 @@ def draw_number(ax: Any, pair: DensityPair, own: float) -> float:
     ax.set_yticks([])
     ax.spines[["top", "right", "left"]].set_visible(False)
     missing = np.isnan(atoms.points)
-    left, right = ax.get_xlim() if cells.points.size else _limits(np.append(atoms.points, own))
+    left, right = _limits(np.concatenate([cells.points, atoms.points, [own]]))
     ax.set_xlim(left, right)
     beyond = right + 0.08 * (right - left)
     if missing.any():
@@ -64,10 +64,10 @@ def _stems(ax: Any, atoms: DensityPair) -> None:
 
 
 def _limits(points: Array) -> tuple[float, float]:
-    """Where there are only atoms: room around them."""
+    """Everything there is, with room around it."""
     there = points[np.isfinite(points)]
     low, high = (float(there.min()), float(there.max())) if there.size else (0.0, 1.0)
-    margin = 0.1 * (high - low) or 1.0
+    margin = 0.04 * (high - low) or 1.0
     return low - margin, high + margin
 
 

@@ -44,7 +44,7 @@ class PerFeature:
     distance : Distance
         From a pair of densities to a number in [0, 1].
     direction : Direction
-        Gives the values their sign; where it says 0 for all features of a row, the values are unsigned.
+        Gives the values their sign; where it says 0, it cannot tell, and the value is the plain distance.
     """
 
     density: Density = field(default_factory=Kernel)
@@ -61,8 +61,7 @@ class PerFeature:
         compared = (sums[0] > 0) & (sums[1] > 0)
         importance = np.where(compared, importance, 0.0)
         direction = np.where(compared, self.direction(cloud), 0.0)
-        told = direction.any(axis=1, keepdims=True)
-        return Scores(np.where(told, direction * importance, importance), importance, direction)
+        return Scores(np.where(direction == 0, importance, direction * importance), importance, direction)
 
     def _distances(self, density: Density, cloud: Perturbations, features: Integers) -> Array:
         """Distances of some features of all rows, a block at a time."""

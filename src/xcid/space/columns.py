@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -15,6 +16,7 @@ Unit: TypeAlias = Literal["", "D", "s"]
 Cells: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 MOST_DECIMALS = 6
+MOST_LEVELS = 2.0**51  # beyond it every float is whole
 MOST_SHOWN = 8
 
 
@@ -44,7 +46,7 @@ class Column:
         positions = {level: float(position) for position, level in enumerate(self.levels)}
         codes = np.empty(len(cells))
         for row, cell in enumerate(cells.tolist()):
-            code = np.nan if is_missing(cell) else positions.get(cell)
+            code = np.nan if is_missing(cell) else positions.get(cell) if isinstance(cell, Hashable) else None
             if code is None:
                 raise InvalidData(
                     f"column {self.name!r} of {what} holds {cell!r:.60} in row {row}, which the background does not "
@@ -54,7 +56,7 @@ class Column:
         return codes
 
 
-def detect(name: str, cells: Cells, order: tuple[Any, ...], wanted: Kind | None) -> Column:
+def detect(name: str, cells: Cells, order: tuple[Any, ...] | None, wanted: Kind | None) -> Column:
     """Find out the kind of a background column.
 
     Parameters
@@ -62,8 +64,8 @@ def detect(name: str, cells: Cells, order: tuple[Any, ...], wanted: Kind | None)
     name : str
     cells : (N,)
         As the table gives them.
-    order : tuple
-        The levels of an ordered category; empty for all others.
+    order : tuple or None
+        The levels of an ordered category; empty for a category without order, None for all other columns.
     wanted : Kind or None
         What the user says it is.
     """
@@ -83,14 +85,17 @@ def detect(name: str, cells: Cells, order: tuple[Any, ...], wanted: Kind | None)
             f"column {name!r} of the background holds {cells[row]!r:.60} in row {row} among other things: "
             "make it all numbers or all text"
         )
-    if types == {"text"} or types == {"boolean"} or wanted in ("ordinal", "categorical", "boolean"):
+    made_of_levels = order is not None or types in ({"text"}, {"boolean"})
+    if made_of_levels or wanted in ("ordinal", "categorical", "boolean"):
         if wanted in ("continuous", "integer"):
             raise InvalidParameter(f"column {name!r} holds {present[0]!r:.60}: it cannot be {wanted}")
         seen = set(present)
-        levels = tuple(level for level in order if level in seen) or tuple(sorted(seen))
+        levels = tuple(level for level in order or () if level in seen) or tuple(sorted(seen))
         kind: Kind = "boolean" if types == {"boolean"} else "ordinal" if order else "categorical"
         return Column(name, wanted or kind, levels)
     whole = resolution(numbers(cells, name, "the background")) == 1
+    if wanted == "integer" and not whole:
+        raise InvalidParameter(f"column {name!r} holds numbers that are not whole: it cannot be integer")
     return Column(name, wanted or ("integer" if whole else "continuous"))
 
 
@@ -147,7 +152,8 @@ def resolution(values: Array) -> float:
     values = values[np.isfinite(values)]
     for decimals in range(MOST_DECIMALS + 1):
         scaled = values * 10.0**decimals
-        if np.all(np.abs(scaled - np.round(scaled)) <= 1e-9 * np.maximum(1.0, np.abs(scaled))):
+        off = np.abs(scaled - np.round(scaled))
+        if np.all(off <= 4 * np.finfo(np.float64).eps * np.abs(scaled)) and np.all(np.abs(scaled) < MOST_LEVELS):
             return float(10.0**decimals)
     return 0.0
 

@@ -25,9 +25,9 @@ class Constraints:
     frozen : sequence of str
         Features that never change; they score 0.
     ranges : mapping of str to (low, high)
-        Where new values of a number may lie.
+        Where new values of a number may lie, within the background's own range.
     levels : mapping of str to a sequence of levels
-        Which levels a feature may change to.
+        Which levels a feature may change to; it then never goes missing.
     monotone : mapping of str to "rises" or "falls"
         Features whose new values lie only above, or only below, the present one: an age only rises.
 
@@ -46,8 +46,11 @@ class Constraints:
         if isinstance(self.frozen, str) or not isinstance(self.frozen, Iterable):
             raise InvalidParameter(f"frozen must be a list of names, not {self.frozen!r}")
         object.__setattr__(self, "frozen", tuple(self.frozen))
+        for what in ("ranges", "levels", "monotone"):
+            if not isinstance(getattr(self, what), Mapping):
+                raise InvalidParameter(f"{what} must be a dict from names to limits, not {getattr(self, what)!r}")
         for name, direction in self.monotone.items():
-            if direction not in _DIRECTIONS:
+            if direction not in list(_DIRECTIONS):
                 raise InvalidParameter(f"monotone[{name!r}] must be 'rises' or 'falls', not {direction!r}")
 
     def allowed(self, columns: tuple[Column, ...], background: Array) -> Flags:
@@ -92,6 +95,8 @@ def _range(column: Column, limits: Any) -> tuple[float, float]:
 
 
 def _codes(column: Column, wanted: Sequence[Any]) -> list[int]:
+    if isinstance(wanted, str) or not isinstance(wanted, Iterable):
+        raise InvalidParameter(f"the levels of {column.name!r} must be a list, not {wanted!r}")
     unknown = [level for level in wanted if level not in column.levels]
     if unknown or not column.levels:
         raise InvalidParameter(f"{column.name!r} has no levels {unknown or list(wanted)}: it has {list(column.levels)}")

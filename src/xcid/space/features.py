@@ -83,7 +83,12 @@ class FeatureSpace:
             matrix,
             np.maximum(np.nanmin(matrix, axis=0), ranges[:, 0]),
             np.minimum(np.nanmax(matrix, axis=0), ranges[:, 1]),
-            np.array([resolution(column) for column in matrix.T]),
+            np.array(
+                [
+                    0.0 if wanted.get(column.name) == "continuous" else resolution(cells)
+                    for column, cells in zip(columns, matrix.T, strict=True)
+                ]
+            ),
             np.isnan(matrix).mean(axis=0),
             np.isin([column.name for column in columns], constraints.frozen),
             constraints.direction(columns),
@@ -131,7 +136,22 @@ class FeatureSpace:
                 f"{what} has a missing value in row {row}, column {self.names[column]!r} ({len(unseen)} such cells in "
                 "all), and the background has none there: fill or drop these rows"
             )
+        self._check_types(matrix, what)
         return matrix
+
+    def _check_types(self, matrix: Array, what: str) -> None:
+        """Refuse values that the types of the background's columns cannot hold: the model would see others."""
+        try:
+            back = _matrix(self.columns, read(self.decode(matrix), what, self.names).in_order(self.names, what), what)
+        except Exception as error:
+            raise InvalidData(f"{what} has values that the background's types cannot hold: {error}") from error
+        changed = np.argwhere(~np.isclose(back, matrix, rtol=1e-6, atol=0, equal_nan=True))
+        if len(changed):
+            row, column = changed[0]
+            raise InvalidData(
+                f"{what} has {matrix[row, column]:g} in row {row}, column {self.names[column]!r}, which the type of "
+                f"the background's column cannot hold (it would become {back[row, column]:g}): convert the background"
+            )
 
 
 def _matrix(columns: tuple[Column, ...], table: Table, what: str) -> Array:

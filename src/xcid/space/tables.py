@@ -25,8 +25,8 @@ class Table:
     ----------
     names : tuple of str
     cells : tuple of (n,) arrays
-    orders : tuple of tuples
-        The levels of ordered categories, else empty.
+    orders : tuple of (tuple or None)
+        The levels of ordered categories, empty for other categories, None for all other columns.
     source : object
         The table itself: a narwhals frame, or what else was given.
     named : bool
@@ -35,7 +35,7 @@ class Table:
 
     names: tuple[str, ...]
     cells: tuple[Cells, ...]
-    orders: tuple[tuple[Any, ...], ...]
+    orders: tuple[tuple[Any, ...] | None, ...]
     source: Any
     named: bool
 
@@ -162,12 +162,12 @@ def _cells(series: nw.Series[Any]) -> Cells:
     return cells
 
 
-def _order(series: nw.Series[Any]) -> tuple[Any, ...]:
+def _order(series: nw.Series[Any]) -> tuple[Any, ...] | None:
     native = series.to_native()
     ordered = getattr(getattr(native, "cat", None), "ordered", False)
     if isinstance(series.dtype, nw.Enum) or ordered is True:
         return tuple(series.cat.get_categories().to_list())
-    return ()
+    return () if isinstance(series.dtype, nw.Categorical) else None
 
 
 def _from_dicts(rows: Sequence[Mapping[Any, Any]], what: str) -> Table:
@@ -175,7 +175,7 @@ def _from_dicts(rows: Sequence[Mapping[Any, Any]], what: str) -> Table:
     if not names:
         raise InvalidData(f"{what} is empty: its {len(rows)} rows have no columns")
     cells = tuple(_objects([row.get(name) for row in rows]) for name in names)
-    return Table(_strings(names), cells, ((),) * len(names), rows, named=True)
+    return Table(_strings(names), cells, (None,) * len(names), rows, named=True)
 
 
 def _from_rows(table: Any, what: str, names: Sequence[str] | None) -> Table:
@@ -188,7 +188,7 @@ def _from_rows(table: Any, what: str, names: Sequence[str] | None) -> Table:
             raise InvalidParameter(f"there are {len(given)} feature_names for {rows.shape[1]} columns")
         raise InvalidData(f"{what} has {rows.shape[1]} columns and {len(given)} are expected: {list(given)}")
     rows = rows.astype(object) if rows.dtype.kind in "mM" else rows  # dates need a frame, whose columns have types
-    return Table(given, tuple(rows.T), ((),) * len(given), table, named=False)
+    return Table(given, tuple(rows.T), (None,) * len(given), table, named=False)
 
 
 def _array(table: Any, what: str) -> Cells:

@@ -1,0 +1,6 @@
+"""Any model becomes one checked function from a matrix to an (n, k) matrix of outputs."""
+
+from xcid.models.predictor import Predictor, wrap
+from xcid.models.readers import Reader
+
+__all__ = ["Predictor", "Reader", "wrap"]

@@ -1,0 +1,141 @@
+"""Models of other libraries that neither speak scikit-learn's language nor are plain functions.
+
+A class is recognised by the names of its module and itself, so that nothing is imported for models that do not need it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from xcid._data import Array
+from xcid._require import require
+from xcid.errors import ModelError, XcidError
+from xcid.models.onnx import from_onnx
+from xcid.models.tables import columns_of, ordered, stacked
+from xcid.space import FeatureSpace
+
+Adapted = tuple[Any, Callable[[Array], Any]]
+
+
+def adapted(model: Any, space: FeatureSpace) -> Adapted | None:
+    """A model that can be asked and how to make its tables, or None where the model needs no help."""
+    for (package, name), adapt in ADAPTERS.items():
+        if any(kind.__name__ == name and kind.__module__.split(".")[0] == package for kind in type(model).__mro__):
+            try:
+                return adapt(model, space)
+            except XcidError:
+                raise
+            except Exception as error:
+                what = f"{package}.{type(model).__name__}"
+                raise ModelError(f"this {what} cannot be asked: {type(error).__name__}: {error}") from error
+    return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Classifier:
+    """A function that gives one column for each class."""
+
+    predict_proba: Callable[[Any], Any]
+    classes_: Sequence[Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbers:
+    """A function that gives one number for each row, or one label where these are whole."""
+
+    predict: Callable[[Any], Any]
+
+
+def _xgboost(model: Any, space: FeatureSpace) -> Adapted:
+    """``xgboost.Booster``: wants its own matrix."""
+    xgboost = require("xgboost", extra="xgboost")
+    names, types = model.feature_names, model.feature_types
+
+    def ask(table: Any) -> Any:
+        own = {} if hasattr(type(table), "columns") else {"feature_names": names, "feature_types": types}
+        return model.predict(xgboost.DMatrix(table, enable_categorical=True, **own))
+
+    objective = json.loads(model.save_config())["learner"]["learner_train_param"]["objective"]
+    return _boosted(ask, objective), ordered(space, names)
+
+
+def _lightgbm(model: Any, space: FeatureSpace) -> Adapted:
+    """``lightgbm.Booster``: takes columns by position."""
+    objective = model.dump_model(num_iteration=1).get("objective", "").partition(" ")[0]
+    return _boosted(model.predict, objective), ordered(space, model.feature_name())
+
+
+def _boosted(ask: Callable[[Any], Any], objective: str) -> Classifier | Numbers:
+    """What the numbers of a booster are, by its objective."""
+    if objective in ("multi:softprob", "multiclass", "multiclassova"):
+        return Classifier(ask)
+    if objective in ("binary:logistic", "binary", "cross_entropy"):
+        return Classifier(lambda table: _two_columns(1 - (second := ask(table)), second))
+    if objective == "binary:logitraw":  # the sign decides
+        return Classifier(lambda table: _two_columns(-(second := ask(table)), second))
+    if objective in ("multi:softmax", "binary:hinge"):
+        return Numbers(lambda table: ask(table).astype(np.int64))
+    return Numbers(ask)
+
+
+def _two_columns(first: Any, second: Any) -> Any:
+    return np.column_stack([first, second])
+
+
+def _catboost(model: Any, space: FeatureSpace) -> Adapted:
+    """CatBoost's classes: take strings as they are and columns by position; a regressor has an empty ``classes_``."""
+    decode = ordered(space, model.feature_names_)
+    if len(model.classes_) == 0:
+        return Numbers(model.predict), decode
+    ask = getattr(model, "predict_proba", None)
+    if ask is None:  # the base class with a classifier's loss
+        ask = lambda table: model.predict(table, prediction_type="Probability")  # noqa: E731
+    return Classifier(ask, model.classes_), decode
+
+
+def _torch(model: Any, space: FeatureSpace) -> Adapted:
+    """``torch.nn.Module``: asked in evaluation mode, on its own device and in its own precision.
+
+    Several columns of raw answers are taken as they are (the largest decides); one column within [0, 1] for the
+    background are probabilities of the second class, any other one column are numbers.
+    """
+    torch = require("torch", extra="torch")
+
+    def ask(columns: Sequence[Any]) -> Any:
+        weights = (weight for part in (model.parameters(), model.buffers()) for weight in part)
+        like = next((weight for weight in weights if weight.is_floating_point()), torch.empty(0, dtype=torch.float32))
+        matrix = torch.as_tensor(stacked(columns, np.float64)).to(like.dtype).to(like.device)
+        modes = [(part, part.training) for part in model.modules()]
+        model.eval()
+        try:
+            with torch.no_grad():
+                answers = model(matrix)
+        finally:
+            for part, mode in modes:
+                part.training = mode
+        if not isinstance(answers, torch.Tensor):
+            raise TypeError(f"the module must answer with one tensor, not {type(answers).__name__}")
+        short = answers.is_floating_point() and answers.dtype != torch.float64
+        return (answers.float() if short else answers).detach().cpu().numpy()
+
+    return ask, columns_of(space)
+
+
+def _onnx(model: Any, space: FeatureSpace) -> Adapted:
+    """``onnxruntime.InferenceSession``: named inputs and several outputs."""
+    ask, classes, decode = from_onnx(model, space)
+    return (ask if classes is None else Classifier(ask, classes)), decode
+
+
+ADAPTERS: dict[tuple[str, str], Callable[[Any, FeatureSpace], Adapted]] = {
+    ("xgboost", "Booster"): _xgboost,
+    ("lightgbm", "Booster"): _lightgbm,
+    ("catboost", "CatBoost"): _catboost,
+    ("torch", "Module"): _torch,
+    ("onnxruntime", "InferenceSession"): _onnx,
+}

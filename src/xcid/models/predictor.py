@@ -1,0 +1,114 @@
+"""The checked call, and how to come to it from any model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from xcid._data import Array
+from xcid.errors import ModelError
+from xcid.models.libraries import adapted
+from xcid.models.preflight import preflight
+from xcid.models.readers import Answers, Reader, reader
+from xcid.models.tables import as_trained
+from xcid.space import FeatureSpace
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Predictor:
+    """The model behind a checked call.
+
+    Attributes
+    ----------
+    ask : callable
+        The model's own function.
+    decode : callable
+        From a matrix to the kind of table that the model was trained on.
+    read : Reader
+        From the model's raw answers to (n, k) numbers: one column a class, or the one of a regression.
+    max_rows : int
+        Most rows in one call.
+    """
+
+    ask: Callable[[Any], Any]
+    decode: Callable[[Array], Any]
+    read: Reader
+    max_rows: int
+
+    def __call__(self, matrix: Array) -> Array:
+        """Predict an (n, d) matrix; every answer is checked."""
+        starts = range(0, len(matrix), self.max_rows)
+        parts = [self._predict(matrix[start : start + self.max_rows]) for start in starts]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _predict(self, matrix: Array) -> Array:
+        outputs = self.read(_raw(self.ask, self.decode(matrix), len(matrix)))
+        if not np.isfinite(outputs).all():
+            row = int(np.argwhere(~np.isfinite(outputs))[0, 0])
+            raise ModelError(
+                f"the model answered {outputs[row].tolist()} for the row {matrix[row].tolist()} "
+                f"(row {row} of {len(matrix)}): every output must be a finite number"
+            )
+        return outputs
+
+
+def wrap(model: Any, space: FeatureSpace, memory: int) -> Predictor:
+    """Find out how to ask a model and how to read its answers.
+
+    Parameters
+    ----------
+    model : object
+        With ``predict_proba`` or ``predict``, or a callable. It may answer with class probabilities (n, k), labels
+        (n,), the probability of the second class (n,) (a callable whose answers lie in [0, 1]), or one number a row
+        (n,), as a regression. Boosters of XGBoost and LightGBM, CatBoost's models, ``torch.nn.Module`` and
+        ``onnxruntime.InferenceSession`` are asked in their own way.
+    space : FeatureSpace
+    memory : int
+        Bytes that one call may take.
+    """
+    model, decode = adapted(model, space) or (model, as_trained(model, space))
+    ask = _ask(model)
+    max_rows = max(1, memory // (64 * len(space.names)))
+    sample = space.background[:max_rows]
+    try:
+        answers = _raw(ask, decode(sample), len(sample))
+    except ModelError as error:
+        raise ModelError(f"{error}{_hint(space)}") from error.__cause__
+    predict = Predictor(ask, decode, reader(model, answers), max_rows)
+    precision = float(np.finfo(answers.dtype).eps) if answers.dtype.kind == "f" else 0.0
+    preflight(predict, space.background, len(predict.read.names), precision)
+    return predict
+
+
+def _hint(space: FeatureSpace) -> str:
+    """What a model often cannot take."""
+    missing = [name for name, share in zip(space.names, space.missing, strict=True) if share > 0]
+    levels = [column.name for column in space.columns if column.levels]
+    notes = [f"missing cells in {missing}"] * bool(missing) + [f"levels in {levels}"] * bool(levels)
+    return f" (the background has {' and '.join(notes)})" if notes else ""
+
+
+def _ask(model: Any) -> Callable[[Any], Any]:
+    for method in ("predict_proba", "predict"):
+        ask = getattr(model, method, None)
+        if callable(ask):
+            return ask
+    if callable(model):
+        return model
+    raise ModelError(f"a model needs predict_proba, predict or a call; {type(model).__name__} has none of them")
+
+
+def _raw(ask: Callable[[Any], Any], table: Any, n_rows: int) -> Answers:
+    try:
+        answers = np.asarray(ask(table))
+    except Exception as error:
+        raise ModelError(f"the model failed on {n_rows} rows: {type(error).__name__}: {error}") from error
+    if answers.ndim not in (1, 2) or answers.shape[0] != n_rows:
+        raise ModelError(
+            f"the model answered with shape {answers.shape} for {n_rows} rows: "
+            f"it must be ({n_rows}, number of classes) or ({n_rows},)"
+        )
+    return answers
