@@ -253,9 +253,9 @@ def test_text_files_and_frames_show_levels(fitted, tmp_path):
 
 
 def dates(library):
-    days = np.datetime64("2020-01-01") + np.arange(N) % 365
+    days = np.datetime64("2020-01-01") + (np.arange(N) % 365).astype("timedelta64[D]")
     moments = days + np.arange(N).astype("timedelta64[m]")
-    moments = np.where(np.arange(N) % 10 == 3, np.datetime64("NaT"), moments.astype("datetime64[us]"))
+    moments = np.where(np.arange(N) % 10 == 3, np.datetime64("NaT", "us"), moments.astype("datetime64[us]"))
     if library == "pandas":
         frame = pd.DataFrame({"day": days.astype("datetime64[s]"), "moment": moments, "x": np.arange(N) % 7})
         return frame.assign(zoned=frame.moment.dt.tz_localize("Europe/Paris"))

@@ -144,7 +144,7 @@ def to_times(codes: Array, unit: Unit) -> Cells:
     """Days or seconds since 1970 as dates; NaT where missing."""
     scale = 86_400_000_000 if unit == "D" else 1_000_000
     microseconds = np.round(np.where(np.isnan(codes), 0.0, codes) * scale).astype(np.int64)
-    return np.where(np.isnan(codes), np.datetime64("NaT"), microseconds.view("datetime64[us]"))
+    return np.where(np.isnan(codes), np.datetime64("NaT", "us"), microseconds.view("datetime64[us]"))
 
 
 def resolution(values: Array) -> float:
