@@ -60,3 +60,24 @@ def function(value: Any, name: str, example: str) -> None:
     """
     if not callable(value):
         raise InvalidParameter(f"{name} must be a function or an object like {example}, not {value!r}")
+
+
+def selection(rows: Any, size: int) -> Any:
+    """A slice as it is, anything else as positions of rows."""
+    if isinstance(rows, int | np.integer):
+        return [position_of(rows, size, "row")]
+    try:
+        positions = np.arange(size)[rows]
+    except (IndexError, TypeError, ValueError) as error:
+        raise InvalidParameter(f"rows {rows!r} cannot be selected: there are {size} rows ({error})") from error
+    if positions.ndim != 1:
+        raise InvalidParameter(f"rows {rows!r} cannot be selected: give a slice, a list of positions or a mask")
+    return rows if isinstance(rows, slice) else positions
+
+
+def position_of(index: Any, size: int, what: str) -> int:
+    """Take a position from the front or, below 0, from the end."""
+    index = whole(index, f"the position of a {what}")
+    if not -size <= index < size:
+        raise InvalidParameter(f"there is no {what} {index}: positions go from 0 to {size - 1}")
+    return index % size

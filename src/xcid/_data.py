@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from xcid._check import whole
+from xcid._check import position_of, selection
 from xcid.errors import EvidenceNotKept, InvalidParameter
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ class Explanation:
 
     def __getitem__(self, rows: Any) -> Explanation:
         """Select rows by a slice, a list of positions or a mask; a single position gives an explanation of one row."""
-        rows = _selection(rows, len(self))
+        rows = selection(rows, len(self))
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         return Explanation(
             **{name: part if name in _COMMON or part is None else part[rows] for name, part in named.items()}
@@ -242,7 +242,7 @@ class Explanation:
         feature : int or str
             Position or name of the feature.
         """
-        row = _position(row, len(self), "row")
+        row = position_of(row, len(self), "row")
         column = self.position(feature)
         if self.density is None and self.cloud is not None:
             raise EvidenceNotKept(
@@ -261,7 +261,7 @@ class Explanation:
     def shown(self, row: int, feature: int | str) -> str:
         """The row's own value in words: a number, the name of a level, or "missing"."""
         column = self.position(feature)
-        code = self.data[_position(row, len(self), "row"), column]
+        code = self.data[position_of(row, len(self), "row"), column]
         if np.isnan(code):
             return "missing"
         if self.units[column]:
@@ -274,7 +274,7 @@ class Explanation:
             if feature not in self.feature_names:
                 raise InvalidParameter(f"there is no feature {feature!r}; the features are {list(self.feature_names)}")
             return self.feature_names.index(feature)
-        return _position(feature, len(self.feature_names), "feature")
+        return position_of(feature, len(self.feature_names), "feature")
 
     def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
         """Give one line for each row and feature as a data frame of pandas, polars or pyarrow."""
@@ -293,23 +293,3 @@ class Explanation:
         from xcid import io
 
         io.save(self, path)
-
-
-def _selection(rows: Any, size: int) -> Any:
-    """A slice as it is, anything else as positions of rows."""
-    if isinstance(rows, int | np.integer):
-        return [_position(rows, size, "row")]
-    try:
-        positions = np.arange(size)[rows]
-    except (IndexError, TypeError, ValueError) as error:
-        raise InvalidParameter(f"rows {rows!r} cannot be selected: there are {size} rows ({error})") from error
-    if positions.ndim != 1:
-        raise InvalidParameter(f"rows {rows!r} cannot be selected: give a slice, a list of positions or a mask")
-    return rows if isinstance(rows, slice) else positions
-
-
-def _position(index: Any, size: int, what: str) -> int:
-    index = whole(index, f"the position of a {what}")
-    if not -size <= index < size:
-        raise InvalidParameter(f"there is no {what} {index}: positions go from 0 to {size - 1}")
-    return index % size

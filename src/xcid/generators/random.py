@@ -61,7 +61,7 @@ class Random:
             parts = [open_rows[start : start + at_once] for start in range(0, len(open_rows), at_once)]
             decks = [_shuffled_deck(rows, keys, part, space, copies, rounds) for part in parts]
             for deck in decks:
-                _forget(deck, dealt)
+                _mark_dealt(deck, dealt)
             _deal(search, decks)
             for deck in decks:
                 _remember(deck, dealt, search)
@@ -97,8 +97,8 @@ class _Deck(NamedTuple):
     content: Words
 
 
-def _forget(deck: _Deck, dealt: dict[int, Words]) -> None:
-    """Mark candidates that earlier decks have dealt."""
+def _mark_dealt(deck: _Deck, dealt: dict[int, Words]) -> None:
+    """Make candidates that earlier decks have dealt no longer fresh."""
     for at, row in enumerate(deck.rows.tolist()):
         if row in dealt:
             deck.fresh[at] &= ~np.isin(deck.content[at], dealt[row])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xcid._data import Array
-from xcid.space import FeatureSpace, frame_maker, in_order, to_array
+from xcid.space import FeatureSpace, cells_maker, frame_maker, in_order, to_array
 
 Cells = np.ndarray[Any, np.dtype[Any]]
 
@@ -37,22 +37,10 @@ def ordered(space: FeatureSpace, names: Sequence[str] | None) -> Callable[[Array
 
 def columns_of(space: FeatureSpace) -> Callable[[Array], list[Cells]]:
     """Decode to one array of cells for each feature: numbers, or levels with None where missing."""
-    levels = [_objects(column.levels) if column.levels else None for column in space.columns]
-    return lambda matrix: [_cells(matrix[:, i], known) for i, known in enumerate(levels)]
+    makers = [cells_maker(column) for column in space.columns]
+    return lambda matrix: [make(matrix[:, i]) for i, make in enumerate(makers)]
 
 
 def stacked(columns: Sequence[Cells], dtype: Any) -> Cells:
     """Columns of cells as one matrix."""
     return np.column_stack([column.astype(dtype) for column in columns])
-
-
-def _objects(levels: Sequence[Any]) -> Cells:
-    cells = np.empty(len(levels) + 1, dtype=object)  # the last one stays None
-    cells[:-1] = levels
-    return cells
-
-
-def _cells(codes: Array, levels: Cells | None) -> Cells:
-    if levels is None:
-        return codes.copy()
-    return levels[np.where(np.isnan(codes), len(levels) - 1, codes).astype(np.int64)]

@@ -7,7 +7,7 @@ levels of a category for their position, and NaN for a missing cell.
 from xcid.space.columns import Column, Kind
 from xcid.space.constraints import Constraints
 from xcid.space.features import FeatureSpace
-from xcid.space.tables import Backend, frame_maker, in_order, require_backend, to_array
+from xcid.space.tables import Backend, cells_maker, frame_maker, in_order, require_backend, to_array
 
 __all__ = [
     "Backend",
@@ -15,6 +15,7 @@ __all__ = [
     "Constraints",
     "FeatureSpace",
     "Kind",
+    "cells_maker",
     "frame_maker",
     "in_order",
     "require_backend",

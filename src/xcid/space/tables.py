@@ -107,7 +107,7 @@ def maker(table: Table, columns: tuple[Column, ...]) -> Callable[[Array], Any]:
             for name, column in zip(table.source.columns, columns, strict=True)
         ]
         return lambda matrix: _frame([make(matrix[:, i]) for i, make in enumerate(makers)], like)
-    levels = [_cells_maker(column) for column in columns]
+    levels = [cells_maker(column) for column in columns]
     if _is_sparse(table.source):
         return lambda matrix: type(table.source)(matrix)
     if table.named:
@@ -233,7 +233,7 @@ def _objects(values: Sequence[Any]) -> Cells:
     return cells
 
 
-def _cells_maker(column: Column) -> Callable[[Array], Cells]:
+def cells_maker(column: Column) -> Callable[[Array], Cells]:
     """From codes to cells of a plain array; None for a missing level."""
     if not column.levels:
         return lambda codes: codes.copy()
