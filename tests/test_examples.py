@@ -20,7 +20,7 @@ def test_demo(tmp_path, capsys):
         plt.close("all")
     printed = capsys.readouterr().out
     lines = printed.splitlines()
-    assert lines[0].startswith("row 0: output ")
+    assert lines[0].startswith("row 668: output ")
     assert {line.split()[0] for line in lines[1:9]} == set(xcid.datasets.load_diabetes().feature_names)
     assert "█" in lines[1]
     assert str(picture) in printed

@@ -257,7 +257,7 @@ class TestReading:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"version": 99}, "version 99; 1 is understood"),
+            ({"version": 99}, "version 99; 2 is understood"),
             ({"format": "other"}, "is 'other'"),
             ({"density": {"name": "Magic"}}, "unknown density 'Magic'"),
             ({"density": {"name": "Kernel", "kernel": "box"}}, "unknown kernel 'box'"),

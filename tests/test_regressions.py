@@ -102,10 +102,10 @@ def test_a_class_that_is_never_reached_is_left_out():
     assert list(by_class) == ["0", "1"]
 
 
-def test_soft_outcomes_are_refused():
+def test_outcomes_beyond_0_and_1_are_refused():
     table = RNG.normal(size=(50, 2))
-    explainer = xcid.Explainer(lambda X: X[:, 0] > 0, table, outcome=lambda outputs, reference: 0.5 * outputs[:, 1])
-    with pytest.raises(InvalidParameter, match="nothing between"):
+    explainer = xcid.Explainer(lambda X: X[:, 0] > 0, table, outcome=lambda outputs, reference: 1.5 * outputs[:, 1])
+    with pytest.raises(InvalidParameter, match="a share between"):
         explainer(table[table[:, 0] > 0][:1])
 
 

@@ -45,7 +45,9 @@ class Perturbations:
     status : (n,) str
         "ok", or what the search did not find; see :class:`Explanation`.
     discrete : (d,) bool
-        Features made of levels: they have frequencies, no density. NaN in any feature is a missing cell.
+        Columns made of levels: they have frequencies, no density. NaN in any column is a missing cell.
+    features : tuple of tuples of int
+        The columns of each feature; by default every column is a feature by itself.
     """
 
     origin: Array
@@ -55,19 +57,30 @@ class Perturbations:
     n_evaluations: Integers
     status: npt.NDArray[np.str_]
     discrete: Flags
+    features: tuple[tuple[int, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.features:
+            object.__setattr__(self, "features", _single(self.origin.shape[1]))
 
     def __len__(self) -> int:
         return len(self.origin)
 
     def __getitem__(self, rows: Any) -> Perturbations:
         """Select rows by a slice or a list of positions."""
-        return replace(self, **{name: getattr(self, name)[rows] for name in _PER_ROW})
+        chosen: dict[str, Any] = {name: getattr(self, name)[rows] for name in _PER_ROW}
+        return replace(self, **chosen)
 
     @staticmethod
     def concatenate(blocks: list[Perturbations]) -> Perturbations:
         """Join clouds of the same features with the same number of samples a row."""
-        joined = {name: np.concatenate([getattr(block, name) for block in blocks]) for name in _PER_ROW}
+        joined: dict[str, Any] = {name: np.concatenate([getattr(block, name) for block in blocks]) for name in _PER_ROW}
         return replace(blocks[0], **joined)
+
+
+def _single(n_columns: int) -> tuple[tuple[int, ...], ...]:
+    """Every column is a feature."""
+    return tuple((column,) for column in range(n_columns))
 
 
 _PER_ROW = ("origin", "samples", "positive", "negative", "n_evaluations", "status")
@@ -112,6 +125,8 @@ class DensityPair:
 
 _COMMON = (
     "feature_names",
+    "column_names",
+    "features",
     "output_names",
     "levels",
     "units",
@@ -147,19 +162,28 @@ class Explanation:
         Confidence limits of ``values`` and p-values; None where the setting does not calibrate.
     status : (n,) str
         "ok", "insufficient_flips" (fewer positives than asked for) or "insufficient_stays" (fewer negatives).
+    feature_status : (n, d) str
+        "ok", "frozen" (by the constraints) or "constant" (nothing else is allowed there); the last two score 0.
     n_evaluations : (n,)
         Rows that the model was asked to predict.
     n_positive, n_negative : (n,)
         Total weight of C+ and of C- behind the scores of each row.
+    index : (n,)
+        Names of the rows: the index of a pandas frame, else 0, 1, 2, ...
     feature_names : tuple of str
-    data : (n, d)
-        The explained rows as numbers: positions for levels, NaN for missing cells.
+        What has a score: columns, and groups of columns under their own names.
+    data : (n, c)
+        The explained rows as numbers: positions for levels, NaN for missing cells. One column for each column of the
+        table; without groups these are the features.
+    column_names : tuple of str
+    features : tuple of tuples of int
+        The columns of each feature.
     outputs : (n, k)
         The model's outputs for them: one column for each class, or one for a regression.
     output_names : tuple of str
         The classes, or "output".
     levels : tuple of tuples of str
-        The levels of each feature that is made of them, in the order of their codes; empty for numbers.
+        The levels of each column that is made of them, in the order of their codes; empty for numbers.
     units : tuple of str
         "D" or "s" for dates, whose numbers are days or seconds since 1970; else empty.
     cloud : Perturbations or None
@@ -174,11 +198,15 @@ class Explanation:
     importance: Array
     direction: Array
     status: npt.NDArray[np.str_]
+    feature_status: npt.NDArray[np.str_]
     n_evaluations: Integers
     n_positive: Array
     n_negative: Array
+    index: npt.NDArray[Any]
     feature_names: tuple[str, ...]
     data: Array
+    column_names: tuple[str, ...]
+    features: tuple[tuple[int, ...], ...]
     outputs: Array
     output_names: tuple[str, ...]
     levels: tuple[tuple[str, ...], ...]
@@ -259,9 +287,12 @@ class Explanation:
         return evidence(self.cloud, row, column, self.density)
 
     def shown(self, row: int, feature: int | str) -> str:
-        """The row's own value in words: a number, the name of a level, or "missing"."""
-        column = self.position(feature)
-        code = self.data[position_of(row, len(self), "row"), column]
+        """The row's own value in words: a number, the name of a level, or "missing"; those of a group in turn."""
+        row = position_of(row, len(self), "row")
+        return ", ".join(self._cell(row, column) for column in sorted(self.features[self.position(feature)]))
+
+    def _cell(self, row: int, column: int) -> str:
+        code = self.data[row, column]
         if np.isnan(code):
             return "missing"
         if self.units[column]:
@@ -293,3 +324,54 @@ class Explanation:
         from xcid import io
 
         io.save(self, path)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Interactions:
+    """Pairs of features of one row, the strongest first.
+
+    Attributes
+    ----------
+    pairs : tuple of (str, str)
+    values : (p,)
+        ``joint - alone``: what the two features tell together and neither by itself. Below 0 they tell the same.
+    joint : (p,)
+        d1 of the joint distribution of the pair.
+    alone : (p,)
+        What d1 of the joint distribution would be if the two were independent within C+ and within C-.
+    p_values : (p,)
+        Against that independence, for ``joint`` above ``alone``.
+    status : str
+        As in :class:`Explanation`.
+    """
+
+    pairs: tuple[tuple[str, str], ...]
+    values: Array
+    joint: Array
+    alone: Array
+    p_values: Array
+    status: str
+
+    @staticmethod
+    def of(names: tuple[str, ...], status: str, joint: Array, alone: Array, p_values: Array) -> Interactions:
+        """Take the upper half of (f, f) tables."""
+        first, second = np.triu_indices(len(names), k=1)
+        excess = (joint - alone)[first, second]
+        order = np.argsort(-excess, kind="stable")
+        at = first[order], second[order]
+        found = tuple((names[i], names[j]) for i, j in zip(*at, strict=True))
+        return Interactions(found, excess[order], joint[at], alone[at], p_values[at], str(status))
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __str__(self) -> str:
+        from xcid import text
+
+        return text.pairs(self)
+
+    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
+        """Give one line for each pair as a data frame of pandas, polars or pyarrow."""
+        from xcid import io
+
+        return io.pairs_to_frame(self, backend)

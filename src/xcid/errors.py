@@ -18,6 +18,9 @@ Every message says what is wrong, where, how many, and what to do next.
 
 from __future__ import annotations
 
+import inspect
+import warnings
+
 __all__ = [
     "EvidenceNotKept",
     "InvalidData",
@@ -65,3 +68,11 @@ class MissingDependency(XcidError, ImportError):
 
 class XcidWarning(UserWarning):
     """The result is usable, but there is something to know about it."""
+
+
+def warn(message: str) -> None:
+    """Warn at the line of the user's own code that led here."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_globals["__name__"].partition(".")[0] == "xcid":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, XcidWarning, stacklevel=level)

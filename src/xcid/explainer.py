@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from xcid._check import function, whole
-from xcid._data import Array, Density, Explanation, Perturbations
+from xcid._data import Array, Density, Explanation, Integers, Interactions, Perturbations, Words
 from xcid.densities import Kernel, Mixed
-from xcid.errors import InvalidParameter, NotEnoughFlips, XcidWarning
+from xcid.errors import InvalidParameter, NotEnoughFlips, warn
 from xcid.generators import Generator, Marginal, Member, Random
 from xcid.models import wrap
 from xcid.outcomes import Flip, Interval, Outcome, ToClass
-from xcid.scores import PerFeature, Score, held_in_place, unsigned
-from xcid.space import Constraints, FeatureSpace, Kind
+from xcid.scores import PerFeature, Score, held_in_place, pairs, unsigned
+from xcid.space import Constraints, Features, FeatureSpace, Kind, labels
 
 MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enough
 SAMPLES_PER_ROW = 4096  # that a block has room for
@@ -49,7 +48,7 @@ class Explainer:
         What single features are, where it is not what is detected: "continuous", "integer", "ordinal", "categorical"
         or "boolean".
     constraints : Constraints, optional
-        Frozen features, ranges, allowed levels and monotone directions that every perturbation obeys.
+        Frozen features, ranges, allowed levels, monotone directions and groups that every perturbation obeys.
     memory : int
         Bytes that a block of rows and its perturbations may take, roughly.
     max_evidence_bytes : int
@@ -88,7 +87,9 @@ class Explainer:
         self.generator: Generator = Marginal() if generator is None else generator
         function(self.score, "score", "xcid.scores.PerFeature()")
         function(self.generator, "generator", "xcid.generators.Marginal()")
+        constraints = Constraints() if constraints is None else constraints
         self.space = FeatureSpace.of(background, _names(model, background, feature_names), kinds, constraints)
+        self.features = Features.of(self.space, constraints)
         self.predict = wrap(model, self.space, whole(memory, "memory (bytes)", at_least=1))
         default = Flip() if len(self.predict.read.names) > 1 else Interval()
         self.outcome = self._bound(default if outcome is None else outcome)
@@ -132,7 +133,7 @@ class Explainer:
         if not explanations:
             raise NotEnoughFlips(f"no perturbation changes the class; the model's classes are {list(names)}")
         if left_out:
-            warnings.warn(f"no perturbation of any row reaches {left_out}", XcidWarning, stacklevel=2)
+            warn(f"no perturbation of any row reaches {left_out}")
         return explanations
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
@@ -153,25 +154,63 @@ class Explainer:
         blocks, kept_bytes = [], 0
         for start in range(0, len(rows), self.rows_at_once):
             part = slice(start, start + self.rows_at_once)
-            cloud = self.generator(rows[part], keys[part], self.space, self._member(outputs[part]))
+            cloud = self._perturb(rows[part], keys[part], outputs[part])
             block = self._explain(cloud, outputs[part], seed)
             kept_bytes += cloud.samples.nbytes
             blocks.append(block if kept_bytes <= self.max_evidence_bytes else replace(block, cloud=None))
-        explanation = Explanation.concatenate(blocks)
+        explanation = replace(Explanation.concatenate(blocks), index=labels(X, len(rows)))
         self._speak_up(explanation)
         return explanation
 
-    def _member(self, reference: Array) -> Member:
-        """Which samples lie on the other side of the question than the row they come from."""
-        own = self._side(reference, reference)
-        return lambda samples, owner: np.abs(self._side(self.predict(samples), reference[owner]) - own[owner])
+    def interactions(self, row: Any, *, seed: int = 0, shuffles: int = 99) -> Interactions:
+        """Score every pair of features by how much their joint d1 exceeds what the two single ones explain.
+
+        Parameters
+        ----------
+        row : table
+            A single row.
+        seed : int
+        shuffles : int
+            How often the two features of a pair are shuffled against each other to see what the single ones explain.
+        """
+        rows = self.space.encode(row)
+        if len(rows) != 1:
+            raise InvalidParameter(f"interactions are those of one row, and this table has {len(rows)}")
+        keys = self.space.keys(rows, whole(seed, "seed"))
+        cloud = self._perturb(rows, keys, self.predict(rows))
+        if not (cloud.positive.any() and cloud.negative.any()):
+            raise NotEnoughFlips(
+                f"{cloud.n_evaluations[0]:,} perturbations of this row lie on one side of {self.outcome!r}: "
+                "there is nothing to compare"
+            )
+        return Interactions.of(self.features.names, cloud.status[0], *pairs(cloud, 0, keys[0], shuffles))
+
+    def _perturb(self, rows: Array, keys: Words, outputs: Array) -> Perturbations:
+        """Let the generator perturb the features, and give its cloud back in columns of the table."""
+        member = self._member(rows, outputs)
+        cloud = self.generator(self.features.fold(rows), keys, self.features.space, member)
+        return self.features.unfold_cloud(cloud, rows, self.space)
+
+    def _member(self, rows: Array, reference: Array) -> Member:
+        """How far samples lie on the other side of the question than the row they come from."""
+        own = self._side(reference, reference) > 0.5
+
+        def member(samples: Array, owner: Integers) -> Array:
+            side = self._side(self.predict(self.features.unfold(samples, rows[owner])), reference[owner])
+            return np.where(own[owner], 1 - side, side)
+
+        return member
 
     def _side(self, outputs: Array, reference: Array) -> Array:
         side = np.asarray(self.outcome(outputs, reference))
-        if side.shape != (len(outputs),) or side.dtype.kind not in "fiub" or not np.isin(side, (0, 1)).all():
+        if (
+            side.shape != (len(outputs),)
+            or side.dtype.kind not in "fiub"
+            or not np.all((side >= 0) & (side <= 1))  # false for NaN
+        ):
             raise InvalidParameter(
-                f"the outcome gave {side.dtype} of shape {side.shape} for {len(outputs)} samples: "
-                "it must give 1 for the far side of the question and 0 for the near one, and nothing between"
+                f"the outcome gave {side.dtype} of shape {side.shape} for {len(outputs)} samples: it must give each of "
+                "them 1 for the far side of the question, 0 for the near one, or a share between"
             )
         return side.astype(np.float64)
 
@@ -191,11 +230,15 @@ class Explainer:
             importance=scores.importance,
             direction=scores.direction,
             status=cloud.status,
+            feature_status=self.features.status(self.features.fold(cloud.origin)),
             n_evaluations=cloud.n_evaluations + 1,  # and the row itself
             n_positive=cloud.positive.sum(axis=1),
             n_negative=cloud.negative.sum(axis=1),
-            feature_names=self.space.names,
+            index=np.arange(len(cloud)),
+            feature_names=self.features.names,
             data=cloud.origin,
+            column_names=self.space.names,
+            features=cloud.features,
             outputs=outputs,
             output_names=self.predict.read.names,
             units=tuple(column.unit for column in self.space.columns),
@@ -221,17 +264,15 @@ class Explainer:
                 f"{self.outcome!r}: one class only, no decision to explain ({found}); check the model and the outcome, "
                 "or give a background that reaches both sides"
             )
-        warnings.warn(
+        warn(
             f"{poor.size} of {len(explanation)} rows have fewer perturbations of a kind than asked for; {found}: see "
-            "explanation.status, and raise max_evaluations of the generator or widen the background",
-            XcidWarning,
-            stacklevel=3,
+            "explanation.status, and raise max_evaluations of the generator or widen the background"
         )
 
     def _constant_on_background(self) -> bool:
         outputs = self.predict(self.space.background)
         side = self._side(outputs, np.repeat(outputs[:1], len(outputs), axis=0))
-        return bool(np.all(side == side[0]))
+        return bool(np.all((side > 0.5) == (side[0] > 0.5)))
 
 
 def _names(model: Any, background: Any, given: Sequence[str] | None) -> Sequence[str] | None:

@@ -12,16 +12,17 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from xcid._data import Density, Explanation, Perturbations
+from xcid._data import Array, Density, Explanation, Interactions, Perturbations
 from xcid._require import require
 from xcid.densities import Discrete, Kernel, Mixed
 from xcid.errors import InvalidFile
 from xcid.space import Backend, require_backend
 
 FORMAT = "xcid explanation"
-VERSION = 1
+VERSION = 2
 _ARRAYS = (
-    "values", "importance", "direction", "status", "n_evaluations", "n_positive", "n_negative", "data", "outputs",
+    "values", "importance", "direction", "status", "feature_status", "n_evaluations", "n_positive", "n_negative",
+    "index", "data", "outputs",
     "lower", "upper", "p_values",
 )  # fmt: skip
 
@@ -31,9 +32,9 @@ def to_frame(explanation: Explanation, backend: Backend) -> Any:
     require_backend(backend)
     n, d = explanation.values.shape
     columns = {
-        "row": np.repeat(np.arange(n), d),
+        "row": np.repeat(explanation.index, d),
         "feature": np.tile(np.array(explanation.feature_names), n),
-        "data": explanation.data.ravel(),
+        "data": _one_number(explanation).ravel(),
         "shown": np.array([explanation.shown(row, feature) for row in range(n) for feature in range(d)]),
         "value": explanation.values.ravel(),
         "importance": explanation.importance.ravel(),
@@ -44,9 +45,25 @@ def to_frame(explanation: Explanation, backend: Backend) -> Any:
         if part is not None:
             columns[name.removesuffix("s")] = part.ravel()
     columns["status"] = np.repeat(explanation.status, d)
+    columns["feature_status"] = explanation.feature_status.ravel()
     columns["n_evaluations"] = np.repeat(explanation.n_evaluations, d)
     lists = {name: column.tolist() if column.dtype.kind == "U" else column for name, column in columns.items()}
     return nw.from_dict(lists, backend=backend).to_native()
+
+
+def pairs_to_frame(interactions: Interactions, backend: Backend) -> Any:
+    """Give one line for each pair: first, second, value, joint, alone, p_value."""
+    require_backend(backend)
+    first, second = ([pair[side] for pair in interactions.pairs] for side in (0, 1))
+    columns = {
+        "first": first,
+        "second": second,
+        "value": interactions.values,
+        "joint": interactions.joint,
+        "alone": interactions.alone,
+        "p_value": interactions.p_values,
+    }
+    return nw.from_dict(columns, backend=backend).to_native()
 
 
 def to_shap(explanation: Explanation) -> Any:
@@ -55,9 +72,18 @@ def to_shap(explanation: Explanation) -> Any:
     return shap.Explanation(
         values=explanation.values,
         base_values=np.zeros(len(explanation)),
-        data=explanation.data,
+        data=_one_number(explanation),
         feature_names=list(explanation.feature_names),
     )
+
+
+def _one_number(explanation: Explanation) -> Array:
+    """(n, f) the number of each feature; NaN for groups, which have more than one."""
+    numbers = [
+        explanation.data[:, columns[0]] if len(columns) == 1 else np.full(len(explanation), np.nan)
+        for columns in explanation.features
+    ]
+    return np.column_stack(numbers)
 
 
 def save(explanation: Explanation, path: str | os.PathLike[str]) -> None:
@@ -66,10 +92,13 @@ def save(explanation: Explanation, path: str | os.PathLike[str]) -> None:
     arrays = {name: getattr(explanation, name) for name in _ARRAYS if getattr(explanation, name) is not None}
     if explanation.cloud is not None:
         arrays |= {f"cloud_{field.name}": getattr(explanation.cloud, field.name) for field in fields(Perturbations)}
+        del arrays["cloud_features"]  # the explanation has them
     header = {
         "format": FORMAT,
         "version": VERSION,
         "feature_names": explanation.feature_names,
+        "column_names": explanation.column_names,
+        "features": explanation.features,
         "output_names": explanation.output_names,
         "levels": explanation.levels,
         "units": explanation.units,
@@ -105,13 +134,16 @@ def load(path: str | os.PathLike[str]) -> Explanation:
         if header["format"] != FORMAT or header["version"] != VERSION:
             raise InvalidFile(f"{path} is {header['format']!r}, version {header['version']}; {VERSION} is understood")
         cloud = {name.removeprefix("cloud_"): parts.pop(name) for name in list(parts) if name.startswith("cloud_")}
+        features = tuple(tuple(columns) for columns in header["features"])
         explanation = Explanation(
             **parts,
             feature_names=tuple(header["feature_names"]),
+            column_names=tuple(header["column_names"]),
+            features=features,
             output_names=tuple(header["output_names"]),
             units=tuple(header["units"]),
             levels=tuple(tuple(names) for names in header["levels"]),
-            cloud=Perturbations(**cloud) if cloud else None,
+            cloud=Perturbations(**cloud, features=features) if cloud else None,
             density=_restore(header["density"]),
             settings=header["settings"],
         )
@@ -127,11 +159,12 @@ def load(path: str | os.PathLike[str]) -> Explanation:
 
 def _check_shapes(explanation: Explanation, path: str | os.PathLike[str]) -> None:
     n, d = len(explanation.status), len(explanation.feature_names)
-    for name in ("values", "importance", "direction", "data", "lower", "upper", "p_values"):
+    due = dict.fromkeys(("values", "importance", "direction", "feature_status", "lower", "upper", "p_values"), (n, d))
+    for name, shape in {**due, "data": (n, len(explanation.column_names))}.items():
         part = getattr(explanation, name)
-        if part is not None and part.shape != (n, d):
-            raise InvalidFile(f"{path} is damaged: {name} has the shape {part.shape}, and {(n, d)} is due")
-    for name in ("n_evaluations", "n_positive", "n_negative", "outputs", "cloud"):
+        if part is not None and part.shape != shape:
+            raise InvalidFile(f"{path} is damaged: {name} has the shape {part.shape}, and {shape} is due")
+    for name in ("index", "n_evaluations", "n_positive", "n_negative", "outputs", "cloud"):
         part = getattr(explanation, name)
         if part is not None and len(part) != n:
             raise InvalidFile(f"{path} is damaged: {name} has {len(part)} rows, and {n} are due")

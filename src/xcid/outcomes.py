@@ -1,9 +1,10 @@
 """Questions: what counts as a flip. ``outcome(outputs, reference) -> membership``.
 
 ``outputs`` (N, k) are the model's answers for perturbed rows, ``reference`` (N, k) those for the rows they come from;
-the result (N,) is 1 where the output lies on the far side of the question and 0 where it does not. Any function with
-that signature is an outcome. A perturbation flips when it lies on the other side than the row itself: a row that is
-already in the wanted class is explained by what would take it out.
+the result (N,) is 1 where the output lies on the far side of the question and 0 where it does not, or a number between
+that says how far it belongs there. Any function with that signature is an outcome. A perturbation flips when it lies
+on the other side than the row itself: a row that is already in the wanted class is explained by what would take it
+out.
 
 An outcome that needs to know the model first has a method ``bind(names, outputs) -> outcome``: the names of the
 outputs and the outputs for the background.
@@ -18,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from xcid._check import real
-from xcid._data import Array
+from xcid._data import Array, Integers
 from xcid.errors import InvalidParameter
 
 
@@ -62,6 +63,45 @@ class ToClass:
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
         return (outputs.argmax(axis=-1) == self.column).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class SoftFlip:
+    """The predicted class changes, by degrees: each perturbation belongs to C+ with its probability.
+
+    That is the share of the strongest other class in what it and the row's own class have together: with two classes
+    the probability of the other one, and with any number above 1/2 exactly where the predicted class changes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> SoftFlip()(np.array([[0.6, 0.2, 0.2], [0.2, 0.3, 0.5]]), np.array([[0.9, 0.1, 0.0]] * 2)).round(2).tolist()
+    [0.25, 0.71]
+    """
+
+    def __call__(self, outputs: Array, reference: Array) -> Array:
+        return 1 - _odds(outputs, reference.argmax(axis=-1))
+
+
+@dataclass(frozen=True, slots=True)
+class SoftToClass:
+    """The predicted class becomes a given one, by degrees, as in :class:`SoftFlip`.
+
+    Parameters
+    ----------
+    target : object
+        A label of the model, as it gives it or as text.
+    """
+
+    target: Any
+    column: int | None = None
+
+    def bind(self, names: Sequence[str], outputs: Array) -> SoftToClass:
+        """Find the target among the model's classes."""
+        return replace(self, column=_column(self.target, names))
+
+    def __call__(self, outputs: Array, reference: Array) -> Array:
+        return _odds(outputs, np.full(len(outputs), self.column))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +176,16 @@ class Within:
     def __call__(self, outputs: Array, reference: Array) -> Array:
         value = outputs[:, -1]
         return ((value >= self.low) & (value <= self.high)).astype(np.float64)
+
+
+def _odds(outputs: Array, column: Integers) -> Array:
+    """Share of a class in what it and the strongest other class have together."""
+    if outputs.shape[1] < 2:
+        raise InvalidParameter("a regression has no classes: ask with outcomes.Interval, Threshold or Within")
+    own = np.take_along_axis(outputs, column[:, None], axis=1)[:, 0]
+    rival = np.where(np.arange(outputs.shape[1]) == column[:, None], -np.inf, outputs).max(axis=1)
+    total = own + rival
+    return np.divide(own, total, out=np.full(len(own), 0.5), where=total > 0)
 
 
 def _column(target: Any, names: Sequence[str]) -> int:

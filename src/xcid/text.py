@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from xcid._check import whole
-from xcid._data import Explanation
+from xcid._data import Explanation, Interactions
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -29,12 +29,12 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
     name_width = max(len(one.feature_names[i]) for i in shown)
     cells = {i: one.shown(0, int(i)) for i in shown}
     cell_width = max(len(cell) for cell in cells.values())
-    lines = [_title(one, row % len(explanation))]
+    lines = [_title(one)]
     for i in shown:
         value = f"{values[i]:+.3f}" if one.direction.any() else f"{values[i]:.3f}"
         lines.append(
             f"  {one.feature_names[i]:<{name_width}}  {cells[i]:>{cell_width}}  {value:>6}  "
-            f"{_bar(abs(values[i]), whole(width, 'width', at_least=1))}".rstrip()
+            f"{_note(one, int(i)) or _bar(abs(values[i]), whole(width, 'width', at_least=1))}".rstrip()
         )
     if len(order) > most:
         lines.append(f"  and {len(order) - most} features with smaller scores")
@@ -42,14 +42,28 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
     return "\n".join(lines)
 
 
-def _title(one: Explanation, row: int) -> str:
+def pairs(interactions: Interactions, *, most: int = 12) -> str:
+    """List the strongest pairs."""
+    shown = range(min(len(interactions), whole(most, "most", at_least=1)))
+    names = [f"{first} x {second}" for first, second in interactions.pairs[:most]]
+    width = max((len(name) for name in names), default=0)
+    lines = ["pairs: joint d1, what the two explain singly, and the difference"]
+    for i in shown:
+        lines.append(
+            f"  {names[i]:<{width}}  {interactions.joint[i]:.3f} - {interactions.alone[i]:.3f} = "
+            f"{interactions.values[i]:+.3f}  (p = {interactions.p_values[i]:.2f})"
+        )
+    return "\n".join(lines)
+
+
+def _title(one: Explanation) -> str:
     outputs = one.outputs[0]
     top = int(outputs.argmax())
     answer = (
         f"output {one.output_names[top]} with {outputs[top]:.2f}" if len(outputs) > 1 else f"output {outputs[0]:.6g}"
     )
     return (
-        f"row {row}: {answer}; {one.n_positive[0]:g} perturbations flip it, "
+        f"row {one.index[0]}: {answer}; {one.n_positive[0]:g} perturbations flip it, "
         f"{one.n_negative[0]:g} do not ({one.n_evaluations[0]:,} evaluations, {one.status[0]})"
     )
 
@@ -58,6 +72,11 @@ def _legend(one: Explanation) -> str:
     if not one.direction.any():
         return "  score: d1 between the values that flip the output and those that do not"
     return "  + the present value holds the output in place, - it pulls away from it"
+
+
+def _note(one: Explanation, feature: int) -> str:
+    status = one.feature_status[0, feature]
+    return "" if status == "ok" else f"({status})"
 
 
 def _bar(share: float, width: int) -> str:

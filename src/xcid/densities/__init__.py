@@ -1,12 +1,13 @@
 """Density estimators: ``density(values, positive, negative) -> DensityPair``, batched over leading axes.
 
 Any function with that signature is one. ``Kernel`` is the paper's, ``Discrete`` counts levels, ``Mixed`` gives values
-that pile up an atom of their own and the rest a kernel.
+that pile up an atom of their own and the rest a kernel. ``Joint`` is for the columns of a group.
 """
 
 from xcid.densities.bandwidths import Each, Fixed, Pooled, scott, silverman
 from xcid.densities.discrete import Discrete
+from xcid.densities.joint import Joint
 from xcid.densities.kernel import Kernel
 from xcid.densities.mixed import Mixed
 
-__all__ = ["Discrete", "Each", "Fixed", "Kernel", "Mixed", "Pooled", "scott", "silverman"]
+__all__ = ["Discrete", "Each", "Fixed", "Joint", "Kernel", "Mixed", "Pooled", "scott", "silverman"]

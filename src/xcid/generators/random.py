@@ -187,7 +187,7 @@ def _draw(random: Words, rows: Array, feature: Integers, space: FeatureSpace) ->
     values = np.where(resolution > 0, rounded, low * (1 - share) + high * share)
     values = np.where(np.where(resolution > 0, first > last, low > high), np.inf, values)
     if space.discrete.any():
-        levels = space.pools.distinct()
+        levels = space.pools.distinct
         begin, count = (part[row, feature] for part in levels.between(*bounds))
         place = np.minimum(begin + np.floor(share * count).astype(np.int64), len(levels.values) - 1)
         level = np.where(count > 0, levels.values[place, feature], np.inf)

@@ -13,7 +13,7 @@ from xcid.errors import InvalidParameter
 from xcid.space import FeatureSpace
 
 Member: TypeAlias = Callable[[Array, Integers], Array]
-"""``member(samples (N, d), owner (N,)) -> (N,)``: 1 where a sample flips the output of the row it comes from."""
+"""``member(samples (N, d), owner (N,)) -> (N,)``: how far a sample belongs to C+, mostly 0 or 1."""
 
 
 class Generator(Protocol):
@@ -32,6 +32,7 @@ class Search:
     def __init__(self, rows: Array, space: FeatureSpace, member: Member, m: int, max_evaluations: int) -> None:
         self.rows, self.space, self.member, self.m, self.budget = rows, space, member, m, max_evaluations
         self.samples = np.repeat(rows[:, None, :], 2 * m, axis=1)
+        self.weights = np.zeros((len(rows), 2 * m))  # in C+
         self.found = np.zeros((len(rows), 2), dtype=np.int64)  # negatives, positives
         self.n_evaluations = np.zeros(len(rows), dtype=np.int64)
 
@@ -48,22 +49,22 @@ class Search:
         """Ask about (a, c, d) candidates of (a,) rows; places where ``there`` (a, c) is False hold none."""
         left = self.budget - self.n_evaluations[rows]
         there = there & (np.cumsum(there, axis=1) <= left[:, None])
-        flips = np.zeros(there.shape, dtype=bool)
+        weights = np.zeros(there.shape)
         a, c = np.nonzero(there)
-        flips[a, c] = self.member(candidates[a, c], rows[a]) > 0.5
+        weights[a, c] = self.member(candidates[a, c], rows[a])
+        flips = weights > 0.5
         self.n_evaluations[rows] += there.sum(axis=1)
         for kind, chosen in enumerate((there & ~flips, there & flips)):
             place = np.cumsum(chosen, axis=1) - 1 + self.found[rows, kind, None]
             a, c = np.nonzero(chosen & (place < self.m))
-            self.samples[rows[a], place[a, c] + kind * self.m] = candidates[a, c]
+            at = (rows[a], place[a, c] + kind * self.m)
+            self.samples[at], self.weights[at] = candidates[a, c], weights[a, c]
             self.found[rows, kind] = np.minimum(self.found[rows, kind] + chosen.sum(axis=1), self.m)
 
     def result(self) -> Perturbations:
         """The samples found: m places for negatives, then m for positives; empty places have weight 0."""
-        filled = (np.arange(self.m) < self.found[:, :, None]).astype(np.float64)  # (n, 2, m)
-        empty = np.zeros_like(filled[:, 0])
-        negative = np.concatenate([filled[:, 0], empty], axis=1)
-        positive = np.concatenate([empty, filled[:, 1]], axis=1)
+        filled = (np.arange(self.m) < self.found[:, :, None]).reshape(self.weights.shape)
+        positive, negative = self.weights * filled, (1 - self.weights) * filled
         few_stays, few_flips = (self.found < self.m).T
         status = np.where(few_flips, "insufficient_flips", np.where(few_stays, "insufficient_stays", "ok"))
         return Perturbations(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from xcid._data import Array, Flags
-from xcid.errors import ModelError, XcidWarning
+from xcid.errors import ModelError, warn
 
 ROWS = 22  # asked three times: whole, whole again, and in parts
 TOLERANCE = 1e-6  # relative to the largest output
@@ -35,22 +35,18 @@ def preflight(predict: Callable[[Array], Array], background: Array, n_outputs: i
         split = np.concatenate([_answers(predict, part, n_outputs) for part in _split(rows)])
     changed = _differ(whole, again, tolerance)
     if changed.any():
-        warnings.warn(
+        warn(
             f"the model is not deterministic: {changed.sum()} of {len(rows)} background rows got another answer when "
             f"asked again (by up to {_gap(whole, again):.3g}), so explanations will not repeat: switch its randomness "
-            "off or fix its seed",
-            XcidWarning,
-            stacklevel=4,
+            "off or fix its seed"
         )
         return
     changed = _differ(whole, split, tolerance)
     if changed.any():
-        warnings.warn(
+        warn(
             f"the model's answer for a row depends on the other rows of the call: {changed.sum()} of {len(rows)} "
             f"background rows got another answer in a smaller call (by up to {_gap(whole, split):.3g}), so "
-            "explanations depend on how rows are put together: give a model that answers each row by itself",
-            XcidWarning,
-            stacklevel=4,
+            "explanations depend on how rows are put together: give a model that answers each row by itself"
         )
 
 

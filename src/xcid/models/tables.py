@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xcid._data import Array
-from xcid.space import FeatureSpace, cells_maker, frame_maker, in_order, to_array
+from xcid.space import FeatureSpace, ToArray, cells_maker, frame_maker, in_order
 
 Cells = np.ndarray[Any, np.dtype[Any]]
 
@@ -17,8 +17,9 @@ def as_trained(model: Any, space: FeatureSpace) -> Callable[[Array], Any]:
     """Give the model the kind of table it was trained on: scikit-learn's estimators remember it."""
     names = getattr(model, "feature_names_in_", None)
     if names is None:
-        return to_array if hasattr(model, "n_features_in_") else space.decode
-    if space.decode is to_array:
+        fitted_on_array = hasattr(model, "n_features_in_") and not isinstance(space.decode, ToArray)
+        return ToArray() if fitted_on_array else space.decode
+    if isinstance(space.decode, ToArray):
         decode = ordered(space, names)
         make = frame_maker(names, "pandas")
         return lambda matrix: make(decode(matrix))
@@ -29,7 +30,7 @@ def ordered(space: FeatureSpace, names: Sequence[str] | None) -> Callable[[Array
     """Make tables of the background's kind with the columns in the model's order, where it has the same ones."""
     if names is None or tuple(names) == space.names or set(names) != set(space.names):
         return space.decode
-    if space.decode is to_array:
+    if isinstance(space.decode, ToArray):
         at = [space.names.index(name) for name in names]
         return lambda matrix: matrix[:, at]
     return in_order(space.decode, names)

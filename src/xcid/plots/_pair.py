@@ -49,6 +49,20 @@ def draw_levels(ax: Any, pair: DensityPair, levels: tuple[str, ...], own: float)
     return len(levels) if np.isnan(own) else own
 
 
+def draw_shares(ax: Any, pair: DensityPair) -> None:
+    """Draw the joint densities of a group over the share of flips at each place: as far apart as they are."""
+    edges = np.linspace(0, 1, 11)
+    p, q = (np.histogram(pair.points, edges, weights=pair.weights * mass)[0] for mass in (pair.p, pair.q))
+    middle = (edges[1:] + edges[:-1]) / 2
+    ax.bar(middle - 0.02, p, width=0.04, color=_style.POSITIVE)
+    ax.bar(middle + 0.02, q, width=0.04, color=_style.NEGATIVE)
+    ax.set_xlabel("share of flips among like perturbations", fontsize=7)
+    ax.set_ylim(0, 1)
+    ax.set_yticks([0, 1])
+    ax.tick_params(axis="y", labelsize=7)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
 def _stems(ax: Any, atoms: DensityPair) -> None:
     """Atoms side by side on a scale of their own."""
     left, right = ax.get_xlim()

@@ -10,7 +10,7 @@ from xcid._check import whole
 from xcid._data import Explanation
 from xcid._require import require
 from xcid.plots import _style
-from xcid.plots._pair import draw_levels, draw_number
+from xcid.plots._pair import draw_levels, draw_number, draw_shares
 
 
 def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most: int = 12) -> Any:
@@ -46,12 +46,10 @@ def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most:
             unused.set_visible(False)
         axes = axes[: len(order)]
     for ax, feature in zip(np.ravel(axes), order, strict=False):
-        pair, levels, own = one.evidence(0, int(feature)), one.levels[feature], float(one.data[0, feature])
-        own = draw_levels(ax, pair, levels, own) if levels else draw_number(ax, pair, own)
-        if one.units[feature]:
-            dates = np.round(ax.get_xticks()).astype(np.int64).astype(f"datetime64[{one.units[feature]}]")
-            ax.set_xticks(ax.get_xticks(), [str(date)[:10] for date in dates], rotation=30, fontsize=8)
-        ax.axvline(own, color=_style.INK, linewidth=1, linestyle=":")
+        if len(one.features[feature]) > 1:
+            draw_shares(ax, one.evidence(0, int(feature)))
+        else:
+            _draw_column(ax, one, int(feature))
         ax.set_title(f"{one.feature_names[feature]}   d1 = {one.importance[0, feature]:.2f}", fontsize=10)
     patch = require("matplotlib.patches", extra="plot").Patch
     handles = [
@@ -61,3 +59,14 @@ def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most:
     ]
     np.ravel(axes)[0].figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
     return axes
+
+
+def _draw_column(ax: Any, one: Explanation, feature: int) -> None:
+    """Draw the densities of a feature that is one column, and mark its own value."""
+    (column,) = one.features[feature]
+    pair, levels, own = one.evidence(0, feature), one.levels[column], float(one.data[0, column])
+    own = draw_levels(ax, pair, levels, own) if levels else draw_number(ax, pair, own)
+    if one.units[column]:
+        dates = np.round(ax.get_xticks()).astype(np.int64).astype(f"datetime64[{one.units[column]}]")
+        ax.set_xticks(ax.get_xticks(), [str(date)[:10] for date in dates], rotation=30, fontsize=8)
+    ax.axvline(own, color=_style.INK, linewidth=1, linestyle=":")

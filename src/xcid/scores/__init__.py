@@ -5,6 +5,7 @@
 
 from xcid.scores.directions import Direction, held_in_place, unsigned
 from xcid.scores.evidences import evidence
+from xcid.scores.pairs import PairScores, pairs
 from xcid.scores.per_feature import PerFeature, Score, Scores
 
-__all__ = ["Direction", "PerFeature", "Score", "Scores", "evidence", "held_in_place", "unsigned"]
+__all__ = ["Direction", "PairScores", "PerFeature", "Score", "Scores", "evidence", "held_in_place", "pairs", "unsigned"]

@@ -7,14 +7,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from xcid._data import Array, Perturbations
+from xcid._data import Array, Flags, Perturbations
 
 Direction: TypeAlias = Callable[[Perturbations], Array]
 
 
 def unsigned(cloud: Perturbations) -> Array:
     """Say nothing, as the paper: 0 for every feature."""
-    return np.zeros(cloud.origin.shape)
+    return np.zeros((len(cloud), len(cloud.features)))
 
 
 def held_in_place(cloud: Perturbations) -> Array:
@@ -22,10 +22,18 @@ def held_in_place(cloud: Perturbations) -> Array:
 
     +1: it is commoner where the output stays, so it holds the output in place. -1: it pulls away from it.
     """
-    origin = cloud.origin[:, None, :]
-    kept = ((cloud.samples == origin) | (np.isnan(cloud.samples) & np.isnan(origin))).astype(np.float64)
-    negative, positive = (_mean(kept, weights) for weights in (cloud.negative, cloud.positive))
+    same = kept(cloud).astype(np.float64)
+    negative, positive = (_mean(same, weights) for weights in (cloud.negative, cloud.positive))
     return np.sign(negative - positive)
+
+
+def kept(cloud: Perturbations) -> Flags:
+    """(n, s, f) which features have the row's own value, or a group all of its own values."""
+    origin = cloud.origin[:, None, :]
+    same = (cloud.samples == origin) | (np.isnan(cloud.samples) & np.isnan(origin))
+    if len(cloud.features) == same.shape[2]:
+        return same
+    return np.stack([same[:, :, list(columns)].all(axis=2) for columns in cloud.features], axis=2)
 
 
 def _mean(kept: Array, weights: Array) -> Array:

@@ -5,18 +5,28 @@ from __future__ import annotations
 import numpy as np
 
 from xcid._data import Array, Density, DensityPair, Perturbations
-from xcid.densities import Discrete
+from xcid.densities import Discrete, Joint
 
 
 def evidence(cloud: Perturbations, row: int, feature: int, density: Density) -> DensityPair:
     """Give the two densities of one feature of one row, without unused places."""
+    columns = cloud.features[feature]
+    if len(columns) > 1:
+        return joint(cloud, row, columns).compact()
+    (column,) = columns
     pair = estimate(
-        Discrete() if cloud.discrete[feature] else density,
-        cloud.samples[row, :, feature],
+        Discrete() if cloud.discrete[column] else density,
+        cloud.samples[row, :, column],
         cloud.positive[row],
         cloud.negative[row],
     )
     return pair.compact()
+
+
+def joint(cloud: Perturbations, row: int, columns: tuple[int, ...]) -> DensityPair:
+    """Give the two joint densities of some columns of one row."""
+    at = list(columns)
+    return Joint()(cloud.samples[row][:, at], cloud.positive[row], cloud.negative[row], cloud.discrete[at])
 
 
 def estimate(density: Density, values: Array, positive: Array, negative: Array) -> DensityPair:

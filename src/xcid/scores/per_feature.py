@@ -11,7 +11,7 @@ from xcid._data import Array, Density, Integers, Perturbations
 from xcid.densities import Discrete, Kernel
 from xcid.distances import Distance, Overlap
 from xcid.scores.directions import Direction, unsigned
-from xcid.scores.evidences import estimate
+from xcid.scores.evidences import estimate, joint
 
 MOST_ITEMS = 128  # features of rows whose densities are held at a time: they stay in the cache
 
@@ -35,7 +35,7 @@ class Score(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PerFeature:
-    """Distance between the densities of C+ and C-, feature by feature.
+    """Distance between the densities of C+ and C-, feature by feature; for a group between its joint densities.
 
     Parameters
     ----------
@@ -53,24 +53,30 @@ class PerFeature:
 
     def __call__(self, cloud: Perturbations) -> Scores:
         """Score every feature of every row; rows where one of the sets is empty get 0."""
-        importance = np.zeros(cloud.origin.shape)
-        for density, features in ((self.density, ~cloud.discrete), (Discrete(), cloud.discrete)):
-            if features.any():
-                importance[:, features] = self._distances(density, cloud, np.flatnonzero(features))
-        sums = cloud.positive.sum(axis=1, keepdims=True), cloud.negative.sum(axis=1, keepdims=True)
-        compared = (sums[0] > 0) & (sums[1] > 0)
-        importance = np.where(compared, importance, 0.0)
-        direction = np.where(compared, self.direction(cloud), 0.0)
+        importance = np.zeros((len(cloud), len(cloud.features)))
+        first = np.array([columns[0] for columns in cloud.features])
+        is_group = np.array([len(columns) > 1 for columns in cloud.features])
+        compared = (cloud.positive.sum(axis=1) > 0) & (cloud.negative.sum(axis=1) > 0)
+        for density, chosen in ((self.density, ~cloud.discrete[first]), (Discrete(), cloud.discrete[first])):
+            features = np.flatnonzero(chosen & ~is_group)
+            if features.size:
+                importance[:, features] = self._distances(density, cloud, first[features])
+        for feature in np.flatnonzero(is_group):
+            for row in np.flatnonzero(compared):
+                pair = joint(cloud, int(row), cloud.features[feature])
+                importance[row, feature] = self.distance(pair.p, pair.q, pair.weights)
+        importance = np.where(compared[:, None], importance, 0.0)
+        direction = np.where(compared[:, None], self.direction(cloud), 0.0)
         return Scores(np.where(direction == 0, importance, direction * importance), importance, direction)
 
-    def _distances(self, density: Density, cloud: Perturbations, features: Integers) -> Array:
-        """Distances of some features of all rows, a block at a time."""
+    def _distances(self, density: Density, cloud: Perturbations, columns: Integers) -> Array:
+        """Distances of some columns of all rows, a block at a time."""
         n = len(cloud)
-        result = np.zeros((n, len(features)))
-        block = max(1, MOST_ITEMS // len(features))
+        result = np.zeros((n, len(columns)))
+        block = max(1, MOST_ITEMS // len(columns))
         for start in range(0, n, block):
             part = slice(start, start + block)
-            values = np.ascontiguousarray(cloud.samples[part, :, features].transpose(0, 2, 1))
+            values = np.ascontiguousarray(cloud.samples[part, :, columns].transpose(0, 2, 1))
             pair = estimate(density, values, cloud.positive[part, None, :], cloud.negative[part, None, :])
             result[part] = self.distance(pair.p, pair.q, pair.weights)
         return result

@@ -7,17 +7,20 @@ levels of a category for their position, and NaN for a missing cell.
 from xcid.space.columns import Column, Kind
 from xcid.space.constraints import Constraints
 from xcid.space.features import FeatureSpace
-from xcid.space.tables import Backend, cells_maker, frame_maker, in_order, require_backend, to_array
+from xcid.space.groups import Features
+from xcid.space.tables import Backend, ToArray, cells_maker, frame_maker, in_order, labels, require_backend
 
 __all__ = [
     "Backend",
     "Column",
     "Constraints",
     "FeatureSpace",
+    "Features",
     "Kind",
+    "ToArray",
     "cells_maker",
     "frame_maker",
     "in_order",
+    "labels",
     "require_backend",
-    "to_array",
 ]

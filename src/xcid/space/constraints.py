@@ -30,6 +30,9 @@ class Constraints:
         Which levels a feature may change to; it then never goes missing.
     monotone : mapping of str to "rises" or "falls"
         Features whose new values lie only above, or only below, the present one: an age only rises.
+    groups : mapping of str to a sequence of str
+        Columns that change together, to a combination that the background has, and get one score under the group's
+        name: the columns of a one-hot code, or any set that belongs together.
 
     Examples
     --------
@@ -41,17 +44,19 @@ class Constraints:
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     levels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     monotone: Mapping[str, Literal["rises", "falls"]] = field(default_factory=dict)
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if isinstance(self.frozen, str) or not isinstance(self.frozen, Iterable):
             raise InvalidParameter(f"frozen must be a list of names, not {self.frozen!r}")
         object.__setattr__(self, "frozen", tuple(self.frozen))
-        for what in ("ranges", "levels", "monotone"):
+        for what in ("ranges", "levels", "monotone", "groups"):
             if not isinstance(getattr(self, what), Mapping):
                 raise InvalidParameter(f"{what} must be a dict from names to limits, not {getattr(self, what)!r}")
         for name, direction in self.monotone.items():
             if direction not in list(_DIRECTIONS):
                 raise InvalidParameter(f"monotone[{name!r}] must be 'rises' or 'falls', not {direction!r}")
+        _check_groups(self.groups)
 
     def allowed(self, columns: tuple[Column, ...], background: Array) -> Flags:
         """(N, d) which cells of the background may replace others; checks every name and limit on the way."""
@@ -60,6 +65,12 @@ class Constraints:
             unknown = [name for name in getattr(self, what) if name not in names]
             if unknown:
                 raise InvalidParameter(f"{what} names {unknown}, which the table does not have: it has {names}")
+        for group, members in self.groups.items():
+            unknown = [name for name in members if name not in names]
+            if unknown:
+                raise InvalidParameter(f"group {group!r} has {unknown}, which the table does not have: it has {names}")
+            if group in names and group not in members:
+                raise InvalidParameter(f"group {group!r} has the name of a column that is not in it: call it otherwise")
         if set(self.frozen) == set(names):
             raise InvalidParameter("all features are frozen: nothing is left to perturb")
         allowed = np.ones(background.shape, dtype=bool)
@@ -80,6 +91,19 @@ class Constraints:
             if column.name in self.monotone and column.kind in ("categorical", "boolean"):
                 raise InvalidParameter(f"{column.name!r} is {column.kind}: its levels have no order to rise or fall in")
         return np.array([_DIRECTIONS.get(self.monotone.get(column.name, ""), 0.0) for column in columns])
+
+
+def _check_groups(groups: Mapping[str, Sequence[str]]) -> None:
+    owner: dict[str, str] = {}
+    for group, members in groups.items():
+        if isinstance(members, str) or not isinstance(members, Iterable) or len(list(members)) < 2:
+            raise InvalidParameter(f"group {group!r} must be a list of at least two columns, not {members!r}")
+        for name in members:
+            if name in owner:
+                raise InvalidParameter(
+                    f"{name!r} is in group {owner[name]!r} and again in group {group!r}: take one out"
+                )
+            owner[name] = group
 
 
 def _range(column: Column, limits: Any) -> tuple[float, float]:

@@ -85,8 +85,8 @@ class FeatureSpace:
             np.minimum(np.nanmax(matrix, axis=0), ranges[:, 1]),
             np.array(
                 [
-                    0.0 if wanted.get(column.name) == "continuous" else resolution(cells)
-                    for column, cells in zip(columns, matrix.T, strict=True)
+                    0.0 if wanted.get(column.name) == "continuous" and raw.dtype.kind not in "iu" else resolution(cells)
+                    for column, cells, raw in zip(columns, matrix.T, table.cells, strict=True)
                 ]
             ),
             np.isnan(matrix).mean(axis=0),

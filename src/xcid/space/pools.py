@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from xcid._data import Array, Flags, Integers
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Pools:
     """Sorted values of each feature.
 
@@ -33,6 +34,7 @@ class Pools:
         values = np.sort(np.where(allowed, background, np.nan), axis=0)  # NaN comes last
         return Pools(values, np.sum(~np.isnan(values), axis=0), np.sum(np.isnan(background) & allowed, axis=0))
 
+    @cached_property
     def distinct(self) -> Pools:
         """Every value once."""
         repeated = np.zeros(self.values.shape, dtype=bool)

@@ -75,6 +75,15 @@ def read(table: Any, what: str, names: Sequence[str] | None) -> Table:
     return read_table
 
 
+def labels(table: Any, n_rows: int) -> Cells:
+    """Names of the rows: the index of a pandas frame (whole numbers or text), else 0, 1, 2, ..."""
+    index: Any = getattr(_one_row(table), "index", None)
+    if not hasattr(index, "to_numpy"):
+        return np.arange(n_rows)
+    names = index.to_numpy()
+    return names.astype(np.int64) if names.dtype.kind in "iu" else np.array([str(name) for name in names])
+
+
 def require_backend(backend: Backend) -> None:
     """Refuse a library of data frames that is unknown or not installed."""
     if backend not in get_args(Backend):
@@ -82,9 +91,14 @@ def require_backend(backend: Backend) -> None:
     require(backend, extra=backend)
 
 
-def to_array(matrix: Array) -> Array:
+@dataclass(frozen=True, slots=True)
+class ToArray:
     """Decode to an array of its own, which a model may change."""
-    return matrix.copy()
+
+    dtype: Any = np.float64
+
+    def __call__(self, matrix: Array) -> Cells:
+        return matrix.astype(self.dtype)
 
 
 def frame_maker(names: Sequence[str], backend: Backend) -> Callable[[Array], Any]:
@@ -115,9 +129,11 @@ def maker(table: Table, columns: tuple[Column, ...]) -> Callable[[Array], Any]:
             dict(zip(table.names, row, strict=True))
             for row in zip(*(make(matrix[:, i]).tolist() for i, make in enumerate(levels)), strict=True)
         ]
-    if any(column.levels for column in columns) or _is_object(table.source):
-        return lambda matrix: np.column_stack([make(matrix[:, i]).astype(object) for i, make in enumerate(levels)])
-    return to_array
+    dtype = table.source.dtype if isinstance(table.source, np.ndarray) else None
+    if any(column.levels for column in columns):
+        cell = object if dtype is None or dtype.kind not in "fiub" else dtype
+        return lambda matrix: np.column_stack([make(matrix[:, i]).astype(cell) for i, make in enumerate(levels)])
+    return ToArray() if dtype is None else ToArray(dtype)
 
 
 def _one_row(table: Any) -> Any:
@@ -221,10 +237,6 @@ def _strings(names: Sequence[Any]) -> tuple[str, ...]:
 
 def _is_sparse(table: Any) -> bool:
     return hasattr(table, "toarray") and hasattr(table, "nnz")
-
-
-def _is_object(table: Any) -> bool:
-    return isinstance(table, np.ndarray) and table.dtype.kind == "O"
 
 
 def _objects(values: Sequence[Any]) -> Cells:

@@ -1,0 +1,121 @@
+"""Pairs of features: how much their joint distribution tells that neither tells by itself."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from xcid._check import whole
+from xcid._data import Array, Integers, Perturbations, Words
+from xcid._kernels.random import uniform, words
+from xcid.scores.directions import kept
+
+BINS = 4  # of the values that a number changes to
+MOST_CELLS = 8  # of a feature: rarer ones share the last
+_SHUFFLE = np.array([[3], [5]], dtype=np.uint64)  # streams of a row, apart from those of the generators
+
+
+class PairScores(NamedTuple):
+    """(f, f) each, symmetric; the diagonal holds the single features."""
+
+    joint: Array
+    alone: Array
+    p_values: Array
+
+
+def pairs(cloud: Perturbations, row: int, key: Words, shuffles: int = 99) -> PairScores:
+    """Compare the joint d1 of every pair with what it is when the two features are shuffled against each other.
+
+    Every feature is cut into cells: unchanged, levels, missing, and quarters of the values that a number changes to.
+    A shuffle within C+ and within C- leaves both single distributions as they are and makes the two features
+    independent in each set; the joint d1 that remains is what the two single ones explain. It is estimated from as
+    many samples by the same cells, so that the bias of a d1 of small samples is in both and cancels.
+
+    Parameters
+    ----------
+    cloud : Perturbations
+    row : int
+    key : word
+        Of the row's random numbers.
+    shuffles : int
+
+    Returns
+    -------
+    PairScores
+        ``joint`` d1, the mean of the shuffled ones, and the share of those that reach it (the joint one included).
+    """
+    whole(shuffles, "shuffles", at_least=1)
+    cells, feature = _indicators(cloud, row)
+    chosen = [_resampled(weights, key, stream) for weights, stream in zip(_sets(cloud, row), _SHUFFLE, strict=True)]
+    member = (feature[:, None] == np.arange(len(cloud.features))).astype(np.float64)  # (cells, f)
+    p, q = (cells.T @ (weights[:, None] * cells) for weights in _sets(cloud, row))
+    joint = _d1(p, q, member)
+    alone, reached = np.zeros_like(joint), np.ones_like(joint)
+    for shuffle in range(1, shuffles + 1):
+        tables = [
+            cells[at].T @ cells[at[_permutation(len(at), key, stream, shuffle)]] / len(at)
+            for at, stream in zip(chosen, _SHUFFLE, strict=True)
+        ]
+        shuffled = _d1(tables[0], tables[1], member)
+        alone += shuffled / shuffles
+        reached += shuffled >= joint - 1e-12
+    return PairScores(joint, (alone + alone.T) / 2, np.maximum(reached, reached.T) / (shuffles + 1))
+
+
+def _sets(cloud: Perturbations, row: int) -> tuple[Array, Array]:
+    positive, negative = cloud.positive[row], cloud.negative[row]
+    return positive / positive.sum(), negative / negative.sum()
+
+
+def _indicators(cloud: Perturbations, row: int) -> tuple[Array, Integers]:
+    """(s, cells) which cell of each feature a sample lies in, and (cells,) the feature of each cell."""
+    same = kept(cloud[row : row + 1])[0]
+    mass = (cloud.positive[row] + cloud.negative[row]) / 2
+    blocks = []
+    for feature, columns in enumerate(cloud.features):
+        code = np.where(same[:, feature], 0, 1)
+        for column in columns:
+            code = _combined(code, _cut(cloud.samples[row, :, column], ~same[:, feature], bool(cloud.discrete[column])))
+        blocks.append(_limited(np.where(same[:, feature], 0, code + 1), mass))
+    return np.concatenate(blocks, axis=1), np.repeat(np.arange(len(blocks)), [block.shape[1] for block in blocks])
+
+
+def _cut(values: Array, changed: Array, discrete: bool) -> Integers:
+    """(s,) cell of each value of a column."""
+    if discrete:
+        return np.where(np.isnan(values), -1, values).astype(np.int64) + 1
+    known = values[changed & ~np.isnan(values)]
+    edges = np.unique(np.quantile(known, np.arange(1, BINS) / BINS)) if known.size else np.empty(0)
+    return np.where(np.isnan(values), 0, 1 + np.searchsorted(edges, np.nan_to_num(values), side="right"))
+
+
+def _combined(first: Integers, second: Integers) -> Integers:
+    return first * (int(second.max(initial=0)) + 1) + second
+
+
+def _limited(code: Integers, mass: Array) -> Array:
+    """(s, c) indicators of the heaviest cells; the rest share one."""
+    _, code = np.unique(code, return_inverse=True)
+    weight = np.bincount(code, mass)
+    place = np.argsort(np.argsort(-weight, kind="stable"), kind="stable")
+    code = np.minimum(place[code], MOST_CELLS - 1)
+    return (code[:, None] == np.arange(code.max() + 1)).astype(np.float64)
+
+
+def _d1(p: Array, q: Array, member: Array) -> Array:
+    """(f, f) d1 of each block of two tables of masses."""
+    overlap: Array = member.T @ np.minimum(p, q) @ member
+    return 1 - overlap / (2 - overlap)
+
+
+def _resampled(weights: Array, key: Words, stream: Words) -> Integers:
+    """Systematic sample of positions with the given weights: of equal weights every one once."""
+    size = max(1, round(1 / float(np.sum(weights**2))))
+    edges = np.cumsum(weights)
+    start = float(uniform(words(key, stream))[0])
+    return np.searchsorted(edges / edges[-1], (np.arange(size) + start) / size, side="right").clip(max=len(weights) - 1)
+
+
+def _permutation(size: int, key: Words, stream: Words, shuffle: int) -> Integers:
+    return np.argsort(words(words(key, stream), np.arange(size, dtype=np.uint64) + np.uint64(shuffle * size)))
