@@ -48,6 +48,11 @@ class Perturbations:
         Columns made of levels: they have frequencies, no density. NaN in any column is a missing cell.
     features : tuple of tuples of int
         The columns of each feature; by default every column is a feature by itself.
+    donors : (n, s // 2) or None
+        Where given, the samples are pairs, the second half of them the complements of the first, and this is the
+        weight in C+ of the row that both take their new values from.
+    background : (N, d) or None
+        Where given, the rows that new values come from, each as likely as any other.
     """
 
     origin: Array
@@ -58,6 +63,8 @@ class Perturbations:
     status: npt.NDArray[np.str_]
     discrete: Flags
     features: tuple[tuple[int, ...], ...] = ()
+    donors: Array | None = None
+    background: Array | None = None
 
     def __post_init__(self) -> None:
         if not self.features:
@@ -68,13 +75,18 @@ class Perturbations:
 
     def __getitem__(self, rows: Any) -> Perturbations:
         """Select rows by a slice or a list of positions."""
-        chosen: dict[str, Any] = {name: getattr(self, name)[rows] for name in _PER_ROW}
+        parts = {name: getattr(self, name) for name in _PER_ROW}
+        chosen: dict[str, Any] = {name: part[rows] for name, part in parts.items() if part is not None}
         return replace(self, **chosen)
 
     @staticmethod
     def concatenate(blocks: list[Perturbations]) -> Perturbations:
         """Join clouds of the same features with the same number of samples a row."""
-        joined: dict[str, Any] = {name: np.concatenate([getattr(block, name) for block in blocks]) for name in _PER_ROW}
+        joined: dict[str, Any] = {
+            name: np.concatenate([getattr(block, name) for block in blocks])
+            for name in _PER_ROW
+            if getattr(blocks[0], name) is not None
+        }
         return replace(blocks[0], **joined)
 
 
@@ -83,7 +95,7 @@ def _single(n_columns: int) -> tuple[tuple[int, ...], ...]:
     return tuple((column,) for column in range(n_columns))
 
 
-_PER_ROW = ("origin", "samples", "positive", "negative", "n_evaluations", "status")
+_PER_ROW = ("origin", "samples", "positive", "negative", "n_evaluations", "status", "donors")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

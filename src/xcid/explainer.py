@@ -14,9 +14,9 @@ from xcid._check import function, whole
 from xcid._data import Array, Density, Explanation, Integers, Interactions, Perturbations, Words
 from xcid.densities import Kernel, Mixed
 from xcid.errors import InvalidParameter, NotEnoughFlips, warn
-from xcid.generators import Generator, Marginal, Member, Random
+from xcid.generators import Generator, Marginal, Random
 from xcid.models import wrap
-from xcid.outcomes import Flip, Interval, Outcome, ToClass
+from xcid.outcomes import OTHER_LABEL, Flip, Interval, Outcome, ToClass
 from xcid.scores import PerFeature, Score, held_in_place, pairs, unsigned
 from xcid.space import Constraints, Features, FeatureSpace, Kind, labels
 
@@ -91,6 +91,10 @@ class Explainer:
         self.space = FeatureSpace.of(background, _names(model, background, feature_names), kinds, constraints)
         self.features = Features.of(self.space, constraints)
         self.predict = wrap(model, self.space, whole(memory, "memory (bytes)", at_least=1))
+        self.background_outputs = self.predict(self.space.background)
+        bind = getattr(self.generator, "bind", None)
+        if bind is not None:
+            self.generator = bind(self.features.space, self.background_outputs)
         default = Flip() if len(self.predict.read.names) > 1 else Interval()
         self.outcome = self._bound(default if outcome is None else outcome)
         self.max_evidence_bytes = whole(max_evidence_bytes, "max_evidence_bytes", at_least=0)
@@ -122,7 +126,7 @@ class Explainer:
 
         Classes that no perturbation of any row reaches are left out, with a warning.
         """
-        names = self.predict.read.names
+        names = [name for name in self.predict.read.names if name != OTHER_LABEL]
         if len(names) < 2:
             raise InvalidParameter("a regression has no classes: ask with outcomes.Interval, Threshold or Within")
         explanations = {}
@@ -131,7 +135,7 @@ class Explainer:
                 explanations[name] = self.asking(ToClass(name))(X, seed=seed)
         left_out = [name for name in names if name not in explanations]
         if not explanations:
-            raise NotEnoughFlips(f"no perturbation changes the class; the model's classes are {list(names)}")
+            raise NotEnoughFlips(f"no perturbation changes the class; the model's classes are {names}")
         if left_out:
             warn(f"no perturbation of any row reaches {left_out}")
         return explanations
@@ -187,21 +191,12 @@ class Explainer:
 
     def _perturb(self, rows: Array, keys: Words, outputs: Array) -> Perturbations:
         """Let the generator perturb the features, and give its cloud back in columns of the table."""
-        member = self._member(rows, outputs)
+        member = Membership(self, rows, outputs)
         cloud = self.generator(self.features.fold(rows), keys, self.features.space, member)
         return self.features.unfold_cloud(cloud, rows, self.space)
 
-    def _member(self, rows: Array, reference: Array) -> Member:
-        """How far samples lie on the other side of the question than the row they come from."""
-        own = self._side(reference, reference) > 0.5
-
-        def member(samples: Array, owner: Integers) -> Array:
-            side = self._side(self.predict(self.features.unfold(samples, rows[owner])), reference[owner])
-            return np.where(own[owner], 1 - side, side)
-
-        return member
-
-    def _side(self, outputs: Array, reference: Array) -> Array:
+    def side(self, outputs: Array, reference: Array) -> Array:
+        """(N,) how far (N, k) outputs lie on the far side of the question, for rows with (N, k) outputs; checked."""
         side = np.asarray(self.outcome(outputs, reference))
         if (
             side.shape != (len(outputs),)
@@ -220,7 +215,7 @@ class Explainer:
         bind = getattr(outcome, "bind", None)
         if bind is None:
             return outcome
-        return bind(self.predict.read.names, self.predict(self.space.background))
+        return bind(self.predict.read.names, self.background_outputs)
 
     def _explain(self, cloud: Perturbations, outputs: Array, seed: int) -> Explanation:
         scores = self.score(cloud)
@@ -229,6 +224,9 @@ class Explainer:
             values=scores.values,
             importance=scores.importance,
             direction=scores.direction,
+            lower=scores.lower,
+            upper=scores.upper,
+            p_values=scores.p_values,
             status=cloud.status,
             feature_status=self.features.status(self.features.fold(cloud.origin)),
             n_evaluations=cloud.n_evaluations + 1,  # and the row itself
@@ -270,9 +268,32 @@ class Explainer:
         )
 
     def _constant_on_background(self) -> bool:
-        outputs = self.predict(self.space.background)
-        side = self._side(outputs, np.repeat(outputs[:1], len(outputs), axis=0))
+        outputs = self.background_outputs
+        side = self.side(outputs, np.repeat(outputs[:1], len(outputs), axis=0))
         return bool(np.all((side > 0.5) == (side[0] > 0.5)))
+
+
+class Membership:
+    """How far samples lie on the other side of the question than the row they come from."""
+
+    def __init__(self, explainer: Explainer, rows: Array, reference: Array) -> None:
+        self.explainer, self.rows, self.reference = explainer, rows, reference
+        self.own = explainer.side(reference, reference) > 0.5
+
+    def __call__(self, samples: Array, owner: Integers) -> Array:
+        """(N,) weights in C+ of (N, f) samples; every one is an evaluation."""
+        explainer = self.explainer
+        outputs = explainer.predict(explainer.features.unfold(samples, self.rows[owner]))
+        return self._far(outputs, owner)
+
+    def of_background(self, chosen: Integers) -> Array:
+        """(n, c) weights in C+ of (n, c) chosen background rows, which the model was asked about once and for all."""
+        owner = np.repeat(np.arange(len(chosen)), chosen.shape[1])
+        return self._far(self.explainer.background_outputs[chosen.ravel()], owner).reshape(chosen.shape)
+
+    def _far(self, outputs: Array, owner: Integers) -> Array:
+        side = self.explainer.side(outputs, self.reference[owner])
+        return np.where(self.own[owner], 1 - side, side)
 
 
 def _names(model: Any, background: Any, given: Sequence[str] | None) -> Sequence[str] | None:

@@ -91,8 +91,9 @@ def save(explanation: Explanation, path: str | os.PathLike[str]) -> None:
     target = Path(path)
     arrays = {name: getattr(explanation, name) for name in _ARRAYS if getattr(explanation, name) is not None}
     if explanation.cloud is not None:
-        arrays |= {f"cloud_{field.name}": getattr(explanation.cloud, field.name) for field in fields(Perturbations)}
-        del arrays["cloud_features"]  # the explanation has them
+        cloud = {field.name: getattr(explanation.cloud, field.name) for field in fields(Perturbations)}
+        del cloud["features"], cloud["background"]  # the explanation has the first, and only scores want the second
+        arrays |= {f"cloud_{name}": part for name, part in cloud.items() if part is not None}
     header = {
         "format": FORMAT,
         "version": VERSION,

@@ -22,6 +22,8 @@ from xcid._check import real
 from xcid._data import Array, Integers
 from xcid.errors import InvalidParameter
 
+OTHER_LABEL = "another label"  # of a model that gives labels: one that the background never got
+
 
 class Outcome(Protocol):
     """Anything that tells positives from negatives; a plain function qualifies."""
@@ -125,7 +127,9 @@ class Threshold:
 
     def bind(self, names: Sequence[str], outputs: Array) -> Threshold:
         """Find the target among the model's outputs."""
-        return self if self.target is None else replace(self, column=_column(self.target, names))
+        if self.target is not None:
+            return replace(self, column=_column(self.target, names))
+        return replace(self, column=max(at for at, name in enumerate(names) if name != OTHER_LABEL))
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
         return (outputs[:, self.column] > self.level).astype(np.float64)

@@ -8,6 +8,7 @@ import numpy as np
 
 from xcid._data import Array
 from xcid.errors import ModelError
+from xcid.outcomes import OTHER_LABEL
 
 Answers: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -88,7 +89,7 @@ class _Labels:
             raise ModelError(
                 f"the model's answers are labels of different kinds: {error}; give all one type"
             ) from error
-        self.names = (*(str(label) for label in self.classes), "another label")
+        self.names = (*(str(label) for label in self.classes), OTHER_LABEL)
 
     def __call__(self, answers: Answers) -> Array:
         known = _one_column(answers)[:, None] == self.classes

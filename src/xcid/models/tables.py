@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xcid._data import Array
-from xcid.space import FeatureSpace, ToArray, cells_maker, frame_maker, in_order
+from xcid.space import FeatureSpace, ToRows, cells_maker, frame_maker, in_order
 
 Cells = np.ndarray[Any, np.dtype[Any]]
 
@@ -16,24 +16,27 @@ Cells = np.ndarray[Any, np.dtype[Any]]
 def as_trained(model: Any, space: FeatureSpace) -> Callable[[Array], Any]:
     """Give the model the kind of table it was trained on: scikit-learn's estimators remember it."""
     names = getattr(model, "feature_names_in_", None)
+    has_names = not isinstance(space.decode, ToRows)
     if names is None:
-        fitted_on_array = hasattr(model, "n_features_in_") and not isinstance(space.decode, ToArray)
-        return ToArray() if fitted_on_array else space.decode
-    if isinstance(space.decode, ToArray):
-        decode = ordered(space, names)
-        make = frame_maker(names, "pandas")
-        return lambda matrix: make(decode(matrix))
-    return ordered(space, names)
+        fitted_without = hasattr(model, "n_features_in_")
+        return _without_names(space) if has_names and fitted_without else space.decode
+    if has_names or set(names) != set(space.names):
+        return ordered(space, names)
+    return frame_maker(space.columns, [str(name) for name in names], "pandas")
+
+
+def _without_names(space: FeatureSpace) -> ToRows:
+    """Arrays from data frames, for a model that was fitted on arrays."""
+    if any(column.levels for column in space.columns):
+        return ToRows(object, tuple(cells_maker(column) for column in space.columns))
+    return ToRows()
 
 
 def ordered(space: FeatureSpace, names: Sequence[str] | None) -> Callable[[Array], Any]:
     """Make tables of the background's kind with the columns in the model's order, where it has the same ones."""
     if names is None or tuple(names) == space.names or set(names) != set(space.names):
         return space.decode
-    if isinstance(space.decode, ToArray):
-        at = [space.names.index(name) for name in names]
-        return lambda matrix: matrix[:, at]
-    return in_order(space.decode, names)
+    return in_order(space.decode, space.names, names)
 
 
 def columns_of(space: FeatureSpace) -> Callable[[Array], list[Cells]]:

@@ -1,11 +1,24 @@
 """Scores: ``score(cloud) -> Scores``, from perturbations to a value for each feature.
 
-``PerFeature(density, distance, direction)`` is the paper's, with a direction on request.
+``PerFeature(density, distance, direction)`` is the paper's, with a direction on request; ``Adjusted()`` is the
+recommended one.
 """
 
+from xcid.scores.adjusted import Adjusted
 from xcid.scores.directions import Direction, held_in_place, unsigned
 from xcid.scores.evidences import evidence
 from xcid.scores.pairs import PairScores, pairs
 from xcid.scores.per_feature import PerFeature, Score, Scores
 
-__all__ = ["Direction", "PairScores", "PerFeature", "Score", "Scores", "evidence", "held_in_place", "pairs", "unsigned"]
+__all__ = [
+    "Adjusted",
+    "Direction",
+    "PairScores",
+    "PerFeature",
+    "Score",
+    "Scores",
+    "evidence",
+    "held_in_place",
+    "pairs",
+    "unsigned",
+]

@@ -17,11 +17,14 @@ MOST_ITEMS = 128  # features of rows whose densities are held at a time: they st
 
 
 class Scores(NamedTuple):
-    """(n, d) each; see :class:`xcid.Explanation`."""
+    """(n, f) each; see :class:`xcid.Explanation`."""
 
     values: Array
     importance: Array
     direction: Array
+    lower: Array | None = None
+    upper: Array | None = None
+    p_values: Array | None = None
 
 
 class Score(Protocol):

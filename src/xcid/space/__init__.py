@@ -8,7 +8,7 @@ from xcid.space.columns import Column, Kind
 from xcid.space.constraints import Constraints
 from xcid.space.features import FeatureSpace
 from xcid.space.groups import Features
-from xcid.space.tables import Backend, ToArray, cells_maker, frame_maker, in_order, labels, require_backend
+from xcid.space.tables import Backend, ToRows, cells_maker, frame_maker, in_order, labels, require_backend
 
 __all__ = [
     "Backend",
@@ -17,7 +17,7 @@ __all__ = [
     "FeatureSpace",
     "Features",
     "Kind",
-    "ToArray",
+    "ToRows",
     "cells_maker",
     "frame_maker",
     "in_order",

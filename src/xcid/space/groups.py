@@ -112,7 +112,10 @@ class Features:
         if not self.values:
             return cloud
         samples = self.unfold(cloud.samples, rows[:, None, :])
-        return replace(cloud, origin=rows, samples=samples, discrete=table.discrete, features=self.columns)
+        background = None if cloud.background is None else table.background
+        return replace(
+            cloud, origin=rows, samples=samples, discrete=table.discrete, features=self.columns, background=background
+        )
 
     def status(self, folded: Array) -> np.ndarray[tuple[int, ...], np.dtype[np.str_]]:
         """(n, f) "ok", "frozen", or "constant" where no other value is allowed, for (n, f) rows of features."""

@@ -92,23 +92,51 @@ def require_backend(backend: Backend) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class ToArray:
-    """Decode to an array of its own, which a model may change."""
+class ToRows:
+    """Decode to a table without names: an array or a sparse matrix of its own, which a model may change.
+
+    Attributes
+    ----------
+    dtype : data type
+        Of the cells.
+    makers : tuple of callables
+        From codes to cells, one for each column; none where all are numbers.
+    wrap : callable
+        From an array to the table.
+    order : tuple of int, optional
+        Columns in the order in which the model wants them.
+    """
 
     dtype: Any = np.float64
+    makers: tuple[Callable[[Array], Cells], ...] = ()
+    wrap: Callable[[Cells], Any] = np.asarray
+    order: tuple[int, ...] | None = None
 
-    def __call__(self, matrix: Array) -> Cells:
-        return matrix.astype(self.dtype)
+    def __call__(self, matrix: Array) -> Any:
+        if self.makers:
+            cells = np.column_stack([make(matrix[:, i]).astype(self.dtype) for i, make in enumerate(self.makers)])
+        else:
+            cells = matrix.astype(self.dtype)
+        return self.wrap(cells if self.order is None else cells[:, self.order])
 
 
-def frame_maker(names: Sequence[str], backend: Backend) -> Callable[[Array], Any]:
-    """Decode to data frames of numbers of the given library, which a model may change."""
+def frame_maker(columns: Sequence[Column], names: Sequence[str], backend: Backend) -> Callable[[Array], Any]:
+    """Decode to data frames of the given library with the columns in the order of the names."""
     require_backend(backend)
-    return lambda matrix: nw.from_numpy(matrix.copy(), schema=list(names), backend=backend).to_native()
+    makers = {column.name: (at, cells_maker(column)) for at, column in enumerate(columns)}
+    chosen = {name: makers[name] for name in names}
+
+    def make(matrix: Array) -> Any:
+        cells = {name: to_cells(matrix[:, at]) for name, (at, to_cells) in chosen.items()}
+        return nw.from_dict(cells, backend=backend).to_native()
+
+    return make
 
 
-def in_order(decode: Callable[[Array], Any], names: Sequence[str]) -> Callable[[Array], Any]:
-    """Decode to data frames whose columns stand in another order."""
+def in_order(decode: Callable[[Array], Any], own: Sequence[str], names: Sequence[str]) -> Callable[[Array], Any]:
+    """Decode to tables whose columns stand in another order than their own."""
+    if isinstance(decode, ToRows):
+        return replace(decode, order=tuple(list(own).index(name) for name in names))
     return lambda matrix: nw.from_native(decode(matrix), eager_only=True).select(*names).to_native()
 
 
@@ -122,18 +150,17 @@ def maker(table: Table, columns: tuple[Column, ...]) -> Callable[[Array], Any]:
         ]
         return lambda matrix: _frame([make(matrix[:, i]) for i, make in enumerate(makers)], like)
     levels = [cells_maker(column) for column in columns]
-    if _is_sparse(table.source):
-        return lambda matrix: type(table.source)(matrix)
     if table.named:
         return lambda matrix: [
             dict(zip(table.names, row, strict=True))
             for row in zip(*(make(matrix[:, i]).tolist() for i, make in enumerate(levels)), strict=True)
         ]
-    dtype = table.source.dtype if isinstance(table.source, np.ndarray) else None
+    wrap = type(table.source) if _is_sparse(table.source) else np.asarray
+    dtype = getattr(table.source, "dtype", np.dtype(np.float64))  # a list has none
     if any(column.levels for column in columns):
-        cell = object if dtype is None or dtype.kind not in "fiub" else dtype
-        return lambda matrix: np.column_stack([make(matrix[:, i]).astype(cell) for i, make in enumerate(levels)])
-    return ToArray() if dtype is None else ToArray(dtype)
+        is_number = hasattr(table.source, "dtype") and dtype.kind in "fiub"
+        return ToRows(dtype if is_number else object, tuple(levels), wrap)
+    return ToRows(dtype, wrap=wrap)
 
 
 def _one_row(table: Any) -> Any:
