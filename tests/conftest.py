@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import hypothesis
-import numpy as np
-import pytest
+import os
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")  # small problems: threads that wait for each other cost more than they bring
+
+import hypothesis  # noqa: E402
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
 
 hypothesis.settings.register_profile("xcid", deadline=None, derandomize=True, print_blob=False)
 hypothesis.settings.load_profile("xcid")

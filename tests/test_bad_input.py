@@ -277,7 +277,7 @@ class TestModels:
         def model(X):
             return np.where(np.asarray(X)[:, :1] == TABLE[1, 0], np.nan, [[0.4, 0.6]])
 
-        with pytest.raises(ModelError, match=re.escape(f"{TABLE[1].tolist()} (row 1 of 3)")):
+        with pytest.raises(ModelError, match=re.escape(f"{TABLE[1].tolist()} (row 1 of 40)")):
             xcid.Explainer(model, TABLE)(TABLE[:3])
 
     @pytest.mark.parametrize("build", [xcid.Explainer, xcid.Explainer.paper])

@@ -60,11 +60,17 @@ def test_shapes_and_ranges(make, diabetes):
     assert explanation.values.shape == explanation.importance.shape == explanation.direction.shape == (154, 8)
     assert explanation.feature_names == tuple(train.columns)
     assert np.all((explanation.importance >= 0) & (explanation.importance <= 1))
-    assert np.array_equal(np.abs(explanation.values), explanation.importance)
+    assert np.all(np.abs(explanation.values) <= 1)
     assert np.all(explanation.status == "ok")
     assert np.array_equal(explanation.data, test.to_numpy())
     assert np.allclose(explanation.outputs, model.predict_proba(test))
-    assert explanation.lower is explanation.upper is explanation.p_values is None
+    if explanation.lower is None:
+        assert np.array_equal(explanation.values, explanation.importance)
+        assert explanation.lower is explanation.upper is explanation.p_values is explanation.null_quantile is None
+    else:
+        assert np.all((explanation.lower <= explanation.values) & (explanation.values <= explanation.upper))
+        assert np.all((explanation.p_values >= 0) & (explanation.p_values <= 1))
+        assert np.array_equal(explanation.direction, np.sign(explanation.values))
 
 
 def test_paper_values_are_the_unsigned_d1_of_the_evidence(diabetes):

@@ -285,7 +285,7 @@ class TestFrame:
         assert columns["direction"] == explanation.direction.ravel().tolist()
         assert columns["status"] == ["ok"] * 12
         assert columns["n_evaluations"] == np.repeat(explanation.n_evaluations, 3).tolist()
-        assert not {"lower", "upper", "p_value"} & set(columns)
+        assert columns["p_value"] == explanation.p_values.ravel().tolist()
 
     def test_limits_and_p_values(self, calibrated):
         frame = calibrated.to_frame()

@@ -23,7 +23,7 @@ SMALL = Marginal(m=20)
 
 def outputs(model, background=TABLE, rows=TABLE):
     space = FeatureSpace.of(background)
-    return wrap(model, space, 2**28)(space.encode(rows))
+    return wrap(model, space, 2**28)[0](space.encode(rows))
 
 
 class WithPredict:

@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import xcid
 from xcid.errors import InvalidParameter
-from xcid.outcomes import Flip, Interval, Threshold, ToClass, Within
+from xcid.outcomes import Flip, Interval, SoftFlip, Threshold, ToClass, Within
 
 TABLE = np.random.default_rng(0).normal(size=(400, 4))
 
@@ -84,7 +84,7 @@ def test_threshold_of_a_probability(iris):
 
 def test_threshold_at_one_half_is_a_flip():
     model = LogisticRegression().fit(TABLE, TABLE[:, 0] + TABLE[:, 1] > 0)
-    by_class = xcid.Explainer(model, TABLE)(TABLE[:10])
+    by_class = xcid.Explainer(model, TABLE, outcome=Flip())(TABLE[:10])
     by_level = xcid.Explainer(model, TABLE, outcome=Threshold(0.5))(TABLE[:10])
     assert np.allclose(by_class.values, by_level.values)
 
@@ -107,7 +107,7 @@ def test_one_explanation_for_each_class(iris):
     assert list(by_class) == ["setosa", "versicolor", "virginica"]
     alone = explainer.asking(ToClass("virginica"))(data.iloc[[0]])
     assert np.array_equal(by_class["virginica"].values, alone.values)
-    assert isinstance(explainer.outcome, Flip)
+    assert isinstance(explainer.outcome, SoftFlip)
 
 
 def test_names_of_classes_do_not_matter(iris):

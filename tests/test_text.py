@@ -21,7 +21,8 @@ def explanation():
         lambda X: X[:, 0] > 0, table, generator=Marginal(m=10), feature_names=["a", "b", "long name", "d"]
     )
     values = np.array([[0.25, -0.5, 1.0, 0.0], [0.1, 0.2, 0.3, 0.4]])
-    return replace(explainer(table[:2]), values=values, importance=np.abs(values), direction=np.sign(values))
+    found = replace(explainer(table[:2]), p_values=None)
+    return replace(found, values=values, importance=np.abs(values), direction=np.sign(values))
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +93,10 @@ def test_str_is_the_first_row(explanation):
 def test_bad_settings(explanation, settings, message):
     with pytest.raises(InvalidParameter, match=message):
         text.bars(explanation, **settings)
+
+
+def test_what_cannot_be_told_from_noise_is_marked(explanation):
+    marked = replace(explanation, p_values=np.array([[0.2, 0.001, 0.001, 0.9], [0.5, 0.5, 0.5, 0.5]]))
+    lines = text.bars(marked).splitlines()
+    assert ["~" in line for line in lines[1:5]] == [False, False, True, True]
+    assert lines[-1] == "  ~ cannot be told from noise (p > 0.05)"

@@ -5,7 +5,19 @@
 >>> explanation = explainer(rows)                  # doctest: +SKIP
 """
 
-from xcid import datasets, densities, distances, errors, generators, outcomes, plots, scores
+from xcid import (
+    baselines,
+    calibration,
+    datasets,
+    densities,
+    distances,
+    errors,
+    generators,
+    metrics,
+    outcomes,
+    plots,
+    scores,
+)
 from xcid._data import DensityPair, Explanation, Perturbations
 from xcid._one_feature import d1
 from xcid.errors import XcidError, XcidWarning
@@ -24,6 +36,8 @@ __all__ = [
     "XcidError",
     "XcidWarning",
     "__version__",
+    "baselines",
+    "calibration",
     "d1",
     "datasets",
     "densities",
@@ -31,6 +45,7 @@ __all__ = [
     "errors",
     "generators",
     "load",
+    "metrics",
     "outcomes",
     "plots",
     "scores",

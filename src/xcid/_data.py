@@ -48,9 +48,11 @@ class Perturbations:
         Columns made of levels: they have frequencies, no density. NaN in any column is a missing cell.
     features : tuple of tuples of int
         The columns of each feature; by default every column is a feature by itself.
+    masks : (n, s // 2, f) bool or None
+        Where given, the samples are pairs, the second half of them the complements of the first, and these are the
+        features that the first ones take from a donor row; a donor's value may happen to be the row's own.
     donors : (n, s // 2) or None
-        Where given, the samples are pairs, the second half of them the complements of the first, and this is the
-        weight in C+ of the row that both take their new values from.
+        Weight in C+ of the donor row of each pair.
     background : (N, d) or None
         Where given, the rows that new values come from, each as likely as any other.
     """
@@ -63,6 +65,7 @@ class Perturbations:
     status: npt.NDArray[np.str_]
     discrete: Flags
     features: tuple[tuple[int, ...], ...] = ()
+    masks: Flags | None = None
     donors: Array | None = None
     background: Array | None = None
 
@@ -95,7 +98,7 @@ def _single(n_columns: int) -> tuple[tuple[int, ...], ...]:
     return tuple((column,) for column in range(n_columns))
 
 
-_PER_ROW = ("origin", "samples", "positive", "negative", "n_evaluations", "status", "donors")
+_PER_ROW = ("origin", "samples", "positive", "negative", "n_evaluations", "status", "masks", "donors")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,9 +174,17 @@ class Explanation:
     direction : (n, d)
         -1, 0 or +1; 0 where the setting does not tell.
     lower, upper, p_values : (n, d) or None
-        Confidence limits of ``values`` and p-values; None where the setting does not calibrate.
+        Confidence limits (95 %) of ``values``, and p-values against "this feature makes no difference to flipping";
+        None where the setting does not calibrate.
+    null_mean, null_quantile : (n, d) or None
+        Mean and 95 % quantile of the absolute values of a feature that makes no difference, with as much noise.
+    spread : (n, d) or None
+        Standard deviation of ``values`` over repeated runs, where there are any.
+    significant : (n, d) or None
+        Share of rows where a feature is told from noise, where rows were averaged.
     status : (n,) str
-        "ok", "insufficient_flips" (fewer positives than asked for) or "insufficient_stays" (fewer negatives).
+        "ok", "insufficient_flips" (fewer positives than asked for) or "insufficient_stays" (fewer negatives);
+        "rare_flips" and "rare_stays" where a directed search found what chance did not.
     feature_status : (n, d) str
         "ok", "frozen" (by the constraints) or "constant" (nothing else is allowed there); the last two score 0.
     n_evaluations : (n,)
@@ -226,6 +237,10 @@ class Explanation:
     lower: Array | None = None
     upper: Array | None = None
     p_values: Array | None = None
+    null_mean: Array | None = None
+    null_quantile: Array | None = None
+    spread: Array | None = None
+    significant: Array | None = None
     cloud: Perturbations | None = None
     density: Density | None = None
     settings: Mapping[str, str] | None = None
@@ -318,6 +333,32 @@ class Explanation:
                 raise InvalidParameter(f"there is no feature {feature!r}; the features are {list(self.feature_names)}")
             return self.feature_names.index(feature)
         return position_of(feature, len(self.feature_names), "feature")
+
+    def adjusted_p_values(self) -> Array:
+        """(n, d) p-values adjusted for the number of features by Benjamini and Hochberg's method."""
+        from xcid import calibration
+
+        if self.p_values is None:
+            raise InvalidParameter("these scores have no p-values: explain with a score that has, such as Adjusted()")
+        return calibration.benjamini_hochberg(self.p_values)
+
+    def in_top(self, k: int) -> Array:
+        """(n, d) probability that each feature is truly among the k with the largest absolute values."""
+        from xcid import calibration
+
+        return calibration.in_top(self, k)
+
+    def stable(self, k: int = 4, confidence: float = 0.95) -> Flags:
+        """(n,) whether the k largest are decided: this share of them is expected to be truly there."""
+        from xcid import calibration
+
+        return calibration.top_agreement(self, k) >= confidence
+
+    def aggregate(self, by: Any = None) -> Explanation:
+        """Average the rows, all of them or by (n,) labels of subgroups, into an explanation of one row for each."""
+        from xcid import calibration
+
+        return calibration.aggregate(self, by)
 
     def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
         """Give one line for each row and feature as a data frame of pandas, polars or pyarrow."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,12 +13,13 @@ import numpy as np
 
 from xcid._check import function, whole
 from xcid._data import Array, Density, Explanation, Integers, Interactions, Perturbations, Words
+from xcid.calibration import Repeats, Stop
 from xcid.densities import Kernel, Mixed
 from xcid.errors import InvalidParameter, NotEnoughFlips, warn
-from xcid.generators import Generator, Marginal, Random
+from xcid.generators import Balanced, Generator, Marginal, Random
 from xcid.models import wrap
-from xcid.outcomes import OTHER_LABEL, Flip, Interval, Outcome, ToClass
-from xcid.scores import PerFeature, Score, held_in_place, pairs, unsigned
+from xcid.outcomes import OTHER_LABEL, Flip, Interval, Outcome, SoftFlip, ToClass, are_probabilities
+from xcid.scores import Adjusted, PerFeature, Score, pairs, unsigned
 from xcid.space import Constraints, Features, FeatureSpace, Kind, labels
 
 MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enough
@@ -34,14 +36,15 @@ class Explainer:
     background : table
         Rows that show what values are usual: the training data or some hundreds of its rows.
     generator : Generator, optional
-        Makes the perturbations; independent masks with background values by default.
+        Makes the perturbations; by default balanced masks with rows of the background.
     score : Score, optional
-        Turns perturbations into values; signed d1 of mixed densities by default.
+        Turns perturbations into values; by default the signed d1 of each feature, adjusted for the others.
     density : Density, optional
         Shorthand for the default score with another density.
     outcome : Outcome, optional
         What counts as a flip: an object of :mod:`xcid.outcomes` or a function. By default any change of the predicted
-        class; for a regression a move by more than half a standard deviation of the background's outputs.
+        class, by its probability; for a regression a move by more than half a standard deviation of the background's
+        outputs.
     feature_names : sequence of str, optional
         For arrays; a data frame brings its own.
     kinds : mapping of str to str, optional
@@ -49,6 +52,10 @@ class Explainer:
         or "boolean".
     constraints : Constraints, optional
         Frozen features, ranges, allowed levels, monotone directions and groups that every perturbation obeys.
+    repeats : int
+        Independent runs of each row, whose scores are averaged; ``explanation.spread`` says how they differ.
+    stop : Stop, optional
+        In place of ``repeats``: when to end the runs of a row, such as ``calibration.Decided(k=4)``.
     memory : int
         Bytes that a block of rows and its perturbations may take, roughly.
     max_evidence_bytes : int
@@ -76,27 +83,32 @@ class Explainer:
         feature_names: Sequence[str] | None = None,
         kinds: Mapping[str, Kind] | None = None,
         constraints: Constraints | None = None,
+        repeats: int = 1,
+        stop: Stop | None = None,
         memory: int = 2**28,
         max_evidence_bytes: int = 2**28,
     ) -> None:
         if score is not None and density is not None:
             raise InvalidParameter("give a score or a density, not both: a score has its own density")
+        if stop is not None and repeats != 1:
+            raise InvalidParameter("give repeats or stop, not both: a stop decides on the number of runs itself")
+        self.stop: Stop = Repeats(repeats) if stop is None else stop
+        function(self.stop, "stop", "xcid.calibration.Decided()")
         density = Mixed() if density is None else density
         function(density, "density", "xcid.densities.Mixed()")
-        self.score: Score = PerFeature(density, direction=held_in_place) if score is None else score
-        self.generator: Generator = Marginal() if generator is None else generator
-        function(self.score, "score", "xcid.scores.PerFeature()")
-        function(self.generator, "generator", "xcid.generators.Marginal()")
+        self.score: Score = Adjusted(density) if score is None else score
+        self.generator: Generator = Balanced() if generator is None else generator
+        function(self.score, "score", "xcid.scores.Adjusted()")
+        function(self.generator, "generator", "xcid.generators.Balanced()")
         constraints = Constraints() if constraints is None else constraints
         self.space = FeatureSpace.of(background, _names(model, background, feature_names), kinds, constraints)
         self.features = Features.of(self.space, constraints)
-        self.predict = wrap(model, self.space, whole(memory, "memory (bytes)", at_least=1))
-        self.background_outputs = self.predict(self.space.background)
+        memory = whole(memory, "memory (bytes)", at_least=1)
+        self.predict, self.background_outputs = wrap(model, self.space, memory)
         bind = getattr(self.generator, "bind", None)
         if bind is not None:
             self.generator = bind(self.features.space, self.background_outputs)
-        default = Flip() if len(self.predict.read.names) > 1 else Interval()
-        self.outcome = self._bound(default if outcome is None else outcome)
+        self.outcome = self._bound(self._default_outcome() if outcome is None else outcome)
         self.max_evidence_bytes = whole(max_evidence_bytes, "max_evidence_bytes", at_least=0)
         self.rows_at_once = max(1, min(MOST_ROWS, memory // (8 * SAMPLES_PER_ROW * len(self.space.names))))
 
@@ -113,7 +125,9 @@ class Explainer:
             raise InvalidParameter("the paper's setting has its own generator and score: use Explainer for others")
         density = Kernel("gaussian", bandwidth="silverman") if density is None else density
         score = PerFeature(density, direction=unsigned)
-        return cls(model, background, generator=Random(m=m), score=score, **settings)
+        explainer = cls(model, background, generator=Random(m=m), score=score, **settings)
+        is_default = settings.get("outcome") is None and isinstance(explainer.outcome, SoftFlip)
+        return explainer.asking(Flip()) if is_default else explainer
 
     def asking(self, outcome: Outcome) -> Explainer:
         """The same explainer with another question."""
@@ -153,20 +167,21 @@ class Explainer:
         """
         seed = whole(seed, "seed")
         rows = self.space.encode(X)
-        keys = self.space.keys(rows, seed)
         outputs = self.predict(rows)
         blocks, kept_bytes = [], 0
         for start in range(0, len(rows), self.rows_at_once):
             part = slice(start, start + self.rows_at_once)
-            cloud = self._perturb(rows[part], keys[part], outputs[part])
-            block = self._explain(cloud, outputs[part], seed)
-            kept_bytes += cloud.samples.nbytes
+            more = functools.partial(self._run, rows[part], outputs[part], seed)
+            block = self.stop(more(slice(None), 0), more)
+            kept_bytes += block.cloud.samples.nbytes if block.cloud is not None else 0
             blocks.append(block if kept_bytes <= self.max_evidence_bytes else replace(block, cloud=None))
         explanation = replace(Explanation.concatenate(blocks), index=labels(X, len(rows)))
         self._speak_up(explanation)
         return explanation
 
-    def interactions(self, row: Any, *, seed: int = 0, shuffles: int = 99) -> Interactions:
+    def interactions(
+        self, row: Any, *, seed: int = 0, shuffles: int = 99, generator: Generator | None = None
+    ) -> Interactions:
         """Score every pair of features by how much their joint d1 exceeds what the two single ones explain.
 
         Parameters
@@ -176,12 +191,17 @@ class Explainer:
         seed : int
         shuffles : int
             How often the two features of a pair are shuffled against each other to see what the single ones explain.
+        generator : Generator, optional
+            By default independent masks and values: features that only depend on each other in the background do not
+            interact.
         """
+        generator = Marginal(m=400, max_evaluations=8_000) if generator is None else generator
+        function(generator, "generator", "xcid.generators.Marginal()")
         rows = self.space.encode(row)
         if len(rows) != 1:
             raise InvalidParameter(f"interactions are those of one row, and this table has {len(rows)}")
         keys = self.space.keys(rows, whole(seed, "seed"))
-        cloud = self._perturb(rows, keys, self.predict(rows))
+        cloud = self._perturb(generator, rows, keys, self.predict(rows))
         if not (cloud.positive.any() and cloud.negative.any()):
             raise NotEnoughFlips(
                 f"{cloud.n_evaluations[0]:,} perturbations of this row lie on one side of {self.outcome!r}: "
@@ -189,10 +209,16 @@ class Explainer:
             )
         return Interactions.of(self.features.names, cloud.status[0], *pairs(cloud, 0, keys[0], shuffles))
 
-    def _perturb(self, rows: Array, keys: Words, outputs: Array) -> Perturbations:
-        """Let the generator perturb the features, and give its cloud back in columns of the table."""
+    def _run(self, rows: Array, outputs: Array, seed: int, chosen: Any, replicate: int) -> Explanation:
+        """Explain some rows of a block once."""
+        rows, outputs = rows[chosen], outputs[chosen]
+        keys = self.space.keys(rows, seed, replicate)
+        return self._explain(self._perturb(self.generator, rows, keys, outputs), outputs, seed)
+
+    def _perturb(self, generator: Generator, rows: Array, keys: Words, outputs: Array) -> Perturbations:
+        """Let a generator perturb the features, and give its cloud back in columns of the table."""
         member = Membership(self, rows, outputs)
-        cloud = self.generator(self.features.fold(rows), keys, self.features.space, member)
+        cloud = generator(self.features.fold(rows), keys, self.features.space, member)
         return self.features.unfold_cloud(cloud, rows, self.space)
 
     def side(self, outputs: Array, reference: Array) -> Array:
@@ -209,6 +235,11 @@ class Explainer:
             )
         return side.astype(np.float64)
 
+    def _default_outcome(self) -> Outcome:
+        if are_probabilities(self.background_outputs):
+            return SoftFlip()
+        return Flip() if len(self.predict.read.names) > 1 else Interval()
+
     def _bound(self, outcome: Outcome) -> Outcome:
         """Tell an outcome that wants to know them the names of the outputs and the background's outputs."""
         function(outcome, "outcome", "xcid.outcomes.Flip()")
@@ -218,15 +249,16 @@ class Explainer:
         return bind(self.predict.read.names, self.background_outputs)
 
     def _explain(self, cloud: Perturbations, outputs: Array, seed: int) -> Explanation:
-        scores = self.score(cloud)
-        settings = {"generator": self.generator, "score": self.score, "outcome": self.outcome, "seed": seed}
+        scores = self.score(cloud)._asdict()
+        settings = {
+            "generator": self.generator,
+            "score": self.score,
+            "outcome": self.outcome,
+            "stop": self.stop,
+            "seed": seed,
+        }
         return Explanation(
-            values=scores.values,
-            importance=scores.importance,
-            direction=scores.direction,
-            lower=scores.lower,
-            upper=scores.upper,
-            p_values=scores.p_values,
+            **scores,
             status=cloud.status,
             feature_status=self.features.status(self.features.fold(cloud.origin)),
             n_evaluations=cloud.n_evaluations + 1,  # and the row itself
@@ -248,13 +280,13 @@ class Explainer:
 
     def _speak_up(self, explanation: Explanation) -> None:
         """Raise where nothing could be explained, warn where some rows could not."""
-        poor = np.flatnonzero(explanation.status != "ok")
+        poor = np.flatnonzero(np.char.startswith(explanation.status, "insufficient"))
         if not poor.size:
             return
         first = int(poor[0])
         found = (
-            f"row {first} has {explanation.n_positive[first]:g} flips and {explanation.n_negative[first]:g} others "
-            f"in {explanation.n_evaluations[first]:,} evaluations"
+            f"row {first} has {explanation.n_positive[first]:.4g} flips and {explanation.n_negative[first]:.4g} others "
+            f"in {explanation.n_evaluations[first]:,} evaluations{_flip_rate(explanation, first)}"
         )
         if not explanation.n_positive.any() and self._constant_on_background():
             raise NotEnoughFlips(
@@ -264,13 +296,22 @@ class Explainer:
             )
         warn(
             f"{poor.size} of {len(explanation)} rows have fewer perturbations of a kind than asked for; {found}: see "
-            "explanation.status, and raise max_evaluations of the generator or widen the background"
+            "explanation.status; search for rare flips with generator=xcid.generators.Growing(), raise the generator's "
+            "budget, widen the background or relax the constraints"
         )
 
     def _constant_on_background(self) -> bool:
         outputs = self.background_outputs
         side = self.side(outputs, np.repeat(outputs[:1], len(outputs), axis=0))
         return bool(np.all((side > 0.5) == (side[0] > 0.5)))
+
+
+def _flip_rate(explanation: Explanation, row: int) -> str:
+    """For a row without any flips, how rare they must be at least: (1 - rate) ** evaluations = 5 %."""
+    if explanation.n_positive[row] > 0:
+        return ""
+    rate = -np.expm1(np.log(0.05) / explanation.n_evaluations[row])
+    return f", so that flips are rarer than {rate:.2g} of its perturbations (95 % confidence)"
 
 
 class Membership:

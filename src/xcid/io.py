@@ -23,7 +23,8 @@ VERSION = 2
 _ARRAYS = (
     "values", "importance", "direction", "status", "feature_status", "n_evaluations", "n_positive", "n_negative",
     "index", "data", "outputs",
-    "lower", "upper", "p_values",
+    "lower", "upper", "p_values", "null_mean", "null_quantile",
+    "spread", "significant",
 )  # fmt: skip
 
 
@@ -40,7 +41,7 @@ def to_frame(explanation: Explanation, backend: Backend) -> Any:
         "importance": explanation.importance.ravel(),
         "direction": explanation.direction.ravel().astype(np.int64),
     }
-    for name in ("lower", "upper", "p_values"):
+    for name in ("lower", "upper", "p_values", "null_mean", "null_quantile", "spread", "significant"):
         part = getattr(explanation, name)
         if part is not None:
             columns[name.removesuffix("s")] = part.ravel()
@@ -160,7 +161,8 @@ def load(path: str | os.PathLike[str]) -> Explanation:
 
 def _check_shapes(explanation: Explanation, path: str | os.PathLike[str]) -> None:
     n, d = len(explanation.status), len(explanation.feature_names)
-    due = dict.fromkeys(("values", "importance", "direction", "feature_status", "lower", "upper", "p_values"), (n, d))
+    due = dict.fromkeys(("values", "importance", "direction", "feature_status"), (n, d))
+    due |= dict.fromkeys(("lower", "upper", "p_values", "null_mean", "null_quantile", "spread", "significant"), (n, d))
     for name, shape in {**due, "data": (n, len(explanation.column_names))}.items():
         part = getattr(explanation, name)
         if part is not None and part.shape != shape:

@@ -81,6 +81,11 @@ class SoftFlip:
     [0.25, 0.71]
     """
 
+    def bind(self, names: Sequence[str], outputs: Array) -> SoftFlip:
+        """Refuse outputs that are no probabilities."""
+        _check_probabilities(outputs)
+        return self
+
     def __call__(self, outputs: Array, reference: Array) -> Array:
         return 1 - _odds(outputs, reference.argmax(axis=-1))
 
@@ -99,7 +104,8 @@ class SoftToClass:
     column: int | None = None
 
     def bind(self, names: Sequence[str], outputs: Array) -> SoftToClass:
-        """Find the target among the model's classes."""
+        """Find the target among the model's classes; refuse outputs that are no probabilities."""
+        _check_probabilities(outputs)
         return replace(self, column=_column(self.target, names))
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
@@ -182,14 +188,28 @@ class Within:
         return ((value >= self.low) & (value <= self.high)).astype(np.float64)
 
 
-def _odds(outputs: Array, column: Integers) -> Array:
-    """Share of a class in what it and the strongest other class have together."""
+def are_probabilities(outputs: Array) -> bool:
+    """Whether (N, k) outputs of at least two classes lie in [0, 1]."""
+    return outputs.shape[1] > 1 and bool(np.all((outputs >= 0) & (outputs <= 1 + 1e-6)))
+
+
+def _check_probabilities(outputs: Array) -> None:
     if outputs.shape[1] < 2:
         raise InvalidParameter("a regression has no classes: ask with outcomes.Interval, Threshold or Within")
+    if not are_probabilities(outputs):
+        raise InvalidParameter(
+            f"the model's outputs are no probabilities, they go from {outputs.min():g} to {outputs.max():g}: "
+            "ask with outcomes.Flip or ToClass"
+        )
+
+
+def _odds(outputs: Array, column: Integers) -> Array:
+    """Share of a class in what it and the strongest other class have together."""
     own = np.take_along_axis(outputs, column[:, None], axis=1)[:, 0]
     rival = np.where(np.arange(outputs.shape[1]) == column[:, None], -np.inf, outputs).max(axis=1)
     total = own + rival
-    return np.divide(own, total, out=np.full(len(own), 0.5), where=total > 0)
+    share = np.divide(own, total, out=np.full(len(own), 0.5), where=total > 0)
+    return np.clip(share, 0.0, 1.0)
 
 
 def _column(target: Any, names: Sequence[str]) -> int:

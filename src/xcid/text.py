@@ -7,6 +7,7 @@ import numpy as np
 from xcid._check import whole
 from xcid._data import Explanation, Interactions
 
+SIGNIFICANT = 0.05
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
@@ -32,13 +33,16 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
     lines = [_title(one)]
     for i in shown:
         value = f"{values[i]:+.3f}" if one.direction.any() else f"{values[i]:.3f}"
+        drawn = _note(one, int(i)) or _bar(abs(values[i]), whole(width, "width", at_least=1))
+        cell = f"{cells[i]:>{cell_width}}"
         lines.append(
-            f"  {one.feature_names[i]:<{name_width}}  {cells[i]:>{cell_width}}  {value:>6}  "
-            f"{_note(one, int(i)) or _bar(abs(values[i]), whole(width, 'width', at_least=1))}".rstrip()
+            f"  {one.feature_names[i]:<{name_width}}  {cell}  {value:>6}  {_mark(one, int(i))}{drawn}".rstrip()
         )
     if len(order) > most:
         lines.append(f"  and {len(order) - most} features with smaller scores")
     lines.append(_legend(one))
+    if any(_mark(one, int(i)) == "~ " for i in shown):
+        lines.append(f"  ~ cannot be told from noise (p > {SIGNIFICANT:g})")
     return "\n".join(lines)
 
 
@@ -63,8 +67,8 @@ def _title(one: Explanation) -> str:
         f"output {one.output_names[top]} with {outputs[top]:.2f}" if len(outputs) > 1 else f"output {outputs[0]:.6g}"
     )
     return (
-        f"row {one.index[0]}: {answer}; {one.n_positive[0]:g} perturbations flip it, "
-        f"{one.n_negative[0]:g} do not ({one.n_evaluations[0]:,} evaluations, {one.status[0]})"
+        f"row {one.index[0]}: {answer}; {one.n_positive[0]:.0f} perturbations flip it, "
+        f"{one.n_negative[0]:.0f} do not ({one.n_evaluations[0]:,} evaluations, {one.status[0]})"
     )
 
 
@@ -77,6 +81,14 @@ def _legend(one: Explanation) -> str:
 def _note(one: Explanation, feature: int) -> str:
     status = one.feature_status[0, feature]
     return "" if status == "ok" else f"({status})"
+
+
+def _mark(one: Explanation, feature: int) -> str:
+    """Two characters before a bar, where there are p-values."""
+    if one.p_values is None:
+        return ""
+    is_noise = one.p_values[0, feature] > SIGNIFICANT and one.feature_status[0, feature] == "ok"
+    return "~ " if is_noise else "  "
 
 
 def _bar(share: float, width: int) -> str:

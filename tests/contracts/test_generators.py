@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from xcid.generators import Marginal, Random
+from xcid.generators import Conditional, Copula, Genetic, Growing, Marginal, Nearest, Neighbours, Random
 from xcid.space import FeatureSpace
 
 M = 20
@@ -14,6 +14,13 @@ GENERATORS = [
     Random(m=M, max_evaluations=BUDGET),
     Random(m=M, max_evaluations=BUDGET, pool=50),
     Marginal(m=M, max_evaluations=BUDGET),
+    Conditional(m=M, max_evaluations=BUDGET),
+    Conditional(m=M, max_evaluations=BUDGET, method=Neighbours(k=3)),
+    Conditional(m=M, max_evaluations=BUDGET, method=Copula()),
+    Nearest(m=M, max_evaluations=BUDGET),
+    Genetic(m=M, max_evaluations=BUDGET, population=30, generations=10),
+    Growing(Marginal(m=M, max_evaluations=BUDGET // 3), max_evaluations=BUDGET),
+    Growing(Random(m=M, max_evaluations=BUDGET // 3), max_evaluations=BUDGET),
 ]
 
 

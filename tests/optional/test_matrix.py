@@ -663,19 +663,42 @@ RENAMED = [
 ]
 
 
+class Renamed:
+    """The outputs of a model under other names, in the order of those."""
+
+    def __init__(self, predict, space, labels):
+        self.predict, self.space, self.order = predict, space, np.argsort(np.array(labels).astype(str))
+        self.classes_ = np.array(labels).astype(str)[self.order]
+
+    def predict_proba(self, table):
+        return self.predict(self.space.encode(table))[:, self.order]
+
+
 def renamed_outcome(cell, labels):
     return ToClass(labels[2]) if cell.question == "to class" else None
 
 
 @pytest.mark.parametrize(("cell", "labels"), RENAMED, ids=lambda part: str(part).replace("'", ""))
 def test_the_names_of_classes_change_no_score(cell, labels):
-    """Names that sort like the old ones and names that do not: the model learns again."""
+    """Names that sort like the old ones and names that do not: the same outputs under other names, in their order."""
+    known, expected = explained(cell)
+    table = background(cell.table)
+    model = Renamed(known.predict, known.space, labels)
+    explainer = xcid.Explainer(model, table, outcome=renamed_outcome(cell, labels), **names_for(cell.table))
+    assert_same_scores(explainer(rows_of(cell.table, table)), expected)
+    assert explainer.predict.read.names == tuple(sorted(str(label) for label in labels))
+
+
+@pytest.mark.parametrize(("cell", "labels"), RENAMED, ids=lambda part: str(part).replace("'", ""))
+def test_a_model_that_learns_other_names_says_nearly_the_same(cell, labels):
+    """A model that learns again differs in the last digits, and some libraries' in more."""
     _, expected = explained(cell)
     target = np.array(labels)[targets(columns_of(cell.table))["three"]]
     model = MODELS[cell.model][0](lesson(cell.table), target, "three", cell.names)
     table = background(cell.table)
     explainer = xcid.Explainer(model, table, outcome=renamed_outcome(cell, labels), **names_for(cell.table))
-    assert_same_scores(explainer(rows_of(cell.table, table)), expected)
+    explanation = explainer(rows_of(cell.table, table))
+    assert np.allclose(explanation.values, expected.values, rtol=0, atol=0.15)
     assert set(explainer.predict.read.names) - {"another label"} == {str(label) for label in labels}
 
 
@@ -701,7 +724,8 @@ def test_the_names_of_two_classes_change_no_score(model, question, labels):
     again = MODELS[model][0](lesson("array"), target, "two", cell.names)
     outcome = Threshold(0.3, target=labels[1]) if question == "threshold" else None
     explainer = xcid.Explainer(again, background("array"), outcome=outcome, **names_for("array"))
-    assert_same_scores(explainer(rows_of("array", background("array"))), expected)
+    explanation = explainer(rows_of("array", background("array")))
+    assert np.allclose(explanation.values, expected.values, rtol=0, atol=1e-2)  # the model learns again
 
 
 RETYPED = [

@@ -108,8 +108,8 @@ class TestXGBoost:
         table = FRAME if named else TABLE
         model = self.booster(xgboost, table, target, objective=objective, **more)
         assert_planted(model, FRAME, model.predict(xgboost.DMatrix(table)))
-        answers = wrap(model, FeatureSpace.of(TABLE), 2**28)(TABLE)
-        assert np.array_equal(answers, wrap(model, FeatureSpace.of(FRAME), 2**28)(TABLE))
+        answers = wrap(model, FeatureSpace.of(TABLE), 2**28)[0](TABLE)
+        assert np.array_equal(answers, wrap(model, FeatureSpace.of(FRAME), 2**28)[0](TABLE))
 
     @pytest.mark.parametrize(
         ("objective", "target", "more"),
@@ -179,7 +179,7 @@ class TestLightGBM:
         model = self.booster(lightgbm, FRAME, BINARY, objective="binary")
         assert_planted(model, FRAME[NAMES[::-1]], model.predict(FRAME))
         space = FeatureSpace.of(TABLE[:, ::-1], NAMES[::-1])
-        assert np.allclose(wrap(model, space, 2**28)(TABLE[:, ::-1])[:, 1], model.predict(FRAME))
+        assert np.allclose(wrap(model, space, 2**28)[0](TABLE[:, ::-1])[:, 1], model.predict(FRAME))
 
 
 class TestCatBoost:
@@ -358,7 +358,7 @@ class TestOnnx:
 
         model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(TABLE, BINARY)
         converted = session(model, types=[("X", FloatTensorType([7, 3]))])
-        answers = wrap(converted, FeatureSpace.of(TABLE), 2**28)(TABLE)
+        answers = wrap(converted, FeatureSpace.of(TABLE), 2**28)[0](TABLE)
         assert np.allclose(answers, model.predict_proba(TABLE), atol=1e-5)
 
 

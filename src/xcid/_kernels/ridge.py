@@ -32,6 +32,8 @@ class Step(NamedTuple):
         Weighted residual of each sample.
     vectors, values : (n, c, c), (n, c)
         The penalised normal matrix, as its eigenvectors and eigenvalues.
+    freedom : (n,)
+        Effective number of coefficients, the constant included.
     """
 
     coefficients: Array
@@ -40,6 +42,7 @@ class Step(NamedTuple):
     scores: Array
     vectors: Array
     values: Array
+    freedom: Array
 
     def solve(self, contrasts: Array) -> Array:
         """Give (n, f, c) contrasts times the inverse of the penalised normal matrix."""
@@ -80,6 +83,7 @@ def step(design: Array, membership: Array, predictor: Array) -> Step:
         weight * (working - linear),
         vectors,
         values + penalty,
+        1 + np.sum(values / (values + penalty), axis=1),
     )
 
 

@@ -5,8 +5,35 @@ and ``member(samples (N, d), owner (N,)) -> (N,)`` asks the model which samples 
 from. Any function with that signature is a generator.
 """
 
+from xcid.generators.balanced import Balanced, Complements
+from xcid.generators.conditional import Conditional, Copula, Neighbours
+from xcid.generators.dice import Dice
+from xcid.generators.genetic import Genetic
+from xcid.generators.given import Given
+from xcid.generators.gradient import Gradient
+from xcid.generators.growing import Growing
 from xcid.generators.marginal import Marginal
+from xcid.generators.nearest import Nearest
+from xcid.generators.objectives import Diverse, Wachter
 from xcid.generators.random import Random
 from xcid.generators.search import Generator, Member
 
-__all__ = ["Generator", "Marginal", "Member", "Random"]
+__all__ = [
+    "Balanced",
+    "Complements",
+    "Conditional",
+    "Copula",
+    "Dice",
+    "Diverse",
+    "Generator",
+    "Genetic",
+    "Given",
+    "Gradient",
+    "Growing",
+    "Marginal",
+    "Member",
+    "Nearest",
+    "Neighbours",
+    "Random",
+    "Wachter",
+]

@@ -145,6 +145,7 @@ def _cloud(
         np.full(len(rows), 2 * pairs),
         np.where(flips, "insufficient_flips", np.where(stays, "insufficient_stays", "ok")),
         space.discrete,
+        masks=masks,
         donors=outputs,
         background=None if limited(space).any() else space.background,
     )

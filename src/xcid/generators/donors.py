@@ -13,6 +13,7 @@ LEAF = 4  # rows that are not told apart
 OUTPUT_WEIGHT = 2.0  # of the model's outputs beside the features
 CLIP = 3.0  # standardised values beyond this count as this
 POWER_STEPS = 6
+DECIMALS = 9
 
 
 def similar_order(space: FeatureSpace, outputs: Array) -> Integers:
@@ -33,7 +34,7 @@ def similar_order(space: FeatureSpace, outputs: Array) -> Integers:
     points = np.concatenate(
         [
             _standardised(space.background[chosen]) / np.sqrt(space.background.shape[1]),
-            OUTPUT_WEIGHT * _scaled(outputs[chosen]),
+            OUTPUT_WEIGHT * np.round(_scaled(outputs[chosen]), DECIMALS - 3),
         ],
         axis=1,
     )
@@ -65,13 +66,13 @@ def _scaled(outputs: Array) -> Array:
 
 
 def _leading(points: Array) -> Array:
-    """(n,) places of points along their leading principal direction."""
+    """(n,) places of points along their leading principal direction, rounded so that ties stay ties."""
     centred = points - points.mean(axis=0)
-    direction = centred[np.argmax(np.sum(centred**2, axis=1))]
+    direction = centred[np.argmax(np.round(np.sum(centred**2, axis=1), DECIMALS))]
     for _ in range(POWER_STEPS):
         direction = (centred @ direction) @ centred
         direction = direction / (np.sqrt(direction @ direction) + 1e-300)
-    place = centred @ direction
+    place = np.round(centred @ direction, DECIMALS)
     return np.where(np.sum(place**3) < 0, -place, place)
 
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from xcid._data import Array, Perturbations, Words
-from xcid._kernels.random import below, words
+from xcid._kernels.random import words
+from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, Search, check_search
 from xcid.space import FeatureSpace
-
-_TOP_BIT = np.uint64(63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +38,12 @@ class Marginal:
     def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
         """Find positives and negatives for each row."""
         search = Search(rows, space, member, self.m, self.max_evaluations)
-        features = np.arange(rows.shape[1])
-        first, count = space.pools.between(*space.bounds(rows))
-        total = np.where(space.frozen, 0, count + np.where(space.direction == 0, space.pools.n_missing, 0))
+        reach = Reach.of(rows, space, space.pools)
         start = 0
         while (open_rows := search.open).size:
             size = search.chunk(start)
-            counters = (np.arange(start, start + size)[:, None] * rows.shape[1] + space.rank).astype(np.uint64)
-            random = words(keys[open_rows, None, None], counters)  # (a, size, d)
-            a, origin = open_rows[:, None], rows[open_rows][:, None, :]
-            place = below(random << np.uint64(1), total[a])
-            known = np.minimum(first[a] + place, len(space.background) - 1)
-            values = np.where(place < count[a], space.pools.values[known, features], np.nan)
-            replaced = (random >> _TOP_BIT).astype(bool) & (total[a] > 0)
-            candidates = np.where(replaced, values, origin)
+            random = words(keys[open_rows, None, None], counters(start, size, space))
+            candidates = reach.draw(open_rows, random)
             search.offer(open_rows, candidates, np.ones(candidates.shape[:2], dtype=bool))
             start += size
         return search.result()

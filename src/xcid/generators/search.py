@@ -9,6 +9,7 @@ import numpy as np
 
 from xcid._check import whole
 from xcid._data import Array, Flags, Integers, Perturbations, Words
+from xcid._kernels.random import content_keys
 from xcid.errors import InvalidParameter
 from xcid.space import FeatureSpace
 
@@ -47,13 +48,23 @@ class Search:
 
     def offer(self, rows: Integers, candidates: Array, there: Flags) -> None:
         """Ask about (a, c, d) candidates of (a,) rows; places where ``there`` (a, c) is False hold none."""
+        weights, asked = self.ask(rows, candidates, there)
+        self.keep(rows, candidates, weights, asked)
+
+    def ask(self, rows: Integers, candidates: Array, there: Flags) -> tuple[Array, Flags]:
+        """Ask without keeping: (a, c) weights in C+, and for which candidates the budget was enough."""
         left = self.budget - self.n_evaluations[rows]
-        there = there & (np.cumsum(there, axis=1) <= left[:, None])
+        asked = there & (np.cumsum(there, axis=1) <= left[:, None])
         weights = np.zeros(there.shape)
-        a, c = np.nonzero(there)
-        weights[a, c] = self.member(candidates[a, c], rows[a])
+        a, c = np.nonzero(asked)
+        if a.size:
+            weights[a, c] = self.member(candidates[a, c], rows[a])
+        self.n_evaluations[rows] += asked.sum(axis=1)
+        return weights, asked
+
+    def keep(self, rows: Integers, candidates: Array, weights: Array, there: Flags) -> None:
+        """Keep candidates whose (a, c) weights in C+ are known, as long as samples of their kind are lacking."""
         flips = weights > 0.5
-        self.n_evaluations[rows] += there.sum(axis=1)
         for kind, chosen in enumerate((there & ~flips, there & flips)):
             place = np.cumsum(chosen, axis=1) - 1 + self.found[rows, kind, None]
             a, c = np.nonzero(chosen & (place < self.m))
@@ -61,15 +72,35 @@ class Search:
             self.samples[at], self.weights[at] = candidates[a, c], weights[a, c]
             self.found[rows, kind] = np.minimum(self.found[rows, kind] + chosen.sum(axis=1), self.m)
 
+    def fresh(self, rows: Integers, candidates: Array) -> Flags:
+        """(a, c) candidates that are neither the row itself, nor among its samples, nor here for a second time."""
+        known = np.concatenate([self.samples[rows], self.rows[rows, None], candidates], axis=1)
+        content = content_keys(known.reshape(-1, known.shape[2]), seed=0).reshape(known.shape[:2])
+        order = np.argsort(content, axis=1, kind="stable")
+        ordered = np.take_along_axis(content, order, axis=1)
+        first = np.ones(content.shape, dtype=bool)
+        first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+        flags = np.empty(content.shape, dtype=bool)
+        np.put_along_axis(flags, order, first, axis=1)
+        return flags[:, 2 * self.m + 1 :]
+
     def result(self) -> Perturbations:
         """The samples found: m places for negatives, then m for positives; empty places have weight 0."""
-        filled = (np.arange(self.m) < self.found[:, :, None]).reshape(self.weights.shape)
-        positive, negative = self.weights * filled, (1 - self.weights) * filled
-        few_stays, few_flips = (self.found < self.m).T
-        status = np.where(few_flips, "insufficient_flips", np.where(few_stays, "insufficient_stays", "ok"))
-        return Perturbations(
-            self.rows, self.samples, positive, negative, self.n_evaluations, status, self.space.discrete
-        )
+        return gathered(self.rows, self.samples, self.weights, self.found, self.n_evaluations, self.space)
+
+
+def gathered(
+    rows: Array, samples: Array, weights: Array, found: Integers, n_evaluations: Integers, space: FeatureSpace
+) -> Perturbations:
+    """Make a cloud of (n, 2m, d) samples with (n, 2m) weights in C+: m places for negatives, then m for positives.
+
+    ``found`` (n, 2) says how many of the m places are filled; the others get weight 0.
+    """
+    m = weights.shape[1] // 2
+    filled = (np.arange(m) < found[:, :, None]).reshape(weights.shape)
+    few_stays, few_flips = (found < m).T
+    status = np.where(few_flips, "insufficient_flips", np.where(few_stays, "insufficient_stays", "ok"))
+    return Perturbations(rows, samples, weights * filled, (1 - weights) * filled, n_evaluations, status, space.discrete)
 
 
 def check_search(m: int, max_evaluations: int) -> None:

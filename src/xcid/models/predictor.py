@@ -45,7 +45,11 @@ class Predictor:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _predict(self, matrix: Array) -> Array:
-        outputs = self.read(_raw(self.ask, self.decode(matrix), len(matrix)))
+        return self.checked(_raw(self.ask, self.decode(matrix), len(matrix)), matrix)
+
+    def checked(self, answers: Answers, matrix: Array) -> Array:
+        """Read raw answers for an (n, d) matrix."""
+        outputs = self.read(answers)
         if not np.isfinite(outputs).all():
             row = int(np.argwhere(~np.isfinite(outputs))[0, 0])
             raise ModelError(
@@ -55,8 +59,8 @@ class Predictor:
         return outputs
 
 
-def wrap(model: Any, space: FeatureSpace, memory: int) -> Predictor:
-    """Find out how to ask a model and how to read its answers.
+def wrap(model: Any, space: FeatureSpace, memory: int) -> tuple[Predictor, Array]:
+    """Find out how to ask a model and how to read its answers; give its outputs for the background with that.
 
     Parameters
     ----------
@@ -80,7 +84,9 @@ def wrap(model: Any, space: FeatureSpace, memory: int) -> Predictor:
     predict = Predictor(ask, decode, reader(model, answers), max_rows)
     precision = float(np.finfo(answers.dtype).eps) if answers.dtype.kind == "f" else 0.0
     preflight(predict, space.background, len(predict.read.names), precision)
-    return predict
+    rest = space.background[max_rows:]
+    outputs = predict.checked(answers, sample)
+    return predict, np.concatenate([outputs, predict(rest)]) if len(rest) else outputs
 
 
 def _hint(space: FeatureSpace) -> str:

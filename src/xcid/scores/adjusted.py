@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -65,7 +65,7 @@ class Adjusted:
         importance = PerFeature(self.density)(cloud).importance
         parts = [self._log_odds(cloud[part]) for part in _blocks(cloud)]
         log_odds, error, freedom = (np.concatenate(part) for part in zip(*parts, strict=True))
-        reach = special.stdtrit(freedom, (1 + CONFIDENCE) / 2)[:, None] * error
+        reach: Array = special.stdtrit(freedom, (1 + CONFIDENCE) / 2)[:, None] * error
         ratio = np.divide(np.abs(log_odds), error, out=np.zeros_like(error), where=error > 0)
         return Scores(
             values=to_d1(log_odds),
@@ -74,12 +74,14 @@ class Adjusted:
             lower=to_d1(log_odds - reach),
             upper=to_d1(log_odds + reach),
             p_values=2 * special.stdtr(freedom[:, None], -ratio),
+            null_mean=1 - 2 * np.exp(error**2 / 8) * special.ndtr(-error / 2),  # of 1 - exp(-|s|/2), s normal
+            null_quantile=to_d1(reach),
         )
 
     def _log_odds(self, cloud: Perturbations) -> tuple[Array, Array, Array]:
         """(n, f) log odds ratios, their standard errors, and (n,) degrees of freedom."""
-        same = kept(cloud)
-        design, expected, feature = _design(cloud, same)
+        changed = _changed(cloud)
+        design, expected, feature = _design(cloud, changed)
         weight = cloud.positive + cloud.negative
         membership = np.divide(cloud.negative, weight, out=np.full(weight.shape, 0.5), where=weight > 0)
         membership = 0.5 + self.temper * (membership - 0.5)
@@ -89,8 +91,8 @@ class Adjusted:
             predictor = fit.predictor
         about = feature == np.arange(len(cloud.features))[:, None]
         contrast = np.where(about, expected[:, None, :], 0.0)  # (n, f, c)
-        if cloud.donors is not None and self.strongest:
-            noise = _noise(cloud, design, feature, fit.coefficients, self.strongest)
+        if cloud.masks is not None and self.strongest:
+            noise = _noise(cloud, cloud.masks, design, feature, fit.coefficients, self.strongest)
             n_own = design.shape[2]
             design = np.concatenate([design, noise], axis=2)
             fit = ridge.step(design, membership, predictor)
@@ -98,11 +100,8 @@ class Adjusted:
         log_odds = -(contrast @ fit.coefficients[:, :, None])[:, :, 0]
         error, freedom = _errors(cloud, design, fit, contrast)
         known = (cloud.positive.sum(axis=1) > 0) & (cloud.negative.sum(axis=1) > 0)
-        return (
-            np.where(known[:, None], log_odds, 0.0) / self.temper,
-            np.where(known[:, None], error, 0.0) / self.temper,
-            freedom,
-        )
+        known = known[:, None] & changed.any(axis=1)
+        return np.where(known, log_odds, 0.0) / self.temper, np.where(known, error, 0.0) / self.temper, freedom
 
 
 def to_d1(log_odds: Array) -> Array:
@@ -137,7 +136,7 @@ class _Columns(NamedTuple):
     expected: Array
 
 
-def _design(cloud: Perturbations, same: Flags) -> tuple[Array, Array, Integers]:
+def _design(cloud: Perturbations, changed: Flags) -> tuple[Array, Array, Integers]:
     """What was changed in each sample.
 
     Returns
@@ -148,15 +147,15 @@ def _design(cloud: Perturbations, same: Flags) -> tuple[Array, Array, Integers]:
     feature : (c,)
         The feature that each column is about.
     """
-    source = _Source.of(cloud, same)
+    source = _Source.of(cloud, changed)
     parts: list[_Columns] = []
     feature: list[int] = []
     for at, columns in enumerate(cloud.features):
-        changed = ~same[:, :, at]
-        made = [_Columns(np.where(changed[:, :, None], JUMP, 0.0), JUMP * source.changed[:, at, None])]
+        one = changed[:, :, at]
+        made = [_Columns(np.where(one[:, :, None], JUMP, 0.0), np.where(one.any(axis=1, keepdims=True), JUMP, 0.0))]
         for column in columns:
             make = _levels if cloud.discrete[column] else _displacement
-            made.append(make(cloud, source, column, at, changed))
+            made.append(make(cloud, source, column, at, one))
         parts.extend(made)
         feature.extend([at] * sum(part.moved.shape[2] for part in made))
     moved, expected = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
@@ -164,86 +163,85 @@ def _design(cloud: Perturbations, same: Flags) -> tuple[Array, Array, Integers]:
 
 
 class _Source(NamedTuple):
-    """The distribution of new values: known from the background, or taken from the samples themselves.
+    """Where new values come from: the background where it is known, else the samples themselves.
 
     Attributes
     ----------
-    values : (n, N, d) or (1, N, d)
-        New values.
-    differ : (n, N, f)
-        Which of them count: all of the background's (1), or of the samples those where the feature was changed.
-    changed : (n, f)
-        Share of new values that differ from the row's own.
+    values : (1, N, c) or (n, N, c)
+    counts : (1, N, f) or (n, N, f) bool
+        Which of them are new values of each feature.
     """
 
     values: Array
-    differ: Flags
-    changed: Array
+    counts: Flags
 
     @staticmethod
-    def of(cloud: Perturbations, same: Flags) -> _Source:
+    def of(cloud: Perturbations, changed: Flags) -> _Source:
+        """Take what the cloud has."""
         if cloud.background is None:
-            return _Source(cloud.samples, ~same, (~same).any(axis=1).astype(np.float64))
-        chosen = np.linspace(0, len(cloud.background) - 1, min(len(cloud.background), MOST_SOURCES)).round().astype(int)
-        values = np.broadcast_to(cloud.background[chosen], (len(cloud), len(chosen), cloud.background.shape[1]))
-        differ = ~kept(replace(cloud, samples=values))
-        share: Array = differ.sum(axis=1) / len(chosen)
-        return _Source(values[:1], differ, share)
+            return _Source(cloud.samples, changed)
+        rows = np.linspace(0, len(cloud.background) - 1, min(len(cloud.background), MOST_SOURCES)).round().astype(int)
+        return _Source(cloud.background[rows][None], np.ones((1, len(rows), len(cloud.features)), dtype=bool))
 
 
 def _displacement(cloud: Perturbations, source: _Source, column: int, feature: int, changed: Flags) -> _Columns:
     """How far a number was moved, in standard deviations of new values; and whether it went missing."""
     values, own = cloud.samples[:, :, column], cloud.origin[:, None, column]
-    new = source.values[:, :, column]
-    counts = source.differ[:, :, feature] if cloud.background is None else np.ones(new.shape, dtype=bool)
+    new, counts = source.values[:, :, column], source.counts[:, :, feature]
+    total = np.maximum(counts.sum(axis=1, keepdims=True), 1)
     there = counts & ~np.isnan(new)
-    count = np.maximum(there.sum(axis=1, keepdims=True), 1)
-    mean = np.sum(np.where(there, new, 0.0), axis=1, keepdims=True) / count
-    spread = np.sqrt(np.sum(np.where(there, new - mean, 0.0) ** 2, axis=1, keepdims=True) / count)
+    known = np.maximum(there.sum(axis=1, keepdims=True), 1)
+    mean = np.sum(np.where(there, new, 0.0), axis=1, keepdims=True) / known
+    spread = np.sqrt(np.sum(np.where(there, new - mean, 0.0) ** 2, axis=1, keepdims=True) / known)
     spread = np.where(spread > 0, spread, 1.0)
     place, own_place, new_place = (
         np.clip(np.nan_to_num((part - mean) / spread), -CLIP, CLIP) for part in (values, own, new)
     )
     moved = np.where(changed, place - own_place, 0.0)[:, :, None]
-    total = np.maximum(counts.sum(axis=1), 1)
-    expected = (np.where(counts, new_place, 0.0).sum(axis=1) / total)[:, None] - own_place * (counts.sum(axis=1) > 0)[
-        :, None
-    ]
+    expected = np.sum(np.where(counts, new_place, 0.0), axis=1, keepdims=True) / total - own_place
     if not np.isnan(new).any():
         return _Columns(moved, expected)
-    lost = (changed & np.isnan(values))[:, :, None]
-    share = np.sum(counts & np.isnan(new) & ~np.isnan(own), axis=1) / total
-    return _Columns(
-        np.concatenate([moved, lost], axis=2),
-        np.concatenate([expected, np.broadcast_to(share[:, None], expected.shape)], axis=1),
-    )
+    lost = (changed & np.isnan(values) & ~np.isnan(own))[:, :, None]
+    share = np.where(np.isnan(own), 0.0, np.sum(counts & np.isnan(new), axis=1, keepdims=True) / total)
+    return _Columns(np.concatenate([moved, lost], axis=2), np.concatenate([expected, share], axis=1))
 
 
 def _levels(cloud: Perturbations, source: _Source, column: int, feature: int, changed: Flags) -> _Columns:
-    """Which level a category was changed to; the rarest of many levels share no column."""
-    code, new = (
-        np.where(np.isnan(part), -1.0, part) for part in (cloud.samples[:, :, column], source.values[:, :, column])
+    """Which other level a category was changed to; the rarest of many levels share no column."""
+    code, own, new = (
+        np.where(np.isnan(part), -1.0, part)
+        for part in (cloud.samples[:, :, column], cloud.origin[:, None, column], source.values[:, :, column])
     )
-    level, count = np.unique(code[changed], return_counts=True)
-    level = level[np.argsort(-count, kind="stable")[:MOST_LEVELS]]
-    counts = source.differ[:, :, feature, None]
-    total = np.maximum(counts.sum(axis=1), 1) if cloud.background is None else counts.shape[1]
-    expected = np.sum((new[:, :, None] == level) & counts, axis=1) / total
-    return _Columns(((code[:, :, None] == level) & changed[:, :, None]).astype(np.float64), expected)
+    level = np.arange(-1.0, MOST_LEVELS)  # without a background no one knows which are common
+    if cloud.background is not None:
+        level, count = np.unique(new, return_counts=True)
+        level = level[np.argsort(-count, kind="stable")[:MOST_LEVELS]]
+    counts = source.counts[:, :, feature, None]
+    other = own != level  # (n, l)
+    share = np.sum((new[:, :, None] == level) & counts, axis=1) / np.maximum(counts.sum(axis=1), 1)
+    moved = (code[:, :, None] == level) & changed[:, :, None] & other[:, None, :]
+    return _Columns(moved.astype(np.float64), share * other)
 
 
-def _noise(cloud: Perturbations, design: Array, feature: Integers, coefficients: Array, strongest: int) -> Array:
+def _changed(cloud: Perturbations) -> Flags:
+    """(n, s, f) features that took another value; of pairs those that took the donor's, if that ever makes a change."""
+    differs = ~kept(cloud)
+    if cloud.masks is None:
+        return differs
+    return np.concatenate([cloud.masks, ~cloud.masks], axis=1) & differs.any(axis=1, keepdims=True)
+
+
+def _noise(
+    cloud: Perturbations, masks: Flags, design: Array, feature: Integers, coefficients: Array, strongest: int
+) -> Array:
     """(n, s, e) columns that complements cancel: what the donors, not the changes, bring in.
 
     The effect of changing a feature may depend on the donor's own membership and, for strong features, on the bin of
     the donor's value.
     """
-    pairs = cloud.samples.shape[1] // 2
-    assert cloud.donors is not None
-    first, second = cloud.samples[:, :pairs], cloud.samples[:, pairs:]
-    same = kept(cloud)
-    sign = 0.25 * (~same[:, :pairs]).astype(np.float64) - 0.25 * (~same[:, pairs:])  # (n, pairs, f)
-    output = cloud.donors - cloud.donors.mean(axis=1, keepdims=True)
+    sign = np.where(masks, 0.25, -0.25)  # (n, pairs, f)
+    donors = np.zeros(masks.shape[:2]) if cloud.donors is None else cloud.donors
+    output = donors - donors.mean(axis=1, keepdims=True)
     output = output / np.maximum(output.std(axis=1, keepdims=True), 0.02)
     parts = [sign * output[:, :, None]]
 
@@ -259,17 +257,18 @@ def _noise(cloud: Perturbations, design: Array, feature: Integers, coefficients:
     column = np.array([columns[0] for columns in cloud.features])[chosen]  # a group by its first column
     for rank in range(chosen.shape[1]):
         at, place = chosen[:, None, rank, None], column[:, None, rank, None]
-        own, moved, back = (
-            np.take_along_axis(part, place, axis=2)[:, :, 0] for part in (cloud.origin[:, None], first, second)
+        first, second = (
+            np.take_along_axis(part, place, axis=2)[:, :, 0] for part in np.split(cloud.samples, 2, axis=1)
         )
-        value = np.nan_to_num(np.where((moved == own) | (np.isnan(moved) & np.isnan(own)), back, moved))
+        half = np.take_along_axis(sign, at, axis=2)
+        value = np.nan_to_num(np.where(half[:, :, 0] > 0, first, second))
         edges = np.quantile(value, np.arange(1, BINS) / BINS, axis=1).T  # (n, BINS - 1)
         code = np.sum(value[:, :, None] >= edges[:, None, :], axis=2)
         inside = (code[:, :, None] == np.arange(BINS)).astype(np.float64)
         inside -= inside.mean(axis=1, keepdims=True)
-        parts.append(np.take_along_axis(sign, at, axis=2) * inside)
-    half = np.concatenate(parts, axis=2)
-    return np.concatenate([half, -half], axis=1)
+        parts.append(half * inside)
+    noise = np.concatenate(parts, axis=2)
+    return np.concatenate([noise, -noise], axis=1)
 
 
 def _errors(cloud: Perturbations, design: Array, fit: ridge.Step, contrast: Array) -> tuple[Array, Array]:
@@ -277,13 +276,14 @@ def _errors(cloud: Perturbations, design: Array, fit: ridge.Step, contrast: Arra
 
     Complements are taken together, and so are the pairs of a block of balanced masks. Blocks follow an order in which
     donors that are alike are neighbours, so that differences of neighbouring blocks measure what is left to chance.
+    Residuals of a fit are too small by its leverage, here by the mean of it.
     """
     solved = fit.solve(contrast)  # (n, f, c)
-    influence = (
-        design @ solved.transpose(0, 2, 1) - (solved @ fit.centre[:, :, None]).transpose(0, 2, 1)
-    ) * fit.scores[:, :, None]
+    centred = design @ solved.transpose(0, 2, 1) - (solved @ fit.centre[:, :, None]).transpose(0, 2, 1)
+    leverage = np.minimum(fit.freedom / design.shape[1], ridge.MOST_FREEDOM)
+    influence = centred * (fit.scores / (1 - leverage)[:, None])[:, :, None]
     n_features = influence.shape[2]
-    if cloud.donors is None:
+    if cloud.masks is None:
         used = (cloud.positive + cloud.negative > 0)[:, :, None]
         count = used.sum(axis=1)
         error = np.sqrt(np.sum(np.where(used, influence, 0.0) ** 2, axis=1) * count / np.maximum(count - 1, 1))

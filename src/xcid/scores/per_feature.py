@@ -25,6 +25,8 @@ class Scores(NamedTuple):
     lower: Array | None = None
     upper: Array | None = None
     p_values: Array | None = None
+    null_mean: Array | None = None
+    null_quantile: Array | None = None
 
 
 class Score(Protocol):

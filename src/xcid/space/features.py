@@ -43,6 +43,8 @@ class FeatureSpace:
         that neither the order nor the names of the columns matter.
     decode : callable
         From a matrix to a table of the background's own kind.
+    encode_groups : callable or None
+        From a table to rows of features where columns are grouped; None where every column is a feature.
     """
 
     columns: tuple[Column, ...]
@@ -56,6 +58,7 @@ class FeatureSpace:
     pools: Pools
     rank: Integers
     decode: Callable[[Array], Any]
+    encode_groups: Callable[[Any, str], Array] | None = None
 
     @classmethod
     def of(
@@ -124,9 +127,10 @@ class FeatureSpace:
         """Keys of the random numbers of (n, d) rows."""
         return content_keys(rows[:, np.argsort(self.rank)], seed, replicate)
 
-    def encode(self, table: Any) -> Array:
+    def encode(self, table: Any, what: str = "the table to explain") -> Array:
         """Turn one row or many into an (n, d) matrix; columns with names are found by name."""
-        what = "the table to explain"
+        if self.encode_groups is not None:
+            return self.encode_groups(table, what)
         rows = read(table, what, self.names).in_order(self.names, what)
         matrix = _matrix(self.columns, rows, what)
         unseen = np.argwhere(np.isnan(matrix) & (self.missing == 0))
@@ -139,10 +143,15 @@ class FeatureSpace:
         self._check_types(matrix, what)
         return matrix
 
+    def values(self, table: Any) -> Array:
+        """Turn a table of the background's own kind into a matrix, whatever its values."""
+        what = "the table"
+        return _matrix(self.columns, read(table, what, self.names).in_order(self.names, what), what)
+
     def _check_types(self, matrix: Array, what: str) -> None:
         """Refuse values that the types of the background's columns cannot hold: the model would see others."""
         try:
-            back = _matrix(self.columns, read(self.decode(matrix), what, self.names).in_order(self.names, what), what)
+            back = self.values(self.decode(matrix))
         except Exception as error:
             raise InvalidData(f"{what} has values that the background's types cannot hold: {error}") from error
         changed = np.argwhere(~np.isclose(back, matrix, rtol=1e-6, atol=0, equal_nan=True))

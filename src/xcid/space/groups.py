@@ -72,6 +72,7 @@ class Features:
             pools=Pools.of(background, np.column_stack([allowed[:, group].all(axis=1) for group in columns])),
             rank=np.argsort(np.argsort([table.rank[list(group)].min() for group in columns])),
             decode=lambda codes: table.decode(folded.unfold(codes, np.full((len(codes), len(names)), np.nan))),
+            encode_groups=lambda rows, what: folded.fold(table.encode(rows, what)),
         )
         return replace(folded, space=space)
 

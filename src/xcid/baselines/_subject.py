@@ -1,0 +1,125 @@
+"""What the baselines share: a checked model with its table, a counter, and the way into an Explanation."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from xcid._check import whole
+from xcid._data import Array, Explanation, Integers, Words
+from xcid._kernels.random import words
+from xcid.models import Predictor, names_for, wrap
+from xcid.space import Constraints, Features, FeatureSpace, labels
+
+MEMORY = 2**28  # bytes that one call of the model may take
+_SEEDS = np.array([61], dtype=np.uint64)  # stream of a row
+
+Method: TypeAlias = Callable[[Array, Array, Words], tuple[Array, Integers]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject:
+    """A model and the table that it is explained on.
+
+    Attributes
+    ----------
+    space : FeatureSpace
+    predict : Predictor
+    outputs : (N, k)
+        Of the background.
+    """
+
+    space: FeatureSpace
+    predict: Predictor
+    outputs: Array
+
+    @classmethod
+    def of(cls, model: Any, background: Any) -> Subject:
+        """Learn the table and try the model, as :class:`xcid.Explainer` does."""
+        space = FeatureSpace.of(background, names_for(model, background))
+        return cls(space, *wrap(model, space, MEMORY))
+
+    @property
+    def is_regression(self) -> bool:
+        """One number a row, no classes."""
+        return self.outputs.shape[1] == 1
+
+    def sample(self, count: int) -> Array:
+        """(at most count, d) background rows, spread evenly over it."""
+        size = len(self.space.background)
+        return self.space.background[np.linspace(0, size - 1, min(count, size)).round().astype(np.int64)]
+
+    def explain(self, X: Any, seed: int, method: Method, settings: dict[str, Any]) -> Explanation:
+        """Score the rows of a table by ``method(rows, outputs, keys) -> (n, d) values, (n,) evaluations``."""
+        rows = self.space.encode(X)
+        outputs = self.predict(rows)
+        values, n_evaluations = method(rows, outputs, self.space.keys(rows, whole(seed, "seed")))
+        features, n = Features.of(self.space, Constraints()), len(rows)
+        return Explanation(
+            values=values,
+            importance=_shares(values),
+            direction=np.sign(values),
+            status=np.full(n, "ok"),
+            feature_status=features.status(rows),
+            n_evaluations=n_evaluations + 1,  # and the row itself
+            n_positive=np.zeros(n),
+            n_negative=np.zeros(n),
+            index=labels(X, n),
+            feature_names=self.space.names,
+            data=rows,
+            column_names=self.space.names,
+            features=features.columns,
+            outputs=outputs,
+            output_names=self.predict.read.names,
+            levels=tuple(tuple(str(level) for level in column.levels) for column in self.space.columns),
+            units=tuple(column.unit for column in self.space.columns),
+            settings={name: str(value) for name, value in (settings | {"seed": seed}).items()},
+        )
+
+
+class Counting:
+    """A predictor that counts the rows that it is asked about."""
+
+    def __init__(self, predict: Callable[[Array], Array]) -> None:
+        self.predict, self.n_rows = predict, 0
+
+    def __call__(self, matrix: Array) -> Array:
+        self.n_rows += len(matrix)
+        return self.predict(matrix)
+
+
+def seeds_of(keys: Words) -> list[int]:
+    """Seeds of 32 bits for a library that wants some, from the keys of rows."""
+    return [int(word) for word in words(keys, _SEEDS) >> np.uint64(32)]
+
+
+@contextlib.contextmanager
+def quiet_and_seeded(seed: int) -> Iterator[None]:
+    """Silence a library, and lend it global random states that are put back afterwards."""
+    numbers, choices = np.random.get_state(), random.getstate()  # noqa: NPY002
+    np.random.seed(seed)  # noqa: NPY002
+    random.seed(seed)
+    try:
+        with (
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        np.random.set_state(numbers)  # noqa: NPY002
+        random.setstate(choices)
+
+
+def _shares(values: Array) -> Array:
+    size = np.abs(values)
+    total = size.sum(axis=1, keepdims=True)
+    return np.divide(size, total, out=np.zeros_like(size), where=total > 0)

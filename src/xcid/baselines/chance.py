@@ -1,0 +1,33 @@
+"""Scores that know nothing: what any method has to beat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xcid._data import Array, Explanation, Integers, Words
+from xcid._kernels.random import uniform, words
+from xcid.baselines._subject import Subject
+
+
+class Chance:
+    """Random scores between -1 and 1, from the seed and the row's values.
+
+    Parameters
+    ----------
+    model : object
+        As for :class:`xcid.Explainer`; it is asked for the outputs only.
+    background : table
+    """
+
+    def __init__(self, model: Any, background: Any) -> None:
+        self.subject = Subject.of(model, background)
+
+    def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
+        """Score one row or many."""
+        return self.subject.explain(X, seed, self._scores, {"baseline": "Chance"})
+
+    def _scores(self, rows: Array, outputs: Array, keys: Words) -> tuple[Array, Integers]:
+        random = words(keys[:, None], self.subject.space.rank.astype(np.uint64))
+        return 2 * uniform(random) - 1, np.zeros(len(rows), dtype=np.int64)

@@ -1,0 +1,239 @@
+"""How far scores can be trusted: corrected p-values, top sets, repeated runs, stopping, averages over many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from scipy import special
+
+from xcid._check import real, whole
+from xcid._data import Array, Explanation, Integers
+from xcid._kernels.random import uniform, words
+from xcid.errors import InvalidData, InvalidParameter
+
+SIGNIFICANT = 0.05
+NORMAL_95 = 1.959964
+DRAWS = 400  # rankings that limits allow
+MOST_CELLS = 2**22  # of draws held at a time
+
+
+def benjamini_hochberg(p_values: Array) -> Array:
+    """(n, d) p-values adjusted for the d features of each row.
+
+    Features with an adjusted p-value below q have at most a share q of false discoveries among them (Benjamini and
+    Hochberg, "Controlling the false discovery rate", JRSS B 1995).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> benjamini_hochberg(np.array([[0.01, 0.02, 0.9, 0.04]])).round(4).tolist()
+    [[0.04, 0.04, 0.9, 0.0533]]
+    """
+    d = p_values.shape[1]
+    order = np.argsort(-p_values, axis=1, kind="stable")  # from the largest p-value down
+    raised = np.take_along_axis(p_values, order, axis=1) * d / np.arange(d, 0, -1)
+    adjusted = np.empty_like(p_values)
+    np.put_along_axis(adjusted, order, np.minimum(np.minimum.accumulate(raised, axis=1), 1.0), axis=1)
+    return adjusted
+
+
+def in_top(explanation: Explanation, k: int) -> Array:
+    """(n, d) probability that each feature is truly among the k largest, by drawing scores within their limits."""
+    values, lower, upper = _limits(explanation)
+    d = values.shape[1]
+    if whole(k, "k", at_least=1) > d:
+        raise InvalidParameter(f"k must be at most the number of features, {d}, not {k}")
+    centre, low, high = (_log_odds(part) for part in (values, lower, upper))
+    error = (high - low) / (2 * NORMAL_95)
+    draws = special.ndtri(uniform(words(np.arange(DRAWS, dtype=np.uint64)[:, None], np.arange(d, dtype=np.uint64))))
+    result = np.empty(values.shape)
+    block = max(1, MOST_CELLS // (DRAWS * d))
+    for start in range(0, len(values), block):
+        part = slice(start, start + block)
+        drawn = np.abs(centre[part, None, :] + error[part, None, :] * draws)
+        place = np.argsort(np.argsort(-drawn, axis=2, kind="stable"), axis=2)
+        result[part] = np.mean(place < k, axis=1)
+    return result
+
+
+def top_agreement(explanation: Explanation, k: int) -> Array:
+    """(n,) share of the k features with the largest scores that is truly among the k largest, as expected."""
+    chosen = np.argsort(-np.abs(explanation.values), axis=1, kind="stable")[:, :k]
+    share: Array = np.take_along_axis(in_top(explanation, k), chosen, axis=1).mean(axis=1)
+    return share
+
+
+More: TypeAlias = Callable[[Integers, int], Explanation]
+"""``more(rows, replicate)``: another independent run of some rows of a block."""
+
+
+class Stop(Protocol):
+    """Decides how many runs the rows of a block get, and joins them; a plain function qualifies."""
+
+    def __call__(self, first: Explanation, more: More) -> Explanation: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """A fixed number of independent runs, averaged."""
+
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        whole(self.count, "repeats", at_least=1)
+
+    def __call__(self, first: Explanation, more: More) -> Explanation:
+        """Run all rows again."""
+        rows = np.arange(len(first))
+        return average([first, *(more(rows, replicate) for replicate in range(1, self.count))])
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """Go on with the rows whose top k is not decided yet.
+
+    Parameters
+    ----------
+    k : int
+    confidence : float
+        A top set is decided when this share of it is expected to be truly there.
+    max_evaluations : int
+        Most rows that the model is asked to predict for each row.
+    """
+
+    k: int = 4
+    confidence: float = 0.95
+    max_evaluations: int = 10_000
+
+    def __post_init__(self) -> None:
+        whole(self.k, "k", at_least=1)
+        whole(self.max_evaluations, "max_evaluations", at_least=1)
+        if not 0 < real(self.confidence, "confidence") < 1:
+            raise InvalidParameter(f"confidence must lie in (0, 1), not {self.confidence}")
+
+    def __call__(self, first: Explanation, more: More) -> Explanation:
+        """Run the undecided rows again, until they are decided or their budget is spent."""
+        if first.lower is None:
+            raise InvalidParameter("only a score with limits, such as xcid.scores.Adjusted(), can tell what is decided")
+        k = min(self.k, first.values.shape[1])
+        runs = [(np.arange(len(first)), first)]
+        done: dict[int, Explanation] = {}
+        while len(rows := runs[-1][0]):
+            here = [_of(rows, *run) for run in runs]
+            joined = average(here)
+            open_ = top_agreement(joined, k) < self.confidence
+            open_ &= joined.n_evaluations + runs[-1][1].n_evaluations <= self.max_evaluations
+            done |= {int(row): joined[at] for at, row in enumerate(rows) if not open_[at]}
+            rows = rows[open_]
+            runs.append((rows, more(rows, len(runs)) if len(rows) else first[[]]))
+        return Explanation.concatenate([done[row] for row in range(len(first))])
+
+
+def average(runs: list[Explanation]) -> Explanation:
+    """Average independent runs of the same rows; limits shrink with their number, ``spread`` is how they differ."""
+    if len(runs) == 1:
+        return runs[0]
+    first, shrink = runs[0], np.sqrt(len(runs))
+    values, importance = (np.mean([getattr(run, name) for run in runs], axis=0) for name in ("values", "importance"))
+    joined = replace(
+        first,
+        values=values,
+        importance=importance,
+        direction=np.sign(values) if first.direction.any() else first.direction,
+        n_evaluations=np.sum([run.n_evaluations for run in runs], axis=0),
+        n_positive=np.sum([run.n_positive for run in runs], axis=0),
+        n_negative=np.sum([run.n_negative for run in runs], axis=0),
+        spread=np.std([run.values for run in runs], axis=0, ddof=1),
+    )
+    if first.lower is None:
+        return joined
+    known: dict[str, Any] = {
+        name: np.array([getattr(run, name) for run in runs])
+        for name in ("values", "lower", "upper", "p_values", "null_mean", "null_quantile")
+    }
+    normal = np.sign(known["values"]) * special.ndtri(np.clip(known["p_values"] / 2, 1e-300, 1))
+    return replace(
+        joined,
+        lower=np.maximum(values - np.mean(known["values"] - known["lower"], axis=0) / shrink, -1),
+        upper=np.minimum(values + np.mean(known["upper"] - known["values"], axis=0) / shrink, 1),
+        p_values=2 * special.ndtr(-np.abs(normal.sum(axis=0) / shrink)),
+        null_mean=known["null_mean"].mean(axis=0) / shrink,
+        null_quantile=known["null_quantile"].mean(axis=0) / shrink,
+    )
+
+
+def aggregate(explanation: Explanation, by: Any = None) -> Explanation:
+    """Average many rows, all of them or by subgroup: one row of the result for each.
+
+    ``values`` are mean absolute values with limits of that mean, ``importance`` is the mean d1, ``direction`` the sign
+    of the mean signed value, and ``significant`` the share of rows where the feature is told from noise (p < 0.05).
+
+    Parameters
+    ----------
+    explanation : Explanation
+    by : (n,) labels, optional
+        Subgroups, in ascending order in the result.
+    """
+    names = np.full(len(explanation), "all") if by is None else np.asarray(by)
+    if names.shape != (len(explanation),):
+        raise InvalidData(f"by needs one label for each of {len(explanation)} rows, not {names.shape}")
+    if not len(explanation):
+        raise InvalidData("there are no rows to average")
+    return Explanation.concatenate([_mean_of(explanation[names == name], str(name)) for name in np.unique(names)])
+
+
+def _mean_of(part: Explanation, name: str) -> Explanation:
+    size, n = np.abs(part.values), len(part)
+    centre = size.mean(axis=0, keepdims=True)
+    error = size.std(axis=0, ddof=1, keepdims=True) / np.sqrt(n) if n > 1 else np.zeros_like(centre)
+    reach = special.stdtrit(max(n - 1, 1), 0.975) * error
+    is_level = np.array([bool(levels) for levels in part.levels])
+    with np.errstate(all="ignore"):
+        middle = np.where(
+            np.isnan(part.data).all(axis=0), np.nan, np.nanmean(np.where(is_level, 0.0, part.data), axis=0)
+        )
+    for column in np.flatnonzero(is_level):
+        codes, counts = np.unique(part.data[:, column], return_counts=True)
+        middle[column] = codes[np.argmax(counts)]
+    same = np.all(part.feature_status == part.feature_status[:1], axis=0)
+    return replace(
+        part[0],
+        values=centre,
+        importance=part.importance.mean(axis=0, keepdims=True),
+        direction=np.sign(part.values.mean(axis=0, keepdims=True)) * part.direction.any(),
+        status=np.array(["ok" if np.all(part.status == "ok") else "some_rows_lack_samples"]),
+        feature_status=np.where(same, part.feature_status[:1], "ok"),
+        n_evaluations=part.n_evaluations.sum(keepdims=True),
+        n_positive=part.n_positive.sum(keepdims=True),
+        n_negative=part.n_negative.sum(keepdims=True),
+        index=np.array([name]),
+        data=middle[None],
+        outputs=part.outputs.mean(axis=0, keepdims=True),
+        lower=np.maximum(centre - reach, 0),
+        upper=np.minimum(centre + reach, 1),
+        p_values=None,
+        null_mean=None,
+        null_quantile=None,
+        spread=None,
+        significant=None if part.p_values is None else np.mean(part.p_values < SIGNIFICANT, axis=0, keepdims=True),
+        cloud=None,
+    )
+
+
+def _of(rows: Integers, at: Integers, run: Explanation) -> Explanation:
+    """Some rows of a run of the rows ``at``."""
+    return run[np.searchsorted(at, rows)]
+
+
+def _limits(explanation: Explanation) -> tuple[Array, Array, Array]:
+    if explanation.lower is None or explanation.upper is None:
+        raise InvalidParameter("these scores have no limits: explain with a score that has, such as Adjusted()")
+    return explanation.values, explanation.lower, explanation.upper
+
+
+def _log_odds(values: Array) -> Array:
+    """The inverse of the d1 of the symmetric two-point form."""
+    return -2 * np.sign(values) * np.log1p(-np.minimum(np.abs(values), 1 - 1e-12))

@@ -1,0 +1,201 @@
+"""Perturbations by dice-ml, as it is but for its traps."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+import numpy as np
+
+from xcid._check import whole
+from xcid._data import Array, Integers, Perturbations, Words
+from xcid._kernels.random import words
+from xcid._require import require
+from xcid.errors import InvalidParameter
+from xcid.generators.dice_table import DiceTable, Method
+from xcid.generators.gradient import evaluating, weights_of
+from xcid.generators.objectives import Margin, margin_of
+from xcid.generators.search import Member, Search, check_search
+from xcid.generators.steps import Moves
+from xcid.space import FeatureSpace
+
+OUTCOME = "outcome"
+_SEEDS = np.arange(41, 43, dtype=np.uint64)[:, None]  # streams of a row: negatives, positives
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dice:
+    """Counterfactuals of dice-ml, row by row: slow, and here to compare with.
+
+    dice-ml is told that flipping is class 1 and staying class 0, and is asked for one and for the other. It gets the
+    features that may change, with only values that the constraints allow; the others are kept out of its sight. Its
+    results are put on the lattice and into the range, and the model is asked about each once more.
+
+    It is used without post-hoc sparsity, which only slows it down, and without its seed, which makes all features move
+    together: the global random states are seeded from the row's key for the time of a call, and restored. Nothing is
+    printed. All that it asks counts; where that exceeds half of the budget for one kind, dice-ml is stopped and
+    gives nothing of that kind (its genetic method would search for ever where nothing flips).
+
+    A number that is missing in the row stays so and none goes missing; a missing level is a level.
+
+    Parameters
+    ----------
+    method : "random", "genetic", "kdtree" or "gradient"
+        The last one moves numbers only, and takes minutes a row for more than some ten samples.
+    m : int
+        Positives and negatives to find for each row.
+    max_evaluations : int
+        Most rows that the model is asked to predict for each row; at least 4 * (m + 1).
+    module : torch.nn.Module, optional
+        For the gradient: from (N, f) to (N, k).
+    outputs : Margin or "logits" or "probabilities"
+        What the module gives, as in :class:`Gradient`.
+    steps : int
+        Steps of the gradient method.
+    """
+
+    method: Method = "random"
+    m: int = 50
+    max_evaluations: int = 40_000
+    module: Any = field(default=None, repr=False)
+    outputs: str | Margin = "logits"
+    steps: int = 100
+
+    def __post_init__(self) -> None:
+        check_search(self.m, self.max_evaluations)
+        whole(self.max_evaluations, "max_evaluations", at_least=4 * (self.m + 1))
+        whole(self.steps, "steps", at_least=1)
+        if self.method not in get_args(Method):
+            raise InvalidParameter(f"method must be one of {list(get_args(Method))}, not {self.method!r}")
+        if (self.method == "gradient") != (self.module is not None):
+            raise InvalidParameter('method="gradient" needs a module, and the other methods take none')
+        object.__setattr__(self, "outputs", margin_of(self.outputs))
+
+    def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
+        """Find positives and negatives for each row."""
+        search, moves = Search(rows, space, member, self.m, self.max_evaluations), Moves.of(rows, space)
+        for row in range(len(rows)):
+            at = np.array([row])
+            table = DiceTable.of(moves[at], self.method)
+            if not table.features.size:
+                continue
+            for wanted in (1, 0):
+                left = self.max_evaluations // 2 - self.m - 1  # what is found is asked about once more
+                asker = _Asker(search, row, table, left)
+                found = self._found(asker, wanted, int(words(keys[row], _SEEDS[wanted])[0] >> np.uint64(32)))
+                candidates = found[None, : self.m + 1]
+                search.offer(at, candidates, search.fresh(at, candidates))
+        return search.result()
+
+    def _found(self, asker: _Asker, wanted: int, seed: int) -> Array:
+        """(c, f) results of dice-ml for one row and class."""
+        table = asker.table
+        with _quiet_and_seeded(seed, self.method):
+            dice_ml = require("dice_ml", extra="dice")
+            nothing = require("raiutils.exceptions", extra="dice").UserConfigValidationException
+            data = dice_ml.Data(
+                dataframe=table.frame.assign(**{OUTCOME: np.arange(len(table.frame)) % 2}),
+                continuous_features=table.numbers,
+                continuous_features_precision=table.decimals,
+                outcome_name=OUTCOME,
+            )
+            try:
+                model, settings = self._model(dice_ml, asker)
+                dice = dice_ml.Dice(data, model, method=self.method)
+                answer = dice.generate_counterfactuals(table.query, self.m + 1, desired_class=wanted, **settings)
+            except (_Spent, nothing):
+                return np.empty((0, len(table.own)))
+        return table.decode(answer.cf_examples_list[0].final_cfs_df)
+
+    def _model(self, dice_ml: Any, asker: _Asker) -> tuple[Any, dict[str, Any]]:
+        """The model in dice-ml's terms, and the settings of the search."""
+        settings: dict[str, Any] = {"posthoc_sparsity_param": None}
+        if self.method != "gradient":
+            return dice_ml.Model(model=asker, backend="sklearn"), settings
+        flips = _flipping(self.module, self.outputs, asker)  # type: ignore[arg-type]
+        weights = dict.fromkeys(asker.table.numbers, 1.0)  # its own ones are logged where they are 0
+        settings |= {"min_iter": self.steps, "max_iter": self.steps, "feature_weights": weights}
+        return dice_ml.Model(model=flips, backend="PYT", func="ohe-min-max"), settings
+
+
+class _Spent(Exception):
+    """dice-ml has asked more than it may."""
+
+
+class _Asker:
+    """The model as dice-ml wants it: class 1 flips, class 0 stays. Counts, and stops what asks too much."""
+
+    def __init__(self, search: Search, row: int, table: DiceTable, left: int) -> None:
+        self.search, self.row, self.table, self.left = search, row, table, left
+
+    def predict_proba(self, frame: Any) -> Array:
+        """(N, 2) weights of staying and flipping."""
+        samples = self.table.decode(frame)
+        self.count(len(samples))
+        flips = self.search.member(samples, np.full(len(samples), self.row))
+        return np.column_stack([1 - flips, flips])
+
+    def predict(self, frame: Any) -> Integers:
+        """(N,) classes."""
+        return (self.predict_proba(frame)[:, 1] > 0.5).astype(np.int64)
+
+    def count(self, size: int) -> None:
+        """Note evaluations that are about to be made."""
+        if size > self.left:
+            raise _Spent
+        self.left -= size
+        self.search.n_evaluations[self.row] += size
+
+
+@contextlib.contextmanager
+def _quiet_and_seeded(seed: int, method: Method) -> Iterator[None]:
+    """Silence dice-ml, and lend it global random states that are put back afterwards."""
+    numbers, choices = np.random.get_state(), random.getstate()  # noqa: NPY002
+    torch = require("torch", extra="torch") if method == "gradient" else None
+    tensors = None if torch is None else torch.get_rng_state()
+    np.random.seed(seed)  # noqa: NPY002
+    random.seed(seed)
+    try:
+        with (
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+            warnings.catch_warnings(),
+            np.errstate(all="ignore"),
+        ):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        np.random.set_state(numbers)  # noqa: NPY002
+        random.setstate(choices)
+        if torch is not None:
+            torch.set_rng_state(tensors)
+
+
+def _flipping(module: Any, margin: Margin, asker: _Asker) -> Any:
+    """A module from normalised numbers, as dice-ml has them, to the probability of a flip."""
+    torch = require("torch", extra="torch")
+    table = asker.table
+    like = weights_of(module)
+    own = torch.as_tensor(table.own, dtype=like.dtype, device=like.device)
+    low, high = (torch.as_tensor(part.to_numpy(dtype=np.float32)) for part in (table.frame.min(), table.frame.max()))
+    columns = torch.as_tensor(table.features)
+
+    class Flipping(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, normalised: Any) -> Any:
+            asker.count(max(1, normalised.numel() // len(columns)))
+            numbers = low + normalised.reshape(-1, len(columns)) * (high - low)
+            samples = own.repeat(len(numbers), 1).index_copy(1, columns.to(own.device), numbers.to(own))
+            with evaluating(module):
+                outputs = module(samples)
+            flips = (-margin(outputs, reference.expand(len(outputs), -1))).sigmoid().to("cpu")
+            return flips.reshape(*normalised.shape[:-1], 1)
+
+    asker.count(1)
+    with torch.no_grad(), evaluating(module):
+        reference = module(own[None])
+    return Flipping()

@@ -1,0 +1,217 @@
+"""A genetic search for perturbations that are valid, near, sparse and diverse, all rows of a block at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from xcid._check import whole
+from xcid._data import Array, Flags, Integers, Perturbations, Words
+from xcid._kernels.random import below, uniform, words
+from xcid.errors import InvalidParameter
+from xcid.generators.search import Member, check_search, gathered
+from xcid.generators.steps import UNCHANGED, Metric, Moves
+from xcid.space import FeatureSpace
+
+BROOD = 2  # children of both kinds for each member of a population
+NEWCOMERS = 0.15  # of the children have no parents
+BACK, NEARER = 0.2, 0.3  # of the changed features return to the row's own value, or part of the way
+MUTATIONS = 0.5  # features of a child that take a background value, expected
+PATIENCE = 3  # generations without a new candidate before a row gives up
+_FIRST, _SECOND, _NEW, _SHARE, _CROSS, _KIND, _VALUE, _STEP = np.arange(21, 29, dtype=np.uint64)[:, None]  # streams
+
+
+@dataclass(frozen=True, slots=True)
+class Genetic:
+    """Near, sparse and diverse perturbations by a genetic search in the manner of DiCE's and of NSGA-II.
+
+    A row has two populations, one of candidates that flip and one of candidates that do not, and every candidate that
+    the model is asked about may enter the one where it belongs. Children mix the features of two parents; then some
+    features take a background value, go back to the row's own, or part of the way. Some children have no parents but
+    background values in a random share of their features. Nothing is asked about twice.
+
+    A population keeps those of the best mean rank in three aims: a short distance to the row (in mean absolute
+    deviations), few changes, and values that are rare and far from those
+    of the others. In the end m of each population are chosen one by one, the one farthest from all chosen before.
+
+    Parameters
+    ----------
+    m : int
+        Positives and negatives to find for each row.
+    max_evaluations : int
+        Most rows that the model is asked to predict for each row.
+    population : int
+        Candidates of each kind to keep; a generation has twice as many children.
+    generations : int
+        After them a row is done; while samples of a kind are lacking it goes on as long as evaluations last.
+    """
+
+    m: int = 50
+    max_evaluations: int = 4_000
+    population: int = 75
+    generations: int = 20
+
+    def __post_init__(self) -> None:
+        check_search(self.m, self.max_evaluations)
+        whole(self.generations, "generations", at_least=1)
+        if whole(self.population, "population") < self.m:
+            raise InvalidParameter(f"population must be at least m = {self.m}, not {self.population}")
+
+    def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
+        """Find positives and negatives for each row."""
+        herds = _Herds(Moves.of(rows, space), Metric.of(space), member, self.population, self.max_evaluations)
+        generation = 0
+        while (at := herds.open(self.m if generation >= self.generations else np.inf)).size:
+            herds.ask(at, _children(herds, keys[at], at, self.m, generation))
+            generation += 1
+        place = herds.spread(self.m)
+        samples = np.take_along_axis(herds.samples, place[..., None], axis=2).reshape(len(rows), 2 * self.m, -1)
+        weights = np.take_along_axis(herds.weights, place, axis=2).reshape(len(rows), 2 * self.m)
+        return gathered(rows, samples, weights, np.minimum(herds.found, self.m), herds.n_evaluations, space)
+
+
+class _Herds:
+    """The populations of a block of rows, best first: (n, 2, p), negatives and positives."""
+
+    def __init__(self, moves: Moves, metric: Metric, member: Member, population: int, budget: int) -> None:
+        self.moves, self.metric, self.member, self.size, self.budget = moves, metric, member, population, budget
+        n_rows, n_features = moves.rows.shape
+        self.samples = np.repeat(moves.rows, 2 * population, axis=0).reshape(n_rows, 2, population, n_features)
+        self.weights = np.zeros((n_rows, 2, population))  # in C+
+        self.found = np.zeros((n_rows, 2), dtype=np.int64)
+        self.n_evaluations = np.zeros(n_rows, dtype=np.int64)
+        self.known = np.full((n_rows, 0), UNCHANGED)  # content of what was asked
+        self.barren = np.zeros(n_rows, dtype=np.int64)  # generations in a row without a new candidate
+
+    def open(self, wanted: float) -> Integers:
+        """Rows that lack some of the wanted number of each kind and may still find them."""
+        lacking = (self.found < wanted).any(axis=1)
+        return np.flatnonzero(lacking & (self.n_evaluations < self.budget) & (self.barren < PATIENCE))
+
+    def ask(self, at: Integers, children: Array) -> None:
+        """Ask about (a, c, f) children of some rows, and let the best stay."""
+        content = self.moves[at].content(children)
+        there = _first_seen(self.known[at], content)
+        there &= np.cumsum(there, axis=1) <= (self.budget - self.n_evaluations[at])[:, None]
+        weights = np.zeros(there.shape)
+        a, c = np.nonzero(there)
+        if a.size:
+            weights[a, c] = self.member(children[a, c], at[a])
+        self.n_evaluations[at] += there.sum(axis=1)
+        self.barren[at] = np.where(there.any(axis=1), 0, self.barren[at] + 1)
+        known = np.full((len(self.known), content.shape[1]), UNCHANGED)
+        known[at] = np.where(there, content, UNCHANGED)
+        self.known = np.concatenate([self.known, known], axis=1)
+        for kind, chosen in enumerate((there & (weights <= 0.5), there & (weights > 0.5))):
+            self._admit(at, kind, children, weights, chosen)
+
+    def _admit(self, at: Integers, kind: int, children: Array, weights: Array, chosen: Flags) -> None:
+        """Keep the best of a population and its new members."""
+        samples = np.concatenate([self.samples[at, kind], children], axis=1)
+        weights = np.concatenate([self.weights[at, kind], weights], axis=1)
+        there = np.concatenate([np.arange(self.size) < self.found[at, kind, None], chosen], axis=1)
+        order = np.argsort(_cost(samples, there, self.moves[at], self.metric), axis=1, kind="stable")[:, : self.size]
+        self.samples[at, kind] = np.take_along_axis(samples, order[..., None], axis=1)
+        self.weights[at, kind] = np.take_along_axis(weights, order, axis=1)
+        self.found[at, kind] = np.minimum(there.sum(axis=1), self.size)
+
+    def spread(self, m: int) -> Integers:
+        """(n, 2, m) places of members chosen one by one: first the best, then the farthest from those chosen."""
+        row, kind = np.ogrid[: len(self.found), :2]
+        nearest = np.where(np.arange(self.size) < self.found[:, :, None], np.inf, -np.inf)
+        place = np.zeros((len(self.found), 2, m), dtype=np.int64)
+        for turn in range(m):
+            place[:, :, turn] = np.argmax(nearest, axis=2)
+            chosen = self.samples[row, kind, place[:, :, turn]]
+            nearest = np.minimum(nearest, self.metric.between(self.samples, chosen[:, :, None, :]))
+            nearest[row, kind, place[:, :, turn]] = -1.0  # above what is not there
+        return place
+
+
+def _first_seen(known: Words, content: Words) -> Flags:
+    """(a, c) which contents are neither known nor repeat an earlier one."""
+    both = np.concatenate([np.full((len(known), 1), UNCHANGED), known, content], axis=1)
+    order = np.argsort(both, axis=1, kind="stable")
+    ordered = np.take_along_axis(both, order, axis=1)
+    first = np.ones(both.shape, dtype=bool)
+    first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    seen = np.empty_like(first)
+    np.put_along_axis(seen, order, first, axis=1)
+    return seen[:, known.shape[1] + 1 :]
+
+
+def _cost(samples: Array, there: Flags, moves: Moves, metric: Metric) -> Array:
+    """(a, p) sum of the standings in the three aims; infinite for what is not there."""
+    distance = metric.between(samples, moves.rows[:, None, :])
+    changes = np.sum(~moves.unchanged(samples), axis=2)
+    room = np.zeros(there.shape)
+    for feature in metric.order:
+        room += _room(samples[..., feature], there, metric, feature)
+    aims = distance, changes, -room / np.maximum(changes, 1)
+    return np.where(there, sum(_standing(aim, there) for aim in aims), np.inf)
+
+
+def _room(values: Array, there: Flags, metric: Metric, feature: int) -> Array:
+    """(a, p) distance of each value to the nearest other one, shared by all that have it."""
+    order = np.lexsort((np.where(np.isnan(values), np.inf, values), ~there), axis=1)
+    ordered, present = np.take_along_axis(values, order, axis=1), np.take_along_axis(there, order, axis=1)
+    place = np.arange(values.shape[1] + 1)
+    gaps = np.full((len(values), values.shape[1] + 1), np.inf)
+    gaps[:, 1:-1] = np.where(present[:, 1:], metric.gap(ordered[:, 1:], ordered[:, :-1], feature), np.inf)
+    first = np.maximum.accumulate(np.where(gaps > 0, place, 0)[:, :-1], axis=1)  # of the same value
+    last = np.minimum.accumulate(np.where(gaps > 0, place, place[-1])[:, :0:-1], axis=1)[:, ::-1]
+    nearest = np.minimum(np.take_along_axis(gaps, first, axis=1), np.take_along_axis(gaps, last, axis=1))
+    room = np.empty(values.shape)
+    np.put_along_axis(room, order, np.where(np.isinf(nearest), 0.0, nearest) / (last - first), axis=1)
+    return room
+
+
+def _standing(values: Array, there: Flags) -> Array:
+    """(a, p) places of values in ascending order, as shares of those that are there."""
+    order = np.argsort(np.where(there, values, np.inf), axis=1, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=1)
+    later = np.ones(values.shape, dtype=bool)
+    later[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    first = np.maximum.accumulate(np.where(later, np.arange(values.shape[1]), 0), axis=1)  # ties share a place
+    place = np.empty(values.shape)
+    np.put_along_axis(place, order, first, axis=1)
+    return place / np.maximum(there.sum(axis=1, keepdims=True), 1)
+
+
+def _children(herds: _Herds, keys: Words, at: Integers, m: int, generation: int) -> Array:
+    """(a, c, f) candidates of some rows."""
+    moves, n_children, n_features = herds.moves[at], BROOD * herds.size, len(herds.metric.order)
+    child = generation * n_children + np.arange(n_children)
+    of_child = child.astype(np.uint64)
+    of_cell = (child[:, None] * n_features + herds.moves.space.rank).astype(np.uint64)
+    first, second, new, share = (words(words(keys, s)[:, None], of_child) for s in (_FIRST, _SECOND, _NEW, _SHARE))
+    cross, kind, value, step = (words(words(keys, s)[:, None, None], of_cell) for s in (_CROSS, _KIND, _VALUE, _STEP))
+
+    sought = _sought(herds.found[at] < m, n_children)
+    size = np.take_along_axis(herds.found[at], sought, axis=1)
+    parents = [herds.samples[at[:, None], sought, _tournament(random, size)] for random in (first, second)]
+    mixed = np.where(uniform(cross) < 0.5, *parents)
+
+    drawn, own = moves.drawn(value), moves.rows[:, None, :]
+    part_of_the_way = moves.fitted(own + (mixed - own) * uniform(step))
+    part_of_the_way = np.where(herds.metric.discrete | np.isnan(part_of_the_way), own, part_of_the_way)
+    chance, moved = uniform(kind), ~moves.unchanged(mixed)
+    changed = np.where(moved & (chance < BACK), own, mixed)
+    changed = np.where(moved & (chance >= BACK) & (chance < BACK + NEARER), part_of_the_way, changed)
+    changed = np.where(chance >= 1 - MUTATIONS / n_features, drawn, changed)
+
+    newcomer = np.where(uniform(cross) < uniform(share)[..., None] ** 2, drawn, own)
+    return np.where(((uniform(new) < NEWCOMERS) | (size == 0))[..., None], newcomer, changed)
+
+
+def _sought(lacking: Flags, n_children: int) -> Integers:
+    """(a, c) the kind that each child is to be of: by turns, or the one that is lacking."""
+    turns = np.broadcast_to(np.arange(n_children) % 2, (len(lacking), n_children))
+    return np.where((lacking[:, 0] == lacking[:, 1])[:, None], turns, lacking[:, 1:].astype(np.int64))
+
+
+def _tournament(random: Words, size: Integers) -> Integers:
+    """The better of two random places below ``size``: populations are sorted."""
+    one, other = below(random, size), below(random << np.uint64(32), size)
+    return np.minimum(one, other)

@@ -1,0 +1,103 @@
+"""Counterfactuals that the user brings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from xcid._check import whole
+from xcid._data import Array, Integers, Perturbations, Words
+from xcid._kernels.random import content_keys
+from xcid.errors import InvalidData, InvalidParameter
+from xcid.generators.reach import may_become
+from xcid.generators.search import Member
+from xcid.space import FeatureSpace
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Given:
+    """Samples of your own, which the model splits into positives and negatives.
+
+    Samples that a row may not become under the constraints, or that leave the background's range, are left out for
+    that row; the others are taken as they are. Nothing is drawn: the seed makes no difference. Grouped columns must
+    hold combinations that the background has.
+
+    Parameters
+    ----------
+    samples : table, or one table for each row
+        A data frame or an array (s, d) that serves every row; with ``rows``, a sequence of n tables or an array
+        (n, s, d).
+    rows : table, optional
+        The n rows that the tables belong to. A row that is explained finds its own table by its values; of equal rows
+        the first counts.
+    m : int
+        Positives and negatives that a row must have to be "ok".
+    """
+
+    samples: Any = field(repr=False)
+    rows: Any = field(default=None, repr=False)
+    m: int = 10
+
+    def __post_init__(self) -> None:
+        whole(self.m, "m (samples of each kind)", at_least=1)
+        if self.rows is None and getattr(self.samples, "ndim", 2) != 2:
+            raise InvalidParameter(
+                f"the given samples have the shape {self.samples.shape}: give a table (s, d) for all rows, or say with "
+                "rows=... which rows the tables of an array (n, s, d) belong to"
+            )
+
+    def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
+        """Ask about the samples of each row."""
+        tables = [self.samples] if self.rows is None else list(self.samples)
+        which = np.zeros(len(rows), dtype=np.int64) if self.rows is None else self._tables_of(rows, space, len(tables))
+        size = max(len(table) for table in tables)
+        samples, there = np.repeat(rows[:, None], size, axis=1), np.zeros((len(rows), size), dtype=bool)
+        for number in np.unique(which):
+            one = _encoded(tables[number], space, "the given samples")
+            _refuse_unknown(one, space, "the given samples have")
+            samples[which == number, : len(one)], there[which == number, : len(one)] = one, True
+        there &= may_become(rows, samples, space).all(axis=2)
+        positive, (row, place) = np.zeros(there.shape), np.nonzero(there)
+        if row.size:
+            positive[row, place] = member(samples[row, place], row)
+        flips = (there & (positive > 0.5)).sum(axis=1)
+        n_asked = there.sum(axis=1)
+        lacking = np.where(n_asked - flips < self.m, "insufficient_stays", "ok")
+        status = np.where(flips < self.m, "insufficient_flips", lacking)
+        return Perturbations(rows, samples, positive, (1 - positive) * there, n_asked, status, space.discrete)
+
+    def _tables_of(self, rows: Array, space: FeatureSpace, n_tables: int) -> Integers:
+        """(n,) the table of each row."""
+        owners = _encoded(self.rows, space, "the rows of the given samples")
+        if len(owners) != n_tables:
+            raise InvalidParameter(f"there are {n_tables} tables of samples for {len(owners)} rows: give one for each")
+        _refuse_unknown(owners, space, "the rows of the given samples have")
+        known, first = np.unique(content_keys(owners, seed=0), return_index=True)
+        wanted = content_keys(rows, seed=0)
+        place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        strange = np.flatnonzero(known[place] != wanted)
+        if strange.size:
+            raise InvalidParameter(
+                f"{strange.size} of {len(rows)} rows are not among the {len(owners)} rows that samples were given for, "
+                f"row {strange[0]} for one: {rows[strange[0]].tolist()}"
+            )
+        return first[place]
+
+
+def _encoded(table: Any, space: FeatureSpace, what: str) -> Array:
+    try:
+        return space.encode(table, what)
+    except InvalidData as error:
+        raise InvalidParameter(str(error)) from error
+
+
+def _refuse_unknown(cells: Array, space: FeatureSpace, what: str) -> None:
+    """Refuse joint values of a group that have no code."""
+    unknown = np.argwhere((cells < 0) & space.discrete)
+    if len(unknown):
+        raise InvalidParameter(
+            f"{what} values of the group {space.names[unknown[0, 1]]!r} in row {unknown[0, 0]} that the background "
+            f"does not have together ({len(unknown)} such rows in all): a group changes only to what the background has"
+        )

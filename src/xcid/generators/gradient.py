@@ -1,0 +1,222 @@
+"""Perturbations of a PyTorch module by gradient descent, many candidates of many rows at once."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from xcid._check import real, whole
+from xcid._data import Array, Flags, Integers, Perturbations, Words
+from xcid._kernels.random import below, uniform, words
+from xcid._require import require
+from xcid.errors import InvalidParameter
+from xcid.generators.objectives import Diverse, Margin, Objective, margin_of, objective_of
+from xcid.generators.random import ROUNDING
+from xcid.generators.search import Member, Search, check_search
+from xcid.generators.steps import Metric, Moves
+from xcid.space import FeatureSpace
+
+DECAY = (0.9, 0.999)  # of Adam's two means
+_MASK, _PICK, _VALUE, _SHARE = np.arange(31, 35, dtype=np.uint64)[:, None]  # streams of a row
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gradient:
+    """Perturbations that follow the gradient of a PyTorch module.
+
+    A candidate may move one random feature and each of the others with probability 1/2. It starts from background
+    values in these; numbers then follow the gradient of the objective within their range, while levels keep the value
+    they have started with. Of all places that flip by the module's word the nearest to the row is taken, numbers are
+    rounded away from the row to their lattice, and the model is asked. For each of them a point is asked about, too,
+    that lies a random share of the way from the row to there: it mostly does not flip. Samples are distinct.
+
+    The module sees the matrix of features that the library works with: levels by their position, no groups. A missing
+    number of the row stays missing unless a candidate moves it; no value goes missing.
+
+    Every forward pass counts as an evaluation: (steps + 2) * m + 1 of them make a round of a row, and rounds go on
+    while samples are lacking.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        From (N, f) to (N, k); asked in evaluation mode, on its own device and in its own precision.
+    m : int
+        Positives and negatives to find for each row; also the candidates of a round.
+    max_evaluations : int
+        Most rows that the model and the module are asked to predict for each row.
+    objective : Objective or "wachter" or "diverse"
+    outputs : Margin or "logits" or "probabilities"
+        What the module gives, or a function that tells how far outputs are from flipping: for other questions than a
+        change of the class.
+    steps : int
+        Steps of each descent.
+    rate : float
+        Length of the first step, in mean absolute deviations; the later ones shrink to 0.
+    rows_at_once : int
+        Rows of one forward pass. Fewer are filled up: what a module computes for a row may depend on how many there
+        are in the last digit, and a row is to get the same alone and in a batch.
+    """
+
+    module: Any = field(repr=False)
+    m: int = 50
+    max_evaluations: int = 20_000
+    objective: str | Objective = Diverse()  # noqa: RUF009 (frozen)
+    outputs: str | Margin = "logits"
+    steps: int = 40
+    rate: float = 0.2
+    rows_at_once: int = 32
+
+    def __post_init__(self) -> None:
+        check_search(self.m, self.max_evaluations)
+        whole(self.steps, "steps", at_least=1)
+        whole(self.rows_at_once, "rows_at_once", at_least=1)
+        if not 0 < real(self.rate, "rate") < np.inf:
+            raise InvalidParameter(f"rate must be a number above 0, not {self.rate}")
+        one_round = self.m * (self.steps + 2) + 1
+        if self.max_evaluations < one_round:
+            raise InvalidParameter(
+                f"max_evaluations must be at least m * (steps + 2) + 1 = {one_round}, not {self.max_evaluations}"
+            )
+        object.__setattr__(self, "objective", objective_of(self.objective))
+        object.__setattr__(self, "outputs", margin_of(self.outputs))
+
+    def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
+        """Find positives and negatives for each row."""
+        search = Search(rows, space, member, self.m, self.max_evaluations)
+        moves, scale, round_ = Moves.of(rows, space), Metric.of(space).scale, 0
+        with evaluating(self.module):
+            while (at := self._affordable(search)).size:
+                start, moved = _starts(moves[at], keys[at], round_ * self.m + np.arange(self.m))
+                found = np.concatenate(
+                    [
+                        self._descend(moves[at[part]], start[part], moved[part], scale)
+                        for part in np.split(np.arange(len(at)), range(self.rows_at_once, len(at), self.rows_at_once))
+                    ]
+                )
+                search.n_evaluations[at] += self.m * self.steps + 1  # and the row itself
+                share = uniform(words(words(keys[at], _SHARE)[:, None], _counters(round_, self.m)))[..., None]
+                for candidates in (_outward(moves[at], found, moved), _on_the_way(moves[at], found, moved, share)):
+                    search.offer(at, candidates, search.fresh(at, candidates))
+                round_ += 1
+        return search.result()
+
+    def _affordable(self, search: Search) -> Integers:
+        """Rows that still lack samples and have evaluations left for a whole round."""
+        left = search.budget - search.n_evaluations[search.open]
+        return search.open[left >= self.m * (self.steps + 2) + 1]
+
+    def _descend(self, moves: Moves, start: Array, moved: Flags, scale: Array) -> Array:
+        """(b, c, f) nearest places that flip, or the last ones; of at most ``rows_at_once`` rows."""
+        torch, like = require("torch", extra="torch"), weights_of(self.module)
+
+        def ask(samples: Any) -> Any:
+            outputs = self.module(samples.reshape(-1, samples.shape[-1]).to(like.dtype))
+            return outputs.reshape(len(outputs), -1).double()
+
+        filled = np.minimum(np.arange(self.rows_at_once), len(start) - 1)
+        descent = _Descent(moves[filled], start[filled], moved[filled], scale, like.device)
+        with torch.no_grad():
+            own = torch.as_tensor(moves.rows[filled], device=like.device)
+            own_outputs = ask(own).repeat_interleave(start.shape[1], dim=0)
+        for step in range(self.steps):
+            move = descent.move.requires_grad_()
+            place = descent.place(move)
+            margins = self.outputs(ask(place), own_outputs).reshape(place.shape[:2])  # type: ignore[operator]
+            (slope,) = torch.autograd.grad(self.objective(margins, move), move)  # type: ignore[operator]
+            with torch.no_grad():
+                descent.note(place, margins)
+                descent.go(slope, step + 1, self.rate * (1 - step / self.steps))
+        return np.asarray(descent.best[: len(start)].cpu().numpy(), dtype=np.float64)
+
+
+class _Descent:
+    """Candidates (b, c, f) on their way, by Adam; ``move`` is how far they are, in units of the scale."""
+
+    def __init__(self, moves: Moves, start: Array, moved: Flags, scale: Array, device: Any) -> None:
+        self.torch = require("torch", extra="torch")
+        follows = moved & ~moves.space.discrete
+        base = np.where(np.isnan(moves.rows)[:, None, :], start, moves.rows[:, None, :])
+        limits = ((limit[:, None, :] - base) / scale for limit in (moves.low, moves.high))
+        begin = np.where(follows, (start - base) / scale, 0.0)
+        self.start, self.base, self.follows, self.scale, self.low, self.high, self.move = (
+            self.torch.as_tensor(part, device=device) for part in (start, base, follows, scale, *limits, begin)
+        )
+        self.slope, self.square = self.torch.zeros_like(self.move), self.torch.zeros_like(self.move)
+        self.best, self.length = self.start, self.torch.full_like(self.move[..., 0], self.torch.inf)
+
+    def place(self, move: Any) -> Any:
+        """Where candidates are."""
+        return self.torch.where(self.follows, self.base + move * self.scale, self.start)
+
+    def note(self, place: Any, margins: Any) -> None:
+        """Keep the nearest places that flip, and the last ones until there are such."""
+        length = self.torch.where(margins < 0, self.move.abs().sum(dim=2), self.torch.inf)
+        better = (length < self.length) | self.torch.isinf(self.length)
+        self.best = self.torch.where(better[..., None], place, self.best)
+        self.length = self.torch.minimum(length, self.length)
+
+    def go(self, slope: Any, step: int, rate: float) -> None:
+        """Take a step; what passes the row's own value stops there."""
+        slope = self.torch.where(self.follows, slope, 0.0).nan_to_num()
+        self.slope = DECAY[0] * self.slope + (1 - DECAY[0]) * slope
+        self.square = DECAY[1] * self.square + (1 - DECAY[1]) * slope**2
+        along, size = self.slope / (1 - DECAY[0] ** step), self.square / (1 - DECAY[1] ** step)
+        ahead = self.move - rate * along / (size.sqrt() + 1e-12)
+        ahead = self.torch.where(ahead * self.move < 0, 0.0, ahead)
+        self.move = self.torch.where(self.follows, ahead.clamp(self.low, self.high), 0.0).detach()
+
+
+@contextlib.contextmanager
+def evaluating(module: Any) -> Iterator[None]:
+    """Put a module in evaluation mode for a while."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, mode in modes:
+            part.training = mode
+
+
+def weights_of(module: Any) -> Any:
+    """A tensor of the module's own device and precision."""
+    torch = require("torch", extra="torch")
+    weights = (weight for part in (module.parameters(), module.buffers()) for weight in part)
+    return next((weight for weight in weights if weight.is_floating_point()), torch.empty(0))
+
+
+def _counters(round_: int, size: int) -> Words:
+    return (round_ * size + np.arange(size)).astype(np.uint64)
+
+
+def _starts(moves: Moves, keys: Words, candidates: Integers) -> tuple[Array, Flags]:
+    """(a, c, f) places where candidates start, and which of their features may move."""
+    space, n_features = moves.space, moves.rows.shape[1]
+    of_cell = (candidates[:, None] * n_features + space.rank).astype(np.uint64)
+    mask, value = (words(words(keys, stream)[:, None, None], of_cell) for stream in (_MASK, _VALUE))
+    pick = space.free[below(words(words(keys, _PICK)[:, None], candidates.astype(np.uint64)), len(space.free))]
+    drawn = moves.drawn(value)
+    moved = (mask >> np.uint64(63)).astype(bool) | (np.arange(n_features) == pick[..., None])
+    moved &= (moves.n_values > 0)[:, None, :] & ~np.isnan(drawn)
+    return np.where(moved, drawn, moves.rows[:, None, :]), moved
+
+
+def _outward(moves: Moves, found: Array, moved: Flags) -> Array:
+    """Round numbers to their lattice, away from the row; less than half a step from it is no move."""
+    per_unit, own = np.maximum(moves.space.resolution, 1.0), moves.rows[:, None, :]
+    steps = found * per_unit
+    rounded = np.where(found > own, np.ceil(steps - ROUNDING), np.floor(steps + ROUNDING)) / per_unit
+    rounded = np.where(np.abs(found - own) * per_unit < 0.5, own, rounded)
+    on_lattice = (moves.space.resolution > 0) & ~moves.space.discrete
+    return np.where(moved, moves.fitted(np.where(on_lattice, rounded, found)), own)
+
+
+def _on_the_way(moves: Moves, found: Array, moved: Flags, share: Array) -> Array:
+    """Points between the row and what was found; levels and what was missing are as found."""
+    own = moves.rows[:, None, :]
+    between = np.where(moves.space.discrete | np.isnan(own), found, own + share * (found - own))
+    return np.where(moved, moves.fitted(between), own)

@@ -1,0 +1,136 @@
+"""What stands in the place of a masked feature: ``masking(rows, kept, keys, space) -> (n, l, r, d)``.
+
+``rows`` (n, d), ``kept`` (n, l, d) which features keep their values in each of l stages; the result has r fillings of
+each stage, whose outputs are averaged. Any function with that signature is a masking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from xcid._check import whole
+from xcid._data import Array, Flags, Integers, Words
+from xcid._kernels.random import below, words
+from xcid.space import FeatureSpace
+
+_DRAWS = np.array([23], dtype=np.uint64)  # stream of a row
+
+
+class Masking(Protocol):
+    """Anything that fills masked features; a plain function qualifies."""
+
+    def __call__(self, rows: Array, kept: Flags, keys: Words, space: FeatureSpace) -> Array: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Centre:
+    """One typical value for each feature; the commonest level for categories.
+
+    Parameters
+    ----------
+    of : callable
+        From (N, d) numbers with missing cells to (d,): ``numpy.nanmean``, ``numpy.nanmedian``.
+    """
+
+    of: Callable[..., Array] = np.nanmean
+
+    def __call__(self, rows: Array, kept: Flags, keys: Words, space: FeatureSpace) -> Array:
+        centre = self.of(space.background, axis=0)
+        for feature in np.flatnonzero(space.discrete):
+            levels, counts = np.unique(space.background[:, feature], return_counts=True)
+            centre[feature] = levels[np.argmax(counts)]
+        return np.where(kept, rows[:, None, :], _storable(centre, space))[:, :, None, :]
+
+
+mean = Centre()
+median = Centre(np.nanmedian)
+
+
+@dataclass(frozen=True, slots=True)
+class JointRows:
+    """Background rows: all masked features take their values from one of them.
+
+    Parameters
+    ----------
+    count : int
+        Rows, spread evenly over the background: the same for all rows and stages.
+    """
+
+    count: int = 50
+
+    def __post_init__(self) -> None:
+        whole(self.count, "count", at_least=1)
+
+    def __call__(self, rows: Array, kept: Flags, keys: Words, space: FeatureSpace) -> Array:
+        size = len(space.background)
+        chosen = space.background[np.linspace(0, size - 1, min(self.count, size)).round().astype(np.int64)]
+        return np.where(kept[:, :, None, :], rows[:, None, None, :], chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class MarginalRows:
+    """Background values, drawn for every feature by itself."""
+
+    count: int = 50
+
+    def __post_init__(self) -> None:
+        whole(self.count, "count", at_least=1)
+
+    def __call__(self, rows: Array, kept: Flags, keys: Words, space: FeatureSpace) -> Array:
+        n_features = rows.shape[1]
+        counters = (np.arange(self.count)[:, None] * n_features + space.rank).astype(np.uint64)
+        at = below(words(words(keys, _DRAWS)[:, None, None], counters), len(space.background))
+        drawn = space.background[at, np.arange(n_features)]  # (n, count, d)
+        return np.where(kept[:, :, None, :], rows[:, None, None, :], drawn[:, None])
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarRows:
+    """Background rows that are like the row in the features that are kept: a conditional distribution.
+
+    Rows that are equally like it, all of them where nothing is kept, come in an order that their content gives.
+
+    Parameters
+    ----------
+    count : int
+        How many of the most similar rows.
+    """
+
+    count: int = 20
+
+    def __post_init__(self) -> None:
+        whole(self.count, "count", at_least=1)
+
+    def __call__(self, rows: Array, kept: Flags, keys: Words, space: FeatureSpace) -> Array:
+        spread = np.nanstd(space.background, axis=0)
+        scale = np.where(space.discrete | (spread == 0), 1.0, spread)
+        shuffled = space.background[np.argsort(space.keys(space.background, seed=0), kind="stable")]
+        chosen = np.stack(
+            [
+                self._similar(row, stages, shuffled, space.discrete, scale)
+                for row, stages in zip(rows, kept, strict=True)
+            ]
+        )
+        return np.where(kept[:, :, None, :], rows[:, None, None, :], shuffled[chosen])
+
+    def _similar(self, row: Array, kept: Flags, background: Array, discrete: Flags, scale: Array) -> Integers:
+        """(l, count) positions of the background rows that are nearest in the kept features of each stage."""
+        apart = np.abs(background - row) / scale
+        apart = np.where(discrete, apart > 0, apart)
+        both, one = np.isnan(background) & np.isnan(row), np.isnan(background) != np.isnan(row)
+        apart = np.where(both, 0.0, np.where(one, 1.0, apart))
+        distance = kept.astype(np.float64) @ apart.T
+        return np.argsort(distance, axis=1, kind="stable")[:, : self.count]
+
+
+def _storable(centre: Array, space: FeatureSpace) -> Array:
+    """Round what a column of whole numbers could not hold."""
+    try:
+        back = space.values(space.decode(centre[None]))[0]
+    except Exception:  # a nullable column of whole numbers refuses others
+        return np.where(space.resolution == 1, np.round(centre), centre)
+    return np.where(np.isclose(back, centre, rtol=1e-6), centre, np.round(centre))
