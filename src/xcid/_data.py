@@ -145,6 +145,7 @@ _COMMON = (
     "output_names",
     "levels",
     "units",
+    "scales",
     "density",
     "settings",
 )  # what all rows of an explanation share
@@ -209,6 +210,8 @@ class Explanation:
         The levels of each column that is made of them, in the order of their codes; empty for numbers.
     units : tuple of str
         "D" or "s" for dates, whose numbers are days or seconds since 1970; else empty.
+    scales : tuple of float
+        Mean absolute deviation of each column of the background: the unit of distances.
     cloud : Perturbations or None
         The evidence, where it was kept.
     density : Density or None
@@ -234,6 +237,7 @@ class Explanation:
     output_names: tuple[str, ...]
     levels: tuple[tuple[str, ...], ...]
     units: tuple[str, ...]
+    scales: tuple[float, ...]
     lower: Array | None = None
     upper: Array | None = None
     p_values: Array | None = None
@@ -316,10 +320,11 @@ class Explanation:
     def shown(self, row: int, feature: int | str) -> str:
         """The row's own value in words: a number, the name of a level, or "missing"; those of a group in turn."""
         row = position_of(row, len(self), "row")
-        return ", ".join(self._cell(row, column) for column in sorted(self.features[self.position(feature)]))
+        columns = sorted(self.features[self.position(feature)])
+        return ", ".join(self.cell(self.data[row, column], column) for column in columns)
 
-    def _cell(self, row: int, column: int) -> str:
-        code = self.data[row, column]
+    def cell(self, code: float, column: int) -> str:
+        """A number of a column in words."""
         if np.isnan(code):
             return "missing"
         if self.units[column]:
@@ -333,6 +338,23 @@ class Explanation:
                 raise InvalidParameter(f"there is no feature {feature!r}; the features are {list(self.feature_names)}")
             return self.feature_names.index(feature)
         return position_of(feature, len(self.feature_names), "feature")
+
+    def counterfactuals(
+        self,
+        row: int = 0,
+        *,
+        nearest: int = 3,
+        diverse: int = 3,
+        backend: Literal["pandas", "polars", "pyarrow"] = "pandas",
+    ) -> Any:
+        """Give the nearest and the most diverse perturbations that flip a row's output, as a readable frame of changes.
+
+        They are taken from the samples behind the scores. ``Explainer.counterfactuals`` searches for near and sparse
+        ones instead.
+        """
+        from xcid import counterfactuals
+
+        return counterfactuals.table(self, row, nearest, diverse, backend)
 
     def adjusted_p_values(self) -> Array:
         """(n, d) p-values adjusted for the number of features by Benjamini and Hochberg's method."""

@@ -16,11 +16,11 @@ from xcid._data import Array, Density, Explanation, Integers, Interactions, Pert
 from xcid.calibration import Repeats, Stop
 from xcid.densities import Kernel, Mixed
 from xcid.errors import InvalidParameter, NotEnoughFlips, warn
-from xcid.generators import Balanced, Generator, Marginal, Random
+from xcid.generators import Balanced, Generator, Genetic, Marginal, Random
 from xcid.models import wrap
 from xcid.outcomes import OTHER_LABEL, Flip, Interval, Outcome, SoftFlip, ToClass, are_probabilities
 from xcid.scores import Adjusted, PerFeature, Score, pairs, unsigned
-from xcid.space import Constraints, Features, FeatureSpace, Kind, labels
+from xcid.space import Backend, Constraints, Features, FeatureSpace, Kind, labels
 
 MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enough
 SAMPLES_PER_ROW = 4096  # that a block has room for
@@ -209,6 +209,35 @@ class Explainer:
             )
         return Interactions.of(self.features.names, cloud.status[0], *pairs(cloud, 0, keys[0], shuffles))
 
+    def counterfactuals(
+        self,
+        row: Any,
+        *,
+        nearest: int = 3,
+        diverse: int = 3,
+        seed: int = 0,
+        generator: Generator | None = None,
+        backend: Backend = "pandas",
+    ) -> Any:
+        """Search for changes that flip the output of one row, and give them as a readable frame.
+
+        Parameters
+        ----------
+        row : table
+            A single row.
+        nearest, diverse : int
+            How many of the nearest flips, and of those that are farthest from them and from each other.
+        seed : int
+        generator : Generator, optional
+            By default a genetic search for few and small changes.
+        backend : {"pandas", "polars", "pyarrow"}
+            Library of the frame.
+        """
+        search = copy.copy(self)
+        search.generator = Genetic() if generator is None else generator
+        search.score, search.stop = PerFeature(direction=unsigned), Repeats(1)
+        return search(row, seed=seed).counterfactuals(0, nearest=nearest, diverse=diverse, backend=backend)
+
     def _run(self, rows: Array, outputs: Array, seed: int, chosen: Any, replicate: int) -> Explanation:
         """Explain some rows of a block once."""
         rows, outputs = rows[chosen], outputs[chosen]
@@ -272,6 +301,7 @@ class Explainer:
             outputs=outputs,
             output_names=self.predict.read.names,
             units=tuple(column.unit for column in self.space.columns),
+            scales=tuple(self.space.scales.tolist()),
             levels=tuple(tuple(str(level) for level in column.levels) for column in self.space.columns),
             cloud=cloud,
             density=self.score.density,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from collections.abc import Mapping
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,15 @@ def to_frame(explanation: Explanation, backend: Backend) -> Any:
     columns["status"] = np.repeat(explanation.status, d)
     columns["feature_status"] = explanation.feature_status.ravel()
     columns["n_evaluations"] = np.repeat(explanation.n_evaluations, d)
-    lists = {name: column.tolist() if column.dtype.kind == "U" else column for name, column in columns.items()}
+    return frame_of(columns, backend)
+
+
+def frame_of(columns: Mapping[str, Any], backend: Backend) -> Any:
+    """Make a data frame of the given library from columns by name."""
+    require_backend(backend)
+    is_text = {name for name, column in columns.items() if getattr(column, "dtype", None) is not None}
+    is_text = {name for name in is_text if columns[name].dtype.kind == "U"}
+    lists = {name: column.tolist() if name in is_text else column for name, column in columns.items()}
     return nw.from_dict(lists, backend=backend).to_native()
 
 
@@ -64,7 +73,7 @@ def pairs_to_frame(interactions: Interactions, backend: Backend) -> Any:
         "alone": interactions.alone,
         "p_value": interactions.p_values,
     }
-    return nw.from_dict(columns, backend=backend).to_native()
+    return frame_of(columns, backend)
 
 
 def to_shap(explanation: Explanation) -> Any:
@@ -104,6 +113,7 @@ def save(explanation: Explanation, path: str | os.PathLike[str]) -> None:
         "output_names": explanation.output_names,
         "levels": explanation.levels,
         "units": explanation.units,
+        "scales": explanation.scales,
         "density": _describe(explanation.density),
         "settings": dict(explanation.settings or {}),
     }
@@ -144,6 +154,7 @@ def load(path: str | os.PathLike[str]) -> Explanation:
             features=features,
             output_names=tuple(header["output_names"]),
             units=tuple(header["units"]),
+            scales=tuple(header["scales"]),
             levels=tuple(tuple(names) for names in header["levels"]),
             cloud=Perturbations(**cloud, features=features) if cloud else None,
             density=_restore(header["density"]),

@@ -80,6 +80,7 @@ class Subject:
             output_names=self.predict.read.names,
             levels=tuple(tuple(str(level) for level in column.levels) for column in self.space.columns),
             units=tuple(column.unit for column in self.space.columns),
+            scales=tuple(self.space.scales.tolist()),
             settings={name: str(value) for name, value in (settings | {"seed": seed}).items()},
         )
 

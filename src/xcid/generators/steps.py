@@ -90,9 +90,8 @@ UNCHANGED = mix(np.zeros(1, dtype=np.uint64))[0]
 class Metric:
     """Distances between samples, feature by feature in units of the background's spread.
 
-    A number counts in mean absolute deviations from its median: that is 0 for a constant only, where the median
-    absolute deviation is 0 for every feature with one common value. Other levels, and a missing cell beside a present
-    one, count 1.
+    A number counts in mean absolute deviations from its median. Other levels, and a missing cell beside a present one,
+    count 1.
 
     Attributes
     ----------
@@ -109,8 +108,7 @@ class Metric:
     @staticmethod
     def of(space: FeatureSpace) -> Metric:
         """Measure the spread of the background."""
-        spread = np.nanmean(np.abs(space.background - np.nanmedian(space.background, axis=0)), axis=0)
-        return Metric(np.where(spread > 0, spread, 1.0), space.discrete, np.argsort(space.rank))
+        return Metric(space.scales, space.discrete, np.argsort(space.rank))
 
     def gap(self, a: Array, b: Array, feature: int) -> Array:
         """Distances between values of one feature."""

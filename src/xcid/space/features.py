@@ -116,6 +116,15 @@ class FeatureSpace:
         order = np.argsort(self.rank)
         return order[~self.frozen[order]]
 
+    @property
+    def scales(self) -> Array:
+        """(d,) mean absolute deviation of each feature from its median, 1 for constants: what counts as one step.
+
+        It is 0 for a constant only, where the median absolute deviation is 0 for every feature with one common value.
+        """
+        spread = np.nanmean(np.abs(self.background - np.nanmedian(self.background, axis=0)), axis=0)
+        return np.where(spread > 0, spread, 1.0)
+
     def bounds(self, rows: Array) -> tuple[Array, Array]:
         """(n, d) lowest and highest new value of each feature of each row; nothing is allowed where they cross."""
         present = np.where(np.isnan(rows), np.where(self.direction > 0, -np.inf, np.inf), rows)

@@ -1,0 +1,90 @@
+"""Counterfactuals to read: what would have to change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xcid._check import position_of, whole
+from xcid._data import Array, Explanation, Flags, Integers
+from xcid.errors import EvidenceNotKept, NotEnoughFlips
+from xcid.io import frame_of
+from xcid.space import Backend
+
+
+def table(explanation: Explanation, row: int, nearest: int, diverse: int, backend: Backend) -> Any:
+    """Give the nearest and the most diverse flips of one row, one line each.
+
+    Columns: kind ("nearest" or "diverse"), changes ("Glucose 148 -> 112, Age 50 -> 31"), n_changes, distance (in mean
+    absolute deviations of each column; 1 for another level).
+    """
+    row = position_of(row, len(explanation), "row")
+    wanted = whole(nearest, "nearest", at_least=0), whole(diverse, "diverse", at_least=0)
+    if explanation.cloud is None:
+        raise EvidenceNotKept("the samples behind these scores were not kept: explain this row by itself")
+    cloud = explanation.cloud[row : row + 1]
+    flips = _distinct(cloud.samples[0][cloud.positive[0] > 0.5])
+    if not len(flips):
+        raise NotEnoughFlips(
+            f"row {row} has no perturbation that flips the output in {explanation.n_evaluations[row]:,} evaluations: "
+            "search with generator=xcid.generators.Growing() or Genetic()"
+        )
+    own, apart = cloud.origin[0], _gaps(explanation.scales, cloud.discrete)
+    distance = apart(flips, own).sum(axis=1)
+    near = np.argsort(distance, kind="stable")[: wanted[0]]
+    far = _spread(flips, near, wanted[1], apart)
+    chosen = np.concatenate([near, far])
+    changed = ~_same(flips[chosen], own)
+    return frame_of(
+        {
+            "kind": ["nearest"] * len(near) + ["diverse"] * len(far),
+            "changes": [_words(explanation, row, flips[at], moved) for at, moved in zip(chosen, changed, strict=True)],
+            "n_changes": changed.sum(axis=1),
+            "distance": distance[chosen],
+        },
+        backend,
+    )
+
+
+def _words(explanation: Explanation, row: int, flip: Array, moved: Flags) -> str:
+    cell, own = explanation.cell, explanation.data[row]
+    parts = [
+        f"{explanation.column_names[at]} {cell(own[at], at)} -> {cell(flip[at], at)}"
+        for at in np.flatnonzero(moved).tolist()
+    ]
+    return ", ".join(parts)
+
+
+def _gaps(scales: tuple[float, ...], discrete: Flags) -> Any:
+    """How to measure (m, c) gaps between samples, column by column."""
+
+    def gaps(a: Array, b: Array) -> Array:
+        gap = np.where(discrete, a != b, np.abs(a - b) / scales)
+        return np.where(np.isnan(a) | np.isnan(b), ~_same(a, b), gap)
+
+    return gaps
+
+
+def _same(a: Array, b: Array) -> Flags:
+    return (a == b) | (np.isnan(a) & np.isnan(b))
+
+
+def _distinct(samples: Array) -> Array:
+    """Every sample once."""
+    distinct = np.unique(np.where(np.isnan(samples), np.inf, samples), axis=0)
+    return np.where(np.isinf(distinct), np.nan, distinct)
+
+
+def _spread(flips: Array, taken: Integers, count: int, gaps: Any) -> Integers:
+    """Add one after the other the flip that is farthest from all that are taken."""
+    chosen: list[int] = []
+    left = np.full(len(flips), np.inf)
+    for at in taken:
+        left = np.minimum(left, gaps(flips, flips[at]).sum(axis=1))
+    left[taken] = -1.0
+    while len(chosen) < count and left.max(initial=-1.0) > 0:
+        chosen.append(int(np.argmax(left)))
+        left = np.minimum(left, gaps(flips, flips[chosen[-1]]).sum(axis=1))
+        left[chosen] = -1.0
+    return np.array(chosen, dtype=np.int64)
