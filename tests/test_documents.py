@@ -11,11 +11,11 @@ ROOT = Path(__file__).parents[1]
 def test_readme_examples_run(capsys):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    assert len(blocks) == 7
+    assert len(blocks) == 10
     names: dict[str, object] = {}
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)
-        if "print(explanation[0])" in block:
+        if "print(explanation[0])" in block or "explainer.counterfactuals" in block:
             printed = capsys.readouterr().out.strip()
             assert printed in text
     assert names["explanation"].values.shape == (154, 8)

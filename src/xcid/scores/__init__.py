@@ -9,12 +9,14 @@ from xcid.scores.directions import Direction, held_in_place, unsigned
 from xcid.scores.evidences import evidence
 from xcid.scores.pairs import PairScores, pairs
 from xcid.scores.per_feature import PerFeature, Score, Scores
+from xcid.scores.resampled import Resampled
 
 __all__ = [
     "Adjusted",
     "Direction",
     "PairScores",
     "PerFeature",
+    "Resampled",
     "Score",
     "Scores",
     "evidence",

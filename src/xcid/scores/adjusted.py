@@ -32,7 +32,7 @@ class Adjusted:
     Membership of the samples in C- is regressed on what was changed in them: for every feature whether it was changed
     and how far (for levels: to which). A feature's log odds ratio s is what changing it takes away on average, all
     others held; with the symmetric two-point form of the densities of 'unchanged' and 'changed', d1 = 1 - exp(-|s|/2),
-    signed by s. For a logistic model this is exact. The importance is the plain d1 of the evidence.
+    signed by s. For a logistic model, without tempering, this is exact. The importance is the d1 of the evidence.
 
     Limits and p-values come from the variance of s, by the sandwich formula over blocks of samples.
 

@@ -1,0 +1,242 @@
+"""The recommended setting: balanced masks, the adjusted score, its limits and p-values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import xcid
+from xcid._kernels import ridge
+from xcid.errors import InvalidParameter
+from xcid.generators import Balanced, Complements, Marginal
+from xcid.outcomes import Flip, Threshold
+from xcid.scores import Adjusted
+from xcid.space import FeatureSpace
+
+RNG = np.random.default_rng(21)
+TABLE = RNG.normal(size=(300, 6)) * [1, 2, 1, 5, 1, 1] + [0, 1, 0, -3, 0, 0]
+WEIGHTS = np.array([1.5, -0.5, 0.8, 0.1, 0.0, 0.0])
+GENERATORS = [Balanced(400), Complements(400)]
+
+
+def logistic(X):
+    return 1 / (1 + np.exp(-(np.asarray(X) @ WEIGHTS)))
+
+
+@pytest.fixture(params=GENERATORS, ids=["Balanced", "Complements"])
+def generator(request):
+    return request.param
+
+
+def cloud_of(generator, space, rows, seed=0):
+    asked = np.zeros(len(rows), dtype=int)
+
+    def member(samples, owner):
+        np.add.at(asked, owner, 1)
+        return logistic(samples)
+
+    cloud = generator(rows, space.keys(rows, seed), space, member)
+    assert np.array_equal(cloud.n_evaluations, asked)
+    return cloud
+
+
+class TestPairs:
+    def test_the_second_half_has_the_complements(self, generator):
+        space = FeatureSpace.of(TABLE)
+        cloud = cloud_of(generator, space, TABLE[:4])
+        first, second = np.split(cloud.samples, 2, axis=1)
+        own = cloud.origin[:, None]
+        assert np.all(np.where(cloud.masks, second, first) == own)
+        donor = np.where(cloud.masks, first, second)
+        known = {tuple(row) for row in TABLE.tolist()}
+        is_row = np.array([[tuple(row) in known for row in rows] for rows in donor.tolist()])
+        assert np.allclose(donor[~is_row], TABLE.mean(axis=0))  # the centroid
+        assert is_row.mean(axis=1) == pytest.approx([1 - generator.centroid_share] * 4, abs=0.01)
+
+    def test_within_a_block_the_features_are_orthogonal(self):
+        masks = cloud_of(Balanced(400), FeatureSpace.of(TABLE), TABLE[:3]).masks
+        sign = np.where(masks, 1, -1).reshape(3, 25, 8, 6)
+        inner = np.einsum("nbpi,nbpj->nbij", sign, sign)
+        assert np.array_equal(inner, np.broadcast_to(8 * np.eye(6, dtype=int), inner.shape))
+
+    def test_the_same_alone_in_a_batch_and_for_any_order_of_columns(self, generator):
+        space = FeatureSpace.of(TABLE)
+        together = cloud_of(generator, space, TABLE[:5])
+        alone = cloud_of(generator, space, TABLE[3:4])
+        assert np.array_equal(alone.samples[0], together.samples[3])
+        turned = cloud_of(generator, FeatureSpace.of(TABLE[:, ::-1]), TABLE[3:4, ::-1])
+        assert np.array_equal(turned.samples[0, :, ::-1], alone.samples[0])
+        other = cloud_of(generator, space, TABLE[3:4], seed=1)
+        assert not np.array_equal(other.samples, alone.samples)
+
+    def test_limits_are_obeyed(self, generator):
+        frame = pd.DataFrame(
+            {
+                "a": RNG.integers(0, 10, 200),
+                "b": RNG.choice(["p", "q", "r"], 200),
+                "c": np.where(RNG.random(200) < 0.2, np.nan, np.round(RNG.normal(size=200), 1)),
+                "d": RNG.normal(size=200),
+                "e": RNG.normal(size=200),
+            }
+        )
+        limits = xcid.Constraints(
+            frozen=["e"], ranges={"d": (-0.5, 0.5)}, levels={"b": ["p", "q"]}, monotone={"a": "rises"}
+        )
+        rows = frame[frame["b"] == "p"][:10]
+        explainer = xcid.Explainer(
+            lambda X: (X["d"] > 0).to_numpy(), frame, generator=generator, constraints=limits, outcome=Threshold(0.5)
+        )
+        explanation = explainer(rows)
+        samples, own = explanation.cloud.samples, explanation.cloud.origin[:, None]
+        a, b, c, d, e = (samples[..., i] for i in range(5))
+        assert np.all(a >= own[..., 0])
+        assert np.array_equal(a, np.round(a))
+        assert set(np.unique(b)) == {0.0, 1.0}
+        assert np.isnan(c).any()
+        known = c[~np.isnan(c)]
+        assert np.array_equal(known, np.round(known, 1))
+        assert np.all(((d >= -0.5) & (d <= 0.5)) | (d == own[..., 3]))
+        assert np.all(e == own[..., 4])
+        assert np.all(explanation.values[:, 4] == 0)
+        assert np.all(explanation.p_values[:, 4] == 1)
+
+    def test_more_perturbations_for_more_features(self):
+        wide = RNG.normal(size=(50, 24))
+        explanation = xcid.Explainer(lambda X: X[:, 0] > 0, wide)(wide[0])
+        assert explanation.n_evaluations[0] == 3_001
+        assert xcid.Explainer(lambda X: X[:, 0] > 0, wide[:, :4])(wide[0, :4]).n_evaluations[0] == 1_001
+
+    @pytest.mark.parametrize(
+        ("settings", "says"),
+        [({"n": 3}, "at least 8"), ({"n": 1.5}, "whole number"), ({"centroid_share": 2}, "must lie in")],
+    )
+    def test_bad_settings(self, settings, says):
+        for make in (Balanced, Complements):
+            with pytest.raises(InvalidParameter, match=says):
+                make(**settings)
+
+
+class TestAdjusted:
+    @pytest.mark.parametrize("score", [Adjusted(), Adjusted(temper=1.0, steps=5, strongest=0)], ids=["second", "first"])
+    def test_exact_for_a_logistic_model(self, generator, score):
+        """The log odds that a feature holds in place are its weight times its distance from the mean."""
+        rows = TABLE[:20]
+        exact = WEIGHTS * (rows - TABLE.mean(axis=0)) * np.sign(rows @ WEIGHTS)[:, None]
+        exact = np.sign(exact) * (1 - np.exp(-np.abs(exact) / 2))
+        found = xcid.Explainer(logistic, TABLE, generator=generator, score=score)(rows)
+        assert np.abs(found.values - exact).max() < (0.1 if score.temper == 1 else 0.2)
+        assert np.abs(found.values - exact).mean() < (0.01 if score.temper == 1 else 0.04)
+
+    def test_sign(self):
+        rows = np.zeros((2, 6)) + TABLE.mean(axis=0)
+        rows[0, 0], rows[1, 0], rows[:, 2] = 2.0, -0.1, 1.5
+        explanation = xcid.Explainer(logistic, TABLE)(rows)
+        assert explanation.direction[0, 0] == 1
+        assert explanation.direction[1, 0] == -1  # against the class that the third feature decides
+        assert np.array_equal(np.sign(explanation.values), explanation.direction)
+
+    def test_what_the_model_ignores_is_noise(self):
+        explainer = xcid.Explainer(logistic, TABLE)
+        runs = [explainer(TABLE[:40], seed=seed) for seed in range(5)]
+        false = np.mean([run.p_values[:, 4:] < 0.05 for run in runs])
+        assert false < 0.09
+        inside = np.mean([np.abs(run.values[:, 4:]) <= run.null_quantile[:, 4:] for run in runs])
+        assert inside == pytest.approx(1 - false, abs=0.01)
+        assert np.all(np.array([run.p_values[:, 0] for run in runs])[:, np.abs(TABLE[:40, 0]) > 0.3] < 0.01)
+        mean = np.mean([np.abs(run.values[:, 4:]) for run in runs])
+        assert mean == pytest.approx(np.mean([run.null_mean[:, 4:] for run in runs]), rel=0.25)
+
+    def test_limits_hold_the_truth(self):
+        """Of a model that is not logistic, with products and steps."""
+
+        def model(X):
+            return 1 / (1 + np.exp(-(X[:, 0] * X[:, 2] + np.where(X[:, 1] > 1, 1.5, -0.5) + X[:, 4])))
+
+        explainer = xcid.Explainer(model, TABLE)
+        runs = [explainer(TABLE[:15], seed=seed) for seed in range(40)]
+        truth = np.mean([run.values for run in runs], axis=0)
+        covered = np.mean([(run.lower <= truth) & (truth <= run.upper) for run in runs])
+        assert 0.90 <= covered <= 0.985
+
+    def test_levels_and_missing_cells(self):
+        frame = pd.DataFrame(
+            {
+                "colour": RNG.choice(["red", "green", "blue", "grey"], 400),
+                "gap": np.where(RNG.random(400) < 0.3, np.nan, RNG.normal(size=400)),
+                "noise": RNG.choice(list("abcdefghijklmnopqrst"), 400),
+            }
+        )
+
+        def model(X):
+            effect = 2.0 * (X["colour"] == "red").to_numpy() - 1.5 * X["gap"].isna().to_numpy()
+            return 1 / (1 + np.exp(-effect))
+
+        red = frame[(frame["colour"] == "red") & frame["gap"].notna()][:10]
+        explanation = xcid.Explainer(model, frame)(red)
+        share = np.mean(frame["colour"] != "red")
+        exact = 1 - np.exp(-2.0 * share / 2)
+        assert explanation.values[:, 0] == pytest.approx([exact] * 10, abs=0.06)
+        assert np.all(explanation.direction[:, 1] == 1)
+        assert np.all(np.abs(explanation.values[:, 2]) < 0.1)
+        gone = frame[(frame["colour"] == "red") & frame["gap"].isna()][:10]
+        assert np.all(xcid.Explainer(model, frame)(gone).direction[:, 1] == -1)
+
+    def test_groups(self):
+        groups = xcid.Constraints(groups={"both": ["x0", "x2"]})
+        rows = TABLE[:10]
+        explanation = xcid.Explainer(logistic, TABLE, constraints=groups)(rows)
+        single = xcid.Explainer(logistic, TABLE)(rows)
+        log_odds = lambda d1: -2 * np.sign(d1) * np.log1p(-np.abs(d1))  # noqa: E731
+        together = log_odds(single.values[:, 0]) + log_odds(single.values[:, 2])  # odds multiply
+        assert np.allclose(log_odds(explanation.values[:, 0]), together, atol=0.3)
+
+    def test_any_cloud_can_be_scored(self):
+        explanation = xcid.Explainer(logistic, TABLE, generator=Marginal(), outcome=Flip())(TABLE[:10])
+        assert np.all(np.isfinite(explanation.values))
+        assert np.mean(explanation.p_values[:, 4:] < 0.05) < 0.25
+        sure = np.abs(TABLE[:10, 0]) > 1
+        assert np.all(explanation.direction[sure, 0] == np.sign(TABLE[:10, 0] * (TABLE[:10] @ WEIGHTS))[sure])
+
+    def test_a_regression(self):
+        explanation = xcid.Explainer(lambda X: 3 * X[:, 1], TABLE)(TABLE[np.abs(TABLE[:, 1] - 1) > 2][:5])
+        assert np.all(np.abs(explanation.values).argmax(axis=1) == 1)
+
+    def test_degenerate_clouds(self):
+        constant = np.full((20, 3), 2.0)
+        explanation = xcid.Explainer(lambda X: np.where(X[:, 0] > 3, 0.9, 0.1), constant)([[4.0, 2.0, 2.0]])
+        assert explanation.values[0, 0] > 0.5
+        assert np.all(explanation.values[0, 1:] == 0)
+        assert explanation.feature_status.tolist() == [["ok", "constant", "constant"]]
+        flat = xcid.Explainer(lambda X: np.full(len(X), 0.3), TABLE)(TABLE[:2])
+        assert np.all(np.abs(flat.values) < 1e-9)
+        assert np.all(np.isfinite(flat.p_values))
+        one = xcid.Explainer(lambda X: 1 / (1 + np.exp(-X[:, 0])), TABLE[:, :1])(TABLE[:3, :1])
+        assert np.all(one.p_values < 0.05)
+        twice = np.repeat(TABLE[:10], 30, axis=0)
+        assert np.all(np.isfinite(xcid.Explainer(logistic, twice)(TABLE[:3]).values))
+
+    def test_bad_settings(self):
+        for settings in ({"temper": 0}, {"temper": 1.5}, {"steps": 0}, {"strongest": -1}):
+            with pytest.raises(InvalidParameter):
+                Adjusted(**settings)
+
+
+class TestRidge:
+    def test_converges_to_the_maximum_likelihood(self):
+        """With hardly any penalty the steps end where the score equations hold."""
+        design = RNG.normal(size=(2, 4_000, 3))
+        chance = 1 / (1 + np.exp(-(design @ np.array([0.5, -1.0, 0.0]) + 0.3)))
+        membership = (RNG.random(chance.shape) < chance).astype(float)
+        predictor = ridge.start(membership)
+        for _ in range(8):
+            fit = ridge.step(design, membership, predictor)
+            predictor = fit.predictor
+        residual = membership - 1 / (1 + np.exp(-predictor))
+        assert np.abs(np.einsum("ns,nsc->nc", residual, design) / 4_000).max() < 2e-3
+        assert np.allclose(fit.coefficients, [0.5, -1.0, 0.0], atol=0.15)
+
+    def test_no_more_freedom_than_samples(self):
+        fit = ridge.step(RNG.normal(size=(1, 10, 40)), RNG.random((1, 10)), np.zeros((1, 10)))
+        assert np.all(np.isfinite(fit.coefficients))
+        assert fit.freedom[0] < 10
