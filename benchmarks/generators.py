@@ -138,14 +138,6 @@ class Net(torch.nn.Module):
             return self(torch.tensor(X)).softmax(dim=1).numpy()
 
 
-def other_class(outputs: Array, reference: Array) -> Array:
-    """The probability of the other class, above 1/2 just where the class is another: dice-ml's loss wants it smooth."""
-    own = reference.argmax(axis=1)
-    share = 1 - np.take_along_axis(outputs, own[:, None], axis=1)[:, 0]
-    flips = outputs.argmax(axis=1) != own
-    return np.where(flips, np.maximum(share, np.nextafter(0.5, 1)), np.minimum(share, 0.5))
-
-
 def measure(generator: Generator, explainer: xcid.Explainer, model: Any, rows: Array, m: int) -> Figures:
     """Run one generator on some rows, and ask the model itself about all that it found."""
     search(generator, explainer, rows[:1])  # warm up
@@ -157,8 +149,8 @@ def measure(generator: Generator, explainer: xcid.Explainer, model: Any, rows: A
     figures = [
         quality(
             row,
-            cloud.samples[at][cloud.positive[at] > 0.5],
-            cloud.samples[at][cloud.negative[at] >= 0.5],
+            cloud.samples[at][cloud.positive[at] > 0],
+            cloud.samples[at][cloud.negative[at] > 0],
             model,
             explainer.space.scales,
         )
@@ -217,7 +209,7 @@ def run(n_rows: int, n_tables: int, n_models: int, m: int) -> Cells:
         train, test, y_train, _ = train_test_split(X, y, test_size=0.2, random_state=42)
         for name, make_model in list(MODELS.items())[:n_models]:
             model = make_model().fit(train, y_train)
-            explainer = xcid.Explainer(model, train, outcome=other_class)
+            explainer = xcid.Explainer(model, train, outcome=xcid.outcomes.Flip())
             makers = {key: make(m) for key, make in GENERATORS.items()}
             cells[f"{table}, {name}"] = _cell(f"{table}, {name}", makers, explainer, model, test[:n_rows], m)
     return cells
@@ -229,7 +221,7 @@ def run_gradients(n_rows: int, n_tables: int, m: int) -> Cells:
     for table, X, y in list(tables())[:n_tables]:
         train, test, y_train, _ = train_test_split(X, y, test_size=0.2, random_state=42)
         net = Net(train, y_train)
-        explainer = xcid.Explainer(net.predict_proba, train, outcome=other_class)
+        explainer = xcid.Explainer(net.predict_proba, train, outcome=xcid.outcomes.Flip())
         makers = {key: make(net, m) for key, make in GRADIENTS.items()}
         cells[f"{table}, net"] = _cell(f"{table}, net", makers, explainer, net, test[:n_rows], m)
     return cells

@@ -11,6 +11,7 @@ from xcid._data import Array, DensityPair
 from xcid.plots import _style
 
 MOST_LETTERS = 12
+MOST_TICKS = 4
 
 
 def draw_number(ax: Any, pair: DensityPair, own: float) -> float:
@@ -25,10 +26,11 @@ def draw_number(ax: Any, pair: DensityPair, own: float) -> float:
     missing = np.isnan(atoms.points)
     left, right = _limits(np.concatenate([cells.points, atoms.points, [own]]))
     ax.set_xlim(left, right)
+    ax.locator_params(axis="x", nbins=MOST_TICKS)
     beyond = right + 0.08 * (right - left)
     if missing.any():
-        ticks = [tick for tick in ax.get_xticks() if left <= tick <= right]
-        ax.set_xticks([*ticks, beyond], [*(f"{tick:g}" for tick in ticks), "missing"])
+        ticks = [tick for tick in ax.get_xticks() if left <= tick <= right - 0.1 * (right - left)]
+        ax.set_xticks([*ticks, beyond], [*(f"{tick:.4g}" for tick in ticks), "missing"])
         ax.set_xlim(left, beyond + 0.04 * (right - left))
     if atoms.points.size:
         _stems(ax, replace(atoms, points=np.where(missing, beyond, atoms.points)))
