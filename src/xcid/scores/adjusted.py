@@ -22,7 +22,7 @@ MOST_LEVELS = 12  # of a category with columns of their own
 BINS = 6  # of the values of a strong feature
 CONFIDENCE = 0.95
 MOST_SOURCES = 2_048  # background rows that stand for all
-MOST_CELLS = 2**22  # of the designs held at a time
+MOST_CELLS = 2**18  # of the designs held at a time: they stay in the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,22 +253,25 @@ def _noise(
         ],
         axis=1,
     )
-    chosen = np.argsort(-variance, axis=1, kind="stable")[:, :strongest]
+    chosen = np.argsort(-variance, axis=1, kind="stable")[:, None, :strongest]
     column = np.array([columns[0] for columns in cloud.features])[chosen]  # a group by its first column
-    for rank in range(chosen.shape[1]):
-        at, place = chosen[:, None, rank, None], column[:, None, rank, None]
-        first, second = (
-            np.take_along_axis(part, place, axis=2)[:, :, 0] for part in np.split(cloud.samples, 2, axis=1)
-        )
-        half = np.take_along_axis(sign, at, axis=2)
-        value = np.nan_to_num(np.where(half[:, :, 0] > 0, first, second))
-        edges = np.quantile(value, np.arange(1, BINS) / BINS, axis=1).T  # (n, BINS - 1)
-        code = np.sum(value[:, :, None] >= edges[:, None, :], axis=2)
-        inside = (code[:, :, None] == np.arange(BINS)).astype(np.float64)
-        inside -= inside.mean(axis=1, keepdims=True)
-        parts.append(half * inside)
-    noise = np.concatenate(parts, axis=2)
+    first, second = (np.take_along_axis(part, column, axis=2) for part in np.split(cloud.samples, 2, axis=1))
+    half = np.take_along_axis(sign, chosen, axis=2)  # (n, pairs, strongest)
+    inside = _in_bins(np.nan_to_num(np.where(half > 0, first, second)))
+    inside -= inside.mean(axis=1, keepdims=True)
+    inside *= half[:, :, :, None]
+    noise = np.concatenate([*parts, inside.reshape(*inside.shape[:2], -1)], axis=2)
     return np.concatenate([noise, -noise], axis=1)
+
+
+def _in_bins(values: Array) -> Array:
+    """(n, p, k, BINS) indicators of the bins of (n, p, k) values, of about equal size."""
+    ordered = np.sort(values.transpose(0, 2, 1), axis=2)
+    edges = ordered[:, :, [len(values[0]) * part // BINS for part in range(1, BINS)]]  # (n, k, BINS - 1)
+    code = np.zeros(values.shape, dtype=np.int8)
+    for part in range(BINS - 1):
+        code += values >= edges[:, None, :, part]
+    return (code[:, :, :, None] == np.arange(BINS, dtype=np.int8)).astype(np.float64)
 
 
 def _errors(cloud: Perturbations, design: Array, fit: ridge.Step, contrast: Array) -> tuple[Array, Array]:
