@@ -228,15 +228,27 @@ class TestRidge:
         design = RNG.normal(size=(2, 4_000, 3))
         chance = 1 / (1 + np.exp(-(design @ np.array([0.5, -1.0, 0.0]) + 0.3)))
         membership = (RNG.random(chance.shape) < chance).astype(float)
-        predictor = ridge.start(membership)
+        given = np.ones(membership.shape)
+        predictor = ridge.start(membership, given)
         for _ in range(8):
-            fit = ridge.step(design, membership, predictor)
+            fit = ridge.step(design, membership, given, predictor)
             predictor = fit.predictor
         residual = membership - 1 / (1 + np.exp(-predictor))
         assert np.abs(np.einsum("ns,nsc->nc", residual, design) / 4_000).max() < 2e-3
         assert np.allclose(fit.coefficients, [0.5, -1.0, 0.0], atol=0.15)
 
     def test_no_more_freedom_than_samples(self):
-        fit = ridge.step(RNG.normal(size=(1, 10, 40)), RNG.random((1, 10)), np.zeros((1, 10)))
+        fit = ridge.step(RNG.normal(size=(1, 10, 40)), RNG.random((1, 10)), np.ones((1, 10)), np.zeros((1, 10)))
         assert np.all(np.isfinite(fit.coefficients))
         assert fit.freedom[0] < 10
+
+    def test_samples_without_weight_do_not_count(self):
+        design, membership = RNG.normal(size=(1, 300, 3)), RNG.random((1, 300))
+        given = np.ones((1, 300))
+        given[:, 200:] = 0
+        starts = ridge.start(membership, given), ridge.start(membership[:, :200], given[:, :200])
+        assert starts[0][0, 0] == pytest.approx(starts[1][0, 0])
+        changed = design.copy()
+        changed[:, 200:] = 99.0
+        first, second = (ridge.step(part, membership, given, starts[0]).coefficients for part in (design, changed))
+        assert np.allclose(first, second)

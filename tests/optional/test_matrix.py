@@ -516,6 +516,10 @@ def test_cell(cell):
     ignored = mean[cell.names.index("ignored")]
     assert ignored < 0.35 * mean[cell.names.index("planted")]
     assert np.sum(mean > ignored) >= len(mean) / 2
+    assert np.all(explanation.p_values[:, cell.names.index("planted")] < 0.01)
+    assert (
+        np.mean(explanation.p_values[:, cell.names.index("ignored")] > 0.01) > 0.6
+    )  # marked as noise, all but by chance
 
 
 @pytest.mark.parametrize("cell", [Cell(model, tables[0], "flip") for model, (_, tables, _) in MODELS.items()], ids=str)

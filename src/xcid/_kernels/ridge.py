@@ -50,19 +50,31 @@ class Step(NamedTuple):
         return result
 
 
-def start(membership: Array) -> Array:
-    """(n, s) the linear predictor of the mean alone."""
-    mean = np.clip(membership, LEAST_WEIGHT, 1 - LEAST_WEIGHT).mean(axis=1, keepdims=True)
+def start(membership: Array, given: Array) -> Array:
+    """(n, s) the linear predictor of the mean alone, for (n, s) memberships and weights."""
+    known = np.clip(membership, LEAST_WEIGHT, 1 - LEAST_WEIGHT)
+    total = np.sum(given, axis=1, keepdims=True)
+    mean = np.sum(known * given, axis=1, keepdims=True) / np.where(total > 0, total, 1.0)
+    mean = np.where(total > 0, mean, 0.5)
     return np.broadcast_to(np.log(mean / (1 - mean)), membership.shape)
 
 
-def step(design: Array, membership: Array, predictor: Array) -> Step:
-    """Take one Newton step from (n, s) linear predictors, for an (n, s, c) design and (n, s) memberships."""
+def step(design: Array, membership: Array, given: Array, predictor: Array) -> Step:
+    """Take one Newton step.
+
+    Parameters
+    ----------
+    design : (n, s, c)
+    membership, given, predictor : (n, s)
+        What is explained, the weights of the samples, and the linear predictor so far.
+    """
     n_samples = membership.shape[1]
     fitted = 1 / (1 + np.exp(-predictor))
     weight = np.maximum(fitted * (1 - fitted), LEAST_WEIGHT)
     working = predictor + (membership - fitted) / weight
-    weight = weight / weight.mean(axis=1, keepdims=True)
+    weight = weight * given
+    mean = weight.mean(axis=1, keepdims=True)
+    weight = weight / np.where(mean > 0, mean, 1.0)
 
     weighted = (weight[:, :, None] * design).transpose(0, 2, 1)  # (n, c, s)
     centre, level = weighted.mean(axis=2), (weight * working).mean(axis=1)

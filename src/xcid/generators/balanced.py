@@ -5,19 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import linalg
 
 from xcid._check import real, whole
 from xcid._data import Array, Flags, Integers, Perturbations, Words
+from xcid._kernels import hadamard
 from xcid._kernels.random import uniform, words
 from xcid.errors import InvalidParameter
 from xcid.generators.donors import centroids, fitted, limited, similar_order
+from xcid.generators.reach import counters
 from xcid.generators.search import Member
 from xcid.space import FeatureSpace
 
 FEW_FEATURES = 20  # beyond them a row needs more perturbations
 LEAST_WEIGHT = 5.0  # of a set that can be told from the other
-_ROWS, _COLUMNS, _SIGNS, _START, _MASKS, _CENTRES, _LIMITS, _SHUFFLE = np.arange(11, 19, dtype=np.uint64)[:, None]
+_START, _MASKS, _CENTRES, _LIMITS, _SHUFFLE = np.arange(14, 19, dtype=np.uint64)[:, None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +62,7 @@ class Balanced:
         n_donors = pairs - n_centroids
         start = uniform(words(keys, _START))[:, None]
         donors = order[((np.arange(n_donors) + start) * len(order) / max(n_donors, 1)).astype(np.int64) % len(order)]
-        return _cloud(rows, keys, space, member, _hadamard_masks(keys, space, pairs), donors, n_centroids)
+        return _cloud(rows, keys, space, member, hadamard.masks(keys, space.rank, pairs), donors, n_centroids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +92,7 @@ class Complements:
         passes = -(-(pairs - n_centroids) // size)
         shuffle = words(words(keys, _SHUFFLE)[:, None], np.arange(passes * size, dtype=np.uint64))
         donors = np.argsort(shuffle.reshape(len(rows), passes, size), axis=2).reshape(len(rows), -1)
-        counters = (np.arange(pairs)[:, None] * rows.shape[1] + space.rank).astype(np.uint64)
-        masks = (words(words(keys, _MASKS)[:, None, None], counters) >> np.uint64(63)).astype(bool)
+        masks = (words(words(keys, _MASKS)[:, None, None], counters(0, pairs, space)) >> np.uint64(63)).astype(bool)
         return _cloud(rows, keys, space, member, masks, donors[:, : pairs - n_centroids], n_centroids)
 
 
@@ -105,20 +105,6 @@ def _check(n: int | None, centroid_share: float) -> None:
 
 def _pairs(n: int | None, n_features: int) -> int:
     return (n or (1_000 if n_features <= FEW_FEATURES else 3_000)) // 2
-
-
-def _hadamard_masks(keys: Words, space: FeatureSpace, pairs: int) -> Flags:
-    """(n, pairs, f) masks: blocks of a Hadamard matrix, rows and columns shuffled, columns flipped at random."""
-    n_features = len(space.rank)
-    size = 2 ** max(1, int(np.ceil(np.log2(n_features))))
-    matrix = linalg.hadamard(size) > 0
-    blocks = -(-pairs // size)
-    counters = np.arange(blocks * size, dtype=np.uint64).reshape(blocks, size)
-    streams = [words(words(keys, stream)[:, None, None], counters) for stream in (_ROWS, _COLUMNS, _SIGNS)]
-    row, column = (np.argsort(stream, axis=2) for stream in streams[:2])
-    column, flip = column[:, :, space.rank], (streams[2] >> np.uint64(63)).astype(bool)[:, :, space.rank]
-    masks = matrix[row[:, :, :, None], column[:, :, None, :]] ^ flip[:, :, None, :]
-    return masks.reshape(len(keys), blocks * size, n_features)[:, :pairs]
 
 
 def _cloud(

@@ -1,0 +1,32 @@
+"""Balanced masks: blocks of a Hadamard matrix, in which the columns are orthogonal."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import linalg
+
+from xcid._data import Flags, Integers, Words
+from xcid._kernels.random import words
+
+_ROWS, _COLUMNS, _SIGNS = np.arange(11, 14, dtype=np.uint64)[:, None]
+
+
+def order(n_features: int) -> int:
+    """Rows of a block: the least power of two that has a column for every feature, at least 2."""
+    return int(2 ** max(1, int(np.ceil(np.log2(n_features)))))
+
+
+def masks(keys: Words, rank: Integers, n_masks: int) -> Flags:
+    """(n, n_masks, f) masks of n rows with the given keys; in every block rows and columns are shuffled and flipped.
+
+    ``rank`` (f,) says which column of a block each feature gets.
+    """
+    size = order(len(rank))
+    matrix = linalg.hadamard(size) > 0
+    blocks = -(-n_masks // size)
+    counters = np.arange(blocks * size, dtype=np.uint64).reshape(blocks, size)
+    streams = [words(words(keys, stream)[:, None, None], counters) for stream in (_ROWS, _COLUMNS, _SIGNS)]
+    row, column = (np.argsort(stream, axis=2) for stream in streams[:2])
+    column, flip = column[:, :, rank], (streams[2] >> np.uint64(63)).astype(bool)[:, :, rank]
+    made = matrix[row[:, :, :, None], column[:, :, None, :]] ^ flip[:, :, None, :]
+    return made.reshape(len(keys), blocks * size, len(rank))[:, :n_masks]
