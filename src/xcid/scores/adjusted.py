@@ -136,7 +136,7 @@ def _errors(cloud: Perturbations, design: Array, fit: ridge.Step, contrast: Arra
     influence = influence[:, :pairs] + influence[:, pairs:]
     size = hadamard.order(n_features)
     n_blocks = max(pairs // size, 2)
-    edges = np.minimum(np.arange(n_blocks) * (pairs // n_blocks), pairs - 1)  # the last block takes the rest
+    edges = np.arange(n_blocks) * min(size, pairs // 2)  # the last block takes the rest
     sums: Array = np.add.reduceat(influence, edges, axis=1)
     variance = np.sum(np.diff(sums, axis=1) ** 2, axis=1) / 2 * n_blocks / (n_blocks - 1)
     return np.sqrt(variance), np.full(len(influence), 2 * (n_blocks - 1) / 3)
