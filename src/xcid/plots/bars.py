@@ -40,9 +40,9 @@ def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 2
     if one.p_values is not None:  # what cannot be told from noise is pale
         for drawn, p_value in zip(ax.patches, one.p_values[0, order], strict=False):
             drawn.set_alpha(1.0 if p_value <= _style.SIGNIFICANT else 0.35)
-    ax.set_yticks(np.arange(len(order)), [f"{one.feature_names[i]} = {one.shown(0, int(i))}" for i in order])
+    ax.set_yticks(np.arange(len(order)), [_style.cell_label(one, int(i)) for i in order])
     ax.axvline(0, color=_style.INK, linewidth=0.8)
-    ax.set_xlabel("score: + holds the output in place, - pulls away" if one.direction.any() else "d1")
+    ax.set_xlabel(_style.axis_label(one))
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 

@@ -1,0 +1,121 @@
+"""Swarms, spreads, masking curves and agreement: what is drawn is what there is."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+import xcid
+from xcid.errors import InvalidData, InvalidParameter
+from xcid.generators import Balanced
+
+RNG = np.random.default_rng(41)
+TABLE = pd.DataFrame(
+    {
+        "a" * 60: RNG.normal(size=120),
+        "b": np.where(RNG.random(120) < 0.3, np.nan, RNG.normal(size=120)),
+        "c": RNG.choice(["x", "y"], 120),
+        "d": RNG.normal(size=120),
+    }
+)
+
+
+def model(X):
+    return 1 / (1 + np.exp(-(2 * X.iloc[:, 0].to_numpy() + (X["c"] == "x").to_numpy())))
+
+
+@pytest.fixture(scope="module")
+def explainer():
+    return xcid.Explainer(model, TABLE, generator=Balanced(200))
+
+
+@pytest.fixture(scope="module")
+def explanation(explainer):
+    return explainer(TABLE[:25])
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    plt.close("all")
+
+
+class TestBeeswarm:
+    def test_a_dot_for_every_row_at_its_score(self, explanation):
+        ax = xcid.plots.beeswarm(explanation)
+        dots = np.concatenate([part.get_offsets() for part in ax.collections])
+        assert len(dots) == 25 * 4
+        assert sorted(dots[:, 0]) == pytest.approx(sorted(explanation.values.ravel()))
+        labels = [label.get_text() for label in ax.get_yticklabels()]
+        assert labels[-1] == "a" * 27 + "…"
+
+    def test_dots_stay_in_their_line(self, explanation):
+        ax = xcid.plots.beeswarm(explanation, most=2)
+        heights = np.concatenate([part.get_offsets() for part in ax.collections])[:, 1]
+        assert np.all(np.abs(heights - np.round(heights)) <= 0.45)
+        assert set(np.round(heights)) == {0.0, 1.0}
+
+    def test_missing_cells_are_grey(self, explanation):
+        ax = xcid.plots.beeswarm(explanation)
+        lines = [label.get_text() for label in ax.get_yticklabels()]
+        grey = ax.collections[2 * lines.index("b")]
+        assert len(grey.get_offsets()) == int(TABLE["b"][:25].isna().sum())
+
+    def test_given_axes_and_no_rows(self, explanation):
+        _, ax = plt.subplots()
+        assert xcid.plots.beeswarm(explanation, ax=ax) is ax
+        with pytest.raises(InvalidData, match="no rows"):
+            xcid.plots.beeswarm(explanation[[]])
+
+    def test_constant_scores(self):
+        paper = xcid.Explainer.paper(model, TABLE)(TABLE[:1])
+        assert xcid.plots.beeswarm(paper).get_xlabel() == "d1"
+
+
+class TestStability:
+    def test_runs_are_dots(self, explainer):
+        runs = [explainer(TABLE[:2], seed=seed) for seed in range(5)]
+        ax = xcid.plots.stability(runs, row=1)
+        dots = np.concatenate([part.get_offsets() for part in ax.collections])
+        assert len(dots) == 5 * 4
+        assert sorted(dots[:, 0]) == pytest.approx(sorted(np.concatenate([run.values[1] for run in runs])))
+
+    def test_repeats_are_bars(self):
+        repeated = xcid.Explainer(model, TABLE, generator=Balanced(200), repeats=3)(TABLE[:1])
+        ax = xcid.plots.stability(repeated)
+        (bars,) = ax.containers
+        segments = bars.lines[2][0].get_segments()
+        widths = sorted(segment[1][0] - segment[0][0] for segment in segments)
+        assert widths == pytest.approx(sorted(2 * repeated.spread[0]))
+
+    def test_one_run_has_no_spread(self, explanation):
+        for runs in (explanation, [explanation], []):
+            with pytest.raises(InvalidParameter, match="only one run"):
+                xcid.plots.stability(runs)
+
+
+class TestComparisons:
+    def test_masking_curves(self, explanation):
+        rows = TABLE[:25]
+        good = xcid.metrics.masking_curves(model, rows, explanation.values, TABLE)
+        bad = xcid.metrics.masking_curves(model, rows, -explanation.values, TABLE)
+        ax = xcid.plots.masking_curve({"good": good, "bad": bad})
+        assert [line.get_label() for line in ax.lines] == ["good masked", "good kept", "bad masked", "bad kept"]
+        assert ax.lines[0].get_ydata() == pytest.approx(good.masked.mean(axis=0))
+        alone = xcid.plots.masking_curve(good)
+        assert [line.get_label() for line in alone.lines] == ["masked", "kept"]
+        with pytest.raises(InvalidParameter, match="no curves"):
+            xcid.plots.masking_curve({})
+
+    def test_agreement(self, explanation):
+        other = RNG.normal(size=explanation.values.shape)
+        ax = xcid.plots.agreement({"ours": explanation, "chance": other}, k=2)
+        share = xcid.metrics.feature_agreement(explanation.values, other, 2).mean()
+        assert [text.get_text() for text in ax.texts] == ["1.00", f"{share:.2f}", f"{share:.2f}", "1.00"]
+        with pytest.raises(InvalidParameter, match="at least two"):
+            xcid.plots.agreement({"ours": explanation})
