@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types imports unit bench clean
+.PHONY: demo test lint types imports unit bench generators clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
@@ -25,6 +25,9 @@ unit: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/against_dice.py
+
+generators: $(VENV)/.dev
+	$(BIN)/python benchmarks/generators.py --rows 6 --out docs/generators.md
 
 clean:
 	rm -rf $(VENV) build dist out .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -11,8 +11,10 @@ import pytest
 import xcid
 from xcid.errors import InvalidParameter
 from xcid.generators import Genetic, Random
-from xcid.generators.genetic import _first_seen, _room, _standing
-from xcid.generators.steps import UNCHANGED, Metric, Moves
+from xcid.generators.genetic import _room, _standing
+from xcid.generators.metric import Metric
+from xcid.generators.reach import Reach
+from xcid.generators.search import first_seen
 from xcid.space import FeatureSpace
 
 RNG = np.random.default_rng(21)
@@ -156,6 +158,22 @@ def test_takes_little_time(space):
     assert (time.perf_counter() - start) / len(rows) < 0.1  # 10 ms on two cores
 
 
+def test_the_weight_of_diversity_trades_distance_for_it(space):
+    rows, metric = space.background[:20], Metric.of(space)
+
+    def means(cloud):
+        flips = [samples[chosen > 0] for samples, chosen in zip(cloud.samples, cloud.positive, strict=True)]
+        near = np.mean([metric.between(part, row).mean() for part, row in zip(flips, rows, strict=True)])
+        return near, np.mean([metric.between(part[:, None], part).mean() for part in flips])
+
+    distances, apart = zip(*(means(cloud_of(Genetic(m=20, diversity=w), space, rows)) for w in (0, 1, 4)), strict=True)
+    assert distances[0] < distances[1] < distances[2]
+    assert apart[0] < apart[1] < apart[2]
+    for refused in (-1, np.nan, np.inf, "much"):
+        with pytest.raises(InvalidParameter, match="diversity must be a number"):
+            Genetic(diversity=refused)
+
+
 def test_refuses_a_population_below_m():
     with pytest.raises(InvalidParameter, match="population must be at least m = 50"):
         Genetic(m=50, population=49)
@@ -174,12 +192,14 @@ def test_room_is_shared_by_equal_values(space):
 
 
 def test_only_what_is_new_is_asked():
-    known = np.array([[7, 8]], dtype=np.uint64)
-    content = np.array([[9, 8, 9, UNCHANGED, 3]], dtype=np.uint64)
-    assert _first_seen(known, content).tolist() == [[True, False, False, False, True]]
+    content = np.array([[7, 8, 9, 8, 9, 3], [1, 1, 1, 2, 7, 1]], dtype=np.uint64)
+    assert first_seen(content).tolist() == [
+        [True, True, True, False, False, True],
+        [True, False, False, True, True, False],
+    ]
 
 
 def test_moves_stay_within_reach():
-    moves = Moves.of(NUMBERS[:4], FeatureSpace.of(NUMBERS))
-    wild = moves.fitted(np.full((4, 2, 5), 1e6))
-    assert np.array_equal(wild[:, 0], np.tile(moves.space.upper, (4, 1)))
+    reach = Reach.of(NUMBERS[:4], FeatureSpace.of(NUMBERS))
+    wild = reach.fitted(np.full((4, 2, 5), 1e6))
+    assert np.array_equal(wild[:, 0], np.tile(reach.space.upper, (4, 1)))

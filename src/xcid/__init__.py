@@ -5,25 +5,29 @@
 >>> explanation = explainer(rows)                  # doctest: +SKIP
 """
 
-from xcid import (
-    baselines,
-    calibration,
-    datasets,
-    densities,
-    distances,
-    errors,
-    generators,
-    metrics,
-    outcomes,
-    plots,
-    scores,
-)
-from xcid._data import DensityPair, Explanation, Perturbations
-from xcid._one_feature import d1
-from xcid.errors import XcidError, XcidWarning
-from xcid.explainer import Explainer
-from xcid.io import load
-from xcid.space import Constraints
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from xcid import (
+        baselines,
+        calibration,
+        datasets,
+        densities,
+        distances,
+        errors,
+        generators,
+        metrics,
+        outcomes,
+        plots,
+        scores,
+    )
+    from xcid._data import DensityPair, Explanation, Perturbations
+    from xcid._one_feature import d1
+    from xcid.errors import XcidError, XcidWarning
+    from xcid.explainer import Explainer
+    from xcid.io import load
+    from xcid.space import Constraints
 
 __version__ = "0.1.0"
 
@@ -50,3 +54,28 @@ __all__ = [
     "plots",
     "scores",
 ]
+
+_HOMES = {
+    "Constraints": "xcid.space",
+    "DensityPair": "xcid._data",
+    "Explainer": "xcid.explainer",
+    "Explanation": "xcid._data",
+    "Perturbations": "xcid._data",
+    "XcidError": "xcid.errors",
+    "XcidWarning": "xcid.errors",
+    "d1": "xcid._one_feature",
+    "load": "xcid.io",
+}  # all other names are rooms
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is: the command line answers before NumPy and SciPy are loaded."""
+    if name not in __all__:
+        raise AttributeError(f"module 'xcid' has no attribute {name!r}")
+    found = getattr(import_module(_HOMES[name]), name) if name in _HOMES else import_module(f"xcid.{name}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -9,6 +9,7 @@ import numpy as np
 from xcid._check import position_of, whole
 from xcid._data import Array, Explanation, Flags, Integers
 from xcid.errors import EvidenceNotKept, NotEnoughFlips
+from xcid.generators.metric import Metric, same
 from xcid.io import frame_of
 from xcid.space import Backend
 
@@ -28,14 +29,14 @@ def table(explanation: Explanation, row: int, nearest: int, diverse: int, backen
     if not len(flips):
         raise NotEnoughFlips(
             f"row {row} has no perturbation that flips the output in {explanation.n_evaluations[row]:,} evaluations: "
-            "search with generator=xcid.generators.Growing() or Genetic()"
+            "search with generator=xcid.generators.Growing(), or relax the constraints"
         )
-    own, apart = cloud.origin[0], _gaps(explanation.scales, cloud.discrete)
-    distance = apart(flips, own).sum(axis=1)
+    own, metric = cloud.origin[0], Metric(np.array(explanation.scales), cloud.discrete, np.arange(flips.shape[1]))
+    distance = metric.between(flips, own)
     near = np.argsort(distance, kind="stable")[: wanted[0]]
-    far = _spread(flips, near, wanted[1], apart)
+    far = _spread(flips, near, wanted[1], metric)
     chosen = np.concatenate([near, far])
-    changed = ~_same(flips[chosen], own)
+    changed = ~same(flips[chosen], own)
     return frame_of(
         {
             "kind": ["nearest"] * len(near) + ["diverse"] * len(far),
@@ -56,35 +57,19 @@ def _words(explanation: Explanation, row: int, flip: Array, moved: Flags) -> str
     return ", ".join(parts)
 
 
-def _gaps(scales: tuple[float, ...], discrete: Flags) -> Any:
-    """How to measure (m, c) gaps between samples, column by column."""
-
-    def gaps(a: Array, b: Array) -> Array:
-        gap = np.where(discrete, a != b, np.abs(a - b) / scales)
-        return np.where(np.isnan(a) | np.isnan(b), ~_same(a, b), gap)
-
-    return gaps
-
-
-def _same(a: Array, b: Array) -> Flags:
-    return (a == b) | (np.isnan(a) & np.isnan(b))
-
-
 def _distinct(samples: Array) -> Array:
     """Every sample once."""
     distinct = np.unique(np.where(np.isnan(samples), np.inf, samples), axis=0)
     return np.where(np.isinf(distinct), np.nan, distinct)
 
 
-def _spread(flips: Array, taken: Integers, count: int, gaps: Any) -> Integers:
+def _spread(flips: Array, taken: Integers, count: int, metric: Metric) -> Integers:
     """Add one after the other the flip that is farthest from all that are taken."""
     chosen: list[int] = []
     left = np.full(len(flips), np.inf)
     for at in taken:
-        left = np.minimum(left, gaps(flips, flips[at]).sum(axis=1))
-    left[taken] = -1.0
-    while len(chosen) < count and left.max(initial=-1.0) > 0:
+        left = np.minimum(left, metric.between(flips, flips[at]))
+    while len(chosen) < count and left.max(initial=0.0) > 0:  # what is taken is 0 from itself
         chosen.append(int(np.argmax(left)))
-        left = np.minimum(left, gaps(flips, flips[chosen[-1]]).sum(axis=1))
-        left[chosen] = -1.0
+        left = np.minimum(left, metric.between(flips, flips[chosen[-1]]))
     return np.array(chosen, dtype=np.int64)

@@ -233,7 +233,11 @@ class Explainer:
         backend : {"pandas", "polars", "pyarrow"}
             Library of the frame.
         """
+        rows = self.space.encode(row)
+        if len(rows) != 1:
+            raise InvalidParameter(f"counterfactuals are those of one row, and this table has {len(rows)}")
         search = copy.copy(self)
+        search.max_evidence_bytes = 2**62
         search.generator = Genetic() if generator is None else generator
         search.score, search.stop = PerFeature(direction=unsigned), Repeats(1)
         return search(row, seed=seed).counterfactuals(0, nearest=nearest, diverse=diverse, backend=backend)

@@ -32,6 +32,11 @@ _ARRAYS = (
 def to_frame(explanation: Explanation, backend: Backend) -> Any:
     """Give one line for each row and feature: row, feature, data, value, importance, direction, status, ..."""
     require_backend(backend)
+    return frame_of(to_columns(explanation), backend)
+
+
+def to_columns(explanation: Explanation) -> dict[str, Any]:
+    """The columns of :func:`to_frame` as arrays by name."""
     n, d = explanation.values.shape
     columns = {
         "row": np.repeat(explanation.index, d),
@@ -49,7 +54,7 @@ def to_frame(explanation: Explanation, backend: Backend) -> Any:
     columns["status"] = np.repeat(explanation.status, d)
     columns["feature_status"] = explanation.feature_status.ravel()
     columns["n_evaluations"] = np.repeat(explanation.n_evaluations, d)
-    return frame_of(columns, backend)
+    return columns
 
 
 def frame_of(columns: Mapping[str, Any], backend: Backend) -> Any:

@@ -72,7 +72,7 @@ class SoftFlip:
     """The predicted class changes, by degrees: each perturbation belongs to C+ with its probability.
 
     That is the share of the strongest other class in what it and the row's own class have together: with two classes
-    the probability of the other one, and with any number above 1/2 exactly where the predicted class changes.
+    the probability of the other one, and with any number above 1/2 where the predicted class changes (but for ties).
 
     Examples
     --------

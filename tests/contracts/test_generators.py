@@ -19,6 +19,7 @@ GENERATORS = [
     Conditional(m=M, max_evaluations=BUDGET, method=Copula()),
     Nearest(m=M, max_evaluations=BUDGET),
     Genetic(m=M, max_evaluations=BUDGET, population=30, generations=10),
+    Genetic(m=M, max_evaluations=BUDGET, population=30, generations=10, diversity=4.0),
     Growing(Marginal(m=M, max_evaluations=BUDGET // 3), max_evaluations=BUDGET),
     Growing(Random(m=M, max_evaluations=BUDGET // 3), max_evaluations=BUDGET),
 ]

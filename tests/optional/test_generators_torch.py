@@ -9,8 +9,8 @@ import pytest
 import xcid
 from xcid.errors import InvalidParameter
 from xcid.generators import Diverse, Gradient, Random, Wachter
+from xcid.generators.metric import Metric
 from xcid.generators.objectives import of_logits, of_probabilities
-from xcid.generators.steps import Metric
 from xcid.space import FeatureSpace
 
 torch = pytest.importorskip("torch", reason="needs the extra torch")

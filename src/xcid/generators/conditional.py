@@ -12,7 +12,9 @@ from scipy.special import ndtr, ndtri
 from xcid._check import function, whole
 from xcid._data import Array, Flags, Integers, Perturbations, Words
 from xcid._kernels.random import below, uniform, words
-from xcid.generators.reach import Reach, background_rows, counters, differences, may_become
+from xcid.generators.donors import background_rows
+from xcid.generators.metric import differences
+from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, Search, check_search
 from xcid.space import FeatureSpace
 
@@ -55,7 +57,7 @@ class Neighbours:
 
     def __call__(self, rows: Array, space: FeatureSpace) -> Draw:
         """Rank the background."""
-        donors = background_rows(space)
+        donors, reach = background_rows(space), Reach.of(rows, space)
         n_tried = max(1, round(len(donors) / (self.k or np.sqrt(len(donors)))))
         ordered = _has_order(space)
         own, others = (np.where(ordered, _ranks(cells, space), cells) for cells in (rows, donors))
@@ -69,7 +71,7 @@ class Neighbours:
                 part = slice(begin, begin + at_once)
                 chosen = rows[at[part]]
                 tried = below(words(words(keys[part], _PICK)[:, None, None], counter), len(donors))
-                allowed = may_become(chosen, donors[None], space)
+                allowed = reach[at[part]].allows(donors[None])
                 apart = differences(own[at[part]], others[None], np.ones(1), ~ordered)
                 best = _nearest(tried, apart, np.where(allowed, 0.0, FORBIDDEN), replaced[part])
                 fits = np.take_along_axis(allowed, best[:, :, None], axis=1)
@@ -96,7 +98,7 @@ class Copula:
         background, own = (np.where(scored, _scores(cells, space), 0.0) for cells in (space.background, rows))
         correlation = _shrunk_correlation(np.nan_to_num(background)[:, order])
         root = np.linalg.cholesky(correlation).astype(np.float64)
-        reach = Reach.of(rows, space, space.pools)
+        reach = Reach.of(rows, space)
         share_missing = (reach.total - reach.count) / np.maximum(reach.total, 1)
 
         def draw(at: Integers, keys: Words, replaced: Flags, start: int) -> Array:
@@ -108,7 +110,7 @@ class Copula:
             normal = ndtri(np.maximum(value, 2.0**-54))
             scores = _conditional(correlation, root, normal[..., order], known[..., order], kept[..., order])
             share = ndtr(scores[..., space.rank])
-            return np.where(missing < share_missing[at][:, None], np.nan, reach.quantile(at, share))
+            return np.where(missing < share_missing[at][:, None], np.nan, reach[at].quantile(share))
 
         return draw
 
@@ -144,7 +146,7 @@ class Conditional:
         """Find positives and negatives for each row."""
         search = Search(rows, space, member, self.m, self.max_evaluations)
         draw = self.method(rows, space)
-        may_change = Reach.of(rows, space, space.pools).total > 0
+        may_change = Reach.of(rows, space).total > 0
         masks = words(keys, _MASK)[:, None, None]
         start = 0
         while (open_rows := search.open).size:

@@ -20,8 +20,8 @@ from xcid.errors import InvalidParameter
 from xcid.generators.dice_table import DiceTable, Method
 from xcid.generators.gradient import evaluating, weights_of
 from xcid.generators.objectives import Margin, margin_of
+from xcid.generators.reach import Reach
 from xcid.generators.search import Member, Search, check_search
-from xcid.generators.steps import Moves
 from xcid.space import FeatureSpace
 
 OUTCOME = "outcome"
@@ -78,10 +78,10 @@ class Dice:
 
     def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
         """Find positives and negatives for each row."""
-        search, moves = Search(rows, space, member, self.m, self.max_evaluations), Moves.of(rows, space)
+        search, reach = Search(rows, space, member, self.m, self.max_evaluations), Reach.of(rows, space)
         for row in range(len(rows)):
             at = np.array([row])
-            table = DiceTable.of(moves[at], self.method)
+            table = DiceTable.of(reach[at], self.method)
             if not table.features.size:
                 continue
             for wanted in (1, 0):

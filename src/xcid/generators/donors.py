@@ -6,14 +6,26 @@ import numpy as np
 
 from xcid._data import Array, Flags, Integers, Words
 from xcid._kernels.random import below, uniform, words
+from xcid.generators.lattice import per_unit
+from xcid.generators.reach import Reach, counters
 from xcid.space import FeatureSpace
 
-MOST_DONORS = 4_096  # put in order; more do not spread any better
+MOST_DONORS = 4_096  # background rows that are looked at; more do not spread any better
 LEAF = 4  # rows that are not told apart
 OUTPUT_WEIGHT = 2.0  # of the model's outputs beside the features
 CLIP = 3.0  # standardised values beyond this count as this
 POWER_STEPS = 6
 DECIMALS = 9
+
+
+def thinned(size: int, most: int) -> Integers:
+    """Positions of at most so many rows, evenly spread."""
+    return np.linspace(0, size - 1, min(size, most)).round().astype(np.int64)
+
+
+def background_rows(space: FeatureSpace) -> Array:
+    """Background rows, evenly thinned where there are very many."""
+    return space.background[thinned(len(space.background), MOST_DONORS)]
 
 
 def similar_order(space: FeatureSpace, outputs: Array) -> Integers:
@@ -30,7 +42,7 @@ def similar_order(space: FeatureSpace, outputs: Array) -> Integers:
     (at most MOST_DONORS,)
         Positions of background rows.
     """
-    chosen = np.linspace(0, len(space.background) - 1, min(len(space.background), MOST_DONORS)).round().astype(np.int64)
+    chosen = thinned(len(space.background), MOST_DONORS)
     points = np.concatenate(
         [
             _standardised(space.background[chosen]) / np.sqrt(space.background.shape[1]),
@@ -82,18 +94,14 @@ def centroids(keys: Words, space: FeatureSpace, count: int) -> Array:
     A number has the mean; on a lattice it is rounded up or down at random so as to keep the mean. A category takes a
     random background value.
     """
-    n_features = len(space.rank)
-    counters = (np.arange(count)[:, None] * n_features + space.rank).astype(np.uint64)
-    random = words(keys[:, None, None], counters)
-    mean = np.nanmean(space.background, axis=0)
-    per_unit = np.where(space.resolution > 0, space.resolution, 1.0)
-    rounded = np.floor(mean * per_unit + uniform(random)) / per_unit
-    centre = np.where(space.resolution > 0, rounded, mean)
+    random = words(keys[:, None, None], counters(0, count, space))
+    mean, steps = np.nanmean(space.background, axis=0), per_unit(space.resolution)
+    centre = np.where(space.resolution > 0, np.floor(mean * steps + uniform(random)) / steps, mean)
     if not space.discrete.any():
         return centre
     pools = space.pools
     place = below(random, np.maximum(pools.sizes, 1))
-    return np.where(space.discrete, pools.values[place, np.arange(n_features)], centre)
+    return np.where(space.discrete, pools.values[place, np.arange(len(mean))], centre)
 
 
 def fitted(new: Array, rows: Array, keys: Words, space: FeatureSpace) -> Array:
@@ -102,31 +110,16 @@ def fitted(new: Array, rows: Array, keys: Words, space: FeatureSpace) -> Array:
     A frozen feature keeps its value. A value that the constraints forbid is replaced by an allowed background value at
     random; where there is none, by the row's own.
     """
-    bound = limited(space)
-    new = np.where(space.frozen, rows[:, None, :], new)
-    if not bound.any():
-        return new
-    low, high = (part[:, None, :] for part in space.bounds(rows))
-    start, count = (part[:, None, :] for part in space.pools.between(low[:, 0], high[:, 0]))
-    missing = np.where(space.direction == 0, space.pools.n_missing, 0) > 0
-    n_features = new.shape[2]
-    counters = (np.arange(new.shape[1])[:, None] * n_features + space.rank).astype(np.uint64)
-    place = start + below(words(keys[:, None, None], counters), np.maximum(count, 1))
-    other = space.pools.values[np.minimum(place, len(space.pools.values) - 1), np.arange(n_features)]
-    fits = np.where(np.isnan(new), missing, (new >= low) & (new <= high) & _known(new, space))
-    new = np.where(fits | ~bound, new, np.where(count > 0, other, rows[:, None, :]))
-    return np.where(space.frozen, rows[:, None, :], new)
+    bound, own = limited(space), rows[:, None]
+    if bound.any():
+        reach = Reach.of(rows, space)
+        random, count = words(keys[:, None, None], counters(0, new.shape[1], space)), reach.count[:, None]
+        other = np.where(count > 0, reach.value(below(random, count)), own)
+        new = np.where(reach.holds(new) | ~bound, new, other)
+    return np.where(space.frozen, own, new)
 
 
 def limited(space: FeatureSpace) -> Flags:
     """(f,) features that some background values may not be changed to."""
     pools = space.pools
     return (pools.sizes + pools.n_missing < len(space.background)) | (space.direction != 0)
-
-
-def _known(new: Array, space: FeatureSpace) -> Flags:
-    """Which values of categories are among the allowed levels; all numbers are."""
-    known = np.ones(new.shape, dtype=bool)
-    for feature in np.flatnonzero(space.discrete):
-        known[..., feature] = np.isin(new[..., feature], space.pools.values[: space.pools.sizes[feature], feature])
-    return known

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xcid._check import whole
+from xcid._check import real, whole
 from xcid._data import Array, Flags, Integers, Perturbations, Words
 from xcid._kernels.random import below, uniform, words
 from xcid.errors import InvalidParameter
-from xcid.generators.search import Member, check_search, gathered
-from xcid.generators.steps import UNCHANGED, Metric, Moves
+from xcid.generators.metric import Metric, same
+from xcid.generators.reach import Reach, counters
+from xcid.generators.search import Member, check_search, contents, first_seen, gathered
 from xcid.space import FeatureSpace
 
 BROOD = 2  # children of both kinds for each member of a population
@@ -32,8 +33,8 @@ class Genetic:
     background values in a random share of their features. Nothing is asked about twice.
 
     A population keeps those of the best mean rank in three aims: a short distance to the row (in mean absolute
-    deviations), few changes, and values that are rare and far from those
-    of the others. In the end m of each population are chosen one by one, the one farthest from all chosen before.
+    deviations), few changes, and changes to values that are rare and far from those of the others. In the end m of each
+    population are chosen one by one, the one farthest from all chosen before.
 
     Parameters
     ----------
@@ -45,22 +46,28 @@ class Genetic:
         Candidates of each kind to keep; a generation has twice as many children.
     generations : int
         After them a row is done; while samples of a kind are lacking it goes on as long as evaluations last.
+    diversity : float
+        Weight of a fourth aim, as many such changes as can be: 0 for what is near and sparse; at 4 samples are some
+        three times as far from the row, and from each other.
     """
 
     m: int = 50
     max_evaluations: int = 4_000
     population: int = 75
     generations: int = 20
+    diversity: float = 0.0
 
     def __post_init__(self) -> None:
         check_search(self.m, self.max_evaluations)
         whole(self.generations, "generations", at_least=1)
         if whole(self.population, "population") < self.m:
             raise InvalidParameter(f"population must be at least m = {self.m}, not {self.population}")
+        if not 0 <= real(self.diversity, "diversity") < np.inf:
+            raise InvalidParameter(f"diversity must be a number from 0 up, not {self.diversity}")
 
     def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
         """Find positives and negatives for each row."""
-        herds = _Herds(Moves.of(rows, space), Metric.of(space), member, self.population, self.max_evaluations)
+        herds = _Herds(Reach.of(rows, space), Metric.of(space), member, self)
         generation = 0
         while (at := herds.open(self.m if generation >= self.generations else np.inf)).size:
             herds.ask(at, _children(herds, keys[at], at, self.m, generation))
@@ -74,14 +81,15 @@ class Genetic:
 class _Herds:
     """The populations of a block of rows, best first: (n, 2, p), negatives and positives."""
 
-    def __init__(self, moves: Moves, metric: Metric, member: Member, population: int, budget: int) -> None:
-        self.moves, self.metric, self.member, self.size, self.budget = moves, metric, member, population, budget
-        n_rows, n_features = moves.rows.shape
-        self.samples = np.repeat(moves.rows, 2 * population, axis=0).reshape(n_rows, 2, population, n_features)
+    def __init__(self, reach: Reach, metric: Metric, member: Member, settings: Genetic) -> None:
+        self.reach, self.metric, self.member = reach, metric, member
+        self.size, self.budget, self.diversity = settings.population, settings.max_evaluations, settings.diversity
+        population, (n_rows, n_features) = self.size, reach.rows.shape
+        self.samples = np.repeat(reach.rows, 2 * population, axis=0).reshape(n_rows, 2, population, n_features)
         self.weights = np.zeros((n_rows, 2, population))  # in C+
         self.found = np.zeros((n_rows, 2), dtype=np.int64)
         self.n_evaluations = np.zeros(n_rows, dtype=np.int64)
-        self.known = np.full((n_rows, 0), UNCHANGED)  # content of what was asked
+        self.known = contents(reach.rows[:, None])  # the rows, and what was asked
         self.barren = np.zeros(n_rows, dtype=np.int64)  # generations in a row without a new candidate
 
     def open(self, wanted: float) -> Integers:
@@ -91,8 +99,8 @@ class _Herds:
 
     def ask(self, at: Integers, children: Array) -> None:
         """Ask about (a, c, f) children of some rows, and let the best stay."""
-        content = self.moves[at].content(children)
-        there = _first_seen(self.known[at], content)
+        content, n_known = contents(children), self.known.shape[1]
+        there = first_seen(np.concatenate([self.known[at], content], axis=1))[:, n_known:]
         there &= np.cumsum(there, axis=1) <= (self.budget - self.n_evaluations[at])[:, None]
         weights = np.zeros(there.shape)
         a, c = np.nonzero(there)
@@ -100,9 +108,9 @@ class _Herds:
             weights[a, c] = self.member(children[a, c], at[a])
         self.n_evaluations[at] += there.sum(axis=1)
         self.barren[at] = np.where(there.any(axis=1), 0, self.barren[at] + 1)
-        known = np.full((len(self.known), content.shape[1]), UNCHANGED)
-        known[at] = np.where(there, content, UNCHANGED)
-        self.known = np.concatenate([self.known, known], axis=1)
+        own = np.repeat(self.known[:, :1], content.shape[1], axis=1)
+        self.known = np.concatenate([self.known, own], axis=1)
+        self.known[at, n_known:] = np.where(there, content, own[at])
         for kind, chosen in enumerate((there & (weights <= 0.5), there & (weights > 0.5))):
             self._admit(at, kind, children, weights, chosen)
 
@@ -111,7 +119,8 @@ class _Herds:
         samples = np.concatenate([self.samples[at, kind], children], axis=1)
         weights = np.concatenate([self.weights[at, kind], weights], axis=1)
         there = np.concatenate([np.arange(self.size) < self.found[at, kind, None], chosen], axis=1)
-        order = np.argsort(_cost(samples, there, self.moves[at], self.metric), axis=1, kind="stable")[:, : self.size]
+        cost = _cost(samples, there, self.reach.rows[at], self.metric, self.diversity)
+        order = np.argsort(cost, axis=1, kind="stable")[:, : self.size]
         self.samples[at, kind] = np.take_along_axis(samples, order[..., None], axis=1)
         self.weights[at, kind] = np.take_along_axis(weights, order, axis=1)
         self.found[at, kind] = np.minimum(there.sum(axis=1), self.size)
@@ -129,27 +138,16 @@ class _Herds:
         return place
 
 
-def _first_seen(known: Words, content: Words) -> Flags:
-    """(a, c) which contents are neither known nor repeat an earlier one."""
-    both = np.concatenate([np.full((len(known), 1), UNCHANGED), known, content], axis=1)
-    order = np.argsort(both, axis=1, kind="stable")
-    ordered = np.take_along_axis(both, order, axis=1)
-    first = np.ones(both.shape, dtype=bool)
-    first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    seen = np.empty_like(first)
-    np.put_along_axis(seen, order, first, axis=1)
-    return seen[:, known.shape[1] + 1 :]
-
-
-def _cost(samples: Array, there: Flags, moves: Moves, metric: Metric) -> Array:
-    """(a, p) sum of the standings in the three aims; infinite for what is not there."""
-    distance = metric.between(samples, moves.rows[:, None, :])
-    changes = np.sum(~moves.unchanged(samples), axis=2)
+def _cost(samples: Array, there: Flags, rows: Array, metric: Metric, diversity: float) -> Array:
+    """(a, p) sum of the standings in the aims; infinite for what is not there."""
+    distance = metric.between(samples, rows[:, None])
+    changes = np.sum(~same(samples, rows[:, None]), axis=2)
     room = np.zeros(there.shape)
     for feature in metric.order:
         room += _room(samples[..., feature], there, metric, feature)
     aims = distance, changes, -room / np.maximum(changes, 1)
-    return np.where(there, sum(_standing(aim, there) for aim in aims), np.inf)
+    cost = sum(_standing(aim, there) for aim in aims) + (diversity * _standing(-room, there) if diversity else 0.0)
+    return np.where(there, cost, np.inf)
 
 
 def _room(values: Array, there: Flags, metric: Metric, feature: int) -> Array:
@@ -181,10 +179,9 @@ def _standing(values: Array, there: Flags) -> Array:
 
 def _children(herds: _Herds, keys: Words, at: Integers, m: int, generation: int) -> Array:
     """(a, c, f) candidates of some rows."""
-    moves, n_children, n_features = herds.moves[at], BROOD * herds.size, len(herds.metric.order)
-    child = generation * n_children + np.arange(n_children)
-    of_child = child.astype(np.uint64)
-    of_cell = (child[:, None] * n_features + herds.moves.space.rank).astype(np.uint64)
+    reach, n_children, n_features = herds.reach[at], BROOD * herds.size, len(herds.metric.order)
+    of_child = (generation * n_children + np.arange(n_children)).astype(np.uint64)
+    of_cell = counters(generation * n_children, n_children, reach.space)
     first, second, new, share = (words(words(keys, s)[:, None], of_child) for s in (_FIRST, _SECOND, _NEW, _SHARE))
     cross, kind, value, step = (words(words(keys, s)[:, None, None], of_cell) for s in (_CROSS, _KIND, _VALUE, _STEP))
 
@@ -193,10 +190,10 @@ def _children(herds: _Herds, keys: Words, at: Integers, m: int, generation: int)
     parents = [herds.samples[at[:, None], sought, _tournament(random, size)] for random in (first, second)]
     mixed = np.where(uniform(cross) < 0.5, *parents)
 
-    drawn, own = moves.drawn(value), moves.rows[:, None, :]
-    part_of_the_way = moves.fitted(own + (mixed - own) * uniform(step))
+    drawn, own = reach.drawn(value), reach.rows[:, None]
+    part_of_the_way = reach.fitted(own + (mixed - own) * uniform(step))
     part_of_the_way = np.where(herds.metric.discrete | np.isnan(part_of_the_way), own, part_of_the_way)
-    chance, moved = uniform(kind), ~moves.unchanged(mixed)
+    chance, moved = uniform(kind), ~same(mixed, own)
     changed = np.where(moved & (chance < BACK), own, mixed)
     changed = np.where(moved & (chance >= BACK) & (chance < BACK + NEARER), part_of_the_way, changed)
     changed = np.where(chance >= 1 - MUTATIONS / n_features, drawn, changed)

@@ -11,7 +11,7 @@ from xcid._check import whole
 from xcid._data import Array, Integers, Perturbations, Words
 from xcid._kernels.random import content_keys
 from xcid.errors import InvalidData, InvalidParameter
-from xcid.generators.reach import may_become
+from xcid.generators.reach import Reach
 from xcid.generators.search import Member
 from xcid.space import FeatureSpace
 
@@ -58,7 +58,7 @@ class Given:
             one = _encoded(tables[number], space, "the given samples")
             _refuse_unknown(one, space, "the given samples have")
             samples[which == number, : len(one)], there[which == number, : len(one)] = one, True
-        there &= may_become(rows, samples, space).all(axis=2)
+        there &= Reach.of(rows, space).allows(samples).all(axis=2)
         positive, (row, place) = np.zeros(there.shape), np.nonzero(there)
         if row.size:
             positive[row, place] = member(samples[row, place], row)

@@ -14,10 +14,11 @@ from xcid._data import Array, Flags, Integers, Perturbations, Words
 from xcid._kernels.random import below, uniform, words
 from xcid._require import require
 from xcid.errors import InvalidParameter
+from xcid.generators import lattice
+from xcid.generators.metric import Metric
 from xcid.generators.objectives import Diverse, Margin, Objective, margin_of, objective_of
-from xcid.generators.random import ROUNDING
+from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, Search, check_search
-from xcid.generators.steps import Metric, Moves
 from xcid.space import FeatureSpace
 
 DECAY = (0.9, 0.999)  # of Adam's two means
@@ -87,19 +88,20 @@ class Gradient:
     def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
         """Find positives and negatives for each row."""
         search = Search(rows, space, member, self.m, self.max_evaluations)
-        moves, scale, round_ = Moves.of(rows, space), Metric.of(space).scale, 0
+        reach, scale, round_ = Reach.of(rows, space), Metric.of(space).scale, 0
         with evaluating(self.module):
             while (at := self._affordable(search)).size:
-                start, moved = _starts(moves[at], keys[at], round_ * self.m + np.arange(self.m))
+                start, moved = _starts(reach[at], keys[at], round_ * self.m, self.m)
                 found = np.concatenate(
                     [
-                        self._descend(moves[at[part]], start[part], moved[part], scale)
+                        self._descend(reach[at[part]], start[part], moved[part], scale)
                         for part in np.split(np.arange(len(at)), range(self.rows_at_once, len(at), self.rows_at_once))
                     ]
                 )
                 search.n_evaluations[at] += self.m * self.steps + 1  # and the row itself
-                share = uniform(words(words(keys[at], _SHARE)[:, None], _counters(round_, self.m)))[..., None]
-                for candidates in (_outward(moves[at], found, moved), _on_the_way(moves[at], found, moved, share)):
+                number = np.arange(round_ * self.m, (round_ + 1) * self.m, dtype=np.uint64)
+                share = uniform(words(words(keys[at], _SHARE)[:, None], number))[..., None]
+                for candidates in (_outward(reach[at], found, moved), _on_the_way(reach[at], found, moved, share)):
                     search.offer(at, candidates, search.fresh(at, candidates))
                 round_ += 1
         return search.result()
@@ -109,7 +111,7 @@ class Gradient:
         left = search.budget - search.n_evaluations[search.open]
         return search.open[left >= self.m * (self.steps + 2) + 1]
 
-    def _descend(self, moves: Moves, start: Array, moved: Flags, scale: Array) -> Array:
+    def _descend(self, reach: Reach, start: Array, moved: Flags, scale: Array) -> Array:
         """(b, c, f) nearest places that flip, or the last ones; of at most ``rows_at_once`` rows."""
         torch, like = require("torch", extra="torch"), weights_of(self.module)
 
@@ -118,9 +120,9 @@ class Gradient:
             return outputs.reshape(len(outputs), -1).double()
 
         filled = np.minimum(np.arange(self.rows_at_once), len(start) - 1)
-        descent = _Descent(moves[filled], start[filled], moved[filled], scale, like.device)
+        descent = _Descent(reach[filled], start[filled], moved[filled], scale, like.device)
         with torch.no_grad():
-            own = torch.as_tensor(moves.rows[filled], device=like.device)
+            own = torch.as_tensor(reach.rows[filled], device=like.device)
             own_outputs = ask(own).repeat_interleave(start.shape[1], dim=0)
         for step in range(self.steps):
             move = descent.move.requires_grad_()
@@ -136,11 +138,11 @@ class Gradient:
 class _Descent:
     """Candidates (b, c, f) on their way, by Adam; ``move`` is how far they are, in units of the scale."""
 
-    def __init__(self, moves: Moves, start: Array, moved: Flags, scale: Array, device: Any) -> None:
+    def __init__(self, reach: Reach, start: Array, moved: Flags, scale: Array, device: Any) -> None:
         self.torch = require("torch", extra="torch")
-        follows = moved & ~moves.space.discrete
-        base = np.where(np.isnan(moves.rows)[:, None, :], start, moves.rows[:, None, :])
-        limits = ((limit[:, None, :] - base) / scale for limit in (moves.low, moves.high))
+        follows = moved & ~reach.space.discrete
+        base = np.where(np.isnan(reach.rows)[:, None], start, reach.rows[:, None])
+        limits = ((limit[:, None, :] - base) / scale for limit in (reach.low, reach.high))
         begin = np.where(follows, (start - base) / scale, 0.0)
         self.start, self.base, self.follows, self.scale, self.low, self.high, self.move = (
             self.torch.as_tensor(part, device=device) for part in (start, base, follows, scale, *limits, begin)
@@ -189,34 +191,25 @@ def weights_of(module: Any) -> Any:
     return next((weight for weight in weights if weight.is_floating_point()), torch.empty(0))
 
 
-def _counters(round_: int, size: int) -> Words:
-    return (round_ * size + np.arange(size)).astype(np.uint64)
-
-
-def _starts(moves: Moves, keys: Words, candidates: Integers) -> tuple[Array, Flags]:
+def _starts(reach: Reach, keys: Words, first: int, size: int) -> tuple[Array, Flags]:
     """(a, c, f) places where candidates start, and which of their features may move."""
-    space, n_features = moves.space, moves.rows.shape[1]
-    of_cell = (candidates[:, None] * n_features + space.rank).astype(np.uint64)
-    mask, value = (words(words(keys, stream)[:, None, None], of_cell) for stream in (_MASK, _VALUE))
-    pick = space.free[below(words(words(keys, _PICK)[:, None], candidates.astype(np.uint64)), len(space.free))]
-    drawn = moves.drawn(value)
-    moved = (mask >> np.uint64(63)).astype(bool) | (np.arange(n_features) == pick[..., None])
-    moved &= (moves.n_values > 0)[:, None, :] & ~np.isnan(drawn)
-    return np.where(moved, drawn, moves.rows[:, None, :]), moved
+    space, number = reach.space, np.arange(first, first + size, dtype=np.uint64)
+    mask, value = (words(words(keys, s)[:, None, None], counters(first, size, space)) for s in (_MASK, _VALUE))
+    pick = space.free[below(words(words(keys, _PICK)[:, None], number), len(space.free))]
+    drawn = reach.drawn(value)
+    moved = (mask >> np.uint64(63)).astype(bool) | (np.arange(len(space.rank)) == pick[..., None])
+    moved &= (reach.total > 0)[:, None] & ~np.isnan(drawn)
+    return np.where(moved, drawn, reach.rows[:, None]), moved
 
 
-def _outward(moves: Moves, found: Array, moved: Flags) -> Array:
-    """Round numbers to their lattice, away from the row; less than half a step from it is no move."""
-    per_unit, own = np.maximum(moves.space.resolution, 1.0), moves.rows[:, None, :]
-    steps = found * per_unit
-    rounded = np.where(found > own, np.ceil(steps - ROUNDING), np.floor(steps + ROUNDING)) / per_unit
-    rounded = np.where(np.abs(found - own) * per_unit < 0.5, own, rounded)
-    on_lattice = (moves.space.resolution > 0) & ~moves.space.discrete
-    return np.where(moved, moves.fitted(np.where(on_lattice, rounded, found)), own)
+def _outward(reach: Reach, found: Array, moved: Flags) -> Array:
+    """Round numbers to their lattice, away from the row."""
+    own = reach.rows[:, None]
+    return np.where(moved, reach.fitted(lattice.outward(found, own, reach.space.resolution)), own)
 
 
-def _on_the_way(moves: Moves, found: Array, moved: Flags, share: Array) -> Array:
+def _on_the_way(reach: Reach, found: Array, moved: Flags, share: Array) -> Array:
     """Points between the row and what was found; levels and what was missing are as found."""
-    own = moves.rows[:, None, :]
-    between = np.where(moves.space.discrete | np.isnan(own), found, own + share * (found - own))
-    return np.where(moved, moves.fitted(between), own)
+    own = reach.rows[:, None]
+    between = np.where(reach.space.discrete | np.isnan(own), found, own + share * (found - own))
+    return np.where(moved, reach.fitted(between), own)

@@ -11,8 +11,9 @@ from xcid._check import function, whole
 from xcid._data import Array, Flags, Integers, Perturbations, Words
 from xcid._kernels.random import below, uniform, words
 from xcid.errors import InvalidParameter
+from xcid.generators.donors import background_rows, thinned
 from xcid.generators.marginal import Marginal
-from xcid.generators.reach import Reach, background_rows, counters, nearest_allowed
+from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Generator, Member, Search
 from xcid.space import FeatureSpace
 
@@ -88,34 +89,32 @@ def _explore(search: Search, keys: Words) -> None:
         return np.flatnonzero((hopeful | (n_flips == 0)) & (search.n_evaluations < search.budget))
 
     donors = background_rows(space)
-    donors = donors[np.linspace(0, len(donors) - 1, min(len(donors), search.budget // 8)).round().astype(np.int64)]
+    donors = donors[thinned(len(donors), search.budget // 8)]
+    reach, levels = (Reach.of(search.rows, space, pools) for pools in (space.pools, space.pools.distinct))
     for start in range(0, len(donors), AT_ONCE):
         if (rows := exploring()).size:
-            real = nearest_allowed(search.rows[rows], donors[None, start : start + AT_ONCE], space)
+            real = reach[rows].nearest(donors[None, start : start + AT_ONCE])
             search.offer(rows, real, np.ones(real.shape[:2], dtype=bool))
-    reach, levels = (Reach.of(search.rows, space, pools) for pools in (space.pools, space.pools.distinct))
     start = 0
     while (rows := exploring()).size:
-        points = _far_out(rows, keys[rows], start, RADII[start // AT_ONCE % len(RADII)], space, reach, levels)
+        points = _far_out(reach[rows], levels[rows], keys[rows], start, RADII[start // AT_ONCE % len(RADII)])
         search.offer(rows, points, np.ones(points.shape[:2], dtype=bool))
         start += AT_ONCE
 
 
-def _far_out(
-    at: Integers, keys: Words, start: int, radius: tuple[float, float], space: FeatureSpace, reach: Reach, levels: Reach
-) -> Array:
+def _far_out(reach: Reach, levels: Reach, keys: Words, start: int, radius: tuple[float, float]) -> Array:
     """(a, c, f) perturbations that change a share of the features to values in the tails; levels are equally likely."""
-    share, far = radius
+    (share, far), space = radius, reach.space
     change, side, place = (
         words(words(keys, stream)[:, None, None], counters(start, AT_ONCE, space)) for stream in (_CHANGE, _SIDE, _FAR)
     )
     depth = uniform(place) * (1 - far)
-    tails = reach.quantile(at, np.where((side >> np.uint64(63)).astype(bool), 1 - depth, depth))
-    values = np.where(space.discrete, levels.quantile(at, uniform(place)), tails)
-    total, count = reach.total[at][:, None], reach.count[at][:, None]
+    tails = reach.quantile(np.where((side >> np.uint64(63)).astype(bool), 1 - depth, depth))
+    values = np.where(space.discrete, levels.quantile(uniform(place)), tails)
+    total, count = reach.total[:, None], reach.count[:, None]
     missing = uniform(side << np.uint64(1)) * total >= count
     values = np.where(missing, np.nan, values)
-    return np.where((uniform(change) < share) & (total > 0), values, reach.rows[at][:, None])
+    return np.where((uniform(change) < share) & (total > 0), values, reach.rows[:, None])
 
 
 def _walk(search: Search, keys: Words, kind: int) -> None:
@@ -133,13 +132,13 @@ def _walk(search: Search, keys: Words, kind: int) -> None:
     start = kind * m + np.arange(m) % np.maximum(n_seeds, 1)  # the place of a sample, or an empty one: the row itself
     place, weight = search.samples[rows[:, None], start], search.weights[rows[:, None], start]
     moved = np.arange(m) < n_seeds
-    reach, step = Reach.of(search.rows, space, space.pools), 0
+    reach, step = Reach.of(search.rows[rows], space), 0
     while True:
         unfinished = ~moved.all(axis=1) | (step < STEPS)
         at = np.flatnonzero(unfinished & (search.n_evaluations[rows] < search.budget))
         if not at.size:
             break
-        new = reach.draw(rows[at], words(words(keys[at], _NEW)[:, None, None], counters(step * m, m, space)))
+        new = reach[at].masked(words(words(keys[at], _NEW)[:, None, None], counters(step * m, m, space)))
         here = np.where(moved[at, :, None], place[at], np.roll(place[at], step, axis=1))  # the stuck follow others
         trial = np.where(_redrawn(keys[at], step * m, m, space), new, here)
         weights, asked = search.ask(rows[at], trial, np.ones(trial.shape[:2], dtype=bool))

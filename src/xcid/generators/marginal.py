@@ -38,12 +38,12 @@ class Marginal:
     def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
         """Find positives and negatives for each row."""
         search = Search(rows, space, member, self.m, self.max_evaluations)
-        reach = Reach.of(rows, space, space.pools)
+        reach = Reach.of(rows, space)
         start = 0
         while (open_rows := search.open).size:
             size = search.chunk(start)
             random = words(keys[open_rows, None, None], counters(start, size, space))
-            candidates = reach.draw(open_rows, random)
+            candidates = reach[open_rows].masked(random)
             search.offer(open_rows, candidates, np.ones(candidates.shape[:2], dtype=bool))
             start += size
         return search.result()

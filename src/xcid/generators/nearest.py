@@ -10,7 +10,9 @@ import numpy as np
 
 from xcid._data import Array, Flags, Integers, Perturbations, Words
 from xcid._kernels.random import below, uniform, words
-from xcid.generators.reach import background_rows, counters, differences, nearest_allowed, robust_scales, same
+from xcid.generators.donors import background_rows
+from xcid.generators.metric import differences, robust_scales, same
+from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, Search, check_search
 from xcid.space import FeatureSpace
 
@@ -58,12 +60,12 @@ class Nearest:
 
     def _part(self, rows: Array, keys: Words, space: FeatureSpace, member: Member, donors: Array) -> Perturbations:
         search = Search(rows, space, member, self.m, self.max_evaluations)
-        everyone = np.arange(len(rows))
-        real = _in_turn(rows, donors, space, max(1, len(donors) // (2 * self.m)))
+        everyone, reach = np.arange(len(rows)), Reach.of(rows, space)
+        real = _in_turn(reach, donors, max(1, len(donors) // (2 * self.m)))
         weights, asked = _ask_in_turn(search, real, max(1, self.m // 4))
         flipping = _first(real, weights, asked & (weights > 0.5), max(1, self.m // 4))
         known = _joined(_put_back(search, flipping), flipping)
-        paths = Paths.to(np.concatenate([known.points, real], axis=1), keys, search)
+        paths = Paths.to(np.concatenate([known.points, real], axis=1), keys, reach)
         crossing = _halve(search, paths, known)
         for points in (crossing.beyond, crossing.before, crossing.flips, Points(real, weights, asked), crossing.stays):
             search.keep(everyone, points.points, points.weights, points.there & search.fresh(everyone, points.points))
@@ -104,24 +106,24 @@ class Crossing(NamedTuple):
 class Paths:
     """Ways from rows to (n, q, f) ends; ``switch`` (n, q, f) is the part of the way at which a level changes."""
 
-    search: Search
+    reach: Reach
     ends: Array
     switch: Array
 
     @classmethod
-    def to(cls, ends: Array, keys: Words, search: Search) -> Paths:
+    def to(cls, ends: Array, keys: Words, reach: Reach) -> Paths:
         """Draw where levels change."""
-        random = words(words(keys, _SWITCH)[:, None, None], counters(0, ends.shape[1], search.space))
-        return cls(search, ends, uniform(random))
+        random = words(words(keys, _SWITCH)[:, None, None], counters(0, ends.shape[1], reach.space))
+        return cls(reach, ends, uniform(random))
 
     def point(self, at: Integers, which: Integers, part: Array) -> Array:
         """Go (a, c, f) parts of the way from (a,) rows to (a, c) of their ends."""
-        rows, space = self.search.rows[at], self.search.space
-        own, a = rows[:, None], at[:, None]
+        reach, a = self.reach[at], at[:, None]
+        own = reach.rows[:, None]
         ends, switch = self.ends[a, which], self.switch[a, which]
         between = own + part * (ends - own)
-        between = np.where(space.discrete | np.isnan(between), np.where(part > switch, ends, own), between)
-        return nearest_allowed(rows, np.where(part < 1, between, ends), space)
+        between = np.where(reach.space.discrete | np.isnan(between), np.where(part > switch, ends, own), between)
+        return reach.nearest(np.where(part < 1, between, ends))
 
 
 def _shifted(member: Member, start: int) -> Member:
@@ -129,13 +131,13 @@ def _shifted(member: Member, start: int) -> Member:
     return lambda samples, owner: member(samples, owner + start)
 
 
-def _in_turn(rows: Array, donors: Array, space: FeatureSpace, stride: int) -> Array:
+def _in_turn(reach: Reach, donors: Array, stride: int) -> Array:
     """(n, N, f) donors as the rows may become them: by turns the nearest, and one of every ``stride`` from near to far.
 
     The nearest alone may never differ in some feature.
     """
-    real = nearest_allowed(rows, donors[None], space)
-    distance = differences(rows, real, robust_scales(space), space.discrete).sum(axis=2)
+    real, space = reach.nearest(donors[None]), reach.space
+    distance = differences(reach.rows, real, robust_scales(space), space.discrete).sum(axis=2)
     place = np.arange(len(donors))
     turn = np.where(place % stride == 0, np.minimum(2 * place, 2 * (place // stride) + 1), 2 * place)
     order = np.argsort(distance, axis=1, kind="stable")[:, np.argsort(turn, kind="stable")]

@@ -10,10 +10,10 @@ import numpy as np
 from xcid._check import whole
 from xcid._data import Array, Flags, Integers, Perturbations, Words
 from xcid._kernels.random import below, mix, uniform, words
+from xcid.generators import lattice
 from xcid.generators.search import Member, Search, check_search
 from xcid.space import FeatureSpace
 
-ROUNDING = 1e-6  # of a step of a lattice: what 0.1 * 10 may be off
 MOST_DRAWS = 2**20  # changes drawn at a time, over some rows of a block
 _PICK, _VALUE = np.array([[1], [2]], dtype=np.uint64)  # streams of a row
 
@@ -27,8 +27,9 @@ class Random:
     Distinct candidates of the first two rounds are drawn in random order; further rounds follow only while samples
     of a kind are lacking, and further pools with as many changes as there are features while the budget lasts.
 
-    Unlike DiCE it asks the model about as many candidates as it needs, not about the whole pool; the samples have
-    the same distribution.
+    Unlike DiCE it asks the model about as many candidates as it needs, not about the whole pool; the samples have the
+    same distribution where the first two rounds suffice. Where they do not, it keeps what they have found, and DiCE
+    draws anew from all rounds.
 
     Parameters
     ----------
@@ -181,9 +182,8 @@ def _draw(random: Words, rows: Array, feature: Integers, space: FeatureSpace) ->
     bounds = space.bounds(rows)
     row = np.arange(len(rows))[:, None, None]
     low, high, resolution = bounds[0][row, feature], bounds[1][row, feature], space.resolution[feature]
-    per_unit = np.maximum(resolution, 1.0)
-    first, last = np.ceil(low * per_unit - ROUNDING), np.floor(high * per_unit + ROUNDING)
-    rounded = np.minimum(first + np.floor(share * (last - first + 1)), last) / per_unit
+    first, last = lattice.ends(low, high, resolution)
+    rounded = np.minimum(first + np.floor(share * (last - first + 1)), last) / lattice.per_unit(resolution)
     values = np.where(resolution > 0, rounded, low * (1 - share) + high * share)
     values = np.where(np.where(resolution > 0, first > last, low > high), np.inf, values)
     if space.discrete.any():

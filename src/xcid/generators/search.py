@@ -75,18 +75,27 @@ class Search:
     def fresh(self, rows: Integers, candidates: Array) -> Flags:
         """(a, c) candidates that are neither the row itself, nor among its samples, nor here for a second time."""
         known = np.concatenate([self.samples[rows], self.rows[rows, None], candidates], axis=1)
-        content = content_keys(known.reshape(-1, known.shape[2]), seed=0).reshape(known.shape[:2])
-        order = np.argsort(content, axis=1, kind="stable")
-        ordered = np.take_along_axis(content, order, axis=1)
-        first = np.ones(content.shape, dtype=bool)
-        first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-        flags = np.empty(content.shape, dtype=bool)
-        np.put_along_axis(flags, order, first, axis=1)
-        return flags[:, 2 * self.m + 1 :]
+        return first_seen(contents(known))[:, 2 * self.m + 1 :]
 
     def result(self) -> Perturbations:
         """The samples found: m places for negatives, then m for positives; empty places have weight 0."""
         return gathered(self.rows, self.samples, self.weights, self.found, self.n_evaluations, self.space)
+
+
+def contents(samples: Array) -> Words:
+    """(n, c) hash of each of (n, c, f) samples."""
+    return content_keys(samples.reshape(-1, samples.shape[2]), seed=0).reshape(samples.shape[:2])
+
+
+def first_seen(content: Words) -> Flags:
+    """(n, c) words that do not repeat an earlier one of their row."""
+    order = np.argsort(content, axis=1, kind="stable")
+    ordered = np.take_along_axis(content, order, axis=1)
+    first = np.ones(content.shape, dtype=bool)
+    first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    seen = np.empty(content.shape, dtype=bool)
+    np.put_along_axis(seen, order, first, axis=1)
+    return seen
 
 
 def gathered(
