@@ -1,0 +1,11 @@
+"""Explanations in the words of other toolkits, none of which has to be installed.
+
+``adapters.quantus.explain_func`` goes to Quantus' metrics, ``adapters.openxai.OpenXAI`` to OpenXAI's evaluation and
+``adapters.interpret.Interpret`` to InterpretML's ``show``.
+"""
+
+from xcid.adapters.interpret import Interpret, LocalExplanation
+from xcid.adapters.openxai import OpenXAI
+from xcid.adapters.quantus import explain_func
+
+__all__ = ["Interpret", "LocalExplanation", "OpenXAI", "explain_func"]

@@ -1,0 +1,89 @@
+"""Scores for the class that is named for each row, of a model that takes inputs of any shape."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from xcid._data import Array
+from xcid._require import require
+from xcid.errors import InvalidData
+from xcid.explainer import Explainer
+from xcid.outcomes import Outcome, SoftToClass, ToClass, are_probabilities
+
+
+class Targets:
+    """Explains what speaks for a class: above 0 where the present value does, in whatever class the row is.
+
+    Parameters
+    ----------
+    model : torch.nn.Module or as for :class:`xcid.Explainer`
+        Raw answers of a module become probabilities (by softmax, one column by the logistic function).
+    background : (N, ...) array or tensor
+        Usual inputs.
+    """
+
+    def __init__(self, model: Any, background: Any) -> None:
+        usual = as_array(background)
+        if len(usual) < 2 or usual.ndim < 2:
+            raise InvalidData(f"a background needs some inputs, at least two; its shape is {usual.shape}")
+        self.shape = usual.shape[1:]
+        flat = usual.reshape(len(usual), -1)
+        if _is_module(model):
+            self.explainer = _of_module(require("torch", extra="torch").nn, model, flat, self.shape)
+        elif len(self.shape) > 1:
+            self.explainer = Explainer(lambda matrix: model(matrix.reshape(-1, *self.shape)), flat)
+        else:
+            self.explainer = Explainer(model, flat)
+
+    def __call__(self, inputs: Any, targets: Any, *, seed: int = 0) -> Array:
+        """Scores of the inputs' shape for (n,) classes, one for all inputs, or None for the predicted ones."""
+        given = as_array(inputs)
+        if given.shape[1:] != self.shape or not len(given):
+            raise InvalidData(f"inputs of the shape (n, {', '.join(map(str, self.shape))}) are due, not {given.shape}")
+        rows = given.reshape(len(given), math.prod(self.shape))
+        predicted = self.explainer.predict(rows).argmax(axis=1)
+        wanted = predicted if targets is None else _classes(targets, len(rows))
+        scores = np.empty(rows.shape)
+        for target in np.unique(wanted):
+            chosen = np.flatnonzero(wanted == target)
+            values = self.explainer.asking(self._into(int(target)))(rows[chosen], seed=seed).values
+            # outside of a class a score above 0 holds the row out of it, so that it speaks against the class
+            scores[chosen] = np.where(predicted[chosen, None] == target, values, -values)
+        return scores.reshape(given.shape)
+
+    def _into(self, target: int) -> Outcome:
+        names = self.explainer.predict.read.names
+        if not 0 <= target < len(names):
+            raise InvalidData(f"there is no class {target}: the model has {len(names)}")
+        soft = are_probabilities(self.explainer.background_outputs)
+        return SoftToClass(names[target]) if soft else ToClass(names[target])
+
+
+def as_array(values: Any) -> Array:
+    """An array of numbers from an array, a list or a tensor on any device."""
+    plain = values.detach().cpu().numpy() if hasattr(values, "detach") else values
+    return np.asarray(plain, dtype=np.float64)
+
+
+def _classes(targets: Any, size: int) -> Any:
+    classes = as_array(targets).astype(np.int64).ravel()
+    if len(classes) not in (1, size):
+        raise InvalidData(f"there are {len(classes)} targets for {size} inputs")
+    return np.broadcast_to(classes, (size,))
+
+
+def _is_module(model: Any) -> bool:
+    return any(kind.__name__ == "Module" and kind.__module__.startswith("torch.") for kind in type(model).__mro__)
+
+
+def _of_module(nn: Any, model: Any, flat: Array, shape: tuple[int, ...]) -> Explainer:
+    """Wrap a module in layers that shape its inputs and turn its answers into probabilities."""
+    layers = [nn.Unflatten(1, shape), model] if len(shape) > 1 else [model]
+    explainer = Explainer(nn.Sequential(*layers), flat)
+    if are_probabilities(explainer.background_outputs):
+        return explainer
+    last = nn.Softmax(dim=1) if explainer.background_outputs.shape[1] > 1 else nn.Sigmoid()
+    return Explainer(nn.Sequential(*layers, last), flat)

@@ -1,0 +1,27 @@
+"""OpenXAI: an explainer with ``get_explanations(inputs, label)``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcid.adapters._targets import Targets
+
+
+class OpenXAI:
+    """Explains inputs as OpenXAI's own explainers do.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+    data : (N, d)
+        Usual inputs: the training data.
+    seed : int
+    """
+
+    def __init__(self, model: Any, data: Any, *, seed: int = 0) -> None:
+        self.explain, self.seed = Targets(model, data), seed
+
+    def get_explanations(self, inputs: Any, label: Any = None) -> Any:
+        """Scores of the inputs' shape, for the labels or the predicted classes; tensors for tensors."""
+        scores = self.explain(inputs, label, seed=self.seed)
+        return inputs.new_tensor(scores) if hasattr(inputs, "new_tensor") else scores

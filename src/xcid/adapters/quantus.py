@@ -1,0 +1,27 @@
+"""Quantus: ``metric(model=..., explain_func=explain_func, explain_func_kwargs={"background": train}, ...)``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcid._data import Array
+from xcid.adapters._targets import Targets
+
+
+def explain_func(model: Any, inputs: Any, targets: Any, **settings: Any) -> Array:
+    """Attributions of the inputs' shape, for the class that is named for each of them.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+    inputs : (n, ...)
+    targets : (n,)
+    background : (N, ...), optional
+        Usual inputs; by default the inputs themselves, which should then be some dozens at least.
+    seed : int, optional
+    settings
+        What Quantus adds beside these two (a device, say) makes no difference.
+    """
+    background = settings.get("background")
+    explain = Targets(model, inputs if background is None else background)
+    return explain(inputs, targets, seed=settings.get("seed", 0))

@@ -1,0 +1,103 @@
+"""The command ``xcid``: one verb a file, each with ``add(subparsers)`` and ``run(options)``.
+
+It ends with 0 where all went well, 1 where something is wrong with the input (one line on stderr says what), 2 where
+it was called in a wrong way, 130 after Ctrl-C and 141 where the reader of a pipe went away. What a verb needs is
+imported when it runs: ``xcid --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from xcid import __version__
+from xcid.cli import compare, explain, reproduce
+from xcid.cli._text import printable
+from xcid.errors import XcidError
+
+__all__ = ["main"]
+
+VERBS = (explain, compare, reproduce)
+FAILED, INTERRUPTED, PIPE_CLOSED = 1, 130, 141
+_FROM_THE_END = re.compile(r"-\d+(:-?\d*){0,2}")  # -3: looks like an option to argparse
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command, by default the one that was typed, and give its exit status."""
+    options = parser().parse_args(_joined(sys.argv[1:] if arguments is None else arguments))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that has no blocks for the bars
+    try:
+        with _warnings_as_notes():
+            options.run(options)
+        sys.stdout.flush()
+    except XcidError as error:
+        _say(str(error))
+        return FAILED
+    except MemoryError:
+        _say("there is not enough memory for this: give fewer rows, or a background of some hundreds of them")
+        return FAILED
+    except KeyboardInterrupt:
+        _drop_output()
+        return INTERRUPTED
+    except BrokenPipeError:
+        _drop_output()
+        return PIPE_CLOSED
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """All verbs and their options."""
+    made = argparse.ArgumentParser(prog="xcid", description="Explains single decisions of any model.")
+    made.add_argument("--version", action="version", version=f"xcid {__version__}")
+    subparsers = made.add_subparsers(metavar="verb", required=True)
+    for verb in VERBS:
+        verb.add(subparsers)
+    return made
+
+
+def _joined(arguments: Sequence[str]) -> list[str]:
+    """Write ``--rows -3:`` as ``--rows=-3:``."""
+    joined: list[str] = []
+    for argument in arguments:
+        if joined and joined[-1] == "--rows" and _FROM_THE_END.fullmatch(argument):
+            joined[-1] = f"--rows={argument}"
+        else:
+            joined.append(argument)
+    return joined
+
+
+def _drop_output() -> None:
+    """Let what is not yet written go nowhere: at its end the interpreter would wait or complain."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _say(message: str) -> None:
+    with contextlib.suppress(OSError):
+        print(printable(f"xcid: {' '.join(message.split())}"), file=sys.stderr)  # noqa: T201
+
+
+@contextlib.contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    """Say each warning that is meant for users once, in one line; those for developers are left out."""
+    said: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if str(message) not in said:
+            said.add(str(message))
+            _say(f"note: {message}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
+        yield

@@ -1,0 +1,80 @@
+"""What verbs about a model and its table share: their options, and the way from these to objects."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from xcid.cli._choices import MODELS
+from xcid.cli._rows import chosen, rows
+
+MOST_SEED = 2**32 - 1  # what scikit-learn takes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inputs:
+    """What is explained.
+
+    Attributes
+    ----------
+    model : object
+    background, data : data frames
+        Without the target.
+    positions : range
+        Rows of the data that are explained.
+    """
+
+    model: Any
+    background: Any
+    data: Any
+    positions: range
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what is explained."""
+    table = "CSV, TSV, Parquet, Feather or JSON lines"
+    parser.add_argument("--background", type=Path, required=True, metavar="FILE", help=f"usual rows: {table}")
+    parser.add_argument("--target", metavar="COLUMN", help="what the model predicts; left out of the features")
+    parser.add_argument("--data", type=Path, metavar="FILE", help="rows to explain (default: the background)")
+    parser.add_argument("--rows", type=rows, default=slice(None), metavar="A:B", help="which of them: 5, 0:10, :3, -3:")
+    model = parser.add_mutually_exclusive_group(required=True)
+    model.add_argument("--model", type=Path, metavar="FILE", help=".skops, .onnx, .json, .ubj, .txt (LightGBM), .cbm")
+    model.add_argument("--train", choices=MODELS, help="train one on the background instead")
+    add_common(parser)
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """Add the options of every verb that asks a model."""
+    parser.add_argument("--trust", nargs="+", action="extend", default=[], metavar="TYPE", help="of a .skops file")
+    parser.add_argument("--seed", type=_seed, default=0, help="the same seed gives the same answer (default: 0)")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal() or int(text) >= MOST_SEED:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to {MOST_SEED - 1}")
+    return int(text)
+
+
+def check(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """End with the usage where options do not go together."""
+    if options.train and not options.target:
+        parser.error("--train needs --target, the column to learn")
+
+
+def read(options: argparse.Namespace, note: Callable[[str], None]) -> Inputs:
+    """Read the tables and get the model."""
+    from xcid.cli import _models, _tables, _train
+
+    table = _tables.read(options.background)
+    background = _tables.without(table, options.target)
+    data = background if options.data is None else _tables.without(_tables.read(options.data), options.target)
+    positions = chosen(options.rows, _tables.size(data))
+    if options.model is not None:
+        return Inputs(_models.load(options.model, options.trust), background, data, positions)
+    trained = _train.train(table, options.target, options.train, options.seed)
+    note(trained.words)
+    return Inputs(trained.model, background, data, positions)

@@ -1,0 +1,91 @@
+"""Models from files, none of which can run code: pickles are refused, whatever their extension."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from xcid._require import require
+from xcid.errors import InvalidFile, XcidError
+
+PICKLES = (".pkl", ".pickle", ".joblib", ".dill", ".cloudpickle", ".sav", ".pt", ".pth")
+MOST_BYTES = 2**33  # unpacked; skops unpacks before it checks
+MOST_TIMES = 1_000  # the packed size, beyond SMALL
+SMALL = 2**28
+
+
+def load(path: Path, trusted: Sequence[str]) -> Any:
+    """Load a model by the extension of its file.
+
+    Parameters
+    ----------
+    path : Path
+    trusted : sequence of str
+        Types that a skops file may bring beside those that skops knows.
+    """
+    suffix = path.suffix.lower()
+    if suffix in PICKLES:
+        raise InvalidFile(
+            f"{path} is a pickle, and loading one runs whatever code is in it: save the model with "
+            'skops.io.dump(model, "model.skops"), in the own format of XGBoost, LightGBM or CatBoost, or as ONNX'
+        )
+    if suffix not in LOADERS:
+        raise InvalidFile(f"{path} is no model that can be loaded: the extensions are {', '.join(LOADERS)}")
+    if not path.is_file():
+        raise InvalidFile(f"there is no file {path}")
+    try:
+        return LOADERS[suffix](path, trusted)
+    except XcidError:
+        raise
+    except Exception as error:  # every library fails in its own way
+        raise InvalidFile(f"{path} cannot be loaded as a model: {type(error).__name__}: {error}") from error
+
+
+def _skops(path: Path, trusted: Sequence[str]) -> Any:
+    _check_archive(path)
+    io = require("skops.io", extra="skops")
+    unknown = sorted(set(io.get_untrusted_types(file=path)) - set(trusted))
+    if unknown:
+        raise InvalidFile(
+            f"{path} brings types that skops does not know: {', '.join(unknown)}; if you trust them and where the file "
+            f"comes from, add --trust {' '.join(unknown)}"
+        )
+    return io.load(path, trusted=list(trusted))
+
+
+def _check_archive(path: Path) -> None:
+    if not zipfile.is_zipfile(path):
+        raise InvalidFile(f"{path} is no skops file (these are ZIP archives): save the model with skops.io.dump")
+    with zipfile.ZipFile(path) as archive:
+        unpacked = sum(entry.file_size for entry in archive.infolist())
+    if unpacked > MOST_BYTES or unpacked > max(SMALL, MOST_TIMES * path.stat().st_size):
+        raise InvalidFile(f"{path} would unpack to {unpacked:,} bytes: refused")
+
+
+def _onnx(path: Path, trusted: Sequence[str]) -> Any:
+    session = require("onnxruntime", extra="onnx").InferenceSession
+    return session(str(path), providers=["CPUExecutionProvider"])
+
+
+def _xgboost(path: Path, trusted: Sequence[str]) -> Any:
+    return require("xgboost", extra="xgboost").Booster(model_file=str(path))
+
+
+def _lightgbm(path: Path, trusted: Sequence[str]) -> Any:
+    return require("lightgbm", extra="lightgbm").Booster(model_file=str(path))
+
+
+def _catboost(path: Path, trusted: Sequence[str]) -> Any:
+    return require("catboost", extra="catboost").CatBoost().load_model(str(path))
+
+
+LOADERS: dict[str, Callable[[Path, Sequence[str]], Any]] = {
+    ".skops": _skops,
+    ".onnx": _onnx,
+    ".json": _xgboost,
+    ".ubj": _xgboost,
+    ".txt": _lightgbm,
+    ".cbm": _catboost,
+}

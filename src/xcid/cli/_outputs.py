@@ -1,0 +1,127 @@
+"""Tables into files, piece by piece: a writer gets columns by name as often as there are pieces."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import importlib.util
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TextIO, TypeAlias
+
+from xcid._require import require
+from xcid.cli._files import replacing
+from xcid.errors import InvalidFile
+
+Columns: TypeAlias = Mapping[str, Any]  # arrays of one length
+Write: TypeAlias = Callable[[Columns], None]
+
+
+def check(path: Path, *inputs: Path | None) -> None:
+    """Refuse an extension that is not known, a folder that is not there, and a file that is read from."""
+    if path.suffix.lower() not in WRITERS:
+        raise InvalidFile(f"{path} cannot be written: the extensions are {', '.join(WRITERS)}")
+    if not path.absolute().parent.is_dir():
+        raise InvalidFile(f"{path} cannot be written: there is no folder {path.absolute().parent}")
+    if path.is_dir() or any(
+        one is not None and path.exists() and one.exists() and path.samefile(one) for one in inputs
+    ):
+        raise InvalidFile(f"{path} cannot be written: it is {'a folder' if path.is_dir() else 'read from'}")
+
+
+@contextlib.contextmanager
+def writer(path: Path) -> Iterator[Write]:
+    """Write a table; the file appears under its name only when it is complete."""
+    with replacing(path) as temporary, WRITERS[path.suffix.lower()](temporary) as write:
+        yield write
+
+
+@contextlib.contextmanager
+def json_array(file: TextIO) -> Iterator[Write]:
+    """Write a list of objects, one a line."""
+    started = False
+
+    def write(columns: Columns) -> None:
+        nonlocal started
+        for line in _json_lines(columns):
+            file.write(f"{',' if started else '['}\n{line}")
+            started = True
+
+    yield write
+    file.write("\n]\n" if started else "[]\n")
+
+
+@contextlib.contextmanager
+def _csv(path: Path) -> Iterator[Write]:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        has_names = False
+
+        def write(columns: Columns) -> None:
+            nonlocal has_names
+            if not has_names:
+                lines.writerow(columns)
+                has_names = True
+            lines.writerows(zip(*(map(_or_missing, part.tolist()) for part in columns.values()), strict=True))
+
+        yield write
+
+
+@contextlib.contextmanager
+def _json(path: Path) -> Iterator[Write]:
+    with path.open("w", encoding="utf-8") as file, json_array(file) as write:
+        yield write
+
+
+@contextlib.contextmanager
+def _jsonl(path: Path) -> Iterator[Write]:
+    with path.open("w", encoding="utf-8") as file:
+        yield lambda columns: file.writelines(f"{line}\n" for line in _json_lines(columns))
+
+
+@contextlib.contextmanager
+def _parquet(path: Path) -> Iterator[Write]:
+    if importlib.util.find_spec("pyarrow") is None:
+        with _parquet_at_once(path) as write:
+            yield write
+        return
+    arrow, parquet = require("pyarrow", extra="pyarrow"), require("pyarrow.parquet", extra="pyarrow")
+    with contextlib.ExitStack() as stack:
+        opened: list[Any] = []
+
+        def write(columns: Columns) -> None:
+            table = arrow.table({name: arrow.array(part.tolist()) for name, part in columns.items()})
+            if not opened:
+                opened.append(stack.enter_context(parquet.ParquetWriter(path, table.schema)))
+            opened[0].write_table(table.cast(opened[0].schema))
+
+        yield write
+
+
+@contextlib.contextmanager
+def _parquet_at_once(path: Path) -> Iterator[Write]:
+    """By polars, which has no writer for pieces."""
+    polars = require("polars", extra="pyarrow")
+    pieces: list[Any] = []
+    yield lambda columns: pieces.append(polars.DataFrame({name: part.tolist() for name, part in columns.items()}))
+    polars.concat(pieces).write_parquet(path)
+
+
+def _json_lines(columns: Columns) -> Iterator[str]:
+    """Objects in strict JSON: a number that is none is null."""
+    for cells in zip(*(part.tolist() for part in columns.values()), strict=True):
+        yield json.dumps(dict(zip(columns, map(_or_missing, cells), strict=True)), ensure_ascii=False, allow_nan=False)
+
+
+def _or_missing(cell: Any) -> Any:
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
+
+
+WRITERS: dict[str, Callable[[Path], contextlib.AbstractContextManager[Write]]] = {
+    ".csv": _csv,
+    ".parquet": _parquet,
+    ".json": _json,
+    ".jsonl": _jsonl,
+}

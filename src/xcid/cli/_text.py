@@ -1,0 +1,14 @@
+"""Text that is safe to show."""
+
+from __future__ import annotations
+
+
+def printable(text: str) -> str:
+    r"""Names from files may hold what a terminal takes for a command.
+
+    Examples
+    --------
+    >>> printable("a name that turns \x1b[31mred")
+    'a name that turns ?[31mred'
+    """
+    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)

@@ -1,0 +1,166 @@
+"""``xcid compare``: xcid, SHAP, LIME and others side by side on your own data and model."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from xcid.cli import _inputs
+from xcid.cli._choices import METHODS, MODELS
+from xcid.cli._progress import Progress, progress
+from xcid.cli._text import printable
+
+if TYPE_CHECKING:
+    from xcid.cli._comparison import Comparison
+
+TEST_SHARE = 0.2
+
+
+class Split(NamedTuple):
+    """A model, the rows it may know, and rows to explain."""
+
+    model: Any
+    train: Any
+    rows: Any
+    words: str
+
+
+def add(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = subparsers.add_parser("compare", help="other methods beside it", description=__doc__.partition(": ")[2])
+    parser.add_argument("--data", type=Path, required=True, metavar="FILE", help="a table; a fifth of it is explained")
+    parser.add_argument("--target", metavar="COLUMN", help="what the model predicts; left out of the features")
+    parser.add_argument(
+        "--model", required=True, metavar="MODEL", help=f"{', '.join(MODELS)}, or a file as for explain"
+    )
+    parser.add_argument("--rows", type=_count, default=50, metavar="N", help="rows to explain (default: 50)")
+    parser.add_argument(
+        "--methods", type=_methods, default=METHODS, metavar="A,B", help=f"by default {','.join(METHODS)}"
+    )
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for figures.csv, figures.json, comparison.png")
+    _inputs.add_common(parser)
+    parser.set_defaults(run=lambda options: _checked(parser, options))
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows")
+    return int(text)
+
+
+def _methods(text: str) -> tuple[str, ...]:
+    chosen = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    unknown = [name for name in chosen if name not in METHODS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"unknown methods {unknown}: there are {', '.join(METHODS)}")
+    return chosen
+
+
+def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    if options.model in MODELS and not options.target:
+        parser.error(f"--model {options.model} is trained, and needs --target, the column to learn")
+    run(options)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Compare, print the tables, and keep them where asked."""
+    from xcid.cli._comparison import compare
+    from xcid.cli._files import folder
+    from xcid.cli._markdown import markdown
+
+    out = None if options.out is None else folder(options.out)
+    told = progress("runs", options.quiet)
+    split = _split(options)
+    comparison = compare(split.model, split.train, split.rows, options.methods, options.seed, told)
+    print(printable(f"{split.words}\n\n{markdown(comparison)}"))  # noqa: T201
+    if out is not None:
+        _keep(comparison, split.words, out, told)
+
+
+def _split(options: argparse.Namespace) -> Split:
+    """Hold out a fifth of the rows; a model that is trained has not seen them."""
+    import numpy as np
+
+    from xcid.cli import _models, _tables, _train
+
+    table = _tables.read(options.data)
+    n_rows = _tables.size(table)
+    shuffled = np.random.default_rng(options.seed).permutation(n_rows)
+    n_test = max(1, round(TEST_SHARE * n_rows))
+    test, known = shuffled[:n_test].tolist(), sorted(shuffled[n_test:].tolist())
+    features, train_table = _tables.without(table, options.target), _tables.part(table, known)
+    train = _tables.part(features, known)
+    fit, passed_over = _fit(train, features, test, options.rows)
+    if options.model in MODELS:
+        trained = _train.train(train_table, options.target, options.model, options.seed)
+        model, words = trained.model, trained.words
+    else:
+        model = _models.load(Path(options.model), options.trust)
+        words = f"{options.model} with {len(known):,} rows as background"
+    words = f"{words}; {len(fit)} others explained"
+    if passed_over:
+        words += f" ({passed_over} passed over, with levels or missing cells that the {len(known):,} rows do not have)"
+    return Split(model, train, _tables.part(features, fit), words)
+
+
+def _fit(train: Any, features: Any, test: list[int], most: int) -> tuple[list[int], int]:
+    """Rows that can be explained against the training rows, and how many before them cannot."""
+    from xcid.cli._tables import part
+    from xcid.errors import InvalidData
+    from xcid.space import FeatureSpace
+
+    space = FeatureSpace.of(train, None)
+    fit: list[int] = []
+    passed_over = 0
+    for position in test:
+        if len(fit) == most:
+            break
+        try:
+            space.encode(part(features, [position]))
+            fit.append(position)
+        except InvalidData as error:
+            passed_over, reason = passed_over + 1, error
+    if not fit:
+        raise InvalidData(f"none of the {len(test)} rows to explain fits the others: {reason}")
+    return fit, passed_over
+
+
+def _keep(comparison: Comparison, words: str, out: Path, told: Progress) -> None:
+    """Write the figures, and draw them where matplotlib is installed."""
+    import numpy as np
+
+    from xcid.cli._drawing import draw
+    from xcid.cli._files import replacing
+    from xcid.cli._outputs import writer
+    from xcid.errors import MissingDependency
+
+    lines = [(method, *line) for method, found in comparison.figures.items() for line in _lines(found)]
+    lines += [(a, f"top {comparison.k} in common with {b}", *one) for (a, b), one in comparison.agreement.items()]
+    names = ("method", "figure", "mean", "margin")
+    with writer(out / "figures.csv") as write:
+        write({name: np.array([line[at] for line in lines]) for at, name in enumerate(names)})
+    report = {
+        "subject": words,
+        "figures": [dict(zip(names, map(_strict, line), strict=True)) for line in lines],
+        "left_out": comparison.left_out,
+    }
+    with replacing(out / "figures.json") as path:
+        path.write_text(json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False), encoding="utf-8")
+    try:
+        picture = draw(comparison)
+    except MissingDependency as error:
+        told.note(f"no picture: {error}")
+        return
+    with replacing(out / "comparison.png") as path:
+        picture.savefig(path, dpi=150, format="png")
+
+
+def _lines(figures: dict[str, Any]) -> list[tuple[str, float, float]]:
+    return [(name, one.mean, one.margin) for name, one in figures.items()]
+
+
+def _strict(cell: Any) -> Any:
+    """Strict JSON has no infinity."""
+    return None if cell == float("inf") else cell

@@ -1,0 +1,116 @@
+"""``xcid explain``: which features decide each row of a table."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xcid.cli import _inputs
+from xcid.cli._progress import Progress, progress
+from xcid.cli._text import printable
+
+if TYPE_CHECKING:
+    from xcid._data import Explanation
+    from xcid.cli._outputs import Write
+
+ROWS_AT_A_TIME = 64
+ROWS_SHOWN = 3
+
+
+def add(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = subparsers.add_parser("explain", help="explain rows of a table", description=__doc__.partition(": ")[2])
+    _inputs.add(parser)
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="one line a row and feature: .csv, .parquet, .json, .jsonl"
+    )
+    parser.add_argument("--json", action="store_true", help="the same lines as JSON on stdout, in place of bars")
+    parser.add_argument("--paper", action="store_true", help="the paper's setting: unsigned d1, nothing added")
+    parser.set_defaults(run=partial(_checked, parser))
+
+
+def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    _inputs.check(options, parser)
+    run(options)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Explain the rows piece by piece, so that any number of them fits into memory."""
+    from xcid.cli import _outputs
+    from xcid.explainer import Explainer
+    from xcid.io import to_columns
+
+    if options.out is not None:
+        _outputs.check(options.out, options.background, options.data, options.model)
+    told = progress("rows", options.quiet)
+    inputs = _inputs.read(options, told.note)
+    make = Explainer.paper if options.paper else Explainer
+    explainer = make(inputs.model, inputs.background, max_evidence_bytes=0)
+    statuses: Counter[str] = Counter()
+    shown: list[Explanation] = []
+    with contextlib.ExitStack() as stack:
+        writers = [stack.enter_context(one) for one in _writers(options)]
+        for piece in _pieces(explainer, inputs, options.seed, told):
+            for write in writers:
+                write(to_columns(piece))
+            statuses.update(piece.status.tolist())
+            shown.extend(list(piece[:ROWS_SHOWN])[: ROWS_SHOWN - len(shown)])
+    _report(statuses)
+    if not options.json:
+        _show(shown, len(inputs.positions), options.out)
+
+
+def _writers(options: argparse.Namespace) -> Iterator[contextlib.AbstractContextManager[Write]]:
+    from xcid.cli import _outputs
+
+    if options.json:
+        yield _outputs.json_array(sys.stdout)
+    if options.out is not None:
+        yield _outputs.writer(options.out)
+
+
+def _pieces(explain: Any, inputs: _inputs.Inputs, seed: int, told: Progress) -> Iterator[Explanation]:
+    """Explanations of some rows at a time; a row has the same scores in whatever piece it is."""
+    import warnings
+    from dataclasses import replace
+
+    import numpy as np
+
+    from xcid.cli._tables import part
+    from xcid.errors import XcidWarning
+
+    total = len(inputs.positions)
+    told(0, total)
+    for start in range(0, total, ROWS_AT_A_TIME):
+        positions = inputs.positions[start : start + ROWS_AT_A_TIME]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", XcidWarning)  # of rows without flips: counted over all pieces instead
+            explanation = explain(part(inputs.data, positions), seed=seed)
+        told(start + len(positions), total)
+        yield replace(explanation, index=np.array(positions))
+
+
+def _report(statuses: Counter[str]) -> None:
+    from xcid.errors import warn
+
+    poor = {status: count for status, count in statuses.items() if status.startswith("insufficient")}
+    if poor:
+        found = ", ".join(f"{status}: {count}" for status, count in poor.items())
+        warn(f"{sum(poor.values())} of {statuses.total()} rows have too few perturbations of a kind ({found})")
+
+
+def _show(shown: list[Explanation], total: int, out: Path | None) -> None:
+    """Bars of the first rows."""
+    from xcid.text import bars
+
+    for one in shown:
+        print(printable(bars(one)))  # noqa: T201
+    if total > len(shown):
+        place = f"all of them are in {out}" if out is not None else "--out FILE keeps all of them"
+        print(f"and {total - len(shown):,} more rows: {place}")  # noqa: T201

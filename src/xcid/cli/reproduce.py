@@ -1,0 +1,32 @@
+"""``xcid reproduce``: the tables and figures of the paper, made again."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from xcid.cli._progress import progress
+
+
+def add(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = subparsers.add_parser(
+        "reproduce", help="make the paper's tables again", description=__doc__.partition(": ")[2]
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the results")
+    parser.add_argument("--quick", action="store_true", help="few rows and repeats: minutes, not hours")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Reproduce, and print where the result is."""
+    from xcid.cli._files import folder
+
+    reproduction = import_module("xcid.reproduction")
+    settings = reproduction.Settings.quick() if options.quick else reproduction.Settings.full()
+    result = reproduction.reproduce(folder(options.out), settings, progress("steps", options.quiet).note)
+    sys.stdout.write(f"{result}\n")

@@ -1,0 +1,159 @@
+"""The command as a whole: help, exit codes, interrupts and pipes."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import xcid
+from xcid.cli import explain, main
+from xcid.errors import InvalidData, XcidWarning, warn
+
+VERBS = ["explain", "compare", "reproduce"]
+
+
+def typed(*arguments, **settings):
+    return subprocess.run(
+        [sys.executable, "-m", "xcid", *map(str, arguments)], capture_output=True, text=True, timeout=60, **settings
+    )
+
+
+def raising(error):
+    def run(options):
+        raise error
+
+    return run
+
+
+def test_help_comes_at_once():
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        result = typed("--help")
+        times.append(time.perf_counter() - start)
+    assert result.returncode == 0
+    assert all(verb in result.stdout for verb in VERBS)
+    assert min(times) < 0.5
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys; from xcid.cli import parser; parser().format_help();"
+        "print([name for name in ('numpy', 'scipy', 'pandas', 'sklearn', 'narwhals') if name in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert result.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_of_a_verb(command, verb):
+    status, out, _ = command(verb, "--help")
+    assert status == 0
+    assert f"usage: xcid {verb}" in out
+
+
+def test_version(command):
+    assert command("--version")[:2] == (0, f"xcid {xcid.__version__}\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("dance",),
+        ("explain",),
+        ("explain", "--background", "a.csv", "--model", "m.skops", "--train", "forest"),
+        ("explain", "--background", "a.csv", "--train", "forest"),
+        ("explain", "--background", "a.csv", "--model", "m.skops", "--rows", "first"),
+        ("explain", "--background", "a.csv", "--model", "m.skops", "--seed", "-1"),
+        ("explain", "--background", "a.csv", "--model", "m.skops", "--seed", "half"),
+        ("compare", "--data", "a.csv", "--model", "forest"),
+        ("compare", "--data", "a.csv", "--target", "y", "--model", "forest", "--methods", "xcid,magic"),
+        ("compare", "--data", "a.csv", "--target", "y", "--model", "forest", "--rows", "0"),
+        ("reproduce",),
+    ],
+)
+def test_wrong_usage(command, arguments):
+    status, out, err = command(*arguments)
+    assert status == 2
+    assert out == ""
+    assert "usage: xcid" in err
+
+
+EXPLAIN = ("explain", "--background", "a.csv", "--model", "m.skops")
+
+
+def test_an_error_is_one_line(command, monkeypatch):
+    monkeypatch.setattr(explain, "run", raising(InvalidData("a thing\nis wrong")))
+    assert command(*EXPLAIN) == (1, "", "xcid: a thing is wrong\n")
+
+
+def test_interrupt(command, monkeypatch):
+    monkeypatch.setattr(explain, "run", raising(KeyboardInterrupt()))
+    assert command(*EXPLAIN) == (130, "", "")
+
+
+def test_other_errors_are_not_hidden(monkeypatch):
+    monkeypatch.setattr(explain, "run", raising(ZeroDivisionError("a mistake of ours")))
+    with pytest.raises(ZeroDivisionError):
+        main(EXPLAIN)
+
+
+def test_warnings_are_notes_said_once(command, monkeypatch):
+    def run(options):
+        for _ in range(3):
+            warn("look here")
+
+    monkeypatch.setattr(explain, "run", run)
+    assert issubclass(XcidWarning, UserWarning)
+    assert command(*EXPLAIN) == (0, "", "xcid: note: look here\n")
+
+
+def test_as_typed(csv):
+    result = typed("explain", "--background", csv, "--target", "y", "--train", "logistic", "--rows", "-2:", "--quiet")
+    assert result.returncode == 0
+    assert result.stderr == ""
+    assert result.stdout.startswith("row 88: output ")
+
+
+def test_errors_as_typed(tmp_path):
+    result = typed("explain", "--background", tmp_path / "none.csv", "--target", "y", "--train", "forest")
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert result.stderr == f"xcid: there is no file {tmp_path / 'none.csv'}\n"
+
+
+def test_closed_pipe(csv):
+    arguments = ["explain", "--background", csv, "--target", "y", "--train", "logistic", "--json", "--quiet"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "xcid", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "[\n"
+    process.stdout.close()
+    errors = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=60) == 141
+    assert errors == ""
+
+
+def test_interrupt_as_typed(csv, tmp_path):
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from xcid.cli import main; sys.exit(main())"
+    )
+    options = ("--background", csv, "--target", "y", "--train", "logistic", "--json", "--quiet")
+    arguments = [sys.executable, "-c", code, "explain", *map(str, options), "--out", str(tmp_path / "scores.csv")]
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "[\n"  # the pipe is full before all rows are done
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    errors = process.stderr.read()
+    process.stdout.close()
+    process.stderr.close()
+    assert process.wait(timeout=60) == 130
+    assert errors == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["train.csv"]

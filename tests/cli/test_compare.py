@@ -1,0 +1,182 @@
+"""``xcid compare`` and ``xcid reproduce``."""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from xcid.cli import _comparison, compare
+from xcid.cli._choices import METHODS, MODELS
+from xcid.cli._train import FAMILIES
+
+FAST = "xcid,occlusion,chance"
+
+
+def lines_of(out, head):
+    """Cells of the table whose first line starts with some words."""
+    lines = out.splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith(f"| {head}"))
+    stop = next((at for at, line in enumerate(lines) if at > start and not line.startswith("|")), len(lines))
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[start:stop] if "---" not in line]
+
+
+@pytest.fixture
+def options(csv):
+    return ("compare", "--data", csv, "--target", "y", "--model", "logistic", "--rows", "4", "--methods", FAST)
+
+
+def test_names_that_can_be_typed():
+    assert tuple(_comparison.MAKERS) == METHODS
+    assert tuple(FAMILIES) == MODELS
+
+
+def test_tables(command, options):
+    status, out, err = command(*options)
+    assert status == 0, err
+    assert out.startswith("LogisticRegression trained on 72 rows for 2 classes of 'y'; 4 others explained")
+    figures = lines_of(out, "method")
+    assert [line[0] for line in figures[1:]] == FAST.split(",")
+    assert len(figures[0]) == 8
+    assert all("±" in cell for line in figures[1:] for cell in line[1:])
+    agreement = lines_of(out, "top 3 in common")
+    assert [line[1:] for line in agreement[1:]] == [["1.000 ± 0.000"] * 3] * 3  # all of three features
+    assert "24 of 24 runs" in err
+
+
+def test_quiet_and_the_same_again(command, options):
+    first, second = (command(*options, "--quiet") for _ in range(2))
+    assert first[0] == 0
+    assert first[2] == ""
+    untimed = [[line[:-1] for line in lines_of(out, "method")] for _, out, _ in (first, second)]
+    assert untimed[0] == untimed[1]
+
+
+def test_files(command, options, tmp_path):
+    out = tmp_path / "a" / "folder"
+    status, printed, err = command(*options, "--out", out)
+    assert status == 0, err
+    assert sorted(path.name for path in out.iterdir()) == ["comparison.png", "figures.csv", "figures.json"]
+    assert (out / "comparison.png").read_bytes().startswith(b"\x89PNG")
+    figures = pd.read_csv(out / "figures.csv")
+    report = json.loads((out / "figures.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
+    assert figures["mean"].tolist() == pytest.approx([line["mean"] for line in report["figures"]])
+    assert len(figures) == 3 * 7 + 3 * 3
+    best = figures[(figures["figure"] == "comp, mean") & (figures["method"] == "xcid")]["mean"].item()
+    assert lines_of(printed, "method")[1][1].startswith(f"{best:.3f}")
+
+
+def test_methods_whose_extra_is_missing(command, options, monkeypatch):
+    monkeypatch.setitem(sys.modules, "shap", None)
+    status, out, _ = command(*options[:-1], "shap,chance")
+    assert status == 0
+    assert [line[0] for line in lines_of(out, "method")[1:]] == ["chance"]
+    assert 'left out: shap: this needs shap, which is not installed: pip install "xcid[shap]"' in out
+
+
+def test_methods_that_cannot_take_the_table(command, options):
+    pytest.importorskip("lime")
+    status, out, _ = command(*options[:-1], "lime,chance")
+    assert status == 0
+    assert "left out: lime: LIME takes no missing cells" in out
+
+
+def test_no_method_at_all(command, options, monkeypatch):
+    monkeypatch.setitem(sys.modules, "shap", None)
+    status, _, err = command(*options[:-1], "shap")
+    assert status == 1
+    assert "no method can explain these rows" in err
+
+
+def test_no_picture_without_matplotlib(command, options, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    status, _, err = command(*options, "--out", tmp_path / "out")
+    assert status == 0
+    assert "no picture: this needs matplotlib" in err
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["figures.csv", "figures.json"]
+
+
+@pytest.mark.parametrize("package", ["shap", "lime", "dice_ml"])
+def test_every_method(command, table, tmp_path, package):
+    pytest.importorskip(package)
+    whole = table.drop(columns="level").dropna()
+    whole.to_csv(tmp_path / "t.csv", index=False)
+    method = {"dice_ml": "dice"}.get(package, package)
+    arguments = (
+        "--data",
+        tmp_path / "t.csv",
+        "--target",
+        "y",
+        "--model",
+        "forest",
+        "--rows",
+        "2",
+        "--methods",
+        f"paper,{method}",
+    )
+    status, out, err = command("compare", *arguments)
+    assert status == 0, err
+    assert [line[0] for line in lines_of(out, "method")[1:]] == ["paper", method]
+
+
+def test_a_model_of_ones_own(command, csv, tmp_path, table):
+    io = pytest.importorskip("skops.io")
+    from sklearn.linear_model import LogisticRegression
+
+    numbers = table[["first", "second", "y"]].fillna(0.0)
+    numbers.to_csv(tmp_path / "t.csv", index=False)
+    io.dump(LogisticRegression().fit(numbers[["first", "second"]], numbers["y"]), tmp_path / "m.skops")
+    arguments = ("--data", tmp_path / "t.csv", "--target", "y", "--model", tmp_path / "m.skops", "--rows", "3")
+    status, out, err = command("compare", *arguments, "--methods", "xcid,chance")
+    assert status == 0, err
+    figures = lines_of(out, "method")
+    faithful = [float(line[1].split()[0]) for line in figures[1:]]
+    assert faithful[0] > faithful[1]
+
+
+def test_rows_that_do_not_fit_are_passed_over(command, table, tmp_path):
+    rare = table.assign(level=[f"level {i}" if i % 2 == 0 else "usual" for i in range(len(table))])
+    rare.to_csv(tmp_path / "t.csv", index=False)
+    arguments = ("--data", tmp_path / "t.csv", "--target", "y", "--model", "logistic", "--methods", "chance")
+    status, out, err = command("compare", *arguments)
+    assert status == 0, err
+    assert " passed over, with levels or missing cells that the 72 rows do not have)" in out
+
+
+def test_no_row_fits(command, table, tmp_path):
+    table.assign(level=[f"level {i}" for i in range(len(table))]).to_csv(tmp_path / "t.csv", index=False)
+    status, _, err = command("compare", "--data", tmp_path / "t.csv", "--target", "y", "--model", "logistic")
+    assert status == 1
+    assert "none of the 18 rows to explain fits the others" in err
+
+
+def test_test_rows_are_not_trained_on(csv, table):
+    options = types.SimpleNamespace(data=csv, target="y", model="logistic", rows=50, seed=3, trust=[])
+    split = compare._split(options)
+    assert len(split.train) + len(split.rows) == len(table)
+    assert not set(split.train.index) & set(split.rows.index)
+    again = compare._split(options)
+    assert np.array_equal(split.rows["first"], again.rows["first"])
+
+
+@pytest.mark.parametrize(("flags", "kind"), [([], "full"), (["--quick"], "quick")])
+def test_reproduce(command, tmp_path, monkeypatch, flags, kind):
+    class Settings:
+        full, quick = staticmethod(lambda: "full"), staticmethod(lambda: "quick")
+
+    def reproduce(out, settings, say):
+        assert out.is_dir()
+        say(f"doing {settings}")
+        return Path(out) / "report.md"
+
+    stand_in = types.ModuleType("xcid.reproduction")
+    stand_in.Settings, stand_in.reproduce = Settings, reproduce
+    monkeypatch.setitem(sys.modules, "xcid.reproduction", stand_in)
+    out = tmp_path / "out"
+    assert command("reproduce", "--out", out, *flags) == (0, f"{out / 'report.md'}\n", f"doing {kind}\n")
+    assert command("reproduce", "--out", out, "--quiet", *flags)[2] == ""

@@ -1,0 +1,260 @@
+"""``xcid explain``: the same scores as the library, in every format, or a clear line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import xcid
+from xcid.cli import _tables, _train, explain
+from xcid.errors import ModelError, warn
+
+READ = {
+    ".csv": lambda path: pd.read_csv(path, keep_default_na=False, na_values=[""]),
+    ".parquet": pd.read_parquet,
+    ".json": lambda path: pd.DataFrame(json.loads(path.read_text(encoding="utf-8"))),
+    ".jsonl": lambda path: pd.DataFrame([json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]),
+}
+each_format = pytest.mark.parametrize("suffix", READ)
+
+
+@pytest.fixture
+def options(csv):
+    return ("explain", "--background", csv, "--target", "y", "--train", "logistic")
+
+
+def expected(csv, rows, make=xcid.Explainer):
+    table = pd.read_csv(csv)
+    model = _train.train(table, "y", "logistic", 0).model
+    background = table.drop(columns="y")
+    return make(model, background)(background.iloc[rows])
+
+
+@each_format
+def test_the_same_scores_in_every_format(command, options, csv, tmp_path, suffix):
+    out = tmp_path / f"scores{suffix}"
+    status, printed, err = command(*options, "--rows", "2:7", "--out", out)
+    assert status == 0
+    found = READ[suffix](out)
+    due = expected(csv, slice(2, 7)).to_frame()
+    assert list(found.columns) == list(due.columns)
+    assert found["row"].tolist() == due["row"].tolist() == np.repeat(np.arange(2, 7), 3).tolist()
+    assert found["feature"].tolist() == due["feature"].tolist()
+    assert found["shown"].astype(str).tolist() == due["shown"].tolist()
+    assert np.allclose(found["value"], due["value"], atol=1e-9)
+    assert np.allclose(found["p_value"], due["p_value"], atol=1e-9)
+    assert "and 2 more rows: all of them are in" in printed
+    assert "5 of 5 rows" in err
+    assert "LogisticRegression trained on 90 rows for 2 classes of 'y'" in err
+
+
+def test_pieces_make_no_difference(command, options, tmp_path, monkeypatch):
+    for size in (64, 7):
+        monkeypatch.setattr(explain, "ROWS_AT_A_TIME", size)
+        assert command(*options, "--rows", ":20", "--out", tmp_path / f"{size}.parquet")[0] == 0
+    whole, pieces = (pd.read_parquet(tmp_path / f"{size}.parquet") for size in (64, 7))
+    assert np.allclose(whole["value"], pieces["value"], atol=1e-9)
+    assert whole["row"].tolist() == pieces["row"].tolist()
+
+
+def test_json_on_stdout(command, options):
+    status, out, err = command(*options, "--rows", "3", "--json", "--quiet")
+    assert (status, err) == (0, "")
+    lines = json.loads(out, parse_constant=pytest.fail)
+    assert [line["feature"] for line in lines] == ["first", "second", "level"]
+    assert lines[1]["data"] is None  # a missing cell is no NaN, which is not JSON
+    assert lines[1]["shown"] == "missing"
+
+
+def test_quiet(command, options):
+    status, out, err = command(*options, "--rows", "0", "--quiet")
+    assert (status, err) == (0, "")
+    assert "█" in out
+
+
+def test_paper(command, options, csv, tmp_path):
+    assert command(*options, "--rows", ":2", "--paper", "--out", tmp_path / "s.csv")[0] == 0
+    found = pd.read_csv(tmp_path / "s.csv")
+    due = expected(csv, slice(0, 2), xcid.Explainer.paper)
+    assert np.allclose(found["value"], due.values.ravel(), atol=1e-9)
+    assert "p_value" not in found
+
+
+def test_seed(command, options):
+    first, second, again = (command(*options, "--rows", "0", "--json", "--seed", seed)[1] for seed in (1, 2, 1))
+    assert first == again
+    assert first != second
+
+
+@pytest.mark.parametrize(
+    ("typed", "rows"),
+    [(["0:3"], [0, 1, 2]), (["5"], [5]), ([":2"], [0, 1]), (["-2:"], [88, 89]), (["-1"], [89]), (["0:9:4"], [0, 4, 8])],
+)
+def test_rows(command, options, typed, rows):
+    status, out, _ = command(*options, "--rows", *typed, "--json")
+    assert status == 0
+    assert sorted({line["row"] for line in json.loads(out)}) == rows
+
+
+@pytest.mark.parametrize("typed", ["90", "90:", "5:5", "-200", "200:300"])
+def test_rows_that_are_not_there(command, options, typed):
+    status, _, err = command(*options, "--rows", typed)
+    assert status == 1
+    assert "selects none of the 90 rows" in err
+
+
+@pytest.mark.parametrize("kind", ["logistic", "forest", "boosting", "network"])
+def test_every_model(command, csv, kind, table):
+    rows = ("--rows", "0:3", "--json", "--quiet")
+    status, out, err = command("explain", "--background", csv, "--target", "y", "--train", kind, *rows)
+    assert status == 0, err
+    scores = pd.DataFrame(json.loads(out))
+    strongest = scores.loc[scores.groupby("row")["value"].apply(lambda one: one.abs().idxmax())]
+    assert (strongest["feature"] == "first").sum() >= 2
+
+
+def test_regression(command, tmp_path, table):
+    table.assign(y=2 * table["first"]).to_csv(tmp_path / "t.csv", index=False)
+    status, out, err = command(
+        "explain", "--background", tmp_path / "t.csv", "--target", "y", "--train", "logistic", "--rows", "0"
+    )
+    assert status == 0
+    assert "Ridge trained on 90 rows for the number 'y'" in err
+    assert out.splitlines()[1].split()[0] == "first"
+
+
+def test_classes_of_text_dates_and_booleans(command, tmp_path, table):
+    rich = table.assign(
+        y=np.where(table["first"] > 0, "high", "low"),
+        when=pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(90), "D"),
+        flag=np.arange(90) % 2 == 0,
+    )
+    rich.loc[4, "when"] = pd.NaT
+    rich.to_parquet(tmp_path / "t.parquet")
+    arguments = ("--background", tmp_path / "t.parquet", "--target", "y", "--train", "boosting", "--rows", "3:6")
+    status, out, err = command("explain", *arguments)
+    assert status == 0, err
+    assert "output high" in out or "output low" in out
+    assert "2020-01-04" in out
+
+
+def test_the_data_may_have_the_target_or_not(command, options, table, tmp_path):
+    table.head(4).to_parquet(tmp_path / "with.parquet")
+    table.head(4).drop(columns="y").to_parquet(tmp_path / "without.parquet")
+    outputs = [command(*options, "--data", tmp_path / f"{name}.parquet", "--json") for name in ("with", "without")]
+    assert outputs[0][0] == 0
+    assert outputs[0][1] == outputs[1][1]
+
+
+@pytest.mark.parametrize("backend", ["polars", "pyarrow"])
+def test_other_libraries_of_frames(command, csv, options, tmp_path, monkeypatch, backend):
+    due = expected(csv, slice(2, 5))
+    monkeypatch.setattr(_tables, "library", lambda: backend)
+    monkeypatch.setattr(explain, "ROWS_AT_A_TIME", 2)
+    status, out, err = command(*options, "--rows", "2:5", "--json")
+    assert status == 0, err
+    assert [line["row"] for line in json.loads(out)] == np.repeat([2, 3, 4], 3).tolist()
+    assert np.allclose([line["value"] for line in json.loads(out)], due.values.ravel(), atol=1e-6)
+
+
+ODD = ["a b", 'x,"y"', "ünï", "</script>", "=1+1", "two\nlines", "\x1b[31mred"]
+
+
+@each_format
+def test_odd_names(command, tmp_path, suffix):
+    random = np.random.default_rng(0)
+    odd = pd.DataFrame(random.normal(size=(60, len(ODD))), columns=ODD)
+    odd.assign(**{"the target!": odd["a b"] > 0}).to_csv(tmp_path / "odd.csv", index=False)
+    out = tmp_path / f"odd scores{suffix}"
+    arguments = ("--background", tmp_path / "odd.csv", "--target", "the target!", "--train", "forest", "--rows", "0:2")
+    status, printed, err = command("explain", *arguments, "--out", out)
+    assert status == 0, err
+    assert READ[suffix](out)["feature"].tolist() == ODD * 2
+    assert "\x1b" not in printed
+
+
+class TestFailures:
+    def test_no_target_column(self, command, csv):
+        status, _, err = command("explain", "--background", csv, "--target", "z", "--train", "forest")
+        assert status == 1
+        assert "no target column 'z'; the columns are ['first', 'second', 'level', 'y']" in err
+
+    def test_unknown_columns(self, command, options, table, tmp_path):
+        table.rename(columns={"second": "other"}).to_csv(tmp_path / "rows.csv", index=False)
+        status, _, err = command(*options, "--data", tmp_path / "rows.csv")
+        assert status == 1
+        assert "missing ['second'], unknown ['other']" in err
+
+    @pytest.mark.parametrize(
+        ("target", "message"), [(1, "has the one value"), ([None] * 9 + [0, 1, 1] * 27, "9 rows have no target")]
+    )
+    def test_target_that_cannot_be_learned(self, command, table, tmp_path, target, message):
+        table.assign(y=target).to_csv(tmp_path / "t.csv", index=False)
+        status, _, err = command("explain", "--background", tmp_path / "t.csv", "--target", "y", "--train", "forest")
+        assert status == 1
+        assert message in err
+
+    def test_nullable_target(self, command, table, tmp_path):
+        holes = table.assign(y=pd.array([None, *table["y"].tolist()[1:]], dtype="Int64"))
+        holes.to_parquet(tmp_path / "t.parquet")
+        arguments = ("--background", tmp_path / "t.parquet", "--target", "y", "--train", "logistic")
+        status, _, err = command("explain", *arguments)
+        assert status == 1
+        assert "1 rows have no target 'y'" in err
+
+    def test_nothing_but_the_target(self, command, tmp_path):
+        (tmp_path / "t.csv").write_text("y\n0\n1\n")
+        status, _, err = command("explain", "--background", tmp_path / "t.csv", "--target", "y", "--train", "forest")
+        assert status == 1
+        assert "no column but the target" in err
+
+    @pytest.mark.parametrize("name", ["scores.xlsx", "scores", "no/such/folder/scores.csv"])
+    def test_out_that_cannot_be(self, command, options, tmp_path, name):
+        status, _, err = command(*options, "--out", tmp_path / name)
+        assert status == 1
+        assert "cannot be written" in err
+        assert "rows for" not in err  # said before anything is trained
+
+    def test_out_is_never_an_input(self, command, options, csv):
+        before = csv.read_bytes()
+        status, _, err = command(*options, "--out", csv)
+        assert status == 1
+        assert "read from" in err
+        assert csv.read_bytes() == before
+
+    @each_format
+    @pytest.mark.parametrize("error", [ModelError("it broke"), OSError(28, "No space left"), KeyboardInterrupt()])
+    def test_a_good_file_survives(self, command, options, tmp_path, monkeypatch, suffix, error):
+        out = tmp_path / f"scores{suffix}"
+        out.write_text("precious")
+        calls = iter([xcid.io.to_columns])
+
+        def failing(explanation):
+            columns = next(calls, None)
+            if columns is None:
+                raise error
+            return columns(explanation)
+
+        monkeypatch.setattr("xcid.io.to_columns", failing)
+        monkeypatch.setattr(explain, "ROWS_AT_A_TIME", 2)
+        status, _, _ = command(*options, "--rows", ":6", "--out", out)
+        assert status == (130 if isinstance(error, KeyboardInterrupt) else 1)
+        assert out.read_text() == "precious"
+        assert sorted(path.name for path in tmp_path.iterdir()) == sorted([out.name, "train.csv"])
+
+    def test_rows_without_flips_are_counted_over_all_pieces(self, command, options, monkeypatch):
+        monkeypatch.setattr(explain, "ROWS_AT_A_TIME", 2)
+        real = xcid.Explainer.__call__
+
+        def poor(self, rows, *, seed):
+            warn("row 0 has few flips")
+            return replace(real(self, rows, seed=seed), status=np.array(["insufficient_flips", "ok"]))
+
+        monkeypatch.setattr(xcid.Explainer, "__call__", poor)
+        status, _, err = command(*options, "--rows", ":4", "--quiet")
+        assert status == 0
+        assert err == "xcid: note: 2 of 4 rows have too few perturbations of a kind (insufficient_flips: 2)\n"

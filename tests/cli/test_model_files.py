@@ -1,0 +1,159 @@
+"""Models from files: the same answers as the model itself, and never a pickle."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import warnings
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import xcid
+from xcid.cli import _models
+from xcid.errors import InvalidFile
+
+NAMES = ["a", "b", "c"]
+X = pd.DataFrame(np.random.default_rng(2).normal(size=(80, 3)), columns=NAMES).round(4)
+Y = (X["a"] - 0.5 * X["b"] > 0).astype(int)
+
+
+def odd_function(table):
+    return table
+
+
+def skops(path):
+    pytest.importorskip("skops", reason="needs the extra skops").io.dump(model := LogisticRegression().fit(X, Y), path)
+    return model
+
+
+def onnx(path):
+    convert = pytest.importorskip("skl2onnx")
+    model = LogisticRegression().fit(X.to_numpy(), Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its own
+        path.write_bytes(convert.to_onnx(model, X.to_numpy(np.float32)[:1]).SerializeToString())
+    return model
+
+
+def xgboost(path):
+    library = pytest.importorskip("xgboost")
+    model = library.XGBClassifier(n_estimators=5, max_depth=2, n_jobs=1).fit(X, Y)
+    model.save_model(path)
+    return model
+
+
+def lightgbm(path):
+    library = pytest.importorskip("lightgbm")
+    model = library.LGBMClassifier(n_estimators=5, num_leaves=4, verbosity=-1, n_jobs=1).fit(X, Y)
+    model.booster_.save_model(path)
+    return model
+
+
+def catboost(path):
+    library = pytest.importorskip("catboost")
+    model = library.CatBoostClassifier(
+        iterations=5, depth=2, verbose=False, allow_writing_files=False, thread_count=1
+    ).fit(X, Y)
+    model.save_model(str(path))
+    return model
+
+
+FILES = {".skops": skops, ".onnx": onnx, ".json": xgboost, ".ubj": xgboost, ".txt": lightgbm, ".cbm": catboost}
+
+
+@pytest.fixture
+def background(tmp_path):
+    path = tmp_path / "train.csv"
+    X.assign(y=Y).to_csv(path, index=False)
+    return path
+
+
+def test_every_extension_is_tested():
+    assert set(FILES) == set(_models.LOADERS)
+
+
+@pytest.mark.parametrize("suffix", FILES)
+def test_the_same_scores_as_the_model_itself(command, tmp_path, background, suffix):
+    path = tmp_path / f"model{suffix}"
+    model = FILES[suffix](path)
+    arguments = ("--background", background, "--target", "y", "--model", path, "--rows", "0:3", "--json", "--quiet")
+    status, out, err = command("explain", *arguments)
+    assert (status, err) == (0, "")
+    lines = json.loads(out)
+    table = X.to_numpy() if suffix == ".onnx" else X
+    due = xcid.Explainer(model, table)(table[:3])
+    assert [line["feature"] for line in lines] == NAMES * 3
+    assert np.allclose([line["value"] for line in lines], due.values.ravel(), atol=1e-3)
+
+
+@pytest.mark.parametrize("suffix", _models.PICKLES)
+def test_pickles_are_refused(command, tmp_path, background, suffix):
+    path = tmp_path / f"model{suffix}"
+    path.write_bytes(pickle.dumps(LogisticRegression().fit(X, Y)))
+    status, _, err = command("explain", "--background", background, "--target", "y", "--model", path)
+    assert status == 1
+    assert "is a pickle, and loading one runs whatever code is in it" in err
+    assert "skops.io.dump" in err
+
+
+class Touch:
+    """Runs code when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (str(self.path), "w"))
+
+
+@pytest.mark.parametrize("suffix", FILES)
+def test_pickles_in_disguise_do_not_run(tmp_path, suffix):
+    mark, path = tmp_path / "mark", tmp_path / f"model{suffix}"
+    path.write_bytes(pickle.dumps(Touch(mark)))
+    with pytest.raises(InvalidFile):
+        _models.load(path, [])
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(("name", "message"), [("m.skops", "there is no file"), ("m.h5", "the extensions are .skops")])
+def test_no_model(tmp_path, name, message):
+    with pytest.raises(InvalidFile, match=message):
+        _models.load(tmp_path / name, [])
+
+
+class TestTrust:
+    @pytest.fixture
+    def path(self, tmp_path):
+        io = pytest.importorskip("skops.io", reason="needs the extra skops")
+        io.dump(make_pipeline(FunctionTransformer(np.sinh), LogisticRegression()).fit(X, Y), tmp_path / "m.skops")
+        return tmp_path / "m.skops"
+
+    def unknown(self, path):
+        from skops.io import get_untrusted_types
+
+        return get_untrusted_types(file=path)
+
+    def test_unknown_types_are_listed(self, command, path, background, monkeypatch):
+        monkeypatch.setattr("skops.io.get_untrusted_types", lambda file: ["somewhere.Odd", "elsewhere.odder"])
+        status, _, err = command("explain", "--background", background, "--target", "y", "--model", path)
+        assert status == 1
+        assert "types that skops does not know: elsewhere.odder, somewhere.Odd" in err
+        assert "--trust elsewhere.odder somewhere.Odd" in err
+
+    def test_trusted_types_load(self, command, path, background):
+        arguments = ("--background", background, "--target", "y", "--model", path, "--rows", "0")
+        trust = ["--trust", *self.unknown(path)] if self.unknown(path) else []
+        assert command("explain", *arguments, *trust)[0] == 0
+
+    def test_archives_that_unpack_to_too_much(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(_models, "SMALL", 2**16)
+        with zipfile.ZipFile(tmp_path / "m.skops", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+            archive.writestr("schema.json", bytes(2**24))
+        with pytest.raises(InvalidFile, match="would unpack to 16,777,216 bytes"):
+            _models.load(tmp_path / "m.skops", [])
