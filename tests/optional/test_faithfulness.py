@@ -27,7 +27,7 @@ def script(monkeypatch):
 def test_tables_have_no_holes_and_one_has_more_than_20_features(script):
     tables = list(script.tables())
     assert all(np.isfinite(X).all() for _, X, _ in tables)
-    assert len(tables) == 6
+    assert len(tables) == 8
     assert sum(X.shape[1] > 20 for _, X, _ in tables) == 2
 
 
