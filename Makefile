@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types imports unit bench generators clean
+.PHONY: demo test lint types imports unit bench evaluate generators reproduce clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
@@ -28,6 +28,13 @@ bench: $(VENV)/.dev
 
 generators: $(VENV)/.dev
 	$(BIN)/python benchmarks/generators.py --rows 6 --out docs/generators.md
+
+evaluate: $(VENV)/.dev
+	$(BIN)/python benchmarks/calibration.py --rows 15 --seeds 6
+	$(BIN)/python benchmarks/faithfulness.py --rows 15
+
+reproduce: $(VENV)/.dev
+	$(BIN)/xcid reproduce --out out/reproduction
 
 clean:
 	rm -rf $(VENV) build dist out .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -55,6 +55,8 @@ class Perturbations:
         Weight in C+ of the donor row of each pair.
     background : (N, d) or None
         Where given, the rows that new values come from, each as likely as any other.
+    limited : (f,) bool or None
+        Features for which that does not hold, since constraints forbid some of these values; None for no feature.
     """
 
     origin: Array
@@ -68,6 +70,7 @@ class Perturbations:
     masks: Flags | None = None
     donors: Array | None = None
     background: Array | None = None
+    limited: Flags | None = None
 
     def __post_init__(self) -> None:
         if not self.features:
@@ -185,11 +188,14 @@ class Explanation:
         Share of rows where a feature is told from noise, where rows were averaged.
     status : (n,) str
         "ok", "insufficient_flips" (fewer positives than asked for) or "insufficient_stays" (fewer negatives);
-        "rare_flips" and "rare_stays" where a directed search found what chance did not.
+        "rare_flips" and "rare_stays" where a directed search found what chance did not; "no_flips" where no
+        perturbation flips the output and the scores rest on probabilities alone.
     feature_status : (n, d) str
         "ok", "frozen" (by the constraints) or "constant" (nothing else is allowed there); the last two score 0.
     n_evaluations : (n,)
         Rows that the model was asked to predict.
+    n_flips : (n,)
+        Perturbations that flip the output (more than half of their weight is in C+).
     n_positive, n_negative : (n,)
         Total weight of C+ and of C- behind the scores of each row.
     index : (n,)
@@ -226,6 +232,7 @@ class Explanation:
     status: npt.NDArray[np.str_]
     feature_status: npt.NDArray[np.str_]
     n_evaluations: Integers
+    n_flips: Integers
     n_positive: Array
     n_negative: Array
     index: npt.NDArray[Any]
@@ -374,7 +381,7 @@ class Explanation:
         """(n,) whether the k largest are decided: this share of them is expected to be truly there."""
         from xcid import calibration
 
-        return calibration.top_agreement(self, k) >= confidence
+        return calibration.top_agreement(self, min(k, len(self.feature_names))) >= confidence
 
     def aggregate(self, by: Any = None) -> Explanation:
         """Average the rows, all of them or by (n,) labels of subgroups, into an explanation of one row for each."""

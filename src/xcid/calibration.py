@@ -13,6 +13,7 @@ from xcid._check import real, whole
 from xcid._data import Array, Explanation, Integers
 from xcid._kernels.random import uniform, words
 from xcid.errors import InvalidData, InvalidParameter
+from xcid.space import is_missing
 
 SIGNIFICANT = 0.05
 NORMAL_95 = 1.959964
@@ -124,6 +125,8 @@ class Decided:
         while len(rows := runs[-1][0]):
             here = [_of(rows, *run) for run in runs]
             joined = average(here)
+            if joined.spread is None:
+                joined = replace(joined, spread=np.full(joined.values.shape, np.nan))  # of one run there is none
             open_ = top_agreement(joined, k) < self.confidence
             open_ &= joined.n_evaluations + runs[-1][1].n_evaluations <= self.max_evaluations
             done |= {int(row): joined[at] for at, row in enumerate(rows) if not open_[at]}
@@ -144,6 +147,7 @@ def average(runs: list[Explanation]) -> Explanation:
         importance=importance,
         direction=np.sign(values) if first.direction.any() else first.direction,
         n_evaluations=np.sum([run.n_evaluations for run in runs], axis=0),
+        n_flips=np.sum([run.n_flips for run in runs], axis=0),
         n_positive=np.sum([run.n_positive for run in runs], axis=0),
         n_negative=np.sum([run.n_negative for run in runs], axis=0),
         spread=np.std([run.values for run in runs], axis=0, ddof=1),
@@ -154,15 +158,29 @@ def average(runs: list[Explanation]) -> Explanation:
         name: np.array([getattr(run, name) for run in runs])
         for name in ("values", "lower", "upper", "p_values", "null_mean", "null_quantile")
     }
-    normal = np.sign(known["values"]) * special.ndtri(np.clip(known["p_values"] / 2, 1e-300, 1))
+    is_signed = np.any([run.direction != 0 for run in runs], axis=0)
+    null_mean, null_quantile = (known[name].mean(axis=0) for name in ("null_mean", "null_quantile"))
+    beyond = (null_quantile - null_mean) / shrink  # the mean of distances does not shrink, only their spread
     return replace(
         joined,
         lower=np.maximum(values - np.mean(known["values"] - known["lower"], axis=0) / shrink, -1),
         upper=np.minimum(values + np.mean(known["upper"] - known["values"], axis=0) / shrink, 1),
-        p_values=2 * special.ndtr(-np.abs(normal.sum(axis=0) / shrink)),
-        null_mean=known["null_mean"].mean(axis=0) / shrink,
-        null_quantile=known["null_quantile"].mean(axis=0) / shrink,
+        p_values=np.where(is_signed, *(_joined_p_values(known, sided) for sided in (2, 1))),
+        null_mean=np.where(is_signed, null_mean / shrink, null_mean),
+        null_quantile=np.where(is_signed, null_quantile / shrink, null_mean + beyond),
     )
+
+
+def _joined_p_values(known: dict[str, Any], sided: int) -> Array:
+    """Join the p-values of independent runs by their normal quantiles (Stouffer's method).
+
+    Of signed scores both sides count, and runs of opposite signs cancel; of distances only large ones.
+    """
+    normal = special.ndtri(np.clip(known["p_values"] / sided, 1e-300, 1 - 1e-16))
+    if sided == 1:
+        return np.asarray(special.ndtr(normal.sum(axis=0) / np.sqrt(len(normal))))
+    total = np.sum(np.sign(known["values"]) * normal, axis=0) / np.sqrt(len(normal))
+    return np.asarray(2 * special.ndtr(-np.abs(total)))
 
 
 def aggregate(explanation: Explanation, by: Any = None) -> Explanation:
@@ -177,12 +195,26 @@ def aggregate(explanation: Explanation, by: Any = None) -> Explanation:
     by : (n,) labels, optional
         Subgroups, in ascending order in the result.
     """
-    names = np.full(len(explanation), "all") if by is None else np.asarray(by)
-    if names.shape != (len(explanation),):
-        raise InvalidData(f"by needs one label for each of {len(explanation)} rows, not {names.shape}")
-    if not len(explanation):
+    labels = ["all"] * len(explanation) if by is None else list(by)
+    if len(labels) != len(explanation):
+        raise InvalidData(f"by needs one label for each of {len(explanation)} rows, not {len(labels)}")
+    if not labels:
         raise InvalidData("there are no rows to average")
-    return Explanation.concatenate([_mean_of(explanation[names == name], str(name)) for name in np.unique(names)])
+    names, which = _sorted(labels)
+    return Explanation.concatenate([_mean_of(explanation[which == at], name) for at, name in enumerate(names)])
+
+
+def _sorted(labels: list[Any]) -> tuple[list[str], Integers]:
+    """Distinct labels as text in ascending order, missing ones last, and the place of each label among them."""
+    keys = [None if is_missing(label) else label for label in labels]
+    distinct: list[Any] = [key for key in dict.fromkeys(keys) if key is not None]
+    try:
+        order = sorted(distinct)
+    except TypeError:  # labels of several types
+        order = sorted(distinct, key=str)
+    place = {label: at for at, label in enumerate([*order, None])}
+    names = [str(label) for label in order] + ["missing"] * (None in keys)
+    return names, np.array([place[key] for key in keys])
 
 
 def _mean_of(part: Explanation, name: str) -> Explanation:
@@ -207,6 +239,7 @@ def _mean_of(part: Explanation, name: str) -> Explanation:
         status=np.array(["ok" if np.all(part.status == "ok") else "some_rows_lack_samples"]),
         feature_status=np.where(same, part.feature_status[:1], "ok"),
         n_evaluations=part.n_evaluations.sum(keepdims=True),
+        n_flips=part.n_flips.sum(keepdims=True),
         n_positive=part.n_positive.sum(keepdims=True),
         n_negative=part.n_negative.sum(keepdims=True),
         index=np.array([name]),

@@ -17,7 +17,7 @@ from xcid.calibration import Repeats, Stop
 from xcid.densities import Kernel, Mixed
 from xcid.errors import InvalidParameter, NotEnoughFlips, warn
 from xcid.generators import Balanced, Generator, Genetic, Marginal, Random
-from xcid.models import wrap
+from xcid.models import names_for, wrap
 from xcid.outcomes import OTHER_LABEL, Flip, Interval, Outcome, SoftFlip, ToClass, are_probabilities
 from xcid.scores import Adjusted, PerFeature, Score, pairs, unsigned
 from xcid.space import Backend, Constraints, Features, FeatureSpace, Kind, labels
@@ -34,7 +34,8 @@ class Explainer:
     model : object
         With ``predict_proba`` or ``predict``, or any callable that gives probabilities or labels.
     background : table
-        Rows that show what values are usual: the training data or some hundreds of its rows.
+        Rows that show what values are usual: the training data or some hundreds of its rows. With fewer than a dozen no
+        score can be told from noise.
     generator : Generator, optional
         Makes the perturbations; by default balanced masks with rows of the background.
     score : Score, optional
@@ -101,7 +102,7 @@ class Explainer:
         function(self.score, "score", "xcid.scores.Adjusted()")
         function(self.generator, "generator", "xcid.generators.Balanced()")
         constraints = Constraints() if constraints is None else constraints
-        self.space = FeatureSpace.of(background, _names(model, background, feature_names), kinds, constraints)
+        self.space = FeatureSpace.of(background, names_for(model, background, feature_names), kinds, constraints)
         self.features = Features.of(self.space, constraints)
         memory = whole(memory, "memory (bytes)", at_least=1)
         self.predict, self.background_outputs = wrap(model, self.space, memory)
@@ -283,6 +284,7 @@ class Explainer:
 
     def _explain(self, cloud: Perturbations, outputs: Array, seed: int) -> Explanation:
         scores = self.score(cloud)._asdict()
+        n_flips = np.sum(cloud.positive > 0.5, axis=1)
         settings = {
             "generator": self.generator,
             "score": self.score,
@@ -292,9 +294,10 @@ class Explainer:
         }
         return Explanation(
             **scores,
-            status=cloud.status,
+            status=np.where((cloud.status == "ok") & (n_flips == 0), "no_flips", cloud.status),
             feature_status=self.features.status(self.features.fold(cloud.origin)),
             n_evaluations=cloud.n_evaluations + 1,  # and the row itself
+            n_flips=n_flips,
             n_positive=cloud.positive.sum(axis=1),
             n_negative=cloud.negative.sum(axis=1),
             index=np.arange(len(cloud)),
@@ -315,24 +318,25 @@ class Explainer:
     def _speak_up(self, explanation: Explanation) -> None:
         """Raise where nothing could be explained, warn where some rows could not."""
         poor = np.flatnonzero(np.char.startswith(explanation.status, "insufficient"))
-        if not poor.size:
+        if not poor.size and explanation.n_flips.any():
             return
-        first = int(poor[0])
+        first = int(poor[0]) if poor.size else 0
         found = (
-            f"row {first} has {explanation.n_positive[first]:.4g} flips and {explanation.n_negative[first]:.4g} others "
+            f"row {first} has {explanation.n_flips[first]} flips and {explanation.n_negative[first]:.4g} others "
             f"in {explanation.n_evaluations[first]:,} evaluations{_flip_rate(explanation, first)}"
         )
-        if not explanation.n_positive.any() and self._constant_on_background():
+        if not explanation.n_flips.any() and self._constant_on_background():
             raise NotEnoughFlips(
                 f"all {len(self.space.background)} background rows and all perturbations lie on one side of "
                 f"{self.outcome!r}: one class only, no decision to explain ({found}); check the model and the outcome, "
                 "or give a background that reaches both sides"
             )
-        warn(
-            f"{poor.size} of {len(explanation)} rows have fewer perturbations of a kind than asked for; {found}: see "
-            "explanation.status; search for rare flips with generator=xcid.generators.Growing(), raise the generator's "
-            "budget, widen the background or relax the constraints"
-        )
+        if poor.size:
+            warn(
+                f"{poor.size} of {len(explanation)} rows have fewer perturbations of a kind than asked for; {found}: see "
+                "explanation.status; search for rare flips with generator=xcid.generators.Growing(), raise the "
+                "generator's budget, widen the background or relax the constraints"
+            )
 
     def _constant_on_background(self) -> bool:
         outputs = self.background_outputs
@@ -342,7 +346,7 @@ class Explainer:
 
 def _flip_rate(explanation: Explanation, row: int) -> str:
     """For a row without any flips, how rare they must be at least: (1 - rate) ** evaluations = 5 %."""
-    if explanation.n_positive[row] > 0:
+    if explanation.n_flips[row] > 0:
         return ""
     rate = -np.expm1(np.log(0.05) / explanation.n_evaluations[row])
     return f", so that flips are rarer than {rate:.2g} of its perturbations (95 % confidence)"
@@ -369,10 +373,3 @@ class Membership:
     def _far(self, outputs: Array, owner: Integers) -> Array:
         side = self.explainer.side(outputs, self.reference[owner])
         return np.where(self.own[owner], 1 - side, side)
-
-
-def _names(model: Any, background: Any, given: Sequence[str] | None) -> Sequence[str] | None:
-    """For an array without names, those that a scikit-learn model was fitted with."""
-    if given is None and not hasattr(type(background), "columns"):
-        return getattr(model, "feature_names_in_", None)
-    return given

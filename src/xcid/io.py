@@ -22,8 +22,8 @@ from xcid.space import Backend, require_backend
 FORMAT = "xcid explanation"
 VERSION = 2
 _ARRAYS = (
-    "values", "importance", "direction", "status", "feature_status", "n_evaluations", "n_positive", "n_negative",
-    "index", "data", "outputs",
+    "values", "importance", "direction", "status", "feature_status", "n_evaluations", "n_flips", "n_positive",
+    "n_negative", "index", "data", "outputs",
     "lower", "upper", "p_values", "null_mean", "null_quantile",
     "spread", "significant",
 )  # fmt: skip
@@ -107,7 +107,11 @@ def save(explanation: Explanation, path: str | os.PathLike[str]) -> None:
     arrays = {name: getattr(explanation, name) for name in _ARRAYS if getattr(explanation, name) is not None}
     if explanation.cloud is not None:
         cloud = {field.name: getattr(explanation.cloud, field.name) for field in fields(Perturbations)}
-        del cloud["features"], cloud["background"]  # the explanation has the first, and only scores want the second
+        del (
+            cloud["features"],
+            cloud["background"],
+            cloud["limited"],
+        )  # the explanation has the first, scores want the others
         arrays |= {f"cloud_{name}": part for name, part in cloud.items() if part is not None}
     header = {
         "format": FORMAT,
@@ -183,7 +187,7 @@ def _check_shapes(explanation: Explanation, path: str | os.PathLike[str]) -> Non
         part = getattr(explanation, name)
         if part is not None and part.shape != shape:
             raise InvalidFile(f"{path} is damaged: {name} has the shape {part.shape}, and {shape} is due")
-    for name in ("index", "n_evaluations", "n_positive", "n_negative", "outputs", "cloud"):
+    for name in ("index", "n_evaluations", "n_flips", "n_positive", "n_negative", "outputs", "cloud"):
         part = getattr(explanation, name)
         if part is not None and len(part) != n:
             raise InvalidFile(f"{path} is damaged: {name} has {len(part)} rows, and {n} are due")

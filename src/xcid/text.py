@@ -66,10 +66,16 @@ def _title(one: Explanation) -> str:
     answer = (
         f"output {one.output_names[top]} with {outputs[top]:.2f}" if len(outputs) > 1 else f"output {outputs[0]:.6g}"
     )
+    if not _tried(one):  # of other methods
+        return f"row {one.index[0]}: {answer} ({one.n_evaluations[0]:,} evaluations, {one.status[0]})"
     return (
-        f"row {one.index[0]}: {answer}; {one.n_positive[0]:.0f} perturbations flip it, "
-        f"{one.n_negative[0]:.0f} do not ({one.n_evaluations[0]:,} evaluations, {one.status[0]})"
+        f"row {one.index[0]}: {answer}; {one.n_flips[0]:,} of {_tried(one):,} perturbations flip it "
+        f"({one.n_evaluations[0]:,} evaluations, {one.status[0]})"
     )
+
+
+def _tried(one: Explanation) -> int:
+    return round(float(one.n_positive[0] + one.n_negative[0]))
 
 
 def _legend(one: Explanation) -> str:

@@ -69,6 +69,7 @@ class Subject:
             status=np.full(n, "ok"),
             feature_status=features.status(rows),
             n_evaluations=n_evaluations + 1,  # and the row itself
+            n_flips=np.zeros(n, dtype=np.int64),
             n_positive=np.zeros(n),
             n_negative=np.zeros(n),
             index=labels(X, n),

@@ -11,7 +11,7 @@ from xcid._data import Array, Flags, Integers, Perturbations, Words
 from xcid._kernels import hadamard
 from xcid._kernels.random import uniform, words
 from xcid.errors import InvalidParameter
-from xcid.generators.donors import centroids, fitted, limited, similar_order
+from xcid.generators.donors import MOST_DONORS, centroids, fitted, limited, similar_order, thinned
 from xcid.generators.reach import counters
 from xcid.generators.search import Member
 from xcid.space import FeatureSpace
@@ -87,11 +87,11 @@ class Complements:
 
     def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
         """Perturb each row n times."""
-        pairs, size = _pairs(self.n, rows.shape[1]), len(space.background)
+        pairs, known = _pairs(self.n, rows.shape[1]), thinned(len(space.background), MOST_DONORS)
         n_centroids = round(self.centroid_share * pairs)
-        passes = -(-(pairs - n_centroids) // size)
-        shuffle = words(words(keys, _SHUFFLE)[:, None], np.arange(passes * size, dtype=np.uint64))
-        donors = np.argsort(shuffle.reshape(len(rows), passes, size), axis=2).reshape(len(rows), -1)
+        passes = -(-(pairs - n_centroids) // len(known))
+        shuffle = words(words(keys, _SHUFFLE)[:, None], np.arange(passes * len(known), dtype=np.uint64))
+        donors = known[np.argsort(shuffle.reshape(len(rows), passes, -1), axis=2)].reshape(len(rows), -1)
         masks = (words(words(keys, _MASKS)[:, None, None], counters(0, pairs, space)) >> np.uint64(63)).astype(bool)
         return _cloud(rows, keys, space, member, masks, donors[:, : pairs - n_centroids], n_centroids)
 
@@ -133,5 +133,6 @@ def _cloud(
         space.discrete,
         masks=masks,
         donors=outputs,
-        background=None if limited(space).any() else space.background,
+        background=space.background,
+        limited=limited(space),
     )

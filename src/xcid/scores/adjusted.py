@@ -16,6 +16,7 @@ from xcid.scores.designs import changed_in, design_of, noise_columns
 from xcid.scores.per_feature import PerFeature, Scores
 
 CONFIDENCE = 0.95
+FEWEST = 12  # blocks, and donors, whose differences tell of chance
 MOST_CELLS = 2**18  # of the designs held at a time: they stay in the cache
 
 
@@ -68,7 +69,7 @@ class Adjusted:
             lower=to_d1(log_odds - reach),
             upper=to_d1(log_odds + reach),
             p_values=2 * special.stdtr(freedom[:, None], -ratio),
-            null_mean=1 - 2 * np.exp(error**2 / 8) * special.ndtr(-error / 2),  # of 1 - exp(-|s|/2), s normal
+            null_mean=1 - special.erfcx(error / np.sqrt(8)),  # of 1 - exp(-|s|/2), s normal
             null_quantile=to_d1(reach),
         )
 
@@ -120,6 +121,7 @@ def _errors(cloud: Perturbations, design: Array, fit: ridge.Step, contrast: Arra
 
     Complements are taken together, and so are the pairs of a block of balanced masks. Blocks follow an order in which
     donors that are alike are neighbours, so that differences of neighbouring blocks measure what is left to chance.
+    With few blocks each pair stands for itself, which is on the safe side; with few donors nothing is told from noise.
     Residuals of a fit are too small by its leverage, here by the mean of it.
     """
     solved = fit.solve(contrast)  # (n, f, c)
@@ -134,9 +136,14 @@ def _errors(cloud: Perturbations, design: Array, fit: ridge.Step, contrast: Arra
         return error, np.maximum(count[:, 0] - 1.0, 1.0)
     pairs = influence.shape[1] // 2
     influence = influence[:, :pairs] + influence[:, pairs:]
+    n_donors = FEWEST if cloud.background is None else len(cloud.background)
     size = hadamard.order(n_features)
-    n_blocks = max(pairs // size, 2)
-    edges = np.arange(n_blocks) * min(size, pairs // 2)  # the last block takes the rest
-    sums: Array = np.add.reduceat(influence, edges, axis=1)
+    size = size if pairs >= FEWEST * size else 1  # too few blocks: every pair by itself
+    n_blocks = pairs // size
+    sums: Array = np.add.reduceat(influence, np.arange(n_blocks) * size, axis=1)  # the last block takes the rest
+    if n_donors < FEWEST:  # features that differ in so few rows cannot be told apart
+        return np.full((len(sums), n_features), np.inf), np.ones(len(sums))
+    if size == 1:
+        return np.sqrt(np.sum(sums**2, axis=1) * n_blocks / (n_blocks - 1)), np.full(len(sums), n_blocks - 1.0)
     variance = np.sum(np.diff(sums, axis=1) ** 2, axis=1) / 2 * n_blocks / (n_blocks - 1)
     return np.sqrt(variance), np.full(len(influence), 2 * (n_blocks - 1) / 3)

@@ -35,15 +35,15 @@ def design_of(cloud: Perturbations, changed: Flags) -> tuple[Array, Array, Integ
     feature : (c,)
         The feature that each column is about.
     """
-    source = _Source.of(cloud, changed)
     parts: list[_Columns] = []
     feature: list[int] = []
     for at, columns in enumerate(cloud.features):
         one = changed[:, :, at]
+        source = _Source.of(cloud, one, at)
         made = [_Columns(np.where(one[:, :, None], JUMP, 0.0), np.where(one.any(axis=1, keepdims=True), JUMP, 0.0))]
         for column in columns:
             make = _levels if cloud.discrete[column] else _displacement
-            made.append(make(cloud, source, column, at, one))
+            made.append(make(cloud, source, column, one))
         parts.extend(made)
         feature.extend([at] * sum(part.moved.shape[2] for part in made))
     moved, expected = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
@@ -66,31 +66,34 @@ class _Columns(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """Where new values come from: the background where it is known, else the samples themselves.
+    """Where new values of a feature come from: the background where it is known, else the samples themselves.
 
     Attributes
     ----------
     values : (1, N, c) or (n, N, c)
-    counts : (1, N, f) or (n, N, f) bool
-        Which of them are new values of each feature.
+    counts : (1, N) or (n, N) bool
+        Which of them are new values.
     """
 
     values: Array
     counts: Flags
 
     @staticmethod
-    def of(cloud: Perturbations, changed: Flags) -> _Source:
+    def of(cloud: Perturbations, changed: Flags, feature: int) -> _Source:
         """Take what the cloud has."""
-        if cloud.background is None:
+        if cloud.background is None or (cloud.limited is not None and cloud.limited[feature]):
             return _Source(cloud.samples, changed)
         rows = np.linspace(0, len(cloud.background) - 1, min(len(cloud.background), MOST_SOURCES)).round().astype(int)
-        return _Source(cloud.background[rows][None], np.ones((1, len(rows), len(cloud.features)), dtype=bool))
+        return _Source(cloud.background[rows][None], np.ones((1, len(rows)), dtype=bool))
 
 
-def _displacement(cloud: Perturbations, source: _Source, column: int, feature: int, changed: Flags) -> _Columns:
+def _displacement(cloud: Perturbations, source: _Source, column: int, changed: Flags) -> _Columns:
     """How far a number was moved, in standard deviations of new values; and whether it went missing."""
-    values, own = cloud.samples[:, :, column], cloud.origin[:, None, column]
-    new, counts = source.values[:, :, column], source.counts[:, :, feature]
+    new, counts = source.values[:, :, column], source.counts
+    _, exponent = np.frexp(np.nanmax(np.abs(new), initial=0.0))
+    values, own, new = (
+        np.ldexp(part, -exponent) for part in (cloud.samples[:, :, column], cloud.origin[:, None, column], new)
+    )  # squares of 1e-300 and 1e300 are no numbers
     total = np.maximum(counts.sum(axis=1, keepdims=True), 1)
     there = counts & ~np.isnan(new)
     known = np.maximum(there.sum(axis=1, keepdims=True), 1)
@@ -109,7 +112,7 @@ def _displacement(cloud: Perturbations, source: _Source, column: int, feature: i
     return _Columns(np.concatenate([moved, lost], axis=2), np.concatenate([expected, share], axis=1))
 
 
-def _levels(cloud: Perturbations, source: _Source, column: int, feature: int, changed: Flags) -> _Columns:
+def _levels(cloud: Perturbations, source: _Source, column: int, changed: Flags) -> _Columns:
     """Which other level a category was changed to; the rarest of many levels share no column."""
     code, own, new = (
         np.where(np.isnan(part), -1.0, part)
@@ -117,9 +120,10 @@ def _levels(cloud: Perturbations, source: _Source, column: int, feature: int, ch
     )
     level = np.arange(-1.0, MOST_LEVELS)  # without a background no one knows which are common
     if cloud.background is not None:
-        level, count = np.unique(new, return_counts=True)
+        known = cloud.background[:, column]
+        level, count = np.unique(np.where(np.isnan(known), -1.0, known), return_counts=True)
         level = level[np.argsort(-count, kind="stable")[:MOST_LEVELS]]
-    counts = source.counts[:, :, feature, None]
+    counts = source.counts[:, :, None]
     other = own != level  # (n, l)
     share = np.sum((new[:, :, None] == level) & counts, axis=1) / np.maximum(counts.sum(axis=1), 1)
     moved = (code[:, :, None] == level) & changed[:, :, None] & other[:, None, :]

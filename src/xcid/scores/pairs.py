@@ -49,7 +49,7 @@ def pairs(cloud: Perturbations, row: int, key: Words, shuffles: int = 99) -> Pai
     cells, feature = _indicators(cloud, row)
     chosen = [_resampled(weights, key, stream) for weights, stream in zip(_sets(cloud, row), _SHUFFLE, strict=True)]
     member = (feature[:, None] == np.arange(len(cloud.features))).astype(np.float64)  # (cells, f)
-    p, q = (cells.T @ (weights[:, None] * cells) for weights in _sets(cloud, row))
+    p, q = (cells[at].T @ cells[at] / len(at) for at in chosen)
     joint = _d1(p, q, member)
     alone, reached = np.zeros_like(joint), np.ones_like(joint)
     for shuffle in range(1, shuffles + 1):

@@ -4,7 +4,7 @@ This is the only room that knows data frames. Everything behind it works on matr
 levels of a category for their position, and NaN for a missing cell.
 """
 
-from xcid.space.columns import Column, Kind
+from xcid.space.columns import Column, Kind, is_missing
 from xcid.space.constraints import Constraints
 from xcid.space.features import FeatureSpace
 from xcid.space.groups import Features
@@ -21,6 +21,7 @@ __all__ = [
     "cells_maker",
     "frame_maker",
     "in_order",
+    "is_missing",
     "labels",
     "require_backend",
 ]
