@@ -333,8 +333,8 @@ class Explainer:
             )
         if poor.size:
             warn(
-                f"{poor.size} of {len(explanation)} rows have fewer perturbations of a kind than asked for; {found}: see "
-                "explanation.status; search for rare flips with generator=xcid.generators.Growing(), raise the "
+                f"{poor.size} of {len(explanation)} rows have fewer perturbations of a kind than asked for; {found}: "
+                "see explanation.status; search for rare flips with generator=xcid.generators.Growing(), raise the "
                 "generator's budget, widen the background or relax the constraints"
             )
 
