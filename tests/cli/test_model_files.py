@@ -157,3 +157,11 @@ class TestTrust:
             archive.writestr("schema.json", bytes(2**24))
         with pytest.raises(InvalidFile, match="would unpack to 16,777,216 bytes"):
             _models.load(tmp_path / "m.skops", [])
+
+
+def test_a_forgotten_target_is_named(tmp_path, command):
+    skops(tmp_path / "m.skops")
+    X.assign(outcome=Y).to_csv(tmp_path / "t.csv", index=False)
+    status, _, said = command("explain", "--background", tmp_path / "t.csv", "--model", tmp_path / "m.skops")
+    assert status == 1
+    assert "say so with --target outcome" in said

@@ -74,7 +74,10 @@ def read(options: argparse.Namespace, note: Callable[[str], None]) -> Inputs:
     data = background if options.data is None else _tables.without(_tables.read(options.data), options.target)
     positions = chosen(options.rows, _tables.size(data))
     if options.model is not None:
-        return Inputs(_models.load(options.model, options.trust), background, data, positions)
+        model = _models.load(options.model, options.trust)
+        if options.target is None:
+            _tables.check_columns(background, getattr(model, "feature_names_in_", None))
+        return Inputs(model, background, data, positions)
     trained = _train.train(table, options.target, options.train, options.seed)
     note(trained.words)
     return Inputs(trained.model, background, data, positions)

@@ -52,6 +52,16 @@ def without(frame: Any, column: str | None) -> Any:
     return narwhal.drop(column).to_native()
 
 
+def check_columns(frame: Any, known: Any) -> None:
+    """Refuse columns that the model was not fitted on, where it knows: one of them may be the target."""
+    extra = [name for name in nw.from_native(frame, eager_only=True).columns if known is not None and name not in known]
+    if extra:
+        raise InvalidData(
+            f"the background has the columns {extra}, which the model was not fitted on: if one of them is the target, "
+            f"say so with --target {extra[0]}"
+        )
+
+
 def column_of(frame: Any, name: str) -> nw.Series[Any]:
     """One column."""
     narwhal = nw.from_native(frame, eager_only=True)
