@@ -28,7 +28,8 @@ def odd_function(table):
 
 
 def skops(path):
-    pytest.importorskip("skops", reason="needs the extra skops").io.dump(model := LogisticRegression().fit(X, Y), path)
+    library = pytest.importorskip("skops.io", reason="needs the extra skops")
+    library.dump(model := LogisticRegression().fit(X, Y), path)
     return model
 
 
