@@ -80,6 +80,15 @@ def test_wide_tables_keep_their_p_values():
     assert np.mean(explanation.p_values[:, 2:] < 0.05) < 0.1
 
 
+def test_more_features_than_rows_can_tell_apart_are_noise():
+    wide = np.random.default_rng(1).normal(size=(40, 100))
+    explanation = xcid.Explainer(lambda X: 1 / (1 + np.exp(-4 * X[:, 0])), wide)(wide[:2])
+    assert np.all(explanation.p_values == 1)
+    assert np.all((explanation.lower == -1) & (explanation.upper == 1))
+    assert np.all(np.abs(explanation.values).argmax(axis=1) == 0)
+    assert np.all(np.isfinite(explanation.in_top(4)))
+
+
 def test_a_limit_on_one_column_leaves_the_others_alone():
     rng = np.random.default_rng(2)
     common = np.where(rng.random(400) < 0.6, "l29", np.array([f"l{i:02}" for i in rng.integers(0, 30, 400)]))

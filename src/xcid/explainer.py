@@ -34,8 +34,8 @@ class Explainer:
     model : object
         With ``predict_proba`` or ``predict``, or any callable that gives probabilities or labels.
     background : table
-        Rows that show what values are usual: the training data or some hundreds of its rows. With fewer than a dozen no
-        score can be told from noise.
+        Rows that show what values are usual: the training data or some hundreds of its rows. With fewer than a dozen,
+        or than half as many as there are features, no score is told from noise.
     generator : Generator, optional
         Makes the perturbations; by default balanced masks with rows of the background.
     score : Score, optional

@@ -41,7 +41,8 @@ class Adjusted:
         Newton steps.
     strongest : int
         Where the samples are pairs of complements with known donors: a last step has columns of mean 0 that take out
-        the noise of the donors, by their own membership and by bins of this many strong features. 0 leaves it out.
+        the noise of the donors, by their own membership and by bins of this many strong features. 0 leaves it out, and
+        so do tables that are too wide for as many columns.
     """
 
     density: Density = field(default_factory=Mixed)
@@ -86,7 +87,7 @@ class Adjusted:
             predictor = fit.predictor
         about = feature == np.arange(len(cloud.features))[:, None]
         contrast = np.where(about, expected[:, None, :], 0.0)  # (n, f, c)
-        if cloud.masks is not None and self.strongest:
+        if cloud.masks is not None and self.strongest and 3 * len(cloud.features) < cloud.masks.shape[1]:
             noise = noise_columns(cloud, cloud.masks, design, feature, fit.coefficients, self.strongest)
             n_own = design.shape[2]
             design = np.concatenate([design, noise], axis=2)
@@ -136,12 +137,12 @@ def _errors(cloud: Perturbations, design: Array, fit: ridge.Step, contrast: Arra
         return error, np.maximum(count[:, 0] - 1.0, 1.0)
     pairs = influence.shape[1] // 2
     influence = influence[:, :pairs] + influence[:, pairs:]
-    n_donors = FEWEST if cloud.background is None else len(cloud.background)
+    n_donors = np.inf if cloud.background is None else len(cloud.background)
     size = hadamard.order(n_features)
     size = size if pairs >= FEWEST * size else 1  # too few blocks: every pair by itself
     n_blocks = pairs // size
     sums: Array = np.add.reduceat(influence, np.arange(n_blocks) * size, axis=1)  # the last block takes the rest
-    if n_donors < FEWEST:  # features that differ in so few rows cannot be told apart
+    if n_donors < max(FEWEST, n_features // 2):  # features that differ in so few rows cannot be told apart
         return np.full((len(sums), n_features), np.inf), np.ones(len(sums))
     if size == 1:
         return np.sqrt(np.sum(sums**2, axis=1) * n_blocks / (n_blocks - 1)), np.full(len(sums), n_blocks - 1.0)
