@@ -24,6 +24,8 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 Words: TypeAlias = npt.NDArray[np.uint64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
+SIGNIFICANT = 0.05  # a feature with a larger p-value is marked as noise
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Perturbations:

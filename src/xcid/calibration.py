@@ -10,12 +10,11 @@ import numpy as np
 from scipy import special
 
 from xcid._check import real, whole
-from xcid._data import Array, Explanation, Integers
+from xcid._data import SIGNIFICANT, Array, Explanation, Integers
 from xcid._kernels.random import uniform, words
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.space import is_missing
 
-SIGNIFICANT = 0.05
 NORMAL_95 = 1.959964
 DRAWS = 400  # rankings that limits allow
 MOST_CELLS = 2**22  # of draws held at a time

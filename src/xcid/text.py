@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from xcid._check import whole
-from xcid._data import Explanation, Interactions
+from xcid._data import SIGNIFICANT, Explanation, Interactions
 
-SIGNIFICANT = 0.05
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from xcid._check import whole
 from xcid._data import Array, Explanation, Integers, Words
 from xcid._kernels.random import words
+from xcid._kernels.thinning import thinned
 from xcid.models import Predictor, names_for, wrap
 from xcid.space import Constraints, Features, FeatureSpace, labels
 
@@ -53,8 +54,7 @@ class Subject:
 
     def sample(self, count: int) -> Array:
         """(at most count, d) background rows, spread evenly over it."""
-        size = len(self.space.background)
-        return self.space.background[np.linspace(0, size - 1, min(count, size)).round().astype(np.int64)]
+        return self.space.background[thinned(len(self.space.background), count)]
 
     def explain(self, X: Any, seed: int, method: Method, settings: dict[str, Any]) -> Explanation:
         """Score the rows of a table by ``method(rows, outputs, keys) -> (n, d) values, (n,) evaluations``."""

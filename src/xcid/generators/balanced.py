@@ -10,8 +10,9 @@ from xcid._check import real, whole
 from xcid._data import Array, Flags, Integers, Perturbations, Words
 from xcid._kernels import hadamard
 from xcid._kernels.random import uniform, words
+from xcid._kernels.thinning import thinned
 from xcid.errors import InvalidParameter
-from xcid.generators.donors import MOST_DONORS, centroids, fitted, limited, similar_order, thinned
+from xcid.generators.donors import MOST_DONORS, centroids, fitted, limited, similar_order
 from xcid.generators.reach import counters
 from xcid.generators.search import Member
 from xcid.space import FeatureSpace

@@ -6,6 +6,7 @@ import numpy as np
 
 from xcid._data import Array, Flags, Integers, Words
 from xcid._kernels.random import below, uniform, words
+from xcid._kernels.thinning import thinned
 from xcid.generators.lattice import per_unit
 from xcid.generators.reach import Reach, counters
 from xcid.space import FeatureSpace
@@ -16,11 +17,6 @@ OUTPUT_WEIGHT = 2.0  # of the model's outputs beside the features
 CLIP = 3.0  # standardised values beyond this count as this
 POWER_STEPS = 6
 DECIMALS = 9
-
-
-def thinned(size: int, most: int) -> Integers:
-    """Positions of at most so many rows, evenly spread."""
-    return np.linspace(0, size - 1, min(size, most)).round().astype(np.int64)
 
 
 def background_rows(space: FeatureSpace) -> Array:

@@ -10,8 +10,9 @@ import numpy as np
 from xcid._check import function, whole
 from xcid._data import Array, Flags, Integers, Perturbations, Words
 from xcid._kernels.random import below, uniform, words
+from xcid._kernels.thinning import thinned
 from xcid.errors import InvalidParameter
-from xcid.generators.donors import background_rows, thinned
+from xcid.generators.donors import background_rows
 from xcid.generators.marginal import Marginal
 from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Generator, Member, Search

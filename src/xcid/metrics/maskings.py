@@ -15,6 +15,7 @@ import numpy as np
 from xcid._check import whole
 from xcid._data import Array, Flags, Integers, Words
 from xcid._kernels.random import below, words
+from xcid._kernels.thinning import thinned
 from xcid.space import FeatureSpace
 
 _DRAWS = np.array([23], dtype=np.uint64)  # stream of a row
@@ -66,8 +67,7 @@ class JointRows:
         whole(self.count, "count", at_least=1)
 
     def __call__(self, rows: Array, kept: Flags, keys: Words, space: FeatureSpace) -> Array:
-        size = len(space.background)
-        chosen = space.background[np.linspace(0, size - 1, min(self.count, size)).round().astype(np.int64)]
+        chosen = space.background[thinned(len(space.background), self.count)]
         return np.where(kept[:, :, None, :], rows[:, None, None, :], chosen)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xcid._check import whole
-from xcid._data import Array, Explanation
+from xcid._data import SIGNIFICANT, Array, Explanation
 from xcid._require import require
 from xcid.plots import _style
 
@@ -39,7 +39,7 @@ def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 2
         _draw_limits(ax, values[order], one.lower[0, order], one.upper[0, order])
     if one.p_values is not None:  # what cannot be told from noise is pale
         for drawn, p_value in zip(ax.patches, one.p_values[0, order], strict=False):
-            drawn.set_alpha(1.0 if p_value <= _style.SIGNIFICANT else 0.35)
+            drawn.set_alpha(1.0 if p_value <= SIGNIFICANT else 0.35)
     ax.set_yticks(np.arange(len(order)), [_style.cell_label(one, int(i)) for i in order])
     ax.axvline(0, color=_style.INK, linewidth=0.8)
     ax.set_xlabel(_style.axis_label(one))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xcid._data import Array, Flags, Integers, Perturbations
+from xcid._kernels.thinning import thinned
 from xcid.scores.directions import kept
 
 JUMP = 0.3  # scale of a 'changed' column: its penalty is 1 / JUMP**2 times that of a displacement
@@ -83,8 +84,8 @@ class _Source(NamedTuple):
         """Take what the cloud has."""
         if cloud.background is None or (cloud.limited is not None and cloud.limited[feature]):
             return _Source(cloud.samples, changed)
-        rows = np.linspace(0, len(cloud.background) - 1, min(len(cloud.background), MOST_SOURCES)).round().astype(int)
-        return _Source(cloud.background[rows][None], np.ones((1, len(rows)), dtype=bool))
+        values = cloud.background[thinned(len(cloud.background), MOST_SOURCES)]
+        return _Source(values[None], np.ones((1, len(values)), dtype=bool))
 
 
 def _displacement(cloud: Perturbations, source: _Source, column: int, changed: Flags) -> _Columns:

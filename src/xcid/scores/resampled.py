@@ -9,14 +9,13 @@ import numpy as np
 from scipy import special
 
 from xcid._check import whole
-from xcid._data import Array, Density, Integers, Perturbations
+from xcid._data import SIGNIFICANT, Array, Density, Integers, Perturbations
 from xcid._kernels import ties
 from xcid._kernels.random import below, words
 from xcid.densities import Mixed
 from xcid.scores.directions import held_in_place
 from xcid.scores.per_feature import PerFeature, Scores
 
-SIGNIFICANT = 0.05
 NORMAL_95 = 1.959964
 CELLS = 48  # of a smooth part
 SHARE, REPEATS = 0.05, 5  # when a value is an atom; see Mixed
