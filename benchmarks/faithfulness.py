@@ -47,7 +47,7 @@ METHODS: dict[str, Callable[[Any, Array], Any]] = {
     "xcid": xcid.Explainer,
     "xcid, n = 3,000": lambda model, train: xcid.Explainer(model, train, generator=Balanced(3_000)),
     "recipe one, n = 3,000": lambda model, train: xcid.Explainer(
-        model, train, generator=Complements(3_000), score=Adjusted(temper=1.0, steps=5, strongest=0)
+        model, train, generator=Complements(3_000), score=Adjusted(temper=1.0, steps=5)
     ),
     "the paper's, m = 50": xcid.Explainer.paper,
     "SHAP": Shap,

@@ -97,10 +97,10 @@ class TestRepeats:
         assert not ten[0].direction.any()
 
     def test_limits_and_p_values_still_hold(self):
-        explainer = xcid.Explainer(model, TABLE, generator=Balanced(200), repeats=5)
+        explainer = xcid.Explainer(model, TABLE, generator=Balanced(400), repeats=5)
         runs = [explainer(TABLE[:15], seed=seed) for seed in range(12)]
         truth = np.mean([run.values for run in runs], axis=0)
-        assert 0.88 <= np.mean([(run.lower <= truth) & (truth <= run.upper) for run in runs]) <= 0.99
+        assert 0.88 <= np.mean([(run.lower <= truth) & (truth <= run.upper) for run in runs]) <= 0.995
         assert np.mean([run.p_values[:, 5] < 0.05 for run in runs]) < 0.12
 
     def test_refused(self):
@@ -175,7 +175,7 @@ class TestAggregate:
 
     def test_one_row_and_files(self, explanation, tmp_path):
         one = explanation[:1].aggregate()
-        assert np.allclose(one.lower, one.values)
+        assert np.all((one.lower < one.values) & (one.values < one.upper))
         one.save(tmp_path / "one")
         assert np.array_equal(xcid.load(tmp_path / "one").significant, one.significant)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -110,7 +112,7 @@ def test_scale_makes_no_difference(scale):
     cloud = plain.cloud
     stretched = xcid.Perturbations(
         cloud.origin * scale, cloud.samples * scale, cloud.positive, cloud.negative, cloud.n_evaluations, cloud.status,
-        cloud.discrete, masks=cloud.masks, donors=cloud.donors, background=TABLE * scale,
+        cloud.discrete, plan=replace(cloud.plan, values=cloud.plan.values * scale, background=TABLE * scale, _made={}),
     )  # fmt: skip
     assert scaled.score(stretched).values == pytest.approx(plain.values, abs=1e-9)
 

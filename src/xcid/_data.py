@@ -6,9 +6,9 @@ row -> Perturbations -> DensityPair -> Explanation
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +17,81 @@ from xcid._check import position_of, selection
 from xcid.errors import EvidenceNotKept, InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
 Words: TypeAlias = npt.NDArray[np.uint64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
+T = TypeVar("T")
+
 SIGNIFICANT = 0.05  # a feature with a larger p-value is marked as noise
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """What the samples of all rows have in common, so that what is computed from it is computed once.
+
+    The samples are pairs: the first p of them take some features from a donor row, and the p others, their
+    complements, take all other features from the same donors. All of them count with weight 1.
+
+    Attributes
+    ----------
+    masks : (p, f) bool
+        Features that the first sample of each pair takes from its donor.
+    free : (f,) bool
+        Features that are taken at all; the others stay as they are in all samples.
+    fitted : (f,) bool
+        Features of which constraints forbid some values: each row gets others in their place.
+    values : (p, d)
+        The donors.
+    background : (N, d)
+        The rows that donors come from, each as likely as any other.
+    features : tuple of tuples of int
+        The columns of each feature.
+    """
+
+    masks: Flags
+    free: Flags
+    fitted: Flags
+    values: Array
+    background: Array
+    features: tuple[tuple[int, ...], ...]
+    _made: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        """What is computed from a plan does not travel with it."""
+        return tuple({} if each.name == "_made" else getattr(self, each.name) for each in fields(self))
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        for each, value in zip(fields(self), state, strict=True):
+            object.__setattr__(self, each.name, value)
+
+    @property
+    def taken(self) -> Flags:
+        """(2p, f) what each sample takes from its donor."""
+        return np.concatenate([self.masks, ~self.masks]) & self.free
+
+    def samples(self, rows: Array) -> Array:
+        """(n, 2p, d) the samples of (n, d) rows, where no feature is fitted to them."""
+        new = self.once("new", lambda plan: np.concatenate([plan.values, plan.values]))
+        return np.where(self.once("columns taken", _columns_taken), new, rows[:, None])
+
+    def once(self, key: Any, make: Callable[[Plan], T]) -> T:
+        """Make something of this plan, or give what was made under the same key before."""
+        if key not in self._made:
+            self._made[key] = make(self)
+        made: T = self._made[key]
+        return made
+
+
+def _columns_taken(plan: Plan) -> Flags:
+    """(2p, d) the columns that each sample takes from its donor."""
+    taken = np.zeros((2 * len(plan.masks), plan.values.shape[1]), dtype=bool)
+    for feature, columns in enumerate(plan.features):
+        taken[:, list(columns)] = plan.taken[:, feature, None]
+    return taken
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,8 +105,8 @@ class Perturbations:
     ----------
     origin : (n, d)
         The rows that were perturbed.
-    samples : (n, s, d)
-        The perturbed rows.
+    given : (n, s, d) or None
+        The perturbed rows; None where they follow from the plan.
     positive, negative : (n, s)
         Weights in C+ (the output flips) and in C- (it does not).
     n_evaluations : (n,)
@@ -50,29 +117,19 @@ class Perturbations:
         Columns made of levels: they have frequencies, no density. NaN in any column is a missing cell.
     features : tuple of tuples of int
         The columns of each feature; by default every column is a feature by itself.
-    masks : (n, s // 2, f) bool or None
-        Where given, the samples are pairs, the second half of them the complements of the first, and these are the
-        features that the first ones take from a donor row; a donor's value may happen to be the row's own.
-    donors : (n, s // 2) or None
-        Weight in C+ of the donor row of each pair.
-    background : (N, d) or None
-        Where given, the rows that new values come from, each as likely as any other.
-    limited : (f,) bool or None
-        Features for which that does not hold, since constraints forbid some of these values; None for no feature.
+    plan : Plan or None
+        Where the samples of all rows were made by one plan: what they have in common.
     """
 
     origin: Array
-    samples: Array
+    given: Array | None
     positive: Array
     negative: Array
     n_evaluations: Integers
     status: npt.NDArray[np.str_]
     discrete: Flags
     features: tuple[tuple[int, ...], ...] = ()
-    masks: Flags | None = None
-    donors: Array | None = None
-    background: Array | None = None
-    limited: Flags | None = None
+    plan: Plan | None = None
 
     def __post_init__(self) -> None:
         if not self.features:
@@ -87,9 +144,27 @@ class Perturbations:
         chosen: dict[str, Any] = {name: part[rows] for name, part in parts.items() if part is not None}
         return replace(self, **chosen)
 
+    @property
+    def samples(self) -> Array:
+        """(n, s, d) the perturbed rows."""
+        if self.given is None and self.plan is not None:
+            return self.plan.samples(self.origin)
+        given: Array = np.asarray(self.given)
+        return given
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the rows and their samples take."""
+        held = (self.origin, self.given, self.positive, self.negative)
+        return sum(part.nbytes for part in held if part is not None)
+
     @staticmethod
     def concatenate(blocks: list[Perturbations]) -> Perturbations:
         """Join clouds of the same features with the same number of samples a row."""
+        if len(blocks) == 1:
+            return blocks[0]
+        if not all(block.plan is blocks[0].plan for block in blocks):
+            blocks = [replace(block, given=block.samples, plan=None) for block in blocks]
         joined: dict[str, Any] = {
             name: np.concatenate([getattr(block, name) for block in blocks])
             for name in _PER_ROW
@@ -103,7 +178,7 @@ def _single(n_columns: int) -> tuple[tuple[int, ...], ...]:
     return tuple((column,) for column in range(n_columns))
 
 
-_PER_ROW = ("origin", "samples", "positive", "negative", "n_evaluations", "status", "masks", "donors")
+_PER_ROW = ("origin", "given", "positive", "negative", "n_evaluations", "status")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,7 +209,7 @@ class DensityPair:
 
     def __getitem__(self, index: Any) -> DensityPair:
         """Select from the leading axes."""
-        return DensityPair(*(getattr(self, field.name)[index] for field in fields(self)))
+        return DensityPair(*(getattr(self, each.name)[index] for each in fields(self)))
 
     def compact(self) -> DensityPair:
         """Drop the unused places of a single pair and sort the rest by value."""
@@ -264,7 +339,7 @@ class Explanation:
     def __getitem__(self, rows: Any) -> Explanation:
         """Select rows by a slice, a list of positions or a mask; a single position gives an explanation of one row."""
         rows = selection(rows, len(self))
-        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        named = {each.name: getattr(self, each.name) for each in fields(self)}
         return Explanation(
             **{name: part if name in _COMMON or part is None else part[rows] for name, part in named.items()}
         )
@@ -273,16 +348,16 @@ class Explanation:
     def concatenate(blocks: list[Explanation]) -> Explanation:
         """Join explanations of the same features made by the same setting; evidence is kept if all blocks have it."""
         joined: dict[str, Any] = {}
-        for field in fields(Explanation):
-            parts = [getattr(block, field.name) for block in blocks]
-            if field.name in _COMMON:
-                joined[field.name] = parts[0]
+        for each in fields(Explanation):
+            parts = [getattr(block, each.name) for block in blocks]
+            if each.name in _COMMON:
+                joined[each.name] = parts[0]
             elif any(part is None for part in parts):
-                joined[field.name] = None
-            elif field.name == "cloud":
-                joined[field.name] = Perturbations.concatenate(parts)
+                joined[each.name] = None
+            elif each.name == "cloud":
+                joined[each.name] = Perturbations.concatenate(parts)
             else:
-                joined[field.name] = np.concatenate(parts)
+                joined[each.name] = np.concatenate(parts)
         return Explanation(**joined)
 
     def __iter__(self) -> Iterator[Explanation]:
@@ -299,6 +374,11 @@ class Explanation:
             return repr(self)
         more = f"\n(and {len(self) - 1} more rows: print(explanation[i]))" if len(self) > 1 else ""
         return text.bars(self) + more
+
+    def _repr_html_(self) -> str:
+        from xcid import notebook
+
+        return notebook.html(self)
 
     def evidence(self, row: int, feature: int | str) -> DensityPair:
         """Give the two densities behind one score.
@@ -404,10 +484,38 @@ class Explanation:
         return io.to_shap(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything, evidence included, to one file that :func:`xcid.load` reads; no pickle."""
+        """Write one file that :func:`xcid.load` reads, without pickle.
+
+        A name that ends in ``.json`` or ``.parquet`` makes a document that other languages read, without the evidence;
+        any other name an archive of everything, evidence included.
+        """
         from xcid import io
 
         io.save(self, path)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        title: str | None = None,
+        notes: Sequence[str] = (),
+        values: Literal["shown", "hidden"] = "shown",
+    ) -> None:
+        """Write one HTML file to look at every row, its scores and their evidence; it needs nothing else.
+
+        Parameters
+        ----------
+        path : path of the file
+            A file that is there is replaced when the new one is complete.
+        title : str, optional
+        notes : sequence of str
+            What else a reader should know, such as what the model is and how well it does.
+        values : {"shown", "hidden"}
+            Hidden: no value of the table is in the file, only names, scores, probabilities and shapes.
+        """
+        from xcid.report import report
+
+        report([self], path, title=title, notes=notes, values=values)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -221,6 +221,8 @@ def _mean_of(part: Explanation, name: str) -> Explanation:
     centre = size.mean(axis=0, keepdims=True)
     error = size.std(axis=0, ddof=1, keepdims=True) / np.sqrt(n) if n > 1 else np.zeros_like(centre)
     reach = special.stdtrit(max(n - 1, 1), 0.975) * error
+    if part.lower is not None and part.upper is not None:  # rows may share what chance does: it does not average out
+        reach = np.hypot(reach, np.mean(part.upper - part.lower, axis=0, keepdims=True) / 2)
     is_level = np.array([bool(levels) for levels in part.levels])
     with np.errstate(all="ignore"):
         middle = np.where(

@@ -13,6 +13,7 @@ import numpy as np
 
 from xcid._check import function, whole
 from xcid._data import Array, Density, Explanation, Integers, Interactions, Perturbations, Words
+from xcid._kernels.random import run_key
 from xcid.calibration import Repeats, Stop
 from xcid.densities import Kernel, Mixed
 from xcid.errors import InvalidParameter, NotEnoughFlips, warn
@@ -103,7 +104,7 @@ class Explainer:
         function(self.generator, "generator", "xcid.generators.Balanced()")
         constraints = Constraints() if constraints is None else constraints
         self.space = FeatureSpace.of(background, names_for(model, background, feature_names), kinds, constraints)
-        self.features = Features.of(self.space, constraints)
+        self.features, self.scales = Features.of(self.space, constraints), tuple(self.space.scales.tolist())
         memory = whole(memory, "memory (bytes)", at_least=1)
         self.predict, self.background_outputs = wrap(model, self.space, memory)
         bind = getattr(self.generator, "bind", None)
@@ -174,7 +175,7 @@ class Explainer:
             part = slice(start, start + self.rows_at_once)
             more = functools.partial(self._run, rows[part], outputs[part], seed)
             block = self.stop(more(slice(None), 0), more)
-            kept_bytes += block.cloud.samples.nbytes if block.cloud is not None else 0
+            kept_bytes += block.cloud.nbytes if block.cloud is not None else 0
             blocks.append(block if kept_bytes <= self.max_evidence_bytes else replace(block, cloud=None))
         explanation = replace(Explanation.concatenate(blocks), index=labels(X, len(rows)))
         self._speak_up(explanation)
@@ -246,8 +247,9 @@ class Explainer:
     def _run(self, rows: Array, outputs: Array, seed: int, chosen: Any, replicate: int) -> Explanation:
         """Explain some rows of a block once."""
         rows, outputs = rows[chosen], outputs[chosen]
-        keys = self.space.keys(rows, seed, replicate)
-        return self._explain(self._perturb(self.generator, rows, keys, outputs), outputs, seed)
+        keys, draw = self.space.keys(rows, seed, replicate), getattr(self.generator, "draw", None)
+        generator = self.generator if draw is None else draw(self.features.space, run_key(seed, replicate))
+        return self._explain(self._perturb(generator, rows, keys, outputs), outputs, seed)
 
     def _perturb(self, generator: Generator, rows: Array, keys: Words, outputs: Array) -> Perturbations:
         """Let a generator perturb the features, and give its cloud back in columns of the table."""
@@ -261,13 +263,13 @@ class Explainer:
         if (
             side.shape != (len(outputs),)
             or side.dtype.kind not in "fiub"
-            or not np.all((side >= 0) & (side <= 1))  # false for NaN
+            or (side.size and not (side.min() >= 0 and side.max() <= 1))  # false for NaN
         ):
             raise InvalidParameter(
                 f"the outcome gave {side.dtype} of shape {side.shape} for {len(outputs)} samples: it must give each of "
                 "them 1 for the far side of the question, 0 for the near one, or a share between"
             )
-        return side.astype(np.float64)
+        return side.astype(np.float64, copy=False)
 
     def _default_outcome(self) -> Outcome:
         if are_probabilities(self.background_outputs):
@@ -308,7 +310,7 @@ class Explainer:
             outputs=outputs,
             output_names=self.predict.read.names,
             units=tuple(column.unit for column in self.space.columns),
-            scales=tuple(self.space.scales.tolist()),
+            scales=self.scales,
             levels=tuple(tuple(str(level) for level in column.levels) for column in self.space.columns),
             cloud=cloud,
             density=self.score.density,
@@ -357,19 +359,11 @@ class Membership:
 
     def __init__(self, explainer: Explainer, rows: Array, reference: Array) -> None:
         self.explainer, self.rows, self.reference = explainer, rows, reference
-        self.own = explainer.side(reference, reference) > 0.5
+        self.own = (explainer.side(reference, reference) > 0.5).astype(np.float64)
 
     def __call__(self, samples: Array, owner: Integers) -> Array:
         """(N,) weights in C+ of (N, f) samples; every one is an evaluation."""
         explainer = self.explainer
-        outputs = explainer.predict(explainer.features.unfold(samples, self.rows[owner]))
-        return self._far(outputs, owner)
-
-    def of_background(self, chosen: Integers) -> Array:
-        """(n, c) weights in C+ of (n, c) chosen background rows, which the model was asked about once and for all."""
-        owner = np.repeat(np.arange(len(chosen)), chosen.shape[1])
-        return self._far(self.explainer.background_outputs[chosen.ravel()], owner).reshape(chosen.shape)
-
-    def _far(self, outputs: Array, owner: Integers) -> Array:
-        side = self.explainer.side(outputs, self.reference[owner])
-        return np.where(self.own[owner], 1 - side, side)
+        outputs = explainer.predict(explainer.features.unfold(samples, self.rows, owner))
+        side = explainer.side(outputs, self.reference[owner])
+        return np.abs(self.own[owner] - side)

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import secrets
-from collections.abc import Mapping
-from dataclasses import asdict, fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from xcid._data import Array, Density, Explanation, Interactions, Perturbations
+from xcid import documents
+from xcid._data import Array, Density, Explanation, Interactions, Perturbations, Plan
 from xcid._require import require
 from xcid.densities import Discrete, Kernel, Mixed
-from xcid.errors import InvalidFile
+from xcid.errors import InvalidFile, MissingDependency
 from xcid.space import Backend, require_backend
 
 FORMAT = "xcid explanation"
-VERSION = 2
+VERSION = 3
 _ARRAYS = (
     "values", "importance", "direction", "status", "feature_status", "n_evaluations", "n_flips", "n_positive",
     "n_negative", "index", "data", "outputs",
     "lower", "upper", "p_values", "null_mean", "null_quantile",
     "spread", "significant",
 )  # fmt: skip
+# What evidence is made of: the samples, or the plan that they follow from.
+_CLOUD = ("origin", "given", "positive", "negative", "n_evaluations", "status", "discrete")
+_PLAN = ("masks", "free", "fitted", "values")
+DOCUMENTS = {".json": documents.write_json, ".parquet": documents.write_parquet}
 
 
 def to_frame(explanation: Explanation, backend: Backend) -> Any:
@@ -88,8 +94,21 @@ def to_shap(explanation: Explanation) -> Any:
         values=explanation.values,
         base_values=np.zeros(len(explanation)),
         data=_one_number(explanation),
+        display_data=_in_words(explanation),
         feature_names=list(explanation.feature_names),
     )
+
+
+def _in_words(explanation: Explanation) -> Any:
+    """(n, f) objects: what people read of levels, dates, groups and missing cells, and numbers as they are."""
+    numbers = _one_number(explanation)
+    words = numbers.astype(object)
+    for feature, columns in enumerate(explanation.features):
+        is_number = len(columns) == 1 and not explanation.levels[columns[0]] and not explanation.units[columns[0]]
+        for row in range(len(explanation)):
+            if not is_number or np.isnan(numbers[row, feature]):
+                words[row, feature] = explanation.shown(row, feature)
+    return words
 
 
 def _one_number(explanation: Explanation) -> Array:
@@ -102,17 +121,26 @@ def _one_number(explanation: Explanation) -> Array:
 
 
 def save(explanation: Explanation, path: str | os.PathLike[str]) -> None:
-    """Write a compressed NumPy archive; the file appears under its name only when it is complete."""
+    """Write a file that appears under its name only when it is complete.
+
+    ``.json`` and ``.parquet`` are documents without the samples (see :mod:`xcid.documents`); any other name is a
+    compressed NumPy archive of everything.
+    """
     target = Path(path)
+    write = DOCUMENTS.get(target.suffix.lower(), _write_archive)
+    try:
+        _replace(target, functools.partial(write, explanation))
+    except OSError as error:
+        raise InvalidFile(f"{path} cannot be written: {error.strerror}; check the folder and its free space") from error
+
+
+def _write_archive(explanation: Explanation, file: BinaryIO) -> None:
     arrays = {name: getattr(explanation, name) for name in _ARRAYS if getattr(explanation, name) is not None}
     if explanation.cloud is not None:
-        cloud = {field.name: getattr(explanation.cloud, field.name) for field in fields(Perturbations)}
-        del (
-            cloud["features"],
-            cloud["background"],
-            cloud["limited"],
-        )  # the explanation has the first, scores want the others
-        arrays |= {f"cloud_{name}": part for name, part in cloud.items() if part is not None}
+        parts = {f"cloud_{name}": getattr(explanation.cloud, name) for name in _CLOUD}
+        if explanation.cloud.plan is not None:
+            parts |= {f"cloud_plan_{name}": getattr(explanation.cloud.plan, name) for name in _PLAN}
+        arrays |= {name: part for name, part in parts.items() if part is not None}
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -127,17 +155,14 @@ def save(explanation: Explanation, path: str | os.PathLike[str]) -> None:
         "settings": dict(explanation.settings or {}),
     }
     arrays["header"] = np.array(json.dumps(header))
-    try:
-        _write(arrays, target)
-    except OSError as error:
-        raise InvalidFile(f"{path} cannot be written: {error.strerror}; check the folder and its free space") from error
+    np.savez_compressed(file, **arrays)
 
 
-def _write(arrays: dict[str, Any], target: Path) -> None:
+def _replace(target: Path, write: Callable[[BinaryIO], None]) -> None:
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         with temporary.open("xb") as file:
-            np.savez_compressed(file, **arrays)
+            write(file)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
@@ -149,48 +174,73 @@ def _write(arrays: dict[str, Any], target: Path) -> None:
 def load(path: str | os.PathLike[str]) -> Explanation:
     """Read what :meth:`Explanation.save` wrote; nothing in the file is ever run."""
     try:
-        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            parts = {name: archive[name] for name in archive.files}
-        header = json.loads(str(parts.pop("header")))
-        if header["format"] != FORMAT or header["version"] != VERSION:
-            raise InvalidFile(f"{path} is {header['format']!r}, version {header['version']}; {VERSION} is understood")
-        cloud = {name.removeprefix("cloud_"): parts.pop(name) for name in list(parts) if name.startswith("cloud_")}
-        features = tuple(tuple(columns) for columns in header["features"])
-        explanation = Explanation(
-            **parts,
-            feature_names=tuple(header["feature_names"]),
-            column_names=tuple(header["column_names"]),
-            features=features,
-            output_names=tuple(header["output_names"]),
-            units=tuple(header["units"]),
-            scales=tuple(header["scales"]),
-            levels=tuple(tuple(names) for names in header["levels"]),
-            cloud=Perturbations(**cloud, features=features) if cloud else None,
-            density=_restore(header["density"]),
-            settings=header["settings"],
-        )
-        _check_shapes(explanation, path)
+        with Path(path).open("rb") as file:
+            explanation = _reader(file)(file)
+        _check_shapes(explanation)
         return explanation
-    except InvalidFile:
-        raise
+    except InvalidFile as error:
+        raise InvalidFile(f"{path}: {error}") from error
     except FileNotFoundError as error:
         raise InvalidFile(f"there is no file {path}") from error
+    except MissingDependency:
+        raise
     except Exception as error:  # a damaged archive fails in zipfile, zlib, NumPy's header or json, each in its own way
         raise InvalidFile(f"{path} is not a saved explanation, or it is damaged: {error}") from error
 
 
-def _check_shapes(explanation: Explanation, path: str | os.PathLike[str]) -> None:
+def _reader(file: BinaryIO) -> Callable[[BinaryIO], Explanation]:
+    """By what is in the file, whatever its name."""
+    start = file.read(4)
+    file.seek(0)
+    if start == b"PAR1":
+        return documents.read_parquet
+    return documents.read_json if start.startswith(b"{") else _read_archive
+
+
+def _read_archive(file: BinaryIO) -> Explanation:
+    with np.load(file, allow_pickle=False) as archive:
+        parts = {name: archive[name] for name in archive.files}
+    header = json.loads(str(parts.pop("header")))
+    if header["format"] != FORMAT or header["version"] != VERSION:
+        raise InvalidFile(f"this is {header['format']!r}, version {header['version']}; {VERSION} is understood")
+    cloud = {name.removeprefix("cloud_"): parts.pop(name) for name in list(parts) if name.startswith("cloud_")}
+    features = tuple(tuple(columns) for columns in header["features"])
+    return Explanation(
+        **parts,
+        feature_names=tuple(header["feature_names"]),
+        column_names=tuple(header["column_names"]),
+        features=features,
+        output_names=tuple(header["output_names"]),
+        units=tuple(header["units"]),
+        scales=tuple(header["scales"]),
+        levels=tuple(tuple(names) for names in header["levels"]),
+        cloud=_cloud(cloud, features) if cloud else None,
+        density=_restore(header["density"]),
+        settings=header["settings"],
+    )
+
+
+def _cloud(parts: Mapping[str, Any], features: tuple[tuple[int, ...], ...]) -> Perturbations:
+    planned = {name: parts[f"plan_{name}"] for name in _PLAN if f"plan_{name}" in parts}
+    plan = Plan(**planned, background=planned["values"], features=features) if planned else None
+    if plan is None and "given" not in parts:
+        raise InvalidFile("the file is damaged: it has neither samples nor the plan that they follow from")
+    known = {name: parts[name] for name in _CLOUD if name != "given"}
+    return Perturbations(**known, given=parts.get("given"), features=features, plan=plan)
+
+
+def _check_shapes(explanation: Explanation) -> None:
     n, d = len(explanation.status), len(explanation.feature_names)
     due = dict.fromkeys(("values", "importance", "direction", "feature_status"), (n, d))
     due |= dict.fromkeys(("lower", "upper", "p_values", "null_mean", "null_quantile", "spread", "significant"), (n, d))
     for name, shape in {**due, "data": (n, len(explanation.column_names))}.items():
         part = getattr(explanation, name)
         if part is not None and part.shape != shape:
-            raise InvalidFile(f"{path} is damaged: {name} has the shape {part.shape}, and {shape} is due")
+            raise InvalidFile(f"the file is damaged: {name} has the shape {part.shape}, and {shape} is due")
     for name in ("index", "n_evaluations", "n_flips", "n_positive", "n_negative", "outputs", "cloud"):
         part = getattr(explanation, name)
         if part is not None and len(part) != n:
-            raise InvalidFile(f"{path} is damaged: {name} has {len(part)} rows, and {n} are due")
+            raise InvalidFile(f"the file is damaged: {name} has {len(part)} rows, and {n} are due")
 
 
 def _describe(density: Density | None) -> dict[str, Any] | None:

@@ -205,6 +205,11 @@ def _check_probabilities(outputs: Array) -> None:
 
 def _odds(outputs: Array, column: Integers) -> Array:
     """Share of a class in what it and the strongest other class have together."""
+    if outputs.shape[1] == 2:
+        first, second = outputs.T
+        own, rival = np.where(column == 0, first, second), np.where(column == 0, second, first)
+        total = first + second
+        return np.clip(np.divide(own, total, out=np.full(len(own), 0.5), where=total > 0), 0.0, 1.0)
     own = np.take_along_axis(outputs, column[:, None], axis=1)[:, 0]
     rival = np.where(np.arange(outputs.shape[1]) == column[:, None], -np.inf, outputs).max(axis=1)
     total = own + rival

@@ -16,8 +16,8 @@ def order(n_features: int) -> int:
     return int(2 ** max(1, int(np.ceil(np.log2(n_features)))))
 
 
-def masks(keys: Words, rank: Integers, n_masks: int) -> Flags:
-    """(n, n_masks, f) masks of n rows with the given keys; in every block rows and columns are shuffled and flipped.
+def masks(key: Words, rank: Integers, n_masks: int) -> Flags:
+    """(n_masks, f) masks for a (1,) key; in every block rows and columns are shuffled and flipped.
 
     ``rank`` (f,) says which column of a block each feature gets.
     """
@@ -25,8 +25,8 @@ def masks(keys: Words, rank: Integers, n_masks: int) -> Flags:
     matrix = linalg.hadamard(size) > 0
     blocks = -(-n_masks // size)
     counters = np.arange(blocks * size, dtype=np.uint64).reshape(blocks, size)
-    streams = [words(words(keys, stream)[:, None, None], counters) for stream in (_ROWS, _COLUMNS, _SIGNS)]
-    row, column = (np.argsort(stream, axis=2) for stream in streams[:2])
-    column, flip = column[:, :, rank], (streams[2] >> np.uint64(63)).astype(bool)[:, :, rank]
-    made = matrix[row[:, :, :, None], column[:, :, None, :]] ^ flip[:, :, None, :]
-    return made.reshape(len(keys), blocks * size, len(rank))[:, :n_masks]
+    streams = [words(words(key, stream), counters) for stream in (_ROWS, _COLUMNS, _SIGNS)]
+    row, column = (np.argsort(stream, axis=1) for stream in streams[:2])
+    column, flip = column[:, rank], (streams[2] >> np.uint64(63)).astype(bool)[:, rank]
+    made = matrix[row[:, :, None], column[:, None, :]] ^ flip[:, None, :]
+    return made.reshape(blocks * size, len(rank))[:n_masks]

@@ -38,10 +38,18 @@ def content_keys(rows: Array, seed: int, replicate: int = 0) -> Words:
     -------
     (n,)
     """
+    return _folded(np.repeat(run_key(seed, replicate), len(rows)), rows)
+
+
+def run_key(seed: int, replicate: int = 0) -> Words:
+    """(1,) key of what all rows of a run share."""
+    start = np.array([seed % 2**64, replicate], dtype=np.uint64)
+    return mix(mix(start[:1] + GAMMA) + start[1])
+
+
+def _folded(key: Words, rows: Array) -> Words:
     canonical = np.where(np.isnan(rows), np.nan, rows + 0.0)  # one NaN; -0.0 and 0.0 are one value
     bits = np.ascontiguousarray(canonical).view(np.uint64)
-    start = np.array([seed % 2**64, replicate], dtype=np.uint64)
-    key = np.full(len(rows), mix(mix(start[:1] + GAMMA) + start[1])[0], dtype=np.uint64)
     for column in bits.T:
         key = mix((key ^ column) + GAMMA)
     return key

@@ -79,11 +79,11 @@ def binned_cells(items: Items, sets: WeightedSets, chosen: Integers, n_cells: in
     """Uniform grids of one size for the chosen items."""
     low = sets.low[chosen]
     width = (sets.high[chosen] - low) / n_cells
-    values = items.values[chosen]
-    p, q = (
-        binned.masses(values, weight[chosen] * smooth[chosen, None], bandwidth[chosen], low, width, n_cells)
-        for weight, bandwidth, smooth in zip(sets.weights, sets.bandwidths, sets.smooth, strict=True)
+    values, bandwidths = items.values[chosen], np.stack([bandwidth[chosen] for bandwidth in sets.bandwidths])
+    weights = np.stack(
+        [weight[chosen] * smooth[chosen, None] for weight, smooth in zip(sets.weights, sets.smooth, strict=True)]
     )
+    p, q = binned.masses(values, weights, bandwidths, low, width, n_cells)
     points = low[:, None] + width[:, None] * (np.arange(n_cells) + 0.5)
     return Cells(chosen, points, width[:, None], p, q)
 

@@ -9,6 +9,7 @@ import numpy as np
 from xcid._data import Array, DensityPair
 from xcid._kernels import ties
 from xcid.densities._items import flatten
+from xcid.densities.slots import Slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +33,15 @@ class Discrete:
         shape = (*items.batch, points.shape[1])
         points, p, q = (part.reshape(shape) for part in (points, p, q))
         return DensityPair(points, p, q, np.ones(shape), np.ones(shape, dtype=bool))
+
+    def slots(self, values: Array) -> Slots:
+        """Tell where each of (p, f) values goes that many rows share."""
+        distinct = [np.unique(column) for column in values.T]
+        atoms = np.full((len(distinct), max(len(one) for one in distinct)), np.inf)
+        place = np.empty(values.shape, dtype=np.int64)
+        for feature, one in enumerate(distinct):
+            atoms[feature, : len(one)] = one
+            place[:, feature] = np.searchsorted(one, values[:, feature])
+        nothing = np.zeros(len(atoms))
+        covered = np.ones(len(atoms), dtype=bool)
+        return Slots(atoms, nothing, nothing, place, np.zeros(values.shape), np.zeros((0, 0)), covered)

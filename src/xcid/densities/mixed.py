@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,7 +11,9 @@ from xcid._check import real, whole
 from xcid._data import Array, DensityPair
 from xcid._kernels import ties
 from xcid.densities._items import flatten
-from xcid.densities.kernel import Kernel
+from xcid.densities.bandwidths import Fixed, Pooled, named
+from xcid.densities.kernel import BINNED_TOLERANCE, Kernel
+from xcid.densities.slots import MOST_CELLS, PER_BANDWIDTH, REACH, Slots, smoothing
 from xcid.errors import InvalidParameter
 
 
@@ -79,3 +82,55 @@ class Mixed:
             np.concatenate([np.ones_like(there), rest.atoms], axis=1),
         )
         return DensityPair(*(part.reshape(*items.batch, part.shape[1]) for part in parts))
+
+    def slots(self, values: Array) -> Slots:
+        """Tell where each of (p, f) values goes that many rows share, beside p samples of the row's own value.
+
+        Atoms are values that hold the share of all samples; a kernel that is not Gaussian covers nothing.
+        """
+        least = max(self.repeats, self.share * 2 * len(values))
+        grids = [_grid(column, least, self.kernel) for column in values.T]
+        n_atoms = max(len(grid.atoms) for grid in grids)
+        n_cells = int(max((grid.n_cells for grid in grids if grid.n_cells <= MOST_CELLS), default=0))
+        atoms = np.full((len(grids), n_atoms), np.inf)
+        place, share = np.zeros(values.shape, dtype=np.int64), np.zeros(values.shape)
+        for feature, (column, grid) in enumerate(zip(values.T, grids, strict=True)):
+            atoms[feature, : len(grid.atoms)] = grid.atoms
+            atom = np.searchsorted(grid.atoms, column)
+            if grid.n_cells == 0:
+                place[:, feature] = atom
+            elif grid.n_cells <= MOST_CELLS:
+                is_atom = np.isin(column, grid.atoms, kind="sort") | np.isnan(column)
+                at = np.where(is_atom, 0.0, (column - grid.first) / grid.width - 0.5)
+                cell = np.floor(at).astype(np.int64)
+                place[:, feature] = np.where(is_atom, atom, n_atoms + cell)
+                share[:, feature] = np.where(is_atom, 0.0, at - cell)
+        first, width = (np.array([getattr(grid, name) for grid in grids]) for name in ("first", "width"))
+        covered = np.array([grid.n_cells <= MOST_CELLS for grid in grids])
+        return Slots(atoms, first, width, place, share, smoothing(n_cells), covered)
+
+
+class _Grid(NamedTuple):
+    """Atoms (m,) in ascending order, missing cells last, and the uniform cells for all other values of a feature."""
+
+    atoms: Array
+    first: float
+    width: float
+    n_cells: float
+
+
+def _grid(values: Array, least: float, kernel: Kernel) -> _Grid:
+    distinct, count = np.unique(values, return_counts=True)
+    is_atom = (count >= least) | np.isnan(distinct)
+    if np.sum(~is_atom) < 2:
+        return _Grid(distinct, 0.0, 0.0, 0)
+    low, high = distinct[~is_atom][[0, -1]]
+    unit, rule, bandwidth = high - low, named(kernel.bandwidth), 0.0
+    is_simple = kernel.kernel == "gaussian" and kernel.tolerance >= BINNED_TOLERANCE
+    if is_simple and isinstance(rule, Pooled | Fixed) and 1e-290 < unit < 1e290:
+        rest = (np.repeat(distinct[~is_atom], count[~is_atom])[None] - low) / unit
+        half = np.full(rest.shape, 0.5)
+        bandwidth = float(rule(rest, half, half, np.array([unit]))[0][0]) * unit
+    width = bandwidth / PER_BANDWIDTH
+    n_cells = unit / width + 2 * REACH * PER_BANDWIDTH + 2 if width > 0 else np.inf
+    return _Grid(distinct[is_atom], low - REACH * bandwidth, width, n_cells)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from xcid._check import real, whole
-from xcid._data import Array, Flags, Integers, Perturbations, Words
+from xcid._data import Array, Flags, Integers, Perturbations, Plan, Words
 from xcid._kernels import hadamard
-from xcid._kernels.random import uniform, words
+from xcid._kernels.random import run_key, uniform, words
 from xcid._kernels.thinning import thinned
 from xcid.errors import InvalidParameter
 from xcid.generators.donors import MOST_DONORS, centroids, fitted, limited, similar_order
@@ -19,6 +20,8 @@ from xcid.space import FeatureSpace
 
 FEW_FEATURES = 20  # beyond them a row needs more perturbations
 LEAST_WEIGHT = 5.0  # of a set that can be told from the other
+MOST_PLANS = 8  # that a generator remembers
+MOST_BYTES = 2**23  # of samples at a time: larger pieces are slower to get from the system than to fill
 _START, _MASKS, _CENTRES, _LIMITS, _SHUFFLE = np.arange(14, 19, dtype=np.uint64)[:, None]
 
 
@@ -31,7 +34,9 @@ class Balanced:
     into the others. Every mask comes with its complement and the same donor. A share of the pairs takes the
     background's centroid instead of a row.
 
-    All samples are asked about and kept, with the weights that the outcome gives them.
+    Masks and donors depend on the seed alone: all rows have the same, so that what follows from them is computed once,
+    and rows are compared like with like. All samples are asked about and kept, with the weights that the outcome gives
+    them.
 
     Parameters
     ----------
@@ -43,34 +48,45 @@ class Balanced:
 
     n: int | None = None
     centroid_share: float = 0.1
-    order: Integers | None = None
+    order: Integers | None = field(default=None, repr=False)
+    plan: Plan | None = field(default=None, repr=False)
+    plans: dict[int, Plan] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         _check(self.n, self.centroid_share)
 
-    def __repr__(self) -> str:
-        return f"Balanced(n={self.n}, centroid_share={self.centroid_share})"
-
     def bind(self, space: FeatureSpace, outputs: Array) -> Balanced:
         """Put the background in order."""
-        return replace(self, order=similar_order(space, outputs))
+        return replace(self, order=similar_order(space, outputs), plans={})
+
+    def draw(self, space: FeatureSpace, key: Words) -> Balanced:
+        """Draw the masks and donors of a run."""
+        if self.order is None:
+            return self.bind(space, np.zeros((len(space.background), 0))).draw(space, key)
+        return replace(self, plan=_remembered(self.plans, key, lambda: self._drawn(space, key)))
+
+    def _drawn(self, space: FeatureSpace, key: Words) -> Plan:
+        order = np.arange(len(space.background)) if self.order is None else self.order
+        pairs = _pairs(self.n, len(space.names))
+        n_centroids = round(self.centroid_share * pairs)
+        n_donors = pairs - n_centroids
+        start = uniform(words(key, _START))
+        donors = order[((np.arange(n_donors) + start) * len(order) / max(n_donors, 1)).astype(np.int64) % len(order)]
+        return _plan(space, key, hadamard.masks(key, space.rank, pairs), donors, n_centroids)
 
     def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
         """Perturb each row n times."""
-        order = similar_order(space, np.zeros((len(space.background), 0))) if self.order is None else self.order
-        pairs = _pairs(self.n, rows.shape[1])
-        n_centroids = round(self.centroid_share * pairs)
-        n_donors = pairs - n_centroids
-        start = uniform(words(keys, _START))[:, None]
-        donors = order[((np.arange(n_donors) + start) * len(order) / max(n_donors, 1)).astype(np.int64) % len(order)]
-        return _cloud(rows, keys, space, member, hadamard.masks(keys, space.rank, pairs), donors, n_centroids)
+        if self.plan is None:
+            return self.draw(space, run_key(0))(rows, keys, space, member)
+        return _cloud(rows, keys, space, member, self.plan)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Complements:
     """Independent masks with their complements; donors are background rows in random order.
 
-    All samples are asked about and kept, with the weights that the outcome gives them.
+    Masks and donors depend on the seed alone. All samples are asked about and kept, with the weights that the outcome
+    gives them.
 
     Parameters
     ----------
@@ -82,19 +98,34 @@ class Complements:
 
     n: int | None = None
     centroid_share: float = 0.25
+    plan: Plan | None = field(default=None, repr=False)
+    plans: dict[int, Plan] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         _check(self.n, self.centroid_share)
 
-    def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
-        """Perturb each row n times."""
-        pairs, known = _pairs(self.n, rows.shape[1]), thinned(len(space.background), MOST_DONORS)
+    def bind(self, space: FeatureSpace, outputs: Array) -> Complements:
+        """Forget plans for other backgrounds."""
+        return replace(self, plans={})
+
+    def draw(self, space: FeatureSpace, key: Words) -> Complements:
+        """Draw the masks and donors of a run."""
+        return replace(self, plan=_remembered(self.plans, key, lambda: self._drawn(space, key)))
+
+    def _drawn(self, space: FeatureSpace, key: Words) -> Plan:
+        pairs, known = _pairs(self.n, len(space.names)), thinned(len(space.background), MOST_DONORS)
         n_centroids = round(self.centroid_share * pairs)
         passes = -(-(pairs - n_centroids) // len(known))
-        shuffle = words(words(keys, _SHUFFLE)[:, None], np.arange(passes * len(known), dtype=np.uint64))
-        donors = known[np.argsort(shuffle.reshape(len(rows), passes, -1), axis=2)].reshape(len(rows), -1)
-        masks = (words(words(keys, _MASKS)[:, None, None], counters(0, pairs, space)) >> np.uint64(63)).astype(bool)
-        return _cloud(rows, keys, space, member, masks, donors[:, : pairs - n_centroids], n_centroids)
+        shuffle = words(words(key, _SHUFFLE), np.arange(passes * len(known), dtype=np.uint64))
+        donors = known[np.argsort(shuffle.reshape(passes, -1), axis=1)].ravel()[: pairs - n_centroids]
+        masks = (words(words(key, _MASKS), counters(0, pairs, space)) >> np.uint64(63)).astype(bool)
+        return _plan(space, key, masks, donors, n_centroids)
+
+    def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
+        """Perturb each row n times."""
+        if self.plan is None:
+            return self.draw(space, run_key(0))(rows, keys, space, member)
+        return _cloud(rows, keys, space, member, self.plan)
 
 
 def _check(n: int | None, centroid_share: float) -> None:
@@ -108,32 +139,48 @@ def _pairs(n: int | None, n_features: int) -> int:
     return (n or (1_000 if n_features <= FEW_FEATURES else 3_000)) // 2
 
 
-def _cloud(
-    rows: Array, keys: Words, space: FeatureSpace, member: Member, masks: Flags, donors: Integers, n_centroids: int
-) -> Perturbations:
-    """Ask about (n, pairs, f) masks and their complements with (n, pairs - n_centroids) donors."""
-    pairs = masks.shape[1]
-    new = np.concatenate([centroids(words(keys, _CENTRES), space, n_centroids), space.background[donors]], axis=1)
-    new = fitted(new, rows, words(keys, _LIMITS), space)
-    samples = np.concatenate([np.where(masks, new, rows[:, None, :]), np.where(masks, rows[:, None, :], new)], axis=1)
-    owner = np.repeat(np.arange(len(rows)), 2 * pairs)
-    positive = member(samples.reshape(-1, rows.shape[1]), owner).reshape(len(rows), 2 * pairs)
-    flips, stays = (part.sum(axis=1) < LEAST_WEIGHT for part in (positive, 1 - positive))
-    known = getattr(member, "of_background", None)
-    outputs = np.zeros((len(rows), pairs))
-    if known is not None and donors.size:
-        outputs[:, n_centroids:] = known(donors)
-        outputs[:, :n_centroids] = outputs[:, n_centroids:].mean(axis=1, keepdims=True)
+def _remembered(plans: dict[int, Plan], key: Words, make: Callable[[], Plan]) -> Plan:
+    if int(key[0]) not in plans:
+        if len(plans) >= MOST_PLANS:
+            plans.clear()
+        plans[int(key[0])] = make()
+    return plans[int(key[0])]
+
+
+def _plan(space: FeatureSpace, key: Words, masks: Flags, donors: Integers, n_centroids: int) -> Plan:
+    """Put (p, f) masks and their donors together; the first pairs take centroids."""
+    values = np.concatenate([centroids(words(key, _CENTRES), space, n_centroids)[0], space.background[donors]])
+    features = tuple((column,) for column in range(values.shape[1]))
+    return Plan(masks, ~space.frozen, limited(space), values, space.background, features)
+
+
+def _cloud(rows: Array, keys: Words, space: FeatureSpace, member: Member, plan: Plan) -> Perturbations:
+    """Ask about all samples of a plan."""
+    n_samples = 2 * len(plan.masks)
+    size = max(1, MOST_BYTES // (8 * n_samples * rows.shape[1]))
+    given, positive = [], np.empty((len(rows), n_samples))
+    for start in range(0, len(rows), size):
+        part = slice(start, start + size)
+        samples = _samples(rows[part], keys[part], space, plan)
+        owner = np.repeat(np.arange(len(rows))[part], n_samples)
+        positive[part] = member(samples.reshape(-1, rows.shape[1]), owner).reshape(-1, n_samples)
+        given += [samples] if plan.fitted.any() else []
+    negative = 1 - positive
+    flips, stays = (part.sum(axis=1) < LEAST_WEIGHT for part in (positive, negative))
     return Perturbations(
         rows,
-        samples,
+        np.concatenate(given) if given else None,
         positive,
-        1 - positive,
-        np.full(len(rows), 2 * pairs),
+        negative,
+        np.full(len(rows), n_samples),
         np.where(flips, "insufficient_flips", np.where(stays, "insufficient_stays", "ok")),
         space.discrete,
-        masks=masks,
-        donors=outputs,
-        background=space.background,
-        limited=limited(space),
+        plan=plan,
     )
+
+
+def _samples(rows: Array, keys: Words, space: FeatureSpace, plan: Plan) -> Array:
+    if not plan.fitted.any():
+        return plan.samples(rows)
+    new = fitted(plan.values[None], rows, words(keys, _LIMITS), space)
+    return np.where(plan.taken, np.concatenate([new, new], axis=1), rows[:, None])

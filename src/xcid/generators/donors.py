@@ -101,7 +101,7 @@ def centroids(keys: Words, space: FeatureSpace, count: int) -> Array:
 
 
 def fitted(new: Array, rows: Array, keys: Words, space: FeatureSpace) -> Array:
-    """Fit (n, p, f) new values to what (n, f) rows may change to.
+    """Fit (n or 1, p, f) new values to what (n, f) rows may change to: (n, p, f).
 
     A frozen feature keeps its value. A value that the constraints forbid is replaced by an allowed background value at
     random; where there is none, by the row's own.

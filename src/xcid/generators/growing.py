@@ -61,9 +61,15 @@ class Growing:
         bind: Any = getattr(self.inner, "bind", None)
         return self if bind is None else replace(self, inner=bind(space, outputs))
 
+    def draw(self, space: FeatureSpace, key: Words) -> Growing:
+        """Let the inner generator draw what all rows share, if there is such a thing."""
+        draw: Any = getattr(self.inner, "draw", None)
+        return self if draw is None else replace(self, inner=draw(space, key))
+
     def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
         """Find positives and negatives for each row."""
-        cloud = replace(self.inner(rows, keys, space, member), donors=None, background=None)  # no pairs any more
+        cloud = self.inner(rows, keys, space, member)
+        cloud = replace(cloud, given=cloud.samples, plan=None)  # what is added follows no plan
         lacking = np.flatnonzero(cloud.status != "ok")
         if not lacking.size:
             return cloud
@@ -173,5 +179,5 @@ def _merged(cloud: Perturbations, at: Integers, found: Perturbations, few: Flags
     rare = np.where(few[:, FLIPS], "rare_flips", np.where(few[:, STAYS], "rare_stays", "ok"))
     status[at] = np.where(found.status == "ok", rare, found.status)
     return replace(
-        cloud, samples=samples, positive=positive, negative=negative, n_evaluations=n_evaluations, status=status
+        cloud, given=samples, positive=positive, negative=negative, n_evaluations=n_evaluations, status=status
     )

@@ -6,6 +6,7 @@ import numpy as np
 
 from xcid._data import Array, Density, DensityPair, Perturbations
 from xcid.densities import Discrete, Joint
+from xcid.scores import planned
 
 
 def evidence(cloud: Perturbations, row: int, feature: int, density: Density) -> DensityPair:
@@ -13,6 +14,11 @@ def evidence(cloud: Perturbations, row: int, feature: int, density: Density) -> 
     columns = cloud.features[feature]
     if len(columns) > 1:
         return joint(cloud, row, columns).compact()
+    for part in planned.parts(cloud, density):
+        if cloud.plan is not None and columns in cloud.plan.features:
+            at = cloud.plan.features.index(columns)
+            if at in part.features:
+                return planned.pair(part, cloud, row, at).compact()
     (column,) = columns
     pair = estimate(
         Discrete() if cloud.discrete[column] else density,

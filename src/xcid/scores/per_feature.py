@@ -10,6 +10,7 @@ import numpy as np
 from xcid._data import Array, Density, Integers, Perturbations
 from xcid.densities import Discrete, Kernel
 from xcid.distances import Distance, Overlap
+from xcid.scores import planned
 from xcid.scores.directions import Direction, unsigned
 from xcid.scores.evidences import estimate, joint
 
@@ -62,8 +63,12 @@ class PerFeature:
         first = np.array([columns[0] for columns in cloud.features])
         is_group = np.array([len(columns) > 1 for columns in cloud.features])
         compared = (cloud.positive.sum(axis=1) > 0) & (cloud.negative.sum(axis=1) > 0)
+        waiting = ~is_group
+        for part in planned.parts(cloud, self.density):
+            importance[:, part.features] = planned.distances(part, cloud, self.distance)
+            waiting[part.features] = False
         for density, chosen in ((self.density, ~cloud.discrete[first]), (Discrete(), cloud.discrete[first])):
-            features = np.flatnonzero(chosen & ~is_group)
+            features = np.flatnonzero(chosen & waiting)
             if features.size:
                 importance[:, features] = self._distances(density, cloud, first[features])
         for feature in np.flatnonzero(is_group):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from xcid._data import Array, Perturbations
+from xcid._data import Array, Perturbations, Plan
 from xcid.errors import InvalidParameter
 from xcid.space.columns import Column
 from xcid.space.constraints import Constraints
@@ -92,11 +93,11 @@ class Features:
             ]
         )
 
-    def unfold(self, samples: Array, own: Array) -> Array:
-        """Turn (..., f) samples of features into (..., d) rows of the table; they are perturbed (..., d) own rows."""
+    def unfold(self, samples: Array, own: Array, owner: Any = ...) -> Array:
+        """Turn (..., f) samples of features into (..., d) rows of the table; they are perturbed ``own[owner]`` rows."""
         if not self.values:
             return samples
-        rows = np.array(np.broadcast_to(own, (*samples.shape[:-1], own.shape[-1])))
+        rows = np.array(np.broadcast_to(own[owner], (*samples.shape[:-1], own.shape[-1])))
         for at, (group, values) in enumerate(zip(self.columns, self.values, strict=True)):
             if len(group) == 1:
                 rows[..., group[0]] = samples[..., at]
@@ -112,11 +113,13 @@ class Features:
         """Turn a cloud of features into one of the table's columns."""
         if not self.values:
             return cloud
-        samples = self.unfold(cloud.samples, rows[:, None, :])
-        background = None if cloud.background is None else table.background
-        return replace(
-            cloud, origin=rows, samples=samples, discrete=table.discrete, features=self.columns, background=background
-        )
+        given = None if cloud.given is None else self.unfold(cloud.given, rows[:, None, :])
+        plan = None if cloud.plan is None else cloud.plan.once("unfolded", lambda plan: self._unfold_plan(plan, table))
+        return replace(cloud, origin=rows, given=given, discrete=table.discrete, features=self.columns, plan=plan)
+
+    def _unfold_plan(self, plan: Plan, table: FeatureSpace) -> Plan:
+        values = self.unfold(plan.values, np.full((1, len(table.names)), np.nan))
+        return replace(plan, values=values, background=table.background, features=self.columns, _made={})
 
     def status(self, folded: Array) -> np.ndarray[tuple[int, ...], np.dtype[np.str_]]:
         """(n, f) "ok", "frozen", or "constant" where no other value is allowed, for (n, f) rows of features."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
@@ -46,15 +47,15 @@ class Table:
 
     def in_order(self, names: tuple[str, ...], what: str) -> Table:
         """Put the columns in the given order; names of their own must be the same names."""
-        missing = [name for name in names if name not in self.names]
-        extra = [name for name in self.names if name not in names]
+        place, wanted = {name: at for at, name in enumerate(self.names)}, set(names)
+        missing = [name for name in names if name not in place]
+        extra = [name for name in self.names if name not in wanted]
         if missing or extra:
             raise InvalidData(
                 f"{what} has {len(self.names)} columns and {len(names)} are expected: "
                 f"missing {missing}, unknown {extra}"
             )
-        at = [self.names.index(name) for name in names]
-        return replace(self, names=names, cells=tuple(self.cells[i] for i in at))
+        return replace(self, names=names, cells=tuple(self.cells[place[name]] for name in names))
 
 
 def read(table: Any, what: str, names: Sequence[str] | None) -> Table:
@@ -69,7 +70,7 @@ def read(table: Any, what: str, names: Sequence[str] | None) -> Table:
         read_table = _from_rows(table, what, names)
     if read_table.named and names is not None and what == "the background" and _strings(names) != read_table.names:
         raise InvalidParameter(f"feature_names {names!r} differ from the columns of the table {list(read_table.names)}")
-    repeated = sorted({name for name in read_table.names if read_table.names.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(read_table.names).items() if count > 1)
     if repeated:
         raise InvalidData(f"the columns {repeated} appear more than once: rename them")
     return read_table

@@ -1,0 +1,72 @@
+"""Densities of values that many rows share: where each value goes is found once, and only weights differ.
+
+A feature has slots: atoms, then the cells of a grid. A value goes to its atom, or is split between two neighbouring
+cells; the cells are then smoothed by one matrix, which is the same for all features since their cells have a common
+width in units of their bandwidth.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from scipy import special
+
+from xcid._data import Array, Flags, Integers
+
+PER_BANDWIDTH = 4.0  # cells
+REACH = 4.0  # bandwidths beyond the outermost value
+MOST_CELLS = 384
+
+
+class Slots(NamedTuple):
+    """Where p shared values of f features go.
+
+    Attributes
+    ----------
+    atoms : (f, a)
+        Values that have an atom, NaN for missing cells; infinite for unused places.
+    first, width : (f,)
+        Left end of the grid, and width of a cell; no width where there is no grid.
+    place : (p, f)
+        The slot of each value: the atoms are the first a, the cells follow.
+    share : (p, f)
+        Share of a value that goes to the next slot.
+    smoothing : (g, g)
+        From the weight in each cell to the mass in each cell.
+    covered : (f,) bool
+        Features that this holds for; the others have to be done row by row.
+    """
+
+    atoms: Array
+    first: Array
+    width: Array
+    place: Integers
+    share: Array
+    smoothing: Array
+    covered: Flags
+
+    @property
+    def n_slots(self) -> int:
+        """Atoms and cells of a feature."""
+        return self.atoms.shape[1] + len(self.smoothing)
+
+
+@runtime_checkable
+class Slotted(Protocol):
+    """A density that can tell for shared values where they go."""
+
+    def slots(self, values: Array) -> Slots: ...
+
+
+def smoothing(n_cells: int) -> Array:
+    """(g, g) masses that weight in one cell has in all cells, for a Gaussian of PER_BANDWIDTH cells.
+
+    Splitting a value between two cells widens it by a sixth of a squared cell on average; the kernel is narrowed by as
+    much. What falls outside, less than 1e-4 of a kernel, is given back in proportion.
+    """
+    spread = np.sqrt(PER_BANDWIDTH**2 - 1 / 6)
+    offset = np.arange(n_cells)
+    below, above = (special.ndtr((offset + side) / spread) for side in (-0.5, 0.5))
+    mass = (above - below)[np.abs(offset[:, None] - offset)]
+    return mass / mass.sum(axis=1, keepdims=True)

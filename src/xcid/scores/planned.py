@@ -1,0 +1,131 @@
+"""Evidence of clouds that follow a plan: one sparse product counts what every row has in every slot."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from xcid._data import Array, Density, DensityPair, Flags, Integers, Perturbations, Plan
+from xcid.densities import Discrete
+from xcid.densities.slots import Slots, Slotted
+from xcid.distances import Distance
+
+MOST_CELLS = 2**16  # of the curves held at a time: they stay in the cache
+MOST_FEATURES = 16  # of a part
+TINY = 1e-300
+
+
+class Part(NamedTuple):
+    """Features of a plan whose densities have slots of one kind.
+
+    Attributes
+    ----------
+    features, columns : (k,)
+        Their positions among the plan's features, and in the table.
+    slots : Slots
+    counter : (k * (1 + g), 2p) sparse
+        From weights of samples to the weight at the row's own value and in each of g slots.
+    pooled : (k, 1 + g)
+        The same when all samples count 1.
+    """
+
+    features: Integers
+    columns: Integers
+    slots: Slots
+    counter: sparse.csr_array
+    pooled: Array
+
+
+def parts(cloud: Perturbations, density: Density) -> list[Part]:
+    """What a plan leaves to be computed once; empty where the density or the constraints want each row by itself."""
+    plan = cloud.plan
+    if plan is None or cloud.given is not None or not isinstance(density, Slotted):
+        return []
+    return plan.once(("evidence", density), lambda plan: _parts(plan, density, cloud.discrete))
+
+
+def _parts(plan: Plan, density: Slotted, discrete: Flags) -> list[Part]:
+    single = np.array([len(columns) == 1 for columns in plan.features])
+    first = np.array([columns[0] for columns in plan.features])
+    found = []
+    for one, chosen in ((density, ~discrete[first]), (Discrete(), discrete[first])):
+        features = np.flatnonzero(chosen & single)
+        for start in range(0, len(features), MOST_FEATURES):
+            some = features[start : start + MOST_FEATURES]
+            found.append(_part(plan, some, first[some], one.slots(plan.values[:, first[some]])))
+    return [part for part in found if part.features.size]
+
+
+def _part(plan: Plan, features: Integers, columns: Integers, slots: Slots) -> Part:
+    kept = np.flatnonzero(slots.covered)
+    features, columns = features[kept], columns[kept]
+    slots = Slots(
+        slots.atoms[kept],
+        slots.first[kept],
+        slots.width[kept],
+        slots.place[:, kept],
+        slots.share[:, kept],
+        slots.smoothing,
+        slots.covered[kept],
+    )
+    taken = plan.taken[:, features]  # (2p, k)
+    n_samples, n_places = len(taken), 1 + slots.n_slots
+    slot, beyond = (np.tile(part, (2, 1)) for part in (1 + slots.place, slots.share))
+    slot = np.where(taken, slot, 0) + n_places * np.arange(len(kept))
+    share = np.stack([np.where(taken, 1 - beyond, 1.0), np.where(taken, beyond, 0.0)])
+    sample = np.broadcast_to(np.arange(n_samples)[:, None], taken.shape)
+    used = share > 0
+    place = np.stack([slot, slot + 1])[used], np.stack([sample, sample])[used]
+    counter = sparse.csr_array((share[used], place), shape=(len(kept) * n_places, n_samples))
+    return Part(features, columns, slots, counter, (counter @ np.ones(n_samples)).reshape(len(kept), n_places))
+
+
+def distances(part: Part, cloud: Perturbations, distance: Distance) -> Array:
+    """(n, k) distances between the curves of C+ and C- of the features of a part."""
+    n, k = len(cloud), len(part.features)
+    result, size = np.empty((n, k)), max(1, MOST_CELLS // part.pooled.size)
+    for start in range(0, n, size):
+        rows = slice(start, start + size)
+        result[rows] = distance(*_curves(part, cloud.positive[rows], cloud.origin[rows])).T
+    return result
+
+
+def pair(part: Part, cloud: Perturbations, row: int, feature: int) -> DensityPair:
+    """The two densities of one feature of one row."""
+    at, slots = int(np.flatnonzero(part.features == feature)[0]), part.slots
+    own = cloud.origin[row, part.columns[at]]
+    p, q, widths = (part[at, 0] for part in _curves(part, cloud.positive[[row]], cloud.origin[[row]]))
+    cells = slots.first[at] + slots.width[at] * (np.arange(len(slots.smoothing)) + 0.5)
+    is_atom = np.arange(len(p)) <= slots.atoms.shape[1]
+    return DensityPair(np.concatenate([[own], slots.atoms[at], cells]), p, q, widths, is_atom)
+
+
+def _curves(part: Part, positive: Array, origin: Array) -> tuple[Array, Array, Array]:
+    """(k, n, 1 + g) densities of C+ and C-, and (k, 1, 1 + g) widths: the row's own value, other atoms, cells."""
+    slots, (k, n_places), (n, total) = part.slots, part.pooled.shape, positive.shape
+    first = 1 + slots.atoms.shape[1]  # cell
+    counts = (part.counter @ np.ascontiguousarray(positive.T)).reshape(k, n_places, n).transpose(0, 2, 1)
+    p, q = np.empty((2, k, n, n_places))
+    for curve, counted in ((p, counts), (q, part.pooled[:, None])):
+        curve[:, :, :first] = counted[:, :, :first]
+        curve[:, :, first:] = counted[:, :, first:] @ slots.smoothing
+    q -= p  # so far it was both
+    np.maximum(q, 0.0, out=q)
+    _join_own(p, q, slots.atoms, origin[:, part.columns].T)
+    widths = np.ones((k, 1, n_places))
+    widths[:, 0, first:] = np.where(slots.width > 0, slots.width, 1.0)[:, None]
+    weight = positive.sum(axis=1)
+    p /= np.maximum(weight, TINY)[:, None] * widths
+    q /= np.maximum(total - weight, TINY)[:, None] * widths
+    return p, q, widths
+
+
+def _join_own(p: Array, q: Array, atoms: Array, own: Array) -> None:
+    """Let (k, n) own values that are among the (k, a) atoms join them."""
+    own, atoms = own[:, :, None], atoms[:, None, :]
+    same = (own == atoms) | (np.isnan(own) & np.isnan(atoms))
+    for curve in (p, q):
+        curve[:, :, 1 : 1 + atoms.shape[2]] += np.where(same, curve[:, :, :1], 0.0)
+        curve[:, :, 0] *= ~same.any(axis=2)

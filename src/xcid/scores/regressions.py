@@ -1,0 +1,111 @@
+"""What the regression of a cloud needs beside the memberships: columns, contrasts, influences, and their errors."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from xcid._data import Array, Flags, Perturbations, Plan
+from xcid._kernels import hadamard, logistic
+from xcid.scores import designs
+
+FEWEST = 12  # blocks, and donors, whose differences tell of chance
+
+
+class Regression(NamedTuple):
+    """Of n rows, or one for all.
+
+    Attributes
+    ----------
+    columns : Columns
+        What memberships are regressed on.
+    contrasts : (n or 1, c, f)
+        What turns coefficients into the mean effect of changing each feature.
+    influences : (n or 1, s, f)
+        What a unit of residual of each sample does to these effects, at unit curvature.
+    """
+
+    columns: logistic.Columns
+    contrasts: Array
+    influences: Array
+
+
+def prepared(cloud: Perturbations) -> Regression:
+    """Take what all rows of a plan share, or make it for each row."""
+    plan = cloud.plan
+    if plan is not None and cloud.given is None:
+        return plan.once("regression", lambda plan: _regression(designs.of_plan(plan, cloud.discrete), None))
+    return _regression(designs.of_cloud(cloud), cloud.positive + cloud.negative)
+
+
+def _regression(design: designs.Design, weight: Array | None) -> Regression:
+    columns = logistic.prepare(design.columns, weight)
+    contrasts = design.contrasts
+    return Regression(columns, contrasts, columns.centred @ (columns.inverse @ contrasts))
+
+
+def changes(cloud: Perturbations) -> Flags:
+    """(n, f) features that took another value in any sample."""
+    plan = cloud.plan
+    if plan is None or cloud.given is not None:
+        ever: Flags = np.any(designs.changed_in(cloud), axis=1)
+        return ever
+    fixed = plan.once("fixed", _fixed)
+    differs = (cloud.origin != fixed) & ~(np.isnan(cloud.origin) & np.isnan(fixed))
+    return np.stack([differs[:, list(columns)].any(axis=1) for columns in plan.features], axis=1) & plan.free
+
+
+def _fixed(plan: Plan) -> Array:
+    """(d,) the value that all donors have; infinite where they differ."""
+    first = plan.values[0]
+    same = np.all((plan.values == first) | (np.isnan(plan.values) & np.isnan(first)), axis=0)
+    return np.where(same, first, np.inf)
+
+
+def errors(cloud: Perturbations, influences: Array, residuals: Array) -> tuple[Array, Array]:
+    """(n, f) standard errors of the effects by the sandwich formula, and (n,) degrees of freedom.
+
+    Complements are taken together, and so are the pairs of a block of balanced masks. Blocks follow an order in which
+    donors that are alike are neighbours, so that differences of neighbouring blocks measure what is left to chance.
+    With few blocks each pair stands for itself, which is on the safe side; with few donors nothing is told from noise.
+    """
+    n, n_features = len(residuals), influences.shape[2]
+    if cloud.plan is None:
+        count = np.sum(cloud.positive + cloud.negative > 0, axis=1, keepdims=True)
+        spread = logistic.times(residuals**2, influences**2)
+        return np.sqrt(spread * count / np.maximum(count - 1, 1)), np.maximum(count[:, 0] - 1.0, 1.0)
+    if len(cloud.plan.background) < max(FEWEST, n_features // 2):  # so few rows cannot tell the features apart
+        return np.full((n, n_features), np.inf), np.ones(n)
+    pairs, size = len(cloud.plan.masks), hadamard.order(n_features)
+    if pairs < FEWEST * size:
+        return np.sqrt(_pair_squares(influences, residuals) * pairs / (pairs - 1)), np.full(n, pairs - 1.0)
+    sums = _block_sums(influences, residuals, size)
+    n_blocks = sums.shape[1]
+    variance = np.sum(np.diff(sums, axis=1) ** 2, axis=1) / 2 * n_blocks / (n_blocks - 1)
+    return np.sqrt(variance), np.full(n, 2 * (n_blocks - 1) / 3)
+
+
+def _pair_squares(influences: Array, residuals: Array) -> Array:
+    """(n, f) sum of squares over pairs of what they do to the effects."""
+    pairs = residuals.shape[1] // 2
+    first, second = residuals[:, :pairs], residuals[:, pairs:]
+    both = 2 * logistic.times(first * second, influences[:, :pairs] * influences[:, pairs:])
+    return np.maximum(logistic.times(residuals**2, influences**2) + both, 0.0)
+
+
+def _block_sums(influences: Array, residuals: Array, size: int) -> Array:
+    """(n, blocks, f) what blocks of ``size`` pairs do to the effects; the last block takes the rest."""
+    pairs = residuals.shape[1] // 2
+    n_blocks, whole = pairs // size, pairs // size * size
+    halves = [(influences[:, :pairs], residuals[:, :pairs]), (influences[:, pairs:], residuals[:, pairs:])]
+    sums: Array = np.zeros((len(residuals), n_blocks, influences.shape[2]))
+    for influence, residual in halves:
+        by_block = residual[:, :whole].reshape(len(residual), n_blocks, size)
+        matrices = influence[:, :whole].reshape(len(influence), n_blocks, size, -1)
+        if len(matrices) == 1:
+            sums += (by_block.transpose(1, 0, 2) @ matrices[0]).transpose(1, 0, 2)
+        else:
+            sums += (by_block[:, :, None, :] @ matrices)[:, :, 0]
+        sums[:, -1] += logistic.times(residual[:, whole:], influence[:, whole:])
+    return sums
