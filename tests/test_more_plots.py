@@ -52,7 +52,7 @@ class TestBeeswarm:
         assert len(dots) == 25 * 4
         assert sorted(dots[:, 0]) == pytest.approx(sorted(explanation.values.ravel()))
         labels = [label.get_text() for label in ax.get_yticklabels()]
-        assert labels[-1] == "a" * 27 + "…"
+        assert labels[-1] == "a" * 13 + "…" + "a" * 14
 
     def test_dots_stay_in_their_line(self, explanation):
         ax = xcid.plots.beeswarm(explanation, most=2)
@@ -75,6 +75,91 @@ class TestBeeswarm:
     def test_constant_scores(self):
         paper = xcid.Explainer.paper(model, TABLE)(TABLE[:1])
         assert xcid.plots.beeswarm(paper).get_xlabel() == "d1"
+
+    def test_colours_have_a_scale(self, explanation):
+        figure = xcid.plots.beeswarm(explanation).figure
+        (scale,) = figure.axes[1:]
+        assert [label.get_text() for label in scale.get_yticklabels()] == ["low", "high"]
+
+
+class TestScatter:
+    def test_scores_against_values(self, explanation):
+        ax = xcid.plots.scatter(explanation, "d", most_limits=0)
+        (dots,) = ax.collections
+        at = explanation.position("d")
+        assert np.allclose(dots.get_offsets(), np.column_stack([explanation.data[:, at], explanation.values[:, at]]))
+
+    def test_noise_is_hollow(self, explanation):
+        ax = xcid.plots.scatter(explanation, "d", most_limits=0)
+        hollow = ax.collections[0].get_facecolors()[:, 3] == 0
+        assert np.array_equal(hollow, explanation.p_values[:, explanation.position("d")] > 0.05)
+        assert hollow.any()
+
+    def test_limits_of_few_rows_only(self, explanation):
+        assert len(xcid.plots.scatter(explanation, 0, most_limits=24).containers) == 0
+        (limits,) = xcid.plots.scatter(explanation, 0, most_limits=25).containers
+        lengths = [np.ptp(segment[:, 1]) for segment in limits.lines[2][0].get_segments()]
+        assert lengths == pytest.approx(explanation.upper[:, 0] - explanation.lower[:, 0])
+
+    def test_levels_are_strips(self, explanation):
+        ax = xcid.plots.scatter(explanation, "c", most_limits=0)
+        assert [label.get_text() for label in ax.get_xticklabels()] == ["x", "y"]
+        places = np.asarray(ax.collections[0].get_offsets())[:, 0]
+        assert np.array_equal(np.round(places), explanation.data[:, 2])
+        assert len(np.unique(places)) > 2
+
+    def test_missing_cells_stand_last(self, explanation):
+        ax = xcid.plots.scatter(explanation, "b", most_limits=0)
+        assert ax.get_xticklabels()[-1].get_text() == "missing"
+        places = np.asarray(ax.collections[0].get_offsets())[:, 0]
+        missing = np.isnan(explanation.data[:, 1])
+        assert places[missing].min() > places[~missing].max()
+
+    def test_all_missing(self, explanation):
+        holes = np.isnan(explanation.data[:, 1])
+        ax = xcid.plots.scatter(explanation[holes], "b")
+        assert "missing" in [label.get_text() for label in ax.get_xticklabels()]
+
+    def test_given_axes_and_what_is_refused(self, explanation):
+        _, ax = plt.subplots()
+        assert xcid.plots.scatter(explanation, 0, ax=ax) is ax
+        with pytest.raises(InvalidData, match="no rows"):
+            xcid.plots.scatter(explanation[[]], 0)
+        with pytest.raises(InvalidParameter, match="no feature 'z'"):
+            xcid.plots.scatter(explanation, "z")
+        grouped = xcid.Constraints(groups={"both": ["b", "d"]})
+        pair = xcid.Explainer(model, TABLE, generator=Balanced(200), constraints=grouped)(TABLE[:1])
+        with pytest.raises(InvalidParameter, match=r"'both' is a group of the columns \['b', 'd'\]"):
+            xcid.plots.scatter(pair, "both")
+
+    def test_dates(self):
+        table = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=200), "x": np.arange(200) % 7})
+        dated = xcid.Explainer(lambda X: X["day"] > pd.Timestamp("2020-04-01"), table)(table.iloc[::10])
+        labels = [label.get_text() for label in xcid.plots.scatter(dated, "day").get_xticklabels()]
+        assert labels
+        assert all(label.startswith("2020-") for label in labels)
+
+
+class TestDisplay:
+    def test_from_estimator(self, explanation):
+        display = xcid.plots.ExplanationDisplay.from_estimator(model, TABLE[:3], background=TABLE, row=1, most=2)
+        assert len(display.ax_.patches) == 2
+        assert display.figure_ is display.ax_.figure
+        due = xcid.Explainer(model, TABLE)(TABLE[:3])
+        assert np.array_equal(display.explanation.values, due.values)
+
+    def test_from_explanation_on_given_axes(self, explanation):
+        _, ax = plt.subplots()
+        display = xcid.plots.ExplanationDisplay.from_explanation(explanation, draw=xcid.plots.beeswarm, ax=ax)
+        assert display.ax_ is ax
+
+    def test_several_axes(self, explanation):
+        _, axes = plt.subplots(1, 2)
+        display = xcid.plots.ExplanationDisplay(explanation, draw=xcid.plots.densities)
+        assert not hasattr(display, "ax_")
+        assert display.plot(axes, row=2) is display
+        assert display.ax_ is axes
+        assert display.figure_ is axes[0].figure
 
 
 class TestStability:

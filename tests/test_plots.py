@@ -61,12 +61,42 @@ class TestBar:
 
     def test_colours_tell_the_sign(self, explanation):
         signed = replace(explanation, values=np.array([[0.5, -0.4, 0.3, 0.2, 0.1]] * 3))
-        colours = [to_hex(bar.get_facecolor()).upper() for bar in xcid.plots.bar(signed).patches]
+        colours = [to_hex(bar.get_edgecolor()).upper() for bar in xcid.plots.bar(signed).patches]
         assert colours == [_style.HOLDS.upper()] * 3 + [_style.PULLS.upper(), _style.HOLDS.upper()]
 
     def test_label_of_the_axis(self, explanation):
         assert "holds the output" in xcid.plots.bar(explanation).get_xlabel()
-        assert xcid.plots.bar(replace(explanation, direction=np.zeros((3, 5)))).get_xlabel() == "d1"
+        unsigned = replace(explanation, direction=np.zeros((3, 5)))
+        ax = xcid.plots.bar(unsigned)
+        assert ax.get_xlabel().startswith("d1")
+        assert {to_hex(bar.get_edgecolor()).upper() for bar in ax.patches} == {_style.UNSIGNED}
+
+    def test_noise_is_hollow_and_said(self, explanation):
+        p_values = np.array([[0.001, 0.2, 0.9, 0.001, 0.001]] * 3)
+        ax = xcid.plots.bar(replace(explanation, p_values=p_values))
+        order = np.argsort(-np.abs(explanation.values[0]), kind="stable")[::-1]
+        assert [bar.get_facecolor()[3] == 0 for bar in ax.patches] == [p_values[0, i] > 0.05 for i in order]
+        assert "hollow: cannot be told from noise" in ax.get_xlabel()
+        sure = xcid.plots.bar(replace(explanation, p_values=np.zeros((3, 5))))
+        assert all(bar.get_facecolor()[3] == 1 for bar in sure.patches)
+        assert "hollow" not in sure.get_xlabel()
+
+    def test_limits(self, explanation):
+        values = explanation.values
+        ax = xcid.plots.bar(replace(explanation, lower=values - 0.1, upper=values + 0.2))
+        (limits,) = [part for part in ax.containers if hasattr(part, "has_xerr")]
+        ends = np.array([segment[:, 0] for segment in limits.lines[2][0].get_segments()])
+        assert ends[:, 1] - ends[:, 0] == pytest.approx(0.3)
+
+    def test_what_was_lacking_is_said(self, explanation):
+        poor = replace(
+            explanation,
+            status=np.array(["insufficient_flips"] * 3),
+            feature_status=np.array([["frozen", "ok", "ok", "ok", "ok"]] * 3),
+        )
+        ax = xcid.plots.bar(poor)
+        assert ax.get_title().endswith("(insufficient_flips)")
+        assert sum(label.get_text().endswith(" (frozen)") for label in ax.get_yticklabels()) == 1
 
     def test_axes_given(self, explanation):
         figure, ax = plt.subplots()
@@ -75,7 +105,9 @@ class TestBar:
         drawn(ax)
 
     def test_most(self, explanation):
-        assert len(xcid.plots.bar(explanation, most=2).patches) == 2
+        ax = xcid.plots.bar(explanation, most=2)
+        assert len(ax.patches) == 2
+        assert "3 more features have smaller scores" in ax.get_xlabel()
 
 
 class TestDensities:
@@ -84,6 +116,12 @@ class TestDensities:
         order = np.argsort(-explanation.importance[2], kind="stable")
         titles = [drawn(ax).get_title() for ax in axes]
         assert titles == [f"{NAMES[i]}   d1 = {explanation.importance[2, i]:.2f}" for i in order]
+
+    def test_overlap_is_shaded(self):
+        explanation = explain(density=Kernel())
+        (shade,) = xcid.plots.densities(explanation, most=1)[0].collections
+        pair = explanation.evidence(0, int(explanation.importance[0].argmax()))
+        assert shade.get_paths()[0].vertices[:, 1].max() == np.minimum(pair.p, pair.q).max()
 
     @pytest.mark.parametrize("density", [Kernel(), Discrete(), Mixed()], ids=repr)
     def test_every_density(self, density):
@@ -107,7 +145,7 @@ class TestDensities:
 
     def test_one_legend(self, explanation):
         figure = xcid.plots.densities(explanation)[0].figure
-        assert [len(legend.get_texts()) for legend in figure.legends] == [3]
+        assert [len(legend.get_texts()) for legend in figure.legends] == [5]
 
     def test_most(self, explanation):
         axes = xcid.plots.densities(explanation, most=2)
@@ -162,10 +200,33 @@ def test_levels_are_bars_and_missing_cells_stand_last():
         named = {ax.get_title().split()[0]: [label.get_text() for label in ax.get_xticklabels()] for ax in axes}
         assert named["city"][-1] == "missing"
         assert named["size"][-1] == "missing"
-        assert len(axes[0].patches) == 2 * len(explanation.evidence(row, "city").points)
+        assert len(axes[0].patches) == 3 * len(explanation.evidence(row, "city").points)
         bars = xcid.plots.bar(explanation, row)
         assert {label.get_text() for label in bars.get_yticklabels()} == {f"size = {size}", f"city = {city}"}
         plt.close("all")
+
+
+def text_outside(ax):
+    """Words that do not lie within the figure; numbers beyond an axis are there and not drawn."""
+    figure = np.ravel(ax)[0].figure
+    figure.canvas.draw()
+    page = figure.bbox.padded(1)
+    words = [text for text in figure.findobj(mpl.text.Text) if any(map(str.isalpha, text.get_text()))]
+    boxes = [(text.get_text(), text.get_window_extent()) for text in words if text.get_visible()]
+    return [text for text, box in boxes if not (page.x0 <= box.x0 and box.x1 <= page.x1 and box.y0 >= page.y0)]
+
+
+@pytest.mark.parametrize("n_features", [8, 100])
+@pytest.mark.parametrize("plot", [xcid.plots.bar, xcid.plots.densities, xcid.plots.beeswarm])
+def test_many_and_long_names_fit(plot, n_features):
+    table = np.random.default_rng(0).normal(size=(60, n_features)).round(2)
+    names = [f"a very long name that goes on and on: measurement {i} ($/m²)" for i in range(n_features)]
+    explainer = xcid.Explainer(lambda X: X[:, 0] > 0, table, generator=Marginal(m=20), feature_names=names)
+    ax = plot(explainer(table[:2]))
+    assert text_outside(ax) == []
+    texts = {text.get_text() for text in np.ravel(ax)[0].figure.findobj(mpl.text.Text)}
+    most = 12 if plot is xcid.plots.densities else 20
+    assert len({text for text in texts if "…" in text}) == min(n_features, most)  # still told apart
 
 
 def test_dates_are_read_as_dates():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from xcid import _words
 from xcid._check import whole
-from xcid._data import SIGNIFICANT, Explanation, Interactions
+from xcid._data import Explanation, Interactions
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -41,7 +42,7 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
         lines.append(f"  and {len(order) - most} features with smaller scores")
     lines.append(_legend(one))
     if any(_mark(one, int(i)) == "~ " for i in shown):
-        lines.append(f"  ~ cannot be told from noise (p > {SIGNIFICANT:g})")
+        lines.append(f"  ~ {_words.NOISE}")
     return "\n".join(lines)
 
 
@@ -60,11 +61,7 @@ def pairs(interactions: Interactions, *, most: int = 12) -> str:
 
 
 def _title(one: Explanation) -> str:
-    outputs = one.outputs[0]
-    top = int(outputs.argmax())
-    answer = (
-        f"output {one.output_names[top]} with {outputs[top]:.2f}" if len(outputs) > 1 else f"output {outputs[0]:.6g}"
-    )
+    answer = _words.answer(one)
     if not _tried(one):  # of other methods
         return f"row {one.index[0]}: {answer} ({one.n_evaluations[0]:,} evaluations, {one.status[0]})"
     return (
@@ -92,8 +89,7 @@ def _mark(one: Explanation, feature: int) -> str:
     """Two characters before a bar, where there are p-values."""
     if one.p_values is None:
         return ""
-    is_noise = one.p_values[0, feature] > SIGNIFICANT and one.feature_status[0, feature] == "ok"
-    return "~ " if is_noise else "  "
+    return "~ " if _words.noise(one)[0, feature] else "  "
 
 
 def _bar(share: float, width: int) -> str:

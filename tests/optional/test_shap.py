@@ -6,6 +6,7 @@ import warnings
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 
 mpl.use("Agg")
@@ -53,6 +54,69 @@ def test_plots(explanation, plot):
     ax = getattr(shap.plots, plot)(explanation.to_shap(), show=False)
     labels = {label.get_text() for label in (ax or plt.gca()).get_yticklabels()}
     assert set(NAMES) <= {label.split("= ")[-1].strip() for label in labels}
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """Levels, missing cells and a group beside numbers."""
+    random = np.random.default_rng(6)
+    table = pd.DataFrame(
+        {
+            "number": random.normal(size=90).round(2),
+            "level": random.choice(["red", "green"], 90),
+            "hole": np.where(random.random(90) < 0.3, np.nan, random.normal(size=90)).round(2),
+            "one": random.normal(size=90).round(2),
+            "other": random.normal(size=90).round(2),
+        }
+    )
+    explainer = xcid.Explainer(
+        lambda X: 1 / (1 + np.exp(-2 * X["number"] - (X["level"] == "red"))),
+        table,
+        constraints=xcid.Constraints(groups={"both": ["one", "other"]}),
+    )
+    return explainer(table[:15])
+
+
+def words(figure):
+    figure.canvas.draw()
+    return " ".join(text.get_text() for text in figure.findobj(mpl.text.Text))
+
+
+def test_what_people_read(mixed):
+    shown = mixed.to_shap().display_data
+    at = mixed.position("level")
+    assert [str(level) for level in shown[:, at]] == [mixed.shown(row, at) for row in range(15)]
+    holes = mixed.to_shap().display_data[:, mixed.position("hole")]
+    assert [cell == "missing" for cell in holes] == np.isnan(mixed.data[:, 2]).tolist()
+    assert shown[0, 0] == mixed.data[0, 0]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("plot", ["bar", "beeswarm", "violin", "heatmap"])
+def test_plots_of_mixed_tables(mixed, plot):
+    drawn = getattr(shap.plots, plot)(mixed.to_shap(), show=False)
+    said = words(drawn.figure if hasattr(drawn, "figure") else plt.gcf())
+    assert all(name in said for name in mixed.feature_names)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_waterfall(mixed):
+    shap.plots.waterfall(mixed.to_shap()[0], show=False)
+    said = words(plt.gcf())
+    assert f"{mixed.shown(0, 'level')} = level" in said
+    assert all(name in said for name in mixed.feature_names)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("feature", ["number", "level", "hole"])
+def test_scatter(mixed, feature):
+    ax = shap.plots.scatter(mixed.to_shap()[:, feature], show=False)
+    ax = ax or plt.gca()
+    ax.figure.canvas.draw()
+    assert ax.get_xlabel() == feature
+    dots = np.concatenate([np.asarray(part.get_offsets()) for part in ax.collections])
+    assert set(mixed.values[:, mixed.position(feature)]) >= set(dots[:, 1][np.isfinite(dots[:, 1])])
+    assert len(dots)
 
 
 @pytest.mark.filterwarnings("ignore")

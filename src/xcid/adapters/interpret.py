@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from xcid import _words
 from xcid._data import Explanation
 from xcid._require import require
 from xcid.errors import InvalidData
@@ -15,7 +16,6 @@ from xcid.explainer import Explainer
 from xcid.io import frame_of
 
 MOST = 15  # features in a picture
-HOLDS, PULLS = "#009E73", "#D55E00"  # the colours of xcid.plots
 
 
 class Interpret:
@@ -66,12 +66,12 @@ class LocalExplanation:
 
     @property
     def selector(self) -> Any:
-        """A pandas frame with a line for each row, to choose from."""
+        """A pandas frame with a line for each row, to choose from; it ends in a script, so its texts are escaped."""
         answers = [self._answer(row) for row in range(len(self.explanation))]
-        columns: dict[str, Any] = {"Predicted": [answer for answer, _ in answers]}
+        columns: dict[str, Any] = {"Predicted": [_escaped(answer) for answer, _ in answers]}
         columns["PrScore"] = [score for _, score in answers]
         if self.actual is not None:
-            columns["Actual"] = self.actual
+            columns["Actual"] = [_escaped(answer) for answer in self.actual]
         return frame_of(columns, "pandas")
 
     def data(self, key: int | None = None) -> dict[str, Any] | None:
@@ -89,7 +89,7 @@ class LocalExplanation:
         figure = _bars(self._row(key), f"{self.name}, row {self.explanation.index[key]}")
         if importlib.util.find_spec("plotly") is None:
             return figure
-        return require("plotly.graph_objects", extra="dev").Figure(figure)
+        return require("plotly.graph_objects", extra="interpret").Figure(figure)
 
     def _row(self, row: int) -> dict[str, Any]:
         one = self.explanation[row]
@@ -114,12 +114,17 @@ class LocalExplanation:
 
 
 def _bars(row: dict[str, Any], title: str) -> dict[str, Any]:
-    """What Plotly draws: largest on top. ``<`` in a name would be taken for HTML."""
+    """What Plotly draws: largest on top."""
     order = sorted(range(len(row["scores"])), key=lambda at: abs(row["scores"][at]))[-MOST:]
     scores = [row["scores"][at] for at in order]
-    labels = [f"{row['names'][at]} = {row['values'][at]}".replace("<", "&lt;") for at in order]
-    colours = [HOLDS if score >= 0 else PULLS for score in scores]
+    labels = [_escaped(f"{row['names'][at]} = {row['values'][at]}") for at in order]
+    colours = [_words.HOLDS if score >= 0 else _words.PULLS for score in scores]
     return {
         "data": [{"type": "bar", "orientation": "h", "x": scores, "y": labels, "marker": {"color": colours}}],
-        "layout": {"title": {"text": title.replace("<", "&lt;")}, "xaxis": {"title": {"text": "score"}}},
+        "layout": {"title": {"text": _escaped(title)}, "xaxis": {"title": {"text": "score"}}},
     }
+
+
+def _escaped(text: str) -> str:
+    """``<`` in a name would be taken for HTML."""
+    return text.replace("<", "&lt;")

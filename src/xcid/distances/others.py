@@ -8,7 +8,7 @@ from xcid._data import Array
 
 
 def total_variation(p: Array, q: Array, weights: Array) -> Array:
-    """Half the integral of |p - q|; for unit masses d_1 = 2T / (1 + T), so that both rank alike."""
+    """Half the integral of ``|p - q|``; for unit masses d_1 = 2T / (1 + T), so that both rank alike."""
     result: Array = 0.5 * np.einsum("...g,...g->...", np.abs(p - q), weights)
     return result
 

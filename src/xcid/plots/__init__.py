@@ -2,7 +2,18 @@
 
 from xcid.plots.bars import bar
 from xcid.plots.comparisons import agreement, masking_curve
+from xcid.plots.display import ExplanationDisplay
 from xcid.plots.evidence import densities
+from xcid.plots.scatters import scatter
 from xcid.plots.swarms import beeswarm, stability
 
-__all__ = ["agreement", "bar", "beeswarm", "densities", "masking_curve", "stability"]
+__all__ = [
+    "ExplanationDisplay",
+    "agreement",
+    "bar",
+    "beeswarm",
+    "densities",
+    "masking_curve",
+    "scatter",
+    "stability",
+]

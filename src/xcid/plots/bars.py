@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from xcid import _words
 from xcid._check import whole
-from xcid._data import SIGNIFICANT, Array, Explanation
-from xcid._require import require
+from xcid._data import Array, Explanation
 from xcid.plots import _style
 
 
 def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 20) -> Any:
     """Draw the scores of one row, largest on top.
+
+    Lines are 95 % limits, where there are any; bars of features that cannot be told from noise are hollow.
 
     Parameters
     ----------
@@ -29,21 +31,19 @@ def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 2
     """
     one = explanation[row]
     values = one.values[0]
-    order = np.argsort(-np.abs(values), kind="stable")[: whole(most, "most", at_least=1)][::-1]
-    if ax is None:
-        pyplot = require("matplotlib.pyplot", extra="plot")
-        _, ax = pyplot.subplots(figsize=(6, 1 + 0.35 * len(order)), layout="constrained")
-    colours = [_style.HOLDS if values[i] >= 0 else _style.PULLS for i in order]
-    ax.barh(np.arange(len(order)), values[order], color=colours)
+    order = _words.largest(values, whole(most, "most", at_least=1))[::-1]
+    ax = _style.lines(ax, [_style.cell_label(one, int(i)) for i in order])
+    colours, is_noise = _style.signs(one, values[order]), _words.noise(one)[0, order]
+    places = np.arange(len(order))
+    ax.barh(places, values[order], height=0.7, color=_style.faces(colours, is_noise), edgecolor=colours, linewidth=1)
+    notes = []
     if one.lower is not None and one.upper is not None:
         _draw_limits(ax, values[order], one.lower[0, order], one.upper[0, order])
-    if one.p_values is not None:  # what cannot be told from noise is pale
-        for drawn, p_value in zip(ax.patches, one.p_values[0, order], strict=False):
-            drawn.set_alpha(1.0 if p_value <= SIGNIFICANT else 0.35)
-    ax.set_yticks(np.arange(len(order)), [_style.cell_label(one, int(i)) for i in order])
-    ax.axvline(0, color=_style.INK, linewidth=0.8)
-    ax.set_xlabel(_style.axis_label(one))
-    ax.spines[["top", "right"]].set_visible(False)
+        notes.append("lines: 95 % limits")
+    if is_noise.any():
+        notes.append(f"hollow: {_words.NOISE}")
+    ax.set_title(_style.title(one), fontsize=10)
+    _style.explain_axis(ax, one, "; ".join(notes), _style.left_out(len(values), len(order)))
     return ax
 
 

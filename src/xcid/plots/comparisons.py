@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from xcid import _words
 from xcid._data import Array, Explanation
 from xcid._require import require
 from xcid.errors import InvalidParameter
@@ -39,12 +40,12 @@ def masking_curve(curves: Curves | Mapping[str, Curves], *, ax: Any = None) -> A
         for part, line, what in ((one.masked, "-", "masked"), (one.kept, "--", "kept")):
             mean, margin = part.mean(axis=0), 2 * part.std(axis=0) / np.sqrt(len(part))
             stages = np.arange(part.shape[1])
-            ax.plot(stages, mean, line, color=colour, label=f"{name} {what}".strip())
+            ax.plot(stages, mean, line, color=colour, label=_style.plain(f"{_words.elide(name, 40)} {what}".strip()))
             ax.fill_between(stages, mean - margin, mean + margin, color=colour, alpha=0.15, linewidth=0)
     ax.set_xlabel("features masked or kept, best first")
     ax.set_ylabel("mean output")
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize=8)
+    ax.legend(frameon=False, fontsize=_style.SMALL)
     return ax
 
 
@@ -77,13 +78,8 @@ def agreement(
     values = [part.values if isinstance(part, Explanation) else np.asarray(part) for part in scores.values()]
     shares = np.array([[float(np.mean(by(a, b, k))) for b in values] for a in values])
     if ax is None:
-        size = 1.6 + 0.7 * len(names)
+        size = 1.8 + 0.7 * len(names)
         _, ax = require("matplotlib.pyplot", extra="plot").subplots(figsize=(size, size), layout="constrained")
-    ax.imshow(shares, vmin=0, vmax=1, cmap="viridis")
-    for row, column in np.ndindex(shares.shape):
-        ink = "black" if shares[row, column] > 0.6 else "white"
-        ax.text(column, row, f"{shares[row, column]:.2f}", ha="center", va="center", color=ink, fontsize=9)
-    ax.set_xticks(np.arange(len(names)), [_style.short(name) for name in names], rotation=30, ha="right")
-    ax.set_yticks(np.arange(len(names)), [_style.short(name) for name in names])
+    _style.heat(ax, shares, names)
     ax.set_title(f"agreement, top {k}", fontsize=10)
     return ax

@@ -7,20 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from xcid import _words
 from xcid._check import whole
 from xcid._data import Array, Explanation, Flags
-from xcid._require import require
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.plots import _style
-
-BINS = 60  # of the scores: dots of one bin stand on each other
+from xcid.plots._stack import stacked
 
 
 def beeswarm(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any:
     """Draw the scores of all rows, a line for each feature, the most important on top.
 
-    A dot is a row. Its colour is the rank of its own value of the feature: dark for low, bright for high; grey for
-    missing cells and groups.
+    A dot is a row. Its colour is the rank of its own value of the feature: dark for low, bright for high, and for
+    levels their order; grey for missing cells and groups.
 
     Parameters
     ----------
@@ -35,19 +34,19 @@ def beeswarm(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any
     """
     if not len(explanation):
         raise InvalidData("there are no rows to draw")
-    order = np.argsort(-np.abs(explanation.values).mean(axis=0), kind="stable")[: whole(most, "most", at_least=1)][::-1]
-    ax = _axes(ax, len(order))
+    order = _words.largest(np.abs(explanation.values).mean(axis=0), whole(most, "most", at_least=1))[::-1]
+    ax = _style.lines(ax, [_style.short(explanation.feature_names[i]) for i in order])
+    span = float(np.ptp(explanation.values[:, order]))
     for line, feature in enumerate(order):
         values = explanation.values[:, feature]
         colour, known = _ranks(explanation, int(feature))
-        height = line + _stacked(values)
+        height = line + stacked(values, span)
         ax.scatter(values[~known], height[~known], s=9, color=_style.OVERLAP, linewidths=0)
-        ax.scatter(values[known], height[known], s=9, c=colour[known], cmap="viridis", vmin=0, vmax=1, linewidths=0)
-    ax.set_yticks(np.arange(len(order)), [_style.short(explanation.feature_names[i]) for i in order])
-    ax.set_ylim(-0.6, len(order) - 0.4)
-    ax.axvline(0, color=_style.INK, linewidth=0.8)
-    ax.set_xlabel(_style.axis_label(explanation))
-    ax.spines[["top", "right", "left"]].set_visible(False)
+        drawn = ax.scatter(
+            values[known], height[known], s=9, c=colour[known], cmap=_style.ranks(), vmin=0, vmax=1, linewidths=0
+        )
+    _draw_scale(ax, drawn)
+    _style.explain_axis(ax, explanation, _style.left_out(len(explanation.feature_names), len(order)))
     return ax
 
 
@@ -73,27 +72,32 @@ def stability(runs: Explanation | Sequence[Explanation], row: int = 0, *, ax: An
         raise InvalidParameter("there is only one run: give several, or explain with repeats=10")
     first = several[0]
     values = np.array([run.values[0] for run in several])  # (runs, d)
-    order = np.argsort(-np.abs(values.mean(axis=0)), kind="stable")[: whole(most, "most", at_least=1)][::-1]
-    ax = _axes(ax, len(order))
+    order = _words.largest(values.mean(axis=0), whole(most, "most", at_least=1))[::-1]
+    ax = _style.lines(ax, [_style.cell_label(first, int(i)) for i in order])
     places = np.arange(len(order))
     if len(several) == 1 and first.spread is not None:
-        ax.errorbar(values[0, order], places, xerr=first.spread[0, order], fmt="o", color=_style.POSITIVE, capsize=2)
+        note = "lines: one standard deviation of a run"
+        ax.errorbar(
+            values[0, order], places, xerr=first.spread[0, order], fmt="o", markersize=4, color=_style.POSITIVE,
+            capsize=2,
+        )  # fmt: skip
     else:
+        note = f"dots: {len(several)} runs; bars: their means"
         for line, feature in enumerate(order):
             ax.scatter(values[:, feature], np.full(len(values), line), s=16, color=_style.POSITIVE, alpha=0.5)
-    ax.set_yticks(places, [_style.cell_label(first, int(i)) for i in order])
-    ax.axvline(0, color=_style.INK, linewidth=0.8)
-    ax.set_xlabel(_style.axis_label(first))
-    ax.spines[["top", "right"]].set_visible(False)
+        ax.plot(values.mean(axis=0)[order], places, "|", color=_style.INK, markersize=12)
+    ax.set_title(_style.title(first), fontsize=10)
+    _style.explain_axis(ax, first, note, _style.left_out(values.shape[1], len(order)))
     return ax
 
 
-def _axes(ax: Any, n_lines: int) -> Any:
-    if ax is not None:
-        return ax
-    pyplot = require("matplotlib.pyplot", extra="plot")
-    _, made = pyplot.subplots(figsize=(6, 1 + 0.35 * n_lines), layout="constrained")
-    return made
+def _draw_scale(ax: Any, drawn: Any) -> None:
+    """A slim scale from low to high."""
+    scale = ax.figure.colorbar(drawn, ax=ax, ticks=[0, 1], aspect=40, pad=0.02)
+    scale.ax.set_yticklabels(["low", "high"], fontsize=_style.SMALL)
+    scale.ax.tick_params(length=0)
+    scale.set_label("own value", fontsize=_style.SMALL, labelpad=-12)
+    scale.outline.set_visible(False)
 
 
 def _ranks(explanation: Explanation, feature: int) -> tuple[Array, Flags]:
@@ -105,16 +109,3 @@ def _ranks(explanation: Explanation, feature: int) -> tuple[Array, Flags]:
     colour = np.zeros(len(own))
     colour[known] = rank / max(int(rank.max(initial=0)), 1)
     return colour, known
-
-
-def _stacked(values: Array) -> Array:
-    """(n,) heights within a line: dots of one bin spread about its middle."""
-    span = float(np.ptp(values)) or 1.0
-    code = np.round((values - values.min()) / span * BINS).astype(np.int64)
-    order = np.argsort(code, kind="stable")
-    count = np.bincount(code)
-    place = np.empty(len(values))
-    place[order] = np.arange(len(values)) - np.repeat(np.cumsum(count) - count, count)
-    step = 0.8 / max(int(count.max()), 12)
-    height: Array = step * (place - (count[code] - 1) / 2)
-    return height

@@ -1,0 +1,125 @@
+"""Make the pictures of the documents from the built-in tables: ``python docs/make_images.py``.
+
+Every plot of ``xcid.plots`` has one picture in ``docs/images/plots``, named for it; ``docs/images/densities.png`` is
+that of the README.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import numpy as np
+import pandas as pd
+from matplotlib import pyplot as plt
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import xcid
+
+IMAGES = Path(__file__).parent / "images"
+CHEST_PAIN = {1: "typical angina", 2: "atypical angina", 3: "non-anginal pain", 4: "no pain"}
+THAL = {3.0: "normal", 6.0: "fixed defect", 7.0: "reversible defect"}
+
+
+class Diabetes:
+    """The table of the README, a forest and its explanations."""
+
+    def __init__(self) -> None:
+        table = xcid.datasets.load_diabetes()
+        self.train, self.test, self.target, _ = train_test_split(
+            table.data, table.target, test_size=0.2, random_state=42
+        )
+        self.model = RandomForestClassifier(100, random_state=0, n_jobs=1).fit(self.train, self.target)
+        self.explainer = xcid.Explainer(self.model, self.train)
+        self.explanation = self.explainer(self.test)
+
+
+class Heart:
+    """A table with levels and missing cells, which boosted trees take as they are."""
+
+    def __init__(self) -> None:
+        table = xcid.datasets.load_heart()
+        self.data = table.data.assign(
+            cp=table.data["cp"].map(CHEST_PAIN), thal=table.data["thal"].map(THAL), ca=table.data["ca"]
+        )
+        encode = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+        levels = make_column_transformer((encode, ["cp", "thal"]), remainder="passthrough")
+        self.model = make_pipeline(levels, HistGradientBoostingClassifier(max_iter=40, random_state=0))
+        self.model.fit(self.data, table.target)
+        with_holes = np.flatnonzero(self.data.isna().any(axis=1))
+        self.rows = pd.concat([self.data.iloc[with_holes], self.data.iloc[:100]])
+        self.explanation = xcid.Explainer(self.model, self.data)(self.rows)
+
+
+def readme() -> Any:
+    """The picture of ``examples/demo.py``."""
+    table = xcid.datasets.load_diabetes()
+    train, test, target, _ = train_test_split(table.data, table.target, test_size=0.2, random_state=42)
+    model = LogisticRegression(max_iter=1000).fit(train, target)
+    return xcid.plots.densities(xcid.Explainer(model, train)(test.iloc[:1]))
+
+
+def curves(diabetes: Diabetes) -> Any:
+    """Ours and chance."""
+    rows, scores = diabetes.test.iloc[:60], diabetes.explanation.values[:60]
+    shuffled = np.random.default_rng(0).permuted(scores, axis=1)
+    named = {"xcid": scores, "chance": shuffled}
+    return xcid.plots.masking_curve(
+        {name: xcid.metrics.masking_curves(diabetes.model, rows, one, diabetes.train) for name, one in named.items()}
+    )
+
+
+def agreement(diabetes: Diabetes) -> Any:
+    """Ours, the paper's, occlusion and chance."""
+    rows = diabetes.test.iloc[:60]
+    methods = {
+        "xcid": diabetes.explanation[:60],
+        "paper": xcid.Explainer.paper(diabetes.model, diabetes.train)(rows),
+        "occlusion": xcid.baselines.Occlusion(diabetes.model, diabetes.train)(rows),
+        "chance": xcid.baselines.Chance(diabetes.model, diabetes.train)(rows),
+    }
+    return xcid.plots.agreement(methods, k=3)
+
+
+def pictures(diabetes: Diabetes, heart: Heart) -> dict[str, Callable[[], Any]]:
+    """Every picture by its name."""
+    plots = xcid.plots
+    runs = [diabetes.explainer(diabetes.test.iloc[:1], seed=seed) for seed in range(10)]
+    return {
+        "bar": lambda: plots.bar(diabetes.explanation, 1),
+        "densities": lambda: plots.densities(heart.explanation, 0, most=8),
+        "beeswarm": lambda: plots.beeswarm(diabetes.explanation),
+        "scatter": lambda: plots.scatter(diabetes.explanation[:60], "Glucose"),
+        "scatter-levels": lambda: plots.scatter(heart.explanation, "thal"),
+        "stability": lambda: plots.stability(runs),
+        "masking_curve": lambda: curves(diabetes),
+        "agreement": lambda: agreement(diabetes),
+    }
+
+
+def main() -> None:
+    """Write all of them."""
+    save(readme(), IMAGES / "densities.png", 120)
+    for name, draw in pictures(Diabetes(), Heart()).items():
+        save(draw(), IMAGES / "plots" / f"{name}.png", 100)
+
+
+def save(axes: Any, path: Path, dpi: int) -> None:
+    """Without the date and the version that matplotlib adds: the same picture is the same file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.ravel(axes)[0].figure.savefig(path, dpi=dpi, metadata={"Software": None})
+    plt.close("all")
+
+
+if __name__ == "__main__":
+    main()

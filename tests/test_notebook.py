@@ -1,0 +1,107 @@
+"""Explanations in notebooks: a table of HTML in which nothing from the data is code."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import xcid
+from xcid.generators import Marginal
+
+TABLE = np.random.default_rng(2).normal(size=(60, 3)).round(2)
+HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</td></table>&amp;'"]
+ALLOWED = {"table", "caption", "thead", "tbody", "tr", "th", "td", "span", "p"}
+
+
+def explain(names=("a", "b", "c"), rows=1, **settings):
+    explainer = xcid.Explainer(lambda X: X[:, 0] > 0, TABLE, generator=Marginal(m=20), feature_names=names, **settings)
+    return explainer(TABLE[:rows])
+
+
+class Page(HTMLParser):
+    """Tags, attributes and text; every tag is closed in its turn."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.texts = [], [], [], []
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+def test_hostile_names_stay_text(rows):
+    explanation = explain(HOSTILE, rows)
+    explanation = replace(explanation, index=np.array(["<b>bold</b>"] * rows), output_names=("<i>no</i>", "<i>yes</i>"))
+    page = Page(explanation._repr_html_())
+    assert set(page.tags) <= ALLOWED
+    assert {name for name, _ in page.attributes} <= {"style", "title"}
+    assert set(HOSTILE) <= set(page.texts)
+    assert "<script" not in explanation._repr_html_()
+
+
+def test_hostile_levels():
+    import pandas as pd
+
+    table = pd.DataFrame({"kind": ["<b>x</b>", "<script>y</script>"] * 30, "x": TABLE[:, 0]})
+    page = Page(xcid.Explainer(lambda X: X["kind"] == "<b>x</b>", table)(table[:1])._repr_html_())
+    assert set(page.tags) <= ALLOWED
+    assert "<b>x</b>" in page.texts
+
+
+def test_one_row():
+    explanation = explain()
+    page = Page(explanation._repr_html_())
+    assert page.texts[0].startswith("row 0: output ")
+    order = np.argsort(-np.abs(explanation.values[0]))
+    assert [text for text in page.texts if text in "abc"] == ["abc"[i] for i in order]
+    assert f"{explanation.values[0, 0]:+.3f}" in page.texts
+
+
+def test_noise_is_hollow_and_what_has_no_score_says_why():
+    explanation = explain(constraints=xcid.Constraints(frozen=["b"]))
+    page = explanation._repr_html_()
+    noise = replace(explanation, p_values=np.ones((1, 3)))._repr_html_()
+    sure = replace(explanation, p_values=np.zeros((1, 3)))._repr_html_()
+    assert "(frozen)" in page
+    assert noise.count("background:transparent") == 2
+    assert "cannot be told from noise" in noise
+    assert sure.count("background:transparent") == 0
+    assert "noise" not in sure
+
+
+def test_many_rows_are_summed_up():
+    explanation = explain(rows=7)
+    texts = Page(explanation._repr_html_()).texts
+    assert texts[0].startswith("7 rows, 3 features; status: 7 ok")
+    assert f"{np.abs(explanation.values[:, 0]).mean():.3f}" in texts
+
+
+def test_many_features_and_no_rows():
+    table = np.random.default_rng(0).normal(size=(60, 40))
+    explanation = xcid.Explainer(lambda X: X[:, 0] > 0, table, generator=Marginal(m=20))(table[:1])
+    page = explanation._repr_html_()
+    assert page.count("<tr>") == 13
+    assert "and 28 features with smaller scores" in page
+    assert len(page) < 12_000
+    assert "0 rows" in explanation[[]]._repr_html_()
+
+
+def test_the_papers_setting():
+    paper = xcid.Explainer.paper(lambda X: X[:, 0] > 0, TABLE)(TABLE[:1])
+    assert "score: d1" in paper._repr_html_()
+    assert "limits" not in paper._repr_html_()

@@ -1,0 +1,189 @@
+"""Pictures look as they did: compared with ``tests/baseline_images``, within a tolerance.
+
+They are compared without their text, on axes in fixed places: other versions of matplotlib and FreeType set text a
+little otherwise, which moves everything. What the text says, other tests say.
+
+After a change that is meant, make them anew and look at them: ``python tests/test_plot_images.py``.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+mpl.use("Agg")
+
+from matplotlib import pyplot as plt
+from matplotlib.testing.compare import compare_images
+from matplotlib.testing.decorators import remove_ticks_and_titles
+
+import xcid
+from xcid.densities import Mixed
+from xcid.metrics import Curves
+from xcid.plots import _pair
+
+ROOT = Path(__file__).parents[1]
+BASELINE = ROOT / "tests" / "baseline_images"
+TOLERANCE = 3  # root mean square of 255
+DPI = 50
+STYLE = {"font.family": "DejaVu Sans"}  # comes with matplotlib
+
+
+NAMES_OF_FEATURES = ("decides", "rain in mm, which is often zero", "colour", "holes", "noise")
+LEVELS = ((), (), ("a long name of a colour", "green", "red"), (), ())
+STRENGTH = np.array([1.5, 0.7, 1.0, 0.8, 0.0])
+
+
+def rows(n, random):
+    """Numbers, an atom at 0, levels, missing cells, noise."""
+    rain = np.where(random.random(n) < 0.5, 0.0, random.exponential(2, n)).round(1)
+    holes = np.where(random.random(n) < 0.3, np.nan, random.normal(size=n)).round(2)
+    numbers = [random.normal(size=n).round(2), rain, random.integers(0, 3, n), holes, random.normal(size=n).round(2)]
+    return np.column_stack(numbers).astype(np.float64)
+
+
+def explained(seed=0, n=30, s=200):
+    """Scores by a formula: these pictures do not change when scores are made otherwise."""
+    random = np.random.default_rng(7)
+    data, others = rows(n, random), rows(n * s, random).reshape(n, s, 5)
+    samples = np.where(random.random((n, s, 5)) < 0.5, data[:, None], others)
+    weight = np.nan_to_num((samples - data[:, None]) ** 2, nan=1.0) @ STRENGTH > 2.0
+    cloud = xcid.Perturbations(
+        data,
+        samples,
+        weight * 1.0,
+        1.0 - weight,
+        np.full(n, s),
+        np.full(n, "ok"),
+        np.array([level != () for level in LEVELS]),
+    )
+    wobble = np.random.default_rng(seed).normal(size=(n, 5)) * 0.03
+    values = np.tanh(np.nan_to_num(data - data[::-1], nan=0.7) * STRENGTH / 3) + wobble
+    width = 0.04 + 0.1 * random.random((n, 5))
+    return xcid.Explanation(
+        values=values,
+        importance=np.abs(values),
+        direction=np.sign(values),
+        status=cloud.status,
+        feature_status=np.full((n, 5), "ok"),
+        n_evaluations=cloud.n_evaluations,
+        n_flips=weight.sum(axis=1),
+        n_positive=cloud.positive.sum(axis=1),
+        n_negative=cloud.negative.sum(axis=1),
+        index=np.arange(n),
+        feature_names=NAMES_OF_FEATURES,
+        data=data,
+        column_names=NAMES_OF_FEATURES,
+        features=cloud.features,
+        outputs=np.column_stack([np.full(n, 0.3), np.full(n, 0.7)]),
+        output_names=("no", "yes"),
+        levels=LEVELS,
+        units=("",) * 5,
+        scales=(1.0,) * 5,
+        lower=values - width,
+        upper=values + width,
+        p_values=np.where(np.abs(values) < width, 0.5, 0.001),
+        cloud=cloud,
+        density=Mixed(),
+    )
+
+
+def made():
+    """Every picture by its name."""
+    explanation = explained()
+    hole = int(np.flatnonzero(np.isnan(explanation.data[:, 3]))[0])
+    runs = [explained(seed) for seed in range(5)]
+    stages = np.linspace(0, 1, 6)
+    shift = 0.2 * explanation.values[:, :1]
+    curves = Curves(full=shift[:, 0] + 1, masked=shift + np.exp(-2 * stages), kept=shift + stages)
+    plots = xcid.plots
+    return {
+        "bar": lambda: plots.bar(explanation, 1),
+        "densities": lambda: plots.densities(explanation, hole),
+        "beeswarm": lambda: plots.beeswarm(explanation),
+        "scatter": lambda: plots.scatter(explanation, "noise"),
+        "scatter-missing": lambda: plots.scatter(explanation, "holes"),
+        "scatter-levels": lambda: plots.scatter(explanation, "colour"),
+        "stability": lambda: plots.stability(runs),
+        "masking_curve": lambda: plots.masking_curve({"ours": curves}),
+        "agreement": lambda: plots.agreement({"ours": explanation, "reversed": -explanation.values[:, ::-1]}, k=2),
+    }
+
+
+def save(draw, path):
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(STYLE)
+        figure = np.ravel(draw())[0].figure
+        bare(figure)
+        figure.savefig(path, dpi=DPI, metadata={"Software": None})
+        plt.close("all")
+
+
+def bare(figure):
+    """Take the text away, and what depends on its size."""
+    figure.set_layout_engine("none")
+    for legend in [*figure.legends, *(ax.get_legend() for ax in figure.axes if ax.get_legend())]:
+        legend.remove()
+    remove_ticks_and_titles(figure)
+    for text in figure.findobj(mpl.text.Text):
+        text.set_visible(False)
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    return made()
+
+
+def difference(name, draw, folder):
+    save(draw, folder / f"{name}.png")
+    return compare_images(str(BASELINE / f"{name}.png"), str(folder / f"{name}.png"), TOLERANCE)
+
+
+NAMES = sorted(path.stem for path in BASELINE.glob("*.png"))
+
+
+def test_every_plot_has_a_picture(pictures):
+    assert sorted(pictures) == NAMES
+    drawn = {name.partition("-")[0] for name in NAMES}
+    assert drawn == set(xcid.plots.__all__) - {"ExplanationDisplay"}
+
+
+def test_every_plot_is_in_the_documents():
+    """``python docs/make_images.py`` makes them."""
+    shown = {path.stem.partition("-")[0] for path in (ROOT / "docs" / "images" / "plots").glob("*.png")}
+    assert shown == set(xcid.plots.__all__) - {"ExplanationDisplay"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_looks_as_it_did(pictures, tmp_path, name):
+    assert difference(name, pictures[name], tmp_path) is None
+
+
+class TestTheComparisonCanFail:
+    def test_without_the_overlap(self, pictures, tmp_path, monkeypatch):
+        monkeypatch.setattr(_pair._style, "OVERLAP", "#FFFFFF")
+        assert difference("densities", pictures["densities"], tmp_path) is not None
+
+    def test_without_limits(self, pictures, tmp_path, monkeypatch):
+        monkeypatch.setattr("xcid.plots.bars._draw_limits", lambda *_: None)
+        assert difference("bar", pictures["bar"], tmp_path) is not None
+
+    def test_without_hollow_dots(self, pictures, tmp_path, monkeypatch):
+        monkeypatch.setattr("xcid.plots._style.faces", lambda colours, is_noise: colours)
+        assert difference("scatter", pictures["scatter"], tmp_path) is not None
+
+
+def test_they_are_small():
+    assert sum(path.stat().st_size for path in BASELINE.iterdir()) < 300_000
+
+
+if __name__ == "__main__":
+    BASELINE.mkdir(exist_ok=True)
+    for made_name, made_draw in made().items():
+        save(made_draw, BASELINE / f"{made_name}.png")
+        sys.stdout.write(f"{BASELINE / made_name}.png\n")
