@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,32 +20,48 @@ def table(explanation: Explanation, row: int, nearest: int, diverse: int, backen
     Columns: kind ("nearest" or "diverse"), changes ("Glucose 148 -> 112, Age 50 -> 31"), n_changes, distance (in mean
     absolute deviations of each column; 1 for another level).
     """
+    found = flips(explanation, row, nearest, diverse)
+    words = [_words(explanation, row, flip, moved) for flip, moved in zip(found.rows, found.moved, strict=True)]
+    return frame_of(
+        {
+            "kind": list(found.kinds),
+            "changes": words,
+            "n_changes": found.moved.sum(axis=1),
+            "distance": found.distance,
+        },
+        backend,
+    )
+
+
+class Flips(NamedTuple):
+    """Some perturbations that flip one row: (k, c) rows, what kind they are, what changed, how far they are."""
+
+    rows: Array
+    kinds: tuple[str, ...]
+    moved: Flags
+    distance: Array
+
+
+def flips(explanation: Explanation, row: int, nearest: int, diverse: int) -> Flips:
+    """Find the nearest and the most diverse flips of one row among its samples."""
     row = position_of(row, len(explanation), "row")
     wanted = whole(nearest, "nearest", at_least=0), whole(diverse, "diverse", at_least=0)
     if explanation.cloud is None:
         raise EvidenceNotKept("the samples behind these scores were not kept: explain this row by itself")
     cloud = explanation.cloud[row : row + 1]
-    flips = _distinct(cloud.samples[0][cloud.positive[0] > 0.5])
-    if not len(flips):
+    found = _distinct(cloud.samples[0][cloud.positive[0] > 0.5])
+    if not len(found):
         raise NotEnoughFlips(
             f"row {row} has no perturbation that flips the output in {explanation.n_evaluations[row]:,} evaluations: "
             "search with generator=xcid.generators.Growing(), or relax the constraints"
         )
-    own, metric = cloud.origin[0], Metric(np.array(explanation.scales), cloud.discrete, np.arange(flips.shape[1]))
-    distance = metric.between(flips, own)
+    own, metric = cloud.origin[0], Metric(np.array(explanation.scales), cloud.discrete, np.arange(found.shape[1]))
+    distance = metric.between(found, own)
     near = np.argsort(distance, kind="stable")[: wanted[0]]
-    far = _spread(flips, near, wanted[1], metric)
+    far = _spread(found, near, wanted[1], metric)
     chosen = np.concatenate([near, far])
-    changed = ~same(flips[chosen], own)
-    return frame_of(
-        {
-            "kind": ["nearest"] * len(near) + ["diverse"] * len(far),
-            "changes": [_words(explanation, row, flips[at], moved) for at, moved in zip(chosen, changed, strict=True)],
-            "n_changes": changed.sum(axis=1),
-            "distance": distance[chosen],
-        },
-        backend,
-    )
+    kinds = ("nearest",) * len(near) + ("diverse",) * len(far)
+    return Flips(found[chosen], kinds, ~same(found[chosen], own), distance[chosen])
 
 
 def _words(explanation: Explanation, row: int, flip: Array, moved: Flags) -> str:

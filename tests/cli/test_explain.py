@@ -16,6 +16,8 @@ from xcid.errors import ModelError, warn
 READ = {
     ".csv": lambda path: pd.read_csv(path, keep_default_na=False, na_values=[""]),
     ".parquet": pd.read_parquet,
+    ".feather": pd.read_feather,
+    ".arrow": pd.read_feather,
     ".json": lambda path: pd.DataFrame(json.loads(path.read_text(encoding="utf-8"))),
     ".jsonl": lambda path: pd.DataFrame([json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]),
 }

@@ -122,6 +122,39 @@ def test_pickles_in_disguise_do_not_run(tmp_path, suffix):
     assert not mark.exists()
 
 
+class TestUnsafePickle:
+    @pytest.mark.parametrize("suffix", _models.UNPICKLED)
+    @pytest.mark.parametrize("library", ["pickle", "joblib"])
+    def test_loads_where_asked(self, command, tmp_path, background, suffix, library):
+        path = tmp_path / f"model{suffix}"
+        with path.open("wb") as file:
+            __import__(library).dump(LogisticRegression().fit(X, Y), file)
+        arguments = ("explain", "--background", background, "--target", "y", "--model", path, "--rows", "0", "--quiet")
+        status, _, err = command(*arguments)
+        assert status == 1
+        assert "--unsafe-pickle" in err
+        assert command(*arguments, "--unsafe-pickle")[0] == 0
+
+    def test_help_says_why(self, command):
+        _, out, _ = command("explain", "--help")
+        assert "runs whatever code is in the file" in " ".join(out.split())
+
+    @pytest.mark.parametrize("suffix", [*FILES, ".dill", ".pt"])
+    def test_other_names_do_not_run_even_so(self, tmp_path, suffix):
+        mark, path = tmp_path / "mark", tmp_path / f"model{suffix}"
+        path.write_bytes(pickle.dumps(Touch(mark)))
+        with pytest.raises(InvalidFile):
+            _models.load(path, [], unsafe_pickle=True)
+        assert not mark.exists()
+
+    def test_damaged(self, tmp_path):
+        (tmp_path / "m.pkl").write_bytes(b"nothing of the kind")
+        with pytest.raises(InvalidFile, match="cannot be loaded as a model"):
+            _models.load(tmp_path / "m.pkl", [], unsafe_pickle=True)
+        with pytest.raises(InvalidFile, match="there is no file"):
+            _models.load(tmp_path / "n.pkl", [], unsafe_pickle=True)
+
+
 @pytest.mark.parametrize(("name", "message"), [("m.skops", "there is no file"), ("m.h5", "the extensions are .skops")])
 def test_no_model(tmp_path, name, message):
     with pytest.raises(InvalidFile, match=message):

@@ -20,6 +20,7 @@ WRITE = {
     ".tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
     ".parquet": lambda frame, path: frame.to_parquet(path),
     ".feather": lambda frame, path: frame.to_feather(path),
+    ".arrow": lambda frame, path: frame.to_feather(path, compression="uncompressed"),
     ".jsonl": lambda frame, path: frame.to_json(path, orient="records", lines=True),
     ".ndjson": lambda frame, path: frame.to_json(path, orient="records", lines=True),
     ".json": lambda frame, path: frame.to_json(path, orient="records"),
@@ -126,7 +127,7 @@ def test_json_of_other_things(tmp_path, content):
         _tables.read(tmp_path / "t.json")
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".feather", ".json"])
+@pytest.mark.parametrize("suffix", [".parquet", ".feather", ".arrow", ".json"])
 def test_damaged_files(tmp_path, suffix):
     (tmp_path / f"t{suffix}").write_bytes(b"PAR1 this is none PAR1")
     with pytest.raises(InvalidFile, match="cannot be read"):

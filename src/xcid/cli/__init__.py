@@ -18,19 +18,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from xcid import __version__
-from xcid.cli import compare, explain, reproduce
+from xcid.cli import compare, completion, explain, report, reproduce
 from xcid.cli._text import printable
 from xcid.errors import XcidError
 
 __all__ = ["main"]
 
-VERBS = (explain, compare, reproduce)
+VERBS = (explain, compare, report, reproduce, completion)
 FAILED, INTERRUPTED, PIPE_CLOSED = 1, 130, 141
 _FROM_THE_END = re.compile(r"-\d+(:-?\d*){0,2}")  # -3: looks like an option to argparse
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command, by default the one that was typed, and give its exit status."""
+    if completion.ASKED in os.environ:
+        completion.offer(parser())
     options = parser().parse_args(_joined(sys.argv[1:] if arguments is None else arguments))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -47,12 +47,7 @@ def _faithfulness(ax: Any, comparison: Comparison) -> None:
 def _agreement(ax: Any, comparison: Comparison) -> None:
     names = comparison.methods
     shares = np.array([[comparison.agreement[a, b].mean for b in names] for a in names])
-    ax.imshow(shares, vmin=0, vmax=1, cmap="Blues")
-    for row, column in np.ndindex(shares.shape):
-        colour = "white" if shares[row, column] > 0.6 else _style.INK
-        ax.text(column, row, f"{shares[row, column]:.2f}", ha="center", va="center", color=colour, fontsize="small")
-    ax.set_xticks(np.arange(len(names)), names, rotation=45, ha="right")
-    ax.set_yticks(np.arange(len(names)), names)
+    _style.heat(ax, shares, names)
     ax.set_title(f"share of the top {comparison.k} in common")
 
 

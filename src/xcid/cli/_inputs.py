@@ -33,22 +33,34 @@ class Inputs:
     positions: range
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what is explained."""
+def add(parser: argparse.ArgumentParser, train: str | None = None) -> None:
+    """Add the options that say what is explained; a kind of model to train is what happens where none is asked for."""
     table = "CSV, TSV, Parquet, Feather or JSON lines"
     parser.add_argument("--background", type=Path, required=True, metavar="FILE", help=f"usual rows: {table}")
     parser.add_argument("--target", metavar="COLUMN", help="what the model predicts; left out of the features")
     parser.add_argument("--data", type=Path, metavar="FILE", help="rows to explain (default: the background)")
     parser.add_argument("--rows", type=rows, default=slice(None), metavar="A:B", help="which of them: 5, 0:10, :3, -3:")
-    model = parser.add_mutually_exclusive_group(required=True)
+    model = parser.add_mutually_exclusive_group(required=train is None)
     model.add_argument("--model", type=Path, metavar="FILE", help=".skops, .onnx, .json, .ubj, .txt (LightGBM), .cbm")
-    model.add_argument("--train", choices=MODELS, help="train one on the background instead")
+    model.add_argument("--train", choices=MODELS, help=_train_help(train))
     add_common(parser)
+
+
+def _train_help(default: str | None) -> str:
+    return f"train one on the background instead{'' if default is None else f' (default: {default})'}"
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
     """Add the options of every verb that asks a model."""
-    parser.add_argument("--trust", nargs="+", action="extend", default=[], metavar="TYPE", help="of a .skops file")
+    parser.add_argument(
+        "--trust", nargs="+", action="extend", default=[], metavar="TYPE",
+        help="types that a .skops file may bring; those of scikit-learn, XGBoost and LightGBM need no trust",
+    )  # fmt: skip
+    parser.add_argument(
+        "--unsafe-pickle", action="store_true",
+        help="load a .pkl, .pickle, .joblib or .sav model: this runs whatever code is in the file, with all your "
+        "rights; only for files that you made yourself",
+    )  # fmt: skip
     parser.add_argument("--seed", type=_seed, default=0, help="the same seed gives the same answer (default: 0)")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
@@ -74,7 +86,7 @@ def read(options: argparse.Namespace, note: Callable[[str], None]) -> Inputs:
     data = background if options.data is None else _tables.without(_tables.read(options.data), options.target)
     positions = chosen(options.rows, _tables.size(data))
     if options.model is not None:
-        model = _models.load(options.model, options.trust)
+        model = _models.load(options.model, options.trust, unsafe_pickle=options.unsafe_pickle)
         if options.target is None:
             _tables.check_columns(background, getattr(model, "feature_names_in_", None))
         return Inputs(model, background, data, positions)

@@ -1,4 +1,4 @@
-"""Models from files, none of which can run code: pickles are refused, whatever their extension."""
+"""Models from files, none of which can run code; pickles, which can, are loaded only by those who say so."""
 
 from __future__ import annotations
 
@@ -8,35 +8,47 @@ from pathlib import Path
 from typing import Any
 
 from xcid._require import require
+from xcid.cli import _trees
+from xcid.cli._vetted import VETTED
 from xcid.errors import InvalidFile, XcidError
 
 PICKLES = (".pkl", ".pickle", ".joblib", ".dill", ".cloudpickle", ".sav", ".pt", ".pth")
+UNPICKLED = (".pkl", ".pickle", ".joblib", ".sav")  # by joblib, where that is allowed
 MOST_BYTES = 2**33  # unpacked; skops unpacks before it checks
 MOST_TIMES = 1_000  # the packed size, beyond SMALL
 SMALL = 2**28
 
 
-def load(path: Path, trusted: Sequence[str]) -> Any:
-    """Load a model by the extension of its file.
+def load(path: Path, trusted: Sequence[str], *, unsafe_pickle: bool = False) -> Any:
+    """Load a model by the extension of its file, which says how it is read and never that it is safe.
 
     Parameters
     ----------
     path : Path
     trusted : sequence of str
-        Types that a skops file may bring beside those that skops knows.
+        Types that a skops file may bring beside those that skops knows and those in ``_vetted``.
+    unsafe_pickle : bool
+        Whether a file that is named as a pickle may run the code that is in it.
     """
     suffix = path.suffix.lower()
+    if suffix in UNPICKLED and unsafe_pickle:
+        return _read(path, _pickle, trusted)
     if suffix in PICKLES:
         raise InvalidFile(
             f"{path} is a pickle, and loading one runs whatever code is in it: save the model with "
             'skops.io.dump(model, "model.skops"), in the own format of XGBoost, LightGBM or CatBoost, or as ONNX'
+            + ("; or, if you made this file yourself, add --unsafe-pickle" if suffix in UNPICKLED else "")
         )
     if suffix not in LOADERS:
         raise InvalidFile(f"{path} is no model that can be loaded: the extensions are {', '.join(LOADERS)}")
+    return _read(path, LOADERS[suffix], trusted)
+
+
+def _read(path: Path, loader: Callable[[Path, Sequence[str]], Any], trusted: Sequence[str]) -> Any:
     if not path.is_file():
         raise InvalidFile(f"there is no file {path}")
     try:
-        return LOADERS[suffix](path, trusted)
+        return loader(path, trusted)
     except XcidError:
         raise
     except Exception as error:  # every library fails in its own way
@@ -46,13 +58,21 @@ def load(path: Path, trusted: Sequence[str]) -> Any:
 def _skops(path: Path, trusted: Sequence[str]) -> Any:
     _check_archive(path)
     io = require("skops.io", extra="skops")
-    unknown = sorted(set(io.get_untrusted_types(file=path)) - set(trusted))
+    found = set(io.get_untrusted_types(file=path))
+    unknown = sorted(found - set(trusted) - set(VETTED))
     if unknown:
         raise InvalidFile(
             f"{path} brings types that skops does not know: {', '.join(unknown)}; if you trust them and where the file "
             f"comes from, add --trust {' '.join(unknown)}"
         )
-    return io.load(path, trusted=list(trusted))
+    model = io.load(path, trusted=sorted(found))
+    _trees.check(model)
+    return model
+
+
+def _pickle(path: Path, trusted: Sequence[str]) -> Any:
+    """Run what the file says: joblib reads its own files and plain pickles."""
+    return require("joblib", extra="cli").load(path)
 
 
 def _check_archive(path: Path) -> None:

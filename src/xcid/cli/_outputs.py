@@ -7,7 +7,7 @@ import csv
 import importlib.util
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO, TypeAlias
 
@@ -19,10 +19,11 @@ Columns: TypeAlias = Mapping[str, Any]  # arrays of one length
 Write: TypeAlias = Callable[[Columns], None]
 
 
-def check(path: Path, *inputs: Path | None) -> None:
+def check(path: Path, *inputs: Path | None, extensions: Iterable[str] = ()) -> None:
     """Refuse an extension that is not known, a folder that is not there, and a file that is read from."""
-    if path.suffix.lower() not in WRITERS:
-        raise InvalidFile(f"{path} cannot be written: the extensions are {', '.join(WRITERS)}")
+    known = tuple(extensions) or tuple(WRITERS)
+    if path.suffix.lower() not in known:
+        raise InvalidFile(f"{path} cannot be written: the extensions are {', '.join(known)}")
     if not path.absolute().parent.is_dir():
         raise InvalidFile(f"{path} cannot be written: there is no folder {path.absolute().parent}")
     if path.is_dir() or any(
@@ -81,32 +82,50 @@ def _jsonl(path: Path) -> Iterator[Write]:
         yield lambda columns: file.writelines(f"{line}\n" for line in _json_lines(columns))
 
 
-@contextlib.contextmanager
-def _parquet(path: Path) -> Iterator[Write]:
-    if importlib.util.find_spec("pyarrow") is None:
-        with _parquet_at_once(path) as write:
+def _arrow(open_file: Callable[[Path, Any], Any], at_once: str) -> Callable[[Path], Any]:
+    """A writer by pyarrow, piece by piece; by a method of polars at the end where pyarrow is not installed."""
+
+    @contextlib.contextmanager
+    def writing(path: Path) -> Iterator[Write]:
+        if importlib.util.find_spec("pyarrow") is None:
+            with _at_once(path, at_once) as write:
+                yield write
+            return
+        arrow = require("pyarrow", extra="pyarrow")
+        with contextlib.ExitStack() as stack:
+            opened: list[Any] = []
+            schemas: list[Any] = []
+
+            def write(columns: Columns) -> None:
+                table = arrow.table({name: arrow.array(part.tolist()) for name, part in columns.items()})
+                if not opened:
+                    schemas.append(table.schema)
+                    opened.append(stack.enter_context(open_file(path, table.schema)))
+                opened[0].write_table(table.cast(schemas[0]))
+
             yield write
-        return
-    arrow, parquet = require("pyarrow", extra="pyarrow"), require("pyarrow.parquet", extra="pyarrow")
-    with contextlib.ExitStack() as stack:
-        opened: list[Any] = []
 
-        def write(columns: Columns) -> None:
-            table = arrow.table({name: arrow.array(part.tolist()) for name, part in columns.items()})
-            if not opened:
-                opened.append(stack.enter_context(parquet.ParquetWriter(path, table.schema)))
-            opened[0].write_table(table.cast(opened[0].schema))
+    return writing
 
-        yield write
+
+def _parquet_file(path: Path, schema: Any) -> Any:
+    return require("pyarrow.parquet", extra="pyarrow").ParquetWriter(path, schema)
+
+
+def _feather_file(path: Path, schema: Any) -> Any:
+    return require("pyarrow", extra="pyarrow").ipc.new_file(path, schema)
 
 
 @contextlib.contextmanager
-def _parquet_at_once(path: Path) -> Iterator[Write]:
+def _at_once(path: Path, method: str) -> Iterator[Write]:
     """By polars, which has no writer for pieces."""
     polars = require("polars", extra="pyarrow")
     pieces: list[Any] = []
     yield lambda columns: pieces.append(polars.DataFrame({name: part.tolist() for name, part in columns.items()}))
-    polars.concat(pieces).write_parquet(path)
+    getattr(polars.concat(pieces), method)(path)
+
+
+_feather = _arrow(_feather_file, "write_ipc")
 
 
 def _json_lines(columns: Columns) -> Iterator[str]:
@@ -121,7 +140,9 @@ def _or_missing(cell: Any) -> Any:
 
 WRITERS: dict[str, Callable[[Path], contextlib.AbstractContextManager[Write]]] = {
     ".csv": _csv,
-    ".parquet": _parquet,
+    ".parquet": _arrow(_parquet_file, "write_parquet"),
+    ".feather": _feather,
+    ".arrow": _feather,
     ".json": _json,
     ".jsonl": _jsonl,
 }

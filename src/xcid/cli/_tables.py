@@ -207,6 +207,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
     ".tsv": _text("\t"),
     ".parquet": _parquet,
     ".feather": _feather,
+    ".arrow": _feather,
     ".jsonl": _json_lines,
     ".ndjson": _json_lines,
     ".json": _json,

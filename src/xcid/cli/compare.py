@@ -97,7 +97,7 @@ def _split(options: argparse.Namespace) -> Split:
         trained = _train.train(train_table, options.target, options.model, options.seed)
         model, words = trained.model, trained.words
     else:
-        model = _models.load(Path(options.model), options.trust)
+        model = _models.load(Path(options.model), options.trust, unsafe_pickle=options.unsafe_pickle)
         words = f"{options.model} with {len(known):,} rows as background"
     words = f"{words}; {len(fit)} others explained"
     if passed_over:

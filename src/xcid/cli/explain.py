@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xcid.cli import _inputs
-from xcid.cli._progress import Progress, progress
+from xcid.cli._pieces import pieces, speak_up
+from xcid.cli._progress import progress
 from xcid.cli._text import printable
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser("explain", help="explain rows of a table", description=__doc__.partition(": ")[2])
     _inputs.add(parser)
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="one line a row and feature: .csv, .parquet, .json, .jsonl"
+        "--out", type=Path, metavar="FILE", help="one line a row and feature: .csv, .parquet, .feather, .json, .jsonl"
     )
     parser.add_argument("--json", action="store_true", help="the same lines as JSON on stdout, in place of bars")
     parser.add_argument("--paper", action="store_true", help="the paper's setting: unsigned d1, nothing added")
@@ -56,12 +57,12 @@ def run(options: argparse.Namespace) -> None:
     shown: list[Explanation] = []
     with contextlib.ExitStack() as stack:
         writers = [stack.enter_context(one) for one in _writers(options)]
-        for piece in _pieces(explainer, inputs, options.seed, told):
+        for piece in pieces(explainer, inputs, options.seed, told, ROWS_AT_A_TIME):
             for write in writers:
                 write(to_columns(piece))
             statuses.update(piece.status.tolist())
             shown.extend(list(piece[:ROWS_SHOWN])[: ROWS_SHOWN - len(shown)])
-    _report(statuses)
+    speak_up(statuses)
     if not options.json:
         _show(shown, len(inputs.positions), options.out)
 
@@ -73,36 +74,6 @@ def _writers(options: argparse.Namespace) -> Iterator[contextlib.AbstractContext
         yield _outputs.json_array(sys.stdout)
     if options.out is not None:
         yield _outputs.writer(options.out)
-
-
-def _pieces(explain: Any, inputs: _inputs.Inputs, seed: int, told: Progress) -> Iterator[Explanation]:
-    """Explanations of some rows at a time; a row has the same scores in whatever piece it is."""
-    import warnings
-    from dataclasses import replace
-
-    import numpy as np
-
-    from xcid.cli._tables import part
-    from xcid.errors import XcidWarning
-
-    total = len(inputs.positions)
-    told(0, total)
-    for start in range(0, total, ROWS_AT_A_TIME):
-        positions = inputs.positions[start : start + ROWS_AT_A_TIME]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", XcidWarning)  # of rows without flips: counted over all pieces instead
-            explanation = explain(part(inputs.data, positions), seed=seed)
-        told(start + len(positions), total)
-        yield replace(explanation, index=np.array(positions))
-
-
-def _report(statuses: Counter[str]) -> None:
-    from xcid.errors import warn
-
-    poor = {status: count for status, count in statuses.items() if status.startswith("insufficient")}
-    if poor:
-        found = ", ".join(f"{status}: {count}" for status, count in poor.items())
-        warn(f"{sum(poor.values())} of {statuses.total()} rows have too few perturbations of a kind ({found})")
 
 
 def _show(shown: list[Explanation], total: int, out: Path | None) -> None:

@@ -1,0 +1,43 @@
+"""Explanations of a table, some rows at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from xcid._data import Explanation
+    from xcid.cli._inputs import Inputs
+    from xcid.cli._progress import Progress
+
+
+def pieces(explain: Any, inputs: Inputs, seed: int, told: Progress, size: int) -> Iterator[Explanation]:
+    """Explain some rows at a time; a row has the same scores in whatever piece it is."""
+    import warnings
+    from dataclasses import replace
+
+    import numpy as np
+
+    from xcid.cli._tables import part
+    from xcid.errors import XcidWarning
+
+    total = len(inputs.positions)
+    told(0, total)
+    for start in range(0, total, size):
+        positions = inputs.positions[start : start + size]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", XcidWarning)  # of rows without flips: counted over all pieces instead
+            explanation = explain(part(inputs.data, positions), seed=seed)
+        told(start + len(positions), total)
+        yield replace(explanation, index=np.array(positions))
+
+
+def speak_up(statuses: Counter[str]) -> None:
+    """Warn of rows that lack perturbations."""
+    from xcid.errors import warn
+
+    poor = {status: count for status, count in statuses.items() if status.startswith("insufficient")}
+    if poor:
+        found = ", ".join(f"{status}: {count}" for status, count in poor.items())
+        warn(f"{sum(poor.values())} of {statuses.total()} rows have too few perturbations of a kind ({found})")

@@ -1,0 +1,42 @@
+"""``xcid completion``: a few lines for your shell, which then completes verbs, options and files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from xcid._require import require
+
+SHELLS = ("bash", "zsh", "fish")
+ASKED = "_ARGCOMPLETE"  # a shell that wants to complete sets this, and calls the command
+EPILOG = """\
+To keep it:
+  bash   xcid completion bash >> ~/.bashrc
+  zsh    xcid completion zsh >> ~/.zshrc
+  fish   xcid completion fish > ~/.config/fish/completions/xcid.fish
+"""
+
+
+def add(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = subparsers.add_parser(
+        "completion",
+        help="let your shell complete what you type",
+        description=__doc__.partition(": ")[2],
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("shell", choices=SHELLS)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print what the shell has to read."""
+    argcomplete = require("argcomplete", extra="completion")
+    sys.stdout.write(argcomplete.shellcode(["xcid"], shell=options.shell))
+
+
+def offer(parser: argparse.ArgumentParser) -> None:
+    """Answer a shell that wants to complete, and end."""
+    require("argcomplete", extra="completion").autocomplete(parser)

@@ -1,0 +1,44 @@
+"""Text from data, made fit for a page: short, and without letters that act on the text around them."""
+
+from __future__ import annotations
+
+import unicodedata
+
+MOST_LETTERS = 160
+_ORDERS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_UNSEEN = frozenset(("Cc", "Cs", "Zl", "Zp"))
+
+
+def clean(text: object, most: int = MOST_LETTERS) -> str:
+    r"""Write out letters that turn the direction of text, control characters and halves of letters; cut long text.
+
+    Escaping is not done here: that is the business of whoever writes the page.
+
+    Examples
+    --------
+    >>> clean("abc\u202edef\x00")
+    'abc⟨U+202E⟩def⟨U+0000⟩'
+    >>> clean("a very long name", most=7)
+    'a very…'
+    """
+    seen = "".join(map(_seen, str(text)[: most + 1]))
+    return seen if len(seen) <= most else f"{seen[: most - 1]}…"
+
+
+def _seen(letter: str) -> str:
+    if letter in "\t\n\r":
+        return " "
+    if letter in _ORDERS or unicodedata.category(letter) in _UNSEEN:
+        return f"⟨U+{ord(letter):04X}⟩"
+    return letter
+
+
+def listed(names: list[str]) -> str:
+    """Names in a sentence.
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

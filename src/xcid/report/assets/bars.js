@@ -1,0 +1,104 @@
+"use strict";
+/*
+ * xcid.drawBars(container, data, options): scores as a list of bars that can be chosen by mouse and keyboard.
+ *
+ * data     {signed, limit, decimals, items}; the axis goes to `limit`. An item has
+ *          {key, name, cell, score, lower, upper, p, noise, fixed}; lower, upper, p, fixed may be null.
+ * options  {selected, onSelect(key), label}
+ * Gives {select(key)}, which marks another bar without a new drawing.
+ */
+(function (xcid) {
+  const { element, svg, percent, fixed, plain, ticks } = xcid;
+
+  function drawBars(container, data, options) {
+    const share = (score) => {
+      const inside = Math.max(-data.limit, Math.min(data.limit, score)) / data.limit;
+      return data.signed ? (1 + inside) / 2 : Math.max(0, inside);
+    };
+    const rows = data.items.map((item) => bar(item, data, share));
+    const list = element("div", { class: "bars", role: "listbox", "aria-label": options.label || "Scores" }, ...rows);
+    const keys = data.items.map((item) => item.key);
+
+    function select(key) {
+      const at = keys.indexOf(key);
+      rows.forEach((row, index) => {
+        row.setAttribute("aria-selected", String(index === at));
+        row.tabIndex = index === Math.max(0, at) ? 0 : -1;
+      });
+    }
+
+    function choose(at) {
+      if (at < 0 || at >= rows.length) return;
+      select(keys[at]);
+      rows[at].focus();
+      options.onSelect(keys[at]);
+    }
+
+    list.addEventListener("click", (event) => choose(rows.indexOf(event.target.closest(".bar"))));
+    list.addEventListener("keydown", (event) => {
+      const at = rows.indexOf(event.target.closest(".bar"));
+      const moves = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: rows.length - 1, Enter: at, " ": at };
+      if (at < 0 || !Object.hasOwn(moves, event.key)) return;
+      event.preventDefault();
+      choose(moves[event.key]);
+    });
+    select(options.selected);
+    container.replaceChildren(list, axis(data, share));
+    return { select };
+  }
+
+  function bar(item, data, share) {
+    const side = !data.signed ? "plain" : item.score < 0 ? "pulls" : "holds";
+    const noise = item.noise ? " noise" : "";
+    const [zero, end] = [share(0), share(item.score)];
+    const track = svg("svg", { "aria-hidden": "true" });
+    track.append(
+      svg("line", { class: "grid-line", x1: 0, x2: "100%", y1: "50%", y2: "50%" }),
+      svg("rect", { class: `body ${side}${noise}`, x: percent(Math.min(zero, end)), width: percent(Math.abs(end - zero)), y: "18%", height: "64%", rx: 2 }),
+    );
+    if (item.lower !== null && item.upper !== null && !item.fixed) {
+      const [low, high] = [percent(share(item.lower)), percent(share(item.upper))];
+      const mark = { class: `limits${noise}` };
+      track.append(
+        svg("line", { ...mark, x1: low, x2: high, y1: "50%", y2: "50%" }),
+        svg("line", { ...mark, x1: low, x2: low, y1: "34%", y2: "66%" }),
+        svg("line", { ...mark, x1: high, x2: high, y1: "34%", y2: "66%" }),
+      );
+    }
+    track.append(svg("line", { class: "zero", x1: percent(zero), x2: percent(zero), y1: 0, y2: "100%" }));
+    const score = fixed(item.score, data.decimals, data.signed);
+    const shown = item.fixed ? item.fixed : (item.noise ? "~ " : "") + score;
+    const name = element("span", { class: "name" }, element("bdi", { title: item.name }, item.name), " ");
+    name.append(element("span", { class: "cell" }, element("bdi", null, item.cell)));
+    const state = item.fixed ? " fixed" : noise;
+    return element(
+      "div",
+      { class: "bar", role: "option", "aria-label": said(item, data, score) },
+      name, track, element("span", { class: `score${state}` }, shown),
+    );
+  }
+
+  /* A bar in words, for those who hear the page. */
+  function said(item, data, score) {
+    const parts = [`${item.name}: ${item.cell}`, item.fixed ? item.fixed : `score ${score}`];
+    if (item.fixed) return parts.join(", ");
+    if (item.lower !== null && item.upper !== null) {
+      parts.push(`limits ${fixed(item.lower, data.decimals, data.signed)} to ${fixed(item.upper, data.decimals, data.signed)}`);
+    }
+    if (item.noise) parts.push("cannot be told from noise");
+    else if (data.signed && item.score !== 0) parts.push(item.score > 0 ? "holds the output in place" : "pulls away from it");
+    return parts.join(", ");
+  }
+
+  function axis(data, share) {
+    const drawn = svg("svg", { "aria-hidden": "true" });
+    for (const tick of ticks(data.signed ? -data.limit : 0, data.limit, data.signed ? 6 : 5)) {
+      const x = percent(share(tick));
+      drawn.append(svg("line", { class: "zero", x1: x, x2: x, y1: 0, y2: 4 }));
+      drawn.append(svg("text", { x, y: 18, "text-anchor": "middle" }, plain(tick)));
+    }
+    return element("div", { class: "bar-axis" }, drawn);
+  }
+
+  xcid.drawBars = drawBars;
+})((globalThis.xcid = globalThis.xcid || {}));

@@ -1,0 +1,170 @@
+"""Everything that a page shows, in JSON, within a budget of bytes."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from xcid import __version__
+from xcid._data import SIGNIFICANT, Explanation, Integers
+from xcid.errors import InvalidData
+from xcid.report._json import encoded, size
+from xcid.report._text import clean
+from xcid.report.evidence import CELLS, TOP, picture
+from xcid.report.scores import changes_of, overview, row_of, unit_of
+from xcid.report.values import Values
+from xcid.report.words import STATUSES
+
+BUDGET = 1_850_000  # bytes of all data: the page around them has some 50 kB, and 2 MB are promised
+ROWS_SHARE = 0.72  # of what the names leave, for scores; the rest is for evidence
+MOST_FEATURES = 500
+MOST_NOTES = 20
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_BY_FEATURE = (
+    "values", "importance", "direction", "feature_status", "lower", "upper", "p_values", "null_mean", "null_quantile",
+    "spread", "significant",
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Room:
+    """Bytes that are left, and what did not fit."""
+
+    rows: float
+    evidence: float
+    rows_left_out: int = 0
+    pictures_left_out: int = 0
+    rows_without_samples: int = 0
+
+    @staticmethod
+    def beside(common: dict[str, Any]) -> Room:
+        """The room that names and settings leave."""
+        left = BUDGET - 2 * size(common)  # the overview has as much again, and the statuses of later rows
+        return Room(ROWS_SHARE * left, (1 - ROWS_SHARE) * left)
+
+
+def collected(pieces: Iterable[Explanation], title: str, notes: Sequence[str], values: Values) -> str:
+    """Give the data of a page in JSON that is safe within HTML.
+
+    Parameters
+    ----------
+    pieces : explanations of the same features
+        One after the other, so that their evidence need not be in memory at the same time.
+    title : str
+    notes : sequence of str
+        What else there is to know, such as how the model was trained.
+    values : Values
+        Whether values of the table are shown.
+    """
+    rows: list[str] = []
+    bare: list[Explanation] = []
+    for piece in filter(len, pieces):
+        if not bare:
+            chosen, unit = _features(piece), unit_of(piece)
+            room = Room.beside(_common(narrowed(piece, chosen), title, notes, values))
+        narrow = narrowed(piece, chosen)
+        rows += _rows(narrow, sum(map(len, bare)), unit, values, room)
+        bare.append(replace(narrow, cloud=None))
+    if not rows:
+        raise InvalidData("there are no rows to report")
+    whole = Explanation.concatenate(bare)
+    common = _common(whole, title, notes, values)
+    common |= {"unit": unit, "overview": overview(whole, unit), "left_out": _left_out(room, whole)}
+    return f'{encoded(common)[:-1]},"rows":[{",".join(rows)}]}}'
+
+
+def narrowed(explanation: Explanation, chosen: Integers) -> Explanation:
+    """The same with some of the features."""
+    if len(chosen) == len(explanation.feature_names):
+        return explanation
+    parts = {name: getattr(explanation, name) for name in _BY_FEATURE}
+    fewer: dict[str, Any] = {name: part[:, chosen] for name, part in parts.items() if part is not None}
+    features = tuple(explanation.features[at] for at in chosen)
+    cloud = None if explanation.cloud is None else replace(explanation.cloud, features=features)
+    names = tuple(explanation.feature_names[at] for at in chosen)
+    return replace(explanation, **fewer, features=features, cloud=cloud, feature_names=names)
+
+
+def _features(piece: Explanation) -> Integers:
+    """Positions of the features with the largest mean scores, as many as a page has room for; in their own order."""
+    order = np.argsort(-np.abs(piece.values).mean(axis=0), kind="stable")
+    return np.sort(order[:MOST_FEATURES])
+
+
+def _common(whole: Explanation, title: str, notes: Sequence[str], values: Values) -> dict[str, Any]:
+    """What is not about a single row."""
+    written = {name: _ADDRESS.sub("", text) for name, text in (whole.settings or {}).items()}
+    versions = f"xcid {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
+    return {
+        "title": clean(title),
+        "notes": [clean(note, 600) for note in notes[:MOST_NOTES]],
+        "features": [clean(name) for name in whole.feature_names],
+        "classes": [clean(name) for name in whole.output_names] if whole.outputs.shape[1] > 1 else [],
+        "signed": bool(whole.direction.any()),
+        "hidden": values.is_hidden,
+        "noise_above": SIGNIFICANT,
+        "cells": CELLS,
+        "top": TOP,
+        "statuses": [[name, STATUSES.get(name, "")] for name in dict.fromkeys(map(clean, whole.status))],
+        "settings": [[clean(name), clean(values.setting(text), 400)] for name, text in written.items()],
+        "versions": versions,
+    }
+
+
+def _rows(piece: Explanation, first: int, unit: float, values: Values, room: Room) -> Iterator[str]:
+    """The rows of a piece, as long as they fit."""
+    for row in range(len(piece)):
+        record = row_of(piece, row, first + row, unit, values)
+        room.rows -= size(record)
+        if room.rows < 0 and first + row > 0:
+            room.rows_left_out += 1
+            continue
+        yield encoded(record | _evidence(piece, row, values, room))
+
+
+def _evidence(piece: Explanation, row: int, values: Values, room: Room) -> dict[str, Any]:
+    """Counterfactuals and pictures of a row, the strongest features first, as long as there is room."""
+    if piece.cloud is None:
+        room.rows_without_samples += 1
+        return {}
+    found: dict[str, Any] = {"nearest": changes_of(piece, row, values) if room.evidence > 0 else None}
+    room.evidence -= size(found)
+    if piece.density is None:
+        return found
+    pictures: list[Any] = [None] * len(piece.feature_names)
+    for feature in np.argsort(-np.abs(piece.values[row]), kind="stable").tolist():
+        if room.evidence <= 0:
+            room.pictures_left_out += 1
+            continue
+        pictures[feature] = picture(piece, row, feature, values)
+        room.evidence -= size(pictures[feature])
+    return found | {"evidence": pictures}
+
+
+def _left_out(room: Room, whole: Explanation) -> list[str]:
+    """Say what is not on the page, and why."""
+    said = []
+    n_features, n_all = len(whole.feature_names), len(whole.column_names)
+    if n_features == MOST_FEATURES < n_all:
+        said.append(
+            f"The page has the {n_features} features with the largest mean scores, of those of {n_all} columns."
+        )
+    if room.rows_left_out:
+        said.append(
+            f"The last {room.rows_left_out:,} of {len(whole):,} rows are not listed, to keep the file small; the table "
+            "over all rows counts them."
+        )
+    if room.pictures_left_out:
+        n_pictures = (len(whole) - room.rows_left_out) * n_features
+        said.append(
+            f"The evidence of {room.pictures_left_out:,} of {n_pictures:,} scores is left out, to keep the file small: "
+            "report fewer rows to see it."
+        )
+    if room.rows_without_samples:
+        said.append(f"The samples behind {room.rows_without_samples:,} rows were not kept: they have no evidence here.")
+    return said

@@ -1,0 +1,168 @@
+"""``xcid report``: one command from a table to a page."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import xcid
+from xcid.cli import _train, report
+
+
+def read(path):
+    (data,) = re.findall(
+        r'<script type="application/json" id="data">(.*?)</script>', path.read_text("utf-8"), re.DOTALL
+    )
+    return json.loads(data)
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "report.html"
+
+
+def test_as_outside_checks_type_it(command, csv, out):
+    typed = ("report", "--background", csv, "--target", "y", "--train", "logistic", "--rows", "0:20", "--out", out)
+    status, printed, err = command(*typed)
+    assert (status, printed) == (0, "")
+    data = read(out)
+    assert [row["name"] for row in data["rows"]] == [str(at) for at in range(20)]
+    assert all(row["evidence"] for row in data["rows"])
+    assert f"{out} is written" in err
+    table = pd.read_csv(csv)
+    model, background = _train.train(table, "y", "logistic", 0).model, table.drop(columns="y")
+    due = xcid.Explainer(model, background)(background.iloc[:20])
+    assert np.allclose(np.array([row["score"] for row in data["rows"]]) * data["unit"], due.values, atol=5.1e-4)
+
+
+def test_a_table_is_enough(command, csv, out):
+    status, _, err = command("report", "--background", csv, "--target", "y", "--out", out)
+    assert status == 0, err
+    data = read(out)
+    assert data["title"] == "What decides y"
+    assert len(data["rows"]) == 90
+    assert data["notes"][0] == "RandomForestClassifier trained on 90 rows for 2 classes of 'y'."
+    assert re.fullmatch(
+        r"Such a model, trained on four fifths of the rows, gets \d+% of the 18 held-out rows right; "
+        r"always saying [01] would get \d+%\.",
+        data["notes"][1],
+    )
+
+
+def test_a_long_table_is_reported_in_part(command, csv, out, monkeypatch):
+    monkeypatch.setattr(report, "FIRST_ROWS", slice(0, 7))
+    monkeypatch.setattr(report, "ROWS_AT_A_TIME", 3)
+    status, _, err = command("report", "--background", csv, "--target", "y", "--train", "logistic", "--out", out)
+    assert status == 0
+    assert len(read(out)["rows"]) == 7
+    assert "the first 7 of 90 rows are explained; --rows A:B chooses others" in err
+
+
+def test_redact(command, csv, out, table):
+    typed = ("report", "--background", csv, "--target", "y", "--train", "logistic", "--rows", "3:9", "--out", out)
+    assert command(*typed, "--redact", "--quiet") == (0, "", "")
+    text = out.read_text("utf-8")
+    assert not re.search(r"\bred\b|\bgreen\b|\bblue\b", json.dumps(read(out)))
+    for value in table.loc[3:9, ["first", "second"]].stack():
+        assert f"{value:.6g}" not in text
+    assert set(read(out)["rows"][0]["cells"]) == {"hidden"}
+
+
+def test_regression(command, tmp_path, table, out):
+    path = tmp_path / "numbers.csv"
+    table.assign(y=table["first"] * 2 + 0.01).to_csv(path, index=False)
+    typed = ("report", "--background", path, "--target", "y", "--train", "boosting", "--rows", ":3", "--out", out)
+    assert command(*typed)[0] == 0
+    assert re.search(r"explains -?\d+% of the variance of the 18 held-out rows", " ".join(read(out)["notes"]))
+    assert read(out)["rows"][0]["words"][0].startswith("The model gives ")
+
+
+def test_model_file_and_title(command, csv, tmp_path, out):
+    skops = pytest.importorskip("skops.io")
+    from sklearn.tree import DecisionTreeClassifier
+
+    table = pd.read_csv(csv)[["first", "y"]]
+    table.to_csv(tmp_path / "two.csv", index=False)
+    skops.dump(
+        DecisionTreeClassifier(max_depth=2, random_state=0).fit(table[["first"]], table["y"]), tmp_path / "m.skops"
+    )
+    typed = ("report", "--background", tmp_path / "two.csv", "--target", "y", "--model", tmp_path / "m.skops")
+    status, _, err = command(*typed, "--rows", "0:2", "--title", "A <b>title</b>", "--out", out)
+    assert status == 0, err
+    assert read(out)["title"] == "A <b>title</b>"
+    assert read(out)["notes"] == []
+
+
+def test_paper(command, csv, out):
+    typed = ("report", "--background", csv, "--target", "y", "--train", "logistic", "--rows", "0", "--out", out)
+    assert command(*typed, "--paper")[0] == 0
+    assert not read(out)["signed"]
+
+
+def test_the_same_seed_gives_the_same_file(command, csv, out):
+    files = []
+    for seed in (1, 1, 2):
+        typed = ("--background", csv, "--target", "y", "--train", "logistic", "--rows", ":2", "--seed", seed)
+        assert command("report", *typed, "--out", out)[0] == 0
+        files.append(out.read_bytes())
+    assert files[0] == files[1] != files[2]
+
+
+def test_rows_without_flips_are_said(command, csv, out, monkeypatch):
+    from collections import Counter
+
+    statuses = []
+    monkeypatch.setattr(report, "speak_up", statuses.append)
+    typed = ("--background", csv, "--target", "y", "--train", "logistic", "--rows", ":5", "--out", out)
+    assert command("report", *typed)[0] == 0
+    assert statuses == [Counter({"ok": 5})]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (("--background", "{csv}", "--target", "y"), 2, "--out"),
+        (("--background", "{csv}", "--out", "{out}"), 2, "--train needs --target"),
+        (("--background", "{csv}", "--target", "y", "--out", "r.pdf"), 1, "the extensions are .html, .htm"),
+        (("--background", "{csv}", "--target", "y", "--out", "no/folder/r.html"), 1, "there is no folder"),
+        (("--background", "none.csv", "--target", "y", "--out", "{out}"), 1, "there is no file none.csv"),
+        (("--background", "{csv}", "--target", "z", "--out", "{out}"), 1, "there is no target column 'z'"),
+        (
+            ("--background", "{csv}", "--target", "y", "--rows", "99:", "--out", "{out}"),
+            1,
+            "selects none of the 90 rows",
+        ),
+    ],
+)
+def test_what_cannot_work(command, csv, out, arguments, status, said):
+    filled = [argument.format(csv=csv, out=out) for argument in arguments]
+    found, _, err = command("report", *filled)
+    assert found == status
+    assert said in err
+    assert not out.exists()
+
+
+class TestJudged:
+    def test_a_perfect_model(self):
+        table = pd.DataFrame({"a": np.arange(100.0), "y": ["low"] * 50 + ["high"] * 50})
+        said = _train.judged(table, "y", "forest", 0)
+        assert re.search(
+            r"gets (9\d|100)% of the 20 held-out rows right; always saying (low|high) would get \d\d%", said
+        )
+
+    def test_noise_explains_nothing(self):
+        random = np.random.default_rng(0)
+        table = pd.DataFrame({"a": random.normal(size=200), "y": random.normal(size=200)})
+        said = _train.judged(table, "y", "logistic", 0)
+        assert re.search(r"explains -?\d% of the variance of the 40 held-out rows", said)
+
+    def test_a_table_that_is_too_small(self):
+        assert _train.judged(pd.DataFrame({"a": [1.0, 2.0], "y": ["p", "q"]}), "y", "forest", 0) == ""
+
+    def test_a_class_that_is_rare(self):
+        table = pd.DataFrame({"a": np.arange(30.0), "y": ["p"] * 29 + ["q"]})
+        assert isinstance(_train.judged(table, "y", "forest", 0), str)

@@ -1,0 +1,464 @@
+"""The report: what it says in words, what is in the file, how large it may get, and what it must not hold."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import xcid
+from xcid.errors import InvalidData, InvalidFile, InvalidParameter
+from xcid.outcomes import Interval, Threshold, ToClass, Within
+from xcid.plots import _style
+from xcid.report import page as page_room
+from xcid.report import report, summary
+from xcid.report._json import encoded
+from xcid.report._text import clean
+from xcid.report.contents import MOST_FEATURES
+from xcid.report.evidence import CELLS, TOP, picture
+from xcid.report.values import HIDDEN, SHOWN
+
+TABLE = np.random.default_rng(0).normal(size=(200, 4)).round(3)
+NAMES = ["glucose", "bmi", "age", "noise"]
+ROW = [1.5, 1.0, -1.2, 0.1]
+
+
+def probability(X):
+    return 1 / (1 + np.exp(-(1.5 * X[:, 0] + 0.8 * X[:, 1] + 0.7 * X[:, 2])))
+
+
+def explainer(model=probability, make=xcid.Explainer, **settings):
+    return make(model, TABLE, feature_names=NAMES, **settings)
+
+
+def of_values(values, **parts):
+    """An explanation of one row with given scores, all of them told from noise but the last."""
+    one = explainer()([ROW])
+    p_values = np.array([[0.001] * (len(values) - 1) + [0.6]])
+    return replace(one, values=np.array([values]), direction=np.sign([values]), p_values=p_values, **parts)
+
+
+@pytest.fixture(scope="module")
+def explanation():
+    return explainer()(TABLE[:6])
+
+
+@pytest.fixture(scope="module")
+def regression():
+    """Only the first feature is told from noise."""
+    one = explainer(lambda X: 1.0 * X[:, 0] + 0.01)([ROW])
+    return replace(one, values=np.array([[0.5, 0, 0, 0]]), p_values=np.array([[0.0, 1, 1, 1]]))
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    random = np.random.default_rng(3)
+    table = pd.DataFrame(
+        {
+            "age": random.integers(18, 80, 150),
+            "city": random.choice(["Zwolle", "Alkmaar", "Breda", None], 150),
+            "joined": pd.Timestamp("2015-01-01") + pd.to_timedelta(random.integers(0, 900, 150), unit="D"),
+        },
+        index=[f"person-{at}" for at in range(150)],
+    )
+    return xcid.Explainer(lambda X: (X["age"] > 40) | (X["city"] == "Breda"), table)(table[:8])
+
+
+def read(path):
+    """The data of a page."""
+    (data,) = re.findall(
+        r'<script type="application/json" id="data">(.*?)</script>', path.read_text("utf-8"), re.DOTALL
+    )
+    return json.loads(data, parse_constant=pytest.fail)
+
+
+class TestWords:
+    def test_who_holds_who_pulls_and_who_is_noise(self):
+        words = summary(of_values([0.4, 0.2, -0.3, 0.01], output_names=("negative", "positive")))
+        assert words == (
+            "The model says positive with 0.90.",
+            "glucose and bmi hold it there; age pulls away from it.",
+            "noise cannot be told from noise.",
+        )
+
+    def test_nothing_pulls(self):
+        assert summary(of_values([0.4, 0.2, 0.3, 0.01]))[1] == "glucose, age and bmi hold it there."
+
+    def test_nothing_holds(self):
+        assert summary(of_values([-0.4, -0.2, -0.3, 0.01]))[1] == "glucose, age and bmi pull away from it."
+
+    def test_only_noise(self):
+        one = replace(of_values([0.4, 0.2, 0.3, 0.01]), p_values=np.full((1, 4), 0.5))
+        assert summary(one)[1:] == ("No feature can be told from noise.",)
+
+    def test_a_p_value_that_is_missing_tells_nothing(self):
+        one = replace(of_values([0.4, 0.2, 0.3, 0.01]), p_values=np.array([[np.nan, 0.01, 0.01, 0.5]]))
+        assert summary(one)[1:] == ("age and bmi hold it there.", "glucose and noise cannot be told from noise.")
+
+    def test_many_names_are_counted(self):
+        values = np.linspace(1, 0.1, 9)
+        wide = np.random.default_rng(1).normal(size=(100, 9))
+        one = xcid.Explainer(lambda X: X[:, 0] > 0, wide, feature_names=list("abcdefghi"))(wide[:1])
+        one = replace(one, values=values[None], direction=np.ones((1, 9)), p_values=np.full((1, 9), 0.01))
+        assert summary(one)[1] == "a, b, c and 6 more hold it there."
+        noise = np.array([[0.01] * 4 + [0.9] * 5])
+        said = summary(replace(one, p_values=noise))
+        assert said[1:] == ("a, b, c and d hold it there.", "5 of the 9 features cannot be told from noise.")
+
+    def test_paper_has_no_sign_and_no_p_values(self):
+        words = summary(explainer(make=xcid.Explainer.paper)([ROW]))
+        assert words[1].startswith("Perturbations that flip it differ most from those that do not in glucose (0.")
+        assert words[2:] == ("There are no signs and no p-values in this setting.",)
+
+    def test_signs_without_p_values(self):
+        words = summary(replace(of_values([0.4, 0.2, -0.3, 0.01]), p_values=None))
+        assert words[1] == "glucose, bmi and noise hold it there; age pulls away from it."
+        assert words[2] == "These scores have no p-values: small ones may be noise."
+
+    def test_all_scores_0(self):
+        one = replace(of_values([0.0, 0.0, 0.0, 0.0], status=np.array(["insufficient_flips"])), p_values=None)
+        assert summary(one)[1:] == (
+            "Fewer perturbations flip the output than were asked for: take the scores with care.",
+            "All scores are 0.",
+        )
+
+    @pytest.mark.parametrize(
+        ("status", "said"),
+        [
+            ("no_flips", "No perturbation flips the output: the scores rest on probabilities alone."),
+            ("rare_flips", "Flips are so rare that a directed search had to find them."),
+            ("some_day_new", "Status: some_day_new."),
+        ],
+    )
+    def test_statuses(self, status, said):
+        assert summary(of_values([0.4, 0.2, -0.3, 0.01], status=np.array([status])))[1] == said
+
+    def test_frozen(self):
+        limits = xcid.Constraints(frozen=["age"])
+        assert summary(explainer(constraints=limits)([ROW]))[-1] == "age could not change here."
+
+    def test_labels_have_no_probability(self):
+        assert summary(explainer(lambda X: X[:, 0] > 0)([ROW]))[0] == "The model says True."
+
+    def test_three_classes(self):
+        def three(X):
+            odds = np.exp(np.column_stack([X[:, 0], X[:, 1], X[:, 2]]))
+            return odds / odds.sum(axis=1, keepdims=True)
+
+        assert re.fullmatch(r"The model says 0 with 0\.\d\d\.", summary(explainer(three)([ROW]))[0])
+
+    def test_regression(self):
+        one = explainer(lambda X: 50 * X[:, 0] - 7, outcome=Interval(20.0))([ROW])
+        one = replace(one, values=np.array([[0.5, 0, 0, 0]]), p_values=np.array([[0.0, 1, 1, 1]]))
+        assert summary(one)[:2] == ("The model gives 68.", "glucose holds it within 20 of that.")
+        assert summary(one, 0, HIDDEN)[:2] == (
+            "The model gives a hidden number.",
+            "glucose holds it within a hidden number of that.",
+        )
+
+    @pytest.mark.parametrize(
+        ("outcome", "said"),
+        [
+            (ToClass(1), "hold it in 1"),
+            (ToClass(0), "hold it out of 0"),
+            (ToClass(np.int64(0)), "hold it out of 0"),
+            (Threshold(0.3), "hold the probability of 1 above 0.3"),
+            (lambda outputs, reference: (outputs[:, 1] > 0.2) * 1.0, "hold it on its side of the question"),
+        ],
+    )
+    def test_other_questions(self, outcome, said):
+        one = explainer(outcome=outcome)([ROW])
+        assert said in summary(replace(one, values=np.abs(one.values), p_values=np.zeros((1, 4))))[1]
+
+    @pytest.mark.parametrize(
+        ("outcome", "said"),
+        [
+            (Threshold(2.0), "holds it below 2."),
+            (Threshold(1.0), "holds it above 1."),
+            (Within(1.0, 2.0), "holds it in the range from 1 to 2."),
+            (Within(7.0, 8.0), "holds it out of the range from 7 to 8."),
+            (Within(low=1.0), "holds it above 1."),
+            (Within(low=7.0), "holds it below 7."),
+            (Within(high=2.0), "holds it below 2."),
+            (Within(high=1.0), "holds it above 1."),
+        ],
+    )
+    def test_other_questions_of_a_regression(self, regression, outcome, said):
+        written = dict(regression.settings) | {"outcome": repr(outcome)}
+        assert summary(replace(regression, settings=written))[:2] == ("The model gives 1.51.", f"glucose {said}")
+
+    def test_an_outcome_in_a_file_is_read_and_never_run(self, explanation):
+        hostile = dict(explanation.settings) | {"outcome": "Threshold(level=__import__('os').abort(), column=0)"}
+        assert "on its side of the question" in " ".join(summary(replace(explanation, settings=hostile)))
+
+    def test_another_method(self):
+        words = summary(xcid.baselines.Occlusion(probability, TABLE)([ROW]))
+        assert "speak" in words[1]
+        assert "no p-values" in words[2]
+
+
+class TestPictures:
+    def test_curves_and_stems_have_mass_1(self, explanation):
+        for feature in range(4):
+            drawn = picture(explanation, 0, feature, SHOWN)
+            width = (drawn["range"][1] - drawn["range"][0]) / CELLS
+            for curve, atom in ((drawn["p"], 1), (drawn["q"], 2)):
+                mass = sum(curve) / TOP * drawn["peak"] * width + sum(stem[atom] for stem in drawn["atoms"]) / 1000
+                assert mass == pytest.approx(1, abs=0.01)
+
+    def test_d1_can_be_seen(self, explanation):
+        """What is drawn has the d1 that is printed."""
+        drawn = picture(explanation, 0, 0, SHOWN)
+        width = (drawn["range"][1] - drawn["range"][0]) / CELLS
+        p = np.array(drawn["p"]) / TOP * drawn["peak"] * width
+        q = np.array(drawn["q"]) / TOP * drawn["peak"] * width
+        stems = np.array(drawn["atoms"])[:, 1:] / 1000
+        both = np.minimum(p, q).sum() + stems.min(axis=1).sum()
+        either = np.maximum(p, q).sum() + stems.max(axis=1).sum()
+        assert 1 - both / either == pytest.approx(explanation.importance[0, 0], abs=0.02)
+
+    def test_own_value_lies_in_range(self, explanation):
+        drawn = picture(explanation, 2, 0, SHOWN)
+        assert drawn["range"][0] < drawn["own"] < drawn["range"][1]
+        assert drawn["own"] == pytest.approx(TABLE[2, 0])
+
+    def test_levels(self, mixed):
+        drawn = picture(mixed, 0, 1, SHOWN)
+        assert drawn["names"] == ["Alkmaar", "Breda", "Zwolle", "missing"]
+        assert sum(drawn["p"]) == pytest.approx(1000, abs=3)
+        assert drawn["names"][drawn["own"]] == mixed.shown(0, "city")
+
+    def test_many_levels_are_joined(self):
+        random = np.random.default_rng(0)
+        table = pd.DataFrame({"a": random.normal(size=300), "b": [f"level {at % 60:02d}" for at in range(300)]})
+        explanation = xcid.Explainer(lambda X: X["a"] > 0, table)(table[:1])
+        drawn = picture(explanation, 0, 1, SHOWN)
+        assert drawn["names"][-1].endswith(" others")
+        assert "level 00" in drawn["names"]
+        assert sum(drawn["q"]) == pytest.approx(1000, abs=10)
+
+    def test_missing_value_of_its_own(self):
+        table = TABLE.copy()
+        table[::5, 0] = np.nan
+        explanation = xcid.Explainer(lambda X: np.nan_to_num(X[:, 0]) > 0.2, table, feature_names=NAMES)(table[:1])
+        drawn = picture(explanation, 0, 0, SHOWN)
+        assert drawn["own"] is None
+        assert max(drawn["missing"]) > 0
+
+    def test_group(self):
+        limits = xcid.Constraints(groups={"both": ["glucose", "bmi"]})
+        explanation = explainer(constraints=limits)([ROW])
+        drawn = picture(explanation, 0, explanation.position("both"), SHOWN)
+        assert drawn["kind"] == "shares"
+        assert sum(drawn["p"]) == pytest.approx(1000, abs=10)
+
+
+class TestFile:
+    def test_the_same_numbers(self, explanation, tmp_path):
+        explanation.report(tmp_path / "r.html", title="A title", notes=["something to know"])
+        data = read(tmp_path / "r.html")
+        assert (data["title"], data["notes"], data["features"]) == ("A title", ["something to know"], NAMES)
+        assert len(data["rows"]) == 6
+        for at, row in enumerate(data["rows"]):
+            assert np.allclose(np.array(row["score"]) * data["unit"], explanation.values[at], atol=5.1e-4)
+            assert np.allclose(np.array(row["lower"]) * data["unit"], explanation.lower[at], atol=5.1e-4)
+            assert [p > 50 for p in row["p"]] == (explanation.p_values[at] > 0.05).tolist()
+            assert row["words"] == list(summary(explanation, at))
+        mean = explanation.aggregate()
+        assert np.allclose(np.array(data["overview"]["score"]) * data["unit"], mean.values[0], atol=5.1e-4)
+        assert dict(data["settings"])["seed"] == "0"
+
+    def test_counterfactuals_are_those_of_the_explanation(self, mixed, tmp_path):
+        mixed.report(tmp_path / "r.html")
+        first = read(tmp_path / "r.html")["rows"][0]["nearest"][0]
+        due = mixed.counterfactuals(0, nearest=1, diverse=0)["changes"][0]
+        assert sorted(f"{name} {old} -> {new}" for name, old, new in first["changes"]) == sorted(due.split(", "))
+
+    def test_pieces_make_no_difference(self, explanation, tmp_path):
+        explanation.report(tmp_path / "whole.html")
+        report([explanation[:2], explanation[2:]], tmp_path / "pieces.html")
+        assert (tmp_path / "whole.html").read_bytes() == (tmp_path / "pieces.html").read_bytes()
+
+    def test_scores_above_1(self, tmp_path):
+        values = np.array([[1234.5, -3.0, 0.0, 1.0]])
+        one = replace(of_values([0.4, 0.2, 0.1, 0.0]), values=values, lower=None, upper=None, p_values=None)
+        one.report(tmp_path / "r.html")
+        data = read(tmp_path / "r.html")
+        assert np.allclose(np.array(data["rows"][0]["score"]) * data["unit"], values, atol=0.6)
+
+    def test_without_evidence(self, explanation, tmp_path):
+        replace(explanation, cloud=None).report(tmp_path / "r.html")
+        data = read(tmp_path / "r.html")
+        assert "evidence" not in data["rows"][0]
+        assert data["left_out"] == ["The samples behind 6 rows were not kept: they have no evidence here."]
+
+    def test_a_density_that_a_file_does_not_keep(self, explanation, tmp_path):
+        replace(explanation, density=None).report(tmp_path / "r.html")
+        assert read(tmp_path / "r.html")["rows"][0]["nearest"]
+
+    def test_an_average_can_be_reported(self, explanation, tmp_path):
+        explanation.aggregate().report(tmp_path / "r.html")
+        assert len(read(tmp_path / "r.html")["rows"]) == 1
+
+    def test_needs_no_data_frames(self, explanation, tmp_path, monkeypatch):
+        for name in ("pandas", "polars", "pyarrow", "matplotlib"):
+            monkeypatch.setitem(__import__("sys").modules, name, None)
+        explanation.report(tmp_path / "r.html")
+
+    def test_policy_names_the_script_and_the_style(self, explanation, tmp_path):
+        explanation.report(tmp_path / "r.html")
+        text = (tmp_path / "r.html").read_text("utf-8")
+        (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+        assert policy.startswith("default-src 'none'; ")
+        assert "unsafe" not in policy
+        for pattern, directive in ((r"<script>(.*?)</script>", "script-src"), (r"<style>(.*?)</style>", "style-src")):
+            (body,) = re.findall(pattern, text, re.DOTALL)
+            digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
+            assert f"{directive} 'sha256-{digest}';" in policy
+
+    def test_nothing_is_asked_for(self, explanation, tmp_path):
+        explanation.report(tmp_path / "r.html")
+        text = (tmp_path / "r.html").read_text("utf-8")
+        assert not re.findall(r"\b(?:src|srcset|action|data|poster)=|@import|url\(|<link|<iframe|<object|fetch\(", text)
+        assert not re.findall(r"\son\w+=", text)
+        assert set(re.findall(r"https?://[^\s\"']+", text)) == {"http://www.w3.org/2000/svg"}
+        assert set(re.findall(r'href="([^"]*)"', text)) == {"#summary"}
+
+    def test_no_markup_is_made_from_text(self):
+        for name in page_room.SCRIPTS:
+            assert not re.search(
+                r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|Function\(", page_room.asset(name)
+            )
+
+    def test_colours_are_those_of_the_plots(self):
+        style = page_room.asset("look.css")
+        for name in ("positive", "negative", "overlap", "holds", "pulls", "ink"):
+            assert f"--{name}: {getattr(_style, name.upper())};" in style
+
+    def test_wrong_settings(self, explanation, tmp_path):
+        with pytest.raises(InvalidParameter, match="values are 'shown' or 'hidden', not 'some'"):
+            explanation.report(tmp_path / "r.html", values="some")
+        with pytest.raises(InvalidData, match="no rows"):
+            explanation[[]].report(tmp_path / "r.html")
+        with pytest.raises(InvalidFile, match="cannot be written"):
+            explanation.report(tmp_path / "none" / "r.html")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_the_old_file_stays_until_the_new_one_is_complete(self, explanation, tmp_path, monkeypatch):
+        path = tmp_path / "r.html"
+        path.write_text("old")
+
+        def fail(self, *arguments, **settings):
+            self.write_bytes(b"half of")
+            raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr("pathlib.Path.write_text", fail)
+            with pytest.raises(InvalidFile, match="No space left"):
+                explanation.report(path)
+        assert path.read_text() == "old"
+        assert [one.name for one in tmp_path.iterdir()] == ["r.html"]
+        explanation.report(str(path))
+        assert path.read_text().startswith("<!doctype html>")
+
+
+class TestSize:
+    def test_a_thousand_rows_of_thirty_features(self, tmp_path):
+        random = np.random.default_rng(0)
+        table = random.normal(size=(300, 30))
+        block = xcid.Explainer(lambda X: X[:, 0] + X[:, 1] > 0, table, memory=2**30)(table[:100])
+        report((block for _ in range(10)), tmp_path / "r.html")
+        data = read(tmp_path / "r.html")
+        size = (tmp_path / "r.html").stat().st_size
+        assert 1_000_000 < size < 2_000_000
+        assert len(data["rows"]) == 1000
+        assert all(data["rows"][at]["evidence"][0] for at in range(20))
+        assert re.match(r"The evidence of [\d,]+ of 30,000 scores is left out", data["left_out"][0])
+
+    def test_too_many_rows_are_counted(self, explanation, tmp_path, monkeypatch):
+        monkeypatch.setattr("xcid.report.contents.BUDGET", 4_500)
+        explanation.report(tmp_path / "r.html")
+        data = read(tmp_path / "r.html")
+        n_rows = len(data["rows"])
+        assert 1 <= n_rows < 6
+        assert data["left_out"][0].startswith(f"The last {6 - n_rows} of 6 rows are not listed")
+        assert np.allclose(
+            np.array(data["overview"]["score"]) * data["unit"], explanation.aggregate().values[0], atol=5.1e-4
+        )
+
+    def test_more_features_than_there_is_room_for(self, tmp_path):
+        table = np.random.default_rng(0).normal(size=(60, MOST_FEATURES + 40))
+        one = xcid.Explainer(lambda X: X[:, 539] > 0, table, generator=xcid.generators.Marginal(m=20))(table[:2])
+        one.report(tmp_path / "r.html")
+        data = read(tmp_path / "r.html")
+        assert len(data["features"]) == MOST_FEATURES
+        assert one.feature_names[539] in data["features"]
+        at = data["features"].index(one.feature_names[539])
+        assert data["rows"][0]["cells"][at] == f"{table[0, 539]:.6g}"
+        assert data["rows"][0]["evidence"][at]["own"] == pytest.approx(table[0, 539])
+        assert "500 features with the largest mean scores" in data["left_out"][0]
+        assert (tmp_path / "r.html").stat().st_size < 2_000_000
+
+    def test_names_of_any_length(self, explanation, tmp_path):
+        long = replace(explanation, feature_names=tuple(f"{at}{'<' * 10**6}" for at in range(4)))
+        long.report(tmp_path / "r.html", title="t" * 10**6, notes=["n" * 10**6] * 100)
+        assert (tmp_path / "r.html").stat().st_size < 400_000
+
+
+class TestHidden:
+    def test_no_value_is_in_the_file(self, mixed, tmp_path):
+        mixed.report(tmp_path / "r.html", values="hidden")
+        text = (tmp_path / "r.html").read_text("utf-8")
+        for word in ("Zwolle", "Alkmaar", "Breda", "person-", "2015", "2016", "2017"):
+            assert word not in text
+        data = read(tmp_path / "r.html")
+        for row in data["rows"]:
+            assert set(row["cells"]) == {"hidden"}
+            assert {cell for flip in row["nearest"] for change in flip["changes"] for cell in change[1:]} == {"hidden"}
+            for drawn in row["evidence"]:
+                if drawn["kind"] == "number":
+                    assert drawn["range"] == [0, 1]
+                    assert "peak" not in drawn
+                    assert "unit" not in drawn
+                    assert all(0 <= stem[0] <= 1 for stem in drawn["atoms"])
+                else:
+                    assert all(re.fullmatch(r"value \d+|missing", name) for name in drawn["names"])
+
+    def test_scores_stay(self, mixed, tmp_path):
+        mixed.report(tmp_path / "shown.html")
+        mixed.report(tmp_path / "hidden.html", values="hidden")
+        shown, hidden = read(tmp_path / "shown.html"), read(tmp_path / "hidden.html")
+        assert [row["score"] for row in shown["rows"]] == [row["score"] for row in hidden["rows"]]
+        assert shown["features"] == hidden["features"]
+
+    def test_numbers_of_a_regression_and_samples_in_settings(self, tmp_path):
+        one = explainer(lambda X: 7919.0 * X[:, 0])([ROW])
+        one = replace(one, settings=dict(one.settings) | {"generator": "Own(samples=[123.456])", "note": "123.456"})
+        one.report(tmp_path / "r.html", values="hidden")
+        text = (tmp_path / "r.html").read_text("utf-8")
+        assert "123.4" not in text
+        assert f"{one.outputs[0, 0]:.4g}" not in text
+        assert ["generator", "Own(…)"] in read(tmp_path / "r.html")["settings"]
+
+
+class TestText:
+    @pytest.mark.parametrize("letter", ["<", ">", "&", "\u2028", "\u2029"])
+    def test_json_has_no_letter_of_html(self, letter):
+        text = encoded({f"a{letter}b": [letter]})
+        assert letter not in text
+        assert json.loads(text) == {f"a{letter}b": [letter]}
+
+    def test_letters_that_act_on_others_are_written_out(self):
+        assert clean("a\u202eb\u2066c\x00d\ud800e") == "a⟨U+202E⟩b⟨U+2066⟩c⟨U+0000⟩d⟨U+D800⟩e"
+        assert clean("line\nbreak\ttab") == "line break tab"
+        assert clean("naïve 名前 👩‍🔬 عمر") == "naïve 名前 👩‍🔬 عمر"
+
+    def test_long_text_is_cut(self):
+        assert clean("x" * 500) == "x" * 159 + "…"
+        assert len(clean("\u202e" * 500)) == 160
