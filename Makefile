@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types imports unit bench evaluate generators reproduce clean
+.PHONY: demo test lint types imports unit docs bench evaluate generators reproduce clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
@@ -22,6 +22,10 @@ imports: $(VENV)/.dev
 
 unit: $(VENV)/.dev
 	$(BIN)/pytest
+
+docs: $(VENV)/.dev
+	$(BIN)/sphinx-build -W --keep-going -q -d out/doctrees docs out/docs
+	@echo "the site begins at out/docs/index.html"
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/against_dice.py

@@ -1,11 +1,126 @@
-"""Every Python example of the documents runs, and prints what the document says."""
+"""Every example of the documents runs: Python blocks, and commands that are typed after a $."""
 
 from __future__ import annotations
 
+import functools
+import importlib.util
+import itertools
+import os
 import re
+import shlex
 from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from matplotlib import pyplot as plt
+
+from xcid import cli
 
 ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+TOO_LONG = {"reproduce"}  # verbs whose options are only read
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
+
+
+class Section(NamedTuple):
+    """Part of a page under a heading of the second level; the part before the first one has the title ""."""
+
+    page: Path
+    title: str
+    blocks: tuple[tuple[str, str], ...]  # language and text
+
+
+def sections_of(page: Path) -> list[Section]:
+    text = page.read_text(encoding="utf-8")
+    masked = re.sub(r"```.*?```", lambda fence: " " * len(fence[0]), text, flags=re.DOTALL)  # no headings in there
+    starts = [(match.start(), match[1]) for match in re.finditer(r"^## (.*)$", masked, flags=re.MULTILINE)]
+    parts = [(0, ""), *starts, (len(text), "")]
+    return [
+        Section(page, title, tuple(FENCE.findall(text[start:end])))
+        for (start, title), (end, _) in itertools.pairwise(parts)
+    ]
+
+
+SECTIONS = [
+    section
+    for page in PAGES
+    for section in sections_of(page)
+    if any(language in ("python", "console") for language, _ in section.blocks)
+]
+
+
+def run(section: Section, names: dict[str, object]) -> None:
+    """Run the blocks of a section in order."""
+    for language, text in section.blocks:
+        if language == "python":
+            exec(compile(text, f"{section.page.name}, {section.title or 'top'}", "exec"), names)
+        elif language == "console":
+            for line in text.replace("\\\n", " ").splitlines():  # a command may go on behind a backslash
+                assert line.startswith("$ xcid "), f"a line of a console block is a command: {line!r}"
+                type_in(shlex.split(line)[2:])
+
+
+def type_in(arguments: list[str]) -> None:
+    if arguments[0] in TOO_LONG:
+        cli.parser().parse_args(arguments)
+    else:
+        assert cli.main(arguments) == 0, arguments
+
+
+@functools.cache
+def top_of(page: Path) -> dict[str, object]:
+    """What the part before the first heading of a page leaves behind; its sections build on that alone."""
+    names: dict[str, object] = {}
+    first = sections_of(page)[0]
+    run(first, names)
+    return names
+
+
+def missing_in(section: Section) -> list[str]:
+    """Packages that the Python blocks of a section import and that are not installed."""
+    text = "\n".join(text for language, text in section.blocks if language == "python")
+    wanted = {match[1] for match in re.finditer(r"^\s*(?:import|from) (\w+)", text, flags=re.MULTILINE)}
+    return sorted(name for name in wanted if importlib.util.find_spec(name) is None)
+
+
+@pytest.fixture(scope="session")
+def folder_of(tmp_path_factory):
+    """One folder for each page, so that what its top writes is there for all sections."""
+    return functools.cache(lambda page: tmp_path_factory.mktemp(page.stem))
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # of other libraries, as they are imported
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: f"{section.page.stem}: {section.title or 'top'}")
+def test_examples_of_the_pages_run(section, folder_of, monkeypatch, capsys):
+    if missing := missing_in(section):
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    monkeypatch.chdir(folder_of(section.page))
+    try:
+        names = dict(top_of(section.page))
+        if section.title:
+            run(section, names)
+    finally:
+        plt.close("all")
+
+
+def test_sections_are_found():
+    """The search for examples sees what is there: none is passed over by a slip of the pattern."""
+    fences = sum(len(re.findall(r"^```(?:python|console)$", page.read_text("utf-8"), re.MULTILINE)) for page in PAGES)
+    found = sum(language in ("python", "console") for section in SECTIONS for language, _ in section.blocks)
+    assert found == fences > 30
+
+
+@pytest.mark.parametrize("verb", [verb.__name__.rpartition(".")[2] for verb in cli.VERBS])
+def test_every_verb_and_option_is_described(verb, capsys):
+    """A section with a typed example for each verb, and a word about each option that ``--help`` lists."""
+    text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    assert f"## `xcid {verb}`" in text
+    assert f"\n$ xcid {verb} " in text
+    with pytest.raises(SystemExit):
+        cli.main([verb, "--help"])
+    options = set(re.findall(r"^  (?:-h, )?(--[a-z-]+)", capsys.readouterr().out, flags=re.MULTILINE))
+    assert "--help" in options
+    assert {option for option in options if not re.search(rf"{option}\b", text)} == set()
 
 
 def test_readme_examples_run(capsys):
@@ -21,7 +136,8 @@ def test_readme_examples_run(capsys):
     assert names["explanation"].values.shape == (154, 8)
 
 
-def test_links_of_the_readme_exist():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)#]+)\)", text):
-        assert (ROOT / target).exists(), target
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: os.fspath(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+        assert (page.parent / target).exists(), target

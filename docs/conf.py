@@ -1,0 +1,72 @@
+"""How the site is built: ``make docs``. Nothing is fetched, neither while building nor while reading."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+import xcid
+
+project = "xcid"
+author = project_copyright = "The xcid developers"
+version = release = xcid.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+exclude_patterns = ["_static"]
+myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_heading_anchors = 3
+
+html_theme = "furo"
+html_title = "xcid"
+html_static_path = ["_static"]
+html_css_files = ["xcid.css"]
+html_math_renderer = "mathml"
+html_copy_source = False
+html_show_sphinx = False
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#00684c", "color-brand-content": "#00684c"},
+    "dark_css_variables": {"color-brand-primary": "#4fd1a5", "color-brand-content": "#4fd1a5"},
+}
+pygments_style = "friendly"
+pygments_dark_style = "monokai"
+copybutton_prompt_text = "$ "
+copybutton_line_continuation_character = "\\"
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # docstrings say what goes in, with shapes
+autodoc_class_signature = "mixed"
+autodoc_preserve_defaults = True
+napoleon_google_docstring = False
+napoleon_custom_sections = [("Attributes", "params_style")]  # one list: fields, not objects to link to
+napoleon_use_rtype = False
+
+
+def show_formula(self: Any, node: nodes.math) -> None:
+    """Write a formula within a line as MathML, which browsers draw by themselves."""
+    self.body.append(mathml(node, as_block=False))
+    raise nodes.SkipNode
+
+
+def show_formula_block(self: Any, node: nodes.math_block) -> None:
+    """Write a formula that stands by itself as MathML."""
+    self.body.append(f'<div class="math">{mathml(node, as_block=True)}</div>')
+    raise nodes.SkipNode
+
+
+def mathml(node: nodes.math | nodes.math_block, as_block: bool) -> str:
+    """Turn TeX into MathML; what docutils does not know is a warning, and so fails the build."""
+    try:
+        return str(tex2mathml(node.astext(), as_block=as_block))
+    except MathError as error:
+        logging.getLogger(__name__).warning("%s: %s", node.astext(), error, location=node)
+        return ""
+
+
+def setup(app: Sphinx) -> None:
+    """Add the formulas."""
+    app.add_html_math_renderer("mathml", (show_formula, None), (show_formula_block, None))
