@@ -10,6 +10,8 @@ from sklearn.model_selection import train_test_split
 
 import xcid
 from xcid.densities import Kernel, Mixed
+from xcid.engines import Threads
+from xcid.errors import InvalidParameter
 from xcid.generators import Marginal
 from xcid.scores import PerFeature
 
@@ -168,3 +170,57 @@ def test_evidence_is_dropped_beyond_its_limit(diabetes):
     assert explanation.cloud is None
     with pytest.raises(xcid.errors.EvidenceNotKept, match="max_evidence_bytes"):
         explanation.evidence(0, 0)
+
+
+TABLE = np.random.default_rng(8).normal(size=(200, 4))
+
+
+class TestEngines:
+    def test_threads_give_what_one_gives(self):
+        explainer = xcid.Explainer(lambda X: 1 / (1 + np.exp(-X[:, 0] * X[:, 1])), TABLE, memory=2**20)
+        rows = np.tile(TABLE, (3, 1))
+        assert len(rows) > 3 * explainer.rows_at_once
+        alone = explainer(rows, seed=4)
+        for workers in (1, 3):
+            together = Threads(workers)(explainer, rows, seed=4)
+            assert np.array_equal(together.values, alone.values)
+            assert np.array_equal(together.index, alone.index)
+
+    def test_a_model_that_fails_in_a_thread_fails_the_call(self):
+        def fails(X):
+            if len(X) > len(TABLE) + 1:
+                raise RuntimeError("no more")
+            return X[:, 0] > 0
+
+        with pytest.raises(xcid.errors.ModelError, match="no more"):
+            Threads(2)(xcid.Explainer(fails, TABLE), TABLE[:20])
+
+    def test_workers_are_a_number(self):
+        for workers in (0, 1.5, "two"):
+            with pytest.raises(InvalidParameter, match="workers"):
+                Threads(workers)
+
+    def test_a_stream_of_pieces(self):
+        explainer = xcid.Explainer(lambda X: 1 / (1 + np.exp(-X[:, 0])), TABLE)
+        whole = explainer(TABLE[:30], seed=2)
+        pieces = list(explainer.stream((TABLE[start : min(start + 8, 30)] for start in range(0, 30, 8)), seed=2))
+        assert [len(piece) for piece in pieces] == [8, 8, 8, 6]
+        assert np.allclose(np.concatenate([piece.values for piece in pieces]), whole.values, atol=1e-9)
+        assert all(piece.cloud is None for piece in pieces)
+        assert whole.cloud is not None
+        with pytest.raises(InvalidParameter, match="tables one after the other"):
+            explainer.stream(TABLE)
+
+    def test_samples_of_a_plan_are_not_kept_but_come_back(self):
+        asked = []
+
+        def model(X):
+            asked.append(np.array(X))
+            return 1 / (1 + np.exp(-X[:, 0]))
+
+        explainer = xcid.Explainer(model, TABLE)
+        asked.clear()
+        cloud = explainer(TABLE[:3]).cloud
+        assert cloud.given is None
+        assert np.array_equal(np.concatenate(asked[1:]), cloud.samples.reshape(-1, TABLE.shape[1]))
+        assert cloud.nbytes < cloud.samples.nbytes

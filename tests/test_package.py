@@ -28,6 +28,7 @@ PUBLIC = [
     "datasets",
     "densities",
     "distances",
+    "engines",
     "errors",
     "generators",
     "load",

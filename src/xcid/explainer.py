@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from xcid.outcomes import OTHER_LABEL, Flip, Interval, Outcome, SoftFlip, ToClas
 from xcid.scores import Adjusted, PerFeature, Score, pairs, unsigned
 from xcid.space import Backend, Constraints, Features, FeatureSpace, Kind, labels
 
+Apply: TypeAlias = Callable[[Callable[[Array], Explanation], list[Array]], Iterable[Explanation]]
 MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enough
 SAMPLES_PER_ROW = 4096  # that a block has room for
 
@@ -156,7 +157,7 @@ class Explainer:
             warn(f"no perturbation of any row reaches {left_out}")
         return explanations
 
-    def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
+    def __call__(self, X: Any, *, seed: int = 0, apply: Apply = map) -> Explanation:
         """Explain one row or many.
 
         Parameters
@@ -164,22 +165,40 @@ class Explainer:
         X : table
             A data frame, an array, a sequence of rows or a single row.
         seed : int
-            Every row has its own random numbers, made from the seed and the row's values: a row gets the same
+            Random numbers are made from the seed, and some generators add the row's values: a row gets the same
             explanation alone, in a batch and in any order.
+        apply : callable
+            Applies a function to each block of rows, as the built-in ``map`` does; that of a pool of threads spreads
+            the blocks over its workers (see :class:`xcid.engines.Threads`).
         """
-        seed = whole(seed, "seed")
         rows = self.space.encode(X)
-        outputs = self.predict(rows)
+        starts = range(0, max(len(rows), 1), self.rows_at_once)
+        parts = [rows[start : start + self.rows_at_once] for start in starts]
         blocks, kept_bytes = [], 0
-        for start in range(0, len(rows), self.rows_at_once):
-            part = slice(start, start + self.rows_at_once)
-            more = functools.partial(self._run, rows[part], outputs[part], seed)
-            block = self.stop(more(slice(None), 0), more)
+        for block in apply(functools.partial(self._block, seed=whole(seed, "seed")), parts):
             kept_bytes += block.cloud.nbytes if block.cloud is not None else 0
             blocks.append(block if kept_bytes <= self.max_evidence_bytes else replace(block, cloud=None))
         explanation = replace(Explanation.concatenate(blocks), index=labels(X, len(rows)))
         self._speak_up(explanation)
         return explanation
+
+    def stream(self, pieces: Iterable[Any], *, seed: int = 0, apply: Apply = map) -> Iterator[Explanation]:
+        """Explain table after table, such as chunks of a file that does not fit into memory.
+
+        Only one piece is held at a time, and its explanation comes without samples: it takes a few kilobytes a row.
+
+        Parameters
+        ----------
+        pieces : iterable of tables
+        seed : int
+        apply : callable
+            As in a plain call.
+        """
+        if hasattr(pieces, "shape"):
+            raise InvalidParameter("stream takes tables one after the other: give a list of pieces, or one by a call")
+        bare = copy.copy(self)
+        bare.max_evidence_bytes = 0
+        return (bare(piece, seed=seed, apply=apply) for piece in pieces)
 
     def interactions(
         self, row: Any, *, seed: int = 0, shuffles: int = 99, generator: Generator | None = None
@@ -243,6 +262,11 @@ class Explainer:
         search.generator = Genetic() if generator is None else generator
         search.score, search.stop = PerFeature(direction=unsigned), Repeats(1)
         return search(row, seed=seed).counterfactuals(0, nearest=nearest, diverse=diverse, backend=backend)
+
+    def _block(self, rows: Array, seed: int) -> Explanation:
+        """Explain a block of rows."""
+        more = functools.partial(self._run, rows, self.predict(rows), seed)
+        return self.stop(more(slice(None), 0), more)
 
     def _run(self, rows: Array, outputs: Array, seed: int, chosen: Any, replicate: int) -> Explanation:
         """Explain some rows of a block once."""

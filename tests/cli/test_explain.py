@@ -252,9 +252,9 @@ class TestFailures:
         monkeypatch.setattr(explain, "ROWS_AT_A_TIME", 2)
         real = xcid.Explainer.__call__
 
-        def poor(self, rows, *, seed):
+        def poor(self, rows, **settings):
             warn("row 0 has few flips")
-            return replace(real(self, rows, seed=seed), status=np.array(["insufficient_flips", "ok"]))
+            return replace(real(self, rows, **settings), status=np.array(["insufficient_flips", "ok"]))
 
         monkeypatch.setattr(xcid.Explainer, "__call__", poor)
         status, _, err = command(*options, "--rows", ":4", "--quiet")

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from xcid.cli._progress import Progress
 
 
-def pieces(explain: Any, inputs: Inputs, seed: int, told: Progress, size: int) -> Iterator[Explanation]:
+def pieces(
+    explainer: Any, inputs: Inputs, seed: int, told: Progress, size: int, workers: int
+) -> Iterator[Explanation]:
     """Explain some rows at a time; a row has the same scores in whatever piece it is."""
     import warnings
     from dataclasses import replace
@@ -20,15 +22,17 @@ def pieces(explain: Any, inputs: Inputs, seed: int, told: Progress, size: int) -
     import numpy as np
 
     from xcid.cli._tables import part
+    from xcid.engines import Threads
     from xcid.errors import XcidWarning
 
+    size = size if workers == 1 else max(size, workers * explainer.rows_at_once)
     total = len(inputs.positions)
     told(0, total)
     for start in range(0, total, size):
         positions = inputs.positions[start : start + size]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", XcidWarning)  # of rows without flips: counted over all pieces instead
-            explanation = explain(part(inputs.data, positions), seed=seed)
+            explanation = Threads(workers)(explainer, part(inputs.data, positions), seed=seed)
         told(start + len(positions), total)
         yield replace(explanation, index=np.array(positions))
 

@@ -28,6 +28,7 @@ def add(subparsers: Any) -> None:
     """Add the verb."""
     parser = subparsers.add_parser("explain", help="explain rows of a table", description=__doc__.partition(": ")[2])
     _inputs.add(parser)
+    _inputs.add_workers(parser)
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="one line a row and feature: .csv, .parquet, .feather, .json, .jsonl"
     )
@@ -57,7 +58,7 @@ def run(options: argparse.Namespace) -> None:
     shown: list[Explanation] = []
     with contextlib.ExitStack() as stack:
         writers = [stack.enter_context(one) for one in _writers(options)]
-        for piece in pieces(explainer, inputs, options.seed, told, ROWS_AT_A_TIME):
+        for piece in pieces(explainer, inputs, options.seed, told, ROWS_AT_A_TIME, options.workers):
             for write in writers:
                 write(to_columns(piece))
             statuses.update(piece.status.tolist())

@@ -28,6 +28,7 @@ def add(subparsers: Any) -> None:
         "report", help="write a page to look at rows of a table", description=__doc__.partition(": ")[2]
     )
     _inputs.add(parser, DEFAULT_MODEL)
+    _inputs.add_workers(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the page: .html")
     parser.add_argument("--title", metavar="TEXT", help="headline of the page")
     parser.add_argument(
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
     explainer = make(inputs.model, inputs.background)
     statuses: Counter[str] = Counter()
     report(
-        _counted(pieces(explainer, inputs, options.seed, told, ROWS_AT_A_TIME), statuses),
+        _counted(pieces(explainer, inputs, options.seed, told, ROWS_AT_A_TIME, options.workers), statuses),
         options.out,
         title=_title(options),
         notes=[f"{note[0].upper()}{note[1:]}." for note in notes],

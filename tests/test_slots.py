@@ -1,0 +1,130 @@
+"""Densities of values that rows share: the slots tell the same as the density on the samples themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+import xcid
+from xcid.densities import Discrete, Kernel, Mixed
+from xcid.densities.slots import MOST_CELLS, Slotted
+from xcid.distances import d_k
+
+RNG = np.random.default_rng(5)
+VALUES = {
+    "normal": RNG.normal(size=500),
+    "skewed": RNG.exponential(size=500),
+    "half of it zero": np.where(RNG.random(500) < 0.5, 0.0, RNG.normal(3, 1, 500)),
+    "whole numbers": RNG.integers(0, 60, 500).astype(float),
+    "two humps": np.concatenate([RNG.normal(-5, 0.5, 250), RNG.normal(5, 0.5, 250)]),
+    "tiny": RNG.normal(size=500) * 1e-140,
+    "huge and far": 1e9 + RNG.normal(size=500),
+}
+
+
+def explained(values, own, **settings):
+    """One row that decides by the first column, which takes the given values."""
+    table = np.column_stack([values, RNG.normal(size=len(values))])
+    scale = np.nanstd(values)
+    middle = np.nanmedian(values)
+    model = lambda X: 1 / (1 + np.exp(-(np.nan_to_num((X[:, 0] - middle) / scale) + 0.5 * X[:, 1])))  # noqa: E731
+    return xcid.Explainer(model, table, **settings)([[own, 0.3]])
+
+
+def reference(cloud, atoms):
+    """d1 of the first column by a fine midpoint rule: atoms apart, one Gaussian for each other value."""
+    plan, positive = cloud.plan, cloud.positive[0]
+    taken, values = plan.taken[:, 0], np.concatenate([plan.values[:, 0]] * 2)
+    weights = positive / positive.sum(), (1 - positive) / (1 - positive).sum()
+    is_atom = np.isin(values, atoms)
+    smooth = values[taken & ~is_atom]
+    h = smooth.std(ddof=1) * (0.75 * len(smooth)) ** -0.2
+    edges = np.linspace(smooth.min() - 9 * h, smooth.max() + 9 * h, 20_001)
+    smaller = min(weights[0][~taken].sum(), weights[1][~taken].sum())
+    for atom in atoms:
+        there = taken & (values == atom)
+        smaller += min(weights[0][there].sum(), weights[1][there].sum())
+    masses = []
+    for weight in weights:
+        below = sum(w * norm.cdf(edges, v, h) for v, w in zip(smooth, weight[taken & ~is_atom], strict=True))
+        masses.append(np.diff(below))
+    smaller += np.minimum(*masses).sum()
+    return 1 - smaller / (2 - smaller)
+
+
+@pytest.mark.parametrize("name", ["normal", "skewed", "half of it zero", "two humps"])
+def test_error_below_a_thousandth(name):
+    values = VALUES[name]
+    explanation = explained(values, values.mean() + 0.1234)
+    pair = explanation.evidence(0, 0)
+    atoms = pair.points[pair.atoms & (pair.points != explanation.data[0, 0])]
+    assert explanation.importance[0, 0] == pytest.approx(reference(explanation.cloud, atoms), abs=1e-3)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_importance_is_d1_of_the_evidence(name):
+    values = VALUES[name]
+    for own in (values[3], values.max(), np.median(values)):
+        explanation = explained(values, own)
+        pair = explanation.evidence(0, 0)
+        assert explanation.importance[0, 0] == pytest.approx(d_k(pair.p, pair.q, pair.weights), abs=1e-9)
+        assert pair.weights @ pair.p == pytest.approx(1, abs=1e-9)
+        assert pair.weights @ pair.q == pytest.approx(1, abs=1e-9)
+        assert np.sum(pair.points == own) == 1
+        assert np.all(pair.p >= 0)
+
+
+@pytest.mark.parametrize("name", ["normal", "skewed", "two humps"])
+def test_same_as_the_density_on_the_samples(name):
+    """Where no donor has the row's own value; the centroid is an atom for both."""
+    explanation = explained(VALUES[name], VALUES[name].mean() + 0.1234)
+    cloud = replace(explanation.cloud, given=explanation.cloud.samples, plan=None)
+    by_samples = replace(explanation, cloud=cloud).evidence(0, 0)
+    found = d_k(by_samples.p, by_samples.q, by_samples.weights)
+    assert explanation.importance[0, 0] == pytest.approx(found, abs=2e-3)
+
+
+def test_levels_are_counted():
+    frame = pd.DataFrame({"c": RNG.choice(["a", "b", None], 300), "x": RNG.normal(size=300)})
+    explanation = xcid.Explainer(lambda X: np.where(X["c"] == "a", 0.9, 0.2), frame)(frame[:6])
+    for row in range(6):
+        pair = explanation.evidence(row, "c")
+        assert pair.atoms.all()
+        assert len(pair.points) == 3
+        samples = explanation.cloud.samples[row, :, 0]
+        for point, mass in zip(pair.points, pair.p, strict=True):
+            same = np.isnan(samples) if np.isnan(point) else samples == point
+            assert mass == pytest.approx(explanation.cloud.positive[row][same].sum() / explanation.n_positive[row])
+
+
+def test_far_outliers_are_done_row_by_row():
+    values = np.concatenate([RNG.normal(size=495), [1e6, 2e6, 3e6, 4e6, 5e6]])
+    slots = Mixed(Kernel(bandwidth=0.1)).slots(values[:, None])
+    assert not slots.covered.any()
+    explanation = explained(values, 0.1234, density=Mixed(Kernel(bandwidth=0.1)))
+    pair = explanation.evidence(0, 0)
+    assert explanation.importance[0, 0] == pytest.approx(d_k(pair.p, pair.q, pair.weights), abs=1e-9)
+
+
+@pytest.mark.parametrize("kernel", [Kernel("tophat"), Kernel(bandwidth="silverman"), Kernel(tolerance=1e-5)], ids=repr)
+def test_what_depends_on_the_labels_has_no_slots(kernel):
+    assert not Mixed(kernel).slots(VALUES["normal"][:, None]).covered.any()
+
+
+def test_which_densities_have_slots():
+    assert isinstance(Mixed(), Slotted)
+    assert isinstance(Discrete(), Slotted)
+    assert not isinstance(Kernel(), Slotted)
+    assert Mixed().slots(np.column_stack([VALUES["normal"], VALUES["skewed"]])).n_slots < MOST_CELLS
+
+
+def test_a_saved_explanation_has_the_same_evidence(tmp_path):
+    explanation = explained(VALUES["whole numbers"], 7.0)
+    explanation.save(tmp_path / "one")
+    loaded = xcid.load(tmp_path / "one").evidence(0, 0)
+    for name in ("points", "p", "q", "weights"):
+        assert np.array_equal(getattr(loaded, name), getattr(explanation.evidence(0, 0), name))
