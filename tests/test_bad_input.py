@@ -249,16 +249,16 @@ BAD_MODELS = {
     "nothing": (None, "NoneType has none"),
     "later-more-columns": (
         later(lambda X: np.full((len(X), 2), 0.5), lambda X: np.full((len(X), 3), 0.5)),
-        r"shape \(2, 3\); 2 columns came before",
+        r"shape \(1, 3\); 2 columns came before",
     ),
-    "later-flat": (later(lambda X: np.full((len(X), 2), 0.5), probability), r"shape \(2,\); 2 columns came before"),
-    "later-columns": (later(probability, lambda X: np.full((len(X), 2), 0.5)), r"shape \(2, 2\); one number or label"),
+    "later-flat": (later(lambda X: np.full((len(X), 2), 0.5), probability), r"shape \(1,\); 2 columns came before"),
+    "later-columns": (later(probability, lambda X: np.full((len(X), 2), 0.5)), r"shape \(1, 2\); one number or label"),
     "later-label-columns": (
         later(first_above_zero, lambda X: np.zeros((len(X), 2), dtype=int)),
-        r"shape \(2, 2\); one number or label",
+        r"shape \(1, 2\); one number or label",
     ),
     "later-text": (later(probability, lambda X: np.full(len(X), "u")), "not numbers but <U1"),
-    "later-raises": (later(probability, failing), "failed on 2 rows: KeyError"),
+    "later-raises": (later(probability, failing), "failed on 1 rows: KeyError"),
 }
 
 

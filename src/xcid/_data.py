@@ -266,7 +266,8 @@ class Explanation:
     status : (n,) str
         "ok", "insufficient_flips" (fewer positives than asked for) or "insufficient_stays" (fewer negatives);
         "rare_flips" and "rare_stays" where a directed search found what chance did not; "no_flips" where no
-        perturbation flips the output and the scores rest on probabilities alone.
+        perturbation flips the output and the scores rest on probabilities alone; "model_failed" and "too_slow" where
+        the model did not answer: nothing is known of such a row, and its scores are 0.
     feature_status : (n, d) str
         "ok", "frozen" (by the constraints) or "constant" (nothing else is allowed there); the last two score 0.
     n_evaluations : (n,)

@@ -13,6 +13,8 @@ NOISE = f"cannot be told from noise (p > {SIGNIFICANT:g})"
 def answer(one: Explanation) -> str:
     """What the model says of a single row."""
     outputs = one.outputs[0]
+    if np.isnan(outputs).any():
+        return "no output"
     top = int(outputs.argmax())
     return f"output {one.output_names[top]} with {outputs[top]:.2f}" if len(outputs) > 1 else f"output {outputs[0]:.6g}"
 

@@ -6,6 +6,7 @@
     ├── InvalidParameter    (ValueError)   a setting that cannot work: m = 1, an unknown kernel
     ├── InvalidData         (ValueError)   a table that cannot be explained: NaN, text, wrong columns
     ├── ModelError          (RuntimeError) the model raised, or its answer has the wrong shape or is not finite
+    │   └── TooSlow                        it takes longer for a row than it may
     ├── NotEnoughFlips      (RuntimeError) no perturbation of any row changes the output
     ├── EvidenceNotKept     (RuntimeError) the cloud behind a score was not stored
     ├── InvalidFile         (ValueError)   a file that cannot be read as an explanation, or not be written
@@ -29,6 +30,7 @@ __all__ = [
     "MissingDependency",
     "ModelError",
     "NotEnoughFlips",
+    "TooSlow",
     "XcidError",
     "XcidWarning",
 ]
@@ -48,6 +50,10 @@ class InvalidData(XcidError, ValueError):
 
 class ModelError(XcidError, RuntimeError):
     """The model failed, or its answer cannot be used."""
+
+
+class TooSlow(ModelError):
+    """The model takes longer for a row than it may."""
 
 
 class NotEnoughFlips(XcidError, RuntimeError):

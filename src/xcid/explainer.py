@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from xcid._check import function, whole
+from xcid._check import function, real, whole
 from xcid._data import Array, Density, Explanation, Integers, Interactions, Perturbations, Words
+from xcid._faults import Deadline, Failed, filled, isolated
 from xcid._kernels.random import run_key
 from xcid.calibration import Repeats, Stop
 from xcid.densities import Kernel, Mixed
@@ -23,7 +24,8 @@ from xcid.outcomes import OTHER_LABEL, Flip, Interval, Outcome, SoftFlip, ToClas
 from xcid.scores import Adjusted, PerFeature, Score, pairs, unsigned
 from xcid.space import Backend, Constraints, Features, FeatureSpace, Kind, labels
 
-Apply: TypeAlias = Callable[[Callable[[Array], Explanation], list[Array]], Iterable[Explanation]]
+Blocks: TypeAlias = list[Explanation | Failed]
+Apply: TypeAlias = Callable[[Callable[[Array], Blocks], list[Array]], Iterable[Blocks]]
 MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enough
 SAMPLES_PER_ROW = 4096  # that a block has room for
 
@@ -59,6 +61,9 @@ class Explainer:
         Independent runs of each row, whose scores are averaged; ``explanation.spread`` says how they differ.
     stop : Stop, optional
         In place of ``repeats``: when to end the runs of a row, such as ``calibration.Decided(k=4)``.
+    time_limit : float, optional
+        Seconds that a run of one row may take; a row that takes longer gets the status "too_slow". It is looked at
+        between model calls: a call that never ends is not ended.
     memory : int
         Bytes that a block of rows and its perturbations may take, roughly.
     max_evidence_bytes : int
@@ -88,6 +93,7 @@ class Explainer:
         constraints: Constraints | None = None,
         repeats: int = 1,
         stop: Stop | None = None,
+        time_limit: float | None = None,
         memory: int = 2**28,
         max_evidence_bytes: int = 2**28,
     ) -> None:
@@ -112,6 +118,9 @@ class Explainer:
         if bind is not None:
             self.generator = bind(self.features.space, self.background_outputs)
         self.outcome = self._bound(self._default_outcome() if outcome is None else outcome)
+        if time_limit is not None and not real(time_limit, "time_limit (seconds)") > 0:
+            raise InvalidParameter(f"time_limit must be a number of seconds above 0, not {time_limit}")
+        self.time_limit = time_limit
         self.max_evidence_bytes = whole(max_evidence_bytes, "max_evidence_bytes", at_least=0)
         self.rows_at_once = max(1, min(MOST_ROWS, memory // (8 * SAMPLES_PER_ROW * len(self.space.names))))
 
@@ -174,11 +183,14 @@ class Explainer:
         rows = self.space.encode(X)
         starts = range(0, max(len(rows), 1), self.rows_at_once)
         parts = [rows[start : start + self.rows_at_once] for start in starts]
-        blocks, kept_bytes = [], 0
+        pieces: list[Explanation | Failed] = []
+        kept_bytes = 0
         for block in apply(functools.partial(self._block, seed=whole(seed, "seed")), parts):
-            kept_bytes += block.cloud.nbytes if block.cloud is not None else 0
-            blocks.append(block if kept_bytes <= self.max_evidence_bytes else replace(block, cloud=None))
-        explanation = replace(Explanation.concatenate(blocks), index=labels(X, len(rows)))
+            for piece in block:
+                kept_bytes += 0 if isinstance(piece, Failed) or piece.cloud is None else piece.cloud.nbytes
+                is_full = isinstance(piece, Explanation) and kept_bytes > self.max_evidence_bytes
+                pieces.append(replace(piece, cloud=None) if is_full else piece)
+        explanation = replace(Explanation.concatenate(filled(pieces)), index=labels(X, len(rows)))
         self._speak_up(explanation)
         return explanation
 
@@ -263,10 +275,14 @@ class Explainer:
         search.score, search.stop = PerFeature(direction=unsigned), Repeats(1)
         return search(row, seed=seed).counterfactuals(0, nearest=nearest, diverse=diverse, backend=backend)
 
-    def _block(self, rows: Array, seed: int) -> Explanation:
-        """Explain a block of rows."""
-        more = functools.partial(self._run, rows, self.predict(rows), seed)
-        return self.stop(more(slice(None), 0), more)
+    def _block(self, rows: Array, seed: int) -> list[Explanation | Failed]:
+        """Explain a block of rows, without those that the model fails for."""
+
+        def explain(some: Array) -> Explanation:
+            more = functools.partial(self._run, some, self.predict(some), seed)
+            return self.stop(more(slice(None), 0), more)
+
+        return isolated(explain, rows)
 
     def _run(self, rows: Array, outputs: Array, seed: int, chosen: Any, replicate: int) -> Explanation:
         """Explain some rows of a block once."""
@@ -383,11 +399,14 @@ class Membership:
 
     def __init__(self, explainer: Explainer, rows: Array, reference: Array) -> None:
         self.explainer, self.rows, self.reference = explainer, rows, reference
+        self.deadline = Deadline(explainer.time_limit, len(rows))
         self.own = (explainer.side(reference, reference) > 0.5).astype(np.float64)
 
     def __call__(self, samples: Array, owner: Integers) -> Array:
         """(N,) weights in C+ of (N, f) samples; every one is an evaluation."""
         explainer = self.explainer
+        self.deadline.check()
         outputs = explainer.predict(explainer.features.unfold(samples, self.rows, owner))
+        self.deadline.check()
         side = explainer.side(outputs, self.reference[owner])
         return np.abs(self.own[owner] - side)

@@ -13,7 +13,8 @@ import numpy as np
 
 from xcid._data import Array
 
-LEAST_WEIGHT = 0.02  # of a sample: where the fit is sure, p (1 - p) vanishes
+LEAST = 0.02  # of a sample: where the fit is sure, p (1 - p) vanishes
+TINY = 1e-300
 STEEPEST = 8.0  # linear predictors end here
 DIRECTIONS = 2  # of conjugate gradients in a step
 LEAST_PENALTY = 1e-3  # in quarters of the number of samples
@@ -64,7 +65,7 @@ def prepare(columns: Array, weight: Array | None = None) -> Columns:
         centred = columns - columns.mean(axis=1, keepdims=True)
         normal = centred.transpose(0, 2, 1) @ centred
     else:
-        total = np.maximum(weight.sum(axis=1), 1e-300)[:, None, None]
+        total = np.maximum(weight.sum(axis=1), TINY)[:, None, None]
         centred = columns - (weight[:, None, :] @ columns) / total
         normal = (centred * weight[:, :, None]).transpose(0, 2, 1) @ centred
     penalty = n_samples / 4 * (LEAST_PENALTY + WIDE_PENALTY * (n_columns / n_samples) ** 2)
@@ -76,13 +77,12 @@ def prepare(columns: Array, weight: Array | None = None) -> Columns:
 def fit(columns: Columns, membership: Array, weight: Array | None, steps: int) -> Fit:
     """Fit (n, s) memberships, with (n, s) weights that are 1 by default."""
     given = np.ones((1, membership.shape[1])) if weight is None else weight
-    total = np.maximum(given.sum(axis=1, keepdims=True), 1e-300)
-    mean = np.clip(np.sum(membership * given, axis=1, keepdims=True) / total, LEAST_WEIGHT, 1 - LEAST_WEIGHT)
+    total = np.maximum(given.sum(axis=1, keepdims=True), TINY)
+    mean = np.clip(_inner(membership, np.broadcast_to(given, membership.shape)) / total, LEAST, 1 - LEAST)
     level = np.log(mean / (1 - mean))
     coefficients = np.zeros((len(membership), columns.centred.shape[2]))
     along = np.zeros(membership.shape)  # the linear predictor less its level
-    residuals = membership - mean
-    curve = np.broadcast_to(mean * (1 - mean), membership.shape)
+    residuals, curve = membership - mean, np.broadcast_to(mean * (1 - mean), membership.shape)
     for step in range(steps):
         if weight is not None:
             residuals, curve = residuals * weight, curve * weight
@@ -91,13 +91,25 @@ def fit(columns: Columns, membership: Array, weight: Array | None, steps: int) -
         move, moved = _solved(columns, curve, curvature, slope, DIRECTIONS if step else 1)
         coefficients += move
         along += moved
-        level += (residuals.mean(axis=1, keepdims=True) - np.mean(curve * moved, axis=1, keepdims=True)) / curvature
-        fitted = 1 / (1 + np.exp(-np.clip(along + level, -STEEPEST, STEEPEST)))
-        residuals = membership - fitted
-        curve = np.maximum(fitted * (1 - fitted), LEAST_WEIGHT)
+        level += (residuals.sum(axis=1, keepdims=True) - _inner(curve, moved)) / (membership.shape[1] * curvature)
+        residuals, curve = _left(membership, along, level)
     if weight is not None:
         residuals, curve = residuals * weight, curve * weight
     return Fit(coefficients, residuals, curve.mean(axis=1, keepdims=True))
+
+
+def _left(membership: Array, along: Array, level: Array) -> tuple[Array, Array]:
+    """(n, s) what a fit leaves of the memberships, and how much it bends at each sample."""
+    fitted = along + level
+    np.clip(fitted, -STEEPEST, STEEPEST, out=fitted)
+    np.negative(fitted, out=fitted)
+    np.exp(fitted, out=fitted)
+    fitted += 1
+    np.reciprocal(fitted, out=fitted)
+    curve = 1 - fitted
+    curve *= fitted
+    np.maximum(curve, LEAST, out=curve)
+    return np.subtract(membership, fitted, out=fitted), curve
 
 
 def times(rows: Array, matrices: Array) -> Array:
@@ -117,21 +129,30 @@ def _solved(columns: Columns, curve: Array, curvature: Array, slope: Array, dire
     across = columns.centred.transpose(0, 2, 1)
     move, moved = np.zeros(slope.shape), np.zeros(curve.shape)
     direction = ahead = times(slope, columns.inverse) / curvature
-    size = np.sum(slope * ahead, axis=1, keepdims=True)
+    size = _inner(slope, ahead)
     for left in range(directions - 1, -1, -1):
         along = times(direction, across)
         bent = curve * along
-        steepness = np.sum(bent * along, axis=1, keepdims=True) - bent.sum(axis=1, keepdims=True) ** 2 / curve.sum(
-            axis=1, keepdims=True
-        )
-        steepness += curvature * columns.penalty * np.sum(direction**2, axis=1, keepdims=True)
-        length = np.divide(size, steepness, out=np.zeros(size.shape), where=steepness > 0)
+        middle = bent.sum(axis=1, keepdims=True) / (curve.shape[1] * curvature)
+        steepness = _inner(bent, along) - middle**2 * (curve.shape[1] * curvature)
+        steepness += curvature * columns.penalty * _inner(direction, direction)
+        length = _ratio(size, steepness)
         move += length * direction
-        moved += length * along
         if left:
-            bent -= curve * (bent.mean(axis=1, keepdims=True) / curvature)
+            bent -= curve * middle
             slope = slope - length * (times(bent, columns.centred) + curvature * columns.penalty * direction)
             ahead = times(slope, columns.inverse) / curvature
-            before, size = size, np.sum(slope * ahead, axis=1, keepdims=True)
-            direction = ahead + np.divide(size, before, out=np.zeros(size.shape), where=before > 0) * direction
+            before, size = size, _inner(slope, ahead)
+            direction = ahead + _ratio(size, before) * direction
+        along *= length
+        moved += along
     return move, moved
+
+
+def _inner(first: Array, second: Array) -> Array:
+    """(n, 1) inner products of rows."""
+    return np.einsum("ns,ns->n", first, second)[:, None]
+
+
+def _ratio(above: Array, below: Array) -> Array:
+    return np.divide(above, below, out=np.zeros(above.shape), where=below > 0)

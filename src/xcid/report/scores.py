@@ -42,7 +42,7 @@ def row_of(explanation: Explanation, row: int, position: int, unit: float, value
     tried = round(float(one.n_positive[0] + one.n_negative[0]))
     if tried:
         record |= {"flips": int(one.n_flips[0]), "tried": tried}
-    if one.outputs.shape[1] > 1:
+    if one.outputs.shape[1] > 1 and not np.isnan(one.outputs).any():
         largest = np.argsort(-one.outputs[0], kind="stable")[:MOST_OUTPUTS].tolist()
         record["outputs"] = [[at, float(f"{one.outputs[0, at]:.3g}")] for at in largest]
     for name, part in (("lower", one.lower), ("upper", one.upper)):
@@ -60,6 +60,11 @@ def changes_of(explanation: Explanation, row: int, values: Values) -> list[dict[
         flips = counterfactuals.flips(explanation, row, NEAREST, 0)
     except (EvidenceNotKept, NotEnoughFlips):
         return []
+    return written(explanation, row, flips, values)
+
+
+def written(explanation: Explanation, row: int, flips: counterfactuals.Flips, values: Values) -> list[dict[str, Any]]:
+    """Flips of a row, as a page lists them."""
     return [
         _changes(explanation, row, flip, moved, values) for flip, moved in zip(flips.rows, flips.moved, strict=True)
     ]

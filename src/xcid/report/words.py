@@ -20,6 +20,8 @@ STATUSES = {
     "rare_flips": "flips are so rare that a directed search had to find them",
     "rare_stays": "perturbations that keep the output are so rare that a directed search had to find them",
     "no_flips": "no perturbation flips the output: the scores rest on probabilities alone",
+    "model_failed": "the model failed for this row or its perturbations: nothing is known of it",
+    "too_slow": "the model took longer than it may: nothing is known of this row",
     "some_rows_lack_samples": "some of the rows behind this average lack perturbations of a kind",
 }
 
@@ -44,6 +46,8 @@ def summary(explanation: Explanation, row: int = 0, values: Values = SHOWN) -> t
 def answer(one: Explanation, values: Values) -> str:
     """What the model answers for one row: "positive with 0.81", or a number."""
     outputs = one.outputs[0]
+    if np.isnan(outputs).any():
+        return "no answer"
     if len(outputs) == 1:
         return values.number(float(outputs[0]))
     top = int(outputs.argmax())

@@ -1,0 +1,102 @@
+"""A model that fails for some rows: the others are explained all the same."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from xcid._data import Array, Explanation
+from xcid.errors import ModelError, TooSlow, warn
+
+
+class Failed(NamedTuple):
+    """Rows (n, d) that could not be explained, and why."""
+
+    rows: Array
+    error: ModelError
+
+
+def isolated(explain: Callable[[Array], Explanation], rows: Array) -> list[Explanation | Failed]:
+    """Explain a block of rows; where the model fails, ask about halves of it, and about single rows once more."""
+    try:
+        return [explain(rows)]
+    except ModelError as error:
+        if len(rows) > 1:
+            half = len(rows) // 2
+            return isolated(explain, rows[:half]) + isolated(explain, rows[half:])
+        if isinstance(error, TooSlow):
+            return [Failed(rows, error)]
+    try:
+        return [explain(rows)]
+    except ModelError as error:
+        return [Failed(rows, error)]
+
+
+def filled(pieces: Sequence[Explanation | Failed]) -> list[Explanation]:
+    """Put rows that failed in their places, with a status and scores of 0; raise where all of them failed."""
+    done = [piece for piece in pieces if isinstance(piece, Explanation)]
+    failed = [piece for piece in pieces if isinstance(piece, Failed)]
+    if not failed:
+        return done
+    if not done:
+        raise failed[0].error
+    n_failed, n_rows = sum(len(piece.rows) for piece in failed), sum(_length(piece) for piece in pieces)
+    warn(f"{n_failed} of {n_rows} rows could not be explained, see explanation.status; the first: {failed[0].error}")
+    return [piece if isinstance(piece, Explanation) else _empty(piece, done[0]) for piece in pieces]
+
+
+class Deadline:
+    """Refuses further model calls when the time of some rows is over; it cannot end a call."""
+
+    def __init__(self, seconds_a_row: float | None, n_rows: int) -> None:
+        self.seconds = None if seconds_a_row is None else seconds_a_row * n_rows
+        self.start = time.monotonic()
+
+    def check(self) -> None:
+        """Raise when the time is over."""
+        if self.seconds is not None and time.monotonic() - self.start > self.seconds:
+            raise TooSlow(f"the model took more than the {self.seconds:g} s that it may take; raise time_limit")
+
+
+def _length(piece: Explanation | Failed) -> int:
+    return len(piece.rows) if isinstance(piece, Failed) else len(piece)
+
+
+def _empty(failed: Failed, like: Explanation) -> Explanation:
+    """Explanations of rows of which nothing is known."""
+    n = len(failed.rows)
+    blank = like[np.zeros(n, dtype=np.int64)]
+    status = np.full(n, "too_slow" if isinstance(failed.error, TooSlow) else "model_failed")
+    none, nothing = np.zeros(blank.values.shape), np.zeros(n)
+    known = {
+        "lower": none - 1,
+        "upper": none + 1,
+        "p_values": none + 1,
+        "null_mean": none,
+        "null_quantile": none,
+        "spread": none,
+        "significant": none,
+    }
+    cloud = None if blank.cloud is None else replace(
+        blank.cloud, origin=failed.rows, positive=0 * blank.cloud.positive, negative=0 * blank.cloud.negative,
+        n_evaluations=nothing.astype(np.int64), status=status,
+    )  # fmt: skip
+    return replace(
+        blank,
+        values=none,
+        importance=none,
+        direction=none,
+        status=status,
+        n_evaluations=nothing.astype(np.int64),
+        n_flips=nothing.astype(np.int64),
+        n_positive=nothing,
+        n_negative=nothing,
+        data=failed.rows,
+        outputs=np.full(blank.outputs.shape, np.nan),
+        cloud=cloud,
+        **{name: part for name, part in known.items() if getattr(blank, name) is not None},
+    )
