@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -72,7 +72,7 @@ def _empty(failed: Failed, like: Explanation) -> Explanation:
     blank = like[np.zeros(n, dtype=np.int64)]
     status = np.full(n, "too_slow" if isinstance(failed.error, TooSlow) else "model_failed")
     none, nothing = np.zeros(blank.values.shape), np.zeros(n)
-    known = {
+    known: dict[str, Any] = {
         "lower": none - 1,
         "upper": none + 1,
         "p_values": none + 1,
@@ -81,6 +81,7 @@ def _empty(failed: Failed, like: Explanation) -> Explanation:
         "spread": none,
         "significant": none,
     }
+    known = {name: part for name, part in known.items() if getattr(blank, name) is not None}
     cloud = None if blank.cloud is None else replace(
         blank.cloud, origin=failed.rows, positive=0 * blank.cloud.positive, negative=0 * blank.cloud.negative,
         n_evaluations=nothing.astype(np.int64), status=status,
@@ -98,5 +99,5 @@ def _empty(failed: Failed, like: Explanation) -> Explanation:
         data=failed.rows,
         outputs=np.full(blank.outputs.shape, np.nan),
         cloud=cloud,
-        **{name: part for name, part in known.items() if getattr(blank, name) is not None},
+        **known,
     )

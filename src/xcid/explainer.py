@@ -21,7 +21,7 @@ from xcid.errors import InvalidParameter, NotEnoughFlips, warn
 from xcid.generators import Balanced, Generator, Genetic, Marginal, Random
 from xcid.models import names_for, wrap
 from xcid.outcomes import OTHER_LABEL, Flip, Interval, Outcome, SoftFlip, ToClass, are_probabilities
-from xcid.scores import Adjusted, PerFeature, Score, pairs, unsigned
+from xcid.scores import Adjusted, PerFeature, Score, Scores, pairs, unsigned
 from xcid.space import Backend, Constraints, Features, FeatureSpace, Kind, labels
 
 Blocks: TypeAlias = list[Explanation | Failed]
@@ -112,7 +112,7 @@ class Explainer:
         constraints = Constraints() if constraints is None else constraints
         self.space = FeatureSpace.of(background, names_for(model, background, feature_names), kinds, constraints)
         self.features, self.scales = Features.of(self.space, constraints), tuple(self.space.scales.tolist())
-        memory = whole(memory, "memory (bytes)", at_least=1)
+        memory, self.model = whole(memory, "memory (bytes)", at_least=1), model
         self.predict, self.background_outputs = wrap(model, self.space, memory)
         bind = getattr(self.generator, "bind", None)
         if bind is not None:
@@ -187,9 +187,10 @@ class Explainer:
         kept_bytes = 0
         for block in apply(functools.partial(self._block, seed=whole(seed, "seed")), parts):
             for piece in block:
-                kept_bytes += 0 if isinstance(piece, Failed) or piece.cloud is None else piece.cloud.nbytes
-                is_full = isinstance(piece, Explanation) and kept_bytes > self.max_evidence_bytes
-                pieces.append(replace(piece, cloud=None) if is_full else piece)
+                if isinstance(piece, Explanation) and piece.cloud is not None:
+                    kept_bytes += piece.cloud.nbytes
+                    piece = piece if kept_bytes <= self.max_evidence_bytes else replace(piece, cloud=None)
+                pieces.append(piece)
         explanation = replace(Explanation.concatenate(filled(pieces)), index=labels(X, len(rows)))
         self._speak_up(explanation)
         return explanation
@@ -325,8 +326,33 @@ class Explainer:
         return bind(self.predict.read.names, self.background_outputs)
 
     def _explain(self, cloud: Perturbations, outputs: Array, seed: int) -> Explanation:
-        scores = self.score(cloud)._asdict()
-        n_flips = np.sum(cloud.positive > 0.5, axis=1)
+        return self.record(
+            self.score(cloud),
+            outputs,
+            seed,
+            origin=cloud.origin,
+            status=cloud.status,
+            n_evaluations=cloud.n_evaluations,
+            n_flips=np.sum(cloud.positive > 0.5, axis=1),
+            n_positive=cloud.positive.sum(axis=1),
+            n_negative=cloud.negative.sum(axis=1),
+            features=cloud.features,
+            cloud=cloud,
+        )
+
+    def record(
+        self,
+        scores: Scores,
+        outputs: Array,
+        seed: int,
+        *,
+        origin: Array,
+        status: Any,
+        n_evaluations: Integers,
+        n_flips: Integers,
+        **known: Any,
+    ) -> Explanation:
+        """Put the scores of (n, d) rows together with all that is known of them; for engines."""
         settings = {
             "generator": self.generator,
             "score": self.score,
@@ -335,24 +361,21 @@ class Explainer:
             "seed": seed,
         }
         return Explanation(
-            **scores,
-            status=np.where((cloud.status == "ok") & (n_flips == 0), "no_flips", cloud.status),
-            feature_status=self.features.status(self.features.fold(cloud.origin)),
-            n_evaluations=cloud.n_evaluations + 1,  # and the row itself
+            **scores._asdict(),
+            **known,
+            status=np.where((status == "ok") & (n_flips == 0), "no_flips", status),
+            feature_status=self.features.status(self.features.fold(origin)),
+            n_evaluations=n_evaluations + 1,  # and the row itself
             n_flips=n_flips,
-            n_positive=cloud.positive.sum(axis=1),
-            n_negative=cloud.negative.sum(axis=1),
-            index=np.arange(len(cloud)),
+            index=np.arange(len(origin)),
             feature_names=self.features.names,
-            data=cloud.origin,
+            data=origin,
             column_names=self.space.names,
-            features=cloud.features,
             outputs=outputs,
             output_names=self.predict.read.names,
             units=tuple(column.unit for column in self.space.columns),
             scales=self.scales,
             levels=tuple(tuple(str(level) for level in column.levels) for column in self.space.columns),
-            cloud=cloud,
             density=self.score.density,
             settings={name: repr(value) for name, value in settings.items()},
         )

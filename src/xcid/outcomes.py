@@ -20,6 +20,7 @@ import numpy as np
 
 from xcid._check import real
 from xcid._data import Array, Integers
+from xcid._kernels.arrays import namespace
 from xcid.errors import InvalidParameter
 
 OTHER_LABEL = "another label"  # of a model that gives labels: one that the background never got
@@ -43,7 +44,7 @@ class Flip:
     """
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
-        return (outputs.argmax(axis=-1) != reference.argmax(axis=-1)).astype(np.float64)
+        return 1.0 * (outputs.argmax(axis=-1) != reference.argmax(axis=-1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class ToClass:
         return replace(self, column=_column(self.target, names))
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
-        return (outputs.argmax(axis=-1) == self.column).astype(np.float64)
+        return 1.0 * (outputs.argmax(axis=-1) == self.column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class SoftToClass:
         return replace(self, column=_column(self.target, names))
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
-        return _odds(outputs, np.full(len(outputs), self.column))
+        return _odds(outputs, outputs.argmax(axis=-1) * 0 + self.column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ class Threshold:
         return replace(self, column=max(at for at, name in enumerate(names) if name != OTHER_LABEL))
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
-        return (outputs[:, self.column] > self.level).astype(np.float64)
+        return 1.0 * (outputs[:, self.column] > self.level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,7 @@ class Interval:
         return replace(self, half_width=max(half_width, float(np.finfo(np.float64).tiny)))
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
-        return (np.abs(outputs[:, -1] - reference[:, -1]) > self.half_width).astype(np.float64)
+        return 1.0 * (abs(outputs[:, -1] - reference[:, -1]) > self.half_width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +186,7 @@ class Within:
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
         value = outputs[:, -1]
-        return ((value >= self.low) & (value <= self.high)).astype(np.float64)
+        return 1.0 * ((value >= self.low) & (value <= self.high))
 
 
 def are_probabilities(outputs: Array) -> bool:
@@ -204,17 +205,16 @@ def _check_probabilities(outputs: Array) -> None:
 
 
 def _odds(outputs: Array, column: Integers) -> Array:
-    """Share of a class in what it and the strongest other class have together."""
+    """Share of a class in what it and the strongest other class have together; arrays of NumPy or tensors."""
+    xp = namespace(outputs)
     if outputs.shape[1] == 2:
-        first, second = outputs.T
-        own, rival = np.where(column == 0, first, second), np.where(column == 0, second, first)
-        total = first + second
-        return np.clip(np.divide(own, total, out=np.full(len(own), 0.5), where=total > 0), 0.0, 1.0)
-    own = np.take_along_axis(outputs, column[:, None], axis=1)[:, 0]
-    rival = np.where(np.arange(outputs.shape[1]) == column[:, None], -np.inf, outputs).max(axis=1)
-    total = own + rival
-    share = np.divide(own, total, out=np.full(len(own), 0.5), where=total > 0)
-    return np.clip(share, 0.0, 1.0)
+        own, total = xp.where(column == 0, outputs[:, 0], outputs[:, 1]), outputs[:, 0] + outputs[:, 1]
+    else:
+        is_own = xp.arange(outputs.shape[1], device=outputs.device) == column[:, None]
+        own = xp.where(is_own, outputs, 0.0).sum(axis=1)
+        total = own + xp.amax(xp.where(is_own, -np.inf, outputs), axis=1)
+    share: Array = xp.where(total > 0, own / xp.where(total > 0, total, 1.0), 0.5).clip(0.0, 1.0)
+    return share
 
 
 def _column(target: Any, names: Sequence[str]) -> int:

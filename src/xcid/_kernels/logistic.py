@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xcid._data import Array
+from xcid._kernels.arrays import inner, namespace, ratio, times
 
 LEAST = 0.02  # of a sample: where the fit is sure, p (1 - p) vanishes
 TINY = 1e-300
@@ -75,23 +76,26 @@ def prepare(columns: Array, weight: Array | None = None) -> Columns:
 
 
 def fit(columns: Columns, membership: Array, weight: Array | None, steps: int) -> Fit:
-    """Fit (n, s) memberships, with (n, s) weights that are 1 by default."""
-    given = np.ones((1, membership.shape[1])) if weight is None else weight
-    total = np.maximum(given.sum(axis=1, keepdims=True), TINY)
-    mean = np.clip(_inner(membership, np.broadcast_to(given, membership.shape)) / total, LEAST, 1 - LEAST)
-    level = np.log(mean / (1 - mean))
-    coefficients = np.zeros((len(membership), columns.centred.shape[2]))
-    along = np.zeros(membership.shape)  # the linear predictor less its level
-    residuals, curve = membership - mean, np.broadcast_to(mean * (1 - mean), membership.shape)
+    """Fit (n, s) memberships, with (n, s) weights that are 1 by default; arrays of NumPy or tensors of torch."""
+    xp, n_samples = namespace(membership), membership.shape[1]
+    if weight is None:
+        mean = membership.mean(axis=1, keepdims=True)
+    else:
+        mean = ratio(inner(membership, weight), weight.sum(axis=1, keepdims=True))
+    mean = xp.clip(mean, LEAST, 1 - LEAST)
+    level = xp.log(mean / (1 - mean))
+    coefficients = xp.zeros_like(membership[:, :1] * columns.centred[0, :1])
+    along = xp.zeros_like(membership)  # the linear predictor less its level
+    residuals, curve = membership - mean, xp.broadcast_to(mean * (1 - mean), membership.shape)
     for step in range(steps):
         if weight is not None:
             residuals, curve = residuals * weight, curve * weight
-        curvature = curve.mean(axis=1, keepdims=True)
-        slope = times(residuals, columns.centred) - curvature * columns.penalty * coefficients
-        move, moved = _solved(columns, curve, curvature, slope, DIRECTIONS if step else 1)
+        total = curve.sum(axis=1, keepdims=True)
+        slope = times(residuals, columns.centred) - total / n_samples * columns.penalty * coefficients
+        move, moved = _solved(columns, curve, total, slope, DIRECTIONS if step else 1)
         coefficients += move
         along += moved
-        level += (residuals.sum(axis=1, keepdims=True) - _inner(curve, moved)) / (membership.shape[1] * curvature)
+        level += (residuals.sum(axis=1, keepdims=True) - inner(curve, moved)) / total
         residuals, curve = _left(membership, along, level)
     if weight is not None:
         residuals, curve = residuals * weight, curve * weight
@@ -100,59 +104,41 @@ def fit(columns: Columns, membership: Array, weight: Array | None, steps: int) -
 
 def _left(membership: Array, along: Array, level: Array) -> tuple[Array, Array]:
     """(n, s) what a fit leaves of the memberships, and how much it bends at each sample."""
-    fitted = along + level
-    np.clip(fitted, -STEEPEST, STEEPEST, out=fitted)
-    np.negative(fitted, out=fitted)
-    np.exp(fitted, out=fitted)
+    xp, fitted = namespace(membership), along + level
+    xp.clip(fitted, -STEEPEST, STEEPEST, out=fitted)
+    xp.negative(fitted, out=fitted)
+    xp.exp(fitted, out=fitted)
     fitted += 1
-    np.reciprocal(fitted, out=fitted)
+    xp.reciprocal(fitted, out=fitted)
     curve = 1 - fitted
     curve *= fitted
-    np.maximum(curve, LEAST, out=curve)
-    return np.subtract(membership, fitted, out=fitted), curve
+    xp.clip(curve, LEAST, None, out=curve)
+    return xp.subtract(membership, fitted, out=fitted), curve
 
 
-def times(rows: Array, matrices: Array) -> Array:
-    """Multiply (n, k) rows by (n, k, l) matrices, or all of them by one (1, k, l)."""
-    if len(matrices) == 1:
-        one: Array = rows @ matrices[0]
-        return one
-    each: Array = (rows[:, None, :] @ matrices)[:, 0]
-    return each
-
-
-def _solved(columns: Columns, curve: Array, curvature: Array, slope: Array, directions: int) -> tuple[Array, Array]:
+def _solved(columns: Columns, curve: Array, total: Array, slope: Array, directions: int) -> tuple[Array, Array]:
     """(n, c) the move that a slope asks for where samples have (n, s) curves, and (n, s) what it adds to each sample.
 
-    With equal curves one direction is the solution.
+    ``total`` (n, 1) is the sum of the curves. With equal curves one direction is the solution.
     """
-    across = columns.centred.transpose(0, 2, 1)
-    move, moved = np.zeros(slope.shape), np.zeros(curve.shape)
+    xp, across = namespace(slope), columns.centred.swapaxes(1, 2)
+    curvature = total / curve.shape[1]
+    move, moved = xp.zeros_like(slope), xp.zeros_like(curve)
     direction = ahead = times(slope, columns.inverse) / curvature
-    size = _inner(slope, ahead)
+    size = inner(slope, ahead)
     for left in range(directions - 1, -1, -1):
         along = times(direction, across)
         bent = curve * along
-        middle = bent.sum(axis=1, keepdims=True) / (curve.shape[1] * curvature)
-        steepness = _inner(bent, along) - middle**2 * (curve.shape[1] * curvature)
-        steepness += curvature * columns.penalty * _inner(direction, direction)
-        length = _ratio(size, steepness)
+        middle = bent.sum(axis=1, keepdims=True) / total
+        steepness = inner(bent, along) - middle**2 * total + curvature * columns.penalty * inner(direction, direction)
+        length = ratio(size, steepness)
         move += length * direction
         if left:
             bent -= curve * middle
             slope = slope - length * (times(bent, columns.centred) + curvature * columns.penalty * direction)
             ahead = times(slope, columns.inverse) / curvature
-            before, size = size, _inner(slope, ahead)
-            direction = ahead + _ratio(size, before) * direction
+            before, size = size, inner(slope, ahead)
+            direction = ahead + ratio(size, before) * direction
         along *= length
         moved += along
     return move, moved
-
-
-def _inner(first: Array, second: Array) -> Array:
-    """(n, 1) inner products of rows."""
-    return np.einsum("ns,ns->n", first, second)[:, None]
-
-
-def _ratio(above: Array, below: Array) -> Array:
-    return np.divide(above, below, out=np.zeros(above.shape), where=below > 0)

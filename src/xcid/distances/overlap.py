@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from xcid._check import real
 from xcid._data import Array
+from xcid._kernels.arrays import namespace
 from xcid.errors import InvalidData, InvalidParameter
 
 
@@ -31,6 +32,10 @@ class Overlap:
     def __call__(self, p: Array, q: Array, weights: Array) -> Array:
         """Compare (..., g) densities with (..., g) quadrature weights."""
         return self.k - _overlap(p, q, weights)
+
+    def of_variation(self, variation: Array) -> Array:
+        """The same of densities with mass 1 and a given total variation T: their overlap is (1 - T) / (1 + T)."""
+        return self.k - (1 - variation) / (1 + variation)
 
 
 def overlap(p: npt.ArrayLike, q: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
@@ -71,10 +76,12 @@ def d_k(p: npt.ArrayLike, q: npt.ArrayLike, weights: npt.ArrayLike, k: float = 1
 
 
 def _overlap(p: Array, q: Array, weights: Array) -> Array:
-    smaller = np.einsum("...g,...g->...", np.minimum(p, q), weights)
-    larger = np.einsum("...g,...g->...", np.maximum(p, q), weights)
-    ratio = np.divide(smaller, larger, out=np.ones(np.shape(larger)), where=larger > 0)
-    return np.minimum(ratio, 1.0)
+    xp = namespace(p)
+    smaller = xp.einsum("...g,...g->...", xp.minimum(p, q), weights)
+    larger = xp.einsum("...g,...g->...", xp.maximum(p, q), weights)
+    there = larger > 0
+    share: Array = xp.where(there, smaller / xp.where(there, larger, 1.0), 1.0).clip(max=1.0)
+    return share
 
 
 def _check_k(k: float) -> None:

@@ -10,10 +10,11 @@ from scipy import special
 from xcid._check import real, whole
 from xcid._data import Array, Density, Perturbations
 from xcid._kernels import logistic
+from xcid._kernels.arrays import ratio, times
 from xcid.densities import Mixed
 from xcid.errors import InvalidParameter
 from xcid.scores.per_feature import PerFeature, Scores
-from xcid.scores.regressions import changes, errors, prepared
+from xcid.scores.regressions import Regression, changes, errors, prepared
 
 CONFIDENCE = 0.95
 MOST_FREEDOM = 0.95  # of the number of samples
@@ -56,34 +57,44 @@ class Adjusted:
         """Score every feature of every row; rows where one of the sets is empty get 0."""
         importance = PerFeature(self.density)(cloud).importance
         parts = [self._log_odds(cloud[part]) for part in _blocks(cloud)]
-        log_odds, error, freedom = (np.concatenate(part) for part in zip(*parts, strict=True))
-        reach: Array = special.stdtrit(freedom, (1 + CONFIDENCE) / 2)[:, None] * error
-        ratio = np.divide(np.abs(log_odds), error, out=np.zeros_like(error), where=error > 0)
-        return Scores(
-            values=to_d1(log_odds),
-            importance=importance,
-            direction=np.sign(log_odds),
-            lower=to_d1(log_odds - reach),
-            upper=to_d1(log_odds + reach),
-            p_values=2 * special.stdtr(freedom[:, None], -ratio),
-            null_mean=1 - special.erfcx(error / np.sqrt(8)),  # of 1 - exp(-|s|/2), s normal
-            null_quantile=to_d1(reach),
-        )
+        return calibrated(importance, *(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def _log_odds(self, cloud: Perturbations) -> tuple[Array, Array, Array]:
         """(n, f) log odds ratios, their standard errors, and (n,) degrees of freedom."""
-        columns, contrasts, influences = prepared(cloud)
+        regression = prepared(cloud)
         given = cloud.positive + cloud.negative  # 0 for an empty place
-        weight = None if len(columns.centred) == 1 else given
-        membership = np.divide(cloud.negative, given, out=np.full(given.shape, 0.5), where=given > 0)
-        fit = logistic.fit(columns, 0.5 + self.temper * (membership - 0.5), weight, self.steps)
-        log_odds = -logistic.times(fit.coefficients, contrasts)
-        leverage = np.minimum(columns.freedom / membership.shape[1], MOST_FREEDOM)
-        residuals = fit.residuals / (fit.curvature * (1 - leverage)[:, None])
-        error, freedom = errors(cloud, influences, residuals)
+        weight = None if cloud.given is None else given
+        membership = cloud.negative
+        if weight is not None:
+            membership = np.divide(membership, given, out=np.full(given.shape, 0.5), where=given > 0)
+        log_odds, residuals = self.fitted(regression, membership, weight)
+        error, freedom = errors(cloud, regression.influences, residuals)
         known = (cloud.positive.sum(axis=1) > 0) & (cloud.negative.sum(axis=1) > 0)
         known = known[:, None] & changes(cloud)
-        return np.where(known, log_odds, 0.0) / self.temper, np.where(known, error, 0.0) / self.temper, freedom
+        return np.where(known, log_odds, 0.0), np.where(known, error, 0.0) / self.temper, freedom
+
+    def fitted(self, regression: Regression, membership: Array, weight: Array | None) -> tuple[Array, Array]:
+        """(n, f) log odds ratios for (n, s) memberships in C-, and (n, s) residuals at unit curvature."""
+        columns = regression.columns
+        fit = logistic.fit(columns, 0.5 + self.temper * (membership - 0.5), weight, self.steps)
+        leverage = (columns.freedom / membership.shape[1]).clip(max=MOST_FREEDOM)
+        log_odds = -times(fit.coefficients, regression.contrasts) / self.temper
+        return log_odds, fit.residuals / (fit.curvature * (1 - leverage)[:, None])
+
+
+def calibrated(importance: Array, log_odds: Array, error: Array, freedom: Array) -> Scores:
+    """Turn (n, f) log odds ratios and their standard errors, with (n,) degrees of freedom, into scores with limits."""
+    reach: Array = special.stdtrit(freedom, (1 + CONFIDENCE) / 2)[:, None] * error
+    return Scores(
+        values=to_d1(log_odds),
+        importance=importance,
+        direction=np.sign(log_odds),
+        lower=to_d1(log_odds - reach),
+        upper=to_d1(log_odds + reach),
+        p_values=2 * special.stdtr(freedom[:, None], -ratio(np.abs(log_odds), error)),
+        null_mean=1 - special.erfcx(error / np.sqrt(8)),  # of 1 - exp(-|s|/2), s normal
+        null_quantile=to_d1(reach),
+    )
 
 
 def to_d1(log_odds: Array) -> Array:

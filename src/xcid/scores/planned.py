@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
 
 from xcid._data import Array, Density, DensityPair, Flags, Integers, Perturbations, Plan
+from xcid._kernels.arrays import namespace, ratio
 from xcid.densities import Discrete
 from xcid.densities.slots import Slots, Slotted
-from xcid.distances import Distance
+from xcid.distances import Distance, Overlap
 
 MOST_CELLS = 2**16  # of the curves held at a time: they stay in the cache
 MOST_FEATURES = 16  # of a part
@@ -27,8 +28,10 @@ class Part(NamedTuple):
     slots : Slots
     counter : (k * (1 + g), 2p) sparse
         From weights of samples to the weight at the row's own value and in each of g slots.
-    pooled : (k, 1 + g)
-        The same when all samples count 1.
+    pooled : (k, 1, 1 + g)
+        The masses there when all samples count 1, smoothed.
+    widths : (k, 1, 1 + g)
+        Of the cells; 1 for atoms.
     """
 
     features: Integers
@@ -36,6 +39,22 @@ class Part(NamedTuple):
     slots: Slots
     counter: sparse.csr_array
     pooled: Array
+    widths: Array
+
+    def masses(self, positive: Array) -> Array:
+        """(k, n, 1 + g) what (n, 2p) weights of samples put at the row's own value, in atoms and (smoothed) cells."""
+        k, first = len(self.features), 1 + self.slots.atoms.shape[1]
+        counts = (self.counter @ np.ascontiguousarray(positive.T)).reshape(k, -1, len(positive)).transpose(0, 2, 1)
+        return np.concatenate([counts[:, :, :first], counts[:, :, first:] @ self.slots.smoothing], axis=2)
+
+
+class Counted(Protocol):
+    """What total variations are made from; see :class:`Part`."""
+
+    columns: Integers
+    slots: Slots
+
+    def masses(self, positive: Array) -> Array: ...
 
 
 def parts(cloud: Perturbations, density: Density) -> list[Part]:
@@ -71,15 +90,19 @@ def _part(plan: Plan, features: Integers, columns: Integers, slots: Slots) -> Pa
         slots.covered[kept],
     )
     taken = plan.taken[:, features]  # (2p, k)
-    n_samples, n_places = len(taken), 1 + slots.n_slots
+    (n_samples, k), n_places, first = taken.shape, 1 + slots.n_slots, 1 + slots.atoms.shape[1]
     slot, beyond = (np.tile(part, (2, 1)) for part in (1 + slots.place, slots.share))
-    slot = np.where(taken, slot, 0) + n_places * np.arange(len(kept))
+    slot = np.where(taken, slot, 0) + n_places * np.arange(k)
     share = np.stack([np.where(taken, 1 - beyond, 1.0), np.where(taken, beyond, 0.0)])
     sample = np.broadcast_to(np.arange(n_samples)[:, None], taken.shape)
     used = share > 0
     place = np.stack([slot, slot + 1])[used], np.stack([sample, sample])[used]
-    counter = sparse.csr_array((share[used], place), shape=(len(kept) * n_places, n_samples))
-    return Part(features, columns, slots, counter, (counter @ np.ones(n_samples)).reshape(len(kept), n_places))
+    counter = sparse.csr_array((share[used], place), shape=(k * n_places, n_samples))
+    pooled = (counter @ np.ones(n_samples)).reshape(k, 1, n_places)
+    pooled[:, :, first:] = pooled[:, :, first:] @ slots.smoothing
+    widths = np.ones((k, 1, n_places))
+    widths[:, 0, first:] = np.where(slots.width > 0, slots.width, 1.0)[:, None]
+    return Part(features, columns, slots, counter, pooled, widths)
 
 
 def distances(part: Part, cloud: Perturbations, distance: Distance) -> Array:
@@ -88,8 +111,29 @@ def distances(part: Part, cloud: Perturbations, distance: Distance) -> Array:
     result, size = np.empty((n, k)), max(1, MOST_CELLS // part.pooled.size)
     for start in range(0, n, size):
         rows = slice(start, start + size)
-        result[rows] = distance(*_curves(part, cloud.positive[rows], cloud.origin[rows])).T
+        if isinstance(distance, Overlap):
+            result[rows] = distance.of_variation(variations(part, cloud.positive[rows], cloud.origin[rows]))
+        else:
+            result[rows] = distance(*_curves(part, cloud.positive[rows], cloud.origin[rows])).T
     return result
+
+
+def variations(part: Counted, positive: Array, origin: Array) -> Array:
+    """(n, k) total variation between C+ and C-, for (n, s) weights in C+ and (n, d) rows; arrays or tensors.
+
+    C+ has the mass sum(w_j m_j) / w, with the weights w_j of the samples, their sum w and the mass m_j of a sample;
+    C- has sum((1 - w_j) m_j) / v. They differ by (1 / w + 1 / v) sum((w_j - mean w) m_j): one product and one pass.
+    """
+    xp, total = namespace(positive), positive.shape[1]
+    weight = positive.sum(axis=1, keepdims=True)
+    apart = part.masses(positive - weight / total).swapaxes(0, 1)  # (n, k, 1 + g)
+    atoms, own = part.slots.atoms, origin[:, part.columns][:, :, None]
+    first, others = apart[:, :, :1], apart[:, :, 1 : 1 + atoms.shape[1]]
+    same = (own == atoms) | (xp.isnan(own) & xp.isnan(atoms))
+    joined = xp.where(same, abs(first + others) - abs(first) - abs(others), 0.0).sum(axis=2)
+    variation: Array = xp.linalg.vector_norm(apart, ord=1, axis=2) + joined
+    variation *= ratio(total + 0 * weight, weight * (total - weight)) / 2
+    return variation
 
 
 def pair(part: Part, cloud: Perturbations, row: int, feature: int) -> DensityPair:
@@ -104,22 +148,13 @@ def pair(part: Part, cloud: Perturbations, row: int, feature: int) -> DensityPai
 
 def _curves(part: Part, positive: Array, origin: Array) -> tuple[Array, Array, Array]:
     """(k, n, 1 + g) densities of C+ and C-, and (k, 1, 1 + g) widths: the row's own value, other atoms, cells."""
-    slots, (k, n_places), (n, total) = part.slots, part.pooled.shape, positive.shape
-    first = 1 + slots.atoms.shape[1]  # cell
-    counts = (part.counter @ np.ascontiguousarray(positive.T)).reshape(k, n_places, n).transpose(0, 2, 1)
-    p, q = np.empty((2, k, n, n_places))
-    for curve, counted in ((p, counts), (q, part.pooled[:, None])):
-        curve[:, :, :first] = counted[:, :, :first]
-        curve[:, :, first:] = counted[:, :, first:] @ slots.smoothing
-    q -= p  # so far it was both
-    np.maximum(q, 0.0, out=q)
-    _join_own(p, q, slots.atoms, origin[:, part.columns].T)
-    widths = np.ones((k, 1, n_places))
-    widths[:, 0, first:] = np.where(slots.width > 0, slots.width, 1.0)[:, None]
-    weight = positive.sum(axis=1)
-    p /= np.maximum(weight, TINY)[:, None] * widths
-    q /= np.maximum(total - weight, TINY)[:, None] * widths
-    return p, q, widths
+    p = part.masses(positive)
+    q = np.maximum(part.pooled - p, 0.0)
+    _join_own(p, q, part.slots.atoms, origin[:, part.columns].T)
+    total, weight = positive.shape[1], positive.sum(axis=1)
+    p /= np.maximum(weight, TINY)[:, None] * part.widths
+    q /= np.maximum(total - weight, TINY)[:, None] * part.widths
+    return p, q, part.widths
 
 
 def _join_own(p: Array, q: Array, atoms: Array, own: Array) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from xcid._data import Array, Flags, Perturbations, Plan
 from xcid._kernels import hadamard, logistic
+from xcid._kernels.arrays import namespace, times
 from xcid.scores import designs
 
 FEWEST = 12  # blocks, and donors, whose differences tell of chance
@@ -73,25 +74,34 @@ def errors(cloud: Perturbations, influences: Array, residuals: Array) -> tuple[A
     n, n_features = len(residuals), influences.shape[2]
     if cloud.plan is None:
         count = np.sum(cloud.positive + cloud.negative > 0, axis=1, keepdims=True)
-        spread = logistic.times(residuals**2, influences**2)
+        spread = times(residuals**2, influences**2)
         return np.sqrt(spread * count / np.maximum(count - 1, 1)), np.maximum(count[:, 0] - 1.0, 1.0)
     if len(cloud.plan.background) < max(FEWEST, n_features // 2):  # so few rows cannot tell the features apart
         return np.full((n, n_features), np.inf), np.ones(n)
-    pairs, size = len(cloud.plan.masks), hadamard.order(n_features)
+    error, freedom = of_pairs(influences, residuals)
+    return error, np.full(n, freedom)
+
+
+def of_pairs(influences: Array, residuals: Array) -> tuple[Array, float]:
+    """(n, f) standard errors of the effects where samples are pairs, and their degrees of freedom."""
+    xp, n_features = namespace(residuals), influences.shape[2]
+    pairs, size = residuals.shape[1] // 2, hadamard.order(n_features)
     if pairs < FEWEST * size:
-        return np.sqrt(_pair_squares(influences, residuals) * pairs / (pairs - 1)), np.full(n, pairs - 1.0)
+        return xp.sqrt(_pair_squares(influences, residuals) * pairs / (pairs - 1)), pairs - 1.0
     sums = _block_sums(influences, residuals, size)
     n_blocks = sums.shape[1]
-    variance = np.sum(np.diff(sums, axis=1) ** 2, axis=1) / 2 * n_blocks / (n_blocks - 1)
-    return np.sqrt(variance), np.full(n, 2 * (n_blocks - 1) / 3)
+    apart = sums[:, 1:] - sums[:, :-1]
+    apart *= apart
+    return xp.sqrt(apart.sum(axis=1) / 2 * n_blocks / (n_blocks - 1)), 2 * (n_blocks - 1) / 3
 
 
 def _pair_squares(influences: Array, residuals: Array) -> Array:
     """(n, f) sum of squares over pairs of what they do to the effects."""
     pairs = residuals.shape[1] // 2
     first, second = residuals[:, :pairs], residuals[:, pairs:]
-    both = 2 * logistic.times(first * second, influences[:, :pairs] * influences[:, pairs:])
-    return np.maximum(logistic.times(residuals**2, influences**2) + both, 0.0)
+    both = 2 * times(first * second, influences[:, :pairs] * influences[:, pairs:])
+    squares: Array = (times(residuals**2, influences**2) + both).clip(min=0.0)
+    return squares
 
 
 def _block_sums(influences: Array, residuals: Array, size: int) -> Array:
@@ -99,13 +109,13 @@ def _block_sums(influences: Array, residuals: Array, size: int) -> Array:
     pairs = residuals.shape[1] // 2
     n_blocks, whole = pairs // size, pairs // size * size
     halves = [(influences[:, :pairs], residuals[:, :pairs]), (influences[:, pairs:], residuals[:, pairs:])]
-    sums: Array = np.zeros((len(residuals), n_blocks, influences.shape[2]))
+    sums: Array = namespace(residuals).zeros_like(residuals[:, :n_blocks, None] * influences[0, 0])
     for influence, residual in halves:
         by_block = residual[:, :whole].reshape(len(residual), n_blocks, size)
         matrices = influence[:, :whole].reshape(len(influence), n_blocks, size, -1)
         if len(matrices) == 1:
-            sums += (by_block.transpose(1, 0, 2) @ matrices[0]).transpose(1, 0, 2)
+            sums += (by_block.swapaxes(0, 1) @ matrices[0]).swapaxes(0, 1)
         else:
             sums += (by_block[:, :, None, :] @ matrices)[:, :, 0]
-        sums[:, -1] += logistic.times(residual[:, whole:], influence[:, whole:])
+        sums[:, -1] += times(residual[:, whole:], influence[:, whole:])
     return sums

@@ -124,12 +124,16 @@ class Features:
     def status(self, folded: Array) -> np.ndarray[tuple[int, ...], np.dtype[np.str_]]:
         """(n, f) "ok", "frozen", or "constant" where no other value is allowed, for (n, f) rows of features."""
         space, pool = self.space, self.space.pools.distinct
-        low, high = space.bounds(folded)
-        _, count = pool.between(low, high)
-        _, own = pool.between(np.fmax(low, folded), np.fmin(high, folded))
-        own = np.where(np.isnan(folded), 0, own)
-        missing = (pool.n_missing > 0) & (space.direction == 0) & ~np.isnan(folded)
-        changes = count - own + missing > 0
+        _, common = pool.between(space.lower[None], space.upper[None])
+        open_ = (common[0] < 2) | (space.direction != 0)  # those that may have nothing to change to
+        changes = np.ones(folded.shape, dtype=bool)
+        if open_.any():
+            low, high = space.bounds(folded)
+            _, count = pool.between(low, high)
+            _, own = pool.between(np.fmax(low, folded), np.fmin(high, folded))
+            own = np.where(np.isnan(folded), 0, own)
+            missing = (pool.n_missing > 0) & (space.direction == 0) & ~np.isnan(folded)
+            changes = ~open_ | (count - own + missing > 0)
         return np.where(space.frozen, "frozen", np.where(changes, "ok", "constant"))
 
 

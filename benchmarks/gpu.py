@@ -1,0 +1,151 @@
+"""The recommended setting on one device: a million rows end to end, and how near its parts come to the device's limits.
+
+    python benchmarks/gpu.py                         # 1,000,000 rows of 20 features, 512 perturbations, on the GPU
+    python benchmarks/gpu.py --rows 2000 --device cpu
+
+Printed as JSON: agreement with NumPy, seconds end to end and of their parts, and for densities and d1 the operations
+and bytes that they need at least, against the rates that a plain matrix product and a plain copy reach in this run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+import xcid
+from xcid.distances import Overlap
+from xcid.generators import Balanced
+from xcid.scores import planned
+from xcid.torch.device import Device, _plan, _Task
+
+FEATURES, PERTURBATIONS, WIDTH = 20, 512, 128
+BACKGROUND = 2_000
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--block", type=int, default=32_768, help="rows at a time")
+    parser.add_argument("--device", default="cuda")
+    arguments = parser.parse_args()
+    torch.manual_seed(0)
+    rng = np.random.default_rng(0)
+    background, X = rng.normal(size=(BACKGROUND, FEATURES)), rng.normal(size=(arguments.rows, FEATURES))
+    net = network().to(arguments.device)
+    explainer = xcid.Explainer(net, background, generator=Balanced(PERTURBATIONS))
+    device = Device(arguments.block)
+    device(explainer, X[: 2 * arguments.block])  # warm up
+    found: dict[str, Any] = {"device": name(arguments.device), "rows": len(X), "evaluations a row": PERTURBATIONS}
+    found["largest difference to NumPy"] = difference(explainer, device, X[:200])
+    start = time.perf_counter()
+    explanation = device(explainer, X)
+    found["seconds end to end"] = time.perf_counter() - start
+    found["rows told from noise somewhere"] = float(np.mean((explanation.p_values < 0.05).any(axis=1)))
+    found |= parts(explainer, X[: min(len(X), 4 * arguments.block)], arguments.block)
+    if arguments.device != "cpu":
+        found["peak device memory, GB"] = torch.cuda.max_memory_allocated() / 1e9
+    print(json.dumps(found, indent=1))
+    return 0 if found["largest difference to NumPy"] < 1e-5 else 1
+
+
+def network() -> Any:
+    layers = torch.nn
+    return layers.Sequential(
+        layers.Linear(FEATURES, WIDTH), layers.ReLU(), layers.Linear(WIDTH, WIDTH), layers.ReLU(),
+        layers.Linear(WIDTH, 2), layers.Softmax(1),
+    )  # fmt: skip
+
+
+def name(device: str) -> str:
+    return torch.cuda.get_device_name() if device != "cpu" else "cpu"
+
+
+def difference(explainer: Any, device: Any, X: Any) -> float:
+    host, there = explainer(X), device(explainer, X)
+    return max(
+        float(np.abs(getattr(host, part) - getattr(there, part)).max())
+        for part in ("values", "importance", "lower", "upper", "p_values")
+    )
+
+
+def parts(explainer: Any, X: Any, block: int) -> dict[str, Any]:
+    """Microseconds a row of each part, and what bounds densities and d1."""
+    with torch.no_grad():
+        plan = _plan(explainer, 0)
+        task = _Task.of(explainer, plan, torch)
+        rows = torch.as_tensor(X[:block], device=task.device)
+        n = len(rows)
+        samples = torch.where(task.taken, task.new, rows.to(task.dtype)[:, None])
+        positive = 1 - task.ask(samples.reshape(-1, FEATURES))[:, 0].reshape(n, -1)
+
+        def draw() -> Any:
+            return torch.where(task.taken, task.new, rows.to(task.dtype)[:, None])
+
+        def evidence() -> Any:
+            return Overlap().of_variation(planned.variations(task.part, positive, rows))
+
+        seconds = {
+            "all": timed(lambda: task(rows)),
+            "drawing samples": timed(draw),
+            "the module": timed(lambda: task.module(samples.reshape(-1, FEATURES))),
+            "regression": timed(lambda: task.score.fitted(task.regression, 1 - positive, None)),
+            "densities and d1": timed(evidence),
+        }
+        cells = task.part.matrix.shape[1]
+        operations = 2 * n * PERTURBATIONS * cells
+        size = 8 * n * (PERTURBATIONS + FEATURES) + 8 * PERTURBATIONS * cells  # read once; results are small
+        rates = limits(task.device)
+        least = max(operations / rates["double precision operations"], size / rates["bytes"])
+    return {
+        "microseconds a row": {part: 1e6 * value / n for part, value in seconds.items()},
+        "measured limits, a second": rates,
+        "densities and d1": {
+            "operations a row": operations / n,
+            "bytes a row at least": size / n,
+            "bound by": "arithmetic"
+            if operations / rates["double precision operations"] > size / rates["bytes"]
+            else "bytes",
+            "share of the limit": least / seconds["densities and d1"],
+        },
+    }
+
+
+def limits(device: Any) -> dict[str, float]:
+    """Rates of a plain product of matrices and of a plain copy."""
+    size = 8192 if device.type == "cuda" else 1024
+    a, b = (torch.randn(size, size, dtype=torch.float64, device=device) for _ in range(2))
+    long = torch.empty(2**28 if device.type == "cuda" else 2**22, dtype=torch.float64, device=device)
+    other = torch.empty_like(long)
+    return {
+        "double precision operations": 2 * size**3 / timed(lambda: a @ b),
+        "bytes": 16 * long.numel() / timed(lambda: other.copy_(long)),
+    }
+
+
+def timed(work: Callable[[], Any], repeats: int = 5) -> float:
+    """Least seconds of a few tries."""
+    work()
+    found = []
+    for _ in range(repeats):
+        _wait()
+        start = time.perf_counter()
+        work()
+        _wait()
+        found.append(time.perf_counter() - start)
+    return min(found)
+
+
+def _wait() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

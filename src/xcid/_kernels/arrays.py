@@ -1,0 +1,37 @@
+"""NumPy's arrays and torch's tensors behind the same words: the hot loops run on either."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from xcid._data import Array
+
+
+def namespace(array: Any) -> Any:
+    """The library that an array belongs to: numpy or torch, which agree on the names that are used here."""
+    return np if isinstance(array, np.ndarray) else sys.modules[type(array).__module__]
+
+
+def times(rows: Array, matrices: Array) -> Array:
+    """Multiply (n, k) rows by (n, k, l) matrices, or all of them by one (1, k, l)."""
+    if len(matrices) == 1:
+        one: Array = rows @ matrices[0]
+        return one
+    each: Array = (rows[:, None, :] @ matrices)[:, 0]
+    return each
+
+
+def inner(first: Array, second: Array) -> Array:
+    """(n, 1) inner products of rows."""
+    products: Array = namespace(first).einsum("ns,ns->n", first, second)[:, None]
+    return products
+
+
+def ratio(above: Array, below: Array) -> Array:
+    """Divide where the divisor is above 0; 0 elsewhere."""
+    xp, there = namespace(below), below > 0
+    quotient: Array = xp.where(there, above / xp.where(there, below, 1.0), 0.0)
+    return quotient
