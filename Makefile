@@ -28,6 +28,7 @@ docs: $(VENV)/.dev
 	@echo "the site begins at out/docs/index.html"
 
 bench: $(VENV)/.dev
+	$(BIN)/xcid bench --out out/bench.json
 	$(BIN)/python benchmarks/against_dice.py
 
 generators: $(VENV)/.dev

@@ -16,25 +16,23 @@ error, or the time ratio is below 100.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
+import functools
 import sys
 import time
-import warnings
-from typing import Any
 
-import dice_ml
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import gaussian_kde
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
 import xcid
+from xcid.bench.stack import PaperStack, d1
+
+__all__ = ["DicePath", "d1"]
 
 Array = npt.NDArray[np.float64]
-N_GRID = 512
 N_SEEDS = 10  # our side is averaged over them; dice-ml has one run, which takes its time
+DicePath = functools.partial(PaperStack, posthoc_sparsity_param=None)
 
 
 def main() -> int:
@@ -90,52 +88,6 @@ def report(names: list[str], theirs: Array, ours: Array) -> bool:
 
 def mean_and_error(values: Array) -> tuple[float, float]:
     return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
-
-
-class DicePath:
-    """d1 of every feature by dice-ml and scipy, row by row."""
-
-    def __init__(self, model: Any, train: Any, y_train: Any, m: int) -> None:
-        data = dice_ml.Data(
-            dataframe=train.assign(Outcome=y_train), continuous_features=list(train.columns), outcome_name="Outcome"
-        )
-        self.dice = dice_ml.Dice(data, dice_ml.Model(model=model, backend="sklearn"), method="random")
-        self.model, self.m, self.short = model, m, 0
-
-    def __call__(self, rows: Any) -> Array:
-        return np.array([self.row(rows.iloc[[i]]) for i in range(len(rows))])
-
-    def row(self, row: Any) -> Array:
-        flipped = self.counterfactuals(row, "opposite")
-        kept = self.counterfactuals(row, int(self.model.predict(row)[0]))
-        return np.array([d1(flipped[:, i], kept[:, i]) for i in range(row.shape[1])])
-
-    def counterfactuals(self, row: Any, desired_class: str | int) -> Array:
-        with (
-            contextlib.redirect_stderr(io.StringIO()),
-            contextlib.redirect_stdout(io.StringIO()),
-            warnings.catch_warnings(),
-        ):
-            warnings.simplefilter("ignore")
-            found = self.dice.generate_counterfactuals(
-                row, total_CFs=self.m, desired_class=desired_class, posthoc_sparsity_param=None
-            )
-        frame = found.cf_examples_list[0].final_cfs_df
-        self.short += len(frame) < self.m
-        return np.asarray(frame[row.columns], dtype=np.float64)
-
-
-def d1(positive: Array, negative: Array) -> float:
-    """1 - ∫min / ∫max by scipy's gaussian_kde with Silverman's rule and the trapezoid rule."""
-    if np.ptp(positive) == 0 or np.ptp(negative) == 0:  # scipy fails on constants
-        same = np.ptp(positive) == np.ptp(negative) == 0 and positive[0] == negative[0]
-        return 0.0 if same else 1.0
-    estimates = [gaussian_kde(sample, "silverman") for sample in (positive, negative)]
-    margin = 4 * max(float(np.sqrt(estimate.covariance[0, 0])) for estimate in estimates)
-    both = np.concatenate([positive, negative])
-    grid = np.linspace(both.min() - margin, both.max() + margin, N_GRID)
-    p, q = (estimate(grid) for estimate in estimates)
-    return float(1 - np.trapezoid(np.minimum(p, q), grid) / np.trapezoid(np.maximum(p, q), grid))
 
 
 if __name__ == "__main__":

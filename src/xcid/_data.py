@@ -419,7 +419,7 @@ class Explanation:
             return "missing"
         if self.units[column]:
             return str(np.array(round(code)).astype(f"datetime64[{self.units[column]}]"))
-        return self.levels[column][int(code)] if self.levels[column] else f"{code:.6g}"
+        return self.levels[column][int(code)] if self.levels[column] else f"{code + 0.0:.6g}"
 
     def position(self, feature: int | str) -> int:
         """Find a feature's column from its name or position."""

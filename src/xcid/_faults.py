@@ -1,4 +1,4 @@
-"""A model that fails for some rows: the others are explained all the same."""
+"""Rows that cannot be explained, or hardly: the others are all the same, and it is said."""
 
 from __future__ import annotations
 
@@ -47,6 +47,27 @@ def filled(pieces: Sequence[Explanation | Failed]) -> list[Explanation]:
     n_failed, n_rows = sum(len(piece.rows) for piece in failed), sum(_length(piece) for piece in pieces)
     warn(f"{n_failed} of {n_rows} rows could not be explained, see explanation.status; the first: {failed[0].error}")
     return [piece if isinstance(piece, Explanation) else _empty(piece, done[0]) for piece in pieces]
+
+
+def warn_of_few(explanation: Explanation) -> None:
+    """Warn of rows that lack perturbations of a kind."""
+    poor = np.flatnonzero(np.char.startswith(explanation.status, "insufficient"))
+    if poor.size:
+        warn(
+            f"{poor.size} of {len(explanation)} rows have fewer perturbations of a kind than asked for; "
+            f"{counted(explanation, int(poor[0]))}: see explanation.status; search for rare flips with "
+            "generator=xcid.generators.Growing(), raise the generator's budget, widen the background or relax the "
+            "constraints"
+        )
+
+
+def counted(explanation: Explanation, row: int) -> str:
+    """Say what a row has; without any flips, how rare they must be at least: (1 - rate) ** evaluations = 5 %."""
+    flips, evaluations = explanation.n_flips[row], explanation.n_evaluations[row]
+    rate = -np.expm1(np.log(0.05) / max(evaluations, 1))
+    rare = "" if flips else f", so that flips are rarer than {rate:.2g} of its perturbations (95 % confidence)"
+    others = explanation.n_negative[row]
+    return f"row {row} has {flips} flips and {others:.4g} others in {evaluations:,} evaluations{rare}"
 
 
 class Deadline:

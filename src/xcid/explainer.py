@@ -13,7 +13,7 @@ import numpy as np
 
 from xcid._check import function, real, whole
 from xcid._data import Array, Density, Explanation, Integers, Interactions, Perturbations, Words
-from xcid._faults import Deadline, Failed, filled, isolated
+from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_few
 from xcid._kernels.random import run_key
 from xcid.calibration import Repeats, Stop
 from xcid.densities import Kernel, Mixed
@@ -191,9 +191,7 @@ class Explainer:
                     kept_bytes += piece.cloud.nbytes
                     piece = piece if kept_bytes <= self.max_evidence_bytes else replace(piece, cloud=None)
                 pieces.append(piece)
-        explanation = replace(Explanation.concatenate(filled(pieces)), index=labels(X, len(rows)))
-        self._speak_up(explanation)
-        return explanation
+        return self.speak_up(replace(Explanation.concatenate(filled(pieces)), index=labels(X, len(rows))))
 
     def stream(self, pieces: Iterable[Any], *, seed: int = 0, apply: Apply = map) -> Iterator[Explanation]:
         """Explain table after table, such as chunks of a file that does not fit into memory.
@@ -380,41 +378,21 @@ class Explainer:
             settings={name: repr(value) for name, value in settings.items()},
         )
 
-    def _speak_up(self, explanation: Explanation) -> None:
-        """Raise where nothing could be explained, warn where some rows could not."""
-        poor = np.flatnonzero(np.char.startswith(explanation.status, "insufficient"))
-        if not poor.size and explanation.n_flips.any():
-            return
-        first = int(poor[0]) if poor.size else 0
-        found = (
-            f"row {first} has {explanation.n_flips[first]} flips and {explanation.n_negative[first]:.4g} others "
-            f"in {explanation.n_evaluations[first]:,} evaluations{_flip_rate(explanation, first)}"
-        )
+    def speak_up(self, explanation: Explanation) -> Explanation:
+        """Raise where nothing could be explained, warn where some rows could not; for engines."""
         if not explanation.n_flips.any() and self._constant_on_background():
             raise NotEnoughFlips(
                 f"all {len(self.space.background)} background rows and all perturbations lie on one side of "
-                f"{self.outcome!r}: one class only, no decision to explain ({found}); check the model and the outcome, "
-                "or give a background that reaches both sides"
+                f"{self.outcome!r}: one class only, no decision to explain ({counted(explanation, 0)}); check the "
+                "model and the outcome, or give a background that reaches both sides"
             )
-        if poor.size:
-            warn(
-                f"{poor.size} of {len(explanation)} rows have fewer perturbations of a kind than asked for; {found}: "
-                "see explanation.status; search for rare flips with generator=xcid.generators.Growing(), raise the "
-                "generator's budget, widen the background or relax the constraints"
-            )
+        warn_of_few(explanation)
+        return explanation
 
     def _constant_on_background(self) -> bool:
         outputs = self.background_outputs
         side = self.side(outputs, np.repeat(outputs[:1], len(outputs), axis=0))
         return bool(np.all((side > 0.5) == (side[0] > 0.5)))
-
-
-def _flip_rate(explanation: Explanation, row: int) -> str:
-    """For a row without any flips, how rare they must be at least: (1 - rate) ** evaluations = 5 %."""
-    if explanation.n_flips[row] > 0:
-        return ""
-    rate = -np.expm1(np.log(0.05) / explanation.n_evaluations[row])
-    return f", so that flips are rarer than {rate:.2g} of its perturbations (95 % confidence)"
 
 
 class Membership:

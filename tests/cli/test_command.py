@@ -13,7 +13,7 @@ import xcid
 from xcid.cli import explain, main
 from xcid.errors import InvalidData, XcidWarning, warn
 
-VERBS = ["explain", "report", "compare", "reproduce", "completion"]
+VERBS = ["explain", "report", "app", "compare", "reproduce", "bench", "completion"]
 
 
 def typed(*arguments, **settings):

@@ -16,6 +16,7 @@ from xcid.errors import InvalidData, InvalidParameter
 from xcid.space.columns import Cells, Column, to_times
 
 Backend: TypeAlias = Literal["pandas", "polars", "pyarrow"]
+MOST_COLUMNS = 10_000  # a row's perturbations then take some gigabytes, and their masks grow with the square
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +69,11 @@ def read(table: Any, what: str, names: Sequence[str] | None) -> Table:
         read_table = _from_dicts(table, what)
     else:
         read_table = _from_rows(table, what, names)
+    if len(read_table.names) > MOST_COLUMNS:
+        raise InvalidData(
+            f"{what} has {len(read_table.names):,} columns, and {MOST_COLUMNS:,} are the most that can be explained: "
+            "choose some of them"
+        )
     if read_table.named and names is not None and what == "the background" and _strings(names) != read_table.names:
         raise InvalidParameter(f"feature_names {names!r} differ from the columns of the table {list(read_table.names)}")
     repeated = sorted(name for name, count in Counter(read_table.names).items() if count > 1)
@@ -332,6 +338,7 @@ def _frame(columns: list[Any], like: Any) -> Any:
     make = type(like)
     if hasattr(make, "from_pydict"):
         return make.from_pydict(dict(zip(like.column_names, columns, strict=True)))
-    frame = make(dict(zip(map(str, range(len(columns))), columns, strict=True)))
+    named = dict(zip(map(str, range(len(columns))), columns, strict=True))
+    frame = make(named, copy=False) if make.__module__.startswith("pandas") else make(named)
     frame.columns = like.columns
     return frame

@@ -247,7 +247,7 @@ def _explanation(
         features=plan.features,
         cloud=None,
     )
-    return replace(explanation, index=index)
+    return explainer.speak_up(replace(explanation, index=index))
 
 
 def _in_blocks(task: _Task, rows: Any, size: int, torch: Any) -> list[Results]:

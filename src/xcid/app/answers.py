@@ -1,0 +1,104 @@
+"""What a page is told about a row: prediction, words, scores, evidence and counterfactuals, as plain data."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any
+
+import numpy as np
+
+from xcid._data import Array, Explanation
+from xcid.app.requests import Asked
+from xcid.calibration import Repeats
+from xcid.counterfactuals import Flips, flips
+from xcid.errors import ModelError, NotEnoughFlips, XcidWarning
+from xcid.explainer import Explainer
+from xcid.generators import Genetic
+from xcid.report._text import clean
+from xcid.report.evidence import picture
+from xcid.report.scores import MOST_OUTPUTS, NEAREST, changes_of, row_of, unit_of, written
+from xcid.report.values import SHOWN
+from xcid.scores import PerFeature, unsigned
+
+MOST_PICTURES = 40  # that come with an answer; that of the feature that is looked at always does
+MOST_LETTERS = 600  # of an error
+MOST_FLIPS = 200  # that a search looks through
+ONE_SIDE = (
+    "Nothing that was tried gets to the other side of this question, from this row or from the background: ask "
+    "another one, or free some features."
+)
+
+
+def answer(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
+    """Explain a row.
+
+    The record has ``outputs`` ([class, value], the largest first), and ``row``, ``unit``, ``signed``, ``evidence`` and
+    ``nearest`` as a report has them; or, where there is nothing to tell, ``problem`` in words.
+    """
+    try:
+        outputs = explainer.predict(explainer.space.encode(asked.table))[0]
+    except ModelError as error:
+        return {"problem": clean(error, MOST_LETTERS)}
+    record: dict[str, Any] = {"outputs": _largest(outputs)}
+    try:
+        explanation = _quietly(explainer.asking(asked.outcome), asked, seed)
+    except NotEnoughFlips:
+        return record | {"problem": ONE_SIDE}
+    except ModelError as error:
+        return record | {"problem": clean(error, MOST_LETTERS)}
+    unit = unit_of(explanation)
+    return record | {
+        "row": row_of(explanation, 0, 0, unit, SHOWN),
+        "unit": unit,
+        "signed": bool(explanation.direction.any()),
+        "evidence": _pictures(explanation, asked.feature),
+        "nearest": changes_of(explanation, 0, SHOWN),
+    }
+
+
+def search(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
+    """Search for flips that are near and change little: nearer than those among the samples behind the scores.
+
+    No two of them change the same features.
+    """
+    seeker = copy.copy(explainer.asking(asked.outcome))
+    seeker.generator, seeker.score, seeker.stop = Genetic(), PerFeature(direction=unsigned), Repeats(1)
+    try:
+        explanation = _quietly(seeker, asked, seed)
+        return {"nearest": written(explanation, 0, _unlike(explanation), SHOWN)}
+    except NotEnoughFlips:
+        return {"nearest": []}
+    except ModelError as error:
+        return {"problem": clean(error, MOST_LETTERS)}
+
+
+def _unlike(explanation: Explanation) -> Flips:
+    """The nearest flips of which no two change the same features: three steps of one slider are one answer."""
+    found = flips(explanation, 0, MOST_FLIPS, 0)
+    first: dict[bytes, int] = {}
+    for at, moved in enumerate(found.moved):
+        first.setdefault(moved.tobytes(), at)
+    kept = list(first.values())[:NEAREST]
+    return Flips(found.rows[kept], ("nearest",) * len(kept), found.moved[kept], found.distance[kept])
+
+
+def _quietly(explainer: Explainer, asked: Asked, seed: int) -> Explanation:
+    """Explain without warnings of few flips: the words about the row say it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", XcidWarning)
+        return explainer(asked.table, seed=seed)
+
+
+def _largest(outputs: Array) -> list[list[float]]:
+    order = np.argsort(-outputs, kind="stable")[:MOST_OUTPUTS].tolist()
+    return [[at, float(f"{outputs[at]:.4g}")] for at in order]
+
+
+def _pictures(explanation: Explanation, feature: int) -> list[Any]:
+    """The evidence of the strongest features and of the one that is looked at; None for others."""
+    order = np.argsort(-np.abs(explanation.values[0]), kind="stable")[:MOST_PICTURES].tolist()
+    pictures: list[Any] = [None] * len(explanation.feature_names)
+    for at in {*order, feature}:
+        pictures[at] = picture(explanation, 0, at, SHOWN)
+    return pictures

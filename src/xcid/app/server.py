@@ -1,0 +1,133 @@
+"""A thin application in front of a workshop: it reads bytes, lets a thread do the work, and sends JSON.
+
+It imports Starlette, and is imported where it is needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from importlib.resources import files
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from xcid.app.gate import Gate
+from xcid.app.workshop import Workshop
+from xcid.errors import XcidError
+from xcid.report._json import encoded
+from xcid.report._text import clean
+from xcid.report.page import asset
+
+MOST_BYTES = 2**20  # of a request
+MOST_WAITING = 8  # requests, with the one at work; a page has one at a time
+MOST_LETTERS = 600
+KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+OURS = ("app.html", "app.css", "icon.svg", "controls.js", "app.js")
+OF_THE_REPORT = ("look.css", "page.css", "dom.js", "bars.js", "evidence.js")
+
+
+def application(workshop: Workshop, token: str, hosts: Iterable[str]) -> Gate:
+    """Put a workshop behind a guard; everything is below ``/token/``."""
+    desk = Desk()
+    texts = {name: (files("xcid.app") / "assets" / name).read_text(encoding="utf-8") for name in OURS}
+    texts |= {name: asset(name) for name in OF_THE_REPORT}
+    routes = [
+        _file("" if name == "app.html" else name, text, KINDS[f".{name.rpartition('.')[2]}"])
+        for name, text in texts.items()
+    ]
+    works = {"description": lambda body: workshop.describe(), "answer": workshop.answer, "search": workshop.search}
+    for name, work in works.items():
+        methods = ["GET"] if name == "description" else ["POST"]
+        routes.append(Route(f"/{{token}}/{name}", _desk(desk, work), methods=methods))
+    handlers: Any = {HTTPException: _refused, XcidError: _wrong, Exception: _failed}
+    return Gate(Starlette(routes=routes, exception_handlers=handlers), token, hosts)
+
+
+class Desk:
+    """Where work is done: by one thread at a time, and with a short queue.
+
+    The threads are daemons: a server that is told to end does not wait for a slow model.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.waiting = threading.Lock(), 0
+
+    async def __call__(self, work: Callable[[bytes], Any], body: bytes) -> Any:
+        """Do it when its turn comes."""
+        if self.waiting >= MOST_WAITING:
+            raise HTTPException(503, "too many requests wait already: try again in a moment")
+        self.waiting += 1
+        done: Future[Any] = Future()
+        threading.Thread(target=self._do, args=(work, body, done), daemon=True).start()
+        try:
+            return await asyncio.wrap_future(done)
+        except asyncio.CancelledError:
+            raise HTTPException(503, "xcid app was told to end") from None
+        finally:
+            self.waiting -= 1
+
+    def _do(self, work: Callable[[bytes], Any], body: bytes, done: Future[Any]) -> None:
+        with self.lock:
+            if not done.set_running_or_notify_cancel():
+                return
+            try:
+                done.set_result(work(body))
+            except Exception as error:  # the request that waits for it says what it was
+                done.set_exception(error)
+
+
+def _desk(desk: Desk, work: Callable[[bytes], Any]) -> Any:
+    async def respond(request: Request) -> Response:
+        return _json(await desk(work, await _body(request)))
+
+    return respond
+
+
+async def _body(request: Request) -> bytes:
+    """What was sent, if it is JSON and short."""
+    if request.method == "GET":
+        return b""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise HTTPException(415, "a request is JSON: its content type must be application/json")
+    read = bytearray()
+    async for chunk in request.stream():
+        read += chunk
+        if len(read) > MOST_BYTES:
+            raise HTTPException(413, f"a request has at most {MOST_BYTES:,} bytes")
+    return bytes(read)
+
+
+def _file(path: str, text: str, kind: str) -> Route:
+    async def respond(request: Request) -> Response:
+        return Response(text, media_type=kind)
+
+    return Route(f"/{{token}}/{path}", respond, methods=["GET"])
+
+
+def _json(record: Any, status: int = 200) -> Response:
+    return Response(encoded(record), status, media_type="application/json")
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """No such address, a wrong method, or too much."""
+    assert isinstance(error, HTTPException)
+    return _json({"error": clean(error.detail, MOST_LETTERS)}, error.status_code)
+
+
+async def _wrong(request: Request, error: Exception) -> Response:
+    """Something is wrong with what was asked."""
+    return _json({"error": clean(error, MOST_LETTERS)}, 400)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """A mistake of ours; the terminal has the whole story."""
+    logging.getLogger("xcid.app").error("a request failed", exc_info=error)
+    return _json({"error": clean(f"{type(error).__name__}: {error}", MOST_LETTERS)}, 500)

@@ -1,0 +1,56 @@
+"""``xcid bench``: speed beside other methods, on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from xcid.cli._progress import progress
+
+
+def add(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = subparsers.add_parser(
+        "bench", help="measure the speed beside other methods", description=__doc__.partition(": ")[2]
+    )
+    extent = parser.add_mutually_exclusive_group()
+    extent.add_argument("--quick", action="store_true", help="two models and few rows: half a minute")
+    extent.add_argument("--full", action="store_true", help="wide tables, large m, a million rows: an hour")
+    parser.add_argument(
+        "--out", type=Path, default=Path("out/bench.json"), metavar="FILE", help="record of the run (out/bench.json)"
+    )
+    parser.add_argument("--against", type=Path, metavar="FILE", help="record of an earlier run, to see what got slower")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="the result as a page in Markdown")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Measure with one thread, print the tables, and keep the record."""
+    timing = import_module("xcid.bench.timing")
+    if not timing.is_limited():
+        _again({**os.environ, **timing.ONE_THREAD}, options)
+        return
+    bench, history, page = (import_module(f"xcid.bench{name}") for name in ("", ".history", ".page"))
+    before = history.load(options.against) if options.against else None  # before the long part, not after it
+    extent = bench.Extent.quick() if options.quick else bench.Extent.full() if options.full else bench.Extent()
+    record = bench.measure(extent, progress("steps", options.quiet).note)
+    history.save(record, options.out)
+    if options.page:
+        history.write(options.page, page.page(record))
+    sys.stdout.write(page.printed(record, (history.slower(before, record),) if before else ()))
+
+
+def _again(environment: dict[str, str], options: argparse.Namespace) -> None:
+    """Start anew: libraries of linear algebra read how many threads they may use when they are loaded."""
+    paths = {f"--{name}": getattr(options, name) for name in ("out", "against", "page")}
+    flags = [f"--{name}" for name in ("quick", "full", "quiet") if getattr(options, name)]
+    given = [os.fspath(part) for name, path in paths.items() if path for part in (name, path)]
+    status = subprocess.call([sys.executable, "-m", "xcid", "bench", *flags, *given], env=environment)
+    if status:
+        raise SystemExit(status)

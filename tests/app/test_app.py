@@ -1,0 +1,552 @@
+"""The explorer without a browser: what it tells a page, what it takes from one, and who may ask at all."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import xcid
+from xcid import app
+from xcid.errors import InvalidData, InvalidParameter, ModelError
+from xcid.outcomes import Interval, SoftFlip, SoftToClass, Threshold
+
+starlette = pytest.importorskip("starlette", reason="needs the extra app")
+anyio = pytest.importorskip("anyio")
+httpx = pytest.importorskip("httpx")
+
+TOKEN = "a-token"
+HOSTS = ["127.0.0.1:8000", "localhost:8000"]
+
+
+def make_table(n_rows=200):
+    random = np.random.default_rng(0)
+    table = pd.DataFrame(random.normal(size=(n_rows, 2)).round(2), columns=["first", "second"])
+    table["count"] = random.integers(0, 30, n_rows)
+    table["city"] = random.choice(["Zwolle", "Alkmaar", "Breda", None], n_rows)
+    table["member"] = random.choice([True, False], n_rows)
+    table["when"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(random.integers(0, 900, n_rows), unit="D")
+    table.loc[::9, "second"] = np.nan
+    return table
+
+
+NAMES = list(make_table(5))
+
+
+def odds(X):
+    score = 2 * X["first"] + X["second"].fillna(0.7) + (X["city"] == "Breda") - 0.05 * X["count"] + 0.5 * X["member"]
+    return score.to_numpy(dtype=float)
+
+
+class Two:
+    classes_ = np.array(["no", "yes"])
+
+    def predict_proba(self, X):
+        yes = 1 / (1 + np.exp(-odds(X)))
+        return np.column_stack([1 - yes, yes])
+
+
+class Three(Two):
+    classes_ = np.array(["low", "middle", "high"])
+
+    def predict_proba(self, X):
+        at = np.exp(np.column_stack([-odds(X), np.full(len(X), 0.3), odds(X)]))
+        return at / at.sum(axis=1, keepdims=True)
+
+
+class Number:
+    def predict(self, X):
+        return 100 + 10 * odds(X)
+
+
+class Labels:
+    classes_ = np.array(["no", "yes"])
+
+    def predict(self, X):
+        return self.classes_[(odds(X) > 0).astype(int)]
+
+
+@pytest.fixture(scope="module")
+def table():
+    return make_table()
+
+
+def bench_of(model, table):
+    return app.Workshop(model, table, table[:8], title="A title", notes=["A note."], words={"first": "what it is"})
+
+
+@pytest.fixture(scope="module")
+def two(table):
+    return bench_of(Two(), table)
+
+
+@pytest.fixture(scope="module")
+def three(table):
+    return bench_of(Three(), table)
+
+
+@pytest.fixture(scope="module")
+def number(table):
+    return bench_of(Number(), table)
+
+
+def request(workshop, row=0, **changes):
+    cells = list(workshop.describe()["rows"][row]["cells"])
+    for name, cell in changes.pop("edits", {}).items():
+        cells[NAMES.index(name)] = cell
+    kind = workshop.describe()["questions"][0]
+    question = {name: kind[name] for name in ("kind", "half_width") if name in kind}
+    return {"cells": cells, "frozen": [], "question": question, "feature": 0} | changes
+
+
+def answered(workshop, **changes):
+    return workshop.answer(json.dumps(request(workshop, **changes)).encode())
+
+
+def sought(workshop, **changes):
+    return workshop.search(json.dumps(request(workshop, **changes)).encode())
+
+
+def scores(record):
+    return np.array(record["row"]["score"]) * record["unit"]
+
+
+class TestDescription:
+    def test_every_kind_of_feature(self, two, table):
+        features = {feature["name"]: feature for feature in two.describe()["features"]}
+        assert list(features) == NAMES
+        first = features["first"]
+        assert (first["kind"], first["low"], first["high"]) == ("number", table["first"].min(), table["first"].max())
+        assert first["words"] == "what it is"
+        assert (features["count"]["low"], features["count"]["high"], features["count"]["step"]) == (0, 29, 1)
+        assert features["city"]["levels"] == ["Alkmaar", "Breda", "Zwolle"]
+        assert features["member"]["levels"] == ["False", "True"]
+        assert features["when"]["unit"] == "D"
+        assert [name for name in NAMES if features[name]["missing"]] == ["second", "city"]
+
+    def test_rows(self, two, table):
+        rows = two.describe()["rows"]
+        assert [row["name"] for row in rows] == [str(at) for at in range(8)]
+        assert rows[0]["cells"][1] is None  # missing
+        assert np.allclose([row["outputs"] for row in rows], Two().predict_proba(table[:8]), atol=1e-4)
+
+    def test_a_slider_reaches_rows_beyond_the_background(self, table):
+        far = table[:1].assign(first=50.0)
+        (feature, *_) = app.describe(xcid.Explainer(Two(), table), far)["features"]
+        assert feature["high"] == 50.0
+
+    def test_it_is_plain_json(self, two, three, number):
+        for workshop in (two, three, number):
+            json.dumps(workshop.describe(), allow_nan=False)
+
+    def test_questions(self, two, three, number, table):
+        benches = {"two": two, "three": three, "number": number, "labels": bench_of(Labels(), table)}
+        kinds = {name: [one["kind"] for one in bench.describe()["questions"]] for name, bench in benches.items()}
+        assert kinds["two"] == kinds["three"] == ["flip", "class", "threshold"]
+        assert kinds["number"] == ["interval", "threshold"]
+        assert kinds["labels"] == ["flip", "class"]
+
+
+class TestAnswers:
+    def test_the_row_as_it_is(self, two, table):
+        record = answered(two)
+        due = xcid.Explainer(Two(), table)(table[:1])
+        assert np.allclose(scores(record), due.values[0], atol=5.1e-4)
+        assert record["row"]["words"] == list(xcid.report.summary(due))
+        assert record["outputs"][0] == [1, pytest.approx(due.outputs[0].max(), abs=1e-3)]
+        assert len(record["row"]["lower"]) == len(record["row"]["p"]) == len(NAMES)
+        assert {picture["kind"] for picture in record["evidence"]} == {"number", "levels"}
+        json.dumps(record, allow_nan=False)
+
+    def test_an_edited_row(self, two, table):
+        edits = {"first": -3.5, "second": 0.25, "count": 7, "city": 1, "member": 0, "when": 18_300}
+        record = answered(two, edits=edits)
+        row = table[:1].assign(first=-3.5, second=0.25, count=7, city="Breda", member=False)
+        row["when"] = pd.Timestamp("1970-01-01") + pd.Timedelta(days=18_300)
+        due = xcid.Explainer(Two(), table)(row)
+        assert record["row"]["cells"] == [due.shown(0, name) for name in NAMES]
+        assert np.allclose(scores(record), due.values[0], atol=5.1e-4)
+
+    def test_missing_cells(self, two):
+        record = answered(two, row=1, edits={"second": None, "city": None})
+        assert record["row"]["cells"][1] == record["row"]["cells"][3] == "missing"
+
+    @pytest.mark.parametrize(
+        ("bench", "question", "outcome"),
+        [
+            ("two", {"kind": "flip"}, SoftFlip()),
+            ("two", {"kind": "class", "target": 0}, SoftToClass("no")),
+            ("two", {"kind": "threshold", "target": 1, "level": 0.3}, Threshold(0.3, "yes")),
+            ("three", {"kind": "flip"}, SoftFlip()),
+            ("three", {"kind": "class", "target": 2}, SoftToClass("high")),
+            ("three", {"kind": "threshold", "target": 1, "level": 0.4}, Threshold(0.4, "middle")),
+            ("number", {"kind": "interval", "half_width": 4}, Interval(4)),
+            ("number", {"kind": "threshold", "target": 0, "level": 105.5}, Threshold(105.5)),
+        ],
+    )
+    def test_every_question(self, bench, question, outcome, table, request):
+        workshop = request.getfixturevalue(bench)
+        record = answered(workshop, row=3, question=question)
+        due = xcid.Explainer(workshop.model, table, outcome=outcome)(table[3:4])
+        assert np.allclose(scores(record), due.values[0], atol=5.1e-4)
+        assert record["row"]["words"] == list(xcid.report.summary(due))
+
+    def test_labels_only(self, table):
+        record = answered(bench_of(Labels(), table), question={"kind": "class", "target": 0})
+        assert record["row"]["words"][0] in ("The model says no.", "The model says yes.")
+
+    def test_frozen_features(self, two, table):
+        record = answered(two, frozen=[0, 3])
+        assert record["row"]["fixed"] == [[0, "frozen"], [3, "frozen"]]
+        due = xcid.Explainer(Two(), table, constraints=xcid.Constraints(frozen=["first", "city"]))(table[:1])
+        assert np.allclose(scores(record), due.values[0], atol=5.1e-4)
+        for found in (record, sought(two, frozen=[0, 3])):
+            touched = {name for flip in found["nearest"] for name, _, _ in flip["changes"]}
+            assert touched
+            assert not touched & {"first", "city"}
+
+    def test_a_search_finds_nearer_flips(self, two):
+        found = sought(two)["nearest"]
+        changed = [frozenset(name for name, _, _ in flip["changes"]) for flip in found]
+        assert len(found) == len(set(changed)) == 3
+        near = min(len(flip["changes"]) for flip in answered(two)["nearest"])
+        assert min(map(len, changed)) <= near
+
+    def test_what_a_search_finds_flips_the_output(self, two, table):
+        """What the page says would flip it does flip it, when it is typed in."""
+        before = answered(two, row=3)["outputs"][0][0]
+        described = {feature["name"]: feature for feature in two.describe()["features"]}
+        for flip in sought(two, row=3)["nearest"]:
+            edits = {}
+            for name, _, to in flip["changes"]:
+                levels = described[name].get("levels")
+                is_date = described[name].get("unit") == "D"
+                edits[name] = (
+                    None if to == "missing"
+                    else levels.index(to) if levels
+                    else int(np.datetime64(to).astype(int)) if is_date
+                    else float(to)
+                )  # fmt: skip
+            assert answered(two, row=3, edits=edits)["outputs"][0][0] != before
+
+    def test_a_question_with_one_side(self, two):
+        question = {"kind": "threshold", "target": 1, "level": 5}
+        record = answered(two, question=question)
+        assert "Nothing that was tried" in record["problem"]
+        assert record["outputs"]
+        assert "row" not in record
+        assert sought(two, question=question) == {"nearest": []}
+
+    def test_the_same_request_has_the_same_answer(self, two):
+        assert answered(two, row=2) == answered(two, row=2)
+
+    def test_many_features_bring_few_pictures(self):
+        table = np.random.default_rng(0).normal(size=(120, 44))
+        workshop = app.Workshop(lambda X: X[:, 0] + X[:, 1] > 0, table, table[:1])
+        cells = table[0].tolist()
+        asked = {"cells": cells, "frozen": [], "question": {"kind": "flip"}, "feature": 0}
+        drawn = workshop.answer(json.dumps(asked).encode())["evidence"]
+        without = [at for at, picture in enumerate(drawn) if picture is None]
+        assert len(without) == 4
+        again = workshop.answer(json.dumps(asked | {"feature": without[0]}).encode())["evidence"]
+        assert again[without[0]] is not None
+
+    def test_no_warning_gets_through(self, table):
+        rare = app.Workshop(
+            lambda X: (X[:, 0] > 2.3).astype(float), np.random.default_rng(0).normal(size=(300, 2)), [[0.0, 0.0]]
+        )
+        asked = {"cells": [0.0, 0.0], "frozen": [0], "question": {"kind": "flip"}, "feature": 0}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            rare.answer(json.dumps(asked).encode())
+
+
+class TestExplainers:
+    def test_they_are_remembered(self, two):
+        assert two.explainer((1,)) is two.explainer((1,))
+
+    def test_but_not_all_of_them(self, table, monkeypatch):
+        monkeypatch.setattr(app.workshop, "MOST_EXPLAINERS", 3)
+        workshop = bench_of(Two(), table)
+        workshop.explainer()
+        for at in range(5):
+            workshop.explainer((at,))
+        assert list(workshop.made) == [(3,), (4,), ()]
+
+    def test_all_frozen(self, two):
+        with pytest.raises(InvalidParameter, match="all features are frozen"):
+            answered(two, frozen=list(range(6)))
+
+
+class TestBadRequests:
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"cells": [1, 2]}, "a list of 6 values"),
+            ({"cells": "first"}, "a list of 6 values"),
+            ({"frozen": [6]}, "from 0 to 5, not 6"),
+            ({"frozen": [-1]}, "from 0 to 5"),
+            ({"frozen": [True]}, "from 0 to 5"),
+            ({"frozen": [1, 1]}, "twice"),
+            ({"frozen": ["first"]}, "from 0 to 5"),
+            ({"frozen": None}, "must be a list"),
+            ({"feature": 1.0}, "whole number"),
+            ({"question": None}, "must be an object"),
+            ({"question": {}}, "has no 'kind'"),
+            ({"question": {"kind": "__class__"}}, "must be one of"),
+            ({"question": {"kind": ["flip"]}}, "must be text"),
+            ({"question": {"kind": "interval", "half_width": 1}}, "must be one of"),
+            ({"question": {"kind": "flip", "target": 0}}, "must have"),
+            ({"question": {"kind": "class"}}, "must have"),
+            ({"question": {"kind": "class", "target": 2}}, "from 0 to 1"),
+            ({"question": {"kind": "class", "target": "yes"}}, "from 0 to 1"),
+            ({"question": {"kind": "threshold", "target": 0, "level": "half"}}, "finite number"),
+            ({"question": {"kind": "threshold", "target": 0, "level": None}}, "not empty"),
+            ({"question": {"kind": "threshold", "target": 0, "level": 10**400}}, "finite number"),
+            ({"more": 1}, "must have"),
+        ],
+    )
+    def test_wrong_fields(self, two, changes, words):
+        with pytest.raises(InvalidParameter, match=words):
+            answered(two, **changes)
+
+    @pytest.mark.parametrize(
+        ("edits", "words"),
+        [
+            ({"first": None}, "'first' cannot be missing"),
+            ({"first": "1"}, "the value of 'first' must be a finite number"),
+            ({"first": True}, "finite number"),
+            ({"first": [1]}, "finite number"),
+            ({"count": 2.5}, "'count' cannot be 2.5"),
+            ({"count": 1e300}, "'count' cannot be 1e\\+300"),
+            ({"when": 1e18}, "cannot"),
+            ({"city": "Breda"}, "the level of 'city'"),
+            ({"city": 3}, "from 0 to 2"),
+            ({"city": 0.5}, "from 0 to 2"),
+        ],
+    )
+    def test_wrong_cells(self, two, edits, words):
+        with pytest.raises((InvalidParameter, InvalidData), match=words):
+            answered(two, edits=edits)
+
+    @pytest.mark.parametrize("body", [b"", b"{", b"\xff\xfe", b'{"cells": NaN}', b"[-Infinity]", b"[" * 100_000])
+    def test_no_json(self, two, body):
+        with pytest.raises(InvalidParameter, match="the request is no JSON"):
+            two.answer(body)
+
+    @pytest.mark.parametrize("body", [b"[]", b"null", b'"cells"', b"1"])
+    def test_no_object(self, two, body):
+        with pytest.raises(InvalidParameter, match="the request must be an object"):
+            two.answer(body)
+
+    def test_a_half_width_of_nothing(self, number):
+        with pytest.raises(InvalidParameter, match="half_width must be a finite number above 0"):
+            answered(number, question={"kind": "interval", "half_width": 0})
+
+
+class Fragile(Two):
+    """Fails above a value that the background does not have."""
+
+    def predict_proba(self, X):
+        if (X["first"] > 10).any():
+            raise ZeroDivisionError("<b>too much</b>")
+        return super().predict_proba(X)
+
+
+def test_errors_of_the_model_are_words(table):
+    workshop = bench_of(Fragile(), table)
+    for found in (answered(workshop, edits={"first": 11}), sought(workshop, edits={"first": 11})):
+        assert "ZeroDivisionError: <b>too much</b>" in found["problem"]
+    assert "row" in answered(workshop)
+
+
+def test_a_model_that_cannot_be_explained_says_so_at_once(table):
+    class Broken:
+        def predict(self, X):
+            raise RuntimeError("no")
+
+    with pytest.raises(ModelError):
+        app.serve(bench_of(Broken(), table), ready=pytest.fail)
+
+
+@pytest.fixture(scope="module")
+def gate(two):
+    from xcid.app.server import application
+
+    return application(two, TOKEN, HOSTS)
+
+
+class TestServer:
+    @staticmethod
+    def asked(gate, path, method="GET", host="127.0.0.1:8000", **settings):
+        async def go():
+            transport = httpx.ASGITransport(gate, raise_app_exceptions=False)
+            headers = {"Host": host, **settings.pop("headers", {})}
+            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
+                return await client.request(method, path, headers=headers, **settings)
+
+        return anyio.run(go)
+
+    def test_the_page_and_its_parts(self, gate):
+        page = self.asked(gate, f"/{TOKEN}/")
+        assert page.status_code == 200
+        assert page.headers["content-type"] == "text/html; charset=utf-8"
+        parts = [part.partition('"')[0] for part in page.text.replace('href="#', "").split('href="')[1:]]
+        parts += [part.partition('"')[0] for part in page.text.split('src="')[1:]]
+        assert len(parts) == 9
+        for part in parts:
+            assert self.asked(gate, f"/{TOKEN}/{part}").status_code == 200, part
+
+    def test_nothing_is_inline(self, gate):
+        text = self.asked(gate, f"/{TOKEN}/").text
+        assert "<style" not in text
+        assert " style=" not in text
+        assert text.count("<script") == text.count("<script src=")
+        assert "://" not in text
+
+    @pytest.mark.parametrize("path", ["", "description", "answer", "nothing"])
+    def test_headers(self, gate, path):
+        headers = self.asked(gate, f"/{TOKEN}/{path}").headers
+        policy = dict(part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";"))
+        assert policy["default-src"] == "'none'"
+        assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+        assert policy["frame-ancestors"] == "'none'"
+        assert headers["cache-control"] == "no-store"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert not [name for name in headers if name.startswith("access-control")]
+
+    @pytest.mark.parametrize(
+        "path",
+        ["/", "", "/description", "/a-toke/", "/a-tokens/", "/A-TOKEN/", f"//{TOKEN}/", f"/x/{TOKEN}/", "/%E2%82%AC/",
+         f"/?token={TOKEN}", "/favicon.ico"],
+    )  # fmt: skip
+    def test_without_the_token(self, gate, path):
+        refused = self.asked(gate, path)
+        assert refused.status_code == 403
+        assert refused.headers["content-type"].startswith("text/plain")
+        assert refused.headers["cache-control"] == "no-store"
+        assert TOKEN not in refused.text
+
+    @pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost:8000"])
+    def test_this_host(self, gate, host):
+        assert self.asked(gate, f"/{TOKEN}/", host=host).status_code == 200
+
+    @pytest.mark.parametrize(
+        "host", ["evil.example", "evil.example:8000", "127.0.0.1", "127.0.0.1:8001", "localhost", "[::1]:8000", ""]
+    )
+    def test_other_hosts(self, gate, host):
+        assert self.asked(gate, f"/{TOKEN}/description", host=host).status_code == 403
+
+    def test_other_origins(self, gate, two):
+        body = json.dumps(request(two))
+        for origin, status in (("http://127.0.0.1:8000", 200), ("http://evil.example", 403), ("null", 403)):
+            headers = {"Origin": origin, "Content-Type": "application/json"}
+            found = self.asked(gate, f"/{TOKEN}/answer", "POST", headers=headers, content=body)
+            assert found.status_code == status, origin
+
+    def test_answers(self, gate, two):
+        for name, due in (("answer", answered(two)), ("search", sought(two))):
+            found = self.asked(gate, f"/{TOKEN}/{name}", "POST", json=request(two))
+            assert (found.status_code, found.json()) == (200, due)
+
+    def test_description(self, gate, two):
+        assert self.asked(gate, f"/{TOKEN}/description").json() == two.describe()
+
+    def test_refusals_are_words(self, gate, two):
+        wrong = self.asked(gate, f"/{TOKEN}/answer", "POST", json=request(two) | {"cells": []})
+        assert wrong.status_code == 400
+        assert "a list of 6 values" in wrong.json()["error"]
+        plain = self.asked(gate, f"/{TOKEN}/answer", "POST", headers={"Content-Type": "text/plain"}, content=b"{}")
+        assert plain.status_code == 415
+        long = self.asked(
+            gate, f"/{TOKEN}/answer", "POST", headers={"Content-Type": "application/json"}, content=b" " * (2**20 + 1)
+        )
+        assert long.status_code == 413
+        assert self.asked(gate, f"/{TOKEN}/answer").status_code == 405
+        assert self.asked(gate, f"/{TOKEN}/none").status_code == 404
+        assert self.asked(gate, f"/{TOKEN}/../cli/app.py").status_code in (403, 404)
+
+    def test_a_mistake_of_ours_ends_nothing(self, table):
+        from xcid.app.server import application
+
+        class Odd(app.Workshop):
+            def answer(self, body):
+                raise LookupError("a mistake")
+
+        gate = application(Odd(Two(), table, table[:2]), TOKEN, HOSTS)
+        failed = self.asked(gate, f"/{TOKEN}/answer", "POST", json={})
+        assert (failed.status_code, failed.json()) == (500, {"error": "LookupError: a mistake"})
+        assert self.asked(gate, f"/{TOKEN}/description").status_code == 200
+
+    def test_work_is_done_one_at_a_time_and_the_queue_is_short(self, table):
+        from xcid.app import server
+
+        desk, at_work, most, go = server.Desk(), [], [], threading.Event()
+
+        def work(body):
+            at_work.append(body)
+            most.append(len(at_work))
+            go.wait(5)
+            at_work.remove(body)
+            return body
+
+        async def crowd():
+            found = []
+
+            async def one(body):
+                try:
+                    found.append(await desk(work, body))
+                except server.HTTPException as error:
+                    found.append(error.status_code)
+
+            async with anyio.create_task_group() as group:
+                for at in range(12):
+                    group.start_soon(one, at)
+                with anyio.move_on_after(5):
+                    while found.count(503) < 4:
+                        await anyio.sleep(0.01)
+                go.set()
+            return found
+
+        found = anyio.run(crowd)
+        assert found.count(503) == 12 - server.MOST_WAITING
+        assert max(most) == 1
+        assert desk.waiting == 0
+
+    def test_no_web_sockets(self, gate):
+        sent = []
+
+        async def send(message):
+            sent.append(message)
+
+        async def go():
+            await gate({"type": "websocket", "path": f"/{TOKEN}/", "headers": []}, None, send)
+
+        anyio.run(go)
+        assert sent == [{"type": "websocket.close"}]
+
+
+@pytest.mark.parametrize("name", ["diabetes", "heart"])
+@pytest.mark.parametrize("kind", ["logistic", "forest"])
+def test_an_answer_within_a_second(name, kind):
+    from xcid.cli import _demos
+
+    made = _demos.demo(name, kind, 0)
+    workshop = app.Workshop(made.model, made.background, made.data)
+    cells = workshop.describe()["rows"][0]["cells"]
+    asked = {"cells": cells, "question": {"kind": "flip"}, "feature": 0}
+    for work in (workshop.answer, workshop.search):
+        for frozen in ([], [0]):  # the second needs an explainer of its own
+            body, times = json.dumps(asked | {"frozen": frozen}).encode(), []
+            for _ in range(3):  # other work on the machine is not ours
+                workshop.made.pop((0,), None)
+                start = time.perf_counter()
+                work(body)
+                times.append(time.perf_counter() - start)
+            assert min(times) < 1, (work.__name__, frozen)

@@ -1,0 +1,584 @@
+"""The explorer in a real browser: what is picked, edited, frozen and asked is seen at once; nothing foreign runs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import socket
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import xcid
+from xcid.app import Workshop
+
+uvicorn = pytest.importorskip("uvicorn", reason="needs the extra app")
+pytest.importorskip("starlette", reason="needs the extra app")
+
+NAMES = ["glucose", "bmi", "age", "visits", "city", "member"]
+TOKEN = "the-token"
+
+
+def make_table(n_rows=160):
+    random = np.random.default_rng(0)
+    table = pd.DataFrame(random.normal(size=(n_rows, 3)).round(2), columns=NAMES[:3])
+    table["glucose"] = (100 + 25 * table["glucose"]).round()
+    table["visits"] = random.integers(0, 12, n_rows)
+    table["city"] = random.choice(["Zwolle", "Alkmaar", "Breda", None], n_rows)
+    table["member"] = random.choice([True, False], n_rows)
+    table.loc[::9, "bmi"] = np.nan
+    return table
+
+
+def odds(X):
+    score = (X["glucose"] - 100) / 12 + 0.8 * X["bmi"].fillna(0.5) - X["age"] + 1.5 * (X["city"] == "Breda")
+    return score.to_numpy(dtype=float)
+
+
+class Model:
+    classes_ = np.array(["healthy", "ill"])
+
+    def predict_proba(self, X):
+        if (X["glucose"] > 900).any():
+            raise ZeroDivisionError("<b>too sweet</b>")
+        ill = 1 / (1 + np.exp(-odds(X)))
+        return np.column_stack([1 - ill, ill])
+
+
+class Three:
+    classes_ = np.array(["low", "middle", "high"])
+
+    def predict_proba(self, X):
+        at = np.exp(np.column_stack([-odds(X), np.full(len(X), 0.3), odds(X)]))
+        return at / at.sum(axis=1, keepdims=True)
+
+
+class Number:
+    def predict(self, X):
+        return 100 + 10 * odds(X)
+
+
+@contextlib.contextmanager
+def served(workshop):
+    """The address of a workshop, as long as it is needed."""
+    from xcid.app.server import application
+
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+        app = application(workshop, TOKEN, [f"127.0.0.1:{port}"])
+        config = uvicorn.Config(app, http="h11", ws="none", lifespan="off", log_level="critical", access_log=False)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{port}/{TOKEN}/"
+        finally:
+            server.should_exit = server.force_exit = True
+            thread.join(timeout=20)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return make_table()
+
+
+@pytest.fixture(scope="module")
+def address(table):
+    with served(Workshop(Model(), table, table[:6], title="Who is ill", notes=["A note."])) as found:
+        yield found
+
+
+@pytest.fixture
+def visit(browser, screen):
+    """Open a page; when the test is over, nothing may have complained and nothing may have left this machine."""
+    browser.get_log("browser")
+    browser.get_log("performance")
+    yield lambda address: Page(browser, address)
+    assert [entry["message"] for entry in browser.get_log("browser")] == []
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = [one["params"]["request"]["url"] for one in messages if one["method"] == "Network.requestWillBeSent"]
+    assert asked
+    assert [one for one in asked if not one.startswith(("http://127.0.0.1:", "about:", "chrome:"))] == []
+
+
+@pytest.fixture
+def page(visit, address):
+    return visit(address)
+
+
+class Keys:
+    DOWN, UP, RIGHT, LEFT = "\ue015", "\ue013", "\ue014", "\ue012"
+    HOME, END, TAB, SPACE = "\ue011", "\ue010", "\ue004", " "
+
+
+class Page:
+    """What a reader sees and does."""
+
+    def __init__(self, browser, address):
+        self.browser = browser
+        browser.get("about:blank")
+        browser.get(address)
+        self.until(lambda: self.edition > 0)
+
+    def until(self, condition):
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        WebDriverWait(self.browser, 8, poll_frequency=0.02).until(lambda _: condition())
+
+    def run(self, script, *arguments):
+        return self.browser.execute_script(script, *arguments)
+
+    @property
+    def edition(self):
+        return int(self.run("return document.documentElement.dataset.edition") or 0)
+
+    @contextlib.contextmanager
+    def answered(self):
+        """Do something, and wait for the answer to it."""
+        before = self.edition
+        yield
+        self.until(lambda: self.edition > before and not self.text("#busy"))
+
+    def sought(self):
+        """Wait for the search that follows an answer."""
+        self.until(lambda: self.run("const d = document.documentElement.dataset; return d.sought === d.edition"))
+
+    def one(self, selector):
+        return self.browser.find_element("css selector", selector)
+
+    def text(self, selector):
+        return self.run("return document.querySelector(arguments[0]).textContent", selector)
+
+    def texts(self, selector):
+        return self.run("return [...document.querySelectorAll(arguments[0])].map((node) => node.textContent)", selector)
+
+    def choose(self, selector, value):
+        """Pick from a list."""
+        change = "const n = arguments[0]; n.value = arguments[1]; n.dispatchEvent(new Event('change', {bubbles: true}))"
+        with self.answered():
+            self.run(change, self.one(selector), value)
+
+    def control(self, name, inside):
+        """A part of the control of a feature."""
+        controls = self.browser.find_elements("css selector", ".control")
+        return controls[NAMES.index(name)].find_element("css selector", inside)
+
+    @property
+    def scores(self):
+        return dict(zip(self.texts(".bar .name > bdi"), self.texts(".bar .score"), strict=True))
+
+    @property
+    def seen(self):
+        """Everything that an edit may change."""
+        return {selector: self.run("return document.querySelector(arguments[0]).innerHTML", selector)
+                for selector in ("#answer", "#words", "#bars", "#evidence", "#changes")}  # fmt: skip
+
+    @property
+    def focused(self):
+        return self.run("return document.activeElement")
+
+
+def due(table, row=0, edits=None, **settings):
+    """What the page should say of a row."""
+    edited = table[row : row + 1].assign(**(edits or {}))
+    return " ".join(xcid.report.summary(xcid.Explainer(Model(), table, **settings)(edited)))
+
+
+def test_first_sight(page, table):
+    assert page.text("h1") == page.browser.title == "Who is ill"
+    assert page.text("#notes") == "A note."
+    assert page.text("#words") == due(table)
+    assert page.text("#answer") in page.text("#words")
+    assert set(page.scores) == set(NAMES)
+    assert len(page.texts(".flip")) == 3
+    assert not page.one("#problem").is_displayed()
+    assert not page.one("#undo").is_enabled()
+
+
+def test_pick_a_row(page, table):
+    with page.answered():
+        page.one("#next").click()
+    assert page.text("#summary-title") == "Row 1"
+    assert page.text("#words") == due(table, 1)
+    page.choose("#row", "5")
+    assert page.text("#words") == due(table, 5)
+    assert not page.one("#next").is_enabled()
+    with page.answered():
+        page.one("#previous").click()
+    assert page.text("#summary-title") == "Row 4"
+
+
+def test_a_slider_changes_everything(page, table):
+    page.sought()
+    before = page.seen
+    slider = page.control("glucose", "input[type=range]")
+    with page.answered():
+        slider.send_keys(Keys.END)
+    high = table["glucose"].max()
+    assert page.text("#words") == due(table, edits={"glucose": high})
+    assert page.text("#evidence-title") == "Evidence: glucose"
+    page.sought()
+    after = page.seen
+    assert [selector for selector in before if before[selector] == after[selector]] == []
+    assert page.control("glucose", "input[type=number]").get_attribute("value") == f"{high:g}"
+    assert page.text("#summary-title") == "Row 0, edited"
+    assert "before the edits" in page.text("#before")
+    with page.answered():
+        page.control("glucose", ".was").click()
+    page.sought()
+    assert page.text("#words") == due(table)
+    assert page.text("#before") == ""
+
+
+def test_a_slider_by_mouse(page):
+    from selenium.webdriver import ActionChains
+
+    before = page.text("#words")
+    slider = page.control("age", "input[type=range]")
+    with page.answered():
+        ActionChains(page.browser).move_to_element(slider).click_and_hold().move_by_offset(60, 0).release().perform()
+    assert page.text("#words") != before
+
+
+def test_a_field_takes_what_no_slider_has(page, table):
+    field = page.control("glucose", "input[type=number]")
+    field.clear()
+    with page.answered():
+        field.send_keys("333.25")
+    page.until(lambda: page.text("#words") == due(table, edits={"glucose": 333.25}))
+    assert page.control("glucose", "input[type=number]").get_attribute("value") == "333.25"
+
+
+def test_levels_booleans_and_missing_cells(page, table):
+    assert page.texts(".control:nth-child(5) option") == ["Alkmaar", "Breda", "Zwolle", "missing"]
+    assert page.texts(".control:nth-child(6) option") == ["False", "True"]
+    page.choose(".control:nth-child(5) select", "3")
+    page.choose(".control:nth-child(6) select", "1")
+    with page.answered():
+        page.control("bmi", ".missing input").click()
+    cells = dict(zip(page.texts(".bar .name > bdi"), page.texts(".bar .cell"), strict=True))
+    own = table["bmi"].isna()[0]
+    assert (cells["city"], cells["member"]) == ("missing", "True")
+    assert (cells["bmi"] == "missing") == (not own)
+    assert page.control("bmi", "input[type=range]").is_enabled() == own
+    with page.answered():
+        page.one("#undo").click()
+    assert page.text("#words") == due(table)
+
+
+def test_freeze(page, table):
+    strongest = page.texts(".bar .name > bdi")[0]
+    with page.answered():
+        page.control(strongest, ".freeze input").click()
+    assert page.scores[strongest] == "frozen"
+    assert page.text("#words") == due(table, constraints=xcid.Constraints(frozen=[strongest]))
+    page.sought()
+    assert page.texts(".change b")
+    assert strongest not in page.texts(".change b")
+    with page.answered():
+        page.one("#free").click()
+    assert page.scores[strongest] != "frozen"
+
+
+def test_questions(page, table):
+    assert not page.one("#target-box").is_displayed()
+    assert not page.one("#level-box").is_displayed()
+    page.choose("#ask", "class")
+    assert page.texts("#target option") == ["healthy", "ill"]
+    assert re.search(r"(hold|holds) it out of", page.text("#words"))
+    page.choose("#ask", "threshold")
+    level = page.one("#level")
+    level.clear()
+    with page.answered():
+        level.send_keys("0.9")
+    page.until(lambda: page.text("#words") == due(table, outcome=xcid.outcomes.Threshold(0.9, "ill")))
+    page.choose("#target", "0")
+    assert page.text("#words") == due(table, outcome=xcid.outcomes.Threshold(0.9, "healthy"))
+    page.choose("#ask", "flip")
+    assert page.text("#words") == due(table)
+
+
+def test_a_question_with_one_side(page):
+    page.choose("#ask", "threshold")
+    level = page.one("#level")
+    level.clear()
+    with page.answered():
+        level.send_keys("7")
+    page.until(lambda: "Nothing that was tried" in page.text("#problem"))
+    assert page.text("#answer").startswith("The model says ")
+    assert not page.one("#bars").is_displayed()
+    page.choose("#ask", "flip")
+    assert not page.one("#problem").is_displayed()
+    assert page.one("#bars").is_displayed()
+
+
+def test_a_bar_leads_to_its_evidence(page):
+    page.browser.find_elements("css selector", ".bar")[2].click()
+    assert page.text("#evidence-title") == f"Evidence: {page.texts('.bar .name > bdi')[2]}"
+    page.focused.send_keys(Keys.DOWN)
+    assert page.text("#evidence-title") == f"Evidence: {page.texts('.bar .name > bdi')[3]}"
+    page.control("city", "select").send_keys(Keys.TAB)
+    assert page.text("#evidence-title") == "Evidence: city"
+
+
+def test_all_by_keyboard(page):
+    """Tab reaches everything, arrows and space change it, and the focus stays where it is."""
+    seen = []
+    for _ in range(60):
+        page.focused.send_keys(Keys.TAB)
+        node = page.focused
+        seen.append(node.get_attribute("id") or node.get_attribute("type") or node.get_attribute("class"))
+        if node.tag_name == "body":
+            break
+    wanted = ["row", "next", "ask", "range", "number", "checkbox", "select-one", "sort", "bar"]
+    assert [name for name in wanted if name not in seen] == []
+    assert seen.index("row") < seen.index("range") < seen.index("bar")
+    style = page.run("const n = document.getElementById('row'); n.focus(); return getComputedStyle(n).outlineWidth")
+    assert style == "3px"
+    slider = page.control("age", "input[type=range]")
+    with page.answered():
+        slider.send_keys(Keys.RIGHT * 5)
+    assert page.focused == slider
+    freeze = page.control("age", ".freeze input")
+    with page.answered():
+        freeze.send_keys(Keys.SPACE)
+    assert page.scores["age"] == "frozen"
+    assert page.focused == freeze
+
+
+def test_names_for_those_who_hear_it(page):
+    unnamed = page.run(
+        "return [...document.querySelectorAll('button, input, select, [role=slider], [role=option], [role=listbox]')]"
+        ".filter((node) => !node.closest('[hidden]') && !node.textContent.trim())"
+        ".filter((node) => !node.getAttribute('aria-label') && !node.labels?.length).map((node) => node.outerHTML)"
+    )
+    assert unnamed == []
+    assert page.control("age", "input[type=range]").get_attribute("aria-valuetext")
+
+
+@pytest.mark.parametrize("width", [320, 360, 768, 1000, 1440])
+def test_no_screen_has_to_be_pushed_sideways(page, screen, width):
+    screen(width=width)
+    with page.answered():
+        page.control("glucose", "input[type=range]").send_keys(Keys.END)
+    page.sought()
+    for bar in page.browser.find_elements("css selector", ".bar"):
+        bar.click()
+        assert page.run("return document.documentElement.scrollWidth") <= width
+
+
+def test_the_prediction_stays_in_sight(page, screen):
+    screen(width=360, height=640)
+    page.run("window.scrollTo(0, 900)")
+    page.until(lambda: abs(page.run("return document.getElementById('now').getBoundingClientRect().top")) < 1)
+
+
+def test_dark(page, screen):
+    def colours():
+        return page.run(
+            "const of = (s) => getComputedStyle(document.querySelector(s));"
+            "return [of('body').backgroundColor, of('#now').backgroundColor, of('.control .name').color]"
+        )
+
+    light = colours()
+    screen(scheme="dark")
+    assert light[0] == light[1] == "rgb(255, 255, 255)"
+    dark = colours()
+    assert dark[0] == dark[1] != light[0]
+    assert dark[2] != light[2]
+
+
+def test_three_classes(visit, table):
+    with served(Workshop(Three(), table, table[:3])) as address:
+        page = visit(address)
+        assert sorted(page.texts(".output bdi")) == ["high", "low", "middle"]
+        page.choose("#ask", "class")
+        page.choose("#target", "1")
+        assert "middle" in page.text("#words")
+        page.sought()
+
+
+def test_a_regression(visit, table):
+    with served(Workshop(Number(), table, table[:3])) as address:
+        page = visit(address)
+        assert page.text("#answer").startswith("The model gives ")
+        assert page.texts("#ask option") == ["What leaves an interval?", "What crosses a level?"]
+        assert page.text("#level-name") == "Half width"
+        page.choose("#ask", "threshold")
+        assert re.search(r"(above|below) \d", page.text("#words"))
+        before = page.text("#answer")
+        with page.answered():
+            page.control("glucose", "input[type=range]").send_keys(Keys.HOME)
+        assert page.text("#answer") != before
+        page.sought()
+
+
+def test_an_old_answer_never_overwrites_a_newer_one(visit, table):
+    """The first answer to an edit is held back until there was another edit."""
+
+    class Slow(Workshop):
+        held, asked = threading.Event(), threading.Event()
+        hold = False
+
+        def answer(self, body):
+            found = super().answer(body)
+            if Slow.hold:
+                Slow.hold = False
+                Slow.asked.set()
+                Slow.held.wait(5)
+            return found
+
+        def search(self, body):
+            return {"nearest": []}
+
+    with served(Slow(Model(), table, table[:3])) as address:
+        page = visit(address)
+        slider = page.control("glucose", "input[type=range]")
+        Slow.hold = True
+        slider.send_keys(Keys.HOME)
+        assert Slow.asked.wait(5)
+        with page.answered():
+            slider.send_keys(Keys.END)
+            Slow.held.set()
+        assert page.text("#words") == due(table, edits={"glucose": table["glucose"].max()})
+        page.sought()
+
+
+def test_errors_of_the_model_are_words(page, table):
+    field = page.control("glucose", "input[type=number]")
+    field.clear()
+    with page.answered():
+        field.send_keys("950")
+    page.until(lambda: "ZeroDivisionError: <b>too sweet</b>" in page.text("#problem"))
+    assert page.text("#answer") == "No prediction"
+    with page.answered():
+        page.one("#undo").click()
+    assert page.text("#words") == due(table)
+    assert not page.one("#problem").is_displayed()
+
+
+def test_what_a_column_cannot_hold_is_said(browser, screen, address):
+    page = Page(browser, address)
+    field = page.control("visits", "input[type=number]")
+    field.clear()
+    with page.answered():
+        field.send_keys("2.5")
+    page.until(lambda: "'visits' cannot be 2.5" in page.text("#problem"))
+    assert "stale" in page.one("#results").get_attribute("class")
+    with page.answered():
+        page.control("visits", ".was").click()
+    assert "stale" not in page.one("#results").get_attribute("class")
+    assert not page.one("#problem").is_displayed()
+
+
+def test_a_server_that_has_ended(browser, screen, table):
+    with served(Workshop(Model(), table, table[:3])) as address:
+        page = Page(browser, address)
+        page.sought()
+    page.control("age", "input[type=range]").send_keys(Keys.END)
+    page.until(lambda: "does not answer any more" in page.text("#problem"))
+
+
+def test_without_the_token_there_is_a_plain_page(browser, address):
+    browser.get(address.replace(TOKEN, "another"))
+    assert "needs the address" in browser.find_element("css selector", "body").text
+    assert browser.find_elements("css selector", "script") == []
+
+
+CORPUS = {
+    text: text
+    for text in (
+        "</script><script>window.pwned=1</script>",
+        "<!--<script>",
+        "<img src=x onerror=window.pwned=1>",
+        "<svg/onload=window.pwned=1>",
+        '"><img src=x onerror=window.pwned=1>',
+        "' onmouseover='window.pwned=1",
+        "javascript:window.pwned=1",
+        "<iframe srcdoc='<script>parent.pwned=1</script>'>",
+        "<style>*{display:none}</style>",
+        "<base href=https://example.org/>",
+        "<meta http-equiv=refresh content='0;url=https://example.org'>",
+        "{{constructor.constructor('window.pwned=1')()}}",
+        "${window.pwned=1}",
+        "&lt;script&gt;window.pwned=1&lt;/script&gt;",
+        '"}];window.pwned=1;//',
+        "__proto__",
+        "constructor",
+        "`;window.pwned=1;`",
+        "%3Cscript%3E../../etc/passwd",
+        "👩‍🔬 名前 عمر naïve",
+        "#edit [name] > *",
+    )
+} | {"abc\u202egnp.exe": "abc⟨U+202E⟩gnp.exe", "escape\x1b[31m": "escape⟨U+001B⟩[31m", "new\nline": "new line"}
+
+
+def hostile():
+    """Names of features, rows, classes and levels, title and notes from the corpus."""
+    texts, random = list(CORPUS), np.random.default_rng(0)
+    table = pd.DataFrame(random.normal(size=(150, len(texts))).round(2), columns=texts)
+    table["level"] = np.resize(np.array(texts, dtype=object), 150)
+    table.index = [f"{texts[at % len(texts)]}{at}" for at in range(150)]
+
+    class Wild:
+        classes_ = np.array(texts, dtype=object)
+
+        def predict_proba(self, X):
+            at = np.exp(3 * X[texts].to_numpy(dtype=float))
+            return at / at.sum(axis=1, keepdims=True)
+
+    return Workshop(
+        Wild(), table, table[: len(texts)], title=texts[0], notes=texts, words=dict.fromkeys(texts, texts[2])
+    )
+
+
+def test_text_is_shown_and_never_run(visit):
+    workshop = hostile()
+    with served(workshop) as address:
+        page = visit(address)
+        shown = list(CORPUS.values())
+        assert page.texts("#notes p") == shown
+        assert page.browser.title == shown[0]
+        assert page.texts(".control .name")[:-1] == shown
+        assert page.texts(".control:last-child option") == sorted(CORPUS.values(), key=lambda text: page_order(text))
+        assert all(text.startswith(shown[at]) for at, text in enumerate(page.texts("#row option")))
+        page.one("#more").click()
+        assert set(shown) < set(page.texts(".bar .name > bdi"))
+        for bar in range(0, len(shown), 4):
+            page.run("document.querySelectorAll('.bar')[arguments[0]].click()", bar)
+        page.choose("#ask", "class")
+        assert page.texts("#target option") == shown
+        page.choose("#target", "3")
+        page.choose(".control:last-child select", "5")
+        page.choose("#row", "2")
+        page.sought()
+        assert page.run("return window.pwned") is None
+        assert page.run("return document.scripts.length") == 5
+        assert page.run("return document.querySelectorAll('img, iframe, base, object, embed, math').length") == 0
+        assert page.run("return document.styleSheets.length") == 3
+        assert page.run("return Object.keys(Object.prototype).length") == 0
+
+
+def page_order(text):
+    """Levels are in the order of what they are, before letters were written out."""
+    return next(raw for raw, shown in CORPUS.items() if shown == text)
+
+
+def test_the_policy_stops_what_would_get_in(browser, address):
+    """Were there a hole, the browser would still run nothing."""
+    page = Page(browser, address)
+    browser.get_log("browser")
+    page.run(
+        "const s = document.createElement('script');"
+        "try { s.textContent = 'window.pwned = 1'; } catch { document.title = 'refused'; }"
+        "document.body.append(s)"
+    )
+    assert page.run("return window.pwned") is None
+    refused = page.run("try { document.body.innerHTML = '<b>x</b>'; return ''; } catch (e) { return e.name; }")
+    assert refused == "TypeError"
+    page.run("new Image().src = 'https://example.org/x.png'")
+    page.until(lambda: "Content Security Policy" in " ".join(one["message"] for one in browser.get_log("browser")))

@@ -1,0 +1,275 @@
+"""A small case of ``xcid bench``: it measures what it says, keeps it, and fails where something became slow."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from xcid import cli
+from xcid.bench import history, page, profile, timing
+from xcid.bench.record import Figure, Record, Table
+from xcid.errors import InvalidFile
+
+for package in ("sklearn", "pandas", "shap", "lime", "dice_ml"):
+    pytest.importorskip(package, reason="needs the extra bench")
+
+
+TINY = """
+from pathlib import Path
+from xcid import bench
+from xcid.bench import history, profile, run
+extent = bench.Extent(
+    name="tiny", rounds=3, rows=100, peer_rows=1, stack_rows=1, stack_tables=("diabetes",), tables=("diabetes",),
+    models=("logistic",), density_items=10, turn=0.05, growing_rows=(200, 1_000), growing_columns=(10, 60),
+    growing_samples=(500, 2_000), growing_m=(50, 150), streamed_rows=(200, 600), worker_rows=20,
+)
+{before}
+history.save(bench.measure(extent, print, {steps}), Path({path!r}))
+"""
+A_LOOP_OVER_ROWS = """
+from xcid.scores import Adjusted, Scores
+import numpy as np
+whole = Adjusted.__call__
+def row_by_row(self, cloud):
+    parts = [whole(self, cloud[[row]]) for row in range(len(cloud))]
+    return Scores(*(np.concatenate(part) for part in zip(*parts)))
+Adjusted.__call__ = row_by_row
+"""
+
+
+def measured(path, before="", steps="run.STEPS"):
+    """A run in a process of its own, with one thread."""
+    code = TINY.format(before=before, steps=steps, path=os.fspath(path))
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, **timing.ONE_THREAD}, check=True, timeout=600)
+    return history.load(path)
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory):
+    return measured(tmp_path_factory.mktemp("bench") / "tiny.json")
+
+
+def figure(value, better="higher", key="a", **more):
+    return Figure(key, "group", f"what of {key}", value, better=better, **more)
+
+
+def made(*figures):
+    return Record({"date": "2026-01-01", "extent": "tiny"}, figures, (Table("numbers", ("a", "b"), (("x", 1.5),)),))
+
+
+def values_of(record):
+    return {one.key: one.value for one in record.figures}
+
+
+class TestTolerances:
+    """Far from what is measured on a quiet machine (behind the bound), so that a busy one passes."""
+
+    @pytest.mark.parametrize(
+        ("key", "least"),
+        [
+            ("stack/diabetes/logistic/50", 150),  # 800
+            ("peers/diabetes/logistic/KernelSHAP", 8),  # 30
+            ("peers/diabetes/logistic/LIME", 12),  # 60
+            ("density/paper", 5),  # 18
+            ("density/recommended", 200),  # 1,100
+        ],
+    )
+    def test_faster_than_others(self, record, key, least):
+        assert values_of(record)[key] > least
+
+    @pytest.mark.parametrize(
+        ("key", "most"),
+        [
+            ("overhead/diabetes/logistic", 15),  # 6 to 9, and 30 with a loop over rows
+            ("growth/rows", 1.8),  # 1.1
+            ("growth/columns", 1.3),  # 0.85
+            ("growth/samples", 1.3),  # 0.9
+            ("growth/m", 1.3),  # 0.4
+            ("density/paper/error", 1e-3),
+            ("density/recommended/error", 1e-3),
+            ("start/import xcid", 2.0),  # 0.03
+        ],
+    )
+    def test_small(self, record, key, most):
+        assert values_of(record)[key] < most
+
+    def test_a_loop_over_rows_is_seen(self, tmp_path):
+        """What these tests are for: the tolerances are narrow enough."""
+        slow = measured(tmp_path / "slow.json", A_LOOP_OVER_ROWS, '{"profile": profile.profile}')
+        assert values_of(slow)["overhead/diabetes/logistic"] > 15
+
+
+class TestRecord:
+    def test_every_step_gives_its_figures(self, record):
+        assert {one.key.partition("/")[0] for one in record.figures} == {
+            "stack",
+            "peers",
+            "overhead",
+            "density",
+            "workers",
+            "growth",
+            "memory",
+            "start",
+        }
+        for one in record.figures:
+            assert (one.value is not None and one.value > 0) or one.detail
+        assert len({one.key for one in record.figures}) == len(record.figures)
+
+    def test_about(self, record):
+        assert re.match(r"\d{4}-\d\d-\d\d", record.about["date"])
+        assert "cores" in record.about["machine"]
+        assert "numpy" in record.about["versions"]
+
+    def test_shares_of_the_profile_make_a_whole(self, record):
+        (table,) = (table for table in record.tables if table.title == "where the time goes")
+        for line in table.lines:
+            assert sum(int(cell.rstrip("%")) for cell in line[2:]) == pytest.approx(100, abs=5)
+
+    def test_the_way_to_a_file_and_back(self, tmp_path):
+        record = made(figure(2.0, target=1.0), figure(None, key="b", detail="no engine"))
+        history.save(record, tmp_path / "new" / "run.json")
+        assert history.load(tmp_path / "new" / "run.json") == record
+
+    @pytest.mark.parametrize("text", ["", "[]", "{}", '{"about": {}, "figures": [{"x": 1}], "tables": []}'])
+    def test_other_files_are_refused(self, tmp_path, text):
+        (tmp_path / "run.json").write_text(text)
+        with pytest.raises(InvalidFile, match=r"run\.json"):
+            history.load(tmp_path / "run.json")
+
+    def test_a_file_that_is_not_there(self, tmp_path):
+        with pytest.raises(InvalidFile, match="cannot be read"):
+            history.load(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    ("value", "better", "met"),
+    [
+        (10.0, "higher", True),
+        (9.9, "higher", False),
+        (10.0, "lower", True),
+        (10.1, "lower", False),
+        (None, "lower", None),
+    ],
+)
+def test_met(value, better, met):
+    assert figure(value, better, target=10.0).met is met
+
+
+def test_slower_since():
+    """Less of a ratio and more of an exponent are both worse; what only one run has is left alone."""
+    before = made(figure(10.0), figure(1.0, "lower", "b"), figure(10.0, key="c"), figure(5.0, key="gone"))
+    now = made(figure(5.0), figure(3.0, "lower", "b"), figure(9.0, key="c"), figure(1.0, key="new"))
+    found = history.slower(before, now)
+    assert [line[0] for line in found.lines] == ["what of b", "what of a"]
+    assert found.note.startswith("3 figures compared")
+    assert history.slower(before, before).lines == ()
+
+
+class TestPage:
+    def test_misses_are_shown(self):
+        text = page.page(made(figure(5.0, target=10.0), figure(20.0, key="b", target=10.0)))
+        assert "1 of 2 targets met" in text
+        assert re.search(r"what of a .* 5x .* NOT MET", text)
+        assert "- what of a: 5x where ≥ 10x is wanted" in text
+        assert "- what of b" not in text
+
+    def test_what_was_not_measured_says_why(self):
+        text = page.page(made(figure(None, target=10.0, detail="this machine has one core")))
+        assert re.search(r"not measured .* this machine has one core", text)
+        assert "0 of 1 targets met" in text
+
+    def test_tables_are_rectangular(self, record):
+        tables = re.findall(r"(?:^\|.*\n)+", page.page(record), flags=re.MULTILINE)
+        assert len(tables) == 1 + len(record.tables)
+        for table in tables:
+            assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
+
+
+class TestTiming:
+    def test_contestants_take_turns(self):
+        calls = []
+        contestants = [timing.Contestant(name, lambda name=name: calls.append(name), warm=list) for name in "ab"]
+        found = timing.race(contestants, 3)
+        assert "".join(calls) == "ababab"
+        assert len(found["a"].cpu) == len(found["b"].wall) == 3
+
+    def test_short_calls_are_repeated(self):
+        calls = []
+        timing.race([timing.Contestant("a", lambda: calls.append(0))], 1, least=0.01)
+        assert len(calls) > 100
+
+    def test_seconds_a_unit(self):
+        slow, fast = timing.Timing((3.0, 6.0, 30.0), (1.0, 2.0, 10.0)), timing.Timing((1.0,) * 3, (1.0, 1.0, 2.0))
+        assert timing.ratio(slow, fast) == 2
+        assert timing.wall_ratio(slow, fast) == 6
+
+    def test_stages_do_not_count_what_is_inside(self):
+        def burn(seconds):
+            until = time.process_time() + seconds
+            while time.process_time() < until:
+                np.ones(100).sum()
+
+        stages = profile.Stages()
+        inner = stages.timed(profile.MODEL, lambda: burn(0.04))
+        outer = stages.timed("drawing samples", lambda: (burn(0.02), inner(), burn(0.02)))
+        with stages.watching():
+            outer()
+        assert stages.seconds[profile.MODEL] == pytest.approx(0.04, abs=0.015)
+        assert stages.seconds["drawing samples"] == pytest.approx(0.04, abs=0.015)
+        assert stages.seconds[profile.REST] < 0.015
+
+    def test_watching_leaves_no_trace(self):
+        before = {owner: owner.__call__ for owner in profile.STAGES.values()}
+        with pytest.raises(ValueError, match="stop"), profile.Stages().watching():
+            raise ValueError("stop")
+        assert {owner: owner.__call__ for owner in profile.STAGES.values()} == before
+
+
+class TestCommand:
+    def test_starts_anew_with_one_thread(self, monkeypatch, tmp_path):
+        started = []
+        monkeypatch.setenv("OMP_NUM_THREADS", "2")
+        monkeypatch.setattr(subprocess, "call", lambda command, env: started.append((command, env)) or 0)
+        assert cli.main(["bench", "--quick", "--quiet", "--out", "a.json", "--page", "b.md"]) == 0
+        ((command, environment),) = started
+        assert command[1:] == ["-m", "xcid", "bench", "--quick", "--quiet", "--out", "a.json", "--page", "b.md"]
+        assert environment["OMP_NUM_THREADS"] == "1"
+
+    @pytest.fixture
+    def limited(self, monkeypatch, record):
+        for name, value in timing.ONE_THREAD.items():
+            monkeypatch.setenv(name, value)
+        asked = []
+        monkeypatch.setattr("xcid.bench.measure", lambda extent, say: asked.append(extent.name) or record)
+        return asked
+
+    def test_keeps_and_prints(self, limited, record, tmp_path, capsys):
+        out, written = tmp_path / "out" / "run.json", tmp_path / "speed.md"
+        assert cli.main(["bench", "--quick", "--out", str(out), "--page", str(written)]) == 0
+        assert limited == ["quick"]
+        assert history.load(out) == record
+        assert written.read_text(encoding="utf-8") == page.page(record)
+        assert "targets met" in capsys.readouterr().out
+
+    def test_against_an_earlier_run(self, limited, record, tmp_path, capsys):
+        better = replace(
+            record, figures=tuple(replace(one, value=1e6) for one in record.figures if one.better == "higher")
+        )
+        history.save(better, tmp_path / "before.json")
+        paths = ["--against", str(tmp_path / "before.json"), "--out", str(tmp_path / "now.json")]
+        assert cli.main(["bench", "--full", *paths]) == 0
+        assert limited == ["full"]
+        assert "## What became slower" in capsys.readouterr().out
+
+    def test_a_wrong_record_is_found_before_the_long_part(self, limited, tmp_path, capsys):
+        (tmp_path / "before.json").write_text("no record")
+        assert cli.main(["bench", "--against", str(tmp_path / "before.json")]) == 1
+        assert limited == []
+        assert "no record of `xcid bench`" in capsys.readouterr().err
