@@ -45,7 +45,7 @@ def main() -> int:
     found: dict[str, Any] = {"device": name(arguments.device), "rows": len(X), "evaluations a row": PERTURBATIONS}
     found["largest difference to NumPy"] = difference(explainer, device, X[:200])
     start = time.perf_counter()
-    explanation = device(explainer, X)
+    explanation: Any = device(explainer, X)
     found["seconds end to end"] = time.perf_counter() - start
     found["rows told from noise somewhere"] = float(np.mean((explanation.p_values < 0.05).any(axis=1)))
     found |= parts(explainer, X[: min(len(X), 4 * arguments.block)], arguments.block)
@@ -79,11 +79,11 @@ def parts(explainer: Any, X: Any, block: int) -> dict[str, Any]:
     """Microseconds a row of each part, and what bounds densities and d1."""
     with torch.no_grad():
         plan = _plan(explainer, 0)
-        task = _Task.of(explainer, plan, torch)
-        rows = torch.as_tensor(X[:block], device=task.device)
+        task: Any = _Task.of(explainer, plan, torch)
+        rows: Any = torch.as_tensor(X[:block], device=task.device)
         n = len(rows)
         samples = torch.where(task.taken, task.new, rows.to(task.dtype)[:, None])
-        positive = 1 - task.ask(samples.reshape(-1, FEATURES))[:, 0].reshape(n, -1)
+        positive: Any = 1 - task.ask(samples.reshape(-1, FEATURES))[:, 0].reshape(n, -1)
 
         def draw() -> Any:
             return torch.where(task.taken, task.new, rows.to(task.dtype)[:, None])

@@ -55,6 +55,7 @@ class Random:
         n_features = len(space.free)
         rounds, pool = range(min(2, n_features)), 0
         exhausted = np.zeros(len(rows), dtype=bool)  # all that can change in these rows was dealt
+        dealt_before = 0  # candidates of each row
         dealt: dict[int, Words] = {}  # content of the candidates of rows that need more than one deck
         while (open_rows := search.open[~exhausted[search.open]]).size:
             copies = pool * self.pool + np.arange(self.pool)
@@ -63,7 +64,8 @@ class Random:
             decks = [_shuffled_deck(rows, keys, part, space, copies, rounds) for part in parts]
             for deck in decks:
                 _mark_dealt(deck, dealt)
-            _deal(search, decks)
+            _deal(search, decks, dealt_before)
+            dealt_before += decks[0].fresh.shape[1]
             for deck in decks:
                 _remember(deck, dealt, search)
             exhausted[open_rows] = np.concatenate([~deck.fresh.any(axis=1) for deck in decks])
@@ -113,11 +115,11 @@ def _remember(deck: _Deck, dealt: dict[int, Words], search: Search) -> None:
         dealt[row] = np.concatenate([dealt[row], fresh]) if row in dealt else fresh
 
 
-def _deal(search: Search, decks: list[_Deck]) -> None:
+def _deal(search: Search, decks: list[_Deck], dealt_before: int) -> None:
     """Offer candidates until the rows have what they need or the decks are empty."""
     start, size = 0, decks[0].fresh.shape[1]
     while start < size and search.open.size:
-        stop = min(start + search.chunk(start), size)
+        stop = min(start + search.chunk(dealt_before + start), size)
         hands = [_hand(search, deck, slice(start, stop)) for deck in decks]
         rows, candidates, fresh = (np.concatenate(part) for part in zip(*hands, strict=True))
         if fresh.any():
