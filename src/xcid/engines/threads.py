@@ -45,7 +45,7 @@ class Threads:
 
     def __call__(self, explainer: Explainer, X: Any, *, seed: int = 0) -> Explanation:
         """Explain one row or many; the result is that of ``explainer(X, seed=seed)``."""
-        with _one_core_each(), ThreadPoolExecutor(self.workers) as pool:
+        with one_core_each(), ThreadPoolExecutor(self.workers) as pool:
 
             def apply(function: Callable[[Any], T], parts: list[Any]) -> Iterator[T]:
                 waiting: list[Future[T]] = []
@@ -58,7 +58,7 @@ class Threads:
             return explainer(X, seed=seed, apply=apply)
 
 
-def _one_core_each() -> contextlib.AbstractContextManager[Any]:
+def one_core_each() -> contextlib.AbstractContextManager[Any]:
     """Keep NumPy's matrix products to the thread that asks for them; scikit-learn brings what that takes."""
     try:
         from threadpoolctl import threadpool_limits

@@ -1,0 +1,196 @@
+"""What all engines run: a pure function from a pandas frame of rows to one of scores.
+
+There is one line a row. Its columns are known before any data is seen: ``row``, ``status``, ``n_evaluations``,
+``n_flips``, and for each feature ``value_NAME``, ``importance_NAME``, ``lower_NAME``, ``upper_NAME`` and
+``p_value_NAME`` (the last three are NaN where the setting does not calibrate).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from xcid._check import whole
+from xcid._data import Array, Explanation
+from xcid._faults import Failed, filled
+from xcid._require import require
+from xcid.engines._pickling import check_picklable, loaded
+from xcid.engines.threads import one_core_each
+from xcid.errors import InvalidData, NotEnoughFlips, XcidWarning
+from xcid.explainer import Blocks, Explainer
+
+__all__ = ["Kind", "Work", "check_picklable", "schema"]
+
+Kind: TypeAlias = Literal["whole", "number", "text"]
+FIGURES = {
+    "value": "values",
+    "importance": "importance",
+    "lower": "lower",
+    "upper": "upper",
+    "p_value": "p_values",
+}
+ROWS = 4096  # of a partition at a time: an explanation takes some kilobytes a row until its scores are in the frame
+DTYPES: dict[Kind, Any] = {"whole": np.int64, "number": np.float64, "text": str}
+
+
+def schema(feature_names: Iterable[str], row: Kind) -> dict[str, Kind]:
+    """Names of the columns that come out, with what they hold."""
+    known: dict[str, Kind] = {"row": row, "status": "text", "n_evaluations": "whole", "n_flips": "whole"}
+    return known | {f"{figure}_{name}": "number" for name in feature_names for figure in FIGURES}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Explain the rows of a pandas frame; it can be pickled, and needs nothing but what it holds.
+
+    Attributes
+    ----------
+    payload : bytes
+        The explainer.
+    columns : tuple of str
+        Columns of the background: the only ones that are read, with the one that names rows.
+    feature_names : tuple of str
+    seed : int
+    row : str or None
+        The column that tells rows apart; None for the index of the frame.
+    row_kind : {"whole", "text"}
+    """
+
+    payload: bytes = field(repr=False)
+    columns: tuple[str, ...]
+    feature_names: tuple[str, ...]
+    seed: int
+    row: str | None
+    row_kind: Kind
+
+    @classmethod
+    def of(
+        cls, explainer: Explainer, pickler: Any, *, seed: int, row: str | None, columns: Iterable[Any], row_kind: Kind
+    ) -> Work:
+        """Check all that can be checked before a worker starts; ``columns`` are those of the table."""
+        names, known = explainer.space.names, {str(name) for name in columns}
+        if missing := [name for name in names if name not in known]:
+            raise InvalidData(f"the table lacks the columns {missing} of the background; it has {sorted(known)}")
+        if row is not None and row not in known:
+            raise InvalidData(f"the table has no column {row!r} to tell rows apart; it has {sorted(known)}")
+        seed = whole(seed, "seed")
+        return cls(check_picklable(explainer, pickler), names, explainer.features.names, seed, row, row_kind)
+
+    @property
+    def needed(self) -> list[str]:
+        """Columns to read: those of the background, and the one that names rows."""
+        return list(dict.fromkeys([*self.columns, *([] if self.row is None else [self.row])]))
+
+    @property
+    def schema(self) -> dict[str, Kind]:
+        """What comes out."""
+        return schema(self.feature_names, self.row_kind)
+
+    def empty(self) -> Any:
+        """A frame without rows, of the types that come out."""
+        pandas = require("pandas", extra="pandas")
+        return pandas.DataFrame({name: pandas.Series([], dtype=DTYPES[kind]) for name, kind in self.schema.items()})
+
+    def __call__(self, frame: Any) -> Any:
+        """Give one line for each row of a pandas frame, under the same index."""
+        pandas = require("pandas", extra="pandas")
+        if not len(frame):
+            return self.empty().set_index(frame.index)
+        explainer: Explainer = loaded(self.payload)
+        with _alone_and_quiet:
+            pieces = [self._lines(explainer, frame.iloc[at : at + ROWS]) for at in range(0, len(frame), ROWS)]
+        return pieces[0] if len(pieces) == 1 else pandas.concat(pieces)
+
+    def _lines(self, explainer: Explainer, frame: Any) -> Any:
+        pandas = require("pandas", extra="pandas")
+        by_name = {str(name): name for name in frame.columns}
+        table = frame[[by_name[name] for name in self.columns]].copy(deep=False)
+        for column in explainer.space.columns:
+            cells = table[by_name[column.name]]
+            if column.unit and cells.dtype == object:  # a day of Arrow is an object in pandas
+                table[by_name[column.name]] = pandas.to_datetime(cells)
+        names = frame.index if self.row is None else frame[by_name[self.row]]
+        made: dict[str, Any] = {"row": _checked(names, self.row_kind)}
+        made |= _columns(_explained(explainer, table, self.seed), self.feature_names)
+        series = {
+            name: pandas.Series(made[name], index=frame.index, dtype=DTYPES[kind]) for name, kind in self.schema.items()
+        }
+        return pandas.DataFrame(series)
+
+
+def _checked(names: Any, kind: Kind) -> Any:
+    """Names of rows as whole numbers or text."""
+    if (missing := int(names.isna().sum())) > 0:
+        raise InvalidData(f"{missing} of {len(names)} rows have no name: the column that tells rows apart has gaps")
+    return names.to_numpy().astype(np.int64) if kind == "whole" else [str(name) for name in names]
+
+
+def _columns(explanation: Explanation, feature_names: tuple[str, ...]) -> dict[str, Any]:
+    unknown: Array = np.full(explanation.values.shape, np.nan)
+    parts = {figure: getattr(explanation, name) for figure, name in FIGURES.items()}
+    figures = {figure: unknown if part is None else part for figure, part in parts.items()}
+    return {
+        "status": explanation.status.tolist(),
+        "n_evaluations": explanation.n_evaluations,
+        "n_flips": explanation.n_flips,
+        **{
+            f"{figure}_{name}": part[:, at] for at, name in enumerate(feature_names) for figure, part in figures.items()
+        },
+    }
+
+
+def _explained(explainer: Explainer, table: Any, seed: int) -> Explanation:
+    """Explain rows that are part of a larger table: that none of them could be explained is no error here.
+
+    A model that fails for all of them is asked about a row of the background as well. Where it fails for that too, it
+    is broken, and the error is raised.
+    """
+    found: Blocks = []
+
+    def apply(function: Callable[[Array], Blocks], parts: list[Array]) -> Iterator[Blocks]:
+        for part in parts:
+            block = [each if isinstance(each, Failed) else replace(each, cloud=None) for each in function(part)]
+            found.extend(block)
+            yield block
+        if all(isinstance(each, Failed) for each in found):
+            spare = function(explainer.space.background[:1])
+            found.extend(spare)
+            yield spare
+
+    with contextlib.suppress(NotEnoughFlips):  # other parts may have flips, and these rows have their status
+        explainer(table, seed=seed, apply=apply)
+    return Explanation.concatenate(filled(found))[: len(table)]
+
+
+class _AloneAndQuiet:
+    """One core for matrix products, and no warnings of ours: each row has its status.
+
+    Both are settings of the whole process, so threads share them: the first to enter makes them, the last to leave
+    undoes them.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._settings = threading.Lock(), 0, contextlib.ExitStack()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._settings.enter_context(one_core_each())
+                self._settings.enter_context(warnings.catch_warnings())
+                warnings.simplefilter("ignore", XcidWarning)
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._settings.close()
+
+
+_alone_and_quiet = _AloneAndQuiet()
