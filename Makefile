@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types imports unit docs bench evaluate generators reproduce clean
+.PHONY: demo test lint types imports unit docs images bench soak evaluate generators reproduce clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
@@ -26,6 +26,10 @@ unit: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(BIN)/sphinx-build -W --keep-going -q -d out/doctrees docs out/docs
 	@echo "the site begins at out/docs/index.html"
+
+images: $(VENV)/.dev
+	$(BIN)/python docs/make_images.py
+	$(BIN)/python docs/make_screens.py
 
 bench: $(VENV)/.dev
 	$(BIN)/xcid bench --out out/bench.json

@@ -6,6 +6,7 @@ that of the README.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,29 @@ def agreement(diabetes: Diabetes) -> Any:
     return xcid.plots.agreement(methods, k=3)
 
 
+def digit() -> Any:
+    """The page about networks: the patches of a digit."""
+    names = page("neural.md")
+    return xcid.plots.image(names["explanation"], names["image"], names["scores"])
+
+
+def words() -> Any:
+    """The page about networks: the words of a text."""
+    names = page("neural.md", "## Texts")
+    return xcid.plots.tokens(names["explanation"], 1)
+
+
+def page(name: str, heading: str = "## Images") -> dict[str, Any]:
+    """What the examples at the top of a page and under one of its headings leave behind."""
+    top, _, rest = (Path(__file__).parent / name).read_text(encoding="utf-8").partition("\n## ")
+    under = f"## {rest}".partition(heading)[2].partition("\n## ")[0]
+    names: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", f"{top}{under}", flags=re.DOTALL):
+        exec(compile(block, name, "exec"), names)
+    plt.close("all")
+    return names
+
+
 def pictures(diabetes: Diabetes, heart: Heart) -> dict[str, Callable[[], Any]]:
     """Every picture by its name."""
     plots = xcid.plots
@@ -104,6 +128,8 @@ def pictures(diabetes: Diabetes, heart: Heart) -> dict[str, Callable[[], Any]]:
         "stability": lambda: plots.stability(runs),
         "masking_curve": lambda: curves(diabetes),
         "agreement": lambda: agreement(diabetes),
+        "image": digit,
+        "tokens": words,
     }
 
 

@@ -18,7 +18,7 @@ from xcid import cli
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-TOO_LONG = {"reproduce"}  # verbs whose options are only read
+TOO_LONG = {"app", "bench", "reproduce"}  # verbs whose options are only read
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 
 

@@ -36,6 +36,7 @@ PUBLIC = [
     "outcomes",
     "plots",
     "scores",
+    "torch",
 ]
 HEAVY = ["matplotlib", "pandas", "polars", "pyarrow", "shap", "lime", "sklearn", "dice_ml"]
 HEAVY += ["xgboost", "lightgbm", "catboost", "torch", "onnxruntime"]

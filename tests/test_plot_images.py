@@ -110,6 +110,10 @@ def made():
         "scatter-levels": lambda: plots.scatter(explanation, "colour"),
         "stability": lambda: plots.stability(runs),
         "masking_curve": lambda: plots.masking_curve({"ours": curves}),
+        "image": lambda: plots.image(
+            explanation, np.arange(20.0).reshape(4, 5), np.repeat(explanation.values[:1], 4, axis=0)
+        ),
+        "tokens": lambda: plots.tokens(explanation, 1),
         "agreement": lambda: plots.agreement({"ours": explanation, "reversed": -explanation.values[:, ::-1]}, k=2),
     }
 

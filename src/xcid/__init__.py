@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         outcomes,
         plots,
         scores,
+        torch,
     )
     from xcid._data import DensityPair, Explanation, Perturbations
     from xcid._one_feature import d1
@@ -55,6 +56,7 @@ __all__ = [
     "outcomes",
     "plots",
     "scores",
+    "torch",
 ]
 
 _HOMES = {

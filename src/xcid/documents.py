@@ -20,11 +20,13 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from xcid import _unpacked
 from xcid._data import Explanation
 from xcid._require import require
 from xcid.errors import InvalidFile
@@ -108,7 +110,10 @@ def write_parquet(explanation: Explanation, file: BinaryIO) -> None:
 
 def read_parquet(file: BinaryIO) -> Explanation:
     """Read what :func:`write_parquet` wrote."""
-    table = require("pyarrow.parquet", extra="pyarrow").read_table(file)
+    parquet = require("pyarrow.parquet", extra="pyarrow")
+    _unpacked.check("the file", file.seek(0, os.SEEK_END), _unpacked.in_parquet(file).n_bytes)
+    file.seek(0)
+    table = parquet.read_table(file)
     head = (table.schema.metadata or {}).get(KEY)
     if head is None:
         raise InvalidFile("this table is no explanation: its metadata have no 'xcid'")

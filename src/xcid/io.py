@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from xcid import documents
+from xcid import _unpacked, documents
 from xcid._data import Array, Density, Explanation, Interactions, Perturbations, Plan
 from xcid._require import require
 from xcid.densities import Discrete, Kernel, Mixed
@@ -198,6 +198,8 @@ def _reader(file: BinaryIO) -> Callable[[BinaryIO], Explanation]:
 
 
 def _read_archive(file: BinaryIO) -> Explanation:
+    _unpacked.check("the file", file.seek(0, os.SEEK_END), _unpacked.in_zip(file))
+    file.seek(0)
     with np.load(file, allow_pickle=False) as archive:
         parts = {name: archive[name] for name in archive.files}
     header = json.loads(str(parts.pop("header")))

@@ -130,7 +130,7 @@ def test_json_of_other_things(tmp_path, content):
 @pytest.mark.parametrize("suffix", [".parquet", ".feather", ".arrow", ".json"])
 def test_damaged_files(tmp_path, suffix):
     (tmp_path / f"t{suffix}").write_bytes(b"PAR1 this is none PAR1")
-    with pytest.raises(InvalidFile, match="cannot be read"):
+    with pytest.raises(InvalidFile, match=r"cannot be read|is no Feather file: it is a Parquet file|is a Parquet file"):
         _tables.read(tmp_path / f"t{suffix}")
 
 
@@ -161,7 +161,7 @@ def test_long_text_in_few_bytes(tmp_path):
 
 def test_columns_of_one_name(tmp_path):
     pq.write_table(pa.table([[1, 2], [3, 4]], names=["a", "a"]), tmp_path / "t.parquet")
-    with pytest.raises(InvalidFile, match="cannot be read"):
+    with pytest.raises(InvalidFile, match=r"columns \['a'\] of .* appear more than once"):
         _tables.read(tmp_path / "t.parquet")
 
 

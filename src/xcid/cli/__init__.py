@@ -18,13 +18,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from xcid import __version__
-from xcid.cli import compare, completion, explain, report, reproduce
+from xcid.cli import app, bench, compare, completion, explain, report, reproduce
 from xcid.cli._text import printable
 from xcid.errors import XcidError
 
 __all__ = ["main"]
 
-VERBS = (explain, compare, report, reproduce, completion)
+VERBS = (explain, compare, report, app, reproduce, bench, completion)
 FAILED, INTERRUPTED, PIPE_CLOSED = 1, 130, 141
 _FROM_THE_END = re.compile(r"-\d+(:-?\d*){0,2}")  # -3: looks like an option to argparse
 

@@ -1,34 +1,13 @@
-"""Files that appear under their names only when they are complete."""
+"""Folders for results; files are those of :mod:`xcid.runs.files`."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import secrets
-from collections.abc import Iterator
 from pathlib import Path
 
 from xcid.errors import InvalidFile
+from xcid.runs.files import replacing
 
-
-@contextlib.contextmanager
-def replacing(target: Path) -> Iterator[Path]:
-    """Lend a temporary name beside the target; what was there before stays until all went well."""
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    try:
-        temporary.touch(exist_ok=False)
-        yield temporary
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        reason = error.strerror or error
-        raise InvalidFile(f"{target} cannot be written: {reason}; check the folder and its free space") from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+__all__ = ["folder", "replacing"]
 
 
 def folder(path: Path) -> Path:

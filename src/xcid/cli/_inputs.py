@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from xcid.cli._choices import MODELS
 from xcid.cli._rows import chosen, rows
 
 MOST_SEED = 2**32 - 1  # what scikit-learn takes
+MOST_WORKERS = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,10 +34,15 @@ class Inputs:
     positions: range
 
 
-def add(parser: argparse.ArgumentParser, train: str | None = None) -> None:
-    """Add the options that say what is explained; a kind of model to train is what happens where none is asked for."""
+def add(parser: argparse.ArgumentParser, train: str | None = None, demos: Sequence[str] = ()) -> None:
+    """Add the options that say what is explained; a kind of model to train is what happens where none is asked for.
+
+    Demos are tables that are there without a file: the first is taken where none is asked for.
+    """
     table = "CSV, TSV, Parquet, Feather or JSON lines"
-    parser.add_argument("--background", type=Path, required=True, metavar="FILE", help=f"usual rows: {table}")
+    parser.add_argument("--background", type=Path, required=not demos, metavar="FILE", help=f"usual rows: {table}")
+    if demos:
+        parser.add_argument("--demo", choices=demos, help=f"a table that comes with xcid (default: {demos[0]})")
     parser.add_argument("--target", metavar="COLUMN", help="what the model predicts; left out of the features")
     parser.add_argument("--data", type=Path, metavar="FILE", help="rows to explain (default: the background)")
     parser.add_argument("--rows", type=rows, default=slice(None), metavar="A:B", help="which of them: 5, 0:10, :3, -3:")
@@ -44,6 +50,17 @@ def add(parser: argparse.ArgumentParser, train: str | None = None) -> None:
     model.add_argument("--model", type=Path, metavar="FILE", help=".skops, .onnx, .json, .ubj, .txt (LightGBM), .cbm")
     model.add_argument("--train", choices=MODELS, help=_train_help(train))
     add_common(parser)
+
+
+def add_workers(parser: argparse.ArgumentParser, who: str = "threads") -> None:
+    """Add the option of verbs that explain many rows."""
+    parser.add_argument("--workers", type=_workers, default=1, metavar="N", help=f"{who} that explain rows at once")
+
+
+def _workers(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_WORKERS:
+        raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_WORKERS}, not {text!r}")
+    return int(text)
 
 
 def _train_help(default: str | None) -> str:
@@ -79,17 +96,41 @@ def check(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 
 def read(options: argparse.Namespace, note: Callable[[str], None]) -> Inputs:
     """Read the tables and get the model."""
-    from xcid.cli import _models, _tables, _train
+    from xcid.cli import _cells, _tables
+
+    table, background = read_background(options)
+    data = (
+        background
+        if options.data is None
+        else _cells.features(options.data, _tables.read(options.data), options.target)
+    )
+    positions = chosen(options.rows, _tables.size(data))
+    if options.data is not None:
+        _cells.check_data(options.data, data, positions, background)
+    return Inputs(model_for(options, table, note), background, data, positions)
+
+
+def read_background(options: argparse.Namespace) -> tuple[Any, Any]:
+    """Read the background: as it is, and without the target."""
+    from xcid.cli import _cells, _tables
 
     table = _tables.read(options.background)
-    background = _tables.without(table, options.target)
-    data = background if options.data is None else _tables.without(_tables.read(options.data), options.target)
-    positions = chosen(options.rows, _tables.size(data))
+    if options.train:
+        _cells.check_target(options.background, table, options.target)
+    background = _cells.features(options.background, table, options.target)
+    _cells.check_background(options.background, background)
+    return table, background
+
+
+def model_for(options: argparse.Namespace, table: Any, note: Callable[[str], None]) -> Any:
+    """Load the model, or train one on the table, which has the target among its columns."""
+    from xcid.cli import _models, _tables, _train
+
     if options.model is not None:
         model = _models.load(options.model, options.trust, unsafe_pickle=options.unsafe_pickle)
         if options.target is None:
-            _tables.check_columns(background, getattr(model, "feature_names_in_", None))
-        return Inputs(model, background, data, positions)
+            _tables.check_columns(table, getattr(model, "feature_names_in_", None))
+        return model
     trained = _train.train(table, options.target, options.train, options.seed)
     note(trained.words)
-    return Inputs(trained.model, background, data, positions)
+    return trained.model

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from xcid import _unpacked
 from xcid._require import require
 from xcid.cli import _trees
 from xcid.cli._vetted import VETTED
@@ -14,9 +15,6 @@ from xcid.errors import InvalidFile, XcidError
 
 PICKLES = (".pkl", ".pickle", ".joblib", ".dill", ".cloudpickle", ".sav", ".pt", ".pth")
 UNPICKLED = (".pkl", ".pickle", ".joblib", ".sav")  # by joblib, where that is allowed
-MOST_BYTES = 2**33  # unpacked; skops unpacks before it checks
-MOST_TIMES = 1_000  # the packed size, beyond SMALL
-SMALL = 2**28
 
 
 def load(path: Path, trusted: Sequence[str], *, unsafe_pickle: bool = False) -> Any:
@@ -76,12 +74,11 @@ def _pickle(path: Path, trusted: Sequence[str]) -> Any:
 
 
 def _check_archive(path: Path) -> None:
+    """Refuse what unpacks to too much: skops unpacks before it looks."""
     if not zipfile.is_zipfile(path):
         raise InvalidFile(f"{path} is no skops file (these are ZIP archives): save the model with skops.io.dump")
-    with zipfile.ZipFile(path) as archive:
-        unpacked = sum(entry.file_size for entry in archive.infolist())
-    if unpacked > MOST_BYTES or unpacked > max(SMALL, MOST_TIMES * path.stat().st_size):
-        raise InvalidFile(f"{path} would unpack to {unpacked:,} bytes: refused")
+    with path.open("rb") as file:
+        _unpacked.check(path, path.stat().st_size, _unpacked.in_zip(file))
 
 
 def _onnx(path: Path, trusted: Sequence[str]) -> Any:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import contextlib
 import csv
 import importlib.util
-import json
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO, TypeAlias
 
+from xcid._formulas import defused
 from xcid._require import require
 from xcid.cli._files import replacing
 from xcid.errors import InvalidFile
+from xcid.runs.lines import Columns, harmless, json_lines
 
-Columns: TypeAlias = Mapping[str, Any]  # arrays of one length
 Write: TypeAlias = Callable[[Columns], None]
 
 
@@ -46,7 +45,7 @@ def json_array(file: TextIO) -> Iterator[Write]:
 
     def write(columns: Columns) -> None:
         nonlocal started
-        for line in _json_lines(columns):
+        for line in json_lines(columns):
             file.write(f"{',' if started else '['}\n{line}")
             started = True
 
@@ -63,9 +62,9 @@ def _csv(path: Path) -> Iterator[Write]:
         def write(columns: Columns) -> None:
             nonlocal has_names
             if not has_names:
-                lines.writerow(columns)
+                lines.writerow(map(defused, columns))
                 has_names = True
-            lines.writerows(zip(*(map(_or_missing, part.tolist()) for part in columns.values()), strict=True))
+            lines.writerows(harmless(columns))
 
         yield write
 
@@ -79,7 +78,7 @@ def _json(path: Path) -> Iterator[Write]:
 @contextlib.contextmanager
 def _jsonl(path: Path) -> Iterator[Write]:
     with path.open("w", encoding="utf-8") as file:
-        yield lambda columns: file.writelines(f"{line}\n" for line in _json_lines(columns))
+        yield lambda columns: file.writelines(f"{line}\n" for line in json_lines(columns))
 
 
 def _arrow(open_file: Callable[[Path, Any], Any], at_once: str) -> Callable[[Path], Any]:
@@ -126,16 +125,6 @@ def _at_once(path: Path, method: str) -> Iterator[Write]:
 
 
 _feather = _arrow(_feather_file, "write_ipc")
-
-
-def _json_lines(columns: Columns) -> Iterator[str]:
-    """Objects in strict JSON: a number that is none is null."""
-    for cells in zip(*(part.tolist() for part in columns.values()), strict=True):
-        yield json.dumps(dict(zip(columns, map(_or_missing, cells), strict=True)), ensure_ascii=False, allow_nan=False)
-
-
-def _or_missing(cell: Any) -> Any:
-    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
 
 
 WRITERS: dict[str, Callable[[Path], contextlib.AbstractContextManager[Write]]] = {

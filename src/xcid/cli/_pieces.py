@@ -12,9 +12,7 @@ if TYPE_CHECKING:
     from xcid.cli._progress import Progress
 
 
-def pieces(
-    explainer: Any, inputs: Inputs, seed: int, told: Progress, size: int, workers: int
-) -> Iterator[Explanation]:
+def pieces(explainer: Any, inputs: Inputs, seed: int, told: Progress, size: int, workers: int) -> Iterator[Explanation]:
     """Explain some rows at a time; a row has the same scores in whatever piece it is."""
     import warnings
     from dataclasses import replace

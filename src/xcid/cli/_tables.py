@@ -2,44 +2,62 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
-import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import narwhals.stable.v2 as nw
 
+from xcid import _unpacked
 from xcid._require import require
-from xcid.cli import _csv
+from xcid.cli import _cells, _csv, _records, _signatures
 from xcid.errors import InvalidData, InvalidFile, XcidError
 from xcid.io import frame_of
 from xcid.space import Backend
 
+PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 LIBRARIES: tuple[Backend, ...] = ("pandas", "polars", "pyarrow")
 MOST_CELLS, CELLS_PER_BYTE = 2**24, 100  # of a Parquet file: one that exceeds both is refused
-MOST_BYTES, BYTES_PER_BYTE = 2**20, 1_000  # likewise, of what it unpacks to
 
 
 def read(path: Path) -> Any:
     """Read a data frame; what kind of file it is, its extension says."""
     reader = READERS.get(path.suffix.lower())
+    if path.suffix.lower() in PACKED:
+        raise InvalidFile(f"{path} is packed text, which is not read: unpack it first")
     if reader is None:
         raise InvalidFile(f"{path} is no table that can be read: the extensions are {', '.join(READERS)}")
+    with _named(path):
+        _check_file(path)
+        frame = reader(path)
+        narwhal = nw.from_native(frame, eager_only=True)
+        if not len(narwhal) or not narwhal.columns:
+            raise InvalidFile(f"{path} is empty: it has {len(narwhal)} rows and {len(narwhal.columns)} columns")
+        _cells.check(path, narwhal)
+        return frame
+
+
+@contextlib.contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Every library fails in its own way: say which file it was."""
+    try:
+        yield
+    except (XcidError, MemoryError):
+        raise
+    except OSError as error:
+        raise InvalidFile(f"{path} cannot be read: {error.strerror or _csv.short(error)}") from error
+    except Exception as error:
+        raise InvalidFile(f"{path} cannot be read: {type(error).__name__}: {_csv.short(error)}") from error
+
+
+def _check_file(path: Path) -> None:
     if not path.exists():
         raise InvalidFile(f"there is no file {path}")
     if not path.is_file() or not path.stat().st_size:
         raise InvalidFile(f"{path} is {'empty' if path.is_file() else 'no file'}: a table is needed")
-    try:
-        frame = reader(path)
-        narwhal = nw.from_native(frame, eager_only=True)
-    except XcidError:
-        raise
-    except Exception as error:  # every library fails in its own way
-        raise InvalidFile(f"{path} cannot be read: {type(error).__name__}: {error}") from error
-    if not len(narwhal) or not narwhal.columns:
-        raise InvalidFile(f"{path} is empty: it has {len(narwhal)} rows and {len(narwhal.columns)} columns")
-    return frame
 
 
 def without(frame: Any, column: str | None) -> Any:
@@ -131,75 +149,87 @@ def _text(separator: str) -> Callable[[Path], Any]:
     return read_text
 
 
+def guard(path: Path) -> None:
+    """Refuse a packed table that is no such thing, or that unpacks to too much."""
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        _signatures.check_packed(path, _signatures.PARQUET, "Parquet")
+        with _named(path), path.open("rb") as file:
+            extent = _unpacked.in_parquet(file)
+        _check_cells(path, extent.n_rows * extent.n_columns)
+        _csv.check_width(path, extent.n_columns)
+        _unpacked.check(path, path.stat().st_size, extent.n_bytes)
+    elif suffix in (".feather", ".arrow"):
+        _signatures.check_packed(path, _signatures.FEATHER, "Feather")
+        with _named(path), path.open("rb") as file:
+            _unpacked.check(path, path.stat().st_size, _unpacked.in_feather(file))
+
+
 def _parquet(path: Path) -> Any:
+    guard(path)
     if importlib.util.find_spec("pyarrow") is not None:
-        meta = require("pyarrow.parquet", extra="pyarrow").read_metadata(path)
-        groups = (meta.row_group(at) for at in range(meta.num_row_groups))
-        unpacked = sum(group.column(at).total_uncompressed_size for group in groups for at in range(group.num_columns))
-        _check_size(path, meta.num_rows * meta.num_columns, unpacked)
+        table = _checked_parquet(path)
         if library() == "pandas":
-            return require("pandas", extra="pandas").read_parquet(path)
+            return table.to_pandas(date_as_object=False)
         if library() == "pyarrow":
-            return require("pyarrow.parquet", extra="pyarrow").read_table(path)
+            return table
+        return require("polars", extra="polars").from_arrow(table)
     polars = require("polars", extra="pyarrow")
-    lazy = polars.scan_parquet(path)
-    _check_size(path, lazy.select(polars.len()).collect().item() * len(lazy.collect_schema()), 0)
     return polars.read_parquet(path)
 
 
-def _check_size(path: Path, n_cells: int, unpacked: int) -> None:
+def _checked_parquet(path: Path) -> Any:
+    """Read a table whose text stays coded until its size is known: one long cell may be repeated in a few bytes."""
+    arrow, parquet = require("pyarrow", extra="pyarrow"), require("pyarrow.parquet", extra="pyarrow")
+    schema, n_packed = parquet.read_schema(path), path.stat().st_size
+    _check_repeated(path, schema.names)
+    coded = [field.name for field in schema if field.type in (arrow.string(), arrow.large_string(), arrow.binary())]
+    table = parquet.read_table(path, read_dictionary=coded)
+    for name in coded:
+        at = table.schema.get_field_index(name)
+        _unpacked.check(f"column {name!r} of {path}", n_packed, _decoded(table.column(at)))
+        table = table.set_column(at, name, table.column(at).cast(schema.field(name).type))
+    return table
+
+
+def _decoded(column: Any) -> int:
+    """Bytes of coded text when it is written out."""
+    compute = require("pyarrow.compute", extra="pyarrow")
+    total = 0
+    for chunk in column.chunks if str(column.type).startswith("dictionary") else ():
+        lengths = compute.binary_length(chunk.dictionary)
+        total += compute.sum(compute.cast(lengths.take(chunk.indices), "int64")).as_py() or 0
+    return total
+
+
+def _check_cells(path: Path, n_cells: int) -> None:
     """A few hundred bytes of Parquet can unpack to gigabytes."""
     n_bytes = path.stat().st_size
     if n_cells > MOST_CELLS and n_cells > CELLS_PER_BYTE * n_bytes:
         raise InvalidFile(f"{path} says it has {n_cells:,} cells in {n_bytes:,} bytes: refused, give a smaller table")
-    if unpacked > MOST_BYTES and unpacked > BYTES_PER_BYTE * n_bytes:
-        raise InvalidFile(
-            f"{path} unpacks from {n_bytes:,} to {unpacked:,} bytes: refused, write it without compression"
-        )
+
+
+def _check_repeated(path: Path, names: list[str]) -> None:
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
+    if repeated:
+        raise InvalidFile(f"the columns {_csv.shown(repeated)} of {path} appear more than once: rename them")
 
 
 def _feather(path: Path) -> Any:
+    guard(path)
     if importlib.util.find_spec("pyarrow") is not None and library() != "polars":
-        if library() == "pandas":
-            return require("pandas", extra="pandas").read_feather(path)
-        return require("pyarrow.feather", extra="pyarrow").read_table(path)
+        table = require("pyarrow.feather", extra="pyarrow").read_table(path)
+        _check_repeated(path, table.column_names)
+        return table.to_pandas(date_as_object=False) if library() == "pandas" else table
     return require("polars", extra="pyarrow").read_ipc(path)
 
 
 def _json_lines(path: Path) -> Any:
-    records = []
-    for number, line in enumerate(path.read_text(encoding=_csv.ENCODING).splitlines(), start=1):
-        if line.strip():
-            records.append(_object(path, f"line {number}", line))
-    return _frame_of_records(path, records)
+    return frame_of(_records.of_lines(path), library())
 
 
 def _json(path: Path) -> Any:
-    found = json.loads(path.read_text(encoding=_csv.ENCODING))
-    if not isinstance(found, list) or not all(isinstance(record, dict) for record in found):
-        raise InvalidFile(f"{path} is no list of objects, one for each row")
-    return _frame_of_records(path, found)
-
-
-def _object(path: Path, where: str, text: str) -> dict[str, Any]:
-    try:
-        record = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InvalidFile(f"{where} of {path} is not JSON: {error}") from error
-    if not isinstance(record, dict):
-        raise InvalidFile(f"{where} of {path} is no object with the cells of a row by name")
-    return record
-
-
-def _frame_of_records(path: Path, records: list[dict[str, Any]]) -> Any:
-    """A key that an object does not have is a missing cell."""
-    names = list(dict.fromkeys(name for record in records for name in record))
-    nested = [name for name in names if any(isinstance(record.get(name), list | dict) for record in records)]
-    if nested:
-        raise InvalidFile(f"the columns {nested} of {path} have lists or objects in their cells: flatten them")
-    if not names:
-        raise InvalidFile(f"{path} is empty: it has {len(records)} rows and no columns")
-    return frame_of({name: [record.get(name) for record in records] for name in names}, library())
+    return frame_of(_records.of_list(path), library())
 
 
 READERS: dict[str, Callable[[Path], Any]] = {

@@ -64,7 +64,8 @@ def train(frame: Any, target: str, kind: str, seed: int) -> Trained:
     features = nw.from_native(without(frame, target), eager_only=True)
     values, is_class = labels(wanted), is_classes(wanted)
     if is_class and len(np.unique(values)) < 2:
-        raise InvalidData(f"the target {target!r} has the one value {values[0]!r}: there is nothing to tell apart")
+        only = values[:1].tolist()[0]
+        raise InvalidData(f"the target {target!r} has the one value {only!r}: there is nothing to tell apart")
     estimator = FAMILIES[kind].make(is_class, seed)
     is_numeric = all(features[name].dtype.is_numeric() for name in features.columns)
     model = estimator if is_numeric and FAMILIES[kind].takes_numbers_as_they_are else _pipeline(features, estimator)

@@ -53,7 +53,8 @@ class Items:
     @property
     def length(self) -> Array:
         """Length of one unit in the user's scale."""
-        return np.clip(np.ldexp(self.unit, self.exponent), SMALLEST_UNIT, LARGEST_UNIT)
+        with np.errstate(over="ignore"):  # values from one end of the numbers to the other
+            return np.clip(np.ldexp(self.unit, self.exponent), SMALLEST_UNIT, LARGEST_UNIT)
 
     def raw(self, points: Array, items: Integers) -> Array:
         """Bring (b, g) points of the given items back to the user's scale."""

@@ -53,8 +53,8 @@ class Predictor:
         if not np.isfinite(outputs).all():
             row = int(np.argwhere(~np.isfinite(outputs))[0, 0])
             raise ModelError(
-                f"the model answered {outputs[row].tolist()} for the row {matrix[row].tolist()} "
-                f"(row {row} of {len(matrix)}): every output must be a finite number"
+                f"the model answered {outputs[row].tolist()} for row {row} of the {len(matrix)} that it was asked: "
+                "every output must be a finite number"
             )
         return outputs
 
@@ -109,8 +109,8 @@ def _ask(model: Any) -> Callable[[Any], Any]:
 
 def _raw(ask: Callable[[Any], Any], table: Any, n_rows: int) -> Answers:
     try:
-        answers = np.asarray(ask(table))
-    except Exception as error:
+        answers = np.array(ask(table))  # a copy: some models answer in one buffer time and again
+    except (Exception, SystemExit) as error:  # a model that ends the process is a failing model
         raise ModelError(f"the model failed on {n_rows} rows: {type(error).__name__}: {error}") from error
     if answers.ndim not in (1, 2) or answers.shape[0] != n_rows:
         raise ModelError(

@@ -15,6 +15,8 @@ Answers: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 def reader(model: Any, answers: Answers) -> Reader:
     """Decide from the answers for the background what the answers mean."""
+    if answers.dtype.kind == "c":
+        raise ModelError(f"the model's answers are not real numbers but {answers.dtype}")
     classes = getattr(model, "classes_", None)
     if classes is not None and len(classes) == 0:  # of CatBoost's regressor, also at the end of a Pipeline
         classes = None

@@ -4,6 +4,7 @@ from xcid.plots.bars import bar
 from xcid.plots.comparisons import agreement, masking_curve
 from xcid.plots.display import ExplanationDisplay
 from xcid.plots.evidence import densities
+from xcid.plots.parts import image, tokens
 from xcid.plots.scatters import scatter
 from xcid.plots.swarms import beeswarm, stability
 
@@ -13,7 +14,9 @@ __all__ = [
     "bar",
     "beeswarm",
     "densities",
+    "image",
     "masking_curve",
     "scatter",
     "stability",
+    "tokens",
 ]

@@ -1,0 +1,123 @@
+"""Files that unpack to gigabytes are refused before they are unpacked, whatever they say of themselves."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather as pf
+import pyarrow.parquet as pq
+import pytest
+from bombs import EXPLANATIONS, MODELS, TABLES
+from tables import good
+
+from xcid import _unpacked
+from xcid.cli import _tables
+from xcid.errors import InvalidFile
+
+MOST_GROWTH = 150 * 2**20  # bytes, where the least of the bombs unpacks to 256 MiB
+READER = """
+import json, resource, sys
+from pathlib import Path
+import xcid
+from xcid.cli import _models, _tables
+from xcid.errors import InvalidFile
+def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+folder, said = Path(sys.argv[1]), {}
+for name in ("good.parquet", "good.feather"):
+    _tables.read(folder / name)  # loads the libraries
+try: _models.load(folder / "none.skops", [])
+except InvalidFile: pass
+import skops.io, sklearn.linear_model
+before = peak()
+readers = (_tables.read, lambda path: _models.load(path, []), xcid.load)
+for read, names in zip(readers, json.loads(sys.argv[2])):
+    for name in names:
+        try:
+            read(folder / name)
+            said[name] = "was read"
+        except InvalidFile as error:
+            said[name] = str(error)
+print(json.dumps([said, peak() - before]))
+"""
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """What a process of its own said of each bomb, and by how much it grew."""
+    folder = tmp_path_factory.mktemp("bombs")
+    for name, make in (TABLES | MODELS | EXPLANATIONS).items():
+        make(folder / name)
+        assert (folder / name).stat().st_size < 5 * 2**20
+    good().to_parquet(folder / "good.parquet")
+    good().to_feather(folder / "good.feather")
+    (folder / "none.skops").write_bytes(b"no model")
+    names = json.dumps([list(TABLES), list(MODELS), list(EXPLANATIONS)])
+    done = subprocess.run(
+        [sys.executable, "-c", READER, str(folder), names], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", TABLES | MODELS | EXPLANATIONS)
+def test_refused_in_words(answers, name):
+    said = answers[0][name]
+    if name in ("liar.skops", "huge.npz"):  # what is there ends before what was said does
+        assert name in said
+        assert said != "was read"
+    else:
+        assert "bytes: refused" in said
+
+
+def test_memory_stays_small(answers):
+    assert answers[1] < MOST_GROWTH
+
+
+@pytest.mark.parametrize("compression", ["zstd", "snappy", "gzip", "none"])
+@pytest.mark.parametrize("coded", [True, False])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_sizes_of_honest_parquet_files(tmp_path, compression, coded, version):
+    random = np.random.default_rng(0)
+    table = pa.table(
+        {"a": random.normal(size=50_000), "s": random.choice(["x" * 50, "y"], 50_000), "n": [None] * 50_000}
+    )
+    path = tmp_path / "t.parquet"
+    settings = {"compression": compression, "use_dictionary": coded, "data_page_version": version}
+    pq.write_table(table, path, row_group_size=20_000, **settings)
+    metadata = pq.read_metadata(path)
+    groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
+    due = sum(group.column(at).total_uncompressed_size for group in groups for at in range(3))
+    with path.open("rb") as file:
+        pages = _unpacked.parquet._pages(file, *_extent(groups[0].column(0)))
+        assert sum(pages) > 0.95 * groups[0].column(0).total_uncompressed_size - 1_000
+        assert _unpacked.in_parquet(file) == (50_000, 3, due)
+    assert _tables.read(path)["s"].tolist() == table["s"].to_pylist()
+
+
+def _extent(chunk):
+    start = chunk.dictionary_page_offset or chunk.data_page_offset
+    return start, start + chunk.total_compressed_size
+
+
+@pytest.mark.parametrize("compression", ["zstd", "lz4", "uncompressed"])
+def test_sizes_of_honest_feather_files(tmp_path, compression):
+    words = pa.array(["one", "two"] * 10_000).dictionary_encode()
+    table = pa.table({"a": np.arange(20_000.0), "s": ["x" * 50] * 20_000, "w": words})
+    pf.write_feather(table, str(tmp_path / "t.feather"), compression=compression)
+    with (tmp_path / "t.feather").open("rb") as file:
+        assert table.nbytes * 0.99 < _unpacked.in_feather(file) < table.nbytes * 1.05
+
+
+def test_a_feather_buffer_that_lies_is_refused(tmp_path):
+    path = tmp_path / "t.feather"
+    pf.write_feather(pa.table({"a": np.zeros(50_000)}), str(path), compression="zstd")
+    content = path.read_bytes()
+    true, small = (400_000).to_bytes(8, "little"), (400).to_bytes(8, "little")
+    assert true in content
+    path.write_bytes(content.replace(true, small))
+    with pytest.raises(InvalidFile, match=r"t\.feather cannot be read"):
+        _tables.read(path)
