@@ -44,7 +44,7 @@ class Flip:
     """
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
-        return 1.0 * (outputs.argmax(axis=-1) != reference.argmax(axis=-1))
+        return _ones(outputs.argmax(axis=-1) != reference.argmax(axis=-1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class ToClass:
         return replace(self, column=_column(self.target, names))
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
-        return 1.0 * (outputs.argmax(axis=-1) == self.column)
+        return _ones(outputs.argmax(axis=-1) == self.column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Threshold:
         return replace(self, column=max(at for at, name in enumerate(names) if name != OTHER_LABEL))
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
-        return 1.0 * (outputs[:, self.column] > self.level)
+        return _ones(outputs[:, self.column] > self.level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class Interval:
         return replace(self, half_width=max(half_width, float(np.finfo(np.float64).tiny)))
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
-        return 1.0 * (abs(outputs[:, -1] - reference[:, -1]) > self.half_width)
+        return _ones(abs(outputs[:, -1] - reference[:, -1]) > self.half_width)  # type: ignore[operator]  # bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class Within:
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
         value = outputs[:, -1]
-        return 1.0 * ((value >= self.low) & (value <= self.high))
+        return _ones((value >= self.low) & (value <= self.high))
 
 
 def are_probabilities(outputs: Array) -> bool:
@@ -202,6 +202,12 @@ def _check_probabilities(outputs: Array) -> None:
             f"the model's outputs are no probabilities, they go from {outputs.min():g} to {outputs.max():g}: "
             "ask with outcomes.Flip or ToClass"
         )
+
+
+def _ones(flags: Any) -> Array:
+    """1 for true and 0 for false; arrays of NumPy or tensors of torch."""
+    ones: Array = flags * 1.0
+    return ones
 
 
 def _odds(outputs: Array, column: Integers) -> Array:

@@ -51,8 +51,11 @@ class Part(NamedTuple):
 class Counted(Protocol):
     """What total variations are made from; see :class:`Part`."""
 
-    columns: Integers
-    slots: Slots
+    @property
+    def columns(self) -> Integers: ...
+
+    @property
+    def slots(self) -> Slots: ...
 
     def masses(self, positive: Array) -> Array: ...
 

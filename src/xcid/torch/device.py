@@ -127,8 +127,8 @@ class _Task:
         torch, n_samples = self.torch, len(self.taken)
         samples = torch.where(self.taken, self.new, rows.to(self.dtype)[:, None])
         reference, outputs = self.ask(rows.to(self.dtype)), self.ask(samples.reshape(-1, rows.shape[1]))
-        own = (self.outcome(reference, reference) > 0.5).to(torch.float64)
-        side = self.outcome(outputs, reference.repeat_interleave(n_samples, 0)).to(torch.float64)
+        own, side = self.side(reference, reference), self.side(outputs, reference.repeat_interleave(n_samples, 0))
+        own = (own > 0.5).to(torch.float64)
         positive = (own[:, None] - side.reshape(-1, n_samples)).abs()
         assert isinstance(self.score, Adjusted)
         log_odds, residuals = self.score.fitted(self.regression, 1 - positive, None)
@@ -138,6 +138,11 @@ class _Task:
         return Results(
             log_odds, error / self.score.temper, importance, reference, (positive > 0.5).sum(1), positive.sum(1)
         )
+
+    def side(self, outputs: Any, reference: Any) -> Any:
+        """(N,) how far (N, k) outputs lie on the far side of the question."""
+        far: Any = self.outcome(outputs, reference)
+        return far.to(self.torch.float64)
 
     def ask(self, rows: Any) -> Any:
         """(N, k) outputs, as the host reads them."""
