@@ -41,6 +41,10 @@ generators: $(VENV)/.dev
 evaluate: $(VENV)/.dev
 	$(BIN)/python benchmarks/calibration.py --rows 15 --seeds 6
 	$(BIN)/python benchmarks/faithfulness.py --rows 15
+	$(BIN)/python benchmarks/digits.py
+
+soak: $(VENV)/.dev
+	$(BIN)/python soak/run.py
 
 reproduce: $(VENV)/.dev
 	$(BIN)/xcid reproduce --out out/reproduction

@@ -189,7 +189,7 @@ class TestTrust:
         monkeypatch.setattr("xcid._unpacked.SMALL", 2**16)
         with zipfile.ZipFile(tmp_path / "m.skops", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
             archive.writestr("schema.json", bytes(2**24))
-        with pytest.raises(InvalidFile, match="unpacks from .* to 16,777,216 bytes: refused"):
+        with pytest.raises(InvalidFile, match=r"unpacks from .* to 16,777,216 bytes: refused"):
             _models.load(tmp_path / "m.skops", [])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xcid._data import Array
-from xcid.errors import ModelError
+from xcid.errors import ModelError, XcidError
 from xcid.models.libraries import adapted
 from xcid.models.preflight import preflight
 from xcid.models.readers import Answers, Reader, reader
@@ -110,6 +110,8 @@ def _ask(model: Any) -> Callable[[Any], Any]:
 def _raw(ask: Callable[[Any], Any], table: Any, n_rows: int) -> Answers:
     try:
         answers = np.array(ask(table))  # a copy: some models answer in one buffer time and again
+    except XcidError:
+        raise
     except (Exception, SystemExit) as error:  # a model that ends the process is a failing model
         raise ModelError(f"the model failed on {n_rows} rows: {type(error).__name__}: {error}") from error
     if answers.ndim not in (1, 2) or answers.shape[0] != n_rows:

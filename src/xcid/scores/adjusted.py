@@ -17,6 +17,7 @@ from xcid.scores.per_feature import PerFeature, Scores
 from xcid.scores.regressions import Regression, changes, errors, prepared
 
 CONFIDENCE = 0.95
+ROUNDING = 1e-9  # log odds below this are 0
 MOST_FREEDOM = 0.95  # of the number of samples
 MOST_CELLS = 2**16  # of an array that is held for some rows at a time: they stay in the cache
 
@@ -84,14 +85,17 @@ class Adjusted:
 
 def calibrated(importance: Array, log_odds: Array, error: Array, freedom: Array) -> Scores:
     """Turn (n, f) log odds ratios and their standard errors, with (n,) degrees of freedom, into scores with limits."""
+    log_odds = np.where(np.abs(log_odds) < ROUNDING, 0.0, log_odds)
     reach: Array = special.stdtrit(freedom, (1 + CONFIDENCE) / 2)[:, None] * error
+    chance = 2 * special.stdtr(freedom[:, None], -ratio(np.abs(log_odds), error))
+    certain = (log_odds != 0) & (error < ROUNDING)  # a model that adds up leaves nothing to chance
     return Scores(
         values=to_d1(log_odds),
         importance=importance,
         direction=np.sign(log_odds),
         lower=to_d1(log_odds - reach),
         upper=to_d1(log_odds + reach),
-        p_values=2 * special.stdtr(freedom[:, None], -ratio(np.abs(log_odds), error)),
+        p_values=np.where(certain, 0.0, chance),
         null_mean=1 - special.erfcx(error / np.sqrt(8)),  # of 1 - exp(-|s|/2), s normal
         null_quantile=to_d1(reach),
     )

@@ -21,7 +21,6 @@ from xcid.scores import Adjusted, Score, Scores
 from xcid.torch._rows import RowExplainer
 
 ENOUGH = 16  # rows of the table: with fewer than a dozen no score is told from noise
-ROUNDING = 1e-9  # of scores
 FILLED, KEPT = "filled", "kept"
 
 
@@ -38,26 +37,7 @@ class Kept:
 
     def __call__(self, cloud: Perturbations) -> Scores:
         """Score every part."""
-        return _beyond_rounding(self.score(binary(cloud)))
-
-
-def _beyond_rounding(found: Scores) -> Scores:
-    """Scores without the noise of rounding.
-
-    Few parts have few mixtures, and where a model adds up what they say, nothing is left to chance: standard errors are
-    then those of rounding, and so are the scores of parts that make no difference.
-    """
-    if found.p_values is None or found.lower is None or found.upper is None:
-        return found
-    nothing = np.abs(found.values) < ROUNDING
-    certain = ~nothing & (found.upper - found.lower < ROUNDING)
-    return found._replace(
-        values=np.where(nothing, 0.0, found.values),
-        direction=np.where(nothing, 0.0, found.direction),
-        lower=np.where(nothing, np.minimum(found.lower, 0.0), found.lower),
-        upper=np.where(nothing, np.maximum(found.upper, 0.0), found.upper),
-        p_values=np.where(nothing, 1.0, np.where(certain, 0.0, found.p_values)),
-    )
+        return self.score(binary(cloud))
 
 
 def binary(cloud: Perturbations) -> Perturbations:
