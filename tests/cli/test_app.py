@@ -161,7 +161,7 @@ def test_a_port_that_is_taken(command, csv):
         status, out, err = command(
             "app", "--background", csv, "--target", "y", "--train", "logistic", "--port", port, "--quiet"
         )
-    assert (status, out) == (1, "")
+    assert (status, out) == (2, "")
     assert err.startswith(f"xcid: port {port} cannot be used: ")
 
 

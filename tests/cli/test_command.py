@@ -89,7 +89,7 @@ EXPLAIN = ("explain", "--background", "a.csv", "--model", "m.skops")
 
 def test_an_error_is_one_line(command, monkeypatch):
     monkeypatch.setattr(explain, "run", raising(InvalidData("a thing\nis wrong")))
-    assert command(*EXPLAIN) == (1, "", "xcid: a thing is wrong\n")
+    assert command(*EXPLAIN) == (2, "", "xcid: a thing is wrong\n")
 
 
 def test_interrupt(command, monkeypatch):
@@ -122,7 +122,7 @@ def test_as_typed(csv):
 
 def test_errors_as_typed(tmp_path):
     result = typed("explain", "--background", tmp_path / "none.csv", "--target", "y", "--train", "forest")
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert result.stdout == ""
     assert result.stderr == f"xcid: there is no file {tmp_path / 'none.csv'}\n"
 

@@ -89,7 +89,7 @@ def test_methods_that_cannot_take_the_table(command, options):
 def test_no_method_at_all(command, options, monkeypatch):
     monkeypatch.setitem(sys.modules, "shap", None)
     status, _, err = command(*options[:-1], "shap")
-    assert status == 1
+    assert status == 2
     assert "no method can explain these rows" in err
 
 
@@ -151,7 +151,7 @@ def test_rows_that_do_not_fit_are_passed_over(command, table, tmp_path):
 def test_no_row_fits(command, table, tmp_path):
     table.assign(level=[f"level {i}" for i in range(len(table))]).to_csv(tmp_path / "t.csv", index=False)
     status, _, err = command("compare", "--data", tmp_path / "t.csv", "--target", "y", "--model", "logistic")
-    assert status == 1
+    assert status == 2
     assert "none of the 18 rows to explain fits the others" in err
 
 

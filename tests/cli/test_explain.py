@@ -106,7 +106,7 @@ def test_rows(command, options, typed, rows):
 @pytest.mark.parametrize("typed", ["90", "90:", "5:5", "-200", "200:300"])
 def test_rows_that_are_not_there(command, options, typed):
     status, _, err = command(*options, "--rows", typed)
-    assert status == 1
+    assert status == 2
     assert "selects none of the 90 rows" in err
 
 
@@ -184,13 +184,13 @@ def test_odd_names(command, tmp_path, suffix):
 class TestFailures:
     def test_no_target_column(self, command, csv):
         status, _, err = command("explain", "--background", csv, "--target", "z", "--train", "forest")
-        assert status == 1
+        assert status == 2
         assert "no target column 'z'; the columns are ['first', 'second', 'level', 'y']" in err
 
     def test_unknown_columns(self, command, options, table, tmp_path):
         table.rename(columns={"second": "other"}).to_csv(tmp_path / "rows.csv", index=False)
         status, _, err = command(*options, "--data", tmp_path / "rows.csv")
-        assert status == 1
+        assert status == 2
         assert "missing ['second'], unknown ['other']" in err
 
     @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ class TestFailures:
     def test_target_that_cannot_be_learned(self, command, table, tmp_path, target, message):
         table.assign(y=target).to_csv(tmp_path / "t.csv", index=False)
         status, _, err = command("explain", "--background", tmp_path / "t.csv", "--target", "y", "--train", "forest")
-        assert status == 1
+        assert status == 2
         assert message in err
 
     def test_nullable_target(self, command, table, tmp_path):
@@ -207,26 +207,26 @@ class TestFailures:
         holes.to_parquet(tmp_path / "t.parquet")
         arguments = ("--background", tmp_path / "t.parquet", "--target", "y", "--train", "logistic")
         status, _, err = command("explain", *arguments)
-        assert status == 1
+        assert status == 2
         assert "1 rows have no target 'y'" in err
 
     def test_nothing_but_the_target(self, command, tmp_path):
         (tmp_path / "t.csv").write_text("y\n0\n1\n")
         status, _, err = command("explain", "--background", tmp_path / "t.csv", "--target", "y", "--train", "forest")
-        assert status == 1
+        assert status == 2
         assert "no column but the target" in err
 
     @pytest.mark.parametrize("name", ["scores.xlsx", "scores", "no/such/folder/scores.csv"])
     def test_out_that_cannot_be(self, command, options, tmp_path, name):
         status, _, err = command(*options, "--out", tmp_path / name)
-        assert status == 1
+        assert status == 2
         assert "cannot be written" in err
         assert "rows for" not in err  # said before anything is trained
 
     def test_out_is_never_an_input(self, command, options, csv):
         before = csv.read_bytes()
         status, _, err = command(*options, "--out", csv)
-        assert status == 1
+        assert status == 2
         assert "read from" in err
         assert csv.read_bytes() == before
 
@@ -246,7 +246,7 @@ class TestFailures:
         monkeypatch.setattr("xcid.io.to_columns", failing)
         monkeypatch.setattr(explain, "ROWS_AT_A_TIME", 2)
         status, _, _ = command(*options, "--rows", ":6", "--out", out)
-        assert status == (130 if isinstance(error, KeyboardInterrupt) else 1)
+        assert status == {KeyboardInterrupt: 130, ModelError: 1}.get(type(error), 2)
         assert out.read_text() == "precious"
         assert sorted(path.name for path in tmp_path.iterdir()) == sorted([out.name, "train.csv"])
 

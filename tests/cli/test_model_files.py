@@ -98,7 +98,7 @@ def test_pickles_are_refused(command, tmp_path, background, suffix):
     path = tmp_path / f"model{suffix}"
     path.write_bytes(pickle.dumps(LogisticRegression().fit(X, Y)))
     status, _, err = command("explain", "--background", background, "--target", "y", "--model", path)
-    assert status == 1
+    assert status == 2
     assert "is a pickle, and loading one runs whatever code is in it" in err
     assert "skops.io.dump" in err
 
@@ -131,7 +131,7 @@ class TestUnsafePickle:
             __import__(library).dump(LogisticRegression().fit(X, Y), file)
         arguments = ("explain", "--background", background, "--target", "y", "--model", path, "--rows", "0", "--quiet")
         status, _, err = command(*arguments)
-        assert status == 1
+        assert status == 2
         assert "--unsafe-pickle" in err
         assert command(*arguments, "--unsafe-pickle")[0] == 0
 
@@ -176,7 +176,7 @@ class TestTrust:
     def test_unknown_types_are_listed(self, command, path, background, monkeypatch):
         monkeypatch.setattr("skops.io.get_untrusted_types", lambda file: ["somewhere.Odd", "elsewhere.odder"])
         status, _, err = command("explain", "--background", background, "--target", "y", "--model", path)
-        assert status == 1
+        assert status == 2
         assert "types that skops does not know: elsewhere.odder, somewhere.Odd" in err
         assert "--trust elsewhere.odder somewhere.Odd" in err
 
@@ -197,5 +197,5 @@ def test_a_forgotten_target_is_named(tmp_path, command):
     skops(tmp_path / "m.skops")
     X.assign(outcome=Y).to_csv(tmp_path / "t.csv", index=False)
     status, _, said = command("explain", "--background", tmp_path / "t.csv", "--model", tmp_path / "m.skops")
-    assert status == 1
+    assert status == 2
     assert "say so with --target outcome" in said

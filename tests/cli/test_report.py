@@ -127,13 +127,13 @@ def test_rows_without_flips_are_said(command, csv, out, monkeypatch):
     [
         (("--background", "{csv}", "--target", "y"), 2, "--out"),
         (("--background", "{csv}", "--out", "{out}"), 2, "--train needs --target"),
-        (("--background", "{csv}", "--target", "y", "--out", "r.pdf"), 1, "the extensions are .html, .htm"),
-        (("--background", "{csv}", "--target", "y", "--out", "no/folder/r.html"), 1, "there is no folder"),
-        (("--background", "none.csv", "--target", "y", "--out", "{out}"), 1, "there is no file none.csv"),
-        (("--background", "{csv}", "--target", "z", "--out", "{out}"), 1, "there is no target column 'z'"),
+        (("--background", "{csv}", "--target", "y", "--out", "r.pdf"), 2, "the extensions are .html, .htm"),
+        (("--background", "{csv}", "--target", "y", "--out", "no/folder/r.html"), 2, "there is no folder"),
+        (("--background", "none.csv", "--target", "y", "--out", "{out}"), 2, "there is no file none.csv"),
+        (("--background", "{csv}", "--target", "z", "--out", "{out}"), 2, "there is no target column 'z'"),
         (
             ("--background", "{csv}", "--target", "y", "--rows", "99:", "--out", "{out}"),
-            1,
+            2,
             "selects none of the 90 rows",
         ),
     ],

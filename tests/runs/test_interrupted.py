@@ -125,7 +125,7 @@ def test_a_disk_that_is_full(run, due, tmp_path, in_this_process, command, most_
         status = main(run)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert status == 1
+    assert status == 2
     assert not (tmp_path / "scores.csv").exists()
     assert chunks_in(tmp_path / "run") == (0 if most_bytes == 600 else N_CHUNKS)
     assert [path.name for path in tmp_path.rglob(".*")] == []

@@ -111,7 +111,7 @@ def test_some_rows(run, command, tmp_path, rows, suffix):
 
 def test_rows_backwards_are_refused(run, command):
     status, _, err = command(run(".csv", ".csv", "--rows", "::-1"))
-    assert status == 1
+    assert status == 2
     assert "rising order" in err
 
 
@@ -182,7 +182,7 @@ class TestGoingOn:
         other = save(make_table(N_ROWS, seed=3), tmp_path / "rows.csv")
         changed = run(".csv", ".csv", "--seed", 4, "--data", other, "--chunk", 9, "--paper", "--rows", "1:")
         status, printed, err = command(changed)
-        assert (status, printed) == (1, "")
+        assert (status, printed) == (2, "")
         for words in (
             "the data is another file (rows.csv, ",
             "seed was 0 and is 4",
@@ -203,7 +203,7 @@ class TestGoingOn:
         then["versions"]["numpy"] = "1.0"
         path.write_text(json.dumps(then))
         status, _, err = command(run())
-        assert status == 1
+        assert status == 2
         assert "the model is another file (model.joblib, " in err
         assert f'numpy was "1.0" and is "{np.__version__}"' in err
 
@@ -213,7 +213,7 @@ class TestGoingOn:
         bad.loc[70, "colour"] = "mauve"
         path = save(bad, tmp_path / "rows.csv")
         status, _, err = command(run(".csv", ".csv", "--data", path))
-        assert status == 1
+        assert status == 2
         assert f"column 'colour' of {path} holds 'mauve' in row 70" in err
         save(make_table(N_ROWS, seed=2), path)
         assert command(run(".csv", ".csv", "--data", path))[0] == 0
@@ -222,7 +222,7 @@ class TestGoingOn:
         assert command(run())[0] == 0
         (tmp_path / "run" / "manifest.json").unlink()
         status, _, err = command(run())
-        assert status == 1
+        assert status == 2
         assert "there is no manifest" in err
 
     def test_a_table_that_changes_meanwhile(self, run, command, tables, tmp_path, monkeypatch):
@@ -234,7 +234,7 @@ class TestGoingOn:
 
         monkeypatch.setattr(runs, "explained", meddling)
         status, _, err = command(run(".csv", ".csv", "--data", path))
-        assert status == 1
+        assert status == 2
         assert "changed while it was read" in err
         assert not (tmp_path / "scores.csv").exists()
 
@@ -263,7 +263,7 @@ class TestFolder:
         save(make_table(N_ROWS, seed=2).replace({"colour": {"red": "crimson"}}), tmp_path / "rows.csv")
         other = ("--run", tmp_path / "other", "--data", tmp_path / "rows.csv")
         status, _, err = command(run(".csv", ".csv", *other))
-        assert status == 1
+        assert status == 2
         assert "crimson" in err
         for folder in ("run", "other"):
             kept = "".join((tmp_path / folder / name).read_text() for name in ("log.txt", "manifest.json"))
@@ -275,7 +275,7 @@ class TestFolder:
         (tmp_path / "run").mkdir()
         (tmp_path / "run" / "thesis.tex").write_text("precious")
         status, _, err = command(run())
-        assert status == 1
+        assert status == 2
         assert "is no folder of a run, it has other files (thesis.tex)" in err
         assert [path.name for path in (tmp_path / "run").iterdir()] == ["thesis.tex"]
 

@@ -1,7 +1,8 @@
 """The command ``xcid``: one verb a file, each with ``add(subparsers)`` and ``run(options)``.
 
-It ends with 0 where all went well, 1 where something is wrong with the input (one line on stderr says what), 2 where
-it was called in a wrong way, 130 after Ctrl-C and 141 where the reader of a pipe went away. What a verb needs is
+It ends with 0 where all went well, 2 where it was called in a wrong way or something is wrong with a file or a table,
+1 where something else went wrong, such as a model that fails (one line on stderr says what), 130 after Ctrl-C and 141
+where the reader of a pipe went away. What a verb needs is
 imported when it runs: ``xcid --help`` answers at once.
 """
 
@@ -20,12 +21,13 @@ from typing import Any
 from xcid import __version__
 from xcid.cli import app, bench, compare, completion, explain, report, reproduce
 from xcid.cli._text import printable
-from xcid.errors import XcidError
+from xcid.errors import InvalidData, InvalidFile, InvalidParameter, NotEnoughFlips, XcidError
 
 __all__ = ["main"]
 
 VERBS = (explain, compare, report, app, reproduce, bench, completion)
-FAILED, INTERRUPTED, PIPE_CLOSED = 1, 130, 141
+FAILED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
+BAD = (InvalidData, InvalidFile, InvalidParameter, NotEnoughFlips)
 _FROM_THE_END = re.compile(r"-\d+(:-?\d*){0,2}")  # -3: looks like an option to argparse
 
 
@@ -43,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except XcidError as error:
         _say(str(error))
-        return FAILED
+        return BAD_INPUT if isinstance(error, BAD) else FAILED
     except MemoryError:
         _say("there is not enough memory for this: give fewer rows, or a background of some hundreds of them")
         return FAILED
