@@ -270,6 +270,6 @@ class TestCommand:
 
     def test_a_wrong_record_is_found_before_the_long_part(self, limited, tmp_path, capsys):
         (tmp_path / "before.json").write_text("no record")
-        assert cli.main(["bench", "--against", str(tmp_path / "before.json")]) == 1
+        assert cli.main(["bench", "--against", str(tmp_path / "before.json")]) == 2
         assert limited == []
         assert "no record of `xcid bench`" in capsys.readouterr().err
