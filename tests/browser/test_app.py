@@ -62,8 +62,8 @@ class Number:
 
 
 @contextlib.contextmanager
-def served(workshop):
-    """The address of a workshop, as long as it is needed."""
+def served(workshop, browser=None):
+    """The address of a workshop, as long as it is needed; a browser leaves it before, with all that it still asks."""
     from xcid.app.server import application
 
     with socket.socket() as listener:
@@ -76,6 +76,8 @@ def served(workshop):
         thread.start()
         try:
             yield f"http://127.0.0.1:{port}/{TOKEN}/"
+            if browser is not None:
+                browser.get("about:blank")
         finally:
             server.should_exit = server.force_exit = True
             thread.join(timeout=20)
@@ -87,8 +89,8 @@ def table():
 
 
 @pytest.fixture(scope="module")
-def address(table):
-    with served(Workshop(Model(), table, table[:6], title="Who is ill", notes=["A note."])) as found:
+def address(table, browser):
+    with served(Workshop(Model(), table, table[:6], title="Who is ill", notes=["A note."]), browser) as found:
         yield found
 
 
@@ -98,6 +100,7 @@ def visit(browser, screen):
     browser.get_log("browser")
     browser.get_log("performance")
     yield lambda address: Page(browser, address)
+    browser.get("about:blank")  # with what the page would still ask
     assert [entry["message"] for entry in browser.get_log("browser")] == []
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = [one["params"]["request"]["url"] for one in messages if one["method"] == "Network.requestWillBeSent"]
@@ -392,8 +395,8 @@ def test_dark(page, screen):
     assert dark[2] != light[2]
 
 
-def test_three_classes(visit, table):
-    with served(Workshop(Three(), table, table[:3])) as address:
+def test_three_classes(visit, table, browser):
+    with served(Workshop(Three(), table, table[:3]), browser) as address:
         page = visit(address)
         assert sorted(page.texts(".output bdi")) == ["high", "low", "middle"]
         page.choose("#ask", "class")
@@ -402,8 +405,8 @@ def test_three_classes(visit, table):
         page.sought()
 
 
-def test_a_regression(visit, table):
-    with served(Workshop(Number(), table, table[:3])) as address:
+def test_a_regression(visit, table, browser):
+    with served(Workshop(Number(), table, table[:3]), browser) as address:
         page = visit(address)
         assert page.text("#answer").startswith("The model gives ")
         assert page.texts("#ask option") == ["What leaves an interval?", "What crosses a level?"]
@@ -417,7 +420,7 @@ def test_a_regression(visit, table):
         page.sought()
 
 
-def test_an_old_answer_never_overwrites_a_newer_one(visit, table):
+def test_an_old_answer_never_overwrites_a_newer_one(visit, table, browser):
     """The first answer to an edit is held back until there was another edit."""
 
     class Slow(Workshop):
@@ -435,7 +438,7 @@ def test_an_old_answer_never_overwrites_a_newer_one(visit, table):
         def search(self, body):
             return {"nearest": []}
 
-    with served(Slow(Model(), table, table[:3])) as address:
+    with served(Slow(Model(), table, table[:3]), browser) as address:
         page = visit(address)
         slider = page.control("glucose", "input[type=range]")
         Slow.hold = True
@@ -536,9 +539,9 @@ def hostile():
     )
 
 
-def test_text_is_shown_and_never_run(visit):
+def test_text_is_shown_and_never_run(visit, browser):
     workshop = hostile()
-    with served(workshop) as address:
+    with served(workshop, browser) as address:
         page = visit(address)
         shown = list(CORPUS.values())
         assert page.texts("#notes p") == shown
