@@ -23,6 +23,7 @@ from xcid.generators.balanced import LEAST_WEIGHT
 from xcid.scores import Adjusted, planned, regressions
 from xcid.scores.adjusted import calibrated
 from xcid.space import labels
+from xcid.torch._memory import halved
 
 ROWS = 32_768  # at a time
 OUTCOMES = ("Flip", "ToClass", "SoftFlip", "SoftToClass", "Threshold", "Interval", "Within")
@@ -64,7 +65,7 @@ class Device:
         try:
             with torch.no_grad():
                 task = _Task.of(explainer, plan, torch)
-                results = _in_blocks(task, torch.as_tensor(rows, device=task.device), self.rows, torch)
+                results = list(halved(task, torch.as_tensor(rows, device=task.device), self.rows))
         finally:
             for part, mode in modes:
                 part.training = mode
@@ -253,18 +254,3 @@ def _explanation(
         cloud=None,
     )
     return explainer.speak_up(replace(explanation, index=index))
-
-
-def _in_blocks(task: _Task, rows: Any, size: int, torch: Any) -> list[Results]:
-    """Do some rows at a time, and half as many where the memory does not suffice."""
-    results, start = [], 0
-    while start < len(rows):
-        try:
-            results.append(task(rows[start : start + size]))
-            start += size
-        except torch.OutOfMemoryError as error:
-            if size == 1:
-                raise ModelError(f"one row with its {len(task.taken)} perturbations is too much: {error}") from error
-            size = -(-size // 2)
-            torch.cuda.empty_cache()
-    return results
