@@ -62,7 +62,7 @@ SABOTAGES = (
     ),
     Sabotage(
         "formulas in CSV",
-        "_formulas.py",
+        "files/formulas.py",
         "return text.lstrip(MARK).startswith(STARTS) and",
         "return False and",
         (FORMULAS,),

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
         scores,
         torch,
     )
-    from xcid._data import DensityPair, Explanation, Perturbations
     from xcid._one_feature import d1
     from xcid.errors import XcidError, XcidWarning
     from xcid.explainer import Explainer
-    from xcid.io import load
+    from xcid.files.saved import load
+    from xcid.records import DensityPair, Explanation, Perturbations
     from xcid.space import Constraints
 
 __version__ = "0.1.0"
@@ -61,14 +61,14 @@ __all__ = [
 
 _HOMES = {
     "Constraints": "xcid.space",
-    "DensityPair": "xcid._data",
+    "DensityPair": "xcid.records",
     "Explainer": "xcid.explainer",
-    "Explanation": "xcid._data",
-    "Perturbations": "xcid._data",
+    "Explanation": "xcid.records",
+    "Perturbations": "xcid.records",
     "XcidError": "xcid.errors",
     "XcidWarning": "xcid.errors",
     "d1": "xcid._one_feature",
-    "load": "xcid.io",
+    "load": "xcid.files.saved",
 }  # all other names are rooms
 
 

@@ -10,14 +10,14 @@ import numpy as np
 from xcid.errors import InvalidParameter
 
 
-def whole(value: Any, name: str, *, at_least: int | None = None) -> int:
+def as_int(value: Any, name: str, *, at_least: int | None = None) -> int:
     """Take a whole number; True and 2.0 are none.
 
     Examples
     --------
-    >>> whole(3, "m", at_least=2)
+    >>> as_int(3, "m", at_least=2)
     3
-    >>> whole(2.5, "m")
+    >>> as_int(2.5, "m")
     Traceback (most recent call last):
         ...
     xcid.errors.InvalidParameter: m must be a whole number, not 2.5
@@ -33,12 +33,12 @@ def whole(value: Any, name: str, *, at_least: int | None = None) -> int:
     return number
 
 
-def real(value: Any, name: str) -> float:
+def as_float(value: Any, name: str) -> float:
     """Take a number; NaN and infinity pass, for the range to refuse.
 
     Examples
     --------
-    >>> real("x", "share")
+    >>> as_float("x", "share")
     Traceback (most recent call last):
         ...
     xcid.errors.InvalidParameter: share must be a number, not 'x'
@@ -48,12 +48,12 @@ def real(value: Any, name: str) -> float:
     return float(value)
 
 
-def function(value: Any, name: str, example: str) -> None:
+def require_callable(value: Any, name: str, example: str) -> None:
     """Refuse what cannot be called.
 
     Examples
     --------
-    >>> function("random", "generator", "xcid.generators.Random()")
+    >>> require_callable("random", "generator", "xcid.generators.Random()")
     Traceback (most recent call last):
         ...
     xcid.errors.InvalidParameter: generator must be a function or an object like xcid.generators.Random(), not 'random'
@@ -77,7 +77,7 @@ def selection(rows: Any, size: int) -> Any:
 
 def position_of(index: Any, size: int, what: str) -> int:
     """Take a position from the front or, below 0, from the end."""
-    index = whole(index, f"the position of a {what}")
+    index = as_int(index, f"the position of a {what}")
     if not -size <= index < size:
         raise InvalidParameter(f"there is no {what} {index}: positions go from 0 to {size - 1}")
     return index % size

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xcid._data import Array, Explanation
 from xcid.errors import ModelError, TooSlow, warn
+from xcid.records import Array, Explanation
 
 
 class Failed(NamedTuple):

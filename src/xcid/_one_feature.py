@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from xcid._check import function
-from xcid._data import Array, Density
+from xcid._check import require_callable
 from xcid.densities import Kernel
 from xcid.distances import Overlap
 from xcid.errors import InvalidData
+from xcid.records import Array, Density
 
 
 def d1(positive: npt.ArrayLike, negative: npt.ArrayLike, density: Density | None = None) -> float:
@@ -40,7 +40,7 @@ def d1(positive: npt.ArrayLike, negative: npt.ArrayLike, density: Density | None
     values = np.concatenate([first, second])
     is_positive = (np.arange(len(values)) < len(first)).astype(np.float64)
     density = Kernel() if density is None else density
-    function(density, "density", "xcid.densities.Kernel()")
+    require_callable(density, "density", "xcid.densities.Kernel()")
     pair = density(values, is_positive, 1 - is_positive)
     return float(Overlap()(pair.p, pair.q, pair.weights))
 

@@ -9,10 +9,10 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from scipy import special
 
-from xcid._check import real, whole
-from xcid._data import SIGNIFICANT, Array, Explanation, Integers
+from xcid._check import as_float, as_int
 from xcid._kernels.random import uniform, words
 from xcid.errors import InvalidData, InvalidParameter
+from xcid.records import SIGNIFICANT, Array, Explanation, Integers
 from xcid.space import is_missing
 
 NORMAL_95 = 1.959964
@@ -44,7 +44,7 @@ def in_top(explanation: Explanation, k: int) -> Array:
     """(n, d) probability that each feature is truly among the k largest, by drawing scores within their limits."""
     values, lower, upper = _limits(explanation)
     d = values.shape[1]
-    if whole(k, "k", at_least=1) > d:
+    if as_int(k, "k", at_least=1) > d:
         raise InvalidParameter(f"k must be at most the number of features, {d}, not {k}")
     centre, low, high = (_log_odds(part) for part in (values, lower, upper))
     error = (high - low) / (2 * NORMAL_95)
@@ -83,7 +83,7 @@ class Repeats:
     count: int = 1
 
     def __post_init__(self) -> None:
-        whole(self.count, "repeats", at_least=1)
+        as_int(self.count, "repeats", at_least=1)
 
     def __call__(self, first: Explanation, more: More) -> Explanation:
         """Run all rows again."""
@@ -109,9 +109,9 @@ class Decided:
     max_evaluations: int = 10_000
 
     def __post_init__(self) -> None:
-        whole(self.k, "k", at_least=1)
-        whole(self.max_evaluations, "max_evaluations", at_least=1)
-        if not 0 < real(self.confidence, "confidence") < 1:
+        as_int(self.k, "k", at_least=1)
+        as_int(self.max_evaluations, "max_evaluations", at_least=1)
+        if not 0 < as_float(self.confidence, "confidence") < 1:
             raise InvalidParameter(f"confidence must lie in (0, 1), not {self.confidence}")
 
     def __call__(self, first: Explanation, more: More) -> Explanation:

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xcid._check import position_of, whole
-from xcid._data import Array, Explanation, Flags, Integers
+from xcid._check import as_int, position_of
 from xcid.errors import EvidenceNotKept, NotEnoughFlips
+from xcid.frames import frame_of
 from xcid.generators.metric import Metric, same
-from xcid.io import frame_of
+from xcid.records import Array, Explanation, Flags, Integers
 from xcid.space import Backend
 
 
@@ -45,7 +45,7 @@ class Flips(NamedTuple):
 def flips(explanation: Explanation, row: int, nearest: int, diverse: int) -> Flips:
     """Find the nearest and the most diverse flips of one row among its samples."""
     row = position_of(row, len(explanation), "row")
-    wanted = whole(nearest, "nearest", at_least=0), whole(diverse, "diverse", at_least=0)
+    wanted = as_int(nearest, "nearest", at_least=0), as_int(diverse, "diverse", at_least=0)
     if explanation.cloud is None:
         raise EvidenceNotKept("the samples behind these scores were not kept: explain this row by itself")
     cloud = explanation.cloud[row : row + 1]

@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from xcid._check import function, real, whole
-from xcid._data import Array, Density, Explanation, Integers, Interactions, Perturbations, Words
+from xcid._check import as_float, as_int, require_callable
 from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_few
 from xcid._kernels.random import run_key
 from xcid.calibration import Repeats, Stop
@@ -21,6 +20,7 @@ from xcid.errors import InvalidParameter, NotEnoughFlips, warn
 from xcid.generators import Balanced, Generator, Genetic, Marginal, Random
 from xcid.models import names_for, wrap
 from xcid.outcomes import OTHER_LABEL, Flip, Interval, Outcome, SoftFlip, ToClass, are_probabilities
+from xcid.records import Array, Density, Explanation, Integers, Interactions, Perturbations, Unsigned
 from xcid.scores import Adjusted, PerFeature, Score, Scores, pairs, unsigned
 from xcid.space import Backend, Constraints, Features, FeatureSpace, Kind, labels
 
@@ -102,26 +102,26 @@ class Explainer:
         if stop is not None and repeats != 1:
             raise InvalidParameter("give repeats or stop, not both: a stop decides on the number of runs itself")
         self.stop: Stop = Repeats(repeats) if stop is None else stop
-        function(self.stop, "stop", "xcid.calibration.Decided()")
+        require_callable(self.stop, "stop", "xcid.calibration.Decided()")
         density = Mixed() if density is None else density
-        function(density, "density", "xcid.densities.Mixed()")
+        require_callable(density, "density", "xcid.densities.Mixed()")
         self.score: Score = Adjusted(density) if score is None else score
         self.generator: Generator = Balanced() if generator is None else generator
-        function(self.score, "score", "xcid.scores.Adjusted()")
-        function(self.generator, "generator", "xcid.generators.Balanced()")
+        require_callable(self.score, "score", "xcid.scores.Adjusted()")
+        require_callable(self.generator, "generator", "xcid.generators.Balanced()")
         constraints = Constraints() if constraints is None else constraints
         self.space = FeatureSpace.of(background, names_for(model, background, feature_names), kinds, constraints)
         self.features, self.scales = Features.of(self.space, constraints), tuple(self.space.scales.tolist())
-        memory, self.model = whole(memory, "memory (bytes)", at_least=1), model
+        memory, self.model = as_int(memory, "memory (bytes)", at_least=1), model
         self.predict, self.background_outputs = wrap(model, self.space, memory)
         bind = getattr(self.generator, "bind", None)
         if bind is not None:
             self.generator = bind(self.features.space, self.background_outputs)
         self.outcome = self._bound(self._default_outcome() if outcome is None else outcome)
-        if time_limit is not None and not real(time_limit, "time_limit (seconds)") > 0:
+        if time_limit is not None and not as_float(time_limit, "time_limit (seconds)") > 0:
             raise InvalidParameter(f"time_limit must be a number of seconds above 0, not {time_limit}")
         self.time_limit = time_limit
-        self.max_evidence_bytes = whole(max_evidence_bytes, "max_evidence_bytes", at_least=0)
+        self.max_evidence_bytes = as_int(max_evidence_bytes, "max_evidence_bytes", at_least=0)
         self.rows_at_once = max(1, min(MOST_ROWS, memory // (8 * SAMPLES_PER_ROW * len(self.space.names))))
 
     @classmethod
@@ -185,13 +185,13 @@ class Explainer:
         parts = [rows[start : start + self.rows_at_once] for start in starts]
         pieces: list[Explanation | Failed] = []
         kept_bytes = 0
-        for block in apply(functools.partial(self._block, seed=whole(seed, "seed")), parts):
+        for block in apply(functools.partial(self._block, seed=as_int(seed, "seed")), parts):
             for piece in block:
                 if isinstance(piece, Explanation) and piece.cloud is not None:
                     kept_bytes += piece.cloud.nbytes
                     piece = piece if kept_bytes <= self.max_evidence_bytes else replace(piece, cloud=None)
                 pieces.append(piece)
-        return self.speak_up(replace(Explanation.concatenate(filled(pieces)), index=labels(X, len(rows))))
+        return self.checked(replace(Explanation.concatenate(filled(pieces)), index=labels(X, len(rows))))
 
     def stream(self, pieces: Iterable[Any], *, seed: int = 0, apply: Apply = map) -> Iterator[Explanation]:
         """Explain table after table, such as chunks of a file that does not fit into memory.
@@ -228,11 +228,11 @@ class Explainer:
             interact.
         """
         generator = Marginal(m=400, max_evaluations=8_000) if generator is None else generator
-        function(generator, "generator", "xcid.generators.Marginal()")
+        require_callable(generator, "generator", "xcid.generators.Marginal()")
         rows = self.space.encode(row)
         if len(rows) != 1:
             raise InvalidParameter(f"interactions are those of one row, and this table has {len(rows)}")
-        keys = self.space.keys(rows, whole(seed, "seed"))
+        keys = self.space.keys(rows, as_int(seed, "seed"))
         cloud = self._perturb(generator, rows, keys, self.predict(rows))
         if not (cloud.positive.any() and cloud.negative.any()):
             raise NotEnoughFlips(
@@ -290,7 +290,7 @@ class Explainer:
         generator = self.generator if draw is None else draw(self.features.space, run_key(seed, replicate))
         return self._explain(self._perturb(generator, rows, keys, outputs), outputs, seed)
 
-    def _perturb(self, generator: Generator, rows: Array, keys: Words, outputs: Array) -> Perturbations:
+    def _perturb(self, generator: Generator, rows: Array, keys: Unsigned, outputs: Array) -> Perturbations:
         """Let a generator perturb the features, and give its cloud back in columns of the table."""
         member = Membership(self, rows, outputs)
         cloud = generator(self.features.fold(rows), keys, self.features.space, member)
@@ -317,7 +317,7 @@ class Explainer:
 
     def _bound(self, outcome: Outcome) -> Outcome:
         """Tell an outcome that wants to know them the names of the outputs and the background's outputs."""
-        function(outcome, "outcome", "xcid.outcomes.Flip()")
+        require_callable(outcome, "outcome", "xcid.outcomes.Flip()")
         bind = getattr(outcome, "bind", None)
         if bind is None:
             return outcome
@@ -378,7 +378,7 @@ class Explainer:
             settings={name: repr(value) for name, value in settings.items()},
         )
 
-    def speak_up(self, explanation: Explanation) -> Explanation:
+    def checked(self, explanation: Explanation) -> Explanation:
         """Raise where nothing could be explained, warn where some rows could not; for engines."""
         if not explanation.n_flips.any() and self._constant_on_background():
             raise NotEnoughFlips(

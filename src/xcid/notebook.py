@@ -10,8 +10,8 @@ from html import escape
 
 import numpy as np
 
-from xcid import _words
-from xcid._data import Explanation
+from xcid import wording
+from xcid.records import Explanation
 
 MOST = 12  # features shown
 MOST_LETTERS = 40
@@ -29,9 +29,9 @@ def html(explanation: Explanation) -> str:
 
 def _one(one: Explanation) -> str:
     values = one.values[0]
-    order = _words.largest(values, MOST)
+    order = wording.largest(values, MOST)
     status = "" if one.status[0] == "ok" else f" ({one.status[0]})"
-    head = f"row {one.index[0]}: {_words.answer(one)}{status}"
+    head = f"row {one.index[0]}: {wording.answer(one)}{status}"
     has_limits = one.lower is not None and one.upper is not None
     titles = ["feature", "value", "score", *(["95 % limits"] if has_limits else []), ""]
     lines = []
@@ -41,26 +41,26 @@ def _one(one: Explanation) -> str:
             low, high = one.lower[0, feature], one.upper[0, feature]
             cells.append(f'<td style="{NUMBER}">{low:+.2f} to {high:+.2f}</td>')
         lines.append("".join([*cells, _bar(one, feature)]))
-    notes = [_left_out(one), "+ holds the output in place, − pulls away" if _words.is_signed(one) else "score: d1"]
-    if _words.noise(one)[0, order].any():
-        notes.append(f"hollow: {_words.NOISE}")
+    notes = [_left_out(one), "+ holds the output in place, − pulls away" if wording.is_signed(one) else "score: d1"]
+    if wording.noise(one)[0, order].any():
+        notes.append(f"hollow: {wording.NOISE}")
     return _table(head, titles, lines, notes)
 
 
 def _many(explanation: Explanation) -> str:
     means = np.abs(explanation.values).mean(axis=0)
-    told = 1 - _words.noise(explanation).mean(axis=0)
+    told = 1 - wording.noise(explanation).mean(axis=0)
     counts = Counter(explanation.status.tolist())
     found = ", ".join(f"{count:,} {status}" for status, count in counts.most_common())
     head = f"{len(explanation):,} rows, {len(explanation.feature_names):,} features; status: {found}"
     has_p = explanation.p_values is not None
     titles = ["feature", "mean |score|", *(["told from noise"] if has_p else []), ""]
     lines = []
-    for feature in map(int, _words.largest(means, MOST)):
+    for feature in map(int, wording.largest(means, MOST)):
         cells = [_text(explanation.feature_names[feature]), f'<td style="{NUMBER}">{means[feature]:.3f}</td>']
         if has_p:
             cells.append(f'<td style="{NUMBER}">{told[feature]:.0%}</td>')
-        lines.append("".join([*cells, _drawn(means[feature], _words.UNSIGNED, _words.UNSIGNED)]))
+        lines.append("".join([*cells, _drawn(means[feature], wording.UNSIGNED, wording.UNSIGNED)]))
     return _table(head, titles, lines, [_left_out(explanation), "explanation[i] shows one row"])
 
 
@@ -76,12 +76,14 @@ def _table(head: str, titles: list[str], lines: list[str], notes: list[str]) -> 
 
 
 def _text(text: str) -> str:
-    return f'<td style="{CELL}" title="{escape(text)}">{escape(_words.elide(text, MOST_LETTERS))}</td>'
+    return f'<td style="{CELL}" title="{escape(text)}">{escape(wording.elide(text, MOST_LETTERS))}</td>'
 
 
 def _number(one: Explanation, value: float) -> str:
     return (
-        f'<td style="{NUMBER}">{value:+.3f}</td>' if _words.is_signed(one) else f'<td style="{NUMBER}">{value:.3f}</td>'
+        f'<td style="{NUMBER}">{value:+.3f}</td>'
+        if wording.is_signed(one)
+        else f'<td style="{NUMBER}">{value:.3f}</td>'
     )
 
 
@@ -90,8 +92,8 @@ def _bar(one: Explanation, feature: int) -> str:
     if status != "ok":
         return f'<td style="{CELL}">({escape(status)})</td>'
     value: float = one.values[0, feature]
-    colour = _words.colour(one, value)
-    return _drawn(abs(value), colour, "transparent" if _words.noise(one)[0, feature] else colour)
+    colour = wording.colour(one, value)
+    return _drawn(abs(value), colour, "transparent" if wording.noise(one)[0, feature] else colour)
 
 
 def _drawn(share: float, colour: str, fill: str) -> str:

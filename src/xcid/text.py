@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcid import _words
-from xcid._check import whole
-from xcid._data import Explanation, Interactions
+from xcid import wording
+from xcid._check import as_int
+from xcid.records import Explanation, Interactions
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -26,14 +26,14 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
     one = explanation[row]
     values = one.values[0]
     order = np.argsort(-np.abs(values), kind="stable")
-    shown = order[: whole(most, "most", at_least=1)]
+    shown = order[: as_int(most, "most", at_least=1)]
     name_width = max(len(one.feature_names[i]) for i in shown)
     cells = {i: one.shown(0, int(i)) for i in shown}
     cell_width = max(len(cell) for cell in cells.values())
     lines = [_title(one)]
     for i in shown:
         value = f"{values[i]:+.3f}" if one.direction.any() else f"{values[i]:.3f}"
-        drawn = _note(one, int(i)) or _bar(abs(values[i]), whole(width, "width", at_least=1))
+        drawn = _note(one, int(i)) or _bar(abs(values[i]), as_int(width, "width", at_least=1))
         cell = f"{cells[i]:>{cell_width}}"
         lines.append(
             f"  {one.feature_names[i]:<{name_width}}  {cell}  {value:>6}  {_mark(one, int(i))}{drawn}".rstrip()
@@ -42,13 +42,13 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
         lines.append(f"  and {len(order) - most} features with smaller scores")
     lines.append(_legend(one))
     if any(_mark(one, int(i)) == "~ " for i in shown):
-        lines.append(f"  ~ {_words.NOISE}")
+        lines.append(f"  ~ {wording.NOISE}")
     return "\n".join(lines)
 
 
 def pairs(interactions: Interactions, *, most: int = 12) -> str:
     """List the strongest pairs."""
-    shown = range(min(len(interactions), whole(most, "most", at_least=1)))
+    shown = range(min(len(interactions), as_int(most, "most", at_least=1)))
     names = [f"{first} x {second}" for first, second in interactions.pairs[:most]]
     width = max((len(name) for name in names), default=0)
     lines = ["pairs: joint d1, what the two explain singly, and the difference"]
@@ -61,7 +61,7 @@ def pairs(interactions: Interactions, *, most: int = 12) -> str:
 
 
 def _title(one: Explanation) -> str:
-    answer = _words.answer(one)
+    answer = wording.answer(one)
     if not _tried(one):  # of other methods
         return f"row {one.index[0]}: {answer} ({one.n_evaluations[0]:,} evaluations, {one.status[0]})"
     return (
@@ -89,7 +89,7 @@ def _mark(one: Explanation, feature: int) -> str:
     """Two characters before a bar, where there are p-values."""
     if one.p_values is None:
         return ""
-    return "~ " if _words.noise(one)[0, feature] else "  "
+    return "~ " if wording.noise(one)[0, feature] else "  "
 
 
 def _bar(share: float, width: int) -> str:

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from xcid.cli import _comparison, compare
+from xcid.cli import compare
 from xcid.cli._choices import METHODS, MODELS
-from xcid.cli._train import FAMILIES
+from xcid.files.training import FAMILIES
+from xcid.lab.comparison import measure
 
 FAST = "xcid,occlusion,chance"
 
@@ -32,7 +33,7 @@ def options(csv):
 
 
 def test_names_that_can_be_typed():
-    assert tuple(_comparison.MAKERS) == METHODS
+    assert tuple(measure.MAKERS) == METHODS
     assert tuple(FAMILIES) == MODELS
 
 
@@ -174,9 +175,9 @@ def test_reproduce(command, tmp_path, monkeypatch, flags, kind):
         say(f"doing {settings}")
         return Path(out) / "report.md"
 
-    stand_in = types.ModuleType("xcid.reproduction")
+    stand_in = types.ModuleType("xcid.lab.reproduction")
     stand_in.Settings, stand_in.reproduce = Settings, reproduce
-    monkeypatch.setitem(sys.modules, "xcid.reproduction", stand_in)
+    monkeypatch.setitem(sys.modules, "xcid.lab.reproduction", stand_in)
     out = tmp_path / "out"
     assert command("reproduce", "--out", out, *flags) == (0, f"{out / 'report.md'}\n", f"doing {kind}\n")
     assert command("reproduce", "--out", out, "--quiet", *flags)[2] == ""

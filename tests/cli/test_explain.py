@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 
 import xcid
-from xcid._formulas import original
-from xcid.cli import _tables, _train, explain
+from xcid.cli import explain
 from xcid.errors import ModelError, warn
+from xcid.files import tables, training
+from xcid.files.formulas import original
 
 READ = {
     ".csv": lambda path: pd.read_csv(path, keep_default_na=False, na_values=[""]),
@@ -32,7 +33,7 @@ def options(csv):
 
 def expected(csv, rows, make=xcid.Explainer):
     table = pd.read_csv(csv)
-    model = _train.train(table, "y", "logistic", 0).model
+    model = training.train(table, "y", "logistic", 0).model
     background = table.drop(columns="y")
     return make(model, background)(background.iloc[rows])
 
@@ -156,7 +157,7 @@ def test_the_data_may_have_the_target_or_not(command, options, table, tmp_path):
 @pytest.mark.parametrize("backend", ["polars", "pyarrow"])
 def test_other_libraries_of_frames(command, csv, options, tmp_path, monkeypatch, backend):
     due = expected(csv, slice(2, 5))
-    monkeypatch.setattr(_tables, "library", lambda: backend)
+    monkeypatch.setattr(tables, "library", lambda: backend)
     monkeypatch.setattr(explain, "ROWS_AT_A_TIME", 2)
     status, out, err = command(*options, "--rows", "2:5", "--json")
     assert status == 0, err
@@ -235,7 +236,7 @@ class TestFailures:
     def test_a_good_file_survives(self, command, options, tmp_path, monkeypatch, suffix, error):
         out = tmp_path / f"scores{suffix}"
         out.write_text("precious")
-        calls = iter([xcid.io.to_columns])
+        calls = iter([xcid.frames.to_columns])
 
         def failing(explanation):
             columns = next(calls, None)
@@ -243,7 +244,7 @@ class TestFailures:
                 raise error
             return columns(explanation)
 
-        monkeypatch.setattr("xcid.io.to_columns", failing)
+        monkeypatch.setattr("xcid.frames.to_columns", failing)
         monkeypatch.setattr(explain, "ROWS_AT_A_TIME", 2)
         status, _, _ = command(*options, "--rows", ":6", "--out", out)
         assert status == {KeyboardInterrupt: 130, ModelError: 1}.get(type(error), 2)

@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import xcid
-from xcid.cli import _models
 from xcid.errors import InvalidFile
+from xcid.files import models
 
 NAMES = ["a", "b", "c"]
 X = pd.DataFrame(np.random.default_rng(2).normal(size=(80, 3)), columns=NAMES).round(4)
@@ -76,7 +76,7 @@ def background(tmp_path):
 
 
 def test_every_extension_is_tested():
-    assert set(FILES) == set(_models.LOADERS)
+    assert set(FILES) == set(models.LOADERS)
 
 
 @pytest.mark.parametrize("suffix", FILES)
@@ -93,7 +93,7 @@ def test_the_same_scores_as_the_model_itself(command, tmp_path, background, suff
     assert np.allclose([line["value"] for line in lines], due.values.ravel(), atol=1e-3)
 
 
-@pytest.mark.parametrize("suffix", _models.PICKLES)
+@pytest.mark.parametrize("suffix", models.PICKLES)
 def test_pickles_are_refused(command, tmp_path, background, suffix):
     path = tmp_path / f"model{suffix}"
     path.write_bytes(pickle.dumps(LogisticRegression().fit(X, Y)))
@@ -118,12 +118,12 @@ def test_pickles_in_disguise_do_not_run(tmp_path, suffix):
     mark, path = tmp_path / "mark", tmp_path / f"model{suffix}"
     path.write_bytes(pickle.dumps(Touch(mark)))
     with pytest.raises(InvalidFile):
-        _models.load(path, [])
+        models.load(path, [])
     assert not mark.exists()
 
 
 class TestUnsafePickle:
-    @pytest.mark.parametrize("suffix", _models.UNPICKLED)
+    @pytest.mark.parametrize("suffix", models.UNPICKLED)
     @pytest.mark.parametrize("library", ["pickle", "joblib"])
     def test_loads_where_asked(self, command, tmp_path, background, suffix, library):
         path = tmp_path / f"model{suffix}"
@@ -144,21 +144,21 @@ class TestUnsafePickle:
         mark, path = tmp_path / "mark", tmp_path / f"model{suffix}"
         path.write_bytes(pickle.dumps(Touch(mark)))
         with pytest.raises(InvalidFile):
-            _models.load(path, [], unsafe_pickle=True)
+            models.load(path, [], unsafe_pickle=True)
         assert not mark.exists()
 
     def test_damaged(self, tmp_path):
         (tmp_path / "m.pkl").write_bytes(b"nothing of the kind")
         with pytest.raises(InvalidFile, match="cannot be loaded as a model"):
-            _models.load(tmp_path / "m.pkl", [], unsafe_pickle=True)
+            models.load(tmp_path / "m.pkl", [], unsafe_pickle=True)
         with pytest.raises(InvalidFile, match="there is no file"):
-            _models.load(tmp_path / "n.pkl", [], unsafe_pickle=True)
+            models.load(tmp_path / "n.pkl", [], unsafe_pickle=True)
 
 
 @pytest.mark.parametrize(("name", "message"), [("m.skops", "there is no file"), ("m.h5", "the extensions are .skops")])
 def test_no_model(tmp_path, name, message):
     with pytest.raises(InvalidFile, match=message):
-        _models.load(tmp_path / name, [])
+        models.load(tmp_path / name, [])
 
 
 class TestTrust:
@@ -186,11 +186,11 @@ class TestTrust:
         assert command("explain", *arguments, *trust)[0] == 0
 
     def test_archives_that_unpack_to_too_much(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("xcid._unpacked.SMALL", 2**16)
+        monkeypatch.setattr("xcid.files.unpacked.SMALL", 2**16)
         with zipfile.ZipFile(tmp_path / "m.skops", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
             archive.writestr("schema.json", bytes(2**24))
         with pytest.raises(InvalidFile, match=r"unpacks from .* to 16,777,216 bytes: refused"):
-            _models.load(tmp_path / "m.skops", [])
+            models.load(tmp_path / "m.skops", [])
 
 
 def test_a_forgotten_target_is_named(tmp_path, command):

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 import xcid
-from xcid.cli import _train, report
+from xcid.cli import report
+from xcid.files import training
 
 
 def read(path):
@@ -34,7 +35,7 @@ def test_as_outside_checks_type_it(command, csv, out):
     assert all(row["evidence"] for row in data["rows"])
     assert f"{out} is written" in err
     table = pd.read_csv(csv)
-    model, background = _train.train(table, "y", "logistic", 0).model, table.drop(columns="y")
+    model, background = training.train(table, "y", "logistic", 0).model, table.drop(columns="y")
     due = xcid.Explainer(model, background)(background.iloc[:20])
     assert np.allclose(np.array([row["score"] for row in data["rows"]]) * data["unit"], due.values, atol=5.1e-4)
 
@@ -116,7 +117,7 @@ def test_rows_without_flips_are_said(command, csv, out, monkeypatch):
     from collections import Counter
 
     statuses = []
-    monkeypatch.setattr(report, "speak_up", statuses.append)
+    monkeypatch.setattr(report, "note_statuses", statuses.append)
     typed = ("--background", csv, "--target", "y", "--train", "logistic", "--rows", ":5", "--out", out)
     assert command("report", *typed)[0] == 0
     assert statuses == [Counter({"ok": 5})]
@@ -149,7 +150,7 @@ def test_what_cannot_work(command, csv, out, arguments, status, said):
 class TestJudged:
     def test_a_perfect_model(self):
         table = pd.DataFrame({"a": np.arange(100.0), "y": ["low"] * 50 + ["high"] * 50})
-        said = _train.judged(table, "y", "forest", 0)
+        said = training.judged(table, "y", "forest", 0)
         assert re.search(
             r"gets (9\d|100)% of the 20 held-out rows right; always saying (low|high) would get \d\d%", said
         )
@@ -157,12 +158,12 @@ class TestJudged:
     def test_noise_explains_nothing(self):
         random = np.random.default_rng(0)
         table = pd.DataFrame({"a": random.normal(size=200), "y": random.normal(size=200)})
-        said = _train.judged(table, "y", "logistic", 0)
+        said = training.judged(table, "y", "logistic", 0)
         assert re.search(r"explains -?\d% of the variance of the 40 held-out rows", said)
 
     def test_a_table_that_is_too_small(self):
-        assert _train.judged(pd.DataFrame({"a": [1.0, 2.0], "y": ["p", "q"]}), "y", "forest", 0) == ""
+        assert training.judged(pd.DataFrame({"a": [1.0, 2.0], "y": ["p", "q"]}), "y", "forest", 0) == ""
 
     def test_a_class_that_is_rare(self):
         table = pd.DataFrame({"a": np.arange(30.0), "y": ["p"] * 29 + ["q"]})
-        assert isinstance(_train.judged(table, "y", "forest", 0), str)
+        assert isinstance(training.judged(table, "y", "forest", 0), str)

@@ -32,8 +32,8 @@ from sklearn import (
     tree,
 )
 
-from xcid.cli import _models, _trees, _vetted
 from xcid.errors import InvalidFile
+from xcid.files import models, trees, vetted
 
 io = pytest.importorskip("skops.io", reason="needs the extra skops")
 
@@ -138,7 +138,7 @@ def same_answers(model, table, target, path):
         warnings.simplefilter("ignore")  # of what will change in a later version
         seeded(model).fit(table, target)
     io.dump(model, path)
-    loaded = _models.load(path, [])
+    loaded = models.load(path, [])
     ask = "predict_proba" if hasattr(model, "predict_proba") else "predict"
     assert type(loaded) is type(model)
     assert np.array_equal(getattr(loaded, ask)(table), getattr(model, ask)(table))
@@ -178,14 +178,14 @@ def test_boosted_trees_in_a_pipeline(tmp_path):
 
 
 class TestTheList:
-    @pytest.mark.parametrize("name", _vetted.VETTED)
+    @pytest.mark.parametrize("name", vetted.VETTED)
     def test_every_type_is_there(self, name):
         home, _, last = name.rpartition(".")
         pytest.importorskip(name.partition(".")[0])
         if last != "_TemperatureScaling":  # of scikit-learn 1.8 and newer
             assert callable(getattr(importlib.import_module(home), last))
 
-    @pytest.mark.parametrize("name", [name for name, why in _vetted.VETTED.items() if why == _vetted.STATE_ONLY])
+    @pytest.mark.parametrize("name", [name for name, why in vetted.VETTED.items() if why == vetted.STATE_ONLY])
     def test_no_code_of_its_own_takes_the_state(self, name):
         home, _, last = name.rpartition(".")
         pytest.importorskip(name.partition(".")[0])
@@ -204,7 +204,7 @@ class TestOthersNeedTrust:
         harm = preprocessing.FunctionTransformer(os.system)
         io.dump(pipeline.make_pipeline(harm, FORMULA), tmp_path / "m.skops")
         with pytest.raises(InvalidFile, match=r"brings types that skops does not know: posix\.system"):
-            _models.load(tmp_path / "m.skops", [])
+            models.load(tmp_path / "m.skops", [])
 
     def test_trust_of_one_type_is_not_that_of_another(self, tmp_path):
         two = pipeline.make_pipeline(
@@ -212,7 +212,7 @@ class TestOthersNeedTrust:
         )
         io.dump(two, tmp_path / "m.skops")
         with pytest.raises(InvalidFile, match=r"does not know: os\.popen;"):
-            _models.load(tmp_path / "m.skops", ["posix.system"])
+            models.load(tmp_path / "m.skops", ["posix.system"])
 
 
 def crafted(model, tamper, path):
@@ -249,7 +249,7 @@ def test_trees_made_to_do_harm(tmp_path, name):
     model, part, at, value, message = HARM[name]
     path = crafted(model, set_item(part, at, value), tmp_path / "m.skops")
     with pytest.raises(InvalidFile, match=message):
-        _models.load(path, [])
+        models.load(path, [])
 
 
 def test_a_forest_that_hands_fewer_columns_to_its_trees(tmp_path):
@@ -258,13 +258,13 @@ def test_a_forest_that_hands_fewer_columns_to_its_trees(tmp_path):
 
     path = crafted(ensemble.ExtraTreesClassifier(3, max_features=1, random_state=0), fewer, tmp_path / "m.skops")
     with pytest.raises(InvalidFile, match="feature beyond the 1"):
-        _models.load(path, [])
+        models.load(path, [])
 
 
 def test_more_nodes_than_there_are():
     Tree = type("Tree", (types.SimpleNamespace,), {"__module__": "sklearn.tree._tree"})
     with pytest.raises(InvalidFile, match="says it has 9 nodes, and has 3"):
-        _trees.check(Tree(node_count=9, capacity=3))
+        trees.check(Tree(node_count=9, capacity=3))
 
 
 def test_levels_of_boosted_trees(tmp_path):

@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 
 import xcid
 from xcid import densities, distances
-from xcid.cli import _tables
 from xcid.errors import InvalidFile, XcidError
+from xcid.files import tables
 
-SUFFIXES = tuple(_tables.READERS)
+SUFFIXES = tuple(tables.READERS)
 TOLERANCE = 1e-6
 
 
@@ -36,11 +36,11 @@ def read_table(data: bytes) -> None:
         path = Path(folder) / f"t{SUFFIXES[data[0] % len(SUFFIXES)]}"
         path.write_bytes(data[1:])
         try:
-            frame = _tables.read(path)
+            frame = tables.read(path)
         except XcidError as error:
             assert path.name in str(error), "the file is not named"  # noqa: PT017
             return
-        assert _tables.size(frame) > 0
+        assert tables.size(frame) > 0
         assert [one.name for one in Path(folder).iterdir()] == [path.name], "a file is left behind"
 
 

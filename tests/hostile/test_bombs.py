@@ -14,26 +14,26 @@ import pytest
 from bombs import EXPLANATIONS, MODELS, TABLES
 from tables import good
 
-from xcid import _unpacked
-from xcid.cli import _tables
 from xcid.errors import InvalidFile
+from xcid.files import tables, unpacked
 
 MOST_GROWTH = 150 * 2**20  # bytes, where the least of the bombs unpacks to 256 MiB
 READER = """
 import json, resource, sys
 from pathlib import Path
 import xcid
-from xcid.cli import _models, _tables
+from xcid.files import tables
+from xcid.files import models
 from xcid.errors import InvalidFile
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 folder, said = Path(sys.argv[1]), {}
 for name in ("good.parquet", "good.feather"):
-    _tables.read(folder / name)  # loads the libraries
-try: _models.load(folder / "none.skops", [])
+    tables.read(folder / name)  # loads the libraries
+try: models.load(folder / "none.skops", [])
 except InvalidFile: pass
 import skops.io, sklearn.linear_model
 before = peak()
-readers = (_tables.read, lambda path: _models.load(path, []), xcid.load)
+readers = (tables.read, lambda path: models.load(path, []), xcid.load)
 for read, names in zip(readers, json.loads(sys.argv[2])):
     for name in names:
         try:
@@ -92,10 +92,10 @@ def test_sizes_of_honest_parquet_files(tmp_path, compression, coded, version):
     groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
     due = sum(group.column(at).total_uncompressed_size for group in groups for at in range(3))
     with path.open("rb") as file:
-        pages = _unpacked.parquet._pages(file, *_extent(groups[0].column(0)))
+        pages = unpacked.parquet._pages(file, *_extent(groups[0].column(0)))
         assert sum(pages) > 0.95 * groups[0].column(0).total_uncompressed_size - 1_000
-        assert _unpacked.in_parquet(file) == (50_000, 3, due)
-    assert _tables.read(path)["s"].tolist() == table["s"].to_pylist()
+        assert unpacked.in_parquet(file) == (50_000, 3, due)
+    assert tables.read(path)["s"].tolist() == table["s"].to_pylist()
 
 
 def _extent(chunk):
@@ -109,7 +109,7 @@ def test_sizes_of_honest_feather_files(tmp_path, compression):
     table = pa.table({"a": np.arange(20_000.0), "s": ["x" * 50] * 20_000, "w": words})
     pf.write_feather(table, str(tmp_path / "t.feather"), compression=compression)
     with (tmp_path / "t.feather").open("rb") as file:
-        assert table.nbytes * 0.99 < _unpacked.in_feather(file) < table.nbytes * 1.05
+        assert table.nbytes * 0.99 < unpacked.in_feather(file) < table.nbytes * 1.05
 
 
 def test_a_feather_buffer_that_lies_is_refused(tmp_path):
@@ -120,4 +120,4 @@ def test_a_feather_buffer_that_lies_is_refused(tmp_path):
     assert true in content
     path.write_bytes(content.replace(true, small))
     with pytest.raises(InvalidFile, match=r"t\.feather cannot be read"):
-        _tables.read(path)
+        tables.read(path)

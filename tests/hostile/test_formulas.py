@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xcid._formulas import STARTS, defused, original
-from xcid.cli import _outputs
+from xcid.files import writers
+from xcid.files.formulas import STARTS, defused, original
 
 FORMULAS = [
     "=1+1",
@@ -65,7 +65,7 @@ def test_there_and_back(text):
 
 
 def written(tmp_path, columns):
-    with _outputs.writer(tmp_path / "t.csv") as write:
+    with writers.writer(tmp_path / "t.csv") as write:
         write(columns)
     with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
         return list(csv.reader(file))

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import xcid
-from xcid.cli import _models
 from xcid.errors import ModelError, XcidError, XcidWarning
+from xcid.files import models
 
 TABLE = np.random.default_rng(0).normal(size=(120, 3)).round(3)
 FRAME = pd.DataFrame(TABLE, columns=["a", "b", "c"])
@@ -77,7 +77,7 @@ class TestFromTheStart:
     @pytest.mark.parametrize("name", FAULTS)
     def test_at_the_command_line(self, command, tmp_path, monkeypatch, name):
         FRAME.assign(y=(TABLE[:, 0] > 0).astype(int)).to_csv(tmp_path / "t.csv", index=False)
-        monkeypatch.setattr(_models, "load", lambda *arguments, **more: FAULTS[name][0])
+        monkeypatch.setattr(models, "load", lambda *arguments, **more: FAULTS[name][0])
         files = ("--background", tmp_path / "t.csv", "--model", tmp_path / "m.skops", "--out", tmp_path / "out.csv")
         status, _, err = command("explain", *files, "--target", "y", "--rows", "0:2", "--quiet")
         assert status == 1

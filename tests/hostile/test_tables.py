@@ -10,8 +10,8 @@ import pytest
 from tables import CASES, ROWS, TEXT, Case, good
 
 import xcid
-from xcid.cli import _cells, _csv, _tables
 from xcid.errors import InvalidData, InvalidFile, XcidError
+from xcid.files import cells, delimited, tables
 
 SECONDS = 10.0  # far more than any of them takes, and far less than anything quadratic would
 BAD = [case for case in CASES if case.says]
@@ -60,14 +60,14 @@ def test_report(command, tmp_path, case):
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])
 @pytest.mark.filterwarnings("ignore::xcid.errors.XcidWarning")
 def test_other_libraries_read_it_or_refuse_it(tmp_path, monkeypatch, case, library):
-    monkeypatch.setattr(_tables, "library", lambda: library)
+    monkeypatch.setattr(tables, "library", lambda: library)
     path = case.make(tmp_path)[1]
     try:
-        found = _tables.size(_tables.read(path))
+        found = tables.size(tables.read(path))
     except XcidError as error:
         assert path.name in str(error)  # noqa: PT017
     else:
-        assert found == _csv.check(path, _cells.SEPARATORS[path.suffix])
+        assert found == delimited.check(path, cells.SEPARATORS[path.suffix])
 
 
 @pytest.mark.parametrize("case", ROWS, ids=str)
@@ -93,7 +93,7 @@ class TestWhere:
         path = tmp_path / "t.csv"
         path.write_text('a,b\n1,"x\ny"\n\n2,z\n"inf",w\n')
         with pytest.raises(InvalidFile, match=r"infinite value in row 2 \(line 6\), column 'a'"):
-            _tables.read(path)
+            tables.read(path)
 
     def test_rows_are_those_of_the_file_and_not_of_the_selection(self, command, tmp_path):
         good().to_csv(tmp_path / "train.csv", index=False)
@@ -106,9 +106,9 @@ class TestWhere:
         path = tmp_path / "t.jsonl"
         path.write_text('{"a": 1, "name": "Jane Doe"}\n{"a": "' + "secret" * 50 + '", "name": "John"}\n{"a": 1}\n')
         with pytest.raises(InvalidFile) as caught:
-            _tables.read(path)
+            tables.read(path)
         assert "Jane" not in str(caught.value)
-        assert str(caught.value).count("secret") <= _csv.MOST_SHOWN // 6
+        assert str(caught.value).count("secret") <= delimited.MOST_SHOWN // 6
 
 
 class TestUnreadable:
@@ -122,7 +122,7 @@ class TestUnreadable:
 
         monkeypatch.setattr("pathlib.Path.open", fail)
         with pytest.raises(InvalidFile, match=f"t.csv cannot be read: {error.strerror}"):
-            _tables.read(path)
+            tables.read(path)
 
 
 class TestWidePython:

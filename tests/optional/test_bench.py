@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from xcid import cli
-from xcid.bench import history, page, profile, timing
-from xcid.bench.record import Figure, Record, Table
 from xcid.errors import InvalidFile
+from xcid.lab.bench import history, page, profile, timing
+from xcid.lab.bench.record import Figure, Record, Table
 
 for package in ("sklearn", "pandas", "shap", "lime", "dice_ml"):
     pytest.importorskip(package, reason="needs the extra bench")
@@ -23,8 +23,8 @@ for package in ("sklearn", "pandas", "shap", "lime", "dice_ml"):
 
 TINY = """
 from pathlib import Path
-from xcid import bench
-from xcid.bench import history, profile, run
+from xcid.lab import bench
+from xcid.lab.bench import history, profile, run
 extent = bench.Extent(
     name="tiny", rounds=3, rows=100, peer_rows=1, stack_rows=1, stack_tables=("diabetes",), tables=("diabetes",),
     models=("logistic",), density_items=10, turn=0.05, growing_rows=(200, 1_000), growing_columns=(10, 60),
@@ -247,7 +247,7 @@ class TestCommand:
         for name, value in timing.ONE_THREAD.items():
             monkeypatch.setenv(name, value)
         asked = []
-        monkeypatch.setattr("xcid.bench.measure", lambda extent, say: asked.append(extent.name) or record)
+        monkeypatch.setattr("xcid.lab.bench.measure", lambda extent, say: asked.append(extent.name) or record)
         return asked
 
     def test_keeps_and_prints(self, limited, record, tmp_path, capsys):

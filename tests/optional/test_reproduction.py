@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from xcid.errors import InvalidParameter
+from xcid.lab.reproduction import Settings, closeness, measure, pages, published, readings, reproduce
+from xcid.lab.reproduction.store import Store, digest
 from xcid.metrics import Interval
-from xcid.reproduction import Settings, closeness, measure, pages, published, readings, reproduce
-from xcid.reproduction.store import Store, digest
 
 for package in ("sklearn", "matplotlib", "shap", "lime", "dice_ml"):
     pytest.importorskip(package, reason="needs the extras bench and plot")

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from xcid.cli import _train, main
+from xcid.cli import main
+from xcid.files import training
 from xcid.runs import run as runs
 from xcid.runs import worker, workers
 
@@ -59,7 +60,9 @@ def tables(tmp_path_factory):
     """A folder with the background, and a function that gives the rows to explain as a file of any kind."""
     folder = tmp_path_factory.mktemp("tables")
     train = pd.read_csv(save(make_table(120, seed=1), folder / "train.csv"))
-    joblib.dump(_train.train(train, "y", "logistic", 0).model, folder / "model.joblib")  # skops takes seconds to import
+    joblib.dump(
+        training.train(train, "y", "logistic", 0).model, folder / "model.joblib"
+    )  # skops takes seconds to import
     rows = make_table(N_ROWS, seed=2).round({"size": 6})  # JSON has 15 digits
 
     def file(suffix: str) -> Path:

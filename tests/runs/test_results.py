@@ -146,7 +146,7 @@ def test_trained_once(tables, command, tmp_path, in_this_process, monkeypatch):
     assert "HistGradientBoostingClassifier trained on 120 rows" in err
     first = (tmp_path / "scores.csv").read_bytes()
     (tmp_path / "run" / "chunks" / "00000000.chunk").unlink()
-    monkeypatch.setattr("xcid.cli._train.train", lambda *_: pytest.fail("trained again"))
+    monkeypatch.setattr("xcid.files.training.train", lambda *_: pytest.fail("trained again"))
     assert command((*arguments, *where, "--rows", ":20"))[0] == 0
     assert (tmp_path / "scores.csv").read_bytes() == first
 

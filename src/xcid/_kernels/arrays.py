@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid._data import Array
+from xcid.records import Array
 
 
 def namespace(array: Any) -> Any:

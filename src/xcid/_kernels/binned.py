@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import fft
 
-from xcid._data import Array
+from xcid.records import Array
 
 SIZES = (96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)  # cells of a grid
 CELLS_PER_BANDWIDTH = 8  # at least: fewer lose more than 1e-3 of mass where steep densities cross

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcid._data import Array
 from xcid._kernels.shapes import Shape
+from xcid.records import Array
 
 NARROWEST = 1e-12  # of the range: below it float64 cannot place a kernel
 BLOCK = 256  # places summed at a time: the window of kernels that reach them stays narrow

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
-from xcid._data import Flags, Integers, Words
 from xcid._kernels.random import words
+from xcid.records import Flags, Integers, Unsigned
 
 _ROWS, _COLUMNS, _SIGNS = np.arange(11, 14, dtype=np.uint64)[:, None]
 
@@ -16,7 +16,7 @@ def order(n_features: int) -> int:
     return int(2 ** max(1, int(np.ceil(np.log2(n_features)))))
 
 
-def masks(key: Words, rank: Integers, n_masks: int) -> Flags:
+def masks(key: Unsigned, rank: Integers, n_masks: int) -> Flags:
     """(n_masks, f) masks for a (1,) key; in every block rows and columns are shuffled and flipped.
 
     ``rank`` (f,) says which column of a block each feature gets.

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcid._data import Array
 from xcid._kernels.arrays import inner, namespace, ratio, times
+from xcid.records import Array
 
 LEAST = 0.02  # of a sample: where the fit is sure, p (1 - p) vanishes
 TINY = 1e-300

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcid._data import Array, Integers, Words
+from xcid.records import Array, Integers, Unsigned
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -17,7 +17,7 @@ _MIX2 = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S32, _S11 = (np.uint64(bits) for bits in (30, 27, 31, 32, 11))
 
 
-def mix(words: Words) -> Words:
+def mix(words: Unsigned) -> Unsigned:
     """Scramble 64-bit words; a bijection."""
     words = words ^ (words >> _S30)
     words *= _MIX1
@@ -27,7 +27,7 @@ def mix(words: Words) -> Words:
     return words
 
 
-def content_keys(rows: Array, seed: int, replicate: int = 0) -> Words:
+def content_keys(rows: Array, seed: int, replicate: int = 0) -> Unsigned:
     """Key of each row: a hash of the seed, the replicate and the row's values.
 
     Parameters
@@ -41,13 +41,13 @@ def content_keys(rows: Array, seed: int, replicate: int = 0) -> Words:
     return _folded(np.repeat(run_key(seed, replicate), len(rows)), rows)
 
 
-def run_key(seed: int, replicate: int = 0) -> Words:
+def run_key(seed: int, replicate: int = 0) -> Unsigned:
     """(1,) key of what all rows of a run share."""
     start = np.array([seed % 2**64, replicate], dtype=np.uint64)
     return mix(mix(start[:1] + GAMMA) + start[1])
 
 
-def _folded(key: Words, rows: Array) -> Words:
+def _folded(key: Unsigned, rows: Array) -> Unsigned:
     canonical = np.where(np.isnan(rows), np.nan, rows + 0.0)  # one NaN; -0.0 and 0.0 are one value
     bits = np.ascontiguousarray(canonical).view(np.uint64)
     for column in bits.T:
@@ -55,16 +55,16 @@ def _folded(key: Words, rows: Array) -> Words:
     return key
 
 
-def words(keys: Words, counters: Words) -> Words:
+def words(keys: Unsigned, counters: Unsigned) -> Unsigned:
     """Random words for (broadcast) keys and counters; equal pairs get equal words."""
     return mix(keys + (counters + np.uint64(1)) * GAMMA)
 
 
-def below(random: Words, bound: int | Integers) -> Integers:
+def below(random: Unsigned, bound: int | Integers) -> Integers:
     """Turn words into integers 0 .. bound - 1 by their upper halves (bound < 2**31; off by less than 2**-32)."""
     return ((random >> _S32) * np.asarray(bound, dtype=np.uint64) >> _S32).view(np.int64)
 
 
-def uniform(random: Words) -> Array:
+def uniform(random: Unsigned) -> Array:
     """Turn words into floats in [0, 1)."""
     return (random >> _S11).astype(np.float64) * 2.0**-53

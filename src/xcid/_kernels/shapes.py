@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xcid._data import Array
+from xcid.records import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcid._data import Integers
+from xcid.records import Integers
 
 
 def thinned(size: int, most: int) -> Integers:

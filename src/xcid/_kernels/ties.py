@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcid._data import Array, Flags, Integers
+from xcid.records import Array, Flags, Integers
 
 
 def distinct(values: Array, used: Flags) -> tuple[Integers, Array]:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from xcid._data import Array
 from xcid._require import require
 from xcid.errors import InvalidData
 from xcid.explainer import Explainer
 from xcid.outcomes import Outcome, SoftToClass, ToClass, are_probabilities
+from xcid.records import Array
 
 
 class Targets:

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from xcid import _words
-from xcid._data import Explanation
+from xcid import wording
 from xcid._require import require
 from xcid.errors import InvalidData
 from xcid.explainer import Explainer
-from xcid.io import frame_of
+from xcid.frames import frame_of
+from xcid.records import Explanation
 
 MOST = 15  # features in a picture
 
@@ -118,7 +118,7 @@ def _bars(row: dict[str, Any], title: str) -> dict[str, Any]:
     order = sorted(range(len(row["scores"])), key=lambda at: abs(row["scores"][at]))[-MOST:]
     scores = [row["scores"][at] for at in order]
     labels = [_escaped(f"{row['names'][at]} = {row['values'][at]}") for at in order]
-    colours = [_words.HOLDS if score >= 0 else _words.PULLS for score in scores]
+    colours = [wording.HOLDS if score >= 0 else wording.PULLS for score in scores]
     return {
         "data": [{"type": "bar", "orientation": "h", "x": scores, "y": labels, "marker": {"color": colours}}],
         "layout": {"title": {"text": _escaped(title)}, "xaxis": {"title": {"text": "score"}}},

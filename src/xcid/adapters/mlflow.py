@@ -11,11 +11,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from xcid._data import Explanation
 from xcid._require import require
 from xcid.explainer import Explainer
-from xcid.io import frame_of
+from xcid.frames import frame_of
 from xcid.plots import bar, beeswarm
+from xcid.records import Explanation
 
 FOLDER = "model_explanations_xcid"
 MOST_LETTERS = 250  # of a parameter, which all stores take

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcid._data import Array
 from xcid.adapters._targets import Targets
+from xcid.records import Array
 
 
 def explain_func(model: Any, inputs: Any, targets: Any, **settings: Any) -> Array:

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from xcid._data import Array, Explanation
 from xcid.app.requests import Asked
 from xcid.calibration import Repeats
 from xcid.counterfactuals import Flips, flips
 from xcid.errors import ModelError, NotEnoughFlips, XcidWarning
 from xcid.explainer import Explainer
 from xcid.generators import Genetic
+from xcid.records import Array, Explanation
 from xcid.report._text import clean
 from xcid.report.evidence import picture
 from xcid.report.scores import MOST_OUTPUTS, NEAREST, changes_of, row_of, unit_of, written

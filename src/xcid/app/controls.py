@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from xcid._data import SIGNIFICANT, Array
 from xcid.app.questions import questions
 from xcid.explainer import Explainer
+from xcid.records import SIGNIFICANT, Array
 from xcid.report._text import clean
 from xcid.report.evidence import TOP
 from xcid.space import Column, labels

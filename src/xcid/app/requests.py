@@ -8,12 +8,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from xcid._data import Array
 from xcid.app._fields import Fields, finite, place
 from xcid.app.questions import outcome
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.explainer import Explainer
 from xcid.outcomes import Outcome
+from xcid.records import Array
 from xcid.space import FeatureSpace
 
 

@@ -12,17 +12,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from xcid._check import whole
-from xcid._data import Array, Explanation, Integers, Words
+from xcid._check import as_int
 from xcid._kernels.random import words
 from xcid._kernels.thinning import thinned
 from xcid.models import Predictor, names_for, wrap
+from xcid.records import Array, Explanation, Integers, Unsigned
 from xcid.space import Constraints, Features, FeatureSpace, labels
 
 MEMORY = 2**28  # bytes that one call of the model may take
 _SEEDS = np.array([61], dtype=np.uint64)  # stream of a row
 
-Method: TypeAlias = Callable[[Array, Array, Words], tuple[Array, Integers]]
+Method: TypeAlias = Callable[[Array, Array, Unsigned], tuple[Array, Integers]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +60,7 @@ class Subject:
         """Score the rows of a table by ``method(rows, outputs, keys) -> (n, d) values, (n,) evaluations``."""
         rows = self.space.encode(X)
         outputs = self.predict(rows)
-        values, n_evaluations = method(rows, outputs, self.space.keys(rows, whole(seed, "seed")))
+        values, n_evaluations = method(rows, outputs, self.space.keys(rows, as_int(seed, "seed")))
         features, n = Features.of(self.space, Constraints()), len(rows)
         return Explanation(
             values=values,
@@ -97,7 +97,7 @@ class Counting:
         return self.predict(matrix)
 
 
-def seeds_of(keys: Words) -> list[int]:
+def seeds_of(keys: Unsigned) -> list[int]:
     """Seeds of 32 bits for a library that wants some, from the keys of rows."""
     return [int(word) for word in words(keys, _SEEDS) >> np.uint64(32)]
 

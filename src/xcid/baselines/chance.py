@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from xcid._data import Array, Explanation, Integers, Words
 from xcid._kernels.random import uniform, words
 from xcid.baselines._subject import Subject
+from xcid.records import Array, Explanation, Integers, Unsigned
 
 
 class Chance:
@@ -28,6 +28,6 @@ class Chance:
         """Score one row or many."""
         return self.subject.explain(X, seed, self._scores, {"baseline": "Chance"})
 
-    def _scores(self, rows: Array, outputs: Array, keys: Words) -> tuple[Array, Integers]:
+    def _scores(self, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
         random = words(keys[:, None], self.subject.space.rank.astype(np.uint64))
         return 2 * uniform(random) - 1, np.zeros(len(rows), dtype=np.int64)

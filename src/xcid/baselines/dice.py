@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from xcid._data import Density, Explanation, Perturbations
 from xcid.densities import Mixed
 from xcid.explainer import Explainer
 from xcid.generators import Dice, Generator
 from xcid.outcomes import Flip, SoftFlip
+from xcid.records import Density, Explanation, Perturbations
 from xcid.scores import Scores
 
 

@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from xcid._check import whole
-from xcid._data import Array, Explanation, Integers, Words
+from xcid._check import as_int
 from xcid._require import require
 from xcid.baselines._subject import Counting, Subject, quiet_and_seeded, seeds_of
 from xcid.errors import InvalidData, InvalidParameter
+from xcid.records import Array, Explanation, Integers, Unsigned
 
 
 class Lime:
@@ -45,7 +45,7 @@ class Lime:
         if discretizer not in (None, "quartile", "decile"):
             raise InvalidParameter(f'discretizer must be "quartile", "decile" or None, not {discretizer!r}')
         self.subject, self.discretizer = Subject.of(model, background), discretizer
-        self.samples = whole(samples, "samples", at_least=2)
+        self.samples = as_int(samples, "samples", at_least=2)
         space = self.subject.space
         if space.missing.any():
             holes = [name for name, share in zip(space.names, space.missing, strict=True) if share > 0]
@@ -58,7 +58,7 @@ class Lime:
         settings = {"baseline": "Lime", "samples": self.samples, "discretizer": self.discretizer}
         return self.subject.explain(X, seed, self._scores, settings)
 
-    def _scores(self, rows: Array, outputs: Array, keys: Words) -> tuple[Array, Integers]:
+    def _scores(self, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
         n, d = rows.shape
         ask, state = Counting(self._predict), np.random.RandomState(0)
         weights, n_evaluations = np.zeros((n, d)), np.empty(n, dtype=np.int64)

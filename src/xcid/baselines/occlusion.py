@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from xcid._check import function
-from xcid._data import Array, Explanation, Integers, Words
+from xcid._check import require_callable
 from xcid.baselines._subject import Subject
 from xcid.metrics import Masking, mean
+from xcid.records import Array, Explanation, Integers, Unsigned
 
 
 class Occlusion:
@@ -25,14 +25,14 @@ class Occlusion:
     """
 
     def __init__(self, model: Any, background: Any, *, masking: Masking = mean) -> None:
-        function(masking, "masking", "xcid.metrics.mean")
+        require_callable(masking, "masking", "xcid.metrics.mean")
         self.subject, self.masking = Subject.of(model, background), masking
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         """Explain one row or many; the seed is for maskings that draw."""
         return self.subject.explain(X, seed, self._scores, {"baseline": "Occlusion", "masking": self.masking})
 
-    def _scores(self, rows: Array, outputs: Array, keys: Words) -> tuple[Array, Integers]:
+    def _scores(self, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
         n, d = rows.shape
         values, n_evaluations = np.empty((n, d)), np.empty(n, dtype=np.int64)
         one_out = ~np.eye(d, dtype=bool)[None]

@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from xcid._check import whole
-from xcid._data import Array, Explanation, Integers, Words
+from xcid._check import as_int
 from xcid._require import require
 from xcid.baselines._subject import Counting, Method, Subject, quiet_and_seeded, seeds_of
+from xcid.records import Array, Explanation, Integers, Unsigned
 
 CHECKED_ROWS = 50  # of the background, whose values must add up
 TOLERANCE = 0.01  # mean error of the sum, in standard deviations of the output
@@ -42,8 +42,8 @@ class Shap:
     def __init__(self, model: Any, background: Any, *, rows: int = 100, coalitions: int = 2_048) -> None:
         self.shap = _imported()
         self.subject = Subject.of(model, background)
-        self.coalitions = whole(coalitions, "coalitions", at_least=1)
-        self.sample = self.subject.sample(whole(rows, "rows", at_least=1))
+        self.coalitions = as_int(coalitions, "coalitions", at_least=1)
+        self.sample = self.subject.sample(as_int(rows, "rows", at_least=1))
         trees = _tree_values(self.shap, model, self.subject, self.sample)
         self.explainer = "kernel" if trees is None else "tree"
         self.method: Method = self._asked if trees is None else functools.partial(_taken_apart, trees)
@@ -58,7 +58,7 @@ class Shap:
         }
         return self.subject.explain(X, seed, self.method, settings)
 
-    def _asked(self, rows: Array, outputs: Array, keys: Words) -> tuple[Array, Integers]:
+    def _asked(self, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
         ask = Counting(self.subject.predict)
         with quiet_and_seeded(0):
             explainer = self.shap.KernelExplainer(ask, self.sample)
@@ -77,7 +77,7 @@ def _imported() -> Any:
         return require("shap", extra="shap")
 
 
-def _taken_apart(trees: Trees, rows: Array, outputs: Array, keys: Words) -> tuple[Array, Integers]:
+def _taken_apart(trees: Trees, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
     own = outputs.argmax(axis=1)
     return trees(rows)[np.arange(len(rows)), :, own], np.zeros(len(rows), dtype=np.int64)
 

@@ -96,41 +96,39 @@ def check(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 
 def read(options: argparse.Namespace, note: Callable[[str], None]) -> Inputs:
     """Read the tables and get the model."""
-    from xcid.cli import _cells, _tables
+    from xcid.files import cells, tables
 
     table, background = read_background(options)
     data = (
-        background
-        if options.data is None
-        else _cells.features(options.data, _tables.read(options.data), options.target)
+        background if options.data is None else cells.features(options.data, tables.read(options.data), options.target)
     )
-    positions = chosen(options.rows, _tables.size(data))
+    positions = chosen(options.rows, tables.size(data))
     if options.data is not None:
-        _cells.check_data(options.data, data, positions, background)
+        cells.check_data(options.data, data, positions, background)
     return Inputs(model_for(options, table, note), background, data, positions)
 
 
 def read_background(options: argparse.Namespace) -> tuple[Any, Any]:
     """Read the background: as it is, and without the target."""
-    from xcid.cli import _cells, _tables
+    from xcid.files import cells, tables
 
-    table = _tables.read(options.background)
+    table = tables.read(options.background)
     if options.train:
-        _cells.check_target(options.background, table, options.target)
-    background = _cells.features(options.background, table, options.target)
-    _cells.check_background(options.background, background)
+        cells.check_target(options.background, table, options.target)
+    background = cells.features(options.background, table, options.target)
+    cells.check_background(options.background, background)
     return table, background
 
 
 def model_for(options: argparse.Namespace, table: Any, note: Callable[[str], None]) -> Any:
     """Load the model, or train one on the table, which has the target among its columns."""
-    from xcid.cli import _models, _tables, _train
+    from xcid.files import models, tables, training
 
     if options.model is not None:
-        model = _models.load(options.model, options.trust, unsafe_pickle=options.unsafe_pickle)
+        model = models.load(options.model, options.trust, unsafe_pickle=options.unsafe_pickle)
         if options.target is None:
-            _tables.check_columns(table, getattr(model, "feature_names_in_", None))
+            tables.check_columns(table, getattr(model, "feature_names_in_", None))
         return model
-    trained = _train.train(table, options.target, options.train, options.seed)
+    trained = training.train(table, options.target, options.train, options.seed)
     note(trained.words)
     return trained.model

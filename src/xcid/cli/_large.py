@@ -16,9 +16,9 @@ from xcid.cli._choices import ROWS_OF_A_CHUNK
 from xcid.errors import InvalidFile, XcidError, XcidWarning
 
 if TYPE_CHECKING:
-    from xcid._data import Explanation
     from xcid.cli._progress import Progress
     from xcid.explainer import Explainer
+    from xcid.records import Explanation
     from xcid.runs.chunks import Chunk
     from xcid.runs.folder import Folder
     from xcid.runs.layout import Layout
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SMALL = 2**26  # bytes of a table that may be in memory as a whole
 UNPACKED = {".parquet": 8, ".feather": 4, ".arrow": 4}  # how much larger a table may be than its file
-OWN_TYPES = ("xcid.cli._train.days", "xcid.cli._train.objects")  # in models that are trained here
+OWN_TYPES = ("xcid.files.training.days", "xcid.files.training.objects")  # in models that are trained here
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,38 +61,38 @@ class Recipe:
 
 def is_large(options: argparse.Namespace) -> bool:
     """Whether the rows to explain should be read some at a time."""
-    from xcid.cli import _tables
+    from xcid.files import tables
 
     path, step = options.data, options.rows.step
     if path is None or not path.is_file() or path.suffix.lower() == ".json" or (step is not None and step < 0):
         return False
     size: int = path.stat().st_size * UNPACKED.get(path.suffix.lower(), 1)
-    return size > SMALL and _tables.library() == "pandas"
+    return size > SMALL and tables.library() == "pandas"
 
 
 def source(path: Path, layout: Layout) -> Source:
     """A table that is read some rows at a time; one list of JSON objects is read as a whole."""
-    from xcid.cli import _cells, _csv, _signatures, _tables
+    from xcid.files import cells, delimited, signatures, tables
     from xcid.runs.readers import Arrow, Held, Parquet
     from xcid.runs.texts import Lines, Text
 
     suffix = path.suffix.lower()
-    if suffix not in _tables.READERS:
-        raise InvalidFile(f"{path} is no table that can be read: the extensions are {', '.join(_tables.READERS)}")
+    if suffix not in tables.READERS:
+        raise InvalidFile(f"{path} is no table that can be read: the extensions are {', '.join(tables.READERS)}")
     if not path.is_file():
         raise InvalidFile(f"there is no file {path}")
-    _tables.guard(path)
+    tables.guard(path)
     if suffix in (".csv", ".tsv"):
         separator = "," if suffix == ".csv" else "\t"
-        return Text(path, layout, _csv.check(path, separator), separator, _csv.ENCODING, _csv.MISSING)
+        return Text(path, layout, delimited.check(path, separator), separator, delimited.ENCODING, delimited.MISSING)
     if suffix in (".jsonl", ".ndjson"):
-        _signatures.check_text(path)
-        return Lines(path, layout, _csv.ENCODING)
+        signatures.check_text(path)
+        return Lines(path, layout, delimited.ENCODING)
     if suffix == ".parquet":
         return Parquet(path, layout)
     if suffix in (".feather", ".arrow"):
         return Arrow(path, layout)
-    return Held(_cells.features(path, _tables.read(path), layout.target))
+    return Held(cells.features(path, tables.read(path), layout.target))
 
 
 def streamed(options: argparse.Namespace, told: Progress) -> tuple[Iterator[Explanation], int]:
@@ -132,7 +132,7 @@ def _explained(
 
 def run(options: argparse.Namespace, told: Progress) -> None:
     """Explain all rows in a folder of their own; what is done there is not done again."""
-    from xcid.cli._pieces import speak_up
+    from xcid.cli._pieces import note_statuses
     from xcid.runs.folder import opened
     from xcid.runs.run import run as run_all
 
@@ -155,7 +155,7 @@ def run(options: argparse.Namespace, told: Progress) -> None:
         except XcidError as error:
             folder.log(f"ended by {type(error).__name__}")  # what it says may hold data
             raise
-    speak_up(statuses)
+    note_statuses(statuses)
     print(f"{statuses.total():,} rows are explained in {options.out}")  # noqa: T201
 
 
@@ -193,7 +193,7 @@ def _trained(options: argparse.Namespace, folder: Folder, note: Callable[[str], 
     """Train a model once and keep it in the folder: all workers, and those who go on, have the same one."""
     from xcid._require import require
     from xcid.cli import _inputs
-    from xcid.runs.files import replacing
+    from xcid.files.atomic import replacing
     from xcid.runs.manifest import digest
 
     known = (digest(options.background), options.target, options.train, options.seed)

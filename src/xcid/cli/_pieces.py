@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from xcid._data import Explanation
     from xcid.cli._inputs import Inputs
     from xcid.cli._progress import Progress
+    from xcid.records import Explanation
 
 
 def pieces(explainer: Any, inputs: Inputs, seed: int, told: Progress, size: int, workers: int) -> Iterator[Explanation]:
@@ -19,9 +19,9 @@ def pieces(explainer: Any, inputs: Inputs, seed: int, told: Progress, size: int,
 
     import numpy as np
 
-    from xcid.cli._tables import part
     from xcid.engines import Threads
     from xcid.errors import XcidWarning
+    from xcid.files.tables import part
 
     size = size if workers == 1 else max(size, workers * explainer.rows_at_once)
     total = len(inputs.positions)
@@ -35,7 +35,7 @@ def pieces(explainer: Any, inputs: Inputs, seed: int, told: Progress, size: int,
         yield replace(explanation, index=np.array(positions))
 
 
-def speak_up(statuses: Counter[str]) -> None:
+def note_statuses(statuses: Counter[str]) -> None:
     """Warn of rows that lack perturbations."""
     from xcid.errors import warn
 

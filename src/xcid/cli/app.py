@@ -76,7 +76,7 @@ def _ready(options: argparse.Namespace, address: str) -> None:
 def _table(options: argparse.Namespace) -> Workshop:
     from xcid.app import Workshop
     from xcid.app.workshop import TITLE
-    from xcid.cli import _tables
+    from xcid.files import tables
 
     notes: list[str] = []
     inputs = _inputs.read(options, notes.append)
@@ -84,19 +84,19 @@ def _table(options: argparse.Namespace) -> Workshop:
         notes.append("the rows are among those that it was trained on, where a model is surer than elsewhere")
     positions = _few(inputs.positions, notes)
     title = options.title or (TITLE if options.target is None else f"What decides {options.target}")
-    data = _tables.part(inputs.data, positions)
+    data = tables.part(inputs.data, positions)
     return Workshop(inputs.model, inputs.background, data, positions, title, _sentences(notes), seed=options.seed)
 
 
 def _demo(options: argparse.Namespace) -> Workshop:
     from xcid.app import Workshop
-    from xcid.cli import _demos, _tables
     from xcid.cli._rows import chosen
+    from xcid.files import demos, tables
 
-    made = _demos.demo(options.demo, options.train, options.seed)
+    made = demos.demo(options.demo, options.train, options.seed)
     positions = chosen(options.rows, len(made.positions))
     names = [made.positions[at] for at in positions]
-    data, title, notes = _tables.part(made.data, positions), options.title or made.title, _sentences([made.note])
+    data, title, notes = tables.part(made.data, positions), options.title or made.title, _sentences([made.note])
     return Workshop(made.model, made.background, data, names, title, notes, made.words, options.seed)
 
 

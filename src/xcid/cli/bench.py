@@ -32,11 +32,11 @@ def add(subparsers: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Measure with one thread, print the tables, and keep the record."""
-    timing = import_module("xcid.bench.timing")
+    timing = import_module("xcid.lab.bench.timing")
     if not timing.is_limited():
         _again({**os.environ, **timing.ONE_THREAD}, options)
         return
-    bench, history, page = (import_module(f"xcid.bench{name}") for name in ("", ".history", ".page"))
+    bench, history, page = (import_module(f"xcid.lab.bench{name}") for name in ("", ".history", ".page"))
     before = history.load(options.against) if options.against else None  # before the long part, not after it
     extent = bench.Extent.quick() if options.quick else bench.Extent.full() if options.full else bench.Extent()
     record = bench.measure(extent, progress("steps", options.quiet).note)

@@ -13,7 +13,7 @@ from xcid.cli._progress import Progress, progress
 from xcid.cli._text import printable
 
 if TYPE_CHECKING:
-    from xcid.cli._comparison import Comparison
+    from xcid.lab.comparison.measure import Comparison
 
 TEST_SHARE = 0.2
 
@@ -66,9 +66,9 @@ def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> No
 
 def run(options: argparse.Namespace) -> None:
     """Compare, print the tables, and keep them where asked."""
-    from xcid.cli._comparison import compare
-    from xcid.cli._files import folder
-    from xcid.cli._markdown import markdown
+    from xcid.files.atomic import folder
+    from xcid.lab.comparison.measure import compare
+    from xcid.lab.comparison.text import markdown
 
     out = None if options.out is None else folder(options.out)
     told = progress("runs", options.quiet)
@@ -83,32 +83,32 @@ def _split(options: argparse.Namespace) -> Split:
     """Hold out a fifth of the rows; a model that is trained has not seen them."""
     import numpy as np
 
-    from xcid.cli import _models, _tables, _train
+    from xcid.files import models, tables, training
 
-    table = _tables.read(options.data)
-    n_rows = _tables.size(table)
+    table = tables.read(options.data)
+    n_rows = tables.size(table)
     shuffled = np.random.default_rng(options.seed).permutation(n_rows)
     n_test = max(1, round(TEST_SHARE * n_rows))
     test, known = shuffled[:n_test].tolist(), sorted(shuffled[n_test:].tolist())
-    features, train_table = _tables.without(table, options.target), _tables.part(table, known)
-    train = _tables.part(features, known)
+    features, train_table = tables.without(table, options.target), tables.part(table, known)
+    train = tables.part(features, known)
     fit, passed_over = _fit(train, features, test, options.rows)
     if options.model in MODELS:
-        trained = _train.train(train_table, options.target, options.model, options.seed)
+        trained = training.train(train_table, options.target, options.model, options.seed)
         model, words = trained.model, trained.words
     else:
-        model = _models.load(Path(options.model), options.trust, unsafe_pickle=options.unsafe_pickle)
+        model = models.load(Path(options.model), options.trust, unsafe_pickle=options.unsafe_pickle)
         words = f"{options.model} with {len(known):,} rows as background"
     words = f"{words}; {len(fit)} others explained"
     if passed_over:
         words += f" ({passed_over} passed over, with levels or missing cells that the {len(known):,} rows do not have)"
-    return Split(model, train, _tables.part(features, fit), words)
+    return Split(model, train, tables.part(features, fit), words)
 
 
 def _fit(train: Any, features: Any, test: list[int], most: int) -> tuple[list[int], int]:
     """Rows that can be explained against the training rows, and how many before them cannot."""
-    from xcid.cli._tables import part
     from xcid.errors import InvalidData
+    from xcid.files.tables import part
     from xcid.space import FeatureSpace
 
     space = FeatureSpace.of(train, None)
@@ -131,10 +131,10 @@ def _keep(comparison: Comparison, words: str, out: Path, told: Progress) -> None
     """Write the figures, and draw them where matplotlib is installed."""
     import numpy as np
 
-    from xcid.cli._drawing import draw
-    from xcid.cli._files import replacing
-    from xcid.cli._outputs import writer
     from xcid.errors import MissingDependency
+    from xcid.files.atomic import replacing
+    from xcid.files.writers import writer
+    from xcid.lab.comparison.picture import draw
 
     lines = [(method, *line) for method, found in comparison.figures.items() for line in _lines(found)]
     lines += [(a, f"top {comparison.k} in common with {b}", *one) for (a, b), one in comparison.agreement.items()]

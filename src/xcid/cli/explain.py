@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from xcid.cli import _inputs
 from xcid.cli._choices import MOST_OF_A_CHUNK, ROWS_OF_A_CHUNK
-from xcid.cli._pieces import pieces, speak_up
+from xcid.cli._pieces import note_statuses, pieces
 from xcid.cli._progress import Progress, progress
 from xcid.cli._text import printable
 
 if TYPE_CHECKING:
-    from xcid._data import Explanation
-    from xcid.cli._outputs import Write
+    from xcid.files.writers import Write
+    from xcid.records import Explanation
 
 ROWS_AT_A_TIME = 64
 ROWS_SHOWN = 3
@@ -61,10 +61,11 @@ def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> No
 
 def run(options: argparse.Namespace) -> None:
     """Explain the rows piece by piece, so that any number of them fits into memory."""
-    from xcid.cli import _large, _outputs
+    from xcid.cli import _large
+    from xcid.files import writers
 
     if options.out is not None:
-        _outputs.check(options.out, options.background, options.data, options.model)
+        writers.check(options.out, options.background, options.data, options.model)
     told = progress("rows", options.quiet)
     if options.folder is not None:
         _large.run(options, told)
@@ -86,7 +87,7 @@ def _held(options: argparse.Namespace, told: Progress) -> tuple[Iterator[Explana
 
 def _write(options: argparse.Namespace, explained: Iterator[Explanation], total: int) -> None:
     """Write the pieces as they come, and show the first rows."""
-    from xcid.io import to_columns
+    from xcid.frames import to_columns
 
     statuses: Counter[str] = Counter()
     shown: list[Explanation] = []
@@ -97,18 +98,18 @@ def _write(options: argparse.Namespace, explained: Iterator[Explanation], total:
                 write(to_columns(piece))
             statuses.update(piece.status.tolist())
             shown.extend(list(piece[:ROWS_SHOWN])[: ROWS_SHOWN - len(shown)])
-    speak_up(statuses)
+    note_statuses(statuses)
     if not options.json:
         _show(shown, total, options.out)
 
 
 def _writers(options: argparse.Namespace) -> Iterator[contextlib.AbstractContextManager[Write]]:
-    from xcid.cli import _outputs
+    from xcid.files import writers
 
     if options.json:
-        yield _outputs.json_array(sys.stdout)
+        yield writers.json_array(sys.stdout)
     if options.out is not None:
-        yield _outputs.writer(options.out)
+        yield writers.writer(options.out)
 
 
 def _show(shown: list[Explanation], total: int, out: Path | None) -> None:

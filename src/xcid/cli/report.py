@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xcid.cli import _inputs
-from xcid.cli._pieces import pieces, speak_up
+from xcid.cli._pieces import note_statuses, pieces
 from xcid.cli._progress import Progress, progress
 
 if TYPE_CHECKING:
-    from xcid._data import Explanation
+    from xcid.records import Explanation
 
 DEFAULT_MODEL = "forest"
 FIRST_ROWS = slice(0, 100)  # where none are asked for
@@ -47,11 +47,11 @@ def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> No
 
 def run(options: argparse.Namespace) -> None:
     """Explain the rows piece by piece, and write the page."""
-    from xcid.cli import _outputs
     from xcid.explainer import Explainer
+    from xcid.files import writers
     from xcid.report import report
 
-    _outputs.check(options.out, options.background, options.data, options.model, extensions=EXTENSIONS)
+    writers.check(options.out, options.background, options.data, options.model, extensions=EXTENSIONS)
     told = progress("rows", options.quiet)
     notes: list[str] = []
     inputs = _inputs.read(options, notes.append)
@@ -68,21 +68,21 @@ def run(options: argparse.Namespace) -> None:
         notes=[f"{note[0].upper()}{note[1:]}." for note in notes],
         values="hidden" if options.redact else "shown",
     )
-    speak_up(statuses)
+    note_statuses(statuses)
     _done(options.out, told)
 
 
 def _more_notes(options: argparse.Namespace, inputs: _inputs.Inputs) -> Iterator[str]:
     """How well a model does that was trained here, and which rows were taken."""
-    from xcid.cli import _tables, _train
+    from xcid.files import tables, training
 
     if options.model is None:
-        found = _train.judged(_tables.read(options.background), options.target, options.train, options.seed)
+        found = training.judged(tables.read(options.background), options.target, options.train, options.seed)
         if found:
             yield found
         if options.data is None:
             yield "the rows below are among those that it was trained on, where a model is surer than elsewhere"
-    n_rows = _tables.size(inputs.data)
+    n_rows = tables.size(inputs.data)
     if options.rows == FIRST_ROWS and n_rows > len(inputs.positions):
         yield f"the first {len(inputs.positions)} of {n_rows:,} rows are explained; --rows A:B chooses others"
 

@@ -24,9 +24,9 @@ def add(subparsers: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Reproduce, and print where the result is."""
-    from xcid.cli._files import folder
+    from xcid.files.atomic import folder
 
-    reproduction = import_module("xcid.reproduction")
+    reproduction = import_module("xcid.lab.reproduction")
     settings = reproduction.Settings.quick() if options.quick else reproduction.Settings.full()
     result = reproduction.reproduce(folder(options.out), settings, progress("steps", options.quiet).note)
     sys.stdout.write(f"{result}\n")

@@ -11,7 +11,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from xcid._data import Integers
+from xcid.records import Integers
 from xcid.space import Backend, require_backend
 
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xcid._data import Array, DensityPair, Flags, Integers
 from xcid._kernels import binned, exact
 from xcid._kernels.shapes import Shape
 from xcid.densities._items import Items
+from xcid.records import Array, DensityPair, Flags, Integers
 
 
 class Cells(NamedTuple):

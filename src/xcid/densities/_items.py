@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xcid._data import Array, Flags, Integers
+from xcid.records import Array, Flags, Integers
 
 SMALLEST_UNIT, LARGEST_UNIT = 1e-303, 1e303  # so that neither a density nor the width of a cell overflows
 

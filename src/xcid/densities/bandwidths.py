@@ -8,9 +8,9 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from xcid._check import function
-from xcid._data import Array
+from xcid._check import require_callable
 from xcid.errors import InvalidParameter
+from xcid.records import Array
 
 Rule: TypeAlias = Callable[[Array, Array], Array]
 """``rule(values, weights) -> bandwidth``: (b, s) and (b, s) to (b,), in the unit of the values; 0 for a constant."""
@@ -84,7 +84,7 @@ def named(bandwidth: str | float | Bandwidth) -> Bandwidth:
         return NAMED[bandwidth]
     if isinstance(bandwidth, int | float | np.number):
         return Fixed(float(bandwidth))
-    function(bandwidth, "bandwidth", "'silverman', 0.5 or xcid.densities.bandwidths.Each(rule)")
+    require_callable(bandwidth, "bandwidth", "'silverman', 0.5 or xcid.densities.bandwidths.Each(rule)")
     return bandwidth
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xcid._data import Array, DensityPair
 from xcid._kernels import ties
 from xcid.densities._items import flatten
 from xcid.densities.slots import Slots
+from xcid.records import Array, DensityPair
 
 
 @dataclass(frozen=True, slots=True)

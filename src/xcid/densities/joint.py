@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from xcid._check import real, whole
-from xcid._data import Array, DensityPair, Flags, Integers
+from xcid._check import as_float, as_int
 from xcid._kernels import ties
 from xcid.errors import InvalidParameter
+from xcid.records import Array, DensityPair, Flags, Integers
 
 MOST_PAIRS = 2**21  # distances between points and samples held at a time
 
@@ -49,9 +49,9 @@ class Joint:
     repeats: int = 5
 
     def __post_init__(self) -> None:
-        whole(self.draws, "draws", at_least=1)
-        whole(self.repeats, "repeats", at_least=2)
-        if not 0 < real(self.share, "share") <= 1:
+        as_int(self.draws, "draws", at_least=1)
+        as_int(self.repeats, "repeats", at_least=2)
+        if not 0 < as_float(self.share, "share") <= 1:
             raise InvalidParameter(f"the share of an atom must lie in (0, 1], not {self.share}")
 
     def __call__(self, values: Array, positive: Array, negative: Array, discrete: Flags) -> DensityPair:

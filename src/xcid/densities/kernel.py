@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xcid._check import real
-from xcid._data import Array, DensityPair
+from xcid._check import as_float
 from xcid._kernels import binned
 from xcid._kernels.shapes import SHAPES
 from xcid.densities._cells import WeightedSets, assemble, binned_cells, constant_atoms, exact_cells
 from xcid.densities._items import flatten
 from xcid.densities.bandwidths import Bandwidth, named
 from xcid.errors import InvalidParameter
+from xcid.records import Array, DensityPair
 
 FINEST = 1e-5
 BINNED_TOLERANCE = 1e-3
@@ -51,7 +51,7 @@ class Kernel:
     def __post_init__(self) -> None:
         if self.kernel not in list(SHAPES):
             raise InvalidParameter(f"unknown kernel {self.kernel!r}: use one of {list(SHAPES)}")
-        if not FINEST <= real(self.tolerance, "tolerance") < 1:
+        if not FINEST <= as_float(self.tolerance, "tolerance") < 1:
             raise InvalidParameter(f"the tolerance must lie between {FINEST} and 1, not {self.tolerance}")
         named(self.bandwidth)
         object.__setattr__(self, "tolerance", float(self.tolerance))

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcid._check import real, whole
-from xcid._data import Array, DensityPair
+from xcid._check import as_float, as_int
 from xcid._kernels import ties
 from xcid.densities._items import flatten
 from xcid.densities.bandwidths import Fixed, Pooled, named
 from xcid.densities.kernel import BINNED_TOLERANCE, Kernel
 from xcid.densities.slots import MOST_CELLS, PER_BANDWIDTH, REACH, Slots, smoothing
 from xcid.errors import InvalidParameter
+from xcid.records import Array, DensityPair
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class Mixed:
             raise InvalidParameter(
                 f"the kernel of Mixed must be a Kernel, such as Kernel('gaussian'), not {self.kernel!r}"
             )
-        if not 0 < real(self.share, "share") <= 1:
+        if not 0 < as_float(self.share, "share") <= 1:
             raise InvalidParameter(f"the share of an atom must lie in (0, 1], not {self.share}")
-        whole(self.repeats, "repeats", at_least=2)
+        as_int(self.repeats, "repeats", at_least=2)
 
     def __call__(self, values: Array, positive: Array, negative: Array) -> DensityPair:
         """Estimate the densities of (..., s) samples with (..., s) weights."""

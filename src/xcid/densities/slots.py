@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from scipy import special
 
-from xcid._data import Array, Flags, Integers
+from xcid.records import Array, Flags, Integers
 
 PER_BANDWIDTH = 4.0  # cells
 REACH = 4.0  # bandwidths beyond the outermost value

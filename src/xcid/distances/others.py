@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcid._data import Array
+from xcid.records import Array
 
 
 def total_variation(p: Array, q: Array, weights: Array) -> Array:

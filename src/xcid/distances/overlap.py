@@ -8,10 +8,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from xcid._check import real
-from xcid._data import Array
+from xcid._check import as_float
 from xcid._kernels.arrays import namespace
 from xcid.errors import InvalidData, InvalidParameter
+from xcid.records import Array
 
 
 class Distance(Protocol):
@@ -85,7 +85,7 @@ def _overlap(p: Array, q: Array, weights: Array) -> Array:
 
 
 def _check_k(k: float) -> None:
-    if not (np.isfinite(real(k, "k")) and k >= 1):
+    if not (np.isfinite(as_float(k, "k")) and k >= 1):
         raise InvalidParameter(f"k must be a finite number of at least 1, not {k}")
 
 

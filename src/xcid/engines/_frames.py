@@ -16,14 +16,14 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from xcid._check import whole
-from xcid._data import Array, Explanation
+from xcid._check import as_int
 from xcid._faults import Failed, filled
 from xcid._require import require
 from xcid.engines._pickling import check_picklable, loaded
 from xcid.engines.threads import one_core_each
 from xcid.errors import InvalidData, NotEnoughFlips, XcidWarning
 from xcid.explainer import Blocks, Explainer
+from xcid.records import Array, Explanation
 
 __all__ = ["Kind", "Work", "check_picklable", "schema"]
 
@@ -79,7 +79,7 @@ class Work:
             raise InvalidData(f"the table lacks the columns {missing} of the background; it has {sorted(known)}")
         if row is not None and row not in known:
             raise InvalidData(f"the table has no column {row!r} to tell rows apart; it has {sorted(known)}")
-        seed = whole(seed, "seed")
+        seed = as_int(seed, "seed")
         return cls(check_picklable(explainer, pickler), names, explainer.features.names, seed, row, row_kind)
 
     @property

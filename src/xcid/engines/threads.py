@@ -8,9 +8,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from xcid._check import whole
-from xcid._data import Explanation
+from xcid._check import as_int
 from xcid.explainer import Explainer
+from xcid.records import Explanation
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class Threads:
     workers: int = 2
 
     def __post_init__(self) -> None:
-        whole(self.workers, "workers", at_least=1)
+        as_int(self.workers, "workers", at_least=1)
 
     def __call__(self, explainer: Explainer, X: Any, *, seed: int = 0) -> Explanation:
         """Explain one row or many; the result is that of ``explainer(X, seed=seed)``."""

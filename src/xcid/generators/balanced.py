@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from xcid._check import real, whole
-from xcid._data import Array, Flags, Integers, Perturbations, Plan, Words
+from xcid._check import as_float, as_int
 from xcid._kernels import hadamard
 from xcid._kernels.random import run_key, uniform, words
 from xcid._kernels.thinning import thinned
@@ -16,6 +15,7 @@ from xcid.errors import InvalidParameter
 from xcid.generators.donors import MOST_DONORS, centroids, fitted, limited, similar_order
 from xcid.generators.reach import counters
 from xcid.generators.search import Member
+from xcid.records import Array, Flags, Integers, Perturbations, Plan, Unsigned
 from xcid.space import FeatureSpace
 
 FEW_FEATURES = 20  # beyond them a row needs more perturbations
@@ -59,13 +59,13 @@ class Balanced:
         """Put the background in order."""
         return replace(self, order=similar_order(space, outputs), plans={})
 
-    def draw(self, space: FeatureSpace, key: Words) -> Balanced:
+    def draw(self, space: FeatureSpace, key: Unsigned) -> Balanced:
         """Draw the masks and donors of a run."""
         if self.order is None:
             return self.bind(space, np.zeros((len(space.background), 0))).draw(space, key)
         return replace(self, plan=_remembered(self.plans, key, lambda: self._drawn(space, key)))
 
-    def _drawn(self, space: FeatureSpace, key: Words) -> Plan:
+    def _drawn(self, space: FeatureSpace, key: Unsigned) -> Plan:
         order = np.arange(len(space.background)) if self.order is None else self.order
         pairs = _pairs(self.n, len(space.names))
         n_centroids = round(self.centroid_share * pairs)
@@ -74,7 +74,7 @@ class Balanced:
         donors = order[((np.arange(n_donors) + start) * len(order) / max(n_donors, 1)).astype(np.int64) % len(order)]
         return _plan(space, key, hadamard.masks(key, space.rank, pairs), donors, n_centroids)
 
-    def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
+    def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         """Perturb each row n times."""
         if self.plan is None:
             return self.draw(space, run_key(0))(rows, keys, space, member)
@@ -108,11 +108,11 @@ class Complements:
         """Forget plans for other backgrounds."""
         return replace(self, plans={})
 
-    def draw(self, space: FeatureSpace, key: Words) -> Complements:
+    def draw(self, space: FeatureSpace, key: Unsigned) -> Complements:
         """Draw the masks and donors of a run."""
         return replace(self, plan=_remembered(self.plans, key, lambda: self._drawn(space, key)))
 
-    def _drawn(self, space: FeatureSpace, key: Words) -> Plan:
+    def _drawn(self, space: FeatureSpace, key: Unsigned) -> Plan:
         pairs, known = _pairs(self.n, len(space.names)), thinned(len(space.background), MOST_DONORS)
         n_centroids = round(self.centroid_share * pairs)
         passes = -(-(pairs - n_centroids) // len(known))
@@ -121,7 +121,7 @@ class Complements:
         masks = (words(words(key, _MASKS), counters(0, pairs, space)) >> np.uint64(63)).astype(bool)
         return _plan(space, key, masks, donors, n_centroids)
 
-    def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
+    def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         """Perturb each row n times."""
         if self.plan is None:
             return self.draw(space, run_key(0))(rows, keys, space, member)
@@ -130,8 +130,8 @@ class Complements:
 
 def _check(n: int | None, centroid_share: float) -> None:
     if n is not None:
-        whole(n, "n (perturbations)", at_least=8)
-    if not 0 <= real(centroid_share, "centroid_share") <= 1:
+        as_int(n, "n (perturbations)", at_least=8)
+    if not 0 <= as_float(centroid_share, "centroid_share") <= 1:
         raise InvalidParameter(f"centroid_share must lie in [0, 1], not {centroid_share}")
 
 
@@ -139,7 +139,7 @@ def _pairs(n: int | None, n_features: int) -> int:
     return (n or (1_000 if n_features <= FEW_FEATURES else 3_000)) // 2
 
 
-def _remembered(plans: dict[int, Plan], key: Words, make: Callable[[], Plan]) -> Plan:
+def _remembered(plans: dict[int, Plan], key: Unsigned, make: Callable[[], Plan]) -> Plan:
     if int(key[0]) not in plans:
         if len(plans) >= MOST_PLANS:
             plans.clear()
@@ -147,14 +147,14 @@ def _remembered(plans: dict[int, Plan], key: Words, make: Callable[[], Plan]) ->
     return plans[int(key[0])]
 
 
-def _plan(space: FeatureSpace, key: Words, masks: Flags, donors: Integers, n_centroids: int) -> Plan:
+def _plan(space: FeatureSpace, key: Unsigned, masks: Flags, donors: Integers, n_centroids: int) -> Plan:
     """Put (p, f) masks and their donors together; the first pairs take centroids."""
     values = np.concatenate([centroids(words(key, _CENTRES), space, n_centroids)[0], space.background[donors]])
     features = tuple((column,) for column in range(values.shape[1]))
     return Plan(masks, ~space.frozen, limited(space), values, space.background, features)
 
 
-def _cloud(rows: Array, keys: Words, space: FeatureSpace, member: Member, plan: Plan) -> Perturbations:
+def _cloud(rows: Array, keys: Unsigned, space: FeatureSpace, member: Member, plan: Plan) -> Perturbations:
     """Ask about all samples of a plan."""
     n_samples = 2 * len(plan.masks)
     size = max(1, MOST_BYTES // (8 * n_samples * rows.shape[1]))
@@ -179,7 +179,7 @@ def _cloud(rows: Array, keys: Words, space: FeatureSpace, member: Member, plan: 
     )
 
 
-def _samples(rows: Array, keys: Words, space: FeatureSpace, plan: Plan) -> Array:
+def _samples(rows: Array, keys: Unsigned, space: FeatureSpace, plan: Plan) -> Array:
     if not plan.fitted.any():
         return plan.samples(rows)
     new = fitted(plan.values[None], rows, words(keys, _LIMITS), space)

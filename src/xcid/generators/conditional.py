@@ -9,13 +9,13 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from xcid._check import function, whole
-from xcid._data import Array, Flags, Integers, Perturbations, Words
+from xcid._check import as_int, require_callable
 from xcid._kernels.random import below, uniform, words
 from xcid.generators.donors import background_rows
 from xcid.generators.metric import differences
 from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, Search, check_search
+from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
 MOST_CELLS = 2**21  # numbers in a work array
@@ -24,7 +24,7 @@ FORBIDDEN = 2.0**45  # units of difference for a cell that the row may not take:
 _MASK, _VALUE, _MISSING, _PICK = np.arange(21, 25, dtype=np.uint64)[:, None]  # streams of a row
 _TOP_BIT = np.uint64(63)
 
-Draw: TypeAlias = Callable[[Integers, Words, Flags, int], Array]
+Draw: TypeAlias = Callable[[Integers, Unsigned, Flags, int], Array]
 """``draw(at (a,), keys (a,), replaced (a, c, f), start) -> (a, c, f)``: new values where ``replaced``."""
 
 
@@ -53,7 +53,7 @@ class Neighbours:
 
     def __post_init__(self) -> None:
         if self.k is not None:
-            whole(self.k, "k (neighbours)", at_least=1)
+            as_int(self.k, "k (neighbours)", at_least=1)
 
     def __call__(self, rows: Array, space: FeatureSpace) -> Draw:
         """Rank the background."""
@@ -62,7 +62,7 @@ class Neighbours:
         ordered = _has_order(space)
         own, others = (np.where(ordered, _ranks(cells, space), cells) for cells in (rows, donors))
 
-        def draw(at: Integers, keys: Words, replaced: Flags, start: int) -> Array:
+        def draw(at: Integers, keys: Unsigned, replaced: Flags, start: int) -> Array:
             size, n_features = replaced.shape[1:]
             counter = np.arange(start * n_tried, (start + size) * n_tried, dtype=np.uint64).reshape(size, n_tried)
             values = np.empty(replaced.shape)
@@ -101,7 +101,7 @@ class Copula:
         reach = Reach.of(rows, space)
         share_missing = (reach.total - reach.count) / np.maximum(reach.total, 1)
 
-        def draw(at: Integers, keys: Words, replaced: Flags, start: int) -> Array:
+        def draw(at: Integers, keys: Unsigned, replaced: Flags, start: int) -> Array:
             counter = counters(start, replaced.shape[1], space)
             streams = (words(words(keys, stream)[:, None, None], counter) for stream in (_VALUE, _MISSING))
             value, missing = (uniform(stream) for stream in streams)
@@ -140,9 +140,9 @@ class Conditional:
 
     def __post_init__(self) -> None:
         check_search(self.m, self.max_evaluations)
-        function(self.method, "method", "Neighbours()")
+        require_callable(self.method, "method", "Neighbours()")
 
-    def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
+    def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         """Find positives and negatives for each row."""
         search = Search(rows, space, member, self.m, self.max_evaluations)
         draw = self.method(rows, space)

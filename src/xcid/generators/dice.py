@@ -12,8 +12,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from xcid._check import whole
-from xcid._data import Array, Integers, Perturbations, Words
+from xcid._check import as_int
 from xcid._kernels.random import words
 from xcid._require import require
 from xcid.errors import InvalidParameter
@@ -22,6 +21,7 @@ from xcid.generators.gradient import evaluating, weights_of
 from xcid.generators.objectives import Margin, margin_of
 from xcid.generators.reach import Reach
 from xcid.generators.search import Member, Search, check_search
+from xcid.records import Array, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
 OUTCOME = "outcome"
@@ -68,15 +68,15 @@ class Dice:
 
     def __post_init__(self) -> None:
         check_search(self.m, self.max_evaluations)
-        whole(self.max_evaluations, "max_evaluations", at_least=4 * (self.m + 1))
-        whole(self.steps, "steps", at_least=1)
+        as_int(self.max_evaluations, "max_evaluations", at_least=4 * (self.m + 1))
+        as_int(self.steps, "steps", at_least=1)
         if self.method not in get_args(Method):
             raise InvalidParameter(f"method must be one of {list(get_args(Method))}, not {self.method!r}")
         if (self.method == "gradient") != (self.module is not None):
             raise InvalidParameter('method="gradient" needs a module, and the other methods take none')
         object.__setattr__(self, "outputs", margin_of(self.outputs))
 
-    def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
+    def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         """Find positives and negatives for each row."""
         search, reach = Search(rows, space, member, self.m, self.max_evaluations), Reach.of(rows, space)
         for row in range(len(rows)):

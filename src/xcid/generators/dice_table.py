@@ -7,9 +7,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from xcid._data import Array, Integers
 from xcid._require import require
 from xcid.generators.reach import Reach
+from xcid.records import Array, Integers
 
 Method: TypeAlias = Literal["random", "genetic", "kdtree", "gradient"]
 DIGITS = 6  # of a number that has no lattice

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcid._data import Array, Flags, Integers, Words
 from xcid._kernels.random import below, uniform, words
 from xcid._kernels.thinning import thinned
 from xcid.generators.lattice import per_unit
 from xcid.generators.reach import Reach, counters
+from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.space import FeatureSpace
 
 MOST_DONORS = 4_096  # background rows that are looked at; more do not spread any better
@@ -84,7 +84,7 @@ def _leading(points: Array) -> Array:
     return np.where(np.sum(place**3) < 0, -place, place)
 
 
-def centroids(keys: Words, space: FeatureSpace, count: int) -> Array:
+def centroids(keys: Unsigned, space: FeatureSpace, count: int) -> Array:
     """(n, count, f) centroids of the background.
 
     A number has the mean; on a lattice it is rounded up or down at random so as to keep the mean. A category takes a
@@ -100,7 +100,7 @@ def centroids(keys: Words, space: FeatureSpace, count: int) -> Array:
     return np.where(space.discrete, pools.values[place, np.arange(len(mean))], centre)
 
 
-def fitted(new: Array, rows: Array, keys: Words, space: FeatureSpace) -> Array:
+def fitted(new: Array, rows: Array, keys: Unsigned, space: FeatureSpace) -> Array:
     """Fit (n or 1, p, f) new values to what (n, f) rows may change to: (n, p, f).
 
     A frozen feature keeps its value. A value that the constraints forbid is replaced by an allowed background value at

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xcid._check import real, whole
-from xcid._data import Array, Flags, Integers, Perturbations, Words
+from xcid._check import as_float, as_int
 from xcid._kernels.random import below, uniform, words
 from xcid.errors import InvalidParameter
 from xcid.generators.metric import Metric, same
 from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, check_search, contents, first_seen, gathered
+from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
 BROOD = 2  # children of both kinds for each member of a population
@@ -59,13 +59,13 @@ class Genetic:
 
     def __post_init__(self) -> None:
         check_search(self.m, self.max_evaluations)
-        whole(self.generations, "generations", at_least=1)
-        if whole(self.population, "population") < self.m:
+        as_int(self.generations, "generations", at_least=1)
+        if as_int(self.population, "population") < self.m:
             raise InvalidParameter(f"population must be at least m = {self.m}, not {self.population}")
-        if not 0 <= real(self.diversity, "diversity") < np.inf:
+        if not 0 <= as_float(self.diversity, "diversity") < np.inf:
             raise InvalidParameter(f"diversity must be a number from 0 up, not {self.diversity}")
 
-    def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
+    def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         """Find positives and negatives for each row."""
         herds = _Herds(Reach.of(rows, space), Metric.of(space), member, self)
         generation = 0
@@ -177,7 +177,7 @@ def _standing(values: Array, there: Flags) -> Array:
     return place / np.maximum(there.sum(axis=1, keepdims=True), 1)
 
 
-def _children(herds: _Herds, keys: Words, at: Integers, m: int, generation: int) -> Array:
+def _children(herds: _Herds, keys: Unsigned, at: Integers, m: int, generation: int) -> Array:
     """(a, c, f) candidates of some rows."""
     reach, n_children, n_features = herds.reach[at], BROOD * herds.size, len(herds.metric.order)
     of_child = (generation * n_children + np.arange(n_children)).astype(np.uint64)
@@ -208,7 +208,7 @@ def _sought(lacking: Flags, n_children: int) -> Integers:
     return np.where((lacking[:, 0] == lacking[:, 1])[:, None], turns, lacking[:, 1:].astype(np.int64))
 
 
-def _tournament(random: Words, size: Integers) -> Integers:
+def _tournament(random: Unsigned, size: Integers) -> Integers:
     """The better of two random places below ``size``: populations are sorted."""
     one, other = below(random, size), below(random << np.uint64(32), size)
     return np.minimum(one, other)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from xcid._check import whole
-from xcid._data import Array, Integers, Perturbations, Words
+from xcid._check import as_int
 from xcid._kernels.random import content_keys
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.generators.reach import Reach
 from xcid.generators.search import Member
+from xcid.records import Array, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
 
@@ -41,14 +41,14 @@ class Given:
     m: int = 10
 
     def __post_init__(self) -> None:
-        whole(self.m, "m (samples of each kind)", at_least=1)
+        as_int(self.m, "m (samples of each kind)", at_least=1)
         if self.rows is None and getattr(self.samples, "ndim", 2) != 2:
             raise InvalidParameter(
                 f"the given samples have the shape {self.samples.shape}: give a table (s, d) for all rows, or say with "
                 "rows=... which rows the tables of an array (n, s, d) belong to"
             )
 
-    def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
+    def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         """Ask about the samples of each row."""
         tables = [self.samples] if self.rows is None else list(self.samples)
         which = np.zeros(len(rows), dtype=np.int64) if self.rows is None else self._tables_of(rows, space, len(tables))

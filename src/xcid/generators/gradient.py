@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid._check import real, whole
-from xcid._data import Array, Flags, Integers, Perturbations, Words
+from xcid._check import as_float, as_int
 from xcid._kernels.random import below, uniform, words
 from xcid._require import require
 from xcid.errors import InvalidParameter
@@ -19,6 +18,7 @@ from xcid.generators.metric import Metric
 from xcid.generators.objectives import Diverse, Margin, Objective, margin_of, objective_of
 from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, Search, check_search
+from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
 DECAY = (0.9, 0.999)  # of Adam's two means
@@ -73,9 +73,9 @@ class Gradient:
 
     def __post_init__(self) -> None:
         check_search(self.m, self.max_evaluations)
-        whole(self.steps, "steps", at_least=1)
-        whole(self.rows_at_once, "rows_at_once", at_least=1)
-        if not 0 < real(self.rate, "rate") < np.inf:
+        as_int(self.steps, "steps", at_least=1)
+        as_int(self.rows_at_once, "rows_at_once", at_least=1)
+        if not 0 < as_float(self.rate, "rate") < np.inf:
             raise InvalidParameter(f"rate must be a number above 0, not {self.rate}")
         one_round = self.m * (self.steps + 2) + 1
         if self.max_evaluations < one_round:
@@ -85,7 +85,7 @@ class Gradient:
         object.__setattr__(self, "objective", objective_of(self.objective))
         object.__setattr__(self, "outputs", margin_of(self.outputs))
 
-    def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
+    def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         """Find positives and negatives for each row."""
         search = Search(rows, space, member, self.m, self.max_evaluations)
         reach, scale, round_ = Reach.of(rows, space), Metric.of(space).scale, 0
@@ -191,7 +191,7 @@ def weights_of(module: Any) -> Any:
     return next((weight for weight in weights if weight.is_floating_point()), torch.empty(0))
 
 
-def _starts(reach: Reach, keys: Words, first: int, size: int) -> tuple[Array, Flags]:
+def _starts(reach: Reach, keys: Unsigned, first: int, size: int) -> tuple[Array, Flags]:
     """(a, c, f) places where candidates start, and which of their features may move."""
     space, number = reach.space, np.arange(first, first + size, dtype=np.uint64)
     mask, value = (words(words(keys, s)[:, None, None], counters(first, size, space)) for s in (_MASK, _VALUE))

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid._check import function, whole
-from xcid._data import Array, Flags, Integers, Perturbations, Words
+from xcid._check import as_int, require_callable
 from xcid._kernels.random import below, uniform, words
 from xcid._kernels.thinning import thinned
 from xcid.errors import InvalidParameter
@@ -16,6 +15,7 @@ from xcid.generators.donors import background_rows
 from xcid.generators.marginal import Marginal
 from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Generator, Member, Search
+from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
 SEEDS = 5  # finds that end the exploration, if it has not taken half of what is left
@@ -49,9 +49,9 @@ class Growing:
     max_evaluations: int = 10_000
 
     def __post_init__(self) -> None:
-        function(self.inner, "inner", "xcid.generators.Marginal()")
+        require_callable(self.inner, "inner", "xcid.generators.Marginal()")
         inner = getattr(self.inner, "max_evaluations", 0)
-        if whole(self.max_evaluations, "max_evaluations", at_least=1) <= inner:
+        if as_int(self.max_evaluations, "max_evaluations", at_least=1) <= inner:
             raise InvalidParameter(
                 f"max_evaluations must be more than the {inner} of the inner generator, not {self.max_evaluations}"
             )
@@ -61,12 +61,12 @@ class Growing:
         bind: Any = getattr(self.inner, "bind", None)
         return self if bind is None else replace(self, inner=bind(space, outputs))
 
-    def draw(self, space: FeatureSpace, key: Words) -> Growing:
+    def draw(self, space: FeatureSpace, key: Unsigned) -> Growing:
         """Let the inner generator draw what all rows share, if there is such a thing."""
         draw: Any = getattr(self.inner, "draw", None)
         return self if draw is None else replace(self, inner=draw(space, key))
 
-    def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
+    def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         """Find positives and negatives for each row."""
         cloud = self.inner(rows, keys, space, member)
         cloud = replace(cloud, given=cloud.samples, plan=None)  # what is added follows no plan
@@ -85,7 +85,7 @@ class Growing:
         return _merged(cloud, lacking, search.result(), few)
 
 
-def _explore(search: Search, keys: Words) -> None:
+def _explore(search: Search, keys: Unsigned) -> None:
     """Look for flips: among real rows, then further and further out; those without any until the budget is spent."""
     space = search.space
     half = (search.n_evaluations + search.budget) // 2
@@ -109,7 +109,7 @@ def _explore(search: Search, keys: Words) -> None:
         start += AT_ONCE
 
 
-def _far_out(reach: Reach, levels: Reach, keys: Words, start: int, radius: tuple[float, float]) -> Array:
+def _far_out(reach: Reach, levels: Reach, keys: Unsigned, start: int, radius: tuple[float, float]) -> Array:
     """(a, c, f) perturbations that change a share of the features to values in the tails; levels are equally likely."""
     (share, far), space = radius, reach.space
     change, side, place = (
@@ -124,7 +124,7 @@ def _far_out(reach: Reach, levels: Reach, keys: Words, start: int, radius: tuple
     return np.where((uniform(change) < share) & (total > 0), values, reach.rows[:, None])
 
 
-def _walk(search: Search, keys: Words, kind: int) -> None:
+def _walk(search: Search, keys: Unsigned, kind: int) -> None:
     """Let m walkers set out from the samples of a kind, and let the places they come to stand for these samples.
 
     A step redraws one feature at least, and each other one with odds of 1/2, 1/4, 1/8 or 1/16. Redrawing leaves the
@@ -158,7 +158,7 @@ def _walk(search: Search, keys: Words, kind: int) -> None:
     search.keep(rows, place, weight, moved)
 
 
-def _redrawn(keys: Words, start: int, size: int, space: FeatureSpace) -> Flags:
+def _redrawn(keys: Unsigned, start: int, size: int, space: FeatureSpace) -> Flags:
     """(a, size, f) which features a step redraws."""
     number = np.arange(start, start + size, dtype=np.uint64)
     odds, forced = (words(words(keys, stream)[:, None], number) for stream in (_ODDS, _FORCED))

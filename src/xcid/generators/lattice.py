@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcid._data import Array
+from xcid.records import Array
 
 ROUNDING = 1e-6  # of a step: what 0.1 * 10 may be off
 

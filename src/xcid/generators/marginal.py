@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xcid._data import Array, Perturbations, Words
 from xcid._kernels.random import words
 from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, Search, check_search
+from xcid.records import Array, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
 
@@ -35,7 +35,7 @@ class Marginal:
     def __post_init__(self) -> None:
         check_search(self.m, self.max_evaluations)
 
-    def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
+    def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         """Find positives and negatives for each row."""
         search = Search(rows, space, member, self.m, self.max_evaluations)
         reach = Reach.of(rows, space)

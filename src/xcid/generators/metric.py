@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xcid._data import Array, Flags, Integers
+from xcid.records import Array, Flags, Integers
 from xcid.space import FeatureSpace
 
 UNITS = 2.0**20  # differences are whole numbers of such parts: their sums are exact, whatever the order of the columns

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcid._data import Array, Flags, Integers, Perturbations, Words
 from xcid._kernels.random import below, uniform, words
 from xcid.generators.donors import background_rows
 from xcid.generators.metric import differences, robust_scales, same
 from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, Search, check_search
+from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
 HALVINGS = 6  # of the way to a donor
@@ -49,7 +49,7 @@ class Nearest:
     def __post_init__(self) -> None:
         check_search(self.m, self.max_evaluations)
 
-    def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
+    def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         """Find positives and negatives for each row."""
         donors = background_rows(space)
         at_once = max(1, MOST_CELLS // donors.size)
@@ -58,7 +58,7 @@ class Nearest:
             [self._part(rows[part], keys[part], space, _shifted(member, part.start), donors) for part in parts]
         )
 
-    def _part(self, rows: Array, keys: Words, space: FeatureSpace, member: Member, donors: Array) -> Perturbations:
+    def _part(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member, donors: Array) -> Perturbations:
         search = Search(rows, space, member, self.m, self.max_evaluations)
         everyone, reach = np.arange(len(rows)), Reach.of(rows, space)
         real = _in_turn(reach, donors, max(1, len(donors) // (2 * self.m)))
@@ -111,7 +111,7 @@ class Paths:
     switch: Array
 
     @classmethod
-    def to(cls, ends: Array, keys: Words, reach: Reach) -> Paths:
+    def to(cls, ends: Array, keys: Unsigned, reach: Reach) -> Paths:
         """Draw where levels change."""
         random = words(words(keys, _SWITCH)[:, None, None], counters(0, ends.shape[1], reach.space))
         return cls(reach, ends, uniform(random))
@@ -225,7 +225,7 @@ def _replaced(old: Points, new: Points, where: Flags) -> Points:
     return Points(points, np.where(where, new.weights, old.weights), where | old.there)
 
 
-def _fill(search: Search, paths: Paths, crossing: Crossing, there: Flags, keys: Words) -> None:
+def _fill(search: Search, paths: Paths, crossing: Crossing, there: Flags, keys: Unsigned) -> None:
     """Offer random points before and beyond the boundary; a quarter, or all where none is known, on the way anywhere.
 
     Some features go another part of the way than the rest, so that there is no end of points. Points that are known

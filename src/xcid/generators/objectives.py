@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from xcid._check import real
+from xcid._check import as_float
 from xcid._require import require
 from xcid.errors import InvalidParameter
 
@@ -119,5 +119,5 @@ def _named(given: Any, table: Mapping[str, Any], what: str) -> Any:
 
 
 def _check_weight(value: float, name: str) -> None:
-    if not 0 <= real(value, name) < float("inf"):
+    if not 0 <= as_float(value, name) < float("inf"):
         raise InvalidParameter(f"{name} must be a number from 0 up, not {value}")

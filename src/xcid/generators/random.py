@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcid._check import whole
-from xcid._data import Array, Flags, Integers, Perturbations, Words
+from xcid._check import as_int
 from xcid._kernels.random import below, mix, uniform, words
 from xcid.generators import lattice
 from xcid.generators.search import Member, Search, check_search
+from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
 MOST_DRAWS = 2**20  # changes drawn at a time, over some rows of a block
@@ -47,16 +47,16 @@ class Random:
 
     def __post_init__(self) -> None:
         check_search(self.m, self.max_evaluations)
-        whole(self.pool, "pool", at_least=1)
+        as_int(self.pool, "pool", at_least=1)
 
-    def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations:
+    def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         """Find positives and negatives for each row."""
         search = Search(rows, space, member, self.m, self.max_evaluations)
         n_features = len(space.free)
         rounds, pool = range(min(2, n_features)), 0
         exhausted = np.zeros(len(rows), dtype=bool)  # all that can change in these rows was dealt
         dealt_before = 0  # candidates of each row
-        dealt: dict[int, Words] = {}  # content of the candidates of rows that need more than one deck
+        dealt: dict[int, Unsigned] = {}  # content of the candidates of rows that need more than one deck
         while (open_rows := search.open[~exhausted[search.open]]).size:
             copies = pool * self.pool + np.arange(self.pool)
             at_once = max(1, MOST_DRAWS // (self.pool * rounds.stop))
@@ -97,17 +97,17 @@ class _Deck(NamedTuple):
     copy: Integers
     last: Integers
     fresh: Flags
-    content: Words
+    content: Unsigned
 
 
-def _mark_dealt(deck: _Deck, dealt: dict[int, Words]) -> None:
+def _mark_dealt(deck: _Deck, dealt: dict[int, Unsigned]) -> None:
     """Make candidates that earlier decks have dealt no longer fresh."""
     for at, row in enumerate(deck.rows.tolist()):
         if row in dealt:
             deck.fresh[at] &= ~np.isin(deck.content[at], dealt[row])
 
 
-def _remember(deck: _Deck, dealt: dict[int, Words], search: Search) -> None:
+def _remember(deck: _Deck, dealt: dict[int, Unsigned], search: Search) -> None:
     """Keep the content of a deck for the rows that will need another one."""
     for at in np.flatnonzero(np.isin(deck.rows, search.open)):
         row = int(deck.rows[at])
@@ -139,7 +139,7 @@ def _hand(search: Search, deck: _Deck, part: slice) -> tuple[Integers, Array, Fl
 
 
 def _shuffled_deck(
-    rows: Array, keys: Words, chosen: Integers, space: FeatureSpace, copies: Integers, rounds: range
+    rows: Array, keys: Unsigned, chosen: Integers, space: FeatureSpace, copies: Integers, rounds: range
 ) -> _Deck:
     """Draw the candidates that the given rounds leave behind.
 
@@ -170,7 +170,7 @@ def _shuffled_deck(
     return _Deck(chosen, picked, values, copy, after + rounds.start, ~known, content)
 
 
-def _draw(random: Words, rows: Array, feature: Integers, space: FeatureSpace) -> Array:
+def _draw(random: Unsigned, rows: Array, feature: Integers, space: FeatureSpace) -> Array:
     """Values uniform over what the given (a, copies, r) features of (a, d) rows may take; inf where that is nothing.
 
     Numbers are uniform over their range, on their lattice where they have one; levels are equally likely; a value is

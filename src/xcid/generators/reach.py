@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xcid._data import Array, Flags, Integers, Words
 from xcid._kernels.random import below
 from xcid.generators import lattice
 from xcid.generators.metric import same
+from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.space import FeatureSpace
 from xcid.space.pools import Pools
 
@@ -62,12 +62,12 @@ class Reach:
         known = np.minimum(self.first[:, None] + place, len(self.pools.values) - 1)
         return np.where(place < self.count[:, None], self.pools.values[known, np.arange(place.shape[2])], np.nan)
 
-    def drawn(self, random: Words) -> Array:
+    def drawn(self, random: Unsigned) -> Array:
         """Turn (n, c, f) words into values, missing cells among them; the row's own where there is none."""
         total = self.total[:, None]
         return np.where(total > 0, self.value(below(random, total)), self.rows[:, None])
 
-    def masked(self, random: Words) -> Array:
+    def masked(self, random: Unsigned) -> Array:
         """Leave each feature alone or replace it by such a value, with equal odds."""
         return np.where((random >> _TOP_BIT).astype(bool), self.drawn(random << _ONE), self.rows[:, None])
 
@@ -107,6 +107,6 @@ class Reach:
         return np.where(self.holds(near) & ~same(cells, own), near, own)
 
 
-def counters(start: int, size: int, space: FeatureSpace) -> Words:
+def counters(start: int, size: int, space: FeatureSpace) -> Unsigned:
     """(size, f) counters of the random words of some candidates; they follow the order of the ranks."""
     return (np.arange(start, start + size)[:, None] * len(space.rank) + space.rank).astype(np.uint64)

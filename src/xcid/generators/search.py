@@ -7,10 +7,10 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from xcid._check import whole
-from xcid._data import Array, Flags, Integers, Perturbations, Words
+from xcid._check import as_int
 from xcid._kernels.random import content_keys
 from xcid.errors import InvalidParameter
+from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
 Member: TypeAlias = Callable[[Array, Integers], Array]
@@ -20,7 +20,7 @@ Member: TypeAlias = Callable[[Array, Integers], Array]
 class Generator(Protocol):
     """Anything that perturbs rows into positives and negatives; a plain function qualifies."""
 
-    def __call__(self, rows: Array, keys: Words, space: FeatureSpace, member: Member) -> Perturbations: ...
+    def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations: ...
 
 
 class Search:
@@ -82,12 +82,12 @@ class Search:
         return gathered(self.rows, self.samples, self.weights, self.found, self.n_evaluations, self.space)
 
 
-def contents(samples: Array) -> Words:
+def contents(samples: Array) -> Unsigned:
     """(n, c) hash of each of (n, c, f) samples."""
     return content_keys(samples.reshape(-1, samples.shape[2]), seed=0).reshape(samples.shape[:2])
 
 
-def first_seen(content: Words) -> Flags:
+def first_seen(content: Unsigned) -> Flags:
     """(n, c) words that do not repeat an earlier one of their row."""
     order = np.argsort(content, axis=1, kind="stable")
     ordered = np.take_along_axis(content, order, axis=1)
@@ -114,6 +114,6 @@ def gathered(
 
 def check_search(m: int, max_evaluations: int) -> None:
     """Refuse settings that cannot work."""
-    whole(m, "m (samples of each kind)", at_least=2)
-    if whole(max_evaluations, "max_evaluations") < 2 * m:
+    as_int(m, "m (samples of each kind)", at_least=2)
+    if as_int(max_evaluations, "max_evaluations") < 2 * m:
         raise InvalidParameter(f"max_evaluations must be at least 2 * m = {2 * m}, not {max_evaluations}")

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from xcid._data import Array
 from xcid.errors import InvalidParameter
+from xcid.records import Array
 
 
 def matrix(scores: Any) -> Array:

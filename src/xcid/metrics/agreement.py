@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from xcid._check import whole
-from xcid._data import Array, Integers
+from xcid._check import as_int
 from xcid.errors import InvalidParameter
 from xcid.metrics._scores import matrix
+from xcid.records import Array, Integers
 
 
 def feature_agreement(scores_a: Any, scores_b: Any, k: int = 4) -> Array:
@@ -64,7 +64,7 @@ def _pair(scores_a: Any, scores_b: Any) -> tuple[Array, Array]:
 
 
 def _depth(k: int, scores: Array) -> int:
-    if whole(k, "k", at_least=1) > scores.shape[1]:
+    if as_int(k, "k", at_least=1) > scores.shape[1]:
         raise InvalidParameter(f"k must be at most the number of features, {scores.shape[1]}, not {k}")
     return k
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from xcid._check import function, whole
-from xcid._data import Array
+from xcid._check import as_int, require_callable
 from xcid.errors import InvalidData
 from xcid.metrics._scores import matrix
 from xcid.metrics.maskings import Masking, mean
 from xcid.models import Predictor, names_for, wrap
+from xcid.records import Array
 from xcid.space import FeatureSpace
 
 MOST_CELLS = 2**24  # of the masked rows held at a time
@@ -62,12 +62,12 @@ def masking_curves(
     seed : int
         For maskings that draw.
     """
-    function(masking, "masking", "xcid.metrics.mean")
+    require_callable(masking, "masking", "xcid.metrics.mean")
     space = FeatureSpace.of(background, names_for(model, background))
     rows = space.encode(X)
     ranked = _checked(scores, rows.shape)
     predict, outputs = wrap(model, space, MEMORY)
-    keys = space.keys(rows, whole(seed, "seed"))
+    keys = space.keys(rows, as_int(seed, "seed"))
     output = _output(predict, rows, outputs)
     n, d = rows.shape
     place = np.argsort(np.argsort(-ranked, axis=1, kind="stable"), axis=1)  # (n, d)

@@ -12,10 +12,10 @@ from typing import Protocol
 
 import numpy as np
 
-from xcid._check import whole
-from xcid._data import Array, Flags, Integers, Words
+from xcid._check import as_int
 from xcid._kernels.random import below, words
 from xcid._kernels.thinning import thinned
+from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.space import FeatureSpace
 
 _DRAWS = np.array([23], dtype=np.uint64)  # stream of a row
@@ -24,7 +24,7 @@ _DRAWS = np.array([23], dtype=np.uint64)  # stream of a row
 class Masking(Protocol):
     """Anything that fills masked features; a plain function qualifies."""
 
-    def __call__(self, rows: Array, kept: Flags, keys: Words, space: FeatureSpace) -> Array: ...
+    def __call__(self, rows: Array, kept: Flags, keys: Unsigned, space: FeatureSpace) -> Array: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Centre:
 
     of: Callable[..., Array] = np.nanmean
 
-    def __call__(self, rows: Array, kept: Flags, keys: Words, space: FeatureSpace) -> Array:
+    def __call__(self, rows: Array, kept: Flags, keys: Unsigned, space: FeatureSpace) -> Array:
         centre = self.of(space.background, axis=0)
         for feature in np.flatnonzero(space.discrete):
             levels, counts = np.unique(space.background[:, feature], return_counts=True)
@@ -64,9 +64,9 @@ class JointRows:
     count: int = 50
 
     def __post_init__(self) -> None:
-        whole(self.count, "count", at_least=1)
+        as_int(self.count, "count", at_least=1)
 
-    def __call__(self, rows: Array, kept: Flags, keys: Words, space: FeatureSpace) -> Array:
+    def __call__(self, rows: Array, kept: Flags, keys: Unsigned, space: FeatureSpace) -> Array:
         chosen = space.background[thinned(len(space.background), self.count)]
         return np.where(kept[:, :, None, :], rows[:, None, None, :], chosen)
 
@@ -78,9 +78,9 @@ class MarginalRows:
     count: int = 50
 
     def __post_init__(self) -> None:
-        whole(self.count, "count", at_least=1)
+        as_int(self.count, "count", at_least=1)
 
-    def __call__(self, rows: Array, kept: Flags, keys: Words, space: FeatureSpace) -> Array:
+    def __call__(self, rows: Array, kept: Flags, keys: Unsigned, space: FeatureSpace) -> Array:
         n_features = rows.shape[1]
         counters = (np.arange(self.count)[:, None] * n_features + space.rank).astype(np.uint64)
         at = below(words(words(keys, _DRAWS)[:, None, None], counters), len(space.background))
@@ -103,9 +103,9 @@ class SimilarRows:
     count: int = 20
 
     def __post_init__(self) -> None:
-        whole(self.count, "count", at_least=1)
+        as_int(self.count, "count", at_least=1)
 
-    def __call__(self, rows: Array, kept: Flags, keys: Words, space: FeatureSpace) -> Array:
+    def __call__(self, rows: Array, kept: Flags, keys: Unsigned, space: FeatureSpace) -> Array:
         spread = np.nanstd(space.background, axis=0)
         scale = np.where(space.discrete | (spread == 0), 1.0, spread)
         shuffled = space.background[np.argsort(space.keys(space.background, seed=0), kind="stable")]

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from xcid._check import real
-from xcid._data import Array
+from xcid._check import as_float
 from xcid.errors import InvalidParameter
 from xcid.metrics._scores import matrix
 from xcid.metrics.agreement import feature_agreement
+from xcid.records import Array
 
 
 def stability(runs: Any, k: int = 4, agreement: Callable[..., Array] = feature_agreement) -> Array:
@@ -40,7 +40,7 @@ def sparsity(scores: Any, share: float = 0.9) -> Array:
     >>> sparsity([[6.0, 3.0, 0.5, 0.5], [1.0, 1.0, 1.0, 1.0]]).tolist()
     [2.0, 4.0]
     """
-    if not 0 < real(share, "share") <= 1:
+    if not 0 < as_float(share, "share") <= 1:
         raise InvalidParameter(f"share must lie in (0, 1], not {share}")
     size = -np.sort(-np.abs(matrix(scores)), axis=1)
     total = np.cumsum(size, axis=1)

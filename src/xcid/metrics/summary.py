@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xcid._data import Array
 from xcid.errors import InvalidParameter
+from xcid.records import Array
 
 
 class Interval(NamedTuple):

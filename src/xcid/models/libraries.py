@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from xcid._data import Array
 from xcid._require import require
 from xcid.errors import ModelError, XcidError
 from xcid.models.onnx import from_onnx
 from xcid.models.tables import columns_of, ordered, stacked
+from xcid.records import Array
 from xcid.space import FeatureSpace
 
 Adapted = tuple[Any, Callable[[Array], Any]]

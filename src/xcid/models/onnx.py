@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from xcid._data import Array
 from xcid.errors import ModelError
 from xcid.models.tables import Cells, columns_of, stacked
+from xcid.records import Array
 from xcid.space import FeatureSpace
 
 TYPES = {

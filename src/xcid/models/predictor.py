@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from xcid._data import Array
 from xcid.errors import ModelError, XcidError
+from xcid.models.answers import Answers, Reader, reader
 from xcid.models.libraries import adapted
 from xcid.models.preflight import preflight
-from xcid.models.readers import Answers, Reader, reader
 from xcid.models.tables import as_trained
+from xcid.records import Array
 from xcid.space import FeatureSpace
 
 

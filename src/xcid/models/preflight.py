@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from xcid._data import Array, Flags
 from xcid.errors import ModelError, warn
+from xcid.records import Array, Flags
 
 ROWS = 22  # asked three times: whole, whole again, and in parts
 TOLERANCE = 1e-6  # relative to the largest output

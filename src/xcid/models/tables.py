@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid._data import Array
+from xcid.records import Array
 from xcid.space import FeatureSpace, ToRows, cells_maker, frame_maker, in_order
 
 Cells = np.ndarray[Any, np.dtype[Any]]

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from xcid import _words
-from xcid._data import Array, DensityPair
+from xcid import wording
 from xcid.plots import _style
+from xcid.records import Array, DensityPair
 
 MOST_LETTERS = 16
 ROOM = 30  # letters in a line under a picture
@@ -44,7 +44,7 @@ def draw_levels(ax: Any, pair: DensityPair, levels: tuple[str, ...], own: float)
     place = np.where(np.isnan(pair.points), len(levels), pair.points)
     _paired_bars(ax, place, pair.p, pair.q, 0.4)
     names = [*levels, "missing"]
-    shown = [_words.elide(names[int(at)], MOST_LETTERS) for at in place]
+    shown = [wording.elide(names[int(at)], MOST_LETTERS) for at in place]
     slope = (
         {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
         if len(shown) * max(map(len, shown), default=0) > ROOM

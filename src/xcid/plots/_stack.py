@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcid._data import Array
+from xcid.records import Array
 
 BINS = 60  # of the whole axis: dots of one bin stand on each other
 WIDTH = 0.8  # of the fullest bin, where lines are 1 apart

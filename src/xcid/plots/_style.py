@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from xcid import _words
-from xcid._data import Array, Explanation, Flags
+from xcid import wording
 from xcid._require import require
+from xcid.records import Array, Explanation, Flags
 
 POSITIVE = "#0072B2"
 NEGATIVE = "#E69F00"
 OVERLAP = "#999999"
 INK = "#333333"
-HOLDS, PULLS, UNSIGNED = _words.HOLDS, _words.PULLS, _words.UNSIGNED
+HOLDS, PULLS, UNSIGNED = wording.HOLDS, wording.PULLS, wording.UNSIGNED
 MOST_LETTERS = 28
 SMALL = 8  # points of what explains a picture
 _CYCLE = (POSITIVE, PULLS, HOLDS, "#CC79A7", NEGATIVE, UNSIGNED, INK)
@@ -28,7 +28,7 @@ def cycle(count: int) -> list[str]:
 
 def signs(explanation: Explanation, values: Array) -> list[str]:
     """A colour for each score."""
-    return [_words.colour(explanation, value) for value in values]
+    return [wording.colour(explanation, value) for value in values]
 
 
 def ranks() -> Any:
@@ -40,7 +40,7 @@ def ranks() -> Any:
 
 def short(name: str) -> str:
     """A name that leaves room for the picture; a dollar sign would start a formula."""
-    return plain(_words.elide(name, MOST_LETTERS))
+    return plain(wording.elide(name, MOST_LETTERS))
 
 
 def plain(text: str) -> str:
@@ -68,13 +68,13 @@ def cell_label(one: Explanation, feature: int) -> str:
 
 def axis_label(explanation: Explanation) -> str:
     """What a score means."""
-    return "score: + holds the output in place, − pulls away" if _words.is_signed(explanation) else "d1"
+    return "score: + holds the output in place, − pulls away" if wording.is_signed(explanation) else "d1"
 
 
 def title(one: Explanation) -> str:
     """A single row, what the model says of it, and what was lacking."""
     status = str(one.status[0])
-    return plain(f"row {one.index[0]}: {_words.answer(one)}{'' if status == 'ok' else f' ({status})'}")
+    return plain(f"row {one.index[0]}: {wording.answer(one)}{'' if status == 'ok' else f' ({status})'}")
 
 
 def lines(ax: Any, labels: Sequence[str]) -> Any:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from xcid import _words
-from xcid._check import whole
-from xcid._data import Array, Explanation
+from xcid import wording
+from xcid._check import as_int
 from xcid.plots import _style
+from xcid.records import Array, Explanation
 
 
 def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 20) -> Any:
@@ -31,9 +31,9 @@ def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 2
     """
     one = explanation[row]
     values = one.values[0]
-    order = _words.largest(values, whole(most, "most", at_least=1))[::-1]
+    order = wording.largest(values, as_int(most, "most", at_least=1))[::-1]
     ax = _style.lines(ax, [_style.cell_label(one, int(i)) for i in order])
-    colours, is_noise = _style.signs(one, values[order]), _words.noise(one)[0, order]
+    colours, is_noise = _style.signs(one, values[order]), wording.noise(one)[0, order]
     places = np.arange(len(order))
     ax.barh(places, values[order], height=0.7, color=_style.faces(colours, is_noise), edgecolor=colours, linewidth=1)
     notes = []
@@ -41,7 +41,7 @@ def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 2
         _draw_limits(ax, values[order], one.lower[0, order], one.upper[0, order])
         notes.append("lines: 95 % limits")
     if is_noise.any():
-        notes.append(f"hollow: {_words.NOISE}")
+        notes.append(f"hollow: {wording.NOISE}")
     ax.set_title(_style.title(one), fontsize=10)
     _style.explain_axis(ax, one, "; ".join(notes), _style.left_out(len(values), len(order)))
     return ax

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from xcid import _words
-from xcid._data import Array, Explanation
+from xcid import wording
 from xcid._require import require
 from xcid.errors import InvalidParameter
 from xcid.metrics import Curves, feature_agreement
 from xcid.plots import _style
+from xcid.records import Array, Explanation
 
 
 def masking_curve(curves: Curves | Mapping[str, Curves], *, ax: Any = None) -> Any:
@@ -40,7 +40,7 @@ def masking_curve(curves: Curves | Mapping[str, Curves], *, ax: Any = None) -> A
         for part, line, what in ((one.masked, "-", "masked"), (one.kept, "--", "kept")):
             mean, margin = part.mean(axis=0), 2 * part.std(axis=0) / np.sqrt(len(part))
             stages = np.arange(part.shape[1])
-            ax.plot(stages, mean, line, color=colour, label=_style.plain(f"{_words.elide(name, 40)} {what}".strip()))
+            ax.plot(stages, mean, line, color=colour, label=_style.plain(f"{wording.elide(name, 40)} {what}".strip()))
             ax.fill_between(stages, mean - margin, mean + margin, color=colour, alpha=0.15, linewidth=0)
     ax.set_xlabel("features masked or kept, best first")
     ax.set_ylabel("mean output")

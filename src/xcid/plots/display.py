@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from xcid._data import Explanation
 from xcid.explainer import Explainer
 from xcid.plots.bars import bar
 from xcid.plots.evidence import densities
+from xcid.records import Explanation
 
 
 class ExplanationDisplay:

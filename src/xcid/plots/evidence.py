@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from xcid import _words
-from xcid._check import whole
-from xcid._data import Explanation
+from xcid import wording
+from xcid._check import as_int
 from xcid._require import require
 from xcid.plots import _style
 from xcid.plots._pair import draw_levels, draw_number, draw_shares
+from xcid.records import Explanation
 
 MOST_COLUMNS = 4
 MOST_LETTERS = 24
@@ -38,7 +38,7 @@ def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most:
     array of matplotlib Axes
     """
     one = explanation[row]
-    order = np.argsort(-one.importance[0], kind="stable")[: whole(most, "most", at_least=1)]
+    order = np.argsort(-one.importance[0], kind="stable")[: as_int(most, "most", at_least=1)]
     if axes is None:
         axes = _grid(one, len(order))
     flat = np.ravel(axes)
@@ -47,7 +47,7 @@ def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most:
             draw_shares(ax, one.evidence(0, int(feature)))
         else:
             _draw_column(ax, one, int(feature))
-        name = _style.plain(_words.elide(one.feature_names[feature], MOST_LETTERS))
+        name = _style.plain(wording.elide(one.feature_names[feature], MOST_LETTERS))
         ax.set_title(f"{name}   d1 = {one.importance[0, feature]:.2f}", fontsize=10)
     _draw_legend(flat[0].figure)
     return axes

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xcid import _words
-from xcid._data import Array, Explanation
+from xcid import wording
 from xcid._require import require
 from xcid.errors import InvalidData
 from xcid.plots import _style
+from xcid.records import Array, Explanation
 
 LINE = 60  # letters
 STEP = 1.9  # from line to line, in heights of a letter
@@ -47,7 +47,7 @@ def image(explanation: Explanation, picture: Any, scores: Any, row: int = 0, *, 
         _, ax = require("matplotlib.pyplot", extra="plot").subplots(figsize=(4.4, 4), layout="constrained")
     most, low = max(float(np.abs(over).max()), TINY), float(grey.min())
     ax.imshow(grey, cmap="gray", vmin=low, vmax=max(float(grey.max()), low + TINY))
-    noise = one.values[0][_words.noise(one)[0]]
+    noise = one.values[0][wording.noise(one)[0]]
     depth = np.where(np.isin(over, noise), 0.0, np.abs(over) / most)
     ax.imshow(np.sign(over), cmap=_signed(), vmin=-1, vmax=1, alpha=DEEPEST * depth)
     scale = require("matplotlib.cm", extra="plot").ScalarMappable(cmap=_signed())
@@ -56,7 +56,7 @@ def image(explanation: Explanation, picture: Any, scores: Any, row: int = 0, *, 
     bar.set_label(_style.axis_label(one), fontsize=_style.SMALL)
     bar.outline.set_visible(False)
     ax.set_title(_style.title(one), fontsize=10)
-    ax.set_xlabel(f"uncoloured: {_words.NOISE}" if noise.size else "", fontsize=_style.SMALL)
+    ax.set_xlabel(f"uncoloured: {wording.NOISE}" if noise.size else "", fontsize=_style.SMALL)
     ax.set_xticks([])
     ax.set_yticks([])
     ax.spines[:].set_visible(False)
@@ -82,7 +82,7 @@ def tokens(explanation: Explanation, row: int = 0, *, ax: Any = None) -> Any:
     one = explanation[row]
     there = [at for at in range(len(one.feature_names)) if not np.isnan(one.data[0, one.features[at][0]])]
     words = [one.shown(0, at) for at in there]
-    values, is_noise = one.values[0, there], _words.noise(one)[0, there]
+    values, is_noise = one.values[0, there], wording.noise(one)[0, there]
     places, n_lines = _lines(words)
     if ax is None:
         pyplot = require("matplotlib.pyplot", extra="plot")
@@ -101,7 +101,7 @@ def tokens(explanation: Explanation, row: int = 0, *, ax: Any = None) -> Any:
     ax.set_xlim(-1, width + 1)
     ax.set_ylim(-STEP * n_lines + 0.4, 1.2)
     ax.set_title(_style.title(one), fontsize=10)
-    ax.set_xlabel(f"{_legend()}; white: {_words.NOISE}; strongest: {_style.number(most)}", fontsize=_style.SMALL)
+    ax.set_xlabel(f"{_legend()}; white: {wording.NOISE}; strongest: {_style.number(most)}", fontsize=_style.SMALL)
     ax.set_xticks([])
     ax.set_yticks([])
     ax.spines[:].set_visible(False)

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from xcid import _words
-from xcid._check import whole
-from xcid._data import Array, Explanation
+from xcid import wording
+from xcid._check import as_int
 from xcid._require import require
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.plots import _style
 from xcid.plots._stack import stacked
+from xcid.records import Array, Explanation
 
 MOST_LETTERS = 18
 ROOM = 70  # letters in a line under the picture
@@ -37,13 +37,13 @@ def scatter(explanation: Explanation, feature: int | str, *, ax: Any = None, mos
     matplotlib Axes
     """
     column = _column(explanation, feature)
-    most_limits = whole(most_limits, "most_limits", at_least=0)
+    most_limits = as_int(most_limits, "most_limits", at_least=0)
     if not len(explanation):
         raise InvalidData("there are no rows to draw")
     if ax is None:
         _, ax = require("matplotlib.pyplot", extra="plot").subplots(figsize=(6, 4), layout="constrained")
     at = explanation.position(feature)
-    values, is_noise = explanation.values[:, at], _words.noise(explanation)[:, at]
+    values, is_noise = explanation.values[:, at], wording.noise(explanation)[:, at]
     places = _places(ax, explanation, column, values)
     ax.axhline(0, color=_style.INK, linewidth=0.8, zorder=0)
     notes = []
@@ -52,11 +52,11 @@ def scatter(explanation: Explanation, feature: int | str, *, ax: Any = None, mos
         ax.errorbar(places, values, yerr=reach, fmt="none", ecolor=_style.OVERLAP, elinewidth=0.8, zorder=1)
         notes.append("lines: 95 % limits")
     if is_noise.any():
-        notes.append(f"hollow: {_words.NOISE}")
+        notes.append(f"hollow: {wording.NOISE}")
     colours = _style.signs(explanation, values)
     ax.scatter(places, values, s=20, facecolors=_style.faces(colours, is_noise), edgecolors=colours, linewidths=1)
     ax.set_xlabel("\n".join(filter(None, [_style.short(explanation.feature_names[at]), "; ".join(notes)])))
-    ax.set_ylabel("score (+ holds, − pulls away)" if _words.is_signed(explanation) else "d1")
+    ax.set_ylabel("score (+ holds, − pulls away)" if wording.is_signed(explanation) else "d1")
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
@@ -96,7 +96,7 @@ def _strips(ax: Any, code: Array, names: list[str], values: Array) -> Array:
     places = strip.astype(np.float64)
     for at in range(len(there)):
         places[strip == at] += stacked(values[strip == at], float(np.ptp(values)))
-    labels = [_words.elide(names[int(level)], MOST_LETTERS) for level in there]
+    labels = [wording.elide(names[int(level)], MOST_LETTERS) for level in there]
     slope = (
         {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if len(labels) * max(map(len, labels)) > ROOM else {}
     )

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from xcid import _words
-from xcid._check import whole
-from xcid._data import Array, Explanation, Flags
+from xcid import wording
+from xcid._check import as_int
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.plots import _style
 from xcid.plots._stack import stacked
+from xcid.records import Array, Explanation, Flags
 
 
 def beeswarm(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any:
@@ -34,7 +34,7 @@ def beeswarm(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any
     """
     if not len(explanation):
         raise InvalidData("there are no rows to draw")
-    order = _words.largest(np.abs(explanation.values).mean(axis=0), whole(most, "most", at_least=1))[::-1]
+    order = wording.largest(np.abs(explanation.values).mean(axis=0), as_int(most, "most", at_least=1))[::-1]
     ax = _style.lines(ax, [_style.short(explanation.feature_names[i]) for i in order])
     span = float(np.ptp(explanation.values[:, order]))
     for line, feature in enumerate(order):
@@ -72,7 +72,7 @@ def stability(runs: Explanation | Sequence[Explanation], row: int = 0, *, ax: An
         raise InvalidParameter("there is only one run: give several, or explain with repeats=10")
     first = several[0]
     values = np.array([run.values[0] for run in several])  # (runs, d)
-    order = _words.largest(values.mean(axis=0), whole(most, "most", at_least=1))[::-1]
+    order = wording.largest(values.mean(axis=0), as_int(most, "most", at_least=1))[::-1]
     ax = _style.lines(ax, [_style.cell_label(first, int(i)) for i in order])
     places = np.arange(len(order))
     if len(several) == 1 and first.spread is not None:

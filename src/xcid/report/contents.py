@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from xcid import __version__
-from xcid._data import SIGNIFICANT, Explanation, Integers
 from xcid.errors import InvalidData
+from xcid.records import SIGNIFICANT, Explanation, Integers
 from xcid.report._json import encoded, size
 from xcid.report._text import clean
 from xcid.report.evidence import CELLS, TOP, picture

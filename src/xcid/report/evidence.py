@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from xcid._data import Array, DensityPair, Explanation, Flags, Integers
+from xcid.records import Array, DensityPair, Explanation, Flags, Integers
 from xcid.report.values import Values
 
 CELLS = 64  # of a curve

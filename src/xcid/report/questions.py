@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid._data import Array, Explanation
+from xcid.records import Array, Explanation
 from xcid.report._text import clean
 
 Number = Callable[[float], str]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from xcid import counterfactuals
-from xcid._data import Array, Explanation
 from xcid.errors import EvidenceNotKept, NotEnoughFlips
+from xcid.records import Array, Explanation
 from xcid.report._text import clean
 from xcid.report.values import Values
 from xcid.report.words import answer, summary

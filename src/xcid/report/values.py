@@ -8,8 +8,8 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from xcid._data import Array
 from xcid.errors import InvalidParameter
+from xcid.records import Array
 from xcid.report._text import clean
 
 Name: TypeAlias = Literal["shown", "hidden"]

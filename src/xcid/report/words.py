@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcid._data import SIGNIFICANT, Array, Explanation, Flags, Integers
 from xcid.outcomes import OTHER_LABEL, are_probabilities
+from xcid.records import SIGNIFICANT, Array, Explanation, Flags, Integers
 from xcid.report._text import clean, listed
 from xcid.report.questions import question
 from xcid.report.values import SHOWN, Values

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from xcid._formulas import defused
 from xcid._require import require
-from xcid.runs.lines import Columns, harmless, json_lines
+from xcid.files.formulas import defused
+from xcid.files.lines import Columns, harmless, json_lines
 
 LINES_OF_A_GROUP = 2**17  # of a Parquet file or a record batch: what one has to hold in memory to write it
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xcid.errors import InvalidFile
-from xcid.runs.files import replacing
+from xcid.files.atomic import replacing
 
 SUFFIX = ".chunk"
 

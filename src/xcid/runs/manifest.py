@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from xcid.errors import InvalidFile
-from xcid.runs.files import replacing
+from xcid.files.atomic import replacing
 
 Manifest: TypeAlias = dict[str, Any]
 FORMAT, VERSION = "xcid run", 1

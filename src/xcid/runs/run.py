@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from xcid.errors import InvalidFile, InvalidParameter
+from xcid.files.atomic import replacing
 from xcid.runs import fragments
 from xcid.runs.chunks import Chunk, count, cut, rows_of
-from xcid.runs.files import replacing
 from xcid.runs.folder import Folder
 from xcid.runs.formats import FORMATS
 from xcid.runs.places import check

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xcid._data import Explanation
 from xcid.errors import InvalidData, XcidError
 from xcid.explainer import Explainer
-from xcid.io import to_columns
+from xcid.frames import to_columns
+from xcid.records import Explanation
 from xcid.runs import fragments
 from xcid.runs.chunks import Chunk
 from xcid.runs.formats import FORMATS

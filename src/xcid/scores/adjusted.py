@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import special
 
-from xcid._check import real, whole
-from xcid._data import Array, Density, Perturbations
+from xcid._check import as_float, as_int
 from xcid._kernels import logistic
 from xcid._kernels.arrays import ratio, times
 from xcid.densities import Mixed
 from xcid.errors import InvalidParameter
+from xcid.records import Array, Density, Perturbations
 from xcid.scores.per_feature import PerFeature, Scores
 from xcid.scores.regressions import Regression, changes, errors, prepared
 
@@ -50,9 +50,9 @@ class Adjusted:
     steps: int = 3
 
     def __post_init__(self) -> None:
-        if not 0 < real(self.temper, "temper") <= 1:
+        if not 0 < as_float(self.temper, "temper") <= 1:
             raise InvalidParameter(f"temper must lie in (0, 1], not {self.temper}")
-        whole(self.steps, "steps", at_least=1)
+        as_int(self.steps, "steps", at_least=1)
 
     def __call__(self, cloud: Perturbations) -> Scores:
         """Score every feature of every row; rows where one of the sets is empty get 0."""

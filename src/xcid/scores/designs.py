@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcid._data import Array, Flags, Integers, Perturbations, Plan
 from xcid._kernels.thinning import thinned
+from xcid.records import Array, Flags, Integers, Perturbations, Plan
 from xcid.scores.directions import kept
 
 CLIP = 3.0  # standardised values beyond this count as this

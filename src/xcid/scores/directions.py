@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from xcid._data import Array, Flags, Perturbations
+from xcid.records import Array, Flags, Perturbations
 
 Direction: TypeAlias = Callable[[Perturbations], Array]
 

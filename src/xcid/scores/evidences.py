@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcid._data import Array, Density, DensityPair, Perturbations
 from xcid.densities import Discrete, Joint
+from xcid.records import Array, Density, DensityPair, Perturbations
 from xcid.scores import planned
 
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcid._check import whole
-from xcid._data import Array, Integers, Perturbations, Words
+from xcid._check import as_int
 from xcid._kernels.random import uniform, words
+from xcid.records import Array, Integers, Perturbations, Unsigned
 from xcid.scores.directions import kept
 
 BINS = 4  # of the values that a number changes to
@@ -24,7 +24,7 @@ class PairScores(NamedTuple):
     p_values: Array
 
 
-def pairs(cloud: Perturbations, row: int, key: Words, shuffles: int = 99) -> PairScores:
+def pairs(cloud: Perturbations, row: int, key: Unsigned, shuffles: int = 99) -> PairScores:
     """Compare the joint d1 of every pair with what it is when the two features are shuffled against each other.
 
     Every feature is cut into cells: unchanged, levels, missing, and quarters of the values that a number changes to.
@@ -45,7 +45,7 @@ def pairs(cloud: Perturbations, row: int, key: Words, shuffles: int = 99) -> Pai
     PairScores
         ``joint`` d1, the mean of the shuffled ones, and the share of those that reach it (the joint one included).
     """
-    whole(shuffles, "shuffles", at_least=1)
+    as_int(shuffles, "shuffles", at_least=1)
     cells, feature = _indicators(cloud, row)
     chosen = [_resampled(weights, key, stream) for weights, stream in zip(_sets(cloud, row), _SHUFFLE, strict=True)]
     member = (feature[:, None] == np.arange(len(cloud.features))).astype(np.float64)  # (cells, f)
@@ -109,7 +109,7 @@ def _d1(p: Array, q: Array, member: Array) -> Array:
     return 1 - overlap / (2 - overlap)
 
 
-def _resampled(weights: Array, key: Words, stream: Words) -> Integers:
+def _resampled(weights: Array, key: Unsigned, stream: Unsigned) -> Integers:
     """Systematic sample of positions with the given weights: of equal weights every one once."""
     size = max(1, round(1 / float(np.sum(weights**2))))
     edges = np.cumsum(weights)
@@ -117,5 +117,5 @@ def _resampled(weights: Array, key: Words, stream: Words) -> Integers:
     return np.searchsorted(edges / edges[-1], (np.arange(size) + start) / size, side="right").clip(max=len(weights) - 1)
 
 
-def _permutation(size: int, key: Words, stream: Words, shuffle: int) -> Integers:
+def _permutation(size: int, key: Unsigned, stream: Unsigned, shuffle: int) -> Integers:
     return np.argsort(words(words(key, stream), np.arange(size, dtype=np.uint64) + np.uint64(shuffle * size)))

@@ -7,9 +7,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from xcid._data import Array, Density, Integers, Perturbations
 from xcid.densities import Discrete, Kernel
 from xcid.distances import Distance, Overlap
+from xcid.records import Array, Density, Integers, Perturbations
 from xcid.scores import planned
 from xcid.scores.directions import Direction, unsigned
 from xcid.scores.evidences import estimate, joint

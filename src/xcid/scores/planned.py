@@ -7,11 +7,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
-from xcid._data import Array, Density, DensityPair, Flags, Integers, Perturbations, Plan
 from xcid._kernels.arrays import namespace, ratio
 from xcid.densities import Discrete
 from xcid.densities.slots import Slots, Slotted
 from xcid.distances import Distance, Overlap
+from xcid.records import Array, Density, DensityPair, Flags, Integers, Perturbations, Plan
 
 MOST_CELLS = 2**16  # of the curves held at a time: they stay in the cache
 MOST_FEATURES = 16  # of a part

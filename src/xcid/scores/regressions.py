@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcid._data import Array, Flags, Perturbations, Plan
 from xcid._kernels import hadamard, logistic
 from xcid._kernels.arrays import namespace, times
+from xcid.records import Array, Flags, Perturbations, Plan
 from xcid.scores import designs
 
 FEWEST = 12  # blocks, and donors, whose differences tell of chance

@@ -8,11 +8,11 @@ from functools import lru_cache
 import numpy as np
 from scipy import special
 
-from xcid._check import whole
-from xcid._data import SIGNIFICANT, Array, Density, Integers, Perturbations
+from xcid._check import as_int
 from xcid._kernels import ties
 from xcid._kernels.random import below, words
 from xcid.densities import Mixed
+from xcid.records import SIGNIFICANT, Array, Density, Integers, Perturbations
 from xcid.scores.directions import held_in_place
 from xcid.scores.per_feature import PerFeature, Scores
 
@@ -44,8 +44,8 @@ class Resampled:
     resamples: int = 200
 
     def __post_init__(self) -> None:
-        whole(self.permutations, "permutations", at_least=19)
-        whole(self.resamples, "resamples", at_least=20)
+        as_int(self.permutations, "permutations", at_least=19)
+        as_int(self.resamples, "resamples", at_least=20)
 
     @property
     def density(self) -> Density:

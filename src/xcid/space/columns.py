@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from xcid._data import Array
 from xcid.errors import InvalidData, InvalidParameter
+from xcid.records import Array
 
 Kind: TypeAlias = Literal["continuous", "integer", "ordinal", "categorical", "boolean"]
 Unit: TypeAlias = Literal["", "D", "s"]

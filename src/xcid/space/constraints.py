@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from xcid._check import real
-from xcid._data import Array, Flags
+from xcid._check import as_float
 from xcid.errors import InvalidParameter
+from xcid.records import Array, Flags
 from xcid.space.columns import Column
 
 _DIRECTIONS = {"rises": 1.0, "falls": -1.0}
@@ -113,7 +113,7 @@ def _range(column: Column, limits: Any) -> tuple[float, float]:
         low, high = limits
     except (TypeError, ValueError) as error:
         raise InvalidParameter(f"the range of {column.name!r} must be (low, high), not {limits!r}") from error
-    if not real(low, "low") <= real(high, "high"):
+    if not as_float(low, "low") <= as_float(high, "high"):
         raise InvalidParameter(f"the range of {column.name!r} is empty: {low} does not lie below {high}")
     return low, high
 

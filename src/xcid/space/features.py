@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from xcid._data import Array, Flags, Integers, Words
 from xcid._kernels.random import content_keys
 from xcid.errors import InvalidData, InvalidParameter
+from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.space.columns import Column, Kind, detect, resolution
 from xcid.space.constraints import Constraints
 from xcid.space.pools import Pools
@@ -132,7 +132,7 @@ class FeatureSpace:
         high = np.where(self.direction < 0, np.minimum(self.upper, present), self.upper)
         return low, high
 
-    def keys(self, rows: Array, seed: int, replicate: int = 0) -> Words:
+    def keys(self, rows: Array, seed: int, replicate: int = 0) -> Unsigned:
         """Keys of the random numbers of (n, d) rows."""
         return content_keys(rows[:, np.argsort(self.rank)], seed, replicate)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from xcid._data import Array, Perturbations, Plan
 from xcid.errors import InvalidParameter
+from xcid.records import Array, Perturbations, Plan
 from xcid.space.columns import Column
 from xcid.space.constraints import Constraints
 from xcid.space.features import FeatureSpace

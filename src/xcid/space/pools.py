@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from xcid._data import Array, Flags, Integers
+from xcid.records import Array, Flags, Integers
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeAlias, get_args
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from xcid._data import Array
 from xcid._require import require
 from xcid.errors import InvalidData, InvalidParameter
+from xcid.records import Array
 from xcid.space.columns import Cells, Column, to_times
 
 Backend: TypeAlias = Literal["pandas", "polars", "pyarrow"]

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from xcid._data import Array, Density, Explanation, Integers, Perturbations
 from xcid.errors import InvalidParameter
 from xcid.generators import Balanced
 from xcid.outcomes import Interval, Outcome
+from xcid.records import Array, Density, Explanation, Integers, Perturbations
 from xcid.scores import Adjusted, Score, Scores
 from xcid.torch._rows import RowExplainer
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from xcid._check import function
-from xcid._data import Array, Explanation, Integers
+from xcid._check import require_callable
 from xcid._faults import Failed
 from xcid._require import require
 from xcid.errors import InvalidData
+from xcid.records import Array, Explanation, Integers
 from xcid.torch._masks import Counting, distinct, explainer_of, question
 from xcid.torch._network import Network, Tensor
 from xcid.torch._rows import RowExplainer
@@ -46,8 +46,8 @@ class Mixtures:
     ) -> None:
         self.segments: Segments = Patches() if segments is None else segments
         self.fill: Fill = Background() if fill is None else fill
-        function(self.segments, "segments", "xcid.torch.Patches(4)")
-        function(self.fill, "fill", "xcid.torch.Blur()")
+        require_callable(self.segments, "segments", "xcid.torch.Patches(4)")
+        require_callable(self.fill, "fill", "xcid.torch.Blur()")
         if background.ndim != 4:
             raise InvalidData(f"images have the shape (n, c, h, w), not {tuple(background.shape)}")
         self.network, self.background, self.known = network, background, array(background)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from xcid._check import whole
-from xcid._data import Array
+from xcid._check import as_int
 from xcid._require import require
 from xcid.errors import InvalidData, InvalidParameter, ModelError, XcidError
+from xcid.records import Array
 from xcid.torch._memory import halved
 
 AT_ONCE = 256  # inputs of a call
@@ -59,7 +59,7 @@ class Network:
                 "model.to(device)"
             )
         like = next((weight for weight in weights if weight.is_floating_point()), torch.empty(0))
-        return cls(model, like.device, like.dtype, answer, whole(at_once, "at_once (inputs of a call)", at_least=1))
+        return cls(model, like.device, like.dtype, answer, as_int(at_once, "at_once (inputs of a call)", at_least=1))
 
     def settled(self, inputs: Tensor) -> Network:
         """The same network, with the meaning of its answers decided from those to these inputs."""

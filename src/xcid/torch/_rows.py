@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from xcid._data import Array, Explanation
 from xcid._faults import Failed, filled
 from xcid.errors import ModelError, NotEnoughFlips, warn
 from xcid.explainer import Explainer
+from xcid.records import Array, Explanation
 
 Ask: TypeAlias = Callable[[Any], Any]
 PADDED = {"p_values": 1.0}  # of features that a row does not have; everything else is 0
@@ -21,7 +21,7 @@ PADDED = {"p_values": 1.0}  # of features that a row does not have; everything e
 class RowExplainer(Explainer):
     """An Explainer that asks another model for every row; what all rows lack is said once, by :func:`gathered`."""
 
-    def speak_up(self, explanation: Explanation) -> Explanation:
+    def checked(self, explanation: Explanation) -> Explanation:
         """Leave that to the whole."""
         return explanation
 
@@ -50,7 +50,7 @@ def gathered(pieces: Sequence[Explanation | Failed], max_evidence_bytes: int) ->
     if not alike or size > max_evidence_bytes:
         kept = [piece if isinstance(piece, Failed) else replace(piece, cloud=None) for piece in kept]
     whole = replace(Explanation.concatenate(filled(kept)), index=np.arange(len(pieces)))
-    _speak_up(whole)
+    _warn_of_gaps(whole)
     return whole
 
 
@@ -88,7 +88,7 @@ def _padded(piece: Explanation | Failed, width: int) -> Explanation | Failed:
     )
 
 
-def _speak_up(whole: Explanation) -> None:
+def _warn_of_gaps(whole: Explanation) -> None:
     poor = np.flatnonzero(np.char.startswith(whole.status, "insufficient"))
     if not poor.size:
         return

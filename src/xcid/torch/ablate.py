@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from xcid._check import function
-from xcid._data import Array, Explanation
+from xcid._check import require_callable
 from xcid._faults import Failed
 from xcid._require import require
+from xcid.records import Array, Explanation
 from xcid.torch import fills
 from xcid.torch._masks import FILLED, KEPT, Counting, distinct, explainer_of, question, told
 from xcid.torch._network import Tensor
@@ -35,7 +35,7 @@ class AblateLayer:
     fill: fills.Fill = field(default_factory=fills.Mean)
 
     def __post_init__(self) -> None:
-        function(self.fill, "fill", "xcid.torch.Zero()")
+        require_callable(self.fill, "fill", "xcid.torch.Zero()")
 
     def ready(self, task: Task) -> Explaining:
         """Record the background's activations."""

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xcid._check import whole
-from xcid._data import Array, Explanation, Perturbations, Plan
+from xcid._check import as_int
 from xcid._kernels.random import run_key
 from xcid._require import require
 from xcid.calibration import Repeats
@@ -20,6 +19,7 @@ from xcid.distances import Overlap
 from xcid.errors import InvalidParameter, ModelError
 from xcid.explainer import Explainer
 from xcid.generators.balanced import LEAST_WEIGHT
+from xcid.records import Array, Explanation, Perturbations, Plan
 from xcid.scores import Adjusted, planned, regressions
 from xcid.scores.adjusted import calibrated
 from xcid.space import labels
@@ -53,12 +53,12 @@ class Device:
     rows: int = ROWS
 
     def __post_init__(self) -> None:
-        whole(self.rows, "rows", at_least=1)
+        as_int(self.rows, "rows", at_least=1)
 
     def __call__(self, explainer: Explainer, X: Any, *, seed: int = 0) -> Explanation:
         """Explain one row or many."""
         torch = require("torch", extra="torch")
-        plan = _plan(explainer, whole(seed, "seed"))
+        plan = _plan(explainer, as_int(seed, "seed"))
         rows = explainer.space.encode(X)
         module, modes = explainer.model, [(part, part.training) for part in explainer.model.modules()]
         module.eval()
@@ -253,4 +253,4 @@ def _explanation(
         features=plan.features,
         cloud=None,
     )
-    return explainer.speak_up(replace(explanation, index=index))
+    return explainer.checked(replace(explanation, index=index))

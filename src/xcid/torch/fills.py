@@ -12,10 +12,10 @@ from typing import TypeAlias
 import numpy as np
 from scipy import ndimage
 
-from xcid._check import real, whole
-from xcid._data import Array
+from xcid._check import as_float, as_int
 from xcid._kernels.thinning import thinned
 from xcid.errors import InvalidParameter
+from xcid.records import Array
 
 Fill: TypeAlias = Callable[[Array, Array], Array]
 
@@ -33,7 +33,7 @@ class Background:
     most: int = 256
 
     def __post_init__(self) -> None:
-        whole(self.most, "most (images)", at_least=1)
+        as_int(self.most, "most (images)", at_least=1)
 
     def __call__(self, image: Array, background: Array) -> Array:
         return background[thinned(len(background), self.most)]
@@ -68,7 +68,7 @@ class Blur:
     share: float = 0.125
 
     def __post_init__(self) -> None:
-        if not 0 < real(self.share, "share") <= 1:
+        if not 0 < as_float(self.share, "share") <= 1:
             raise InvalidParameter(f"share must lie in (0, 1], not {self.share}")
 
     def __call__(self, image: Array, background: Array) -> Array:
@@ -90,7 +90,7 @@ class Noise:
     draws: int = 64
 
     def __post_init__(self) -> None:
-        whole(self.draws, "draws", at_least=1)
+        as_int(self.draws, "draws", at_least=1)
 
     def __call__(self, image: Array, background: Array) -> Array:
         random = np.random.default_rng(0).standard_normal((self.draws, *image.shape))

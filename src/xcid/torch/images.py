@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from xcid._check import function, whole
-from xcid._data import Array, Explanation, Integers
+from xcid._check import as_int, require_callable
 from xcid._faults import Failed
 from xcid.errors import InvalidParameter
 from xcid.outcomes import Outcome
+from xcid.records import Array, Explanation, Integers
 from xcid.torch._masks import FILLED, KEPT, told
 from xcid.torch._mixtures import Mixtures
 from xcid.torch._network import AT_ONCE, Answer, Network, like
@@ -61,7 +61,7 @@ class ImageExplainer:
         **settings: Any,
     ) -> None:
         if answer is not None:
-            function(answer, "answer", "torch.sigmoid")
+            require_callable(answer, "answer", "torch.sigmoid")
         network = Network.of(model, answer, at_once)
         known = network.tensor(background, "the background")
         settings = {**settings, "outcome": outcome, "n": n}
@@ -72,7 +72,7 @@ class ImageExplainer:
 
         Images with fewer segments than others get further ones that are constant and score 0.
         """
-        seed = whole(seed, "seed")
+        seed = as_int(seed, "seed")
         images = like(X, self.mixtures.background, self.mixtures.network)
         pieces = [_told(self.mixtures(image, seed)[0]) for image in images]
         return gathered(pieces, self.mixtures.settings.get("max_evidence_bytes", MOST_BYTES))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from xcid._check import function, whole
-from xcid._data import Explanation
+from xcid._check import as_int, require_callable
 from xcid.errors import InvalidParameter
 from xcid.outcomes import Outcome
+from xcid.records import Explanation
 from xcid.torch._hooks import Layer
 from xcid.torch._network import AT_ONCE, Answer, Network, Tensor, like
 from xcid.torch.perturb import PerturbLayer
@@ -103,7 +103,7 @@ class LayerExplainer:
         **settings: Any,
     ) -> None:
         if answer is not None:
-            function(answer, "answer", "torch.sigmoid")
+            require_callable(answer, "answer", "torch.sigmoid")
         network = Network.of(model, answer, at_once)
         found = Layer.of(model, layer)
         self.background = network.tensor(background, "the background")
@@ -120,4 +120,4 @@ class LayerExplainer:
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         """Explain (n, ...) inputs, or a single one without the first axis."""
-        return self.explain(like(X, self.background, self.network), whole(seed, "seed"))
+        return self.explain(like(X, self.background, self.network), as_int(seed, "seed"))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xcid._data import Array, Explanation, Integers
 from xcid._require import require
 from xcid.errors import warn
+from xcid.records import Array, Explanation, Integers
 from xcid.torch._memory import halved
 from xcid.torch._network import Tensor
 from xcid.torch._rows import Ask, RowExplainer, gathered

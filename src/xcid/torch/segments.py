@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from xcid._check import real, whole
-from xcid._data import Array, Integers
+from xcid._check import as_float, as_int
 from xcid._require import require
 from xcid.errors import InvalidParameter
+from xcid.records import Array, Integers
 
 Segments: TypeAlias = Callable[[Array], Integers]
 
@@ -34,7 +34,7 @@ class Patches:
     size: int = 4
 
     def __post_init__(self) -> None:
-        whole(self.size, "size (pixels)", at_least=1)
+        as_int(self.size, "size (pixels)", at_least=1)
 
     def __call__(self, image: Array) -> Integers:
         height, width = image.shape[-2:]
@@ -59,8 +59,8 @@ class Superpixels:
     compactness: float = 10.0
 
     def __post_init__(self) -> None:
-        whole(self.n, "n (superpixels)", at_least=2)
-        if not real(self.compactness, "compactness") > 0:
+        as_int(self.n, "n (superpixels)", at_least=2)
+        if not as_float(self.compactness, "compactness") > 0:
             raise InvalidParameter(f"compactness must be above 0, not {self.compactness}")
 
     def __call__(self, image: Array) -> Integers:

@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from xcid._check import function, whole
-from xcid._data import Array, Explanation, Integers
+from xcid._check import as_int, require_callable
 from xcid._faults import Failed
 from xcid._require import require
 from xcid.errors import InvalidData, InvalidParameter, ModelError
 from xcid.outcomes import Interval, Outcome
+from xcid.records import Array, Explanation, Integers
 from xcid.torch._masks import Counting, distinct, explainer_of, question, told
 from xcid.torch._memory import halved
 from xcid.torch._network import AT_ONCE, Answer, Network
@@ -127,11 +127,11 @@ class TextExplainer:
         at_once: int = AT_ONCE,
         **settings: Any,
     ) -> None:
-        function(tokenize, "tokenize", "xcid.torch.words")
+        require_callable(tokenize, "tokenize", "xcid.torch.words")
         self.fill = MaskToken(str(getattr(tokenizer, "mask_token", None) or "[MASK]")) if fill is None else fill
-        function(self.fill, "fill", 'xcid.torch.MaskToken("[MASK]")')
+        require_callable(self.fill, "fill", 'xcid.torch.MaskToken("[MASK]")')
         self.tokenize, self.n = tokenize, n
-        self.ask = _reader(model, tokenizer, answer, whole(at_once, "at_once (texts of a call)", at_least=1))
+        self.ask = _reader(model, tokenizer, answer, as_int(at_once, "at_once (texts of a call)", at_least=1))
         self.background = None if background is None else _texts(background, "the background")
         if self.background is not None:
             answers = np.asarray(self.ask(self.background))
@@ -146,7 +146,7 @@ class TextExplainer:
         known = _texts([texts] if isinstance(texts, str) else texts, "texts")
         spans = [self.spans(text) for text in known]
         levels = self._levels(known, spans)
-        seed, most, pieces = whole(seed, "seed"), 2**28, []
+        seed, most, pieces = as_int(seed, "seed"), 2**28, []
         for text, where in zip(known, spans, strict=True):
             counting = Counting(self._masked(text, where))
             explainer = explainer_of(counting, [f"token {at}" for at in range(len(where))], 1, self.n, self.settings)
@@ -202,7 +202,7 @@ def _reader(model: Any, tokenizer: Any, answer: Answer | None, at_once: int) -> 
     if tokenizer is None:
         if hasattr(model, "named_modules"):
             raise InvalidParameter("a torch module takes tokens: give its tokenizer, or a function of a list of texts")
-        function(model, "model", "lambda texts: ...")
+        require_callable(model, "model", "lambda texts: ...")
         return lambda texts: np.concatenate([np.asarray(part) for part in halved(model, list(texts), at_once)])
     require("torch", extra="torch")
     network = Network.of(model, answer, at_once)

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from xcid._check import function, whole
-from xcid._data import Array
+from xcid._check import as_int, require_callable
 from xcid.errors import InvalidParameter
+from xcid.records import Array
 from xcid.torch._network import Tensor
 
 
@@ -50,9 +50,9 @@ class Channels:
     summary: Callable[..., Any] = np.mean
 
     def __post_init__(self) -> None:
-        if whole(self.axis, "axis") == 0:
+        if as_int(self.axis, "axis") == 0:
             raise InvalidParameter("axis 0 is that of the inputs: units have another one")
-        function(self.summary, "summary", "numpy.mean")
+        require_callable(self.summary, "summary", "numpy.mean")
 
     def maps(self, activations: Tensor) -> Tensor:
         """(n, u, m) maps of (n, ...) activations."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from xcid._data import Array, Explanation, Perturbations
 from xcid._faults import Failed
 from xcid._require import require
 from xcid.densities import Mixed
 from xcid.errors import InvalidParameter
 from xcid.generators import Balanced
+from xcid.records import Array, Explanation, Perturbations
 from xcid.scores import PerFeature, Resampled, Score, unsigned
 from xcid.torch._mixtures import Mixtures
 from xcid.torch._network import Tensor

@@ -1,0 +1,107 @@
+"""Models from files, none of which can run code; pickles, which can, are loaded only by those who say so."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from xcid._require import require
+from xcid.errors import InvalidFile, XcidError
+from xcid.files import trees, unpacked
+from xcid.files.vetted import VETTED
+
+PICKLES = (".pkl", ".pickle", ".joblib", ".dill", ".cloudpickle", ".sav", ".pt", ".pth")
+UNPICKLED = (".pkl", ".pickle", ".joblib", ".sav")  # by joblib, where that is allowed
+
+
+def load(path: Path, trusted: Sequence[str], *, unsafe_pickle: bool = False) -> Any:
+    """Load a model by the extension of its file, which says how it is read and never that it is safe.
+
+    Parameters
+    ----------
+    path : Path
+    trusted : sequence of str
+        Types that a skops file may bring beside those that skops knows and those in ``_vetted``.
+    unsafe_pickle : bool
+        Whether a file that is named as a pickle may run the code that is in it.
+    """
+    suffix = path.suffix.lower()
+    if suffix in UNPICKLED and unsafe_pickle:
+        return _read(path, _pickle, trusted)
+    if suffix in PICKLES:
+        raise InvalidFile(
+            f"{path} is a pickle, and loading one runs whatever code is in it: save the model with "
+            'skops.io.dump(model, "model.skops"), in the own format of XGBoost, LightGBM or CatBoost, or as ONNX'
+            + ("; or, if you made this file yourself, add --unsafe-pickle" if suffix in UNPICKLED else "")
+        )
+    if suffix not in LOADERS:
+        raise InvalidFile(f"{path} is no model that can be loaded: the extensions are {', '.join(LOADERS)}")
+    return _read(path, LOADERS[suffix], trusted)
+
+
+def _read(path: Path, loader: Callable[[Path, Sequence[str]], Any], trusted: Sequence[str]) -> Any:
+    if not path.is_file():
+        raise InvalidFile(f"there is no file {path}")
+    try:
+        return loader(path, trusted)
+    except XcidError:
+        raise
+    except Exception as error:  # every library fails in its own way
+        raise InvalidFile(f"{path} cannot be loaded as a model: {type(error).__name__}: {error}") from error
+
+
+def _skops(path: Path, trusted: Sequence[str]) -> Any:
+    _check_archive(path)
+    io = require("skops.io", extra="skops")
+    found = set(io.get_untrusted_types(file=path))
+    unknown = sorted(found - set(trusted) - set(VETTED))
+    if unknown:
+        raise InvalidFile(
+            f"{path} brings types that skops does not know: {', '.join(unknown)}; if you trust them and where the file "
+            f"comes from, add --trust {' '.join(unknown)}"
+        )
+    model = io.load(path, trusted=sorted(found))
+    trees.check(model)
+    return model
+
+
+def _pickle(path: Path, trusted: Sequence[str]) -> Any:
+    """Run what the file says: joblib reads its own files and plain pickles."""
+    return require("joblib", extra="cli").load(path)
+
+
+def _check_archive(path: Path) -> None:
+    """Refuse what unpacks to too much: skops unpacks before it looks."""
+    if not zipfile.is_zipfile(path):
+        raise InvalidFile(f"{path} is no skops file (these are ZIP archives): save the model with skops.io.dump")
+    with path.open("rb") as file:
+        unpacked.check(path, path.stat().st_size, unpacked.in_zip(file))
+
+
+def _onnx(path: Path, trusted: Sequence[str]) -> Any:
+    session = require("onnxruntime", extra="onnx").InferenceSession
+    return session(str(path), providers=["CPUExecutionProvider"])
+
+
+def _xgboost(path: Path, trusted: Sequence[str]) -> Any:
+    return require("xgboost", extra="xgboost").Booster(model_file=str(path))
+
+
+def _lightgbm(path: Path, trusted: Sequence[str]) -> Any:
+    return require("lightgbm", extra="lightgbm").Booster(model_file=str(path))
+
+
+def _catboost(path: Path, trusted: Sequence[str]) -> Any:
+    return require("catboost", extra="catboost").CatBoost().load_model(str(path))
+
+
+LOADERS: dict[str, Callable[[Path, Sequence[str]], Any]] = {
+    ".skops": _skops,
+    ".onnx": _onnx,
+    ".json": _xgboost,
+    ".ubj": _xgboost,
+    ".txt": _lightgbm,
+    ".cbm": _catboost,
+}

@@ -1,0 +1,163 @@
+"""A sensible scikit-learn model for a table, where the user brings none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from xcid._require import require
+from xcid.errors import InvalidData, ModelError, XcidError
+from xcid.files.tables import column_of, part, size, without
+
+MOST_CLASSES = 20  # of a column of whole numbers that is a class
+MOST_JUDGED = 20_000  # rows that a model is tried on before it is trained on all
+
+
+class Family(NamedTuple):
+    """The two models of a kind: one for classes, one for numbers."""
+
+    module: str
+    classifier: str
+    regressor: str
+    settings: dict[str, Any]
+    takes_numbers_as_they_are: bool
+
+    def make(self, is_class: bool, seed: int) -> Any:
+        """An estimator that is not fitted."""
+        found = require(f"sklearn.{self.module}", extra="cli")
+        return getattr(found, self.classifier if is_class else self.regressor)(**self.settings, random_state=seed)
+
+
+FAMILIES = {
+    "logistic": Family("linear_model", "LogisticRegression", "Ridge", {"max_iter": 1_000}, False),
+    "forest": Family("ensemble", "RandomForestClassifier", "RandomForestRegressor", {"n_estimators": 100}, True),
+    "boosting": Family("ensemble", "HistGradientBoostingClassifier", "HistGradientBoostingRegressor", {}, True),
+    "network": Family("neural_network", "MLPClassifier", "MLPRegressor", {"max_iter": 1_000}, False),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trained:
+    """A fitted model.
+
+    Attributes
+    ----------
+    model : object
+    words : str
+        What it is and what it was fitted on.
+    """
+
+    model: Any
+    words: str
+
+
+def train(frame: Any, target: str, kind: str, seed: int) -> Trained:
+    """Fit a model of a kind to a table with the target among its columns.
+
+    Text, whole numbers with few values and booleans are classes; other numbers make a regression. Trees get a table
+    of numbers as it is; all other tables and models a pipeline that fills missing cells, scales and one-hot encodes.
+    """
+    wanted = column_of(frame, target)
+    features = nw.from_native(without(frame, target), eager_only=True)
+    values, is_class = labels(wanted), is_classes(wanted)
+    if is_class and len(np.unique(values)) < 2:
+        only = values[:1].tolist()[0]
+        raise InvalidData(f"the target {target!r} has the one value {only!r}: there is nothing to tell apart")
+    estimator = FAMILIES[kind].make(is_class, seed)
+    is_numeric = all(features[name].dtype.is_numeric() for name in features.columns)
+    model = estimator if is_numeric and FAMILIES[kind].takes_numbers_as_they_are else _pipeline(features, estimator)
+    try:
+        model.fit(features.to_native(), values)
+    except Exception as error:
+        raise ModelError(f"the {kind} model cannot be trained: {type(error).__name__}: {error}") from error
+    task = f"{len(np.unique(values))} classes of {target!r}" if is_class else f"the number {target!r}"
+    return Trained(model, f"{type(estimator).__name__} trained on {len(features):,} rows for {task}")
+
+
+def judged(frame: Any, target: str, kind: str, seed: int) -> str:
+    """Say how well such a model does on a fifth of the rows when it is trained on the others; "" where it cannot be."""
+    order = np.random.default_rng(seed).permutation(size(frame))[:MOST_JUDGED]
+    held, rest = (part(frame, rows.tolist()) for rows in np.split(order, [len(order) // 5]))
+    wanted = column_of(frame, target)
+    if not size(held) or is_classes(wanted) != is_classes(column_of(rest, target)):
+        return ""
+    try:
+        model = train(rest, target, kind, seed).model
+        predicted = np.asarray(model.predict(without(held, target))).ravel()
+    except (XcidError, ValueError):  # a class or a level that only the held-out rows have
+        return ""
+    actual, n_rows = labels(column_of(held, target)), f"the {size(held):,} held-out rows"
+    if is_classes(wanted):
+        known, counts = np.unique(labels(column_of(rest, target)), return_counts=True)
+        commonest = known[counts.argmax()]
+        right, by_habit = np.mean(predicted == actual), np.mean(actual == commonest)
+        found = f"gets {right:.0%} of {n_rows} right; always saying {commonest} would get {by_habit:.0%}"
+        return f"such a model, trained on four fifths of the rows, {found}"
+    spread = float(np.var(actual))
+    explained = 1 - float(np.mean((predicted - actual) ** 2)) / spread if spread else 0.0
+    found = f"explains {explained:.0%} of the variance of {n_rows}"
+    return f"such a model, trained on four fifths of the rows, {found}"
+
+
+def is_classes(wanted: nw.Series[Any]) -> bool:
+    """Whether a target is made of classes."""
+    if not wanted.dtype.is_numeric():
+        return True
+    numbers = wanted.to_numpy().astype(np.float64)
+    return len(np.unique(numbers)) <= MOST_CLASSES and bool(np.all(numbers == np.round(numbers)))
+
+
+def labels(wanted: nw.Series[Any]) -> Any:
+    """(n,) targets; all rows must have one."""
+    missing = wanted.is_null() | wanted.is_nan() if wanted.dtype.is_float() else wanted.is_null()
+    if missing.any():
+        raise InvalidData(f"{int(missing.sum())} rows have no target {wanted.name!r}: leave them out")
+    if wanted.dtype.is_numeric():
+        return wanted.to_numpy()
+    return np.array([str(value) for value in wanted.to_list()])
+
+
+def _pipeline(features: nw.DataFrame[Any], estimator: Any) -> Any:
+    compose = require("sklearn.compose", extra="cli")
+    preprocessing = require("sklearn.preprocessing", extra="cli")
+    impute = require("sklearn.impute", extra="cli")
+    make_pipeline = require("sklearn.pipeline", extra="cli").make_pipeline
+    kinds: dict[str, list[str]] = {"numbers": [], "dates": [], "levels": []}
+    for name in features.columns:
+        dtype = features[name].dtype
+        is_date = isinstance(dtype, nw.Date | nw.Datetime)
+        kinds["dates" if is_date else "numbers" if dtype.is_numeric() else "levels"].append(name)
+    numbers = (impute.SimpleImputer(strategy="median", keep_empty_features=True), preprocessing.StandardScaler())
+    steps = {
+        "numbers": make_pipeline(*numbers),
+        "dates": make_pipeline(preprocessing.FunctionTransformer(days), *numbers),
+        "levels": make_pipeline(
+            preprocessing.FunctionTransformer(objects),
+            preprocessing.OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+        ),
+    }
+    table = compose.ColumnTransformer([(name, steps[name], columns) for name, columns in kinds.items() if columns])
+    return make_pipeline(table, estimator)
+
+
+def days(table: Any) -> Any:
+    """Dates of a frame as days since 1970; NaN where missing."""
+    frame = nw.from_native(table, eager_only=True)
+    columns = [frame[name].to_numpy().astype("datetime64[us]") for name in frame.columns]
+    numbers = [np.where(np.isnat(column), np.nan, column.astype(np.int64) / 86_400e6) for column in columns]
+    return np.column_stack(numbers)
+
+
+def objects(table: Any) -> Any:
+    """Levels of a frame as text, with None where missing, whatever the library of the frame."""
+    frame = nw.from_native(table, eager_only=True)
+    columns = []
+    for name in frame.columns:
+        missing, values = frame[name].is_null().to_list(), frame[name].to_list()
+        column = np.empty(len(values), dtype=object)
+        column[:] = [None if hole else str(value) for hole, value in zip(missing, values, strict=True)]
+        columns.append(column)
+    return np.column_stack(columns)

@@ -1,0 +1,98 @@
+"""Explanations as data frames of any library, and as SHAP's own record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from xcid._require import require
+from xcid.records import Array, Explanation, Interactions
+from xcid.space import Backend, require_backend
+
+
+def to_frame(explanation: Explanation, backend: Backend) -> Any:
+    """Give one line for each row and feature: row, feature, data, value, importance, direction, status, ..."""
+    require_backend(backend)
+    return frame_of(to_columns(explanation), backend)
+
+
+def to_columns(explanation: Explanation) -> dict[str, Any]:
+    """The columns of :func:`to_frame` as arrays by name."""
+    n, d = explanation.values.shape
+    columns = {
+        "row": np.repeat(explanation.index, d),
+        "feature": np.tile(np.array(explanation.feature_names), n),
+        "data": _one_number(explanation).ravel(),
+        "shown": np.array([explanation.shown(row, feature) for row in range(n) for feature in range(d)]),
+        "value": explanation.values.ravel(),
+        "importance": explanation.importance.ravel(),
+        "direction": explanation.direction.ravel().astype(np.int64),
+    }
+    for name in ("lower", "upper", "p_values", "null_mean", "null_quantile", "spread", "significant"):
+        part = getattr(explanation, name)
+        if part is not None:
+            columns[name.removesuffix("s")] = part.ravel()
+    columns["status"] = np.repeat(explanation.status, d)
+    columns["feature_status"] = explanation.feature_status.ravel()
+    columns["n_evaluations"] = np.repeat(explanation.n_evaluations, d)
+    return columns
+
+
+def frame_of(columns: Mapping[str, Any], backend: Backend) -> Any:
+    """Make a data frame of the given library from columns by name."""
+    require_backend(backend)
+    is_text = {name for name, column in columns.items() if getattr(column, "dtype", None) is not None}
+    is_text = {name for name in is_text if columns[name].dtype.kind == "U"}
+    lists = {name: column.tolist() if name in is_text else column for name, column in columns.items()}
+    return nw.from_dict(lists, backend=backend).to_native()
+
+
+def pairs_to_frame(interactions: Interactions, backend: Backend) -> Any:
+    """Give one line for each pair: first, second, value, joint, alone, p_value."""
+    require_backend(backend)
+    first, second = ([pair[side] for pair in interactions.pairs] for side in (0, 1))
+    columns = {
+        "first": first,
+        "second": second,
+        "value": interactions.values,
+        "joint": interactions.joint,
+        "alone": interactions.alone,
+        "p_value": interactions.p_values,
+    }
+    return frame_of(columns, backend)
+
+
+def to_shap(explanation: Explanation) -> Any:
+    """Give a ``shap.Explanation``; its base value is 0, since the values of CID do not add up to the output."""
+    shap = require("shap", extra="shap")
+    return shap.Explanation(
+        values=explanation.values,
+        base_values=np.zeros(len(explanation)),
+        data=_one_number(explanation),
+        display_data=_in_words(explanation),
+        feature_names=list(explanation.feature_names),
+    )
+
+
+def _in_words(explanation: Explanation) -> Any:
+    """(n, f) objects: what people read of levels, dates, groups and missing cells, and numbers as they are."""
+    numbers = _one_number(explanation)
+    words = numbers.astype(object)
+    for feature, columns in enumerate(explanation.features):
+        is_number = len(columns) == 1 and not explanation.levels[columns[0]] and not explanation.units[columns[0]]
+        for row in range(len(explanation)):
+            if not is_number or np.isnan(numbers[row, feature]):
+                words[row, feature] = explanation.shown(row, feature)
+    return words
+
+
+def _one_number(explanation: Explanation) -> Array:
+    """(n, f) the number of each feature; NaN for groups, which have more than one."""
+    numbers = [
+        explanation.data[:, columns[0]] if len(columns) == 1 else np.full(len(explanation), np.nan)
+        for columns in explanation.features
+    ]
+    return np.column_stack(numbers)

@@ -1,0 +1,94 @@
+"""The paper's figures, drawn from what was measured."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from xcid import Explainer, plots
+from xcid._require import require
+from xcid.lab.reproduction.measure import Array, FirstRow, Results
+from xcid.lab.reproduction.settings import Settings
+from xcid.lab.reproduction.subjects import Subject
+
+DPI = 72
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#555555")
+TREND = {"cid": "CID", "dice": "DiCE", "shap": "SHAP", "lime": "LIME"}
+
+
+def illustration(subject: Subject, settings: Settings) -> bytes:
+    """Figure 1: the two densities of every feature of the first test entry."""
+    explanation = Explainer.paper(subject.model, subject.train, m=settings.m)(subject.test.iloc[:1])
+    figure, axes = _grid(-(-subject.n_features // 4), 4, 3.0, 2.1)
+    plots.densities(explanation, axes=axes.ravel()[: subject.n_features])
+    for unused in axes.ravel()[subject.n_features :]:
+        unused.set_visible(False)
+    return _png(figure)
+
+
+def repeated_runs(subjects: Sequence[Subject], runs: Sequence[Mapping[str, FirstRow]]) -> bytes:
+    """Figure 2: the scores of the first test entry over many runs, by CID and by DiCE."""
+    figure, axes = _grid(len(subjects), 2, 6.0, 2.9)
+    for line, subject, by_method in zip(axes, subjects, runs, strict=True):
+        for ax, key, title in zip(line, ("cid", "dice"), ("CID", "DiCE"), strict=True):
+            _boxes(ax, list(subject.test.columns), {title: by_method[key].runs})
+            ax.set_title(f"{subject.title}, {title}", fontsize=10)
+    return _png(figure)
+
+
+def trend(subject: Subject, results: Results) -> bytes:
+    """Figure 3: the output of the first test entry as its best features are masked one by one."""
+    figure, axes = _grid(1, 1, 7.0, 3.6)
+    ax = axes[0, 0]
+    stages = np.arange(subject.n_features + 1)
+    for (key, title), colour in zip(TREND.items(), COLOURS, strict=False):
+        ax.plot(stages, results[key].masked[0], marker="o", markersize=4, color=colour, label=title)
+    recommended = results["recommended"].masked_signed[0]
+    ax.plot(stages, recommended, marker="s", markersize=4, color=COLOURS[4], label="recommended (signed)")
+    ax.set_xlabel("features masked, best first")
+    ax.set_ylabel("probability of the predicted class")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize=8)
+    return _png(figure)
+
+
+def distributions(subject: Subject, scores: Mapping[str, Array]) -> bytes:
+    """Figures 4 to 7: the scores of all rows, feature by feature, of several settings side by side."""
+    figure, axes = _grid(1, 1, 11.0, 3.6)
+    _boxes(axes[0, 0], list(subject.test.columns), scores)
+    figure.legend(loc="outside lower center", ncols=len(scores), frameon=False, fontsize=8)
+    return _png(figure)
+
+
+def _boxes(ax: Any, names: list[str], scores: Mapping[str, Array]) -> None:
+    """One box for each feature and setting."""
+    width = 0.8 / len(scores)
+    for place, ((title, values), colour) in enumerate(zip(scores.items(), COLOURS, strict=False)):
+        at = np.arange(len(names)) + (place - (len(scores) - 1) / 2) * width
+        drawn = ax.boxplot(values, positions=at, widths=0.85 * width, patch_artist=True, manage_ticks=False, sym=".")
+        for box in drawn["boxes"]:
+            box.set(facecolor=colour, edgecolor=colour, alpha=0.6)
+        for median in drawn["medians"]:
+            median.set(color="black")
+        for flier in drawn["fliers"]:
+            flier.set(markersize=2, markeredgecolor=colour)
+        drawn["boxes"][0].set_label(title)
+    ax.set_xticks(np.arange(len(names)), names, rotation=30, ha="right", fontsize=8)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.set_ylim(0, 1)
+
+
+def _grid(n_rows: int, n_columns: int, width: float, height: float) -> tuple[Any, Any]:
+    figure = require("matplotlib.figure", extra="plot").Figure(
+        figsize=(width * n_columns, height * n_rows), layout="constrained"
+    )
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False)
+
+
+def _png(figure: Any) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
+    return buffer.getvalue()

@@ -1,0 +1,113 @@
+"""What a model's raw answers mean: probabilities, labels or numbers."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from xcid.errors import ModelError
+from xcid.outcomes import OTHER_LABEL
+from xcid.records import Array
+
+Answers: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+def reader(model: Any, answers: Answers) -> Reader:
+    """Decide from the answers for the background what the answers mean."""
+    if answers.dtype.kind == "c":
+        raise ModelError(f"the model's answers are not real numbers but {answers.dtype}")
+    classes = getattr(model, "classes_", None)
+    if classes is not None and len(classes) == 0:  # of CatBoost's regressor, also at the end of a Pipeline
+        classes = None
+    if callable(getattr(model, "predict_proba", None)) or (answers.ndim == 2 and answers.shape[1] > 1):
+        return _Columns(answers.shape, classes)
+    if answers.dtype.kind != "f" or classes is not None:
+        return _Labels(answers)
+    numbers = _floats(_one_column(answers))
+    is_predictor = callable(getattr(model, "predict", None))
+    if is_predictor or np.any((numbers < 0) | (numbers > 1)):
+        return _Number()
+    return _SecondClass()
+
+
+class Reader(Protocol):
+    """From the model's answers to (n, k) numbers; ``names`` are those of the k outputs."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, answers: Answers) -> Array: ...
+
+
+class _Columns:
+    """One column for each class."""
+
+    def __init__(self, shape: tuple[int, ...], classes: Any) -> None:
+        if len(shape) != 2 or shape[1] < 2:
+            raise ModelError(
+                f"the model's probabilities have shape {shape}: one column for each of at least two classes is "
+                "needed; a model that knows one class only has no decision to explain"
+            )
+        known = classes if classes is not None and len(classes) == shape[1] else range(shape[1])
+        self.names = tuple(str(name) for name in known)
+
+    def __call__(self, answers: Answers) -> Array:
+        if answers.ndim != 2 or answers.shape[1] != len(self.names):
+            raise ModelError(f"the model answered with shape {answers.shape}; {len(self.names)} columns came before")
+        return _floats(answers)
+
+
+class _SecondClass:
+    """Probabilities of the second of two classes."""
+
+    names: tuple[str, ...] = ("0", "1")
+
+    def __call__(self, answers: Answers) -> Array:
+        second = _floats(_one_column(answers))
+        if np.any((second < 0) | (second > 1)):
+            raise ModelError(
+                f"the model's answers were probabilities before, and now go from {second.min():g} to "
+                f"{second.max():g}: give numbers in [0, 1] for every row"
+            )
+        return np.column_stack([1 - second, second])
+
+
+class _Number:
+    """The one number of a regression."""
+
+    names: tuple[str, ...] = ("output",)
+
+    def __call__(self, answers: Answers) -> Array:
+        return _floats(_one_column(answers))[:, None]
+
+
+class _Labels:
+    """Labels become indicators; a label that the background never got has a column of its own at the end."""
+
+    def __init__(self, answers: Answers) -> None:
+        try:
+            self.classes = np.unique(_one_column(answers))
+        except TypeError as error:
+            raise ModelError(
+                f"the model's answers are labels of different kinds: {error}; give all one type"
+            ) from error
+        self.names = (*(str(label) for label in self.classes), OTHER_LABEL)
+
+    def __call__(self, answers: Answers) -> Array:
+        known = _one_column(answers)[:, None] == self.classes
+        return np.column_stack([known, ~known.any(axis=1)]).astype(np.float64)
+
+
+def _one_column(answers: Answers) -> Answers:
+    if answers.size != len(answers):
+        raise ModelError(f"the model answered with shape {answers.shape}; one number or label for each row was due")
+    return answers.reshape(len(answers))
+
+
+def _floats(answers: Answers) -> Array:
+    if answers.dtype.kind == "c":
+        raise ModelError(f"the model's answers are not real numbers but {answers.dtype}")
+    try:
+        return answers.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"the model's answers are not numbers but {answers.dtype}: {error}") from error
