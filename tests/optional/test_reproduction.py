@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from xcid.errors import InvalidParameter
+from xcid.lab.markdown import Table
 from xcid.lab.reproduction import Settings, closeness, measure, pages, published, readings, reproduce
-from xcid.lab.reproduction.store import Store, digest
+from xcid.lab.reproduction.store import digest, piece
 from xcid.metrics import Interval
 
 for package in ("sklearn", "matplotlib", "shap", "lime", "dice_ml"):
@@ -89,7 +90,7 @@ class TestPages:
             pages.Heading(1, evil),
             pages.Text(evil),
             pages.Points((evil,)),
-            pages.Table(evil, (evil,), ((evil,),), evil),
+            Table(evil, (evil,), ((evil,),), evil),
             pages.Picture("x", evil, b"png"),
         )
         page = pages.html_page(blocks, evil)
@@ -135,11 +136,11 @@ class TestResuming:
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            Store(tmp_path).piece("a", {}, interrupted)
+            piece(tmp_path / "a", {}, interrupted)
         assert list(tmp_path.iterdir()) == []
 
     def test_no_half_written_files_remain(self, out):
-        assert not list(out.rglob("*.part"))
+        assert not list(out.rglob(".*"))
 
 
 class TestPublished:
@@ -147,9 +148,9 @@ class TestPublished:
         before = (copied / "figures.json").read_bytes(), (copied / "reproduction.html").read_text()
         text = re.sub(r"\d\.\d+", "0.77", published.read())
         monkeypatch.setattr(published, "read", lambda: text)
-        for piece in (copied / "pieces").iterdir():
-            if "-dice-" not in piece.name:  # the slowest
-                piece.unlink()
+        for path in (copied / "pieces").iterdir():
+            if "-dice-" not in path.name:  # the slowest
+                path.unlink()
         reproduce(copied, TINY, quiet)
         assert (copied / "figures.json").read_bytes() == before[0]
         assert (copied / "reproduction.html").read_text() != before[1]

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from xcid.errors import XcidWarning
-from xcid.lab.bench import contests, density, growth, machine, memory, profile, start, workers
+from xcid.lab import machine
+from xcid.lab.bench import contests, density, growth, memory, profile, start, workers
 from xcid.lab.bench.extent import Extent
 from xcid.lab.bench.peers import check_installed
 from xcid.lab.bench.record import Part, Record

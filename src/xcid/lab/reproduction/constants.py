@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
-import numpy.typing as npt
 
 from xcid import Perturbations
 from xcid.densities import Kernel
+from xcid.records import Array, Flags
 from xcid.scores import PerFeature, Scores
 
 
-@dataclass(frozen=True, slots=True)
 class ConstantsScoreZero:
     """The paper's score, but 0 for a feature that is constant in C+ or in C-.
 
@@ -20,21 +17,16 @@ class ConstantsScoreZero:
     counterfactual changes then come first. Skipping them instead is the other way to read the paper.
     """
 
-    score: PerFeature = field(default_factory=PerFeature)
-
-    @property
-    def density(self) -> Kernel:
-        """For the evidence."""
-        return Kernel()
+    density = Kernel()  # for the evidence
 
     def __call__(self, cloud: Perturbations) -> Scores:
         """Score every feature of every row."""
         constant = _constant(cloud.samples, cloud.positive) | _constant(cloud.samples, cloud.negative)
-        values = np.where(constant, 0.0, self.score(cloud).values)
+        values = np.where(constant, 0.0, PerFeature(self.density)(cloud).values)
         return Scores(values, values, np.zeros_like(values))
 
 
-def _constant(samples: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+def _constant(samples: Array, weights: Array) -> Flags:
     """(n, d) whether all of the (n, s, d) samples with weight in (n, s) are equal.
 
     Examples

@@ -4,36 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
+from xcid.lab.reproduction.ours import Cells
+from xcid.lab.splits import TITLES
 from xcid.metrics import Interval
 
 NAMES = {"gaussian": "cid", "CID": "cid", "DiCE": "dice", "SHAP": "shap", "LIME": "lime"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Published:
-    """Of one data set, under the same names as ours.
+class Published(NamedTuple):
+    """The figures of one data set, under the same names as ours."""
 
-    Attributes
-    ----------
-    agreement : mapping
-        By pair of methods, "cid, dice".
-    comprehensiveness, sufficiency : mapping
-        By method, kernel or generator.
-    kernels : mapping
-        Agreement by pair of kernels.
-    genetic : Interval
-        Agreement of the genetic generator with the random one.
-    """
-
-    agreement: Mapping[str, Interval]
-    comprehensiveness: Mapping[str, Interval]
-    sufficiency: Mapping[str, Interval]
-    kernels: Mapping[str, Interval]
-    genetic: Interval
+    agreement: Cells  # by pair of methods, "cid, dice"
+    comprehensiveness: Cells  # by method, kernel or generator
+    sufficiency: Cells
+    kernels: Cells  # agreement, by pair of kernels
+    genetic: Interval  # agreement of the genetic generator with the random one
 
 
 def read() -> str:
@@ -44,26 +32,25 @@ def read() -> str:
 def load() -> dict[str, Published]:
     """By key of the data set."""
     figures = json.loads(read())
-    return {subject: _published(figures, subject) for subject in ("diabetes", "heart")}
+    return {subject: _published(figures, subject) for subject in TITLES}
 
 
 def _published(figures: Mapping[str, Any], subject: str) -> Published:
-    faithful = {}
-    for metric in ("comprehensiveness", "sufficiency"):
-        both = figures["settings_faithfulness"][subject][metric] | figures[metric][subject]
-        faithful[metric] = {_name(name): Interval(*pair) for name, pair in both.items()}
+    comprehensiveness, sufficiency = (
+        {
+            NAMES.get(name, name): Interval(*pair)
+            for name, pair in (figures["settings_faithfulness"][subject][metric] | figures[metric][subject]).items()
+        }
+        for metric in ("comprehensiveness", "sufficiency")
+    )
     agreement, kernels = figures["feature_agreement_top4"], figures["kernel_agreement_top4"]
     return Published(
-        agreement=_pairs([_name(name) for name in agreement["methods"]], agreement[subject]),
-        comprehensiveness=faithful["comprehensiveness"],
-        sufficiency=faithful["sufficiency"],
+        agreement=_pairs([NAMES[name] for name in agreement["methods"]], agreement[subject]),
+        comprehensiveness=comprehensiveness,
+        sufficiency=sufficiency,
         kernels=_pairs(kernels["kernels"], kernels[subject]),
         genetic=Interval(*figures["genetic_agreement_with_standard_top4"][subject]),
     )
-
-
-def _name(name: str) -> str:
-    return NAMES.get(name, name)
 
 
 def _pairs(names: list[str], matrix: Mapping[str, Any]) -> dict[str, Interval]:

@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from xcid import datasets
 from xcid._require import require
+from xcid.lab.splits import TITLES, split
 
-SPLIT_SEED, TEST_SHARE, MODEL_SEED = 42, 0.2, 42
+MODEL_SEED = 42
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Subject:
-    """A fitted model with the table it was fitted on and the rows to explain.
-
-    Attributes
-    ----------
-    key, title : str
-    model : object
-    model_words : str
-        The model as it was built.
-    train, test : pandas data frames
-        Of floats, so that a column of whole numbers can hold its mean.
-    accuracy : float
-        On the whole test set.
-    """
+class Subject(NamedTuple):
+    """A fitted model with the data frame it was fitted on, the rows to explain and its accuracy on them."""
 
     key: str
-    title: str
     model: Any
-    model_words: str
     train: Any
     test: Any
     accuracy: float
+
+    @property
+    def title(self) -> str:
+        """For readers."""
+        return TITLES[self.key]
 
     @property
     def n_features(self) -> int:
@@ -42,25 +30,14 @@ class Subject:
         return int(self.test.shape[1])
 
 
-def subjects() -> tuple[Subject, Subject]:
-    """Split, fill and fit both tables.
-
-    Six cells of Heart are missing, which neither the forest nor all methods take: the training rows' median stands in.
-    """
+def subjects() -> tuple[Subject, ...]:
+    """Both tables with their models."""
     linear = require("sklearn.linear_model", extra="bench").LogisticRegression(max_iter=1_000)
     forest = require("sklearn.ensemble", extra="bench").RandomForestClassifier(100, random_state=MODEL_SEED)
-    return (
-        _fitted("diabetes", "Diabetes", datasets.load_diabetes, linear),
-        _fitted("heart", "Heart", datasets.load_heart, forest),
-    )
+    return tuple(_fitted(key, model) for key, model in (("diabetes", linear), ("heart", forest)))
 
 
-def _fitted(key: str, title: str, load: Callable[[], datasets.Dataset], model: Any) -> Subject:
-    table = load()
-    split = require("sklearn.model_selection", extra="bench").train_test_split
-    train, test, y_train, y_test = split(
-        table.data.astype(float), table.target, test_size=TEST_SHARE, random_state=SPLIT_SEED
-    )
-    train, test = train.fillna(train.median()), test.fillna(train.median())
-    model.fit(train, y_train)
-    return Subject(key, title, model, repr(model), train, test, float(model.score(test, y_test)))
+def _fitted(key: str, model: Any) -> Subject:
+    train, test, target, test_target = split(key)
+    model.fit(train, target)
+    return Subject(key, model, train, test, float(model.score(test, test_target)))

@@ -1,4 +1,4 @@
-"""The paper's figures, drawn from what was measured."""
+"""The paper's Figures 1 to 7, drawn from what was measured."""
 
 from __future__ import annotations
 
@@ -10,13 +10,53 @@ import numpy as np
 
 from xcid import Explainer, plots
 from xcid._require import require
-from xcid.lab.reproduction.measure import Array, FirstRow, Results
+from xcid.lab.reproduction.measure import Results
+from xcid.lab.reproduction.pages import Picture
 from xcid.lab.reproduction.settings import Settings
 from xcid.lab.reproduction.subjects import Subject
+from xcid.records import Array
 
 DPI = 72
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#555555")
 TREND = {"cid": "CID", "dice": "DiCE", "shap": "SHAP", "lime": "LIME"}
+
+
+KERNELS = {
+    "Gaussian, Silverman": "cid",
+    "Epanechnikov, Silverman": "epanechnikov-silverman",
+    "Epanechnikov, bandwidth 1": "epanechnikov-one",
+    "Exponential, Silverman": "exponential-silverman",
+    "Exponential, bandwidth 1": "exponential-one",
+}
+GENERATORS = {"random": "cid", "genetic": "genetic"}
+
+
+def draw(
+    subjects: Sequence[Subject],
+    settings: Settings,
+    results: Sequence[Results],
+    first_rows: Sequence[Mapping[str, Array]],
+) -> list[Picture]:
+    """All figures, with their captions."""
+    one = subjects[0]
+    drawn = {
+        f"Densities of C+ and C− of the first test entry of {one.title} in the paper's setting; dotted: its own "
+        "value.": illustration(one, settings),
+        f"Importance of the first test entries in {settings.first_row_repeats} runs, by CID and by DiCE.": (
+            repeated_runs(subjects, first_rows)
+        ),
+        f"Output of the first test entry of {one.title} as the best features of each method are masked.": (
+            trend(one, results[0])
+        ),
+    }
+    for what, chosen in (("kernel", KERNELS), ("generator", GENERATORS)):
+        for subject, found in zip(subjects, results, strict=True):
+            caption = f"Importance by {what}, {subject.title}: all rows, feature by feature."
+            drawn[caption] = distributions(subject, {title: found[key].scores for title, key in chosen.items()})
+    return [
+        Picture(f"figure-{number}", f"Figure {number}. {caption}", png)
+        for number, (caption, png) in enumerate(drawn.items(), start=1)
+    ]
 
 
 def illustration(subject: Subject, settings: Settings) -> bytes:
@@ -29,12 +69,12 @@ def illustration(subject: Subject, settings: Settings) -> bytes:
     return _png(figure)
 
 
-def repeated_runs(subjects: Sequence[Subject], runs: Sequence[Mapping[str, FirstRow]]) -> bytes:
+def repeated_runs(subjects: Sequence[Subject], runs: Sequence[Mapping[str, Array]]) -> bytes:
     """Figure 2: the scores of the first test entry over many runs, by CID and by DiCE."""
     figure, axes = _grid(len(subjects), 2, 6.0, 2.9)
     for line, subject, by_method in zip(axes, subjects, runs, strict=True):
         for ax, key, title in zip(line, ("cid", "dice"), ("CID", "DiCE"), strict=True):
-            _boxes(ax, list(subject.test.columns), {title: by_method[key].runs})
+            _boxes(ax, list(subject.test.columns), {title: by_method[key]})
             ax.set_title(f"{subject.title}, {title}", fontsize=10)
     return _png(figure)
 
