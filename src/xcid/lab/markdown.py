@@ -39,7 +39,8 @@ def aligned(head: Sequence[str], lines: Sequence[Sequence[str]], pad: Pad = str.
     widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
     pads = [str.ljust, *[pad] * (len(widths) - 1)]
     rows = [head, ["-" * width for width in widths], *lines]
-    first, rule, *rest = (_line([fill(*cell) for fill, *cell in zip(pads, row, widths, strict=True)]) for row in rows)
+    padded = [[fill(cell, width) for fill, cell, width in zip(pads, row, widths, strict=True)] for row in rows]
+    first, rule, *rest = map(_line, padded)
     return "\n".join([first, rule.replace(" ", gap), *rest])
 
 
