@@ -11,8 +11,9 @@ import pytest
 
 from xcid.errors import InvalidParameter
 from xcid.lab.markdown import Table
-from xcid.lab.reproduction import Settings, closeness, measure, pages, published, readings, reproduce
-from xcid.lab.reproduction.store import digest, piece
+from xcid.lab.output import digest, piece
+from xcid.lab.reproduction import Settings, measure, pages, published, readings, reproduce
+from xcid.lab.reproduction.settings import SUBJECTS
 from xcid.metrics import Interval
 
 for package in ("sklearn", "matplotlib", "shap", "lime", "dice_ml"):
@@ -47,7 +48,7 @@ def calls(monkeypatch):
         original = getattr(measure, name)
 
         def counted(subject, method, settings, original=original, name=name):
-            made.append((name, subject.key, method.key))
+            made.append((name, subject.table, method.key))
             return original(subject, method, settings)
 
         monkeypatch.setattr(measure, name, counted)
@@ -88,12 +89,12 @@ class TestPages:
         evil = '</td><script>alert("1 & 2")</script>|'
         blocks = (
             pages.Heading(1, evil),
-            pages.Text(evil),
-            pages.Points((evil,)),
+            evil,
+            [evil],
             Table(evil, (evil,), ((evil,),), evil),
             pages.Picture("x", evil, b"png"),
         )
-        page = pages.html_page(blocks, evil)
+        page = pages.html_page(blocks)
         assert "<script" not in page
         assert page.count("&lt;script&gt;alert(&quot;1 &amp; 2&quot;)") == 10
         assert not re.search(r"(?<!\\)<script", pages.markdown(blocks, "images"))
@@ -156,7 +157,7 @@ class TestPublished:
         assert (copied / "reproduction.html").read_text() != before[1]
 
     def test_as_printed(self):
-        figures = published.load()
+        figures = dict(zip(SUBJECTS, published.load(), strict=True))
         assert figures["diabetes"].agreement["cid, dice"] == Interval(0.46, 0.04)
         assert figures["heart"].comprehensiveness["lime"] == Interval(1.8163, 0.0815)
         assert figures["heart"].sufficiency["genetic"] == Interval(2.1541, 0.0208)
@@ -196,7 +197,7 @@ class TestReadings:
 
 
 def test_difference_is_in_units_of_both_intervals():
-    assert closeness.apart(Interval(0.5, 0.03), Interval(0.6, 0.04)) == pytest.approx(-2)
+    assert published.apart(Interval(0.5, 0.03), Interval(0.6, 0.04)) == pytest.approx(-2)
 
 
 @pytest.mark.parametrize("wrong", [{"rows": 1}, {"repeats": 0}, {"dice_genetic_rows": 1}, {"m": 1}])

@@ -20,9 +20,10 @@ class Table:
     note: str = ""
 
 
-def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Columns as they come."""
-    return "\n".join(map(_line, [head, ["---"] * len(head), *lines]))
+def table(head: Sequence[str], lines: Sequence[Sequence[Cell]]) -> str:
+    """Columns as they come, their text taken literally."""
+    rows: list[Sequence[Cell]] = [head, ["---"] * len(head), *lines]
+    return "\n".join(_line([escaped(number(cell)) for cell in row]) for row in rows)
 
 
 def aligned(head: Sequence[str], lines: Sequence[Sequence[str]], pad: Pad = str.ljust, gap: str = " ") -> str:

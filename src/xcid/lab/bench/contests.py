@@ -15,9 +15,10 @@ from xcid.lab.bench.extent import Extent
 from xcid.lab.bench.peers import BATCHED, Peer, peers
 from xcid.lab.bench.record import Figure
 from xcid.lab.bench.stack import PaperStack
-from xcid.lab.bench.subjects import Subject, Timed, in_arrays, in_frames
+from xcid.lab.bench.subjects import Timed, in_arrays, in_frames
 from xcid.lab.bench.timing import Contestant, Timing, race, ratio, wall_ratio
 from xcid.lab.markdown import Cell, Table
+from xcid.lab.subjects import Subject
 from xcid.records import Array
 
 STACK = "the paper's setting against the paper's stack"
@@ -53,7 +54,7 @@ def _stack_figure(subject: Subject, m: int, target: float, extent: Extent) -> Fi
     return Figure(
         f"stack/{subject.table}/{subject.name}/{m}",
         STACK,
-        f"{subject.title}, m = {m}",
+        f"{subject.description}, m = {m}",
         ratio(found["stack"], found["xcid"]),
         target=target if is_first else None,
         detail=f"{len(subject.test)} rows against {len(few)}: {_ms(found['xcid'])} ms a row against "
@@ -84,13 +85,13 @@ def against_peers(extent: Extent) -> Iterator[Figure | Table]:
                 yield Figure(
                     f"peers/{table}/{name}/{peer}",
                     PEERS,
-                    f"{subject.title}, against {peer}",
+                    f"{subject.description}, against {peer}",
                     ratio(theirs, batch),
                     target=PEER_TARGETS.get(name) if peer in ("KernelSHAP", "LIME") else None,
                     detail=f"{_ms(batch)} ms a row against {_ms(theirs)} ms",
                 )
                 milliseconds = (1e3 * timing.seconds for timing in (theirs, batch, alone))
-                lines.append((subject.title, peer, ratio(theirs, batch), ratio(theirs, alone), *milliseconds))
+                lines.append((subject.description, peer, ratio(theirs, batch), ratio(theirs, alone), *milliseconds))
     note = (
         f"How many times faster xcid is: up to {extent.rows:,} rows at a time, and one by one. The others go row by "
         f"row and are timed on {extent.peer_rows}, but for TreeSHAP, which reads the trees in place of asking the "

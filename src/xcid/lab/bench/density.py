@@ -16,8 +16,9 @@ from xcid.explainer import Explainer
 from xcid.lab.bench.extent import Extent
 from xcid.lab.bench.record import Figure
 from xcid.lab.bench.stack import N_GRID, d1, unlike
-from xcid.lab.bench.subjects import Subject, in_arrays
+from xcid.lab.bench.subjects import in_arrays
 from xcid.lab.bench.timing import Contestant, race, ratio
+from xcid.lab.subjects import Subject
 from xcid.records import Array, Flags, Perturbations
 from xcid.scores import PerFeature
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,46 +19,35 @@ from xcid.records import Array
 GROUP = "growth of the time of a row"
 N_BACKGROUND, N_COLUMNS = 500, 8
 N_SAMPLES = 3_000  # where the number of columns grows
+PER_M = 20  # samples drawn for each of the m of a kind, about
 FLAT, EXPONENT = 1.1, 1.1
 MOST_ROWS = 100
 MOST_CELLS = 2**25  # of samples of the rows that are explained at a time
 
 
 class Sweep(NamedTuple):
-    """Sizes that grow one after the other."""
+    """What grows while all else stays."""
 
-    what: str  # grows
+    what: str
     fixed: str
     title: str
     symbol: str
     shape: Callable[[int], tuple[int, int]]  # columns and samples at a size
-    make: Callable[[Any, Array, int], Explainer]  # from a model, a background and a size
 
 
 SWEEPS = {
     "columns": Sweep(
-        "columns d",
-        f"{N_SAMPLES:,} perturbations",
-        "number of columns",
-        "d",
-        lambda size: (size, N_SAMPLES),
-        lambda model, background, size: Explainer(model, background, generator=Balanced(n=N_SAMPLES)),
+        "columns d", f"{N_SAMPLES:,} perturbations", "number of columns", "d", lambda size: (size, N_SAMPLES)
     ),
     "samples": Sweep(
-        "perturbations n",
-        f"d = {N_COLUMNS}",
-        "number of perturbations",
-        "n",
-        lambda size: (N_COLUMNS, size),
-        lambda model, background, size: Explainer(model, background, generator=Balanced(n=size)),
+        "perturbations n", f"d = {N_COLUMNS}", "number of perturbations", "n", lambda size: (N_COLUMNS, size)
     ),
     "m": Sweep(
         "m of the paper's setting",
         f"d = {N_COLUMNS}",
         "m, the paper's setting",
         "m",
-        lambda size: (N_COLUMNS, 20 * size),
-        lambda model, background, size: Explainer.paper(model, background, m=size),
+        lambda size: (N_COLUMNS, PER_M * size),
     ),
 }
 
@@ -68,7 +57,7 @@ def growth(extent: Extent) -> Iterator[Figure | Table]:
     yield from _over_rows(extent.growing_rows)
     for key, sweep in SWEEPS.items():
         sizes = getattr(extent, f"growing_{key}")
-        yield from _over(key, sweep, sizes, [_point(sweep, size, extent.turn) for size in sizes])
+        yield from _over(key, sweep, sizes, [_point(key, *sweep.shape(size), extent.turn) for size in sizes])
 
 
 def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
@@ -122,12 +111,15 @@ def _over(key: str, sweep: Sweep, sizes: Sequence[int], points: Sequence[_Point]
     yield Table(f"time of a row by {sweep.title}", head, lines, "The first row also pays for what all rows share.")
 
 
-def _point(sweep: Sweep, size: int, turn: float) -> _Point:
+def _point(key: str, n_columns: int, n_samples: int, turn: float) -> _Point:
     """Measure at one size, with as many rows as keep (columns, samples) within bounds."""
-    n_columns, n_samples = sweep.shape(size)
     n = int(np.clip(MOST_CELLS // (n_columns * n_samples), 8, MOST_ROWS))
     rows, model = cloud_of(n, n_columns), Timed(linear(n_columns))
-    explainer = sweep.make(model, cloud_of(N_BACKGROUND, n_columns, seed=1), size)
+    background = cloud_of(N_BACKGROUND, n_columns, seed=1)
+    if key == "m":
+        explainer = Explainer.paper(model, background, m=n_samples // PER_M)
+    else:
+        explainer = Explainer(model, background, generator=Balanced(n=n_samples))
     first = race([Contestant("first", lambda: explainer(rows[:1]), warm=lambda: None)], 1)["first"].seconds
     inside = []
 

@@ -3,27 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.resources import files
 
 from xcid.lab.bench.record import Figure, Record
 from xcid.lab.markdown import Table, aligned, number
 
-INTRODUCTION = """\
-# Speed
-
-What xcid costs beside its peers and beside the model itself. This page is the output of one command,
-
-```
-xcid bench --page docs/speed.md
-```
-
-which needs `pip install -e ".[bench]"` and takes some minutes; `--quick` takes half a minute, `--full` adds wide
-tables, large m and a million streamed rows. `xcid bench --against out/bench.json` shows what became slower since a
-run.
-
-All contestants run in one process, with one thread, warmed up and in turns; figures are medians over rounds of the
-processor's time (two workers, and starts: by the clock). So a busy machine slows all of them alike, and ratios stay.
-Peers have their default settings: KernelSHAP and PermutationSHAP with 100 background rows, LIME with 5,000 samples,
-dice-ml with its post-hoc sparsity. The model's own time is what passes inside its function for the same calls."""
 BOUNDS = {
     "stack": "The model's answers, which xcid asks for as long as samples are missing.",
     "peers": "The model's 1,000 answers for each row.",
@@ -38,7 +22,8 @@ BOUNDS = {
 
 def page(record: Record) -> str:
     """The page of the documentation."""
-    return f"{INTRODUCTION}\n\n{printed(record)}"
+    introduction = (files("xcid.lab.bench") / "speed.md").read_text(encoding="utf-8")
+    return f"{introduction}\n{printed(record)}"
 
 
 def printed(record: Record, more: Sequence[Table] = ()) -> str:

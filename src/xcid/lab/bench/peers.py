@@ -10,7 +10,8 @@ import numpy as np
 
 from xcid._require import require
 from xcid.lab.bench.stack import dice_of, silenced
-from xcid.lab.bench.subjects import Subject, in_frames
+from xcid.lab.bench.subjects import in_frames
+from xcid.lab.subjects import Subject
 from xcid.records import Array
 
 Peer: TypeAlias = Callable[[Array], object]

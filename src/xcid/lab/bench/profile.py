@@ -14,8 +14,9 @@ from xcid.explainer import Explainer
 from xcid.generators import Balanced
 from xcid.lab.bench.extent import Extent
 from xcid.lab.bench.record import Figure
-from xcid.lab.bench.subjects import Subject, in_arrays
+from xcid.lab.bench.subjects import in_arrays
 from xcid.lab.markdown import Cell, Table
+from xcid.lab.subjects import Subject
 from xcid.records import Array
 from xcid.scores import Adjusted, PerFeature
 
@@ -89,11 +90,11 @@ def profile(extent: Extent) -> Iterator[Figure | Table]:
             seconds = _profiled(subject, rows, extent.rounds)
             total = sum(seconds.values())
             a_row, in_model = 1e3 * total / len(rows), 1e3 * seconds[MODEL] / len(rows)
-            lines.append((subject.title, a_row, *(f"{part / total:.0%}" for part in seconds.values())))
+            lines.append((subject.description, a_row, *(f"{part / total:.0%}" for part in seconds.values())))
             yield Figure(
                 f"overhead/{table}/{name}",
                 GROUP,
-                subject.title,
+                subject.description,
                 total / seconds[MODEL],
                 better="lower",
                 target=TARGETS.get(name) if n_columns <= 20 else None,

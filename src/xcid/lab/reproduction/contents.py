@@ -1,49 +1,41 @@
-"""What stands where on the pages."""
+"""What stands where on the pages: the text is in ``page.md``, and names the blocks that are computed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.resources import files
 
+from xcid.lab.markdown import Table
 from xcid.lab.reproduction import sentences, tables
-from xcid.lab.reproduction.closeness import Case
-from xcid.lab.reproduction.pages import Block, Heading, Picture, Points, Text
+from xcid.lab.reproduction.pages import Block, Heading, Picture
+from xcid.lab.reproduction.published import METRICS, Case
 from xcid.lab.reproduction.settings import Settings
-
-TITLE = "The paper's experiments, reproduced"
 
 
 def page(cases: Sequence[Case], settings: Settings, pictures: Sequence[Picture]) -> list[Block]:
     """All that the pages say."""
-    first, second, third, *others = pictures
-    one, two = cases
-    return [
-        Heading(1, TITLE),
-        Text(sentences.INTRODUCTION),
-        Heading(2, "What was run"),
-        Points(tuple(sentences.opening(settings, cases))),
-        Heading(2, "What reproduces, and what does not"),
-        Points(tuple(sentences.findings(settings, cases))),
-        Heading(2, "Closest readings"),
-        Text(sentences.READINGS),
-        Points(tuple(map(sentences.closest, cases))),
-        tables.readings_table(cases),
-        tables.methods_table(cases),
-        Heading(2, "Illustration"),
-        first,
-        second,
-        Heading(2, "Agreement with other methods"),
-        tables.agreement_table(1, one, settings.k),
-        tables.agreement_table(2, two, settings.k),
-        Heading(2, "Faithfulness"),
-        Text(sentences.FAITHFULNESS),
-        tables.faithfulness_table(3, "comprehensiveness", cases),
-        tables.faithfulness_table(4, "sufficiency", cases),
-        third,
-        Heading(2, "Kernels and generators"),
-        tables.kernel_table(5, one),
-        tables.kernel_table(6, two),
-        tables.genetic_table(cases),
-        tables.settings_table(7, one),
-        tables.settings_table(8, two),
-        *others,
+    numbered: list[Table] = [
+        *(tables.agreement_table(number, case, settings.k) for number, case in enumerate(cases, start=1)),
+        *(tables.faithfulness_table(number, metric, cases) for number, metric in enumerate(METRICS, start=3)),
+        *(tables.kernel_table(number, case) for number, case in enumerate(cases, start=5)),
+        *(tables.settings_table(number, case) for number, case in enumerate(cases, start=7)),
     ]
+    computed: dict[str, Block] = {
+        "opening": list(sentences.opening(settings, cases)),
+        "findings": list(sentences.findings(settings, cases)),
+        "closest": list(map(sentences.closest, cases)),
+        "readings": tables.readings_table(cases),
+        "methods": tables.methods_table(cases),
+        "genetic": tables.genetic_table(cases),
+        **{f"table-{number}": table for number, table in enumerate(numbered, start=1)},
+        **{picture.name: picture for picture in pictures},
+    }
+    text = (files("xcid.lab.reproduction") / "page.md").read_text(encoding="utf-8")
+    return [_block(" ".join(part.split()), computed) for part in text.split("\n\n")]
+
+
+def _block(text: str, computed: dict[str, Block]) -> Block:
+    marks, _, title = text.partition(" ")
+    if set(marks) == {"#"}:
+        return Heading(len(marks), title)
+    return computed[text.strip("{}")] if text.startswith("{") else text

@@ -13,11 +13,11 @@ import numpy as np
 
 from xcid import Explanation
 from xcid.errors import XcidWarning
-from xcid.lab import machine, splits
+from xcid.lab import machine
+from xcid.lab.output import Arrays, piece
 from xcid.lab.reproduction.methods import METHODS, Method
-from xcid.lab.reproduction.settings import Settings
-from xcid.lab.reproduction.store import Arrays, piece
-from xcid.lab.reproduction.subjects import MODEL_SEED, Subject
+from xcid.lab.reproduction.settings import MODEL_SEED, Settings
+from xcid.lab.subjects import SPLIT_SEED, TEST_SHARE, Subject
 from xcid.metrics import masking_curves
 from xcid.records import Array
 
@@ -57,7 +57,7 @@ def measure_all(subject: Subject, settings: Settings, folder: Path, say: Say) ->
     for place, method in enumerate(wanted, start=1):
         say(f"{subject.title}: {method.title} ({method.key}), {place} of {len(wanted)}")
         key = _key(subject, method, settings) | {"runs": method.runs(settings)}
-        path = folder / f"{subject.key}-{method.key}"
+        path = folder / f"{subject.table}-{method.key}"
         results[method.key] = Measured(**piece(path, key, partial(measure, subject, method, settings)))
     return results
 
@@ -91,7 +91,7 @@ def measure_first_row(subject: Subject, settings: Settings, folder: Path, say: S
     for method in (METHODS[key] for key in FIRST_ROW):
         say(f"{subject.title}: the first test entry, {settings.first_row_repeats} times by {method.title}")
         key = _key(subject, method, settings) | {"runs": settings.first_row_repeats, "rows": 1}
-        path = folder / f"{subject.key}-{method.key}-first-row"
+        path = folder / f"{subject.table}-{method.key}-first-row"
         results[method.key] = piece(path, key, partial(first_row, subject, method, settings))["runs"]
     return results
 
@@ -119,9 +119,9 @@ def _key(subject: Subject, method: Method, settings: Settings) -> dict[str, obje
     return {
         "format": FORMAT,
         "versions": versions(),
-        "subject": subject.key,
+        "subject": subject.table,
         "model": repr(subject.model),
-        "split": [splits.SEED, splits.TEST_SHARE, MODEL_SEED],
+        "split": [SPLIT_SEED, TEST_SHARE, MODEL_SEED],
         "method": method.key,
         "first_seed": method.first_seed,
         "m": settings.m,

@@ -6,15 +6,17 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
-from xcid import Explainer, Explanation
+import numpy as np
+
+from xcid import Explainer, Explanation, Perturbations
 from xcid.baselines import Chance, DiceImportance, Lime, Shap
 from xcid.densities import Kernel
 from xcid.generators import Dice, Generator, Genetic, Random
-from xcid.lab.reproduction.constants import ConstantsScoreZero
 from xcid.lab.reproduction.settings import Settings
-from xcid.lab.reproduction.subjects import Subject
+from xcid.lab.subjects import Subject
 from xcid.outcomes import Flip
-from xcid.scores import PerFeature, Score
+from xcid.records import Array, Flags
+from xcid.scores import PerFeature, Score, Scores
 
 Explain: TypeAlias = Callable[..., Explanation]
 """``explain(rows, seed=0)``."""
@@ -39,6 +41,36 @@ class Method(NamedTuple):
     runs: Callable[[Settings], int] = attrgetter("repeats")
     rows: Callable[[Settings], int | None] = attrgetter("rows")
     first_seed: int = 0
+
+
+class ConstantsScoreZero:
+    """The paper's score, but 0 for a feature that is constant in C+ or in C-.
+
+    By its definition d1 of one value against a spread of values is 1: they share no density. Features that no
+    counterfactual changes then come first. The paper is silent on it, and skipping them is the other way to read it.
+    """
+
+    density = Kernel()  # for the evidence
+
+    def __call__(self, cloud: Perturbations) -> Scores:
+        """Score every feature of every row."""
+        constant = _constant(cloud.samples, cloud.positive) | _constant(cloud.samples, cloud.negative)
+        values = np.where(constant, 0.0, PerFeature(self.density)(cloud).values)
+        return Scores(values, values, np.zeros_like(values))
+
+
+def _constant(samples: Array, weights: Array) -> Flags:
+    """(n, d) whether all of the (n, s, d) samples with weight in (n, s) are equal.
+
+    Examples
+    --------
+    >>> _constant(np.array([[[1.0, 2.0], [1.0, 3.0], [9.0, 9.0]]]), np.array([[1.0, 1.0, 0.0]])).tolist()
+    [[True, False]]
+    """
+    there = weights[..., None] > 0
+    high = np.where(there, samples, -np.inf).max(axis=1)
+    low = np.where(there, samples, np.inf).min(axis=1)
+    return high <= low
 
 
 def _paper(**changes: Any) -> Make:

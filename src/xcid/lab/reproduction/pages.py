@@ -28,18 +28,6 @@ class Heading(NamedTuple):
     text: str
 
 
-class Text(NamedTuple):
-    """A paragraph."""
-
-    text: str
-
-
-class Points(NamedTuple):
-    """A list."""
-
-    items: tuple[str, ...]
-
-
 class Picture(NamedTuple):
     """A PNG with a caption; ``name`` is that of its file beside the Markdown page."""
 
@@ -48,27 +36,29 @@ class Picture(NamedTuple):
     png: bytes
 
 
-Block: TypeAlias = Heading | Text | Points | Table | Picture
+Block: TypeAlias = Heading | str | list[str] | Table | Picture
+"""Text is a paragraph, and a list of texts a list of points."""
 
 
 def markdown(blocks: Sequence[Block], folder: str) -> str:
     """The page as Markdown; pictures are files in a folder beside it."""
     parts: dict[type, Callable[..., str]] = {
         Heading: lambda block: f"{'#' * block.level} {escaped(block.text)}",
-        Text: lambda block: escaped(block.text),
-        Points: lambda block: "\n".join(f"- {escaped(item)}" for item in block.items),
+        str: escaped,
+        list: lambda block: "\n".join(f"- {escaped(item)}" for item in block),
         Table: _markdown_table,
         Picture: lambda block: f"![{escaped(block.caption)}]({folder}/{block.name}.png)\n\n{escaped(block.caption)}",
     }
     return "\n\n".join(parts[type(block)](block) for block in blocks) + "\n"
 
 
-def html_page(blocks: Sequence[Block], title: str) -> str:
-    """The page as one HTML file: pictures inside, nothing to load, all text escaped."""
+def html_page(blocks: Sequence[Block]) -> str:
+    """The page as one HTML file, named after its first heading: pictures inside, nothing to load, all text escaped."""
+    title = next(block.text for block in blocks if isinstance(block, Heading))
     parts: dict[type, Callable[..., str]] = {
         Heading: lambda block: f"<h{block.level}>{html.escape(block.text)}</h{block.level}>",
-        Text: lambda block: f"<p>{html.escape(block.text)}</p>",
-        Points: lambda block: "<ul>" + "".join(f"<li>{html.escape(item)}</li>" for item in block.items) + "</ul>",
+        str: lambda block: f"<p>{html.escape(block)}</p>",
+        list: lambda block: "<ul>" + "".join(f"<li>{html.escape(item)}</li>" for item in block) + "</ul>",
         Table: _html_table,
         Picture: _html_picture,
     }
@@ -81,11 +71,8 @@ def html_page(blocks: Sequence[Block], title: str) -> str:
 
 
 def _markdown_table(block: Table) -> str:
-    text = table(
-        [escaped(cell) for cell in block.head], [[escaped(number(cell)) for cell in line] for line in block.lines]
-    )
     note = f"\n\n{escaped(block.note)}" if block.note else ""
-    return f"**{escaped(block.title)}**\n\n{text}{note}"
+    return f"**{escaped(block.title)}**\n\n{table(block.head, block.lines)}{note}"
 
 
 def _html_table(block: Table) -> str:

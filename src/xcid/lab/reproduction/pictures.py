@@ -13,7 +13,7 @@ from xcid._require import require
 from xcid.lab.reproduction.measure import Results
 from xcid.lab.reproduction.pages import Picture
 from xcid.lab.reproduction.settings import Settings
-from xcid.lab.reproduction.subjects import Subject
+from xcid.lab.subjects import Subject
 from xcid.records import Array
 
 DPI = 72

@@ -4,62 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xcid.lab import splits
-from xcid.lab.reproduction.closeness import (
-    APPENDIX,
-    MAIN,
-    Case,
-    Pairs,
-    agree,
-    faithful,
-    gap,
-    of_kernels,
-    shared,
-)
 from xcid.lab.reproduction.measure import versions
 from xcid.lab.reproduction.ours import Cells
-from xcid.lab.reproduction.readings import AS_DESCRIBED, KERNELS, PRINTED
-from xcid.lab.reproduction.readings import FAITHFULNESS as FAITHFULNESS_READINGS
-from xcid.lab.reproduction.settings import Settings
-from xcid.lab.reproduction.subjects import MODEL_SEED
+from xcid.lab.reproduction.published import APPENDIX, MAIN, Case, Pairs, agree, faithful, gap, of_kernels, shared
+from xcid.lab.reproduction.readings import AS_DESCRIBED, FAITHFULNESS, KERNELS, PRINTED
+from xcid.lab.reproduction.settings import MODEL_SEED, Settings
 from xcid.lab.reproduction.tables import TITLES
-
-INTRODUCTION = (
-    "E. Conti, Á. Parafita and A. Brando, “CID: Measuring Feature Importance Through Counterfactual Distributions”: "
-    "every table and figure, made anew with this library, beside the figures that the paper prints. Intervals are "
-    "2σ/√n over rows. A difference is ours less the published figure, in units of both intervals together, √(a² + b²): "
-    "within ±1 the two agree. The published figures are used for these comparisons only."
-)
-READINGS = (
-    "The paper leaves open, or contradicts itself on, how some figures are counted. The same runs are therefore "
-    "counted in several ways: faithfulness as the printed mean over the d + 1 stages or as a plain sum, features "
-    "ranked by magnitude or by signed score, best first or (as a slip would have it) last, the output that of the "
-    "predicted class (as printed) or of class 1; agreement of kernels by top sets (as printed) or rank by rank, the "
-    "other kernels with Silverman's rule or with a bandwidth of 1 in the unscaled unit of each feature, on common "
-    "samples or on their own, averaged over the runs or not. A reading that comes close is a guess at what was done, "
-    "not evidence for it: with this many readings one of them will."
-)
-FAITHFULNESS = (
-    "Mean and sum are by magnitude and of the predicted class. Signed lines are means with features ranked from the "
-    "highest signed score down, which is how a score with a sign is meant to be used; the paper's CID and DiCE have "
-    "none. A feature that is constant in C+ or in C− has d1 = 1 by definition unless it is the same constant in both; "
-    "“constants 0” sets such scores to 0 instead. The paper does not say what it does, and on Heart it matters."
-)
+from xcid.lab.subjects import SPLIT_SEED, TEST_SHARE
 
 
 def opening(settings: Settings, cases: Sequence[Case]) -> Iterator[str]:
     """What was run."""
     for subject, results, *_ in cases:
+        accuracy = subject.model.score(subject.test, subject.test_target)
         yield (
             f"{subject.title}: {len(results['cid'].full)} of {len(subject.test)} test rows, {len(subject.train)} "
-            f"training rows, {subject.n_features} features, {subject.model!r}, accuracy {subject.accuracy:.3f} on the "
-            "whole test set."
+            f"training rows, {subject.n_features} features, {subject.model!r}, accuracy {accuracy:.3f} on the whole "
+            "test set."
         )
     minutes = sum(float(part.seconds) for case in cases for part in case.results.values()) / 60
     few = "not run" if not settings.dice_genetic_rows else f"{settings.dice_genetic_rows} rows, one run"
     short = sum(int(case.results["cid"].short) for case in cases)
     yield (
-        f"Split: {splits.TEST_SHARE:.0%} test rows, seed {splits.SEED}; seed of the forest {MODEL_SEED}; no scaling. "
+        f"Split: {TEST_SHARE:.0%} test rows, seed {SPLIT_SEED}; seed of the forest {MODEL_SEED}; no scaling. "
         "Six missing cells of Heart are filled with the training rows' median. All features count as numbers, as in "
         "the paper."
     )
@@ -188,7 +155,7 @@ def _order(cases: Sequence[Case]) -> str:
 
 def closest(case: Case) -> str:
     """Under which reading the published figures come closest."""
-    distances = {reading: gap(faithful(case, reading, MAIN)) for reading in FAITHFULNESS_READINGS}
+    distances = {reading: gap(faithful(case, reading, MAIN)) for reading in FAITHFULNESS}
     kernels = {reading: gap(of_kernels(case, reading)) for reading in KERNELS}
     best, best_kernels = min(distances, key=distances.__getitem__), min(kernels, key=kernels.__getitem__)
     genetic = ", ".join(f"{name} {figure.mean:.2f}" for name, figure in case.ours.genetic.items())

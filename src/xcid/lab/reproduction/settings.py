@@ -1,4 +1,4 @@
-"""How much is run."""
+"""What is run, and how much of it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from xcid._check import as_int
 from xcid.errors import InvalidParameter
 
+SUBJECTS = {"diabetes": "logistic", "heart": "forest"}
+MODEL_SEED = 42
 LEAST = {"rows": 2, "repeats": 1, "first_row_repeats": 2, "dice_genetic_rows": 0, "m": 2, "k": 1}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xcid.lab.markdown import Table
-from xcid.lab.reproduction.closeness import (
+from xcid.lab.reproduction.published import (
     APPENDIX,
     MAIN,
     METRICS,
