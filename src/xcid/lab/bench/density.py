@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -42,22 +42,20 @@ class _Setting(NamedTuple):
 def densities(extent: Extent) -> Iterator[Figure]:
     """The paper's densities of 50 + 50 samples, and the recommended evidence of 1,000."""
     subject = in_arrays("diabetes", "logistic")
-    for key, what, n_items, ours, theirs, fine in (_paper(subject), _recommended(subject)):
-        some = np.linspace(0, n_items - 1, extent.density_items).astype(int).tolist()
-        error = float(np.max(np.abs(ours()[some] - _each(fine, some))))
-        contestants = [
-            Contestant("scipy", partial(_each, theirs, some), len(some)),
-            Contestant("xcid", ours, n_items),
-        ]
-        found = race(contestants, max(3, extent.rounds))
-        detail = f"{1e6 * found['xcid'].seconds:.3g} µs against {1e6 * found['scipy'].seconds:.4g} µs"
-        yield Figure(f"density/{key}", GROUP, what, ratio(found["scipy"], found["xcid"]), target=TARGET, detail=detail)
-        detail = f"against {N_FINE:,} points or more, the largest of {len(some)}"
-        yield Figure(f"density/{key}/error", GROUP, f"{what}: error of d1", error, "", "lower", LARGEST_ERROR, detail)
+    yield from _figures(_paper(subject), extent)
+    yield from _figures(_recommended(subject), extent)
 
 
-def _each(function: Callable[[int], float], items: Sequence[int]) -> list[float]:
-    return [function(item) for item in items]
+def _figures(setting: _Setting, extent: Extent) -> Iterator[Figure]:
+    key, what, n_items, ours, theirs, fine = setting
+    some = np.linspace(0, n_items - 1, extent.density_items).astype(int).tolist()
+    error = float(np.max(np.abs(ours()[some] - [fine(item) for item in some])))
+    scipy = Contestant("scipy", lambda: [theirs(item) for item in some], len(some))
+    found = race([scipy, Contestant("xcid", ours, n_items)], max(3, extent.rounds))
+    detail = f"{1e6 * found['xcid'].seconds:.3g} µs against {1e6 * found['scipy'].seconds:.4g} µs"
+    yield Figure(f"density/{key}", GROUP, what, ratio(found["scipy"], found["xcid"]), target=TARGET, detail=detail)
+    detail = f"against {N_FINE:,} points or more, the largest of {len(some)}"
+    yield Figure(f"density/{key}/error", GROUP, f"{what}: error of d1", error, "", "lower", LARGEST_ERROR, detail)
 
 
 def _paper(subject: Subject) -> _Setting:

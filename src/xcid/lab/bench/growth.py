@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from xcid.lab.bench.timing import Contestant, race, ratio
 from xcid.lab.markdown import Table
 from xcid.records import Array
 
+Point: TypeAlias = tuple[float, float, float]
+"""Milliseconds a row: all of them, those outside the model, and those of the first call."""
 GROUP = "growth of the time of a row"
 N_BACKGROUND, N_COLUMNS = 500, 8
 N_SAMPLES = 3_000  # where the number of columns grows
@@ -94,24 +96,16 @@ def _first_rows(explainer: Explainer, rows: Array, size: int, times: int) -> Con
     return Contestant(str(size), call, size * times, warm=lambda: explainer(rows[:1]))
 
 
-class _Point(NamedTuple):
-    """Milliseconds a row: all of them, those outside the model, and those of the first call."""
-
-    total: float
-    own: float
-    first: float
-
-
-def _over(key: str, sweep: Sweep, sizes: Sequence[int], points: Sequence[_Point]) -> Iterator[Figure | Table]:
+def _over(key: str, sweep: Sweep, sizes: Sequence[int], points: Sequence[Point]) -> Iterator[Figure | Table]:
     what = f"exponent in {sweep.what}, {sizes[0]:,} to {sizes[-1]:,} ({sweep.fixed})"
-    found = exponent(sizes, [point.own for point in points])
+    found = exponent(sizes, [outside for _, outside, _ in points])
     yield Figure(f"growth/{key}", GROUP, what, found, "", "lower", EXPONENT, "time outside the model")
     lines = tuple((f"{size:,}", *point) for size, point in zip(sizes, points, strict=True))
     head = (sweep.symbol, "ms a row", "outside the model", "ms, first row")
     yield Table(f"time of a row by {sweep.title}", head, lines, "The first row also pays for what all rows share.")
 
 
-def _point(key: str, n_columns: int, n_samples: int, turn: float) -> _Point:
+def _point(key: str, n_columns: int, n_samples: int, turn: float) -> Point:
     """Measure at one size, with as many rows as keep (columns, samples) within bounds."""
     n = int(np.clip(MOST_CELLS // (n_columns * n_samples), 8, MOST_ROWS))
     rows, model = cloud_of(n, n_columns), Timed(linear(n_columns))
@@ -129,4 +123,4 @@ def _point(key: str, n_columns: int, n_samples: int, turn: float) -> _Point:
         inside.append(model.seconds / n)
 
     total = race([Contestant("rows", call, n)], 3, turn)["rows"].seconds
-    return _Point(1e3 * total, 1e3 * (total - float(np.median(inside))), 1e3 * first)
+    return 1e3 * total, 1e3 * (total - float(np.median(inside))), 1e3 * first

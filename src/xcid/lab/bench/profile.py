@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -63,20 +64,12 @@ class Stages:
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
         """Time the calls of all stages from 0 on; each is the call of a class."""
-        before: dict[Any, Any] = {owner: owner.__call__ for owner in STAGES.values()}
-        try:
+        with contextlib.ExitStack() as patches:
             for stage, owner in STAGES.items():
-                _replace_call(owner, self.timed(stage, before[owner]))
+                patches.enter_context(mock.patch.object(owner, "__call__", self.timed(stage, owner.__call__)))
             self._clear()
             yield
             self._switch()
-        finally:
-            for owner, call in before.items():
-                _replace_call(owner, call)
-
-
-def _replace_call(owner: Any, call: Callable[..., Any]) -> None:
-    owner.__call__ = call
 
 
 def profile(extent: Extent) -> Iterator[Figure | Table]:

@@ -35,17 +35,17 @@ class Ours(NamedTuple):
     @staticmethod
     def of(results: Results, k: int) -> Ours:
         """Summarise what was measured on one data set."""
-        faithful = {one.title: {key: one(found) for key, found in results.items()} for one in FAITHFULNESS}
+        faithful = {title: {key: read(found) for key, found in results.items()} for title, read in FAITHFULNESS.items()}
         comprehensiveness, sufficiency = (
             {title: {key: interval(both[part]) for key, both in methods.items()} for title, methods in faithful.items()}
             for part in (0, 1)
         )
-        net = {key: first - second for key, (first, second) in faithful[PRINTED.title].items()}
+        net = {key: first - second for key, (first, second) in faithful[PRINTED].items()}
         return Ours(
             agreement=_agreement(results, k),
             comprehensiveness=comprehensiveness,
             sufficiency=sufficiency,
-            kernels={reading.title: reading(results, k) for reading in KERNELS},
+            kernels={title: read(results, k) for title, read in KERNELS.items()},
             genetic=_genetic(results, k),
             lead={
                 key: {peer: paired(net[key], net[peer]) for peer in (*PEERS, "chance")} for key in ("cid", "cid-zero")

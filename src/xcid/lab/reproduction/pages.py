@@ -5,19 +5,11 @@ from __future__ import annotations
 import base64
 import html
 from collections.abc import Callable, Sequence
+from importlib.resources import files
 from typing import NamedTuple, TypeAlias
 
 from xcid.lab.markdown import Table, escaped, number, table
 
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; margin: 0.5rem 0 1rem; font-variant-numeric: tabular-nums; }
-th, td { border-bottom: 1px solid #ddd; padding: 0.2rem 0.7rem; text-align: left; vertical-align: top; }
-th { border-bottom: 2px solid #888; }
-img { max-width: 100%; }
-figure { margin: 1rem 0; }
-figcaption, .note { color: #555; font-size: 90%; }
-"""
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
@@ -54,6 +46,7 @@ def markdown(blocks: Sequence[Block], folder: str) -> str:
 
 def html_page(blocks: Sequence[Block]) -> str:
     """The page as one HTML file, named after its first heading: pictures inside, nothing to load, all text escaped."""
+    style = (files("xcid.lab.reproduction") / "page.css").read_text(encoding="utf-8")
     title = next(block.text for block in blocks if isinstance(block, Heading))
     parts: dict[type, Callable[..., str]] = {
         Heading: lambda block: f"<h{block.level}>{html.escape(block.text)}</h{block.level}>",
@@ -66,7 +59,7 @@ def html_page(blocks: Sequence[Block]) -> str:
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{html.escape(POLICY)}">\n'
-        f"<title>{html.escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+        f"<title>{html.escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
     )
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from itertools import permutations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from xcid.lab.reproduction.measure import Results
 from xcid.lab.reproduction.ours import Cells, Ours
-from xcid.lab.reproduction.readings import Faithfulness, KernelAgreement
 from xcid.lab.reproduction.settings import SUBJECTS
 from xcid.lab.subjects import Subject
 from xcid.metrics import Interval
+from xcid.records import Array
 
 METRICS = ("comprehensiveness", "sufficiency")
 MAIN = ("cid", "dice", "shap", "lime")
@@ -67,9 +68,7 @@ def _pairs(names: list[str], matrix: Mapping[str, Any]) -> dict[str, Interval]:
     """Every pair under both orders of its names, but for the diagonal."""
     return {
         f"{a}, {b}": Interval(matrix["mean"][i][j], matrix["half_width"][i][j])
-        for i, a in enumerate(names)
-        for j, b in enumerate(names)
-        if i != j
+        for (i, a), (j, b) in permutations(enumerate(names), 2)
     }
 
 
@@ -78,6 +77,7 @@ class Case(NamedTuple):
 
     subject: Subject
     results: Results
+    first_row: Mapping[str, Array]  # (r, d) scores of the first test entry in many runs, by method
     ours: Ours
     published: Published
 
@@ -119,15 +119,15 @@ def shared(ours: Cells, published: Cells) -> Pairs:
     return [(ours[name], published[name]) for name in ours if name in published]
 
 
-def faithful(case: Case, reading: Faithfulness, methods: Sequence[str]) -> Pairs:
+def faithful(case: Case, reading: str, methods: Sequence[str]) -> Pairs:
     """Both metrics of some methods under one reading."""
     return [
-        (getattr(case.ours, metric)[reading.title][key], getattr(case.published, metric)[key.partition("-")[0]])
+        (getattr(case.ours, metric)[reading][key], getattr(case.published, metric)[key.partition("-")[0]])
         for metric in METRICS
         for key in methods
     ]
 
 
-def of_kernels(case: Case, reading: KernelAgreement) -> Pairs:
+def of_kernels(case: Case, reading: str) -> Pairs:
     """The agreement of kernels under one reading."""
-    return shared(case.ours.kernels[reading.title], case.published.kernels)
+    return shared(case.ours.kernels[reading], case.published.kernels)

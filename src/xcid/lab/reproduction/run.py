@@ -39,16 +39,16 @@ def reproduce(out: Path, settings: Settings, say: Say) -> Path:
         Of the HTML page.
     """
     require("matplotlib.figure", extra="plot")  # before the long part, not after it
-    both, pieces = [fitted(*subject, MODEL_SEED) for subject in SUBJECTS.items()], out / "pieces"
-    first_rows = [measure_first_row(subject, settings, pieces, say) for subject in both]
-    results = [measure_all(subject, settings, pieces, say) for subject in both]
+    subjects, pieces = [fitted(*subject, MODEL_SEED) for subject in SUBJECTS.items()], out / "pieces"
+    first_rows = [measure_first_row(subject, settings, pieces, say) for subject in subjects]
+    results = [measure_all(subject, settings, pieces, say) for subject in subjects]
     ours = [Ours.of(found, settings.k) for found in results]
     write(out / "figures.json", as_json(dict(zip(SUBJECTS, ours, strict=True))))
     say("drawing")
-    pictures = draw(both, settings, results, first_rows)
+    cases = [Case(*parts) for parts in zip(subjects, results, first_rows, ours, load(), strict=True)]
+    pictures = draw(cases, settings)
     for picture in pictures:
         write(out / IMAGES / f"{picture.name}.png", picture.png)
-    cases = [Case(*parts) for parts in zip(both, results, ours, load(), strict=True)]
     blocks = page(cases, settings, pictures)
     write(out / "reproduction.md", markdown(blocks, IMAGES))
     path = out / "reproduction.html"

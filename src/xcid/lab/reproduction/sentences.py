@@ -141,8 +141,7 @@ def _order(cases: Sequence[Case]) -> str:
     def larger(comprehensiveness: Cells, sufficiency: Cells) -> int:
         return sum(comprehensiveness[key].mean > sufficiency[key].mean for key in MAIN)
 
-    printed = [(ours.comprehensiveness[PRINTED.title], ours.sufficiency[PRINTED.title]) for _, _, ours, _ in cases]
-    here = sum(larger(*both) for both in printed)
+    here = sum(larger(case.ours.comprehensiveness[PRINTED], case.ours.sufficiency[PRINTED]) for case in cases)
     there = sum(larger(case.published.comprehensiveness, case.published.sufficiency) for case in cases)
     total = len(MAIN) * len(cases)
     return (
@@ -160,8 +159,8 @@ def closest(case: Case) -> str:
     best, best_kernels = min(distances, key=distances.__getitem__), min(kernels, key=kernels.__getitem__)
     genetic = ", ".join(f"{name} {figure.mean:.2f}" for name, figure in case.ours.genetic.items())
     return (
-        f"{case.title}: Tables 3 and 4 are closest as “{best.title}” (mean distance {distances[best]:.2f}; as printed "
-        f"{distances[PRINTED]:.2f}), the kernels' agreement as “{best_kernels.title}” ({kernels[best_kernels]:.2f}; as "
+        f"{case.title}: Tables 3 and 4 are closest as “{best}” (mean distance {distances[best]:.2f}; as printed "
+        f"{distances[PRINTED]:.2f}), the kernels' agreement as “{best_kernels}” ({kernels[best_kernels]:.2f}; as "
         f"described {kernels[AS_DESCRIBED]:.2f}). Genetic against random samples: {genetic}; published "
         f"{case.published.genetic.mean:.2f}."
     )

@@ -28,15 +28,14 @@ TITLES = {
     "recommended": "recommended",
 }
 PAIRS = {"single run": "CID with itself, two single runs", "cid, cid-again": "CID with itself, other seeds"}
-SETTINGS = {
-    "Gaussian (= CID)": "cid",
+OTHER_KERNELS = {
     "Epanechnikov, Silverman": "epanechnikov-silverman",
     "Epanechnikov, bandwidth 1": "epanechnikov-one",
     "Exponential, Silverman": "exponential-silverman",
     "Exponential, bandwidth 1": "exponential-one",
-    "genetic": "genetic",
-    "genetic (dice-ml, few rows)": "dice-genetic",
-}  # rows of Tables 7 and 8
+}
+GENETIC = {"genetic": "genetic", "genetic (dice-ml, few rows)": "dice-genetic"}
+SETTINGS = {"Gaussian (= CID)": "cid", **OTHER_KERNELS, **GENETIC}  # rows of Tables 7 and 8
 TWO_WAYS = ("published", "ours, mean", "difference", "ours, sum", "difference")
 
 
@@ -47,7 +46,7 @@ def readings_table(cases: Sequence[Case]) -> Table:
         main = [faithful(case, reading, MAIN) for case in cases]
         appendix = [faithful(case, reading, APPENDIX) for case in cases]
         both = [cell for pairs in main for cell in (f"{gap(pairs):.3f}", f"{width_factor(pairs):.1f}")]
-        lines.append((reading.title, *both, *(f"{gap(pairs):.3f}" for pairs in appendix)))
+        lines.append((reading, *both, *(f"{gap(pairs):.3f}" for pairs in appendix)))
     head = [f"{case.title}, Tables 3 and 4{what}" for case in cases for what in ("", ": widths")]
     head += [f"{case.title}, Table {number}" for number, case in enumerate(cases, start=7)]
     return Table(
@@ -66,7 +65,7 @@ def methods_table(cases: Sequence[Case]) -> Table:
         for key in MAIN:
             best = min(FAITHFULNESS, key=lambda reading: gap(faithful(case, reading, [key])))
             figures = [shown(one, 2) for ours, published in faithful(case, best, [key]) for one in (published, ours)]
-            lines.append((case.title, TITLES[key], best.title, *figures))
+            lines.append((case.title, TITLES[key], best, *figures))
     heads = [f"{metric}, {whose}" for metric in METRICS for whose in ("published", "ours")]
     return Table(
         "The closest reading of each method by itself",
@@ -97,7 +96,7 @@ def faithfulness_table(number: int, metric: str, cases: Sequence[Case]) -> Table
         for key in ("cid", "cid-zero", *MAIN[1:]):
             lines.append((case.title, TITLES[key], *_two_ways(case, metric, key)))
         for key in ("shap", "lime", "recommended"):
-            signed = getattr(case.ours, metric)[SIGNED.title][key]
+            signed = getattr(case.ours, metric)[SIGNED][key]
             lines.append((case.title, f"{TITLES[key]}, signed", "", shown(signed, 3), "", "", ""))
         lines.append((case.title, "chance", *_two_ways(case, metric, "chance")))
     better = "higher" if metric == "comprehensiveness" else "lower"
@@ -108,12 +107,12 @@ def faithfulness_table(number: int, metric: str, cases: Sequence[Case]) -> Table
 def kernel_table(number: int, case: Case) -> Table:
     """Tables 5 and 6, under every reading; the closest one first."""
     kernels, published = case.ours.kernels, case.published.kernels
-    gaps = {reading.title: gap(of_kernels(case, reading)) for reading in KERNELS}
+    gaps = {reading: gap(of_kernels(case, reading)) for reading in KERNELS}
     lines = [
         (title, *(shown(figure, 2) for figure in kernels[title].values()), f"{gaps[title]:.2f}")
         for title in sorted(gaps, key=gaps.__getitem__)
     ]
-    pairs = list(kernels[AS_DESCRIBED.title])
+    pairs = list(kernels[AS_DESCRIBED])
     return Table(
         f"Table {number}. Agreement of kernels, {case.title}",
         ("reading", *pairs, "mean distance"),
@@ -157,7 +156,7 @@ def shown(figure: Interval, digits: int) -> str:
 def _two_ways(case: Case, metric: str, key: str) -> tuple[str, ...]:
     """Published, mean, difference, sum, difference; "dice-genetic" and "genetic" are both the paper's genetic."""
     published = getattr(case.published, metric).get(key.removeprefix("dice-").partition("-")[0])
-    mean, total = (getattr(case.ours, metric)[reading.title][key] for reading in (PRINTED, PLAIN_SUM))
+    mean, total = (getattr(case.ours, metric)[reading][key] for reading in (PRINTED, PLAIN_SUM))
     return (*_beside(mean, published, 3), *_beside(total, published, 3)[1:])
 
 
