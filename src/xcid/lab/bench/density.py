@@ -97,7 +97,7 @@ def _recommended(subject: Subject) -> _Setting:
     explainer = Explainer(subject.model, subject.train)
     cloud = explainer(subject.test).cloud
     assert cloud is not None
-    score, samples = PerFeature(explainer.score.density), cloud.samples
+    score, samples = PerFeature(explainer.setup.score.density), cloud.samples
     n, f = cloud.origin.shape
 
     @cache

@@ -10,7 +10,6 @@ from unittest import mock
 
 import numpy as np
 
-from xcid import explainer as pipeline
 from xcid.explainer import Explainer
 from xcid.generators import Balanced
 from xcid.lab.bench.extent import Extent
@@ -18,6 +17,7 @@ from xcid.lab.bench.record import Figure
 from xcid.lab.bench.subjects import in_arrays
 from xcid.lab.markdown import Cell, Table
 from xcid.lab.subjects import Subject
+from xcid.question import Membership
 from xcid.records import Array
 from xcid.scores import Adjusted, PerFeature
 
@@ -26,7 +26,7 @@ TARGETS = {"forest": 1.2, "boosting": 1.2, "histogram boosting": 1.2, "network":
 MODEL, REST = "model", "rest"
 STAGES = {
     "drawing samples": Balanced,
-    "reading answers, outcome": pipeline.Membership,
+    "reading answers, outcome": Membership,
     "evidence: densities, d1": PerFeature,
     "regression, null, limits": Adjusted,
 }
