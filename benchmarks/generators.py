@@ -318,7 +318,7 @@ def _tenth(one: Goal) -> str:
 
 
 def page(cells: Cells, gradients: Cells, m: int, m_gradient: int) -> str:
-    """The whole report in Markdown."""
+    """The report in Markdown."""
     n_rows = len(next(iter(next(iter(cells.values())).values())).found)
     lines = [INTRODUCTION.format(rows=n_rows, m=m, m_gradient=m_gradient, runs=N_RUNS).strip(), "", "## Goals", ""]
     lines += goal_table(cells, gradients)

@@ -71,7 +71,7 @@ def _explainer() -> Explainer:
 def peak() -> float | None:
     """MB that this process has taken at most.
 
-    Linux tells it for the present program; what ``getrusage`` tells there includes the parent's, from before the
+    Linux reports it for the present program; what ``getrusage`` reports there includes the parent's, from before the
     program was started.
     """
     status = Path("/proc/self/status")

@@ -1,4 +1,4 @@
-"""The whole benchmark: one step after the other."""
+"""The benchmark: one step after the other."""
 
 from __future__ import annotations
 

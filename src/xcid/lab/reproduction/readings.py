@@ -1,4 +1,4 @@
-"""What the paper's words may mean: the same runs, counted in several ways, each known by its title."""
+"""What the paper may mean: the same runs, counted in several ways, each known by its title."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole reproduction: measure, summarise, and only then read the published figures."""
+"""The reproduction: measure, summarise, and only then read the published figures."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Settings:
 
     @classmethod
     def full(cls) -> Settings:
-        """The whole test sets and the paper's repeats; some twenty minutes, most of it in dice-ml."""
+        """All test rows and the paper's repeats; some twenty minutes, most of it in dice-ml."""
         return cls()
 
     @classmethod
