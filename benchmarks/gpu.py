@@ -79,7 +79,7 @@ def parts(explainer: Any, X: Any, block: int) -> dict[str, Any]:
     """Microseconds a row of each part, and what bounds densities and d1."""
     with torch.no_grad():
         plan = _plan(explainer, 0)
-        task: Any = _Task.of(explainer, plan, torch)
+        task: Any = _Task(explainer, plan)
         rows: Any = torch.as_tensor(X[:block], device=task.device)
         n = len(rows)
         samples = torch.where(task.taken, task.new, rows.to(task.dtype)[:, None])

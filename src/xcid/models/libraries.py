@@ -14,6 +14,7 @@ import numpy as np
 
 from xcid._require import require
 from xcid.errors import ModelError, XcidError
+from xcid.models.modules import evaluating, home_of
 from xcid.models.onnx import from_onnx
 from xcid.models.tables import columns_of, ordered, stacked
 from xcid.records import Array
@@ -107,17 +108,9 @@ def _torch(model: Any, space: FeatureSpace) -> Adapted:
     torch = require("torch", extra="torch")
 
     def ask(columns: Sequence[Any]) -> Any:
-        weights = (weight for part in (model.parameters(), model.buffers()) for weight in part)
-        like = next((weight for weight in weights if weight.is_floating_point()), torch.empty(0, dtype=torch.float32))
-        matrix = torch.as_tensor(stacked(columns, np.float64)).to(like.dtype).to(like.device)
-        modes = [(part, part.training) for part in model.modules()]
-        model.eval()
-        try:
-            with torch.no_grad():
-                answers = model(matrix)
-        finally:
-            for part, mode in modes:
-                part.training = mode
+        device, dtype = home_of(model)
+        with evaluating(model):
+            answers = model(torch.as_tensor(stacked(columns, np.float64)).to(dtype).to(device))
         if not isinstance(answers, torch.Tensor):
             raise TypeError(f"the module must answer with one tensor, not {type(answers).__name__}")
         short = answers.is_floating_point() and answers.dtype != torch.float64

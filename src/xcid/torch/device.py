@@ -19,11 +19,13 @@ from xcid.distances import Overlap
 from xcid.errors import InvalidParameter, ModelError
 from xcid.explainer import Explainer
 from xcid.generators.balanced import LEAST_WEIGHT
+from xcid.models.modules import evaluating
 from xcid.records import Array, Explanation, Perturbations, Plan
 from xcid.scores import Adjusted, planned, regressions
 from xcid.scores.adjusted import calibrated
 from xcid.space import labels
 from xcid.torch._memory import halved
+from xcid.torch._network import one_home
 
 ROWS = 32_768  # at a time
 OUTCOMES = ("Flip", "ToClass", "SoftFlip", "SoftToClass", "Threshold", "Interval", "Within")
@@ -57,26 +59,23 @@ class Device:
 
     def __call__(self, explainer: Explainer, X: Any, *, seed: int = 0) -> Explanation:
         """Explain one row or many."""
-        torch = require("torch", extra="torch")
-        plan = _plan(explainer, as_int(seed, "seed"))
-        rows = explainer.space.encode(X)
-        module, modes = explainer.model, [(part, part.training) for part in explainer.model.modules()]
-        module.eval()
-        try:
-            with torch.no_grad():
-                task = _Task.of(explainer, plan, torch)
-                results = list(halved(task, torch.as_tensor(rows, device=task.device), self.rows))
-        finally:
-            for part, mode in modes:
-                part.training = mode
-        return _explanation(explainer, plan, rows, labels(X, len(rows)), seed, results, task.freedom)
+        torch, seed = require("torch", extra="torch"), as_int(seed, "seed")
+        plan, rows = _plan(explainer, seed), explainer.space.encode(X)
+        with evaluating(explainer.model):
+            task = _Task(explainer, plan)
+            blocks = list(halved(task, torch.as_tensor(rows, device=task.device), self.rows))
+        results = Results(
+            *(np.concatenate([part.cpu().numpy() for part in parts]) for parts in zip(*blocks, strict=True))
+        )
+        return _explanation(explainer, plan, rows, labels(X, len(rows)), seed, results)
 
 
 class Results(NamedTuple):
-    """What comes back for n rows; tensors."""
+    """What comes back for n rows: tensors, and arrays on the host."""
 
     log_odds: Any
     error: Any
+    freedom: Any
     importance: Any
     outputs: Any
     n_flips: Any
@@ -86,64 +85,53 @@ class Results(NamedTuple):
 class _Task:
     """From (n, d) rows on the device to their results on the device."""
 
-    def __init__(self, explainer: Explainer, torch: Any, device: Any, dtype: Any) -> None:
-        self.torch, self.device, self.dtype = torch, device, dtype
-        self.module, self.outcome, self.score = explainer.model, explainer.outcome, explainer.score
-        self.n_outputs = len(explainer.predict.read.names)
-
-    @classmethod
-    def of(cls, explainer: Explainer, plan: Plan, torch: Any) -> _Task:
+    def __init__(self, explainer: Explainer, plan: Plan) -> None:
         """Send to the device what all rows share."""
-        device, dtype = _home(explainer.model, torch)
-        task = cls(explainer, torch, device, dtype)
-
-        def send(array: Any) -> Any:
-            return torch.as_tensor(np.ascontiguousarray(array), device=device)
-
+        self.torch, (self.device, self.dtype) = require("torch", extra="torch"), one_home(explainer.model)
+        self.module, self.score, self.n_outputs = explainer.model, explainer.score, len(explainer.predict.read.names)
+        self.outcome: Any = explainer.outcome  # takes tensors as well
         probe = Perturbations(
             explainer.space.background[:1], None, np.zeros((1, 0)), np.zeros((1, 0)), np.zeros(1, dtype=np.int64),
             np.array(["ok"]), explainer.space.discrete, plan=plan,
         )  # fmt: skip
         columns, contrasts, influences = regressions.prepared(probe)
-        sent = columns._replace(**{name: send(getattr(columns, name)) for name in ("centred", "inverse", "freedom")})
-        task.regression = regressions.Regression(sent, send(contrasts), send(influences))
+        sent = {name: self.send(getattr(columns, name)) for name in ("centred", "inverse", "freedom")}
+        matrices = self.send(contrasts), self.send(influences)
+        self.regression = regressions.Regression(columns._replace(**sent), *matrices)
         parts = planned.parts(probe, explainer.score.density)
-        left = len(plan.features) - sum(len(part.features) for part in parts)
-        if left:
+        if left := len(plan.features) - sum(len(part.features) for part in parts):
             raise InvalidParameter(
                 f"{left} features are too spread out for shared densities: call the explainer itself"
             )
-        task.part = _Part(parts, send)
-        task.taken = send(plan.taken)
-        task.new = send(np.concatenate([plan.values, plan.values])).to(dtype)
-        return task
+        self.part = _Part(parts, self.send)
+        self.taken = self.send(plan.taken)
+        self.new = self.send(np.concatenate([plan.values, plan.values])).to(self.dtype)
 
-    regression: regressions.Regression
-    part: _Part
-    freedom: float
-    taken: Any
-    new: Any
+    def send(self, array: Any) -> Any:
+        """Bring an array to the device."""
+        return self.torch.as_tensor(np.ascontiguousarray(array), device=self.device)
 
     def __call__(self, rows: Any) -> Results:
         torch, n_samples = self.torch, len(self.taken)
         samples = torch.where(self.taken, self.new, rows.to(self.dtype)[:, None])
         reference, outputs = self.ask(rows.to(self.dtype)), self.ask(samples.reshape(-1, rows.shape[1]))
-        own, side = self.side(reference, reference), self.side(outputs, reference.repeat_interleave(n_samples, 0))
-        own = (own > 0.5).to(torch.float64)
+        own = (self.outcome(reference, reference) > 0.5).to(torch.float64)
+        side = self.outcome(outputs, reference.repeat_interleave(n_samples, 0)).to(torch.float64)
         positive = (own[:, None] - side.reshape(-1, n_samples)).abs()
         assert isinstance(self.score, Adjusted)
         log_odds, residuals = self.score.fitted(self.regression, 1 - positive, None)
-        error, self.freedom = regressions.of_pairs(self.regression.influences, residuals)
+        error, freedom = regressions.of_pairs(self.regression.influences, residuals)
         importance = torch.zeros_like(log_odds)
         importance[:, self.part.features] = Overlap().of_variation(planned.variations(self.part, positive, rows))
         return Results(
-            log_odds, error / self.score.temper, importance, reference, (positive > 0.5).sum(1), positive.sum(1)
+            log_odds,
+            error / self.score.temper,
+            torch.full((len(rows),), freedom, dtype=torch.float64),
+            importance,
+            reference,
+            (positive > 0.5).sum(1),
+            positive.sum(1),
         )
-
-    def side(self, outputs: Any, reference: Any) -> Any:
-        """(N,) how far (N, k) outputs lie on the far side of the question."""
-        far: Any = self.outcome(outputs, reference)
-        return far.to(self.torch.float64)
 
     def ask(self, rows: Any) -> Any:
         """(N, k) outputs, as the host reads them."""
@@ -158,17 +146,6 @@ class _Task:
         return answers
 
 
-def _home(module: Any, torch: Any) -> tuple[Any, Any]:
-    """Device and precision of a module."""
-    weights = [part for group in (module.parameters(), module.buffers()) for part in group if part.is_floating_point()]
-    homes = {weight.device for weight in weights}
-    if len(homes) > 1:
-        raise InvalidParameter(f"the module lies on several devices, {sorted(map(str, homes))}: bring it to one")
-    if not weights:
-        return torch.device("cpu"), torch.float32
-    return weights[0].device, weights[0].dtype
-
-
 class _Part:
     """All parts of :mod:`xcid.scores.planned` in one, on the device: a dense product counts and smooths."""
 
@@ -180,12 +157,11 @@ class _Part:
         atoms = np.full((len(features), n_atoms), np.inf)
         start = 0
         for part in parts:
-            at, k, some = slice(start, start + len(part.features)), len(part.features), part.slots.atoms.shape[1]
+            (k, some), smoothing = part.slots.atoms.shape, part.slots.smoothing
             counts = part.counter.toarray().reshape(k, part.widths.shape[2], -1)
+            at, first = slice(start, start + k), 1 + n_atoms
             matrix[at, : 1 + some], atoms[at, :some] = counts[:, : 1 + some], part.slots.atoms
-            matrix[at, 1 + n_atoms : 1 + n_atoms + len(part.slots.smoothing)] = (
-                part.slots.smoothing.T @ counts[:, 1 + some :]
-            )
+            matrix[at, first : first + len(smoothing)] = smoothing.T @ counts[:, 1 + some :]
             start += k
         self.matrix = send(matrix.reshape(-1, matrix.shape[2]).T)  # (s, k * places)
         self.features, self.columns = send(features), send(np.concatenate([part.columns for part in parts]))
@@ -220,35 +196,36 @@ def _plan(explainer: Explainer, seed: int) -> Plan:
     return plan
 
 
-def _explanation(
-    explainer: Explainer, plan: Plan, rows: Array, index: Any, seed: int, results: list[Results], freedom: float
-) -> Explanation:
-    """Bring the results to the host, and add what is known there."""
-    joined = Results(*(np.concatenate([part.cpu().numpy() for part in parts]) for parts in zip(*results, strict=True)))
+def _explanation(explainer: Explainer, plan: Plan, rows: Array, index: Any, seed: int, results: Results) -> Explanation:
+    """Add to the results what is known on the host."""
     n_samples = 2 * len(plan.masks)
-    n_negative = n_samples - joined.n_positive
+    n_negative = n_samples - results.n_positive
     probe = Perturbations(
-        rows, None, joined.n_positive[:, None], n_negative[:, None], joined.n_flips, joined.n_flips.astype(str),
+        rows, None, results.n_positive[:, None], n_negative[:, None], results.n_flips, results.n_flips.astype(str),
         explainer.space.discrete, plan=plan,
     )  # fmt: skip
-    known = ((joined.n_positive > 0) & (n_negative > 0))[:, None] & regressions.changes(probe)
-    log_odds, error = (np.where(known, part, 0.0) for part in (joined.log_odds, joined.error))
+    known = ((results.n_positive > 0) & (n_negative > 0))[:, None] & regressions.changes(probe)
+    log_odds, error, freedom = (
+        np.where(known, results.log_odds, 0.0),
+        np.where(known, results.error, 0.0),
+        results.freedom,
+    )
     if len(plan.background) < max(regressions.FEWEST, log_odds.shape[1] // 2):
-        error, freedom = np.where(known, np.inf, 0.0), 1.0
+        error, freedom = np.where(known, np.inf, 0.0), np.ones(len(rows))
     status = np.where(
-        joined.n_positive < LEAST_WEIGHT,
+        results.n_positive < LEAST_WEIGHT,
         "insufficient_flips",
         np.where(n_negative < LEAST_WEIGHT, "insufficient_stays", "ok"),
     )
     explanation = explainer.record(
-        calibrated(np.where(known, joined.importance, 0.0), log_odds, error, np.full(len(rows), freedom)),
-        joined.outputs,
+        calibrated(np.where(known, results.importance, 0.0), log_odds, error, freedom),
+        results.outputs,
         seed,
         origin=rows,
         status=status,
         n_evaluations=np.full(len(rows), n_samples),
-        n_flips=joined.n_flips,
-        n_positive=joined.n_positive,
+        n_flips=results.n_flips,
+        n_positive=results.n_positive,
         n_negative=n_negative,
         features=plan.features,
         cloud=None,

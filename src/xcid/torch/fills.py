@@ -73,8 +73,7 @@ class Blur:
 
     def __call__(self, image: Array, background: Array) -> Array:
         sigma = self.share * min(image.shape[-2:])
-        blurred: Array = ndimage.gaussian_filter(image, (0, sigma, sigma), mode="nearest")
-        return blurred[None]
+        return np.asarray(ndimage.gaussian_filter(image, (0, sigma, sigma), mode="nearest"))[None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from xcid._check import as_int, require_callable
-from xcid._faults import Failed
+from xcid._check import as_int
 from xcid.errors import InvalidParameter
 from xcid.outcomes import Outcome
 from xcid.records import Array, Explanation, Integers
-from xcid.torch._masks import FILLED, KEPT, told
 from xcid.torch._mixtures import Mixtures
-from xcid.torch._network import AT_ONCE, Answer, Network, like
+from xcid.torch._network import AT_ONCE, Answer, Network, as_tensor, like
+from xcid.torch._parts import by_parts
 from xcid.torch._rows import gathered
-from xcid.torch.fills import Fill
-from xcid.torch.segments import Segments
-
-MOST_BYTES = 2**28  # of evidence
+from xcid.torch.fills import Background, Fill
+from xcid.torch.segments import Patches, Segments
 
 
 class ImageExplainer:
@@ -39,12 +34,8 @@ class ImageExplainer:
         ``Background()`` (the default), ``Blur()``, ``Mean()``, ``Noise()``, or a function.
     n : int, optional
         Perturbations of an image; by default 1,000, and 3,000 for more than 20 segments.
-    outcome : Outcome, optional
-        What counts as a flip, as for :class:`xcid.Explainer`.
-    answer, at_once :
+    outcome, answer, at_once, **settings
         As for :class:`LayerExplainer`.
-    **settings
-        Others of :class:`xcid.Explainer`, such as ``score``, ``repeats`` and ``stop``.
     """
 
     def __init__(
@@ -54,32 +45,28 @@ class ImageExplainer:
         *,
         segments: Segments | None = None,
         fill: Fill | None = None,
+        at_once: int = AT_ONCE,
         n: int | None = None,
         outcome: Outcome | None = None,
         answer: Answer | None = None,
-        at_once: int = AT_ONCE,
         **settings: Any,
     ) -> None:
-        if answer is not None:
-            require_callable(answer, "answer", "torch.sigmoid")
-        network = Network.of(model, answer, at_once)
-        known = network.tensor(background, "the background")
+        network, known = Network.of(model, answer, at_once), as_tensor(background, "the background")
+        cut, fill = Patches() if segments is None else segments, Background() if fill is None else fill
         settings = {**settings, "outcome": outcome, "n": n}
-        self.mixtures = Mixtures(network.settled(known), known, segments, fill, settings)
+        self.mixtures = Mixtures(network.settled(known), known, cut, fill, settings)
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         """Explain (n, c, h, w) images, or a single one; features are segments by their numbers.
 
         Images with fewer segments than others get further ones that are constant and score 0.
         """
-        seed = as_int(seed, "seed")
-        images = like(X, self.mixtures.background, self.mixtures.network)
-        pieces = [_told(self.mixtures(image, seed)[0]) for image in images]
-        return gathered(pieces, self.mixtures.settings.get("max_evidence_bytes", MOST_BYTES))
+        seed, images = as_int(seed, "seed"), like(X, self.mixtures.background)
+        return gathered([by_parts(self.mixtures(image, seed)[0]) for image in images], self.mixtures.settings)
 
     def labels(self, image: Any) -> Integers:
         """(h, w) the segment of each pixel of one image."""
-        return self.mixtures.labels(like(image, self.mixtures.background, self.mixtures.network)[0])
+        return self.mixtures.labels(like(image, self.mixtures.background)[0])
 
     def map(self, explanation: Explanation, image: Any, row: int = 0) -> Array:
         """(h, w) the score of each pixel's segment, for one of the explained images."""
@@ -89,12 +76,4 @@ class ImageExplainer:
                 f"the image has {labels.max() + 1} segments and the explanation {len(values)}: "
                 f"give the image of row {row}"
             )
-        scores: Array = values[labels]
-        return scores
-
-
-def _told(piece: Explanation | Failed) -> Explanation | Failed:
-    if isinstance(piece, Failed):
-        return piece
-    n_segments = len(piece.feature_names)
-    return told(piece, [(FILLED, KEPT)] * n_segments, np.ones(n_segments), int(piece.n_evaluations[0]))
+        return values[labels]

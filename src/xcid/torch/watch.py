@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,17 +16,18 @@ from xcid.errors import InvalidParameter
 from xcid.generators import Balanced
 from xcid.records import Array, Explanation, Perturbations
 from xcid.scores import PerFeature, Resampled, Score, unsigned
+from xcid.torch._layer import Explain, Layer
+from xcid.torch._memory import in_blocks
 from xcid.torch._mixtures import Mixtures
-from xcid.torch._network import Tensor
-from xcid.torch._rows import RowExplainer, gathered
+from xcid.torch._network import Tensor, as_array
+from xcid.torch._rows import RowExplainer
 from xcid.torch.fills import Background, Fill
 from xcid.torch.segments import Segments
 
-if TYPE_CHECKING:
-    from xcid.torch.layers import Explaining, Task
-
 MOST_CELLS = 4_096  # of an input that are perturbed one by one
-MOST_BYTES = 2**28  # of evidence
+
+# From a (1, ...) input and a seed to its explanation, and the inputs behind (s, d) samples of it.
+Perturb: TypeAlias = Callable[[Tensor, int], tuple[Explanation | Failed, Callable[[Array], Tensor]]]
 
 
 def _by_unit() -> Score:
@@ -55,122 +56,97 @@ class WatchLayer:
     segments: Segments | None = None
     fill: Fill = field(default_factory=Background)
 
-    def ready(self, task: Task) -> Explaining:
+    def ready(self, layer: Layer, background: Tensor, settings: dict[str, Any]) -> Explain:
         """Make an Explainer of the inputs' cells, or of segments."""
-        inputs = _Cells(task) if self.segments is None else _Segments(task, self.segments, self.fill)
-        return _Watched(task, self.score, inputs)
-
-
-class _Perturbing(Protocol):
-    """Perturbs an input: its explanation, and the inputs behind (s, d) samples."""
-
-    def __call__(self, row: Tensor, seed: int) -> tuple[Explanation | Failed, Callable[[Array], Tensor]]: ...
+        cheap = {**settings, "score": PerFeature(Mixed(), direction=unsigned)}  # whose values are not used
+        if self.segments is None:
+            perturb: Perturb = _Cells(layer, background, cheap)
+        else:
+            perturb = _segments(Mixtures(layer.network, background, self.segments, self.fill, cheap))
+        return _Watched(layer, background, self.score, perturb)
 
 
 class _Watched:
-    def __init__(self, task: Task, score: Score, inputs: _Perturbing) -> None:
-        self.task, self.score, self.inputs = task, score, inputs
-        found = task.layer.activations(task.network, task.background)
-        self.table = task.units.values(task.units.maps(found))
-        self.names = tuple(task.units.names(task.layer.name, tuple(found.shape[1:])))
+    def __init__(self, layer: Layer, background: Tensor, score: Score, perturb: Perturb) -> None:
+        self.layer, self.score, self.perturb = layer, score, perturb
+        found = layer.activations(background)
+        table = layer.units.values(layer.units.maps(found))
+        self.names = tuple(layer.units.names(layer.name, tuple(found.shape[1:])))
+        self.scales = tuple(np.mean(np.abs(table - table.mean(axis=0)), axis=0).tolist())
 
-    def __call__(self, inputs: Tensor, seed: int) -> Explanation:
-        """Explain each input."""
-        torch = require("torch", extra="torch")
-        pieces = []
-        for row in torch.split(inputs, 1):
-            piece, made = self.inputs(row, seed)
-            pieces.append(piece if isinstance(piece, Failed) else self._of_units(piece, row, made))
-        return gathered(pieces, self.task.settings.get("max_evidence_bytes", MOST_BYTES))
-
-    def _of_units(self, piece: Explanation, row: Tensor, made: Callable[[Array], Tensor]) -> Explanation:
-        """Score the units of the layer over the same samples."""
-        cloud = piece.cloud
+    def __call__(self, row: Tensor, seed: int) -> Explanation | Failed:
+        """Explain one input, and score the units of the layer over the same samples."""
+        piece, inputs_of = self.perturb(row, seed)
+        if isinstance(piece, Failed):
+            return piece
+        cloud, layer = piece.cloud, self.layer
         if cloud is None:
             raise InvalidParameter("the samples of a row do not fit into max_evidence_bytes: raise it")
-        size, samples = self.task.network.at_once, cloud.samples[0]
-        parts = [self._activations(made(samples[at : at + size])) for at in range(0, len(samples), size)]
-        origin, n_units = self._activations(row), len(self.names)
+        origin, n_units, n_samples = layer.values(row), len(self.names), cloud.samples.shape[1]
+        samples = in_blocks(lambda part: layer.values(inputs_of(part)), cloud.samples[0], layer.network.at_once)
         watched = Perturbations(
             origin,
-            np.concatenate(parts)[None],
+            samples[None],
             cloud.positive,
             cloud.negative,
             cloud.n_evaluations,
             cloud.status,
             np.zeros(n_units, dtype=bool),
         )
-        constant = np.all(watched.samples[0] == origin, axis=0)
         return replace(
             piece,
             **self.score(watched)._asdict(),
-            feature_status=np.where(constant, "constant", "ok")[None],
-            n_evaluations=piece.n_evaluations + 1 + len(samples),
+            feature_status=np.where(np.all(samples == origin, axis=0), "constant", "ok")[None],
+            n_evaluations=piece.n_evaluations + 1 + n_samples,
             feature_names=self.names,
             column_names=self.names,
             data=origin,
             features=watched.features,
             levels=((),) * n_units,
             units=("",) * n_units,
-            scales=tuple(np.mean(np.abs(self.table - self.table.mean(axis=0)), axis=0).tolist()),
+            scales=self.scales,
             cloud=watched,
             density=self.score.density,
-            settings={**(piece.settings or {}), "score": repr(self.score), "watched": self.task.layer.name},
+            settings={**(piece.settings or {}), "score": repr(self.score), "watched": layer.name},
         )
-
-    def _activations(self, inputs: Tensor) -> Array:
-        task = self.task
-        return task.units.values(task.units.maps(task.layer.activations(task.network, inputs)))
 
 
 class _Cells:
     """Every cell of an input is a feature."""
 
-    def __init__(self, task: Task) -> None:
-        self.task, self.inner = task, tuple(task.background.shape[1:])
+    def __init__(self, layer: Layer, background: Tensor, settings: dict[str, Any]) -> None:
+        self.network, self.inner, self.dtype = layer.network, tuple(background.shape[1:]), background.dtype
         n_cells = math.prod(self.inner)
         if n_cells > MOST_CELLS:
             raise InvalidParameter(
                 f"an input has {n_cells:,} cells, and at most {MOST_CELLS:,} are perturbed one by one: perturb "
                 "segments of an image by how=xcid.torch.WatchLayer(segments=xcid.torch.Patches(16))"
             )
-        is_tokens = not task.background.is_floating_point()
+        kind, share = ("continuous", 0.1) if background.is_floating_point() else ("integer", 0.0)  # tokens: no mean
+        chosen = {"generator": Balanced(centroid_share=share), **settings}
         names = [f"input[{at}]" for at in range(n_cells)]
-        kinds: dict[str, Any] = dict.fromkeys(names, "integer" if is_tokens else "continuous")
-        chosen = {"generator": Balanced(centroid_share=0.0 if is_tokens else 0.1), **task.settings, "score": _plain()}
-        self.explainer = RowExplainer(
-            self._ask, _flat(task.background), feature_names=names, kinds=kinds, **chosen
-        )  # the mean of tokens is none
+        self.explainer = RowExplainer.of(self._ask, _flat(background), names, kind, chosen)
 
     def __call__(self, row: Tensor, seed: int) -> tuple[Explanation | Failed, Callable[[Array], Tensor]]:
         return self.explainer.explained(_flat(row), self._ask, seed), self._inputs
 
     def _ask(self, rows: Any) -> Array:
-        return self.task.network(self._inputs(np.asarray(rows, dtype=np.float64)))
+        return self.network(self._inputs(np.asarray(rows, dtype=np.float64)))
 
     def _inputs(self, rows: Array) -> Tensor:
         torch = require("torch", extra="torch")
-        return torch.as_tensor(rows).reshape(len(rows), *self.inner).to(self.task.background.dtype)
+        return torch.as_tensor(rows).reshape(len(rows), *self.inner).to(self.dtype)
 
 
-class _Segments:
+def _segments(images: Mixtures) -> Perturb:
     """Segments of an image are kept or filled."""
 
-    def __init__(self, task: Task, cut: Segments, fill: Fill) -> None:
-        self.task = task
-        settings = {**task.settings, "score": _plain()}
-        self.images = Mixtures(task.network, task.background, cut, fill, settings)
-
-    def __call__(self, row: Tensor, seed: int) -> tuple[Explanation | Failed, Callable[[Array], Tensor]]:
-        piece, mix = self.images(row[0], seed)
+    def perturb(row: Tensor, seed: int) -> tuple[Explanation | Failed, Callable[[Array], Tensor]]:
+        piece, mix = images(row[0], seed)
         return piece, lambda samples: mix(samples.astype(np.int64))
 
-
-def _plain() -> Score:
-    """A cheap score, whose values are not used."""
-    return PerFeature(Mixed(), direction=unsigned)
+    return perturb
 
 
 def _flat(inputs: Tensor) -> Array:
-    flat: Array = inputs.reshape(len(inputs), -1).double().cpu().numpy()
-    return flat
+    return as_array(inputs.reshape(len(inputs), -1))
