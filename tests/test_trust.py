@@ -112,7 +112,7 @@ def test_scale_makes_no_difference(scale):
     cloud = plain.cloud
     stretched = xcid.Perturbations(
         cloud.origin * scale, cloud.samples * scale, cloud.positive, cloud.negative, cloud.n_evaluations, cloud.status,
-        cloud.discrete, plan=replace(cloud.plan, values=cloud.plan.values * scale, background=TABLE * scale, _made={}),
+        cloud.discrete, plan=replace(cloud.plan, values=cloud.plan.values * scale, background=TABLE * scale),
     )  # fmt: skip
     assert scaled.score(stretched).values == pytest.approx(plain.values, abs=1e-9)
 
