@@ -10,6 +10,7 @@ import numpy as np
 from xcid._require import require
 from xcid.errors import InvalidData
 from xcid.explainer import Explainer
+from xcid.models.libraries import is_instance
 from xcid.outcomes import Outcome, SoftToClass, ToClass, are_probabilities
 from xcid.records import Array
 
@@ -31,7 +32,7 @@ class Targets:
             raise InvalidData(f"a background needs some inputs, at least two; its shape is {usual.shape}")
         self.shape = usual.shape[1:]
         flat = usual.reshape(len(usual), -1)
-        if _is_module(model):
+        if is_instance(model, "torch", "Module"):
             self.explainer = _of_module(require("torch", extra="torch").nn, model, flat, self.shape)
         elif len(self.shape) > 1:
             self.explainer = Explainer(lambda matrix: model(matrix.reshape(-1, *self.shape)), flat)
@@ -73,10 +74,6 @@ def _classes(targets: Any, size: int) -> Any:
     if len(classes) not in (1, size):
         raise InvalidData(f"there are {len(classes)} targets for {size} inputs")
     return np.broadcast_to(classes, (size,))
-
-
-def _is_module(model: Any) -> bool:
-    return any(kind.__name__ == "Module" and kind.__module__.startswith("torch.") for kind in type(model).__mro__)
 
 
 def _of_module(nn: Any, model: Any, flat: Array, shape: tuple[int, ...]) -> Explainer:

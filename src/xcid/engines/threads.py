@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from xcid._check import as_int
+from xcid.engines.cores import one_core_for_products
 from xcid.explainer import Explainer
 from xcid.records import Explanation
 
@@ -45,7 +45,7 @@ class Threads:
 
     def __call__(self, explainer: Explainer, X: Any, *, seed: int = 0) -> Explanation:
         """Explain one row or many; the result is that of ``explainer(X, seed=seed)``."""
-        with one_core_each(), ThreadPoolExecutor(self.workers) as pool:
+        with one_core_for_products(), ThreadPoolExecutor(self.workers) as pool:
 
             def apply(function: Callable[[Any], T], parts: list[Any]) -> Iterator[T]:
                 waiting: list[Future[T]] = []
@@ -56,13 +56,3 @@ class Threads:
                 yield from (future.result() for future in waiting)
 
             return explainer(X, seed=seed, apply=apply)
-
-
-def one_core_each() -> contextlib.AbstractContextManager[Any]:
-    """Keep NumPy's matrix products to the thread that asks for them; scikit-learn brings what that takes."""
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return contextlib.nullcontext()
-    limits: contextlib.AbstractContextManager[Any] = threadpool_limits(1, "blas")
-    return limits

@@ -14,7 +14,7 @@ Answers: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 def reader(model: Any, answers: Answers) -> Reader:
-    """Decide from the answers for the background what the answers mean."""
+    """Decide what a model's answers mean, from those for the background."""
     if answers.dtype.kind == "c":
         raise ModelError(f"the model's answers are not real numbers but {answers.dtype}")
     classes = getattr(model, "classes_", None)
@@ -32,7 +32,7 @@ def reader(model: Any, answers: Answers) -> Reader:
 
 
 class Reader(Protocol):
-    """From the model's answers to (n, k) numbers; ``names`` are those of the k outputs."""
+    """Reads the model's answers as (n, k) numbers; ``names`` are those of the k outputs."""
 
     names: tuple[str, ...]
 

@@ -1,6 +1,8 @@
-"""Models of other libraries that neither speak scikit-learn's language nor are plain functions.
+"""Models of other libraries that neither follow scikit-learn's conventions nor are plain functions.
 
-A class is recognised by the names of its module and itself, so that nothing is imported for models that do not need it.
+A class is recognised by the names of its package and itself, so that nothing is imported for models that do not need
+it. To add a library, write a function here that takes a model and its feature space and gives a model that can be asked
+(a :class:`Classifier`, :class:`Numbers` or a function) and how to make its tables, and add it to ``ADAPTERS``.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ Adapted = tuple[Any, Callable[[Array], Any]]
 def adapted(model: Any, space: FeatureSpace) -> Adapted | None:
     """A model that can be asked and how to make its tables, or None where the model needs no help."""
     for (package, name), adapt in ADAPTERS.items():
-        if any(kind.__name__ == name and kind.__module__.split(".")[0] == package for kind in type(model).__mro__):
+        if is_instance(model, package, name):
             try:
                 return adapt(model, space)
             except XcidError:
@@ -35,6 +37,11 @@ def adapted(model: Any, space: FeatureSpace) -> Adapted | None:
                 what = f"{package}.{type(model).__name__}"
                 raise ModelError(f"this {what} cannot be asked: {type(error).__name__}: {error}") from error
     return None
+
+
+def is_instance(model: Any, package: str, name: str) -> bool:
+    """Whether an object is of a class of that name, without an import of the package that defines it."""
+    return any(kind.__name__ == name and kind.__module__.split(".")[0] == package for kind in type(model).__mro__)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +54,7 @@ class Classifier:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Numbers:
-    """A function that gives one number for each row, or one label where these are whole."""
+    """A function that gives one number for each row, or one label where these are integers."""
 
     predict: Callable[[Any], Any]
 
@@ -76,16 +83,12 @@ def _boosted(ask: Callable[[Any], Any], objective: str) -> Classifier | Numbers:
     if objective in ("multi:softprob", "multiclass", "multiclassova"):
         return Classifier(ask)
     if objective in ("binary:logistic", "binary", "cross_entropy"):
-        return Classifier(lambda table: _two_columns(1 - (second := ask(table)), second))
+        return Classifier(lambda table: np.column_stack([1 - (second := ask(table)), second]))
     if objective == "binary:logitraw":  # the sign decides
-        return Classifier(lambda table: _two_columns(-(second := ask(table)), second))
+        return Classifier(lambda table: np.column_stack([-(second := ask(table)), second]))
     if objective in ("multi:softmax", "binary:hinge"):
         return Numbers(lambda table: ask(table).astype(np.int64))
     return Numbers(ask)
-
-
-def _two_columns(first: Any, second: Any) -> Any:
-    return np.column_stack([first, second])
 
 
 def _catboost(model: Any, space: FeatureSpace) -> Adapted:

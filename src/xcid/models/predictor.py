@@ -19,33 +19,19 @@ from xcid.space import FeatureSpace
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predictor:
-    """The model behind a checked call.
+    """The model behind a checked call: a matrix becomes a table, the table is asked about, the answers are read."""
 
-    Attributes
-    ----------
-    ask : callable
-        The model's own function.
-    decode : callable
-        From a matrix to the kind of table that the model was trained on.
-    read : Reader
-        From the model's raw answers to (n, k) numbers: one column a class, or the one of a regression.
-    max_rows : int
-        Most rows in one call.
-    """
-
-    ask: Callable[[Any], Any]
-    decode: Callable[[Array], Any]
-    read: Reader
-    max_rows: int
+    ask: Callable[[Any], Any]  # the model's own function
+    decode: Callable[[Array], Any]  # from a matrix to the kind of table that the model was trained on
+    read: Reader  # from raw answers to (n, k) numbers: one column a class, or the one of a regression
+    max_rows: int  # in one call
 
     def __call__(self, matrix: Array) -> Array:
         """Predict an (n, d) matrix; every answer is checked."""
         starts = range(0, len(matrix), self.max_rows)
-        parts = [self._predict(matrix[start : start + self.max_rows]) for start in starts]
+        blocks = (matrix[start : start + self.max_rows] for start in starts)
+        parts = [self.checked(_raw(self.ask, self.decode(rows), len(rows)), rows) for rows in blocks]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    def _predict(self, matrix: Array) -> Array:
-        return self.checked(_raw(self.ask, self.decode(matrix), len(matrix)), matrix)
 
     def checked(self, answers: Answers, matrix: Array) -> Array:
         """Read raw answers for an (n, d) matrix."""

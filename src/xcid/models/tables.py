@@ -1,8 +1,8 @@
-"""The tables that models want, made from matrices."""
+"""The tables that models want, made from matrices, and the names of their columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,13 @@ from xcid.records import Array
 from xcid.space import FeatureSpace, ToRows, cells_maker, frame_maker, in_order
 
 Cells = np.ndarray[Any, np.dtype[Any]]
+
+
+def names_for(model: Any, background: Any, given: Sequence[str] | None = None) -> Sequence[str] | None:
+    """What features are called: for a table without names, those that a scikit-learn model was fitted with."""
+    has_names = hasattr(type(background), "columns")
+    has_names |= isinstance(background, list | tuple) and len(background) > 0 and isinstance(background[0], Mapping)
+    return given if given is not None or has_names else getattr(model, "feature_names_in_", None)
 
 
 def as_trained(model: Any, space: FeatureSpace) -> Callable[[Array], Any]:

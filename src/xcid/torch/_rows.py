@@ -13,16 +13,11 @@ from xcid._faults import Failed, counted, filled, warn_of_few
 from xcid.errors import ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
 from xcid.records import Array, Explanation
+from xcid.records.fields import FEATURE, declared
 
 Ask: TypeAlias = Callable[[Any], Any]
 MOST_BYTES = 2**28  # of evidence
-PADDING = {
-    **dict.fromkeys(("values", "importance", "direction", "lower", "upper", "p_values"), 0.0),
-    **dict.fromkeys(("null_mean", "null_quantile", "spread", "significant"), 0.0),
-    "p_values": 1.0,
-    "feature_status": "constant",
-    "data": np.nan,
-}  # of features that a row does not have
+PADDING = {"p_values": 1.0, "feature_status": "constant"}  # of features that a row does not have; everything else is 0
 
 
 class RowExplainer(Explainer):
@@ -86,10 +81,11 @@ def _padded(piece: Explanation | Failed, width: int) -> Explanation | Failed:
         return Failed(padded(piece.rows, np.nan), piece.error)
     more = range(have, width)
     names = tuple(f"{piece.feature_names[0].partition(' ')[0]} {at}" for at in more)
-    parts = {name: getattr(piece, name) for name in PADDING}
+    parts = {each.name: getattr(piece, each.name) for each in declared(piece) if FEATURE in each.axes}
     return replace(
         piece,
-        **{name: padded(part, PADDING[name]) for name, part in parts.items() if part is not None},
+        **{name: padded(part, PADDING.get(name, 0.0)) for name, part in parts.items() if part is not None},
+        data=padded(piece.data, np.nan),
         features=(*piece.features, *((at,) for at in more)),
         feature_names=(*piece.feature_names, *names),
         column_names=(*piece.column_names, *names),
