@@ -29,9 +29,8 @@ class Shap:
 
     Parameters
     ----------
-    model : object
+    model, background
         As for :class:`xcid.Explainer`.
-    background : table
     rows : int
         Background rows used, spread evenly over it.
     coalitions : int
@@ -40,7 +39,8 @@ class Shap:
     """
 
     def __init__(self, model: Any, background: Any, *, rows: int = 100, coalitions: int = 2_048) -> None:
-        self.shap = _imported()
+        with quiet_and_seeded(0):
+            self.shap = require("shap", extra="shap")
         self.subject = Subject.of(model, background)
         self.coalitions = as_int(coalitions, "coalitions", at_least=1)
         self.sample = self.subject.sample(as_int(rows, "rows", at_least=1))
@@ -50,13 +50,8 @@ class Shap:
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         """Explain one row or many; the seed is for the coalitions that are drawn."""
-        settings = {
-            "baseline": "Shap",
-            "explainer": self.explainer,
-            "rows": len(self.sample),
-            "coalitions": self.coalitions,
-        }
-        return self.subject.explain(X, seed, self.method, settings)
+        known = {"explainer": self.explainer, "rows": len(self.sample), "coalitions": self.coalitions}
+        return self.subject.explain(X, seed, self.method, {"baseline": "Shap", **known})
 
     def _asked(self, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
         ask = Counting(self.subject.predict)
@@ -70,11 +65,6 @@ class Shap:
             values[row] = np.reshape(found, (rows.shape[1], -1))[:, outputs[row].argmax()]
             n_evaluations[row] = ask.n_rows - before
         return values, n_evaluations
-
-
-def _imported() -> Any:
-    with quiet_and_seeded(0):
-        return require("shap", extra="shap")
 
 
 def _taken_apart(trees: Trees, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
