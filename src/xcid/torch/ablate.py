@@ -35,30 +35,26 @@ class AblateLayer:
 
     def ready(self, layer: Layer, background: Tensor, settings: dict[str, Any]) -> Explain:
         """Record the background's activations."""
-        return _Ablated(layer, background, settings, self.fill)
-
-
-class _Ablated:
-    def __init__(self, layer: Layer, background: Tensor, settings: dict[str, Any], fill: fills.Fill) -> None:
-        found = layer.activations(background)
-        self.layer, self.fill, self.known, self.shape = layer, fill, as_array(found), tuple(found.shape[1:])
-        settings = {**settings, "outcome": question(settings["outcome"], layer.network(background))}
-        reference, n_fills = self._ask(background[:1], found[:1])
-        self.explainer = explainer_of(reference, layer.units.names(layer.name, self.shape), n_fills, settings)
-
-    def __call__(self, row: Tensor, seed: int) -> Explanation | Failed:
-        """Explain one input."""
-        ask, _ = self._ask(row, self.layer.activations(row))
-        return by_parts(explained(self.explainer, ask, seed))
-
-    def _ask(self, row: Tensor, own: Tensor) -> tuple[Distinct, int]:
-        """The network on one input as a function of where its units come from, and how many fills they have."""
         torch = require("torch", extra="torch")
-        filled = torch.as_tensor(fills.checked(self.fill, as_array(own[0]), self.known)).to(own.dtype)
-        bank = self.layer.units.maps(torch.cat([own, filled]))  # (1 + b, u, m)
-        unit = torch.arange(bank.shape[1])
+        found = layer.activations(background)
+        known, shape = as_array(found), tuple(found.shape[1:])
 
-        def maps(part: Array) -> Tensor:
-            return bank[torch.as_tensor(part.astype(np.int64)), unit]
+        def asking(row: Tensor, own: Tensor) -> tuple[Distinct, int]:
+            """The network on one input as a function of where its units come from, and how many fills they have."""
+            filled = torch.as_tensor(fills.checked(self.fill, as_array(own[0]), known)).to(own.dtype)
+            bank = layer.units.maps(torch.cat([own, filled]))  # (1 + b, u, m)
+            unit = torch.arange(bank.shape[1])
 
-        return Distinct(self.layer.rest(row, maps, self.shape)), len(filled)
+            def maps(part: Array) -> Tensor:
+                return bank[torch.as_tensor(part.astype(np.int64)), unit]
+
+            return Distinct(layer.rest(row, maps, shape)), len(filled)
+
+        ask, n_fills = asking(background[:1], found[:1])
+        settings = {**settings, "outcome": question(settings["outcome"], layer.network(background))}
+        explainer = explainer_of(ask, layer.units.names(layer.name, shape), n_fills, settings)
+
+        def explain(row: Tensor, seed: int) -> Explanation | Failed:
+            return by_parts(explained(explainer, asking(row, layer.activations(row))[0], seed))
+
+        return explain

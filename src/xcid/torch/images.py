@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
-from xcid._check import as_int
-from xcid.errors import InvalidParameter
+import numpy as np
+
+from xcid._check import as_int, require_callable
+from xcid._faults import Failed
+from xcid._require import require
+from xcid.errors import InvalidData, InvalidParameter
 from xcid.outcomes import Outcome
 from xcid.records import Array, Explanation, Integers
-from xcid.torch._mixtures import Mixtures
-from xcid.torch._network import AT_ONCE, Answer, Network, as_tensor, like
-from xcid.torch._parts import by_parts
-from xcid.torch._rows import gathered
-from xcid.torch.fills import Background, Fill
-from xcid.torch.segments import Patches, Segments
+from xcid.torch import fills
+from xcid.torch import segments as cuts
+from xcid.torch._memory import in_blocks
+from xcid.torch._network import AT_ONCE, Answer, Network, Tensor, as_array, as_tensor, like
+from xcid.torch._parts import Distinct, by_parts, explained, explainer_of, question
+from xcid.torch._rows import RowExplainer, gathered
+
+Mix: TypeAlias = Callable[[Integers], Tensor]
 
 
 class ImageExplainer:
@@ -43,30 +50,36 @@ class ImageExplainer:
         model: Any,
         background: Any,
         *,
-        segments: Segments | None = None,
-        fill: Fill | None = None,
+        segments: cuts.Segments | None = None,
+        fill: fills.Fill | None = None,
         at_once: int = AT_ONCE,
         n: int | None = None,
         outcome: Outcome | None = None,
         answer: Answer | None = None,
         **settings: Any,
     ) -> None:
-        network, known = Network.of(model, answer, at_once), as_tensor(background, "the background")
-        cut, fill = Patches() if segments is None else segments, Background() if fill is None else fill
-        settings = {**settings, "outcome": outcome, "n": n}
-        self.mixtures = Mixtures(network.settled(known), known, cut, fill, settings)
+        self.segments = cuts.Patches() if segments is None else segments
+        self.fill = fills.Background() if fill is None else fill
+        require_callable(self.segments, "segments", "xcid.torch.Patches(4)")
+        require_callable(self.fill, "fill", "xcid.torch.Blur()")
+        network, self.background = Network.of(model, answer, at_once), as_tensor(background, "the background")
+        if self.background.ndim != 4:
+            raise InvalidData(f"images have the shape (n, c, h, w), not {tuple(self.background.shape)}")
+        self.network, self.known = network.settled(self.background), as_array(self.background)
+        self.settings = {**settings, "outcome": question(outcome, self.network(self.background)), "n": n}
+        self._explainers: dict[tuple[int, int], RowExplainer] = {}
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         """Explain (n, c, h, w) images, or a single one; features are segments by their numbers.
 
         Images with fewer segments than others get further ones that are constant and score 0.
         """
-        seed, images = as_int(seed, "seed"), like(X, self.mixtures.background)
-        return gathered([by_parts(self.mixtures(image, seed)[0]) for image in images], self.mixtures.settings)
+        seed, images = as_int(seed, "seed"), like(X, self.background)
+        return gathered([by_parts(self.explained(image, seed)[0]) for image in images], self.settings)
 
     def labels(self, image: Any) -> Integers:
         """(h, w) the segment of each pixel of one image."""
-        return self.mixtures.labels(like(image, self.mixtures.background)[0])
+        return cuts.checked(self.segments, as_array(like(image, self.background)[0]))
 
     def map(self, explanation: Explanation, image: Any, row: int = 0) -> Array:
         """(h, w) the score of each pixel's segment, for one of the explained images."""
@@ -77,3 +90,41 @@ class ImageExplainer:
                 f"give the image of row {row}"
             )
         return values[labels]
+
+    def explained(self, image: Tensor, seed: int) -> tuple[Explanation | Failed, Mix]:
+        """Explain the sources of one (c, h, w) image's segments; beside it, how to make the images of its samples."""
+        plain = as_array(image)
+        labels = cuts.checked(self.segments, plain)
+        mix, n_fills = self._mixer(plain, labels)
+        explainer = self._explainer(int(labels.max()) + 1, n_fills)
+        return explained(explainer, self._ask(mix), seed), mix
+
+    def _explainer(self, n_segments: int, n_fills: int) -> RowExplainer:
+        """The Explainer for so many segments; what answers look like it learns from the background."""
+        key = n_segments, n_fills
+        if key not in self._explainers:
+            first = self.known[0]
+            mix, _ = self._mixer(first, np.zeros(first.shape[-2:], dtype=np.int64))
+            names = [f"segment {at}" for at in range(n_segments)]
+            self._explainers[key] = explainer_of(self._ask(mix), names, n_fills, self.settings)
+        return self._explainers[key]
+
+    def _ask(self, mix: Mix) -> Distinct:
+        """The network as a function of where segments come from."""
+        return Distinct(lambda sources: in_blocks(lambda part: self.network(mix(part)), sources, self.network.at_once))
+
+    def _mixer(self, image: Array, labels: Integers) -> tuple[Mix, int]:
+        """How to mix an image with its fills, and how many fills there are.
+
+        From (s, f) sources of its segments (0 is the image, b its b-th fill) come (s, c, h, w) images.
+        """
+        torch = require("torch", extra="torch")
+        filled = fills.checked(self.fill, image, self.known)
+        stack = torch.as_tensor(np.concatenate([image[None], filled])).to(self.background.dtype)
+        places, (height, width) = torch.as_tensor(labels), labels.shape
+        rows, columns = torch.arange(height)[:, None], torch.arange(width)
+
+        def mix(sources: Integers) -> Tensor:
+            return stack[torch.as_tensor(sources)[:, places], :, rows, columns].movedim(-1, 1)
+
+        return mix, len(filled)

@@ -38,10 +38,7 @@ def words(text: str) -> list[Span]:
 class Tokens:
     """Where the tokens of a Hugging Face tokenizer begin and end; special ones have no place in the text.
 
-    Parameters
-    ----------
-    tokenizer : callable
-        ``tokenizer(text, return_offsets_mapping=True)`` gives ``offset_mapping``, as fast tokenizers do.
+    ``tokenizer(text, return_offsets_mapping=True)`` gives ``offset_mapping``, as fast tokenizers do.
     """
 
     tokenizer: Any

@@ -18,10 +18,10 @@ from xcid.records import Array, Explanation, Perturbations
 from xcid.scores import PerFeature, Resampled, Score, unsigned
 from xcid.torch._layer import Explain, Layer
 from xcid.torch._memory import in_blocks
-from xcid.torch._mixtures import Mixtures
 from xcid.torch._network import Tensor, as_array
 from xcid.torch._rows import RowExplainer
 from xcid.torch.fills import Background, Fill
+from xcid.torch.images import ImageExplainer
 from xcid.torch.segments import Segments
 
 MOST_CELLS = 4_096  # of an input that are perturbed one by one
@@ -58,12 +58,13 @@ class WatchLayer:
 
     def ready(self, layer: Layer, background: Tensor, settings: dict[str, Any]) -> Explain:
         """Make an Explainer of the inputs' cells, or of segments."""
-        cheap = {**settings, "score": PerFeature(Mixed(), direction=unsigned)}  # whose values are not used
+        chosen = {**settings, "score": PerFeature(Mixed(), direction=unsigned)}  # cheap, as its values are not used
         if self.segments is None:
-            perturb: Perturb = _Cells(layer, background, cheap)
-        else:
-            perturb = _segments(Mixtures(layer.network, background, self.segments, self.fill, cheap))
-        return _Watched(layer, background, self.score, perturb)
+            return _Watched(layer, background, self.score, _cells(layer, background, chosen))
+        network = layer.network
+        chosen |= {"segments": self.segments, "fill": self.fill, "answer": network.answer, "at_once": network.at_once}
+        images = ImageExplainer(network.model, background, **chosen)
+        return _Watched(layer, background, self.score, _segments(images))
 
 
 class _Watched:
@@ -84,15 +85,9 @@ class _Watched:
             raise InvalidParameter("the samples of a row do not fit into max_evidence_bytes: raise it")
         origin, n_units, n_samples = layer.values(row), len(self.names), cloud.samples.shape[1]
         samples = in_blocks(lambda part: layer.values(inputs_of(part)), cloud.samples[0], layer.network.at_once)
-        watched = Perturbations(
-            origin,
-            samples[None],
-            cloud.positive,
-            cloud.negative,
-            cloud.n_evaluations,
-            cloud.status,
-            np.zeros(n_units, dtype=bool),
-        )
+        numbers = np.zeros(n_units, dtype=bool)  # none is made of levels
+        asked = cloud.positive, cloud.negative, cloud.n_evaluations, cloud.status
+        watched = Perturbations(origin, samples[None], *asked, numbers)
         return replace(
             piece,
             **self.score(watched)._asdict(),
@@ -111,42 +106,37 @@ class _Watched:
         )
 
 
-class _Cells:
+def _cells(layer: Layer, background: Tensor, settings: dict[str, Any]) -> Perturb:
     """Every cell of an input is a feature."""
+    torch = require("torch", extra="torch")
+    shape = tuple(background.shape[1:])
+    n_cells = math.prod(shape)
+    if n_cells > MOST_CELLS:
+        raise InvalidParameter(
+            f"an input has {n_cells:,} cells, and at most {MOST_CELLS:,} are perturbed one by one: perturb "
+            "segments of an image by how=xcid.torch.WatchLayer(segments=xcid.torch.Patches(16))"
+        )
 
-    def __init__(self, layer: Layer, background: Tensor, settings: dict[str, Any]) -> None:
-        self.network, self.inner, self.dtype = layer.network, tuple(background.shape[1:]), background.dtype
-        n_cells = math.prod(self.inner)
-        if n_cells > MOST_CELLS:
-            raise InvalidParameter(
-                f"an input has {n_cells:,} cells, and at most {MOST_CELLS:,} are perturbed one by one: perturb "
-                "segments of an image by how=xcid.torch.WatchLayer(segments=xcid.torch.Patches(16))"
-            )
-        kind, share = ("continuous", 0.1) if background.is_floating_point() else ("integer", 0.0)  # tokens: no mean
-        chosen = {"generator": Balanced(centroid_share=share), **settings}
-        names = [f"input[{at}]" for at in range(n_cells)]
-        self.explainer = RowExplainer.of(self._ask, _flat(background), names, kind, chosen)
+    def inputs_of(rows: Array) -> Tensor:
+        return torch.as_tensor(rows).reshape(len(rows), *shape).to(background.dtype)
 
-    def __call__(self, row: Tensor, seed: int) -> tuple[Explanation | Failed, Callable[[Array], Tensor]]:
-        return self.explainer.explained(_flat(row), self._ask, seed), self._inputs
+    def ask(rows: Any) -> Array:
+        return layer.network(inputs_of(np.asarray(rows, dtype=np.float64)))
 
-    def _ask(self, rows: Any) -> Array:
-        return self.network(self._inputs(np.asarray(rows, dtype=np.float64)))
+    def flat(inputs: Tensor) -> Array:
+        return as_array(inputs.reshape(len(inputs), -1))
 
-    def _inputs(self, rows: Array) -> Tensor:
-        torch = require("torch", extra="torch")
-        return torch.as_tensor(rows).reshape(len(rows), *self.inner).to(self.dtype)
+    kind, share = ("continuous", 0.1) if background.is_floating_point() else ("integer", 0.0)  # tokens have no mean
+    chosen = {"generator": Balanced(centroid_share=share), **settings}
+    explainer = RowExplainer.of(ask, flat(background), [f"input[{at}]" for at in range(n_cells)], kind, chosen)
+    return lambda row, seed: (explainer.explained(flat(row), ask, seed), inputs_of)
 
 
-def _segments(images: Mixtures) -> Perturb:
+def _segments(images: ImageExplainer) -> Perturb:
     """Segments of an image are kept or filled."""
 
     def perturb(row: Tensor, seed: int) -> tuple[Explanation | Failed, Callable[[Array], Tensor]]:
-        piece, mix = images(row[0], seed)
+        piece, mix = images.explained(row[0], seed)
         return piece, lambda samples: mix(samples.astype(np.int64))
 
     return perturb
-
-
-def _flat(inputs: Tensor) -> Array:
-    return as_array(inputs.reshape(len(inputs), -1))
