@@ -90,19 +90,14 @@ class _Task:
         self.torch, (self.device, self.dtype) = require("torch", extra="torch"), one_home(explainer.model)
         self.module, self.score, self.n_outputs = explainer.model, explainer.score, len(explainer.predict.read.names)
         self.outcome: Any = explainer.outcome  # takes tensors as well
-        probe = Perturbations(
-            explainer.space.background[:1], None, np.zeros((1, 0)), np.zeros((1, 0)), np.zeros(1, dtype=np.int64),
-            np.array(["ok"]), explainer.space.discrete, plan=plan,
-        )  # fmt: skip
+        probe = _probe(explainer, plan, explainer.space.background[:1])
         columns, contrasts, influences = regressions.prepared(probe)
         sent = {name: self.send(getattr(columns, name)) for name in ("centred", "inverse", "freedom")}
         matrices = self.send(contrasts), self.send(influences)
         self.regression = regressions.Regression(columns._replace(**sent), *matrices)
         parts = planned.parts(probe, explainer.score.density)
         if left := len(plan.features) - sum(len(part.features) for part in parts):
-            raise InvalidParameter(
-                f"{left} features are too spread out for shared densities: call the explainer itself"
-            )
+            raise InvalidParameter(f"{left} features are too spread out for shared densities: call the explainer")
         self.part = _Part(parts, self.send)
         self.taken = self.send(plan.taken)
         self.new = self.send(np.concatenate([plan.values, plan.values])).to(self.dtype)
@@ -198,36 +193,33 @@ def _plan(explainer: Explainer, seed: int) -> Plan:
 
 def _explanation(explainer: Explainer, plan: Plan, rows: Array, index: Any, seed: int, results: Results) -> Explanation:
     """Add to the results what is known on the host."""
-    n_samples = 2 * len(plan.masks)
-    n_negative = n_samples - results.n_positive
-    probe = Perturbations(
-        rows, None, results.n_positive[:, None], n_negative[:, None], results.n_flips, results.n_flips.astype(str),
-        explainer.space.discrete, plan=plan,
-    )  # fmt: skip
-    known = ((results.n_positive > 0) & (n_negative > 0))[:, None] & regressions.changes(probe)
-    log_odds, error, freedom = (
-        np.where(known, results.log_odds, 0.0),
-        np.where(known, results.error, 0.0),
-        results.freedom,
+    n_samples, n_positive = 2 * len(plan.masks), results.n_positive
+    n_negative = n_samples - n_positive
+    known = ((n_positive > 0) & (n_negative > 0))[:, None] & regressions.changes(_probe(explainer, plan, rows))
+    importance, log_odds, error = (
+        np.where(known, part, 0.0) for part in (results.importance, results.log_odds, results.error)
     )
+    freedom = results.freedom
     if len(plan.background) < max(regressions.FEWEST, log_odds.shape[1] // 2):
         error, freedom = np.where(known, np.inf, 0.0), np.ones(len(rows))
-    status = np.where(
-        results.n_positive < LEAST_WEIGHT,
-        "insufficient_flips",
-        np.where(n_negative < LEAST_WEIGHT, "insufficient_stays", "ok"),
-    )
+    flips, stays = n_positive < LEAST_WEIGHT, n_negative < LEAST_WEIGHT
     explanation = explainer.record(
-        calibrated(np.where(known, results.importance, 0.0), log_odds, error, freedom),
+        calibrated(importance, log_odds, error, freedom),
         results.outputs,
         seed,
         origin=rows,
-        status=status,
+        status=np.where(flips, "insufficient_flips", np.where(stays, "insufficient_stays", "ok")),
         n_evaluations=np.full(len(rows), n_samples),
         n_flips=results.n_flips,
-        n_positive=results.n_positive,
+        n_positive=n_positive,
         n_negative=n_negative,
         features=plan.features,
         cloud=None,
     )
     return explainer.checked(replace(explanation, index=index))
+
+
+def _probe(explainer: Explainer, plan: Plan, rows: Array) -> Perturbations:
+    """A cloud without weights, for what follows from its plan alone."""
+    none, count, status = np.zeros((len(rows), 0)), np.zeros(len(rows), dtype=np.int64), np.full(len(rows), "ok")
+    return Perturbations(rows, None, none, none, count, status, explainer.space.discrete, plan=plan)

@@ -72,7 +72,10 @@ class Blur:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Independent pixels with the mean and the spread of each of the background's channels; ``draws`` of them."""
+    """Independent pixels with the mean and the spread of each of the background's channels.
+
+    There are ``draws`` such fills of an image.
+    """
 
     draws: int = 64
 
