@@ -48,7 +48,7 @@ def loaded(payload: bytes) -> Any:
 def _culprit(what: Any, path: str, pickler: Any) -> tuple[str, Any]:
     """Follow the parts that fail, down to one whose own parts are all sound."""
     for _ in range(DEEPEST):
-        failing = next(((name, part) for name, part in _parts(what) if not _travels(part, pickler)), None)
+        failing = next((found for found in _parts(what) if not _travels(found[1], pickler)), None)
         if failing is None:
             break
         path, what = path + failing[0], failing[1]
@@ -57,18 +57,13 @@ def _culprit(what: Any, path: str, pickler: Any) -> tuple[str, Any]:
 
 def _travels(part: Any, pickler: Any) -> bool:
     try:
-        pickler.dumps(part)
+        return isinstance(part, LEAVES) or bool(pickler.dumps(part))
     except Exception:
         return False
-    return True
 
 
 def _parts(what: Any) -> Iterator[tuple[str, Any]]:
-    """The parts of an object, each with the step that leads to it; plain values are left out."""
-    return ((step, part) for step, part in _all_parts(what) if not isinstance(part, LEAVES))
-
-
-def _all_parts(what: Any) -> Iterator[tuple[str, Any]]:
+    """The parts of an object, each with the step that leads to it."""
     if isinstance(what, Mapping):
         yield from ((f"[{key!r}]", part) for key, part in what.items())
     elif isinstance(what, list | tuple):

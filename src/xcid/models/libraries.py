@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,16 +43,14 @@ def is_instance(model: Any, package: str, name: str) -> bool:
     return any(kind.__name__ == name and kind.__module__.split(".")[0] == package for kind in type(model).__mro__)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Classifier:
+class Classifier(NamedTuple):
     """A function that gives one column for each class."""
 
     predict_proba: Callable[[Any], Any]
     classes_: Sequence[Any] | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Numbers:
+class Numbers(NamedTuple):
     """A function that gives one number for each row, or one label where these are integers."""
 
     predict: Callable[[Any], Any]

@@ -48,16 +48,10 @@ class Predictor:
 def wrap(model: Any, space: FeatureSpace, memory: int) -> tuple[Predictor, Array]:
     """Find out how to ask a model and how to read its answers; give its outputs for the background with that.
 
-    Parameters
-    ----------
-    model : object
-        With ``predict_proba`` or ``predict``, or a callable. It may answer with class probabilities (n, k), labels
-        (n,), the probability of the second class (n,) (a callable whose answers lie in [0, 1]), or one number a row
-        (n,), as a regression. Boosters of XGBoost and LightGBM, CatBoost's models, ``torch.nn.Module`` and
-        ``onnxruntime.InferenceSession`` are asked in their own way.
-    space : FeatureSpace
-    memory : int
-        Bytes that one call may take.
+    A model has ``predict_proba`` or ``predict``, or is a callable. It may answer with class probabilities (n, k),
+    labels (n,), the probability of the second class (n,) (a callable whose answers lie in [0, 1]), or one number a row
+    (n,), as a regression. Those of :mod:`xcid.models.libraries` are asked in their own way. One call takes about
+    ``memory`` bytes.
     """
     model, decode = adapted(model, space) or (model, as_trained(model, space))
     ask = _ask(model)

@@ -33,7 +33,8 @@ def preflight(predict: Callable[[Array], Array], background: Array, n_outputs: i
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what a model says of these few rows it says again of others
         first, again = (_answers(predict, rows, n_outputs) for _ in range(2))
-        split = np.concatenate([_answers(predict, part, n_outputs) for part in _split(rows)])
+        parts = np.split(rows, [1, 1 + len(rows) // 2])  # the first row alone, and two halves of the rest
+        split = np.concatenate([_answers(predict, part, n_outputs) for part in parts if len(part)])
     for other, message in ((again, RANDOM), (split, DEPENDENT)):
         gaps = np.abs(first - other)
         scale = np.fmax(np.abs(first), np.abs(other)).max(axis=0)
@@ -41,11 +42,6 @@ def preflight(predict: Callable[[Array], Array], background: Array, n_outputs: i
         if changed.any():
             warn(message.format(rows=f"{changed.sum()} of {len(rows)}", gap=np.nanmax(gaps)))
             return
-
-
-def _split(rows: Array) -> list[Array]:
-    """The first row alone, and two halves of the rest."""
-    return [part for part in np.split(rows, [1, 1 + len(rows) // 2]) if len(part)]
 
 
 def _answers(predict: Callable[[Array], Array], rows: Array, n_outputs: int) -> Array:

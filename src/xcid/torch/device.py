@@ -45,11 +45,8 @@ class Device:
 
     Examples
     --------
-    >>> import numpy as np, torch, xcid                                            # doctest: +SKIP
-    >>> net = torch.nn.Sequential(torch.nn.Linear(20, 128), torch.nn.ReLU(), torch.nn.Linear(128, 2)).cuda()
-    ...                                                                            # doctest: +SKIP
-    >>> explainer = xcid.Explainer(net, background)                                # doctest: +SKIP
-    >>> explanation = xcid.torch.Device()(explainer, X)                            # doctest: +SKIP
+    >>> explainer = xcid.Explainer(network.cuda(), background)  # doctest: +SKIP
+    >>> explanation = xcid.torch.Device()(explainer, X)         # doctest: +SKIP
     """
 
     rows: int = ROWS

@@ -26,59 +26,54 @@ class PerturbLayer:
 
     def ready(self, layer: Layer, background: Tensor, settings: dict[str, Any]) -> Explain:
         """Record the background's activations."""
-        return _Perturbed(layer, background, settings)
-
-
-class _Perturbed:
-    def __init__(self, layer: Layer, background: Tensor, settings: dict[str, Any]) -> None:
-        found = layer.activations(background)
-        self.layer, self.shape = layer, tuple(found.shape[1:])
-        self.maps = layer.units.maps(found)
-        self.table = layer.units.values(self.maps)
-        self._check_summaries()
-        self.order = np.argsort(self.table, axis=0, kind="stable")
-        place = {row.tobytes(): at for at, row in reversed(list(enumerate(self.table)))}
+        torch = require("torch", extra="torch")
+        units, found = layer.units, layer.activations(background)
+        shape, lent = tuple(found.shape[1:]), units.maps(found)
+        table = units.values(lent)
+        _warn_of_summaries(layer.name, lent, table)
+        order, unit = np.argsort(table, axis=0, kind="stable"), torch.arange(lent.shape[1])
+        place = {row.tobytes(): at for at, row in reversed(list(enumerate(table)))}
 
         def ask(rows: Any) -> Array:
             """Answers for rows of the background."""
             at = [place[row.tobytes()] for row in np.ascontiguousarray(rows, dtype=np.float64)]
             return layer.network(background[at])
 
-        names = layer.units.names(layer.name, self.shape)
-        self.explainer = RowExplainer.of(ask, self.table, names, "continuous", settings)
+        explainer = RowExplainer.of(ask, table, units.names(layer.name, shape), "continuous", settings)
 
-    def __call__(self, row: Tensor, seed: int) -> Explanation | Failed:
-        """Explain one input by the network with that input."""
-        torch = require("torch", extra="torch")
-        own = self.layer.units.maps(self.layer.activations(row))
-        values = self.layer.units.values(own)
-        bank = torch.cat([own, self.maps])
-        unit = torch.arange(bank.shape[1])
+        def explain(row: Tensor, seed: int) -> Explanation | Failed:
+            """Explain one input by the network with that input."""
+            own = units.maps(layer.activations(row))
+            values, bank = units.values(own), torch.cat([own, lent])
 
-        def maps(part: Array) -> Tensor:
-            if bank.shape[2] == 1:
-                return torch.as_tensor(part)[:, :, None]
-            return bank[torch.as_tensor(self._lenders(part, values[0])), unit]
+            def maps(part: Array) -> Tensor:
+                if bank.shape[2] == 1:
+                    return torch.as_tensor(part)[:, :, None]
+                return bank[torch.as_tensor(_lenders(part, values[0], table, order)), unit]
 
-        return self.explainer.explained(values, self.layer.rest(row, maps, self.shape), seed)
+            return explainer.explained(values, layer.rest(row, maps, shape), seed)
 
-    def _lenders(self, part: Array, values: Array) -> Integers:
-        """(s, u) whose map each unit takes: 0 for the row itself, else 1 + the background row nearest in value."""
-        lenders = np.empty(part.shape, dtype=np.int64)
-        for unit, order in enumerate(self.order.T):
-            known = self.table[order, unit]
-            above = np.clip(np.searchsorted(known, part[:, unit]), 1, len(known) - 1)
-            nearer = part[:, unit] - known[above - 1] <= known[above] - part[:, unit]
-            lenders[:, unit] = 1 + order[np.where(nearer, above - 1, above)]
-        return np.where(part == values, 0, lenders)
+        return explain
 
-    def _check_summaries(self) -> None:
-        """Warn where summaries are the same for maps that are not."""
-        differ = (self.maps != self.maps[:1]).flatten(2).any(dim=2).any(dim=0).numpy()
-        blind = differ & (np.ptp(self.table, axis=0) == 0)
-        if blind.any():
-            warn(
-                f"{blind.sum()} of {len(blind)} units of {self.layer.name!r} have maps that differ and the same "
-                "summary for all of them, as after a normalisation: they cannot be perturbed; give another one, such "
-                "as per=xcid.torch.Channels(summary=numpy.std)"
-            )
+
+def _lenders(part: Array, values: Array, table: Array, order: Integers) -> Integers:
+    """(s, u) whose map each unit takes: 0 for the row itself, else 1 + the background row nearest in value."""
+    lenders = np.empty(part.shape, dtype=np.int64)
+    for unit, sorting in enumerate(order.T):
+        known, wanted = table[sorting, unit], part[:, unit]
+        above = np.clip(np.searchsorted(known, wanted), 1, len(known) - 1)
+        nearer = wanted - known[above - 1] <= known[above] - wanted
+        lenders[:, unit] = 1 + sorting[np.where(nearer, above - 1, above)]
+    return np.where(part == values, 0, lenders)
+
+
+def _warn_of_summaries(layer: str, maps: Tensor, table: Array) -> None:
+    """Warn where summaries are the same for maps that are not."""
+    differ = (maps != maps[:1]).flatten(2).any(dim=2).any(dim=0).numpy()
+    blind = differ & (np.ptp(table, axis=0) == 0)
+    if blind.any():
+        warn(
+            f"{blind.sum()} of {len(blind)} units of {layer!r} have maps that differ and the same summary for all of "
+            "them, as after a normalisation: they cannot be perturbed; give another one, such as "
+            "per=xcid.torch.Channels(summary=numpy.std)"
+        )

@@ -60,7 +60,11 @@ class MaskToken:
         return self.token
 
     def __call__(self, text: str, spans: Sequence[Span]) -> str:
-        return _replaced(text, spans, self.token)
+        parts, after = [], 0
+        for start, end in sorted(spans):
+            parts += [text[after:start], self.token]
+            after = end
+        return "".join([*parts, text[after:]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ class Drop:
     shown: ClassVar[str] = "dropped"
 
     def __call__(self, text: str, spans: Sequence[Span]) -> str:
-        return re.sub(r"\s+", " ", _replaced(text, spans, "")).strip()
+        return re.sub(r"\s+", " ", MaskToken("")(text, spans)).strip()
 
 
 class TextExplainer:
@@ -193,15 +197,6 @@ def _asking(model: Any, tokenizer: Any, answer: Answer | None, at_once: int) -> 
         return network.ask(**{name: part.to(network.device) for name, part in dict(made).items()})
 
     return lambda texts: in_blocks(some, list(texts), at_once)
-
-
-def _replaced(text: str, spans: Sequence[Span], by: str) -> str:
-    """A text with something else at some places."""
-    parts, after = [], 0
-    for start, end in sorted(spans):
-        parts += [text[after:start], by]
-        after = end
-    return "".join([*parts, text[after:]])
 
 
 def _texts(given: Any, what: str) -> list[str]:
