@@ -16,14 +16,10 @@ from xcid.records import Array
 
 
 class Targets:
-    """Explains what speaks for a class: above 0 where the present value does, in whatever class the row is.
+    """Explains what supports a class: above 0 where the present value does, in whatever class the row is.
 
-    Parameters
-    ----------
-    model : torch.nn.Module or as for :class:`xcid.Explainer`
-        Raw answers of a module become probabilities (by softmax, one column by the logistic function).
-    background : (N, ...) array or tensor
-        Usual inputs.
+    The model is that of an Explainer; raw answers of a torch module become probabilities (by softmax, one column by the
+    logistic function). The background (N, ...) shows what inputs are usual.
     """
 
     def __init__(self, model: Any, background: Any) -> None:
@@ -51,7 +47,7 @@ class Targets:
         for target in np.unique(wanted):
             chosen = np.flatnonzero(wanted == target)
             values = self.explainer.asking(self._into(int(target)))(rows[chosen], seed=seed).values
-            # outside of a class a score above 0 holds the row out of it, so that it speaks against the class
+            # outside of a class a score above 0 holds the row out of it, so that it counts against the class
             scores[chosen] = np.where(predicted[chosen, None] == target, values, -values)
         return scores.reshape(given.shape)
 

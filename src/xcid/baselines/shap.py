@@ -90,7 +90,8 @@ def _tree_values(shap: Any, model: Any, subject: Subject, sample: Array) -> Tree
         with quiet_and_seeded(0):
             explainer = shap.TreeExplainer(model, sample, feature_perturbation="interventional", model_output=scale)
         total = values(rows).sum(axis=1) + np.mean(subject.predict(sample), axis=0)
-        adds_up = total.shape == outputs.shape and _gap(total, outputs) <= TOLERANCE
+        spread = max(float(outputs.std(axis=0).max()), 1e-300)
+        adds_up = total.shape == outputs.shape and float(np.abs(total - outputs).mean()) / spread <= TOLERANCE
     except Exception:  # every library that it knows fails in its own way
         return None
     return values if adds_up else None
@@ -101,9 +102,3 @@ def _sees_the_matrix(model: Any, subject: Subject) -> bool:
     names = getattr(model, "feature_names_in_", None)
     same = names is None or tuple(str(name) for name in names) == subject.space.names
     return same and not any(column.levels or column.unit for column in subject.space.columns)
-
-
-def _gap(total: Array, outputs: Array) -> float:
-    """Mean error in standard deviations of the output."""
-    spread = float(outputs.std(axis=0).max())
-    return float(np.abs(total - outputs).mean()) / max(spread, 1e-300)

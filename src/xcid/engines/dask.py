@@ -11,18 +11,10 @@ from xcid.explainer import Explainer
 
 
 def explain(explainer: Explainer, frame: Any, *, row: str | None = None, seed: int = 0) -> Any:
-    """Explain the rows of a Dask data frame, lazily.
+    """Explain the rows of a ``dask.dataframe.DataFrame``, lazily.
 
     The columns that come out are those of :mod:`xcid.engines`. The partitions and the index are those of ``frame``, so
-    that ``frame.join(scores)`` moves no data.
-
-    Parameters
-    ----------
-    explainer : Explainer
-    frame : dask.dataframe.DataFrame
-    row : str, optional
-        The column that names rows; by default the index.
-    seed : int
+    that ``frame.join(scores)`` moves no data. ``row`` is the column that names rows; by default the index does.
     """
     dataframe = require("dask.dataframe", extra="dask")
     if not isinstance(frame, dataframe.DataFrame):

@@ -25,18 +25,13 @@ def as_trained(model: Any, space: FeatureSpace) -> Callable[[Array], Any]:
     names = getattr(model, "feature_names_in_", None)
     has_names = not isinstance(space.decode, ToRows)
     if names is None:
-        fitted_without = hasattr(model, "n_features_in_")
-        return _without_names(space) if has_names and fitted_without else space.decode
+        if not (has_names and hasattr(model, "n_features_in_")):
+            return space.decode
+        with_levels = any(column.levels for column in space.columns)  # data frames, and a model fitted on arrays
+        return ToRows(object, tuple(map(cells_maker, space.columns))) if with_levels else ToRows()
     if has_names or set(names) != set(space.names):
         return ordered(space, names)
     return frame_maker(space.columns, [str(name) for name in names], "pandas")
-
-
-def _without_names(space: FeatureSpace) -> ToRows:
-    """Arrays from data frames, for a model that was fitted on arrays."""
-    if any(column.levels for column in space.columns):
-        return ToRows(object, tuple(cells_maker(column) for column in space.columns))
-    return ToRows()
 
 
 def ordered(space: FeatureSpace, names: Sequence[str] | None) -> Callable[[Array], Any]:

@@ -74,10 +74,7 @@ class Layer:
         return self.units.values(self.units.maps(self.activations(inputs)))
 
     def rest(self, row: Tensor, maps: Callable[[Array], Tensor], shape: tuple[int, ...]) -> Ask:
-        """The network on one input with the layer's output replaced, as a function of rows that stand for maps.
-
-        All of the network is run, so that it is exact for any architecture, also where connections skip the layer.
-        """
+        """The network on one input with the layer's output replaced, as a function of rows that stand for maps."""
         network = self.network
 
         def some(part: Array) -> Array:

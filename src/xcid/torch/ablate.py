@@ -21,11 +21,8 @@ from xcid.torch._parts import Distinct, by_parts, explained, explainer_of, quest
 class AblateLayer:
     """Units are kept or filled, by one value or map for all: their mean over the background, or nothing.
 
-    Parameters
-    ----------
-    fill : Fill
-        From the activations of an input and those of the background to what units are filled with: ``Mean()`` or
-        ``Zero()``, or ``Background()`` for those of other inputs.
+    ``fill`` goes from the activations of an input and those of the background to what units are filled with: it is
+    ``Mean()`` or ``Zero()``, or ``Background()`` for those of other inputs.
     """
 
     fill: fills.Fill = field(default_factory=fills.Mean)

@@ -38,10 +38,7 @@ class Device:
     The result is that of ``explainer(X, seed=seed)`` to 1e-5, without the samples. The module is asked in evaluation
     mode and in its own precision; everything else is in double precision.
 
-    Parameters
-    ----------
-    rows : int
-        Rows at a time; where the device's memory does not suffice, they are halved.
+    It takes ``rows`` at a time, and half of them where the device's memory does not suffice.
 
     Examples
     --------
@@ -115,15 +112,8 @@ class _Task:
         error, freedom = regressions.of_pairs(self.regression.influences, residuals)
         importance = torch.zeros_like(log_odds)
         importance[:, self.part.features] = Overlap().of_variation(planned.variations(self.part, positive, rows))
-        return Results(
-            log_odds,
-            error / self.score.temper,
-            torch.full((len(rows),), freedom, dtype=torch.float64),
-            importance,
-            reference,
-            (positive > 0.5).sum(1),
-            positive.sum(1),
-        )
+        fit = log_odds, error / self.score.temper, log_odds.new_full((len(rows),), freedom), importance
+        return Results(*fit, reference, (positive > 0.5).sum(1), positive.sum(1))
 
     def ask(self, rows: Any) -> Any:
         """(N, k) outputs, as the host reads them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -33,7 +32,7 @@ class Units(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Channels:
-    """Units are the places along one axis; a unit's map is everything else, and changes as a whole.
+    """Units are the places along one axis; a unit's map is everything else, all of which changes at once.
 
     The units of a linear layer are its single outputs, those of a convolution its channels. For a transformer's
     (n, tokens, width) they are positions of tokens, or places of the width with ``axis=-1``.
@@ -99,5 +98,4 @@ class Cells:
 
     def names(self, layer: str, shape: tuple[int, ...]) -> list[str]:
         """(u,) names such as ``conv[3, 0, 2]``."""
-        places = (np.unravel_index(at, shape) for at in range(math.prod(shape)))
-        return [f"{layer}[{', '.join(str(int(one)) for one in place)}]" for place in places]
+        return [f"{layer}[{', '.join(map(str, place))}]" for place in np.ndindex(*shape)]

@@ -30,16 +30,12 @@ MOST_CELLS = 4_096  # of an input that are perturbed one by one
 Perturb: TypeAlias = Callable[[Tensor, int], tuple[Explanation | Failed, Callable[[Array], Tensor]]]
 
 
-def _by_unit() -> Score:
-    return Resampled(PerFeature(Mixed(), direction=unsigned))
-
-
 @dataclass(frozen=True, slots=True)
 class WatchLayer:
     """Inputs are perturbed as usual, and a unit matters when its activations differ between C+ and C-.
 
-    This is the paper's d1 with activations in the place of features. It says which units tell flips from stays, not
-    which units cause them: that is what :class:`PerturbLayer` asks. The values are unsigned.
+    This is the paper's d1 with activations in the place of features. It says which units differ between flips and
+    stays, not which units cause them: that is what :class:`PerturbLayer` asks. The values are unsigned.
 
     Parameters
     ----------
@@ -52,7 +48,7 @@ class WatchLayer:
         What segments are filled with.
     """
 
-    score: Score = field(default_factory=_by_unit)
+    score: Score = field(default_factory=lambda: Resampled(PerFeature(Mixed(), direction=unsigned)))
     segments: Segments | None = None
     fill: Fill = field(default_factory=Background)
 
