@@ -112,7 +112,7 @@ class _Task:
         error, freedom = regressions.of_pairs(self.regression.influences, residuals)
         importance = torch.zeros_like(log_odds)
         importance[:, self.part.features] = Overlap().of_variation(planned.variations(self.part, positive, rows))
-        fit = log_odds, error / self.score.temper, log_odds.new_full((len(rows),), freedom), importance
+        fit = log_odds, error / self.score.temper, importance.new_full((len(rows),), freedom), importance
         return Results(*fit, reference, (positive > 0.5).sum(1), positive.sum(1))
 
     def ask(self, rows: Any) -> Any:
