@@ -11,13 +11,15 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from xcid import pipeline
 from xcid._check import as_int
-from xcid._faults import Failed, filled
+from xcid._faults import Failed
 from xcid._require import require
 from xcid.engines._pickling import check_picklable, loaded
 from xcid.engines.cores import one_core_for_products
-from xcid.errors import InvalidData, NotEnoughFlips, XcidWarning
-from xcid.explainer import Blocks, Explainer
+from xcid.errors import InvalidData, XcidWarning
+from xcid.explainer import Explainer
+from xcid.pipeline import Blocks
 from xcid.records import Array, Explanation
 
 Kind: TypeAlias = Literal["integer", "number", "text"]
@@ -48,7 +50,7 @@ class Work:
         if row is not None and row not in known:
             raise InvalidData(f"the table has no column {row!r} to tell rows apart; it has {sorted(known)}")
         payload = check_picklable(explainer, pickler)
-        return cls(payload, names, explainer.features.names, as_int(seed, "seed"), row, row_kind)
+        return cls(payload, names, explainer.subject.features.names, as_int(seed, "seed"), row, row_kind)
 
     @property
     def needed(self) -> list[str]:
@@ -112,26 +114,24 @@ def _checked(names: Any, kind: Kind) -> Any:
 
 
 def _explained(explainer: Explainer, table: Any, seed: int) -> Explanation:
-    """Explain rows that are part of a larger table: that none of them could be explained is no error here.
+    """Explain rows that are part of a larger table: other parts may have the flips that these rows lack.
 
     A model that fails for all of them is asked about a row of the background as well. Where it fails for that too, it
     is broken, and the error is raised.
     """
-    found: Blocks = []
+    setup = replace(explainer.setup, max_evidence_bytes=0)
+    rows = setup.subject.space.encode(table)
 
-    def apply(function: Callable[[Array], Blocks], parts: list[Array]) -> Iterator[Blocks]:
-        for part in parts:
-            block = [each if isinstance(each, Failed) else replace(each, cloud=None) for each in function(part)]
-            found.extend(block)
-            yield block
-        if all(isinstance(each, Failed) for each in found):
-            spare = function(explainer.space.background[:1])
-            found.extend(spare)
-            yield spare
+    def apply(function: Callable[[Array], Blocks], blocks: list[Array]) -> Iterator[Blocks]:
+        is_broken = True
+        for block in blocks:
+            pieces = function(block)
+            is_broken &= all(isinstance(piece, Failed) for piece in pieces)
+            yield pieces
+        if is_broken:
+            yield function(setup.subject.space.background[:1])
 
-    with contextlib.suppress(NotEnoughFlips):  # other parts may have flips, and these rows have their status
-        explainer(table, seed=seed, apply=apply)
-    return Explanation.concatenate(filled(found))[: len(table)]
+    return pipeline.explain(setup, rows, seed, apply)[: len(rows)]
 
 
 class _AloneAndQuiet:

@@ -17,9 +17,10 @@ from xcid._faults import Failed
 from xcid.errors import InvalidParameter
 from xcid.generators import Balanced
 from xcid.outcomes import Interval, Outcome
+from xcid.pipeline import Setup
 from xcid.records import Array, Density, Explanation, Integers, Perturbations
 from xcid.scores import Adjusted, Score, Scores
-from xcid.torch._rows import RowExplainer
+from xcid.torch import _rows
 
 ENOUGH = 16  # rows of the table: with fewer than a dozen no score is significant
 
@@ -64,8 +65,8 @@ class Distinct:
         return np.asarray(self.ask(sources))[place.reshape(-1)]
 
 
-def explainer_of(ask: Distinct, names: Sequence[str], n_fills: int, settings: dict[str, Any]) -> RowExplainer:
-    """An Explainer of parts; its settings are those of :class:`xcid.Explainer`, and ``n`` perturbations."""
+def setup_of(ask: Distinct, names: Sequence[str], n_fills: int, settings: dict[str, Any]) -> Setup:
+    """What explains parts; ``settings`` are those of :class:`xcid.Explainer`, and ``n`` perturbations."""
     clash = sorted({"feature_names", "kinds", "density", "constraints"} & set(settings))
     if clash:
         raise InvalidParameter(f"the features are parts of an input: {', '.join(clash)} cannot be set")
@@ -77,7 +78,7 @@ def explainer_of(ask: Distinct, names: Sequence[str], n_fills: int, settings: di
     chosen = {"generator": Balanced(n, centroid_share=0.0), **settings}
     chosen["score"] = Kept(settings.get("score", Adjusted()))
     chosen.pop("n", None)
-    return RowExplainer.of(ask, table, names, "integer", chosen)
+    return _rows.setup_of(ask, table, names, "integer", chosen)
 
 
 def question(outcome: Outcome | None, outputs: Array) -> Outcome | None:
@@ -92,9 +93,9 @@ def question(outcome: Outcome | None, outputs: Array) -> Outcome | None:
     return asked.bind(("output",), numbers) if isinstance(asked, Interval) else asked
 
 
-def explained(explainer: RowExplainer, ask: Distinct, seed: int) -> Explanation | Failed:
+def explained(setup: Setup, ask: Distinct, seed: int) -> Explanation | Failed:
     """Explain one input by its sources; its evaluations are those that were asked for."""
-    piece = explainer.explained(np.zeros((1, len(explainer.space.names))), ask, seed)
+    piece = _rows.explained(setup, np.zeros((1, len(setup.subject.space.names))), ask, seed)
     return piece if isinstance(piece, Failed) else replace(piece, n_evaluations=np.array([ask.asked]))
 
 

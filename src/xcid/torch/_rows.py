@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from xcid import pipeline
 from xcid._faults import Failed, counted, filled, warn_of_few
 from xcid.errors import ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
+from xcid.pipeline import Setup
 from xcid.records import Array, Explanation
 from xcid.records.fields import FEATURE, declared
 
@@ -20,27 +21,19 @@ MOST_BYTES = 2**28  # of evidence
 PADDING = {"p_values": 1.0, "feature_status": "constant"}  # of features that a row does not have; everything else is 0
 
 
-class RowExplainer(Explainer):
-    """An Explainer that asks another model for every row; what all rows lack is said once, by :func:`gathered`."""
+def setup_of(ask: Ask, table: Array, names: Sequence[str], kind: str, settings: Mapping[str, Any]) -> Setup:
+    """The setup of an Explainer of columns that are all of one kind."""
+    kinds: dict[str, Any] = dict.fromkeys(names, kind)
+    return Explainer(ask, table, feature_names=list(names), kinds=kinds, **settings).setup
 
-    @classmethod
-    def of(cls, ask: Ask, table: Array, names: Sequence[str], kind: str, settings: Mapping[str, Any]) -> RowExplainer:
-        """Explain columns of one kind."""
-        kinds: dict[str, Any] = dict.fromkeys(names, kind)
-        return cls(ask, table, feature_names=list(names), kinds=kinds, **settings)
 
-    def checked(self, explanation: Explanation) -> Explanation:
-        """Leave it to :func:`gathered`, which sees all rows."""
-        return explanation
-
-    def explained(self, row: Array, ask: Ask, seed: int) -> Explanation | Failed:
-        """Explain a (1, d) row by its own model."""
-        own = copy.copy(self)
-        own.predict = replace(self.predict, ask=ask)
-        try:
-            return own(row, seed=seed)
-        except ModelError as error:
-            return Failed(row, error)
+def explained(setup: Setup, row: Array, ask: Ask, seed: int) -> Explanation | Failed:
+    """Explain a (1, d) row by its own model; what all rows lack is said once, by :func:`gathered`."""
+    subject = replace(setup.subject, predict=replace(setup.subject.predict, ask=ask))
+    try:
+        return pipeline.explain(replace(setup, subject=subject), subject.space.encode(row), seed)
+    except ModelError as error:
+        return Failed(row, error)
 
 
 def gathered(pieces: Sequence[Explanation | Failed], settings: Mapping[str, Any]) -> Explanation:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xcid import pipeline
 from xcid._check import as_int
 from xcid._kernels.random import run_key
 from xcid._require import require
@@ -20,6 +21,7 @@ from xcid.errors import InvalidParameter, ModelError
 from xcid.explainer import Explainer
 from xcid.generators.balanced import LEAST_WEIGHT
 from xcid.models.modules import evaluating
+from xcid.pipeline import Setup
 from xcid.records import Array, Explanation, Perturbations, Plan
 from xcid.scores import Adjusted, planned, regressions
 from xcid.scores.adjusted import calibrated
@@ -54,14 +56,16 @@ class Device:
     def __call__(self, explainer: Explainer, X: Any, *, seed: int = 0) -> Explanation:
         """Explain one row or many."""
         torch, seed = require("torch", extra="torch"), as_int(seed, "seed")
-        plan, rows = _plan(explainer, seed), explainer.space.encode(X)
-        with evaluating(explainer.model):
-            task = _Task(explainer, plan)
+        setup, rows = explainer.setup, explainer.space.encode(X)
+        plan = _plan(setup, seed)
+        with evaluating(setup.subject.model):
+            task = _Task(setup, plan)
             blocks = list(halved(task, torch.as_tensor(rows, device=task.device), self.rows))
         results = Results(
             *(np.concatenate([part.cpu().numpy() for part in parts]) for parts in zip(*blocks, strict=True))
         )
-        return _explanation(explainer, plan, rows, labels(X, len(rows)), seed, results)
+        explanation = _explanation(setup, plan, rows, seed, results)
+        return pipeline.checked(setup, replace(explanation, index=labels(X, len(rows))))
 
 
 class Results(NamedTuple):
@@ -79,17 +83,18 @@ class Results(NamedTuple):
 class _Task:
     """From (n, d) rows on the device to their results on the device."""
 
-    def __init__(self, explainer: Explainer, plan: Plan) -> None:
+    def __init__(self, setup: Setup, plan: Plan) -> None:
         """Send to the device what all rows share."""
-        self.torch, (self.device, self.dtype) = require("torch", extra="torch"), one_home(explainer.model)
-        self.module, self.score, self.n_outputs = explainer.model, explainer.score, len(explainer.predict.read.names)
-        self.outcome: Any = explainer.outcome  # takes tensors as well
-        probe = _probe(explainer, plan, explainer.space.background[:1])
+        subject, self.score, self.torch = setup.subject, setup.score, require("torch", extra="torch")
+        self.module, self.n_outputs = subject.model, len(subject.output_names)
+        self.device, self.dtype = one_home(self.module)
+        self.outcome: Any = setup.outcome  # takes tensors as well
+        probe = _probe(setup, plan, subject.space.background[:1])
         columns, contrasts, influences = regressions.prepared(probe)
         sent = {name: self.send(getattr(columns, name)) for name in ("centred", "inverse", "freedom")}
         matrices = self.send(contrasts), self.send(influences)
         self.regression = regressions.Regression(columns._replace(**sent), *matrices)
-        parts = planned.parts(probe, explainer.score.density)
+        parts = planned.parts(probe, setup.score.density)
         if left := len(plan.features) - sum(len(part.features) for part in parts):
             raise InvalidParameter(f"{left} features are too spread out for shared densities: call the explainer")
         self.part = _Part(parts, self.send)
@@ -154,23 +159,23 @@ class _Part:
         return (positive @ self.matrix).reshape(len(positive), len(self.features), -1).swapaxes(0, 1)
 
 
-def _plan(explainer: Explainer, seed: int) -> Plan:
+def _plan(setup: Setup, seed: int) -> Plan:
     """The plan of a run; settings that do not run on a device are refused."""
-    torch = require("torch", extra="torch")
-    draw = getattr(explainer.generator, "draw", None)
-    outcome = type(explainer.outcome).__name__
+    torch, subject = require("torch", extra="torch"), setup.subject
+    draw = getattr(setup.generator, "draw", None)
+    outcome = type(setup.outcome).__name__
     reasons = {
-        "the model is no torch.nn.Module": not isinstance(explainer.model, torch.nn.Module),
+        "the model is no torch.nn.Module": not isinstance(subject.model, torch.nn.Module),
         "the generator draws for each row by itself": draw is None,
-        "the score is not Adjusted": not isinstance(explainer.score, Adjusted),
-        "its density depends on the labels": not hasattr(explainer.score.density, "slots"),
-        "there is more than one run of a row": explainer.stop != Repeats(1),
-        "some columns have levels": any(column.levels for column in explainer.space.columns),
-        "there are groups": bool(explainer.features.values),
+        "the score is not Adjusted": not isinstance(setup.score, Adjusted),
+        "its density depends on the labels": not hasattr(setup.score.density, "slots"),
+        "there is more than one run of a row": setup.stop != Repeats(1),
+        "some columns have levels": any(column.levels for column in subject.space.columns),
+        "there are groups": bool(subject.features.values),
         f"the outcome is {outcome}": outcome not in OUTCOMES,
     }
     found = [reason for reason, holds in reasons.items() if holds]
-    plan = None if found or draw is None else draw(explainer.features.space, run_key(seed)).plan
+    plan = None if found or draw is None else draw(subject.features.space, run_key(seed)).plan
     if plan is not None and plan.fitted.any():
         found.append("constraints fit the new values to each row")
     if found or plan is None:
@@ -178,11 +183,11 @@ def _plan(explainer: Explainer, seed: int) -> Plan:
     return plan
 
 
-def _explanation(explainer: Explainer, plan: Plan, rows: Array, index: Any, seed: int, results: Results) -> Explanation:
+def _explanation(setup: Setup, plan: Plan, rows: Array, seed: int, results: Results) -> Explanation:
     """Add to the results what is known on the host."""
     n_samples, n_positive = 2 * len(plan.masks), results.n_positive
     n_negative = n_samples - n_positive
-    known = ((n_positive > 0) & (n_negative > 0))[:, None] & regressions.changes(_probe(explainer, plan, rows))
+    known = ((n_positive > 0) & (n_negative > 0))[:, None] & regressions.changes(_probe(setup, plan, rows))
     importance, log_odds, error = (
         np.where(known, part, 0.0) for part in (results.importance, results.log_odds, results.error)
     )
@@ -190,23 +195,22 @@ def _explanation(explainer: Explainer, plan: Plan, rows: Array, index: Any, seed
     if len(plan.background) < max(regressions.FEWEST, log_odds.shape[1] // 2):
         error, freedom = np.where(known, np.inf, 0.0), np.ones(len(rows))
     flips, stays = n_positive < LEAST_WEIGHT, n_negative < LEAST_WEIGHT
-    explanation = explainer.record(
+    return pipeline.record(
+        setup,
         calibrated(importance, log_odds, error, freedom),
         results.outputs,
         seed,
-        origin=rows,
+        rows=rows,
         status=np.where(flips, "insufficient_flips", np.where(stays, "insufficient_stays", "ok")),
         n_evaluations=np.full(len(rows), n_samples),
         n_flips=results.n_flips,
         n_positive=n_positive,
         n_negative=n_negative,
-        features=plan.features,
         cloud=None,
     )
-    return explainer.checked(replace(explanation, index=index))
 
 
-def _probe(explainer: Explainer, plan: Plan, rows: Array) -> Perturbations:
+def _probe(setup: Setup, plan: Plan, rows: Array) -> Perturbations:
     """A cloud without weights, for what follows from its plan alone."""
     none, count, status = np.zeros((len(rows), 0)), np.zeros(len(rows), dtype=np.int64), np.full(len(rows), "ok")
-    return Perturbations(rows, None, none, none, count, status, explainer.space.discrete, plan=plan)
+    return Perturbations(rows, None, none, none, count, status, setup.subject.space.discrete, plan=plan)

@@ -12,13 +12,14 @@ from xcid._faults import Failed
 from xcid._require import require
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.outcomes import Outcome
+from xcid.pipeline import Setup
 from xcid.records import Array, Explanation, Integers
 from xcid.torch import fills
 from xcid.torch import segments as cuts
 from xcid.torch._memory import in_blocks
 from xcid.torch._network import AT_ONCE, Answer, Network, Tensor, as_array, as_tensor, like
-from xcid.torch._parts import Distinct, by_parts, explained, explainer_of, question
-from xcid.torch._rows import RowExplainer, gathered
+from xcid.torch._parts import Distinct, by_parts, explained, question, setup_of
+from xcid.torch._rows import gathered
 
 Mix: TypeAlias = Callable[[Integers], Tensor]
 
@@ -67,7 +68,7 @@ class ImageExplainer:
             raise InvalidData(f"images have the shape (n, c, h, w), not {tuple(self.background.shape)}")
         self.network, self.known = network.settled(self.background), as_array(self.background)
         self.settings = {**settings, "outcome": question(outcome, self.network(self.background)), "n": n}
-        self._explainers: dict[tuple[int, int], RowExplainer] = {}
+        self._setups: dict[tuple[int, int], Setup] = {}
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         """Explain (n, c, h, w) images, or a single one; features are segments by their numbers.
@@ -96,18 +97,18 @@ class ImageExplainer:
         plain = as_array(image)
         labels = cuts.checked(self.segments, plain)
         mix, n_fills = self._mixer(plain, labels)
-        explainer = self._explainer(int(labels.max()) + 1, n_fills)
-        return explained(explainer, self._ask(mix), seed), mix
+        setup = self._setup(int(labels.max()) + 1, n_fills)
+        return explained(setup, self._ask(mix), seed), mix
 
-    def _explainer(self, n_segments: int, n_fills: int) -> RowExplainer:
-        """The Explainer for so many segments; what answers look like it learns from the background."""
+    def _setup(self, n_segments: int, n_fills: int) -> Setup:
+        """What is set up once for so many segments; what answers look like it learns from the background."""
         key = n_segments, n_fills
-        if key not in self._explainers:
+        if key not in self._setups:
             first = self.known[0]
             mix, _ = self._mixer(first, np.zeros(first.shape[-2:], dtype=np.int64))
             names = [f"segment {at}" for at in range(n_segments)]
-            self._explainers[key] = explainer_of(self._ask(mix), names, n_fills, self.settings)
-        return self._explainers[key]
+            self._setups[key] = setup_of(self._ask(mix), names, n_fills, self.settings)
+        return self._setups[key]
 
     def _ask(self, mix: Mix) -> Distinct:
         """The network as a function of where segments come from."""

@@ -13,7 +13,7 @@ from xcid.errors import warn
 from xcid.records import Array, Explanation, Integers
 from xcid.torch._layer import Explain, Layer
 from xcid.torch._network import Tensor
-from xcid.torch._rows import RowExplainer
+from xcid.torch._rows import explained, setup_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class PerturbLayer:
             at = [place[row.tobytes()] for row in np.ascontiguousarray(rows, dtype=np.float64)]
             return layer.network(background[at])
 
-        explainer = RowExplainer.of(ask, table, units.names(layer.name, shape), "continuous", settings)
+        setup = setup_of(ask, table, units.names(layer.name, shape), "continuous", settings)
 
         def explain(row: Tensor, seed: int) -> Explanation | Failed:
             """Explain one input by the network with that input."""
@@ -51,7 +51,7 @@ class PerturbLayer:
                     return torch.as_tensor(part)[:, :, None]
                 return bank[torch.as_tensor(_lenders(part, values[0], table, order)), unit]
 
-            return explainer.explained(values, layer.rest(row, maps, shape), seed)
+            return explained(setup, values, layer.rest(row, maps, shape), seed)
 
         return explain
 

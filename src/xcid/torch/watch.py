@@ -19,7 +19,7 @@ from xcid.scores import PerFeature, Resampled, Score, unsigned
 from xcid.torch._layer import Explain, Layer
 from xcid.torch._memory import in_blocks
 from xcid.torch._network import Tensor, as_array
-from xcid.torch._rows import RowExplainer
+from xcid.torch._rows import explained, setup_of
 from xcid.torch.fills import Background, Fill
 from xcid.torch.images import ImageExplainer
 from xcid.torch.segments import Segments
@@ -124,8 +124,8 @@ def _cells(layer: Layer, background: Tensor, settings: dict[str, Any]) -> Pertur
 
     kind, share = ("continuous", 0.1) if background.is_floating_point() else ("integer", 0.0)  # tokens have no mean
     chosen = {"generator": Balanced(centroid_share=share), **settings}
-    explainer = RowExplainer.of(ask, flat(background), [f"input[{at}]" for at in range(n_cells)], kind, chosen)
-    return lambda row, seed: (explainer.explained(flat(row), ask, seed), inputs_of)
+    setup = setup_of(ask, flat(background), [f"input[{at}]" for at in range(n_cells)], kind, chosen)
+    return lambda row, seed: (explained(setup, flat(row), ask, seed), inputs_of)
 
 
 def _segments(images: ImageExplainer) -> Perturb:
