@@ -16,7 +16,7 @@ from xcid._check import as_int
 from xcid._faults import Failed
 from xcid._require import require
 from xcid.engines._pickling import check_picklable, loaded
-from xcid.engines.cores import one_core_for_products
+from xcid.engines.threads import one_core_each
 from xcid.errors import InvalidData, XcidWarning
 from xcid.explainer import Explainer
 from xcid.pipeline import Blocks
@@ -148,7 +148,7 @@ class _AloneAndQuiet:
         with self._lock:
             self._inside += 1
             if self._inside == 1:
-                self._settings.enter_context(one_core_for_products())
+                self._settings.enter_context(one_core_each())
                 self._settings.enter_context(warnings.catch_warnings())
                 warnings.simplefilter("ignore", XcidWarning)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from xcid._check import as_int
-from xcid.engines.cores import one_core_for_products
 from xcid.explainer import Explainer
 from xcid.records import Explanation
 
@@ -41,7 +41,7 @@ class Threads:
 
     def __call__(self, explainer: Explainer, X: Any, *, seed: int = 0) -> Explanation:
         """Explain one row or many; the result is that of ``explainer(X, seed=seed)``."""
-        with one_core_for_products(), ThreadPoolExecutor(self.workers) as pool:
+        with one_core_each(), ThreadPoolExecutor(self.workers) as pool:
 
             def apply(function: Callable[[Any], T], parts: list[Any]) -> Iterator[T]:
                 waiting: list[Future[T]] = []
@@ -52,3 +52,20 @@ class Threads:
                 yield from (future.result() for future in waiting)
 
             return explainer(X, seed=seed, apply=apply)
+
+
+def one_core_each(model_cores: int | None = None) -> contextlib.AbstractContextManager[Any]:
+    """Keep NumPy's matrix products to the thread that asks for them; scikit-learn brings what that takes.
+
+    Parameters
+    ----------
+    model_cores : int, optional
+        Cores for the model's own threads; by default they are its own affair.
+    """
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return contextlib.nullcontext()
+    most = {"blas": 1} if model_cores is None else {"blas": 1, "openmp": model_cores}
+    limits: contextlib.AbstractContextManager[Any] = threadpool_limits(most)
+    return limits

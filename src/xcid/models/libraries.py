@@ -109,7 +109,7 @@ def _torch(model: Any, space: FeatureSpace) -> Adapted:
 
     def ask(columns: Sequence[Any]) -> Any:
         device, dtype = home_of(model)
-        with evaluating(model):
+        with evaluating(model), torch.no_grad():
             answers = model(torch.as_tensor(stacked(columns, np.float64)).to(dtype).to(device))
         if not isinstance(answers, torch.Tensor):
             raise TypeError(f"the module must answer with one tensor, not {type(answers).__name__}")

@@ -19,12 +19,11 @@ def home_of(module: Any) -> tuple[Any, Any]:
 
 @contextlib.contextmanager
 def evaluating(module: Any) -> Iterator[None]:
-    """Evaluation mode without gradients; afterwards every part has the mode that it had."""
+    """Put a module in evaluation mode for a while, and every part of it back into its own."""
     modes = [(part, part.training) for part in module.modules()]
+    module.eval()
     try:
-        with require("torch", extra="torch").no_grad():
-            module.eval()
-            yield
+        yield
     finally:
         for part, mode in modes:
             part.training = mode

@@ -64,7 +64,7 @@ class Network:
         """Ask once, with inputs that are in place; the random state is given back as it was."""
         torch = require("torch", extra="torch")
         devices = [self.device] if self.device.type == "cuda" else []
-        with torch.random.fork_rng(devices=devices), evaluating(self.model):
+        with torch.random.fork_rng(devices=devices), torch.no_grad(), evaluating(self.model):
             try:
                 answers = (self.answer or _as_it_is)(_tensor_of(self.model(*inputs, **named)))
             except (torch.cuda.OutOfMemoryError, MemoryError, XcidError):

@@ -58,7 +58,7 @@ class Device:
         torch, seed = require("torch", extra="torch"), as_int(seed, "seed")
         setup, rows = explainer.setup, explainer.space.encode(X)
         plan = _plan(setup, seed)
-        with evaluating(setup.subject.model):
+        with evaluating(setup.subject.model), torch.no_grad():
             task = _Task(setup, plan)
             blocks = list(halved(task, torch.as_tensor(rows, device=task.device), self.rows))
         results = Results(
