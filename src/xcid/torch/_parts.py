@@ -20,7 +20,7 @@ from xcid.outcomes import Interval, Outcome
 from xcid.pipeline import Setup
 from xcid.records import Array, Density, Explanation, Integers, Perturbations
 from xcid.scores import Adjusted, Score, Scores
-from xcid.torch import _rows
+from xcid.torch._rows import explained, setup_of
 
 ENOUGH = 16  # rows of the table: with fewer than a dozen no score is significant
 
@@ -65,7 +65,7 @@ class Distinct:
         return np.asarray(self.ask(sources))[place.reshape(-1)]
 
 
-def setup_of(ask: Distinct, names: Sequence[str], n_fills: int, settings: dict[str, Any]) -> Setup:
+def setup_of_parts(ask: Distinct, names: Sequence[str], n_fills: int, settings: dict[str, Any]) -> Setup:
     """What explains parts; ``settings`` are those of :class:`xcid.Explainer`, and ``n`` perturbations."""
     clash = sorted({"feature_names", "kinds", "density", "constraints"} & set(settings))
     if clash:
@@ -78,7 +78,7 @@ def setup_of(ask: Distinct, names: Sequence[str], n_fills: int, settings: dict[s
     chosen = {"generator": Balanced(n, centroid_share=0.0), **settings}
     chosen["score"] = Kept(settings.get("score", Adjusted()))
     chosen.pop("n", None)
-    return _rows.setup_of(ask, table, names, "integer", chosen)
+    return setup_of(ask, table, names, "integer", chosen)
 
 
 def question(outcome: Outcome | None, outputs: Array) -> Outcome | None:
@@ -93,9 +93,9 @@ def question(outcome: Outcome | None, outputs: Array) -> Outcome | None:
     return asked.bind(("output",), numbers) if isinstance(asked, Interval) else asked
 
 
-def explained(setup: Setup, ask: Distinct, seed: int) -> Explanation | Failed:
+def explained_parts(setup: Setup, ask: Distinct, seed: int) -> Explanation | Failed:
     """Explain one input by its sources; its evaluations are those that were asked for."""
-    piece = _rows.explained(setup, np.zeros((1, len(setup.subject.space.names))), ask, seed)
+    piece = explained(setup, np.zeros((1, len(setup.subject.space.names))), ask, seed)
     return piece if isinstance(piece, Failed) else replace(piece, n_evaluations=np.array([ask.asked]))
 
 

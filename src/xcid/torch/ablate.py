@@ -14,7 +14,7 @@ from xcid.records import Array, Explanation
 from xcid.torch import fills
 from xcid.torch._layer import Explain, Layer
 from xcid.torch._network import Tensor, as_array
-from xcid.torch._parts import Distinct, by_parts, explained, question, setup_of
+from xcid.torch._parts import Distinct, by_parts, explained_parts, question, setup_of_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class AblateLayer:
 
         ask, n_fills = asking(background[:1], found[:1])
         settings = {**settings, "outcome": question(settings["outcome"], layer.network(background))}
-        setup = setup_of(ask, layer.units.names(layer.name, shape), n_fills, settings)
+        setup = setup_of_parts(ask, layer.units.names(layer.name, shape), n_fills, settings)
 
         def explain(row: Tensor, seed: int) -> Explanation | Failed:
-            return by_parts(explained(setup, asking(row, layer.activations(row))[0], seed))
+            return by_parts(explained_parts(setup, asking(row, layer.activations(row))[0], seed))
 
         return explain

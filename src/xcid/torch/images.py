@@ -18,7 +18,7 @@ from xcid.torch import fills
 from xcid.torch import segments as cuts
 from xcid.torch._memory import in_blocks
 from xcid.torch._network import AT_ONCE, Answer, Network, Tensor, as_array, as_tensor, like
-from xcid.torch._parts import Distinct, by_parts, explained, question, setup_of
+from xcid.torch._parts import Distinct, by_parts, explained_parts, question, setup_of_parts
 from xcid.torch._rows import gathered
 
 Mix: TypeAlias = Callable[[Integers], Tensor]
@@ -98,7 +98,7 @@ class ImageExplainer:
         labels = cuts.checked(self.segments, plain)
         mix, n_fills = self._mixer(plain, labels)
         setup = self._setup(int(labels.max()) + 1, n_fills)
-        return explained(setup, self._ask(mix), seed), mix
+        return explained_parts(setup, self._ask(mix), seed), mix
 
     def _setup(self, n_segments: int, n_fills: int) -> Setup:
         """What is set up once for so many segments; what answers look like it learns from the background."""
@@ -107,7 +107,7 @@ class ImageExplainer:
             first = self.known[0]
             mix, _ = self._mixer(first, np.zeros(first.shape[-2:], dtype=np.int64))
             names = [f"segment {at}" for at in range(n_segments)]
-            self._setups[key] = setup_of(self._ask(mix), names, n_fills, self.settings)
+            self._setups[key] = setup_of_parts(self._ask(mix), names, n_fills, self.settings)
         return self._setups[key]
 
     def _ask(self, mix: Mix) -> Distinct:

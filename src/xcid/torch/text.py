@@ -16,7 +16,7 @@ from xcid.outcomes import Interval, Outcome
 from xcid.records import Array, Explanation, Integers
 from xcid.torch._memory import in_blocks
 from xcid.torch._network import AT_ONCE, Answer, Network, probabilities
-from xcid.torch._parts import Distinct, by_parts, explained, question, setup_of
+from xcid.torch._parts import Distinct, by_parts, explained_parts, question, setup_of_parts
 from xcid.torch._rows import gathered
 
 Span: TypeAlias = tuple[int, int]
@@ -159,7 +159,7 @@ class TextExplainer:
             return self.ask([self.fill(text, spans) for spans in chosen])
 
         ask = Distinct(filled)
-        setup = setup_of(ask, [f"token {at}" for at in range(len(where))], 1, self.settings)
+        setup = setup_of_parts(ask, [f"token {at}" for at in range(len(where))], 1, self.settings)
         given = self.settings["outcome"]
         if isinstance(setup.outcome, Interval) and (given is None or getattr(given, "half_width", 1.0) is None):
             raise InvalidParameter(
@@ -167,7 +167,7 @@ class TextExplainer:
                 "or say by outcome= what counts as a flip"
             )
         codes = [levels[at].index(text[start:end], 1) for at, (start, end) in enumerate(where)]
-        piece = explained(setup, ask, seed)
+        piece = explained_parts(setup, ask, seed)
         return by_parts(piece, levels[: len(where)], np.array(codes, dtype=np.float64))
 
     def _levels(self, texts: Sequence[str], spans: Sequence[Sequence[Span]]) -> list[tuple[str, ...]]:
