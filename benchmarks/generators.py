@@ -25,7 +25,7 @@ from cells import MODELS, Array, paper_tables
 from sklearn.model_selection import train_test_split
 
 import xcid
-from xcid.explainer import Membership
+from xcid._faults import Deadline
 from xcid.generators import (
     Conditional,
     Copula,
@@ -39,6 +39,7 @@ from xcid.generators import (
     Neighbours,
     Random,
 )
+from xcid.question import Membership
 
 M, M_GRADIENT, M_QUICK = 50, 10, 10
 INNER = 300  # evaluations after which Growing goes on by itself
@@ -162,7 +163,8 @@ def measure(generator: Generator, explainer: xcid.Explainer, model: Any, rows: A
 
 def search(generator: Generator, explainer: xcid.Explainer, rows: Array) -> tuple[Any, float]:
     """The cloud, and the milliseconds a row that it took."""
-    member = Membership(explainer, rows, explainer.subject.predict(rows))
+    subject, outcome = explainer.subject, explainer.setup.outcome
+    member = Membership(subject, outcome, rows, subject.predict(rows), Deadline(None, len(rows)))
     keys = explainer.space.keys(rows, seed=0)
     start = time.perf_counter()
     cloud = generator(rows, keys, explainer.space, member)
