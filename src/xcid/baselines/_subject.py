@@ -13,14 +13,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from xcid._check import as_int
-from xcid._kernels.random import words
+from xcid._kernels.streams import SEEDS
 from xcid._kernels.thinning import thinned
 from xcid.models import Predictor, names_for, wrap
 from xcid.records import Array, Explanation, Integers, Unsigned
 from xcid.space import Constraints, Features, FeatureSpace, labels
 
 MEMORY = 2**28  # bytes that one call of the model may take
-_SEEDS = np.array([61], dtype=np.uint64)  # stream of a row
 
 Method: TypeAlias = Callable[[Array, Array, Unsigned], tuple[Array, Integers]]
 
@@ -99,7 +98,7 @@ class Counting:
 
 def seeds_of(keys: Unsigned) -> list[int]:
     """Seeds of 32 bits for a library that wants some, from the keys of rows."""
-    return [int(word) for word in words(keys, _SEEDS) >> np.uint64(32)]
+    return (SEEDS.of(keys) >> np.uint64(32)).tolist()
 
 
 @contextlib.contextmanager

@@ -10,7 +10,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from xcid._check import as_int, require_callable
-from xcid._kernels.random import below, uniform, words
+from xcid._kernels.random import below, uniform
+from xcid._kernels.streams import CONDITIONAL
 from xcid.generators.donors import background_rows
 from xcid.generators.metric import differences
 from xcid.generators.reach import Reach, counters
@@ -21,7 +22,7 @@ from xcid.space import FeatureSpace
 MOST_CELLS = 2**21  # numbers in a work array
 LEAST_SHRINKAGE = 1e-3  # of correlations, so that equal columns can be told apart
 FORBIDDEN = 2.0**45  # units of difference for a cell that the row may not take: no sum of differences comes near
-_MASK, _VALUE, _MISSING, _PICK = np.arange(21, 25, dtype=np.uint64)[:, None]  # streams of a row
+_MASK, _VALUE, _MISSING, _PICK = CONDITIONAL
 _TOP_BIT = np.uint64(63)
 
 Draw: TypeAlias = Callable[[Integers, Unsigned, Flags, int], Array]
@@ -70,7 +71,7 @@ class Neighbours:
             for begin in range(0, len(at), at_once):
                 part = slice(begin, begin + at_once)
                 chosen = rows[at[part]]
-                tried = below(words(words(keys[part], _PICK)[:, None, None], counter), len(donors))
+                tried = below(_PICK.bits(keys[part], counter), len(donors))
                 allowed = reach[at[part]].allows(donors[None])
                 apart = differences(own[at[part]], others[None], np.ones(1), ~ordered)
                 best = _nearest(tried, apart, np.where(allowed, 0.0, FORBIDDEN), replaced[part])
@@ -103,8 +104,7 @@ class Copula:
 
         def draw(at: Integers, keys: Unsigned, replaced: Flags, start: int) -> Array:
             counter = counters(start, replaced.shape[1], space)
-            streams = (words(words(keys, stream)[:, None, None], counter) for stream in (_VALUE, _MISSING))
-            value, missing = (uniform(stream) for stream in streams)
+            value, missing = (uniform(stream.bits(keys, counter)) for stream in (_VALUE, _MISSING))
             kept = ~replaced & ~np.isnan(own[at])[:, None]
             known = np.where(kept, own[at][:, None], 0.0)
             normal = ndtri(np.maximum(value, 2.0**-54))
@@ -147,11 +147,10 @@ class Conditional:
         search = Search(rows, space, member, self.m, self.max_evaluations)
         draw = self.method(rows, space)
         may_change = Reach.of(rows, space).total > 0
-        masks = words(keys, _MASK)[:, None, None]
         start = 0
         while (open_rows := search.open).size:
             size = search.chunk(start)
-            random = words(masks[open_rows], counters(start, size, space))
+            random = _MASK.bits(keys[open_rows], counters(start, size, space))
             replaced = (random >> _TOP_BIT).astype(bool) & may_change[open_rows, None]
             values = draw(open_rows, keys[open_rows], replaced, start)
             candidates = np.where(replaced, values, rows[open_rows, None])

@@ -13,7 +13,7 @@ from typing import Any, get_args
 import numpy as np
 
 from xcid._check import as_int
-from xcid._kernels.random import words
+from xcid._kernels.streams import DICE
 from xcid._require import require
 from xcid.errors import InvalidParameter
 from xcid.generators.dice_table import DiceTable, Method
@@ -25,7 +25,6 @@ from xcid.records import Array, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
 OUTCOME = "outcome"
-_SEEDS = np.arange(41, 43, dtype=np.uint64)[:, None]  # streams of a row: negatives, positives
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +86,7 @@ class Dice:
             for wanted in (1, 0):
                 left = self.max_evaluations // 2 - self.m - 1  # what is found is asked about once more
                 asker = _Asker(search, row, table, left)
-                found = self._found(asker, wanted, int(words(keys[row], _SEEDS[wanted])[0] >> np.uint64(32)))
+                found = self._found(asker, wanted, int(DICE[wanted].of(keys[row])[0] >> np.uint64(32)))
                 candidates = found[None, : self.m + 1]
                 search.offer(at, candidates, search.fresh(at, candidates))
         return search.result()

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from xcid._check import as_float, as_int
-from xcid._kernels.random import below, uniform, words
+from xcid._kernels.random import below, uniform
+from xcid._kernels.streams import GENETIC
 from xcid.errors import InvalidParameter
 from xcid.generators.metric import Metric, same
 from xcid.generators.reach import Reach, counters
@@ -20,7 +21,6 @@ NEWCOMERS = 0.15  # of the children have no parents
 BACK, NEARER = 0.2, 0.3  # of the changed features return to the row's own value, or part of the way
 MUTATIONS = 0.5  # features of a child that take a background value, expected
 PATIENCE = 3  # generations without a new candidate before a row gives up
-_FIRST, _SECOND, _NEW, _SHARE, _CROSS, _KIND, _VALUE, _STEP = np.arange(21, 29, dtype=np.uint64)[:, None]  # streams
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +182,8 @@ def _children(herds: _Herds, keys: Unsigned, at: Integers, m: int, generation: i
     reach, n_children, n_features = herds.reach[at], BROOD * herds.size, len(herds.metric.order)
     of_child = (generation * n_children + np.arange(n_children)).astype(np.uint64)
     of_cell = counters(generation * n_children, n_children, reach.space)
-    first, second, new, share = (words(words(keys, s)[:, None], of_child) for s in (_FIRST, _SECOND, _NEW, _SHARE))
-    cross, kind, value, step = (words(words(keys, s)[:, None, None], of_cell) for s in (_CROSS, _KIND, _VALUE, _STEP))
+    first, second, new, share = (stream.bits(keys, of_child) for stream in GENETIC[:4])
+    cross, kind, value, step = (stream.bits(keys, of_cell) for stream in GENETIC[4:])
 
     sought = _sought(herds.found[at] < m, n_children)
     size = np.take_along_axis(herds.found[at], sought, axis=1)

@@ -11,7 +11,7 @@ from xcid._check import as_int
 from xcid._kernels.random import content_keys
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.generators.reach import Reach
-from xcid.generators.search import Member
+from xcid.generators.search import Member, lacking
 from xcid.records import Array, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
@@ -64,8 +64,7 @@ class Given:
             positive[row, place] = member(samples[row, place], row)
         flips = (there & (positive > 0.5)).sum(axis=1)
         n_asked = there.sum(axis=1)
-        lacking = np.where(n_asked - flips < self.m, "insufficient_stays", "ok")
-        status = np.where(flips < self.m, "insufficient_flips", lacking)
+        status = lacking(flips < self.m, n_asked - flips < self.m)
         return Perturbations(rows, samples, positive, (1 - positive) * there, n_asked, status, space.discrete)
 
     def _tables_of(self, rows: Array, space: FeatureSpace, n_tables: int) -> Integers:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from xcid._check import as_float, as_int
-from xcid._kernels.random import below, uniform, words
+from xcid._kernels.random import below, uniform
+from xcid._kernels.streams import GRADIENT
 from xcid._require import require
 from xcid.errors import InvalidParameter
 from xcid.generators import lattice
@@ -22,7 +23,7 @@ from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
 DECAY = (0.9, 0.999)  # of Adam's two means
-_MASK, _PICK, _VALUE, _SHARE = np.arange(31, 35, dtype=np.uint64)[:, None]  # streams of a row
+_MASK, _PICK, _VALUE, _SHARE = GRADIENT
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +101,7 @@ class Gradient:
                 )
                 search.n_evaluations[at] += self.m * self.steps + 1  # and the row itself
                 number = np.arange(round_ * self.m, (round_ + 1) * self.m, dtype=np.uint64)
-                share = uniform(words(words(keys[at], _SHARE)[:, None], number))[..., None]
+                share = uniform(_SHARE.bits(keys[at], number))[..., None]
                 for candidates in (_outward(reach[at], found, moved), _on_the_way(reach[at], found, moved, share)):
                     search.offer(at, candidates, search.fresh(at, candidates))
                 round_ += 1
@@ -194,8 +195,8 @@ def weights_of(module: Any) -> Any:
 def _starts(reach: Reach, keys: Unsigned, first: int, size: int) -> tuple[Array, Flags]:
     """(a, c, f) places where candidates start, and which of their features may move."""
     space, number = reach.space, np.arange(first, first + size, dtype=np.uint64)
-    mask, value = (words(words(keys, s)[:, None, None], counters(first, size, space)) for s in (_MASK, _VALUE))
-    pick = space.free[below(words(words(keys, _PICK)[:, None], number), len(space.free))]
+    mask, value = (stream.bits(keys, counters(first, size, space)) for stream in (_MASK, _VALUE))
+    pick = space.free[below(_PICK.bits(keys, number), len(space.free))]
     drawn = reach.drawn(value)
     moved = (mask >> np.uint64(63)).astype(bool) | (np.arange(len(space.rank)) == pick[..., None])
     moved &= (reach.total > 0)[:, None] & ~np.isnan(drawn)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from xcid._check import as_int, require_callable
-from xcid._kernels.random import below, uniform, words
+from xcid._kernels.random import below, uniform
+from xcid._kernels.streams import GROWING, WALK
 from xcid._kernels.thinning import thinned
 from xcid.errors import InvalidParameter
 from xcid.generators.donors import background_rows
@@ -23,8 +24,8 @@ STEPS = 16  # of every walker
 RADII = ((0.5, 0.0), (1.0, 0.0), (1.0, 0.5), (1.0, 0.9), (1.0, 1.0))  # share of features to change, and how far out
 STAYS, FLIPS = 0, 1
 AT_ONCE = 100  # candidates of an exploration
-_CHANGE, _SIDE, _FAR, _STAYS, _FLIPS = np.arange(41, 46, dtype=np.uint64)[:, None]  # streams of a row
-_NEW, _EACH, _ODDS, _FORCED = np.arange(4, dtype=np.uint64)[:, None]  # streams of a walk
+_CHANGE, _SIDE, _FAR, _STAYS, _FLIPS = GROWING
+_NEW, _EACH, _ODDS, _FORCED = WALK
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ def _explore(search: Search, keys: Unsigned) -> None:
 
     donors = background_rows(space)
     donors = donors[thinned(len(donors), search.budget // 8)]
-    reach, levels = (Reach.of(search.rows, space, pools) for pools in (space.pools, space.pools.distinct))
+    reach, levels = (Reach.of(search.rows, space, pools) for pools in (space.pools, space.distinct))
     for start in range(0, len(donors), AT_ONCE):
         if (rows := exploring()).size:
             real = reach[rows].nearest(donors[None, start : start + AT_ONCE])
@@ -112,9 +113,8 @@ def _explore(search: Search, keys: Unsigned) -> None:
 def _far_out(reach: Reach, levels: Reach, keys: Unsigned, start: int, radius: tuple[float, float]) -> Array:
     """(a, c, f) perturbations that change a share of the features to values in the tails; levels are equally likely."""
     (share, far), space = radius, reach.space
-    change, side, place = (
-        words(words(keys, stream)[:, None, None], counters(start, AT_ONCE, space)) for stream in (_CHANGE, _SIDE, _FAR)
-    )
+    cells = counters(start, AT_ONCE, space)
+    change, side, place = (stream.bits(keys, cells) for stream in (_CHANGE, _SIDE, _FAR))
     depth = uniform(place) * (1 - far)
     tails = reach.quantile(np.where((side >> np.uint64(63)).astype(bool), 1 - depth, depth))
     values = np.where(space.discrete, levels.quantile(uniform(place)), tails)
@@ -134,7 +134,7 @@ def _walk(search: Search, keys: Unsigned, kind: int) -> None:
     m, space = search.m, search.space
     lacking = (search.found[:, kind] < m) & (search.n_evaluations < search.budget)
     rows = np.flatnonzero(lacking & ((search.found[:, kind] > 0) | (kind == STAYS)))
-    keys = words(keys[rows], (_STAYS, _FLIPS)[kind])
+    keys = (_STAYS, _FLIPS)[kind].of(keys[rows])
     n_seeds = search.found[rows, kind, None]
     start = kind * m + np.arange(m) % np.maximum(n_seeds, 1)  # the place of a sample, or an empty one: the row itself
     place, weight = search.samples[rows[:, None], start], search.weights[rows[:, None], start]
@@ -145,7 +145,7 @@ def _walk(search: Search, keys: Unsigned, kind: int) -> None:
         at = np.flatnonzero(unfinished & (search.n_evaluations[rows] < search.budget))
         if not at.size:
             break
-        new = reach[at].masked(words(words(keys[at], _NEW)[:, None, None], counters(step * m, m, space)))
+        new = reach[at].masked(_NEW.bits(keys[at], counters(step * m, m, space)))
         here = np.where(moved[at, :, None], place[at], np.roll(place[at], step, axis=1))  # the stuck follow others
         trial = np.where(_redrawn(keys[at], step * m, m, space), new, here)
         weights, asked = search.ask(rows[at], trial, np.ones(trial.shape[:2], dtype=bool))
@@ -161,9 +161,9 @@ def _walk(search: Search, keys: Unsigned, kind: int) -> None:
 def _redrawn(keys: Unsigned, start: int, size: int, space: FeatureSpace) -> Flags:
     """(a, size, f) which features a step redraws."""
     number = np.arange(start, start + size, dtype=np.uint64)
-    odds, forced = (words(words(keys, stream)[:, None], number) for stream in (_ODDS, _FORCED))
+    odds, forced = (stream.bits(keys, number) for stream in (_ODDS, _FORCED))
     share = 0.5 ** (1 + below(odds, 4))
-    drawn = uniform(words(words(keys, _EACH)[:, None, None], counters(start, size, space)))
+    drawn = uniform(_EACH.bits(keys, counters(start, size, space)))
     one = space.free[below(forced, len(space.free))]
     return (drawn < share[:, :, None]) | (np.arange(drawn.shape[2]) == one[:, :, None])
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xcid._kernels.random import words
+from xcid._kernels.streams import MARGINAL
 from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, Search, check_search
 from xcid.records import Array, Perturbations, Unsigned
@@ -42,7 +42,7 @@ class Marginal:
         start = 0
         while (open_rows := search.open).size:
             size = search.chunk(start)
-            random = words(keys[open_rows, None, None], counters(start, size, space))
+            random = MARGINAL.bits(keys[open_rows], counters(start, size, space))
             candidates = reach[open_rows].masked(random)
             search.offer(open_rows, candidates, np.ones(candidates.shape[:2], dtype=bool))
             start += size

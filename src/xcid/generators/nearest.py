@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcid._kernels.random import below, uniform, words
+from xcid._kernels.random import below, uniform
+from xcid._kernels.streams import NEAREST
 from xcid.generators.donors import background_rows
 from xcid.generators.metric import differences, robust_scales, same
 from xcid.generators.reach import Reach, counters
@@ -19,7 +20,7 @@ from xcid.space import FeatureSpace
 HALVINGS = 6  # of the way to a donor
 MOST_CELLS = 2**22  # numbers in a work array
 OWN_WAY = 0.25  # share of the features that go their own part of the way when points are lacking
-_SWITCH, _END, _PART, _OWN_PART, _OWN_WAY = np.arange(31, 36, dtype=np.uint64)[:, None]  # streams of a row
+_SWITCH, _END, _PART, _OWN_PART, _OWN_WAY = NEAREST
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ class Paths:
     @classmethod
     def to(cls, ends: Array, keys: Unsigned, reach: Reach) -> Paths:
         """Draw where levels change."""
-        random = words(words(keys, _SWITCH)[:, None, None], counters(0, ends.shape[1], reach.space))
+        random = _SWITCH.bits(keys, counters(0, ends.shape[1], reach.space))
         return cls(reach, ends, uniform(random))
 
     def point(self, at: Integers, which: Integers, part: Array) -> Array:
@@ -242,16 +243,15 @@ def _fill(search: Search, paths: Paths, crossing: Crossing, there: Flags, keys: 
     while (rows := search.open).size and start < 2 * search.budget:
         size = search.chunk(start)
         number, a = np.arange(start, start + size, dtype=np.uint64), rows[:, None]
-        picked = words(words(keys[rows], _END)[:, None], number)
+        picked = _END.bits(keys[rows], number)
         chosen = usable[a, below(picked, n_usable[a])]
         known = (n_usable[a] > 0) & (number % 4 < 3)
         which = np.where(known, chosen, n_known + below(picked, n_paths - n_known))
-        share = uniform(words(words(keys[rows], _PART)[:, None], number))
+        share = uniform(_PART.bits(keys[rows], number))
         beyond = first[a, which] + share * (1 - first[a, which])
         part = np.where(number % 2 == 0, beyond, share * last[a, which])
         own_part, own_way = (
-            uniform(words(words(keys[rows], stream)[:, None, None], counters(start, size, space)))
-            for stream in (_OWN_PART, _OWN_WAY)
+            uniform(stream.bits(keys[rows], counters(start, size, space))) for stream in (_OWN_PART, _OWN_WAY)
         )
         points = paths.point(rows, which, np.where(own_way < OWN_WAY, own_part, part[:, :, None]))
         search.offer(rows, points, search.fresh(rows, points))

@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from xcid._check import as_int
-from xcid._kernels.random import below, mix, uniform, words
+from xcid._kernels.random import below, bits, mix, uniform
+from xcid._kernels.streams import RANDOM
 from xcid.generators import lattice
 from xcid.generators.search import Member, Search, check_search
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
 MOST_DRAWS = 2**20  # changes drawn at a time, over some rows of a block
-_PICK, _VALUE = np.array([[1], [2]], dtype=np.uint64)  # streams of a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +147,12 @@ def _shuffled_deck(
     """
     n_features = rows.shape[1]
     first_counter = (copies * n_features)[:, None]
-    pick_keys, value_keys = (words(keys[chosen], tag)[:, None, None] for tag in (_PICK, _VALUE))
-    picks = words(pick_keys, (first_counter + np.arange(rounds.stop)).astype(np.uint64))
+    pick_keys, value_keys = (stream.of(keys[chosen])[:, None, None] for stream in RANDOM)
+    picks = bits(pick_keys, (first_counter + np.arange(rounds.stop)).astype(np.uint64))
     picked = space.free[below(picks, len(space.free))]
     ranked = space.rank[picked]
     origin = rows[chosen[:, None, None], picked]
-    values = _draw(words(value_keys, (first_counter + ranked).view(np.uint64)), rows[chosen], picked, space)
+    values = _draw(bits(value_keys, (first_counter + ranked).view(np.uint64)), rows[chosen], picked, space)
     values = np.where(np.isinf(values), origin, values)  # nothing is allowed there
     change = mix(values.view(np.uint64) + mix(ranked.view(np.uint64) + np.uint64(1)))
     change[(values == origin) | (np.isnan(values) & np.isnan(origin))] = 0
@@ -189,7 +189,7 @@ def _draw(random: Unsigned, rows: Array, feature: Integers, space: FeatureSpace)
     values = np.where(resolution > 0, rounded, low * (1 - share) + high * share)
     values = np.where(np.where(resolution > 0, first > last, low > high), np.inf, values)
     if space.discrete.any():
-        levels = space.pools.distinct
+        levels = space.distinct
         begin, count = (part[row, feature] for part in levels.between(*bounds))
         place = np.minimum(begin + np.floor(share * count).astype(np.int64), len(levels.values) - 1)
         level = np.where(count > 0, levels.values[place, feature], np.inf)

@@ -86,7 +86,7 @@ class Reach:
         """
         missing = (self.space.pools.n_missing > 0) & (self.space.direction == 0)
         held = np.where(np.isnan(cells), missing, (cells >= self.low[:, None]) & (cells <= self.high[:, None]))
-        levels = self.space.pools.distinct
+        levels = self.space.distinct
         for feature in np.flatnonzero(self.space.discrete):
             known = np.isin(cells[..., feature], levels.values[: levels.sizes[feature], feature])
             held[..., feature] &= known | np.isnan(cells[..., feature])

@@ -10,7 +10,7 @@ import numpy as np
 from xcid._check import as_int
 from xcid._kernels.random import content_keys
 from xcid.errors import InvalidParameter
-from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
+from xcid.records import Array, Flags, Integers, Perturbations, Texts, Unsigned
 from xcid.space import FeatureSpace
 
 Member: TypeAlias = Callable[[Array, Integers], Array]
@@ -108,8 +108,13 @@ def gathered(
     m = weights.shape[1] // 2
     filled = (np.arange(m) < found[:, :, None]).reshape(weights.shape)
     few_stays, few_flips = (found < m).T
-    status = np.where(few_flips, "insufficient_flips", np.where(few_stays, "insufficient_stays", "ok"))
+    status = lacking(few_flips, few_stays)
     return Perturbations(rows, samples, weights * filled, (1 - weights) * filled, n_evaluations, status, space.discrete)
+
+
+def lacking(few_flips: Flags, few_stays: Flags) -> Texts:
+    """(n,) the status of rows that lack flips, lack stays or have enough of both."""
+    return np.where(few_flips, "insufficient_flips", np.where(few_stays, "insufficient_stays", "ok"))
 
 
 def check_search(m: int, max_evaluations: int) -> None:

@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from xcid._check import as_int
-from xcid._kernels.random import uniform, words
+from xcid._kernels.random import uniform
+from xcid._kernels.streams import PAIRS, Stream
 from xcid.records import Array, Integers, Perturbations, Unsigned
 from xcid.scores.directions import kept
 
 BINS = 4  # of the values that a number changes to
 MOST_CELLS = 8  # of a feature: rarer ones share the last
-_SHUFFLE = np.array([[3], [5]], dtype=np.uint64)  # streams of a row, apart from those of the generators
 
 
 class PairScores(NamedTuple):
@@ -36,7 +36,7 @@ def pairs(cloud: Perturbations, row: int, key: Unsigned, shuffles: int = 99) -> 
     ----------
     cloud : Perturbations
     row : int
-    key : word
+    key : uint64
         Of the row's random numbers.
     shuffles : int
 
@@ -47,7 +47,7 @@ def pairs(cloud: Perturbations, row: int, key: Unsigned, shuffles: int = 99) -> 
     """
     as_int(shuffles, "shuffles", at_least=1)
     cells, feature = _indicators(cloud, row)
-    chosen = [_resampled(weights, key, stream) for weights, stream in zip(_sets(cloud, row), _SHUFFLE, strict=True)]
+    chosen = [_resampled(weights, key, stream) for weights, stream in zip(_sets(cloud, row), PAIRS, strict=True)]
     member = (feature[:, None] == np.arange(len(cloud.features))).astype(np.float64)  # (cells, f)
     p, q = (cells[at].T @ cells[at] / len(at) for at in chosen)
     joint = _d1(p, q, member)
@@ -55,7 +55,7 @@ def pairs(cloud: Perturbations, row: int, key: Unsigned, shuffles: int = 99) -> 
     for shuffle in range(1, shuffles + 1):
         tables = [
             cells[at].T @ cells[at[_permutation(len(at), key, stream, shuffle)]] / len(at)
-            for at, stream in zip(chosen, _SHUFFLE, strict=True)
+            for at, stream in zip(chosen, PAIRS, strict=True)
         ]
         shuffled = _d1(tables[0], tables[1], member)
         alone += shuffled / shuffles
@@ -109,13 +109,13 @@ def _d1(p: Array, q: Array, member: Array) -> Array:
     return 1 - overlap / (2 - overlap)
 
 
-def _resampled(weights: Array, key: Unsigned, stream: Unsigned) -> Integers:
+def _resampled(weights: Array, key: Unsigned, stream: Stream) -> Integers:
     """Systematic sample of positions with the given weights: of equal weights every one once."""
     size = max(1, round(1 / float(np.sum(weights**2))))
     edges = np.cumsum(weights)
-    start = float(uniform(words(key, stream))[0])
+    start = float(uniform(stream.of(key))[0])
     return np.searchsorted(edges / edges[-1], (np.arange(size) + start) / size, side="right").clip(max=len(weights) - 1)
 
 
-def _permutation(size: int, key: Unsigned, stream: Unsigned, shuffle: int) -> Integers:
-    return np.argsort(words(words(key, stream), np.arange(size, dtype=np.uint64) + np.uint64(shuffle * size)))
+def _permutation(size: int, key: Unsigned, stream: Stream, shuffle: int) -> Integers:
+    return np.argsort(stream.bits(key, np.arange(shuffle * size, (shuffle + 1) * size, dtype=np.uint64))[0])

@@ -36,8 +36,8 @@ class FeatureSpace:
         Features that never change.
     direction : (d,)
         1 for features that only rise, -1 for those that only fall, else 0.
-    pools : Pools
-        Background values that may replace others.
+    pools, distinct : Pools
+        Background values that may replace others, and each of them once.
     rank : (d,) int
         Place of each feature in an order that depends on the background's content alone: random numbers follow it, so
         that neither the order nor the names of the columns matter.
@@ -56,6 +56,7 @@ class FeatureSpace:
     frozen: Flags
     direction: Array
     pools: Pools
+    distinct: Pools
     rank: Integers
     decode: Callable[[Array], Any]
     encode_groups: Callable[[Any, str], Array] | None = None
@@ -96,6 +97,7 @@ class FeatureSpace:
             np.isin([column.name for column in columns], constraints.frozen),
             constraints.direction(columns),
             pools,
+            pools.distinct(),
             np.argsort(np.argsort(content_keys(matrix.T, seed=0), kind="stable"), kind="stable"),
             maker(table, columns),
         )

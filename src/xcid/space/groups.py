@@ -57,6 +57,7 @@ class Features:
         allowed = constraints.allowed(table.columns, table.background)
         first = np.array([group[0] for group in columns])
         is_group = np.array([len(group) > 1 for group in columns])
+        pools = Pools.of(background, np.column_stack([allowed[:, group].all(axis=1) for group in columns]))
         space = replace(
             table,
             columns=tuple(
@@ -70,7 +71,8 @@ class Features:
             missing=np.where(is_group, 0.0, table.missing[first]),
             frozen=np.array([table.frozen[list(group)].any() for group in columns]),
             direction=table.direction[first],
-            pools=Pools.of(background, np.column_stack([allowed[:, group].all(axis=1) for group in columns])),
+            pools=pools,
+            distinct=pools.distinct(),
             rank=np.argsort(np.argsort([table.rank[list(group)].min() for group in columns])),
             decode=lambda codes: table.decode(folded.unfold(codes, np.full((len(codes), len(names)), np.nan))),
             encode_groups=lambda rows, what: folded.fold(table.encode(rows, what)),
@@ -123,7 +125,7 @@ class Features:
 
     def status(self, folded: Array) -> np.ndarray[tuple[int, ...], np.dtype[np.str_]]:
         """(n, f) "ok", "frozen", or "constant" where no other value is allowed, for (n, f) rows of features."""
-        space, pool = self.space, self.space.pools.distinct
+        space, pool = self.space, self.space.distinct
         _, common = pool.between(space.lower[None], space.upper[None])
         open_ = (common[0] < 2) | (space.direction != 0)  # those that may have nothing to change to
         changes = np.ones(folded.shape, dtype=bool)
