@@ -1,4 +1,4 @@
-"""NumPy's arrays and torch's tensors behind the same words: the hot loops run on either."""
+"""NumPy's arrays and torch's tensors behind the same names: the hot loops run on either."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid.records import Array
+from xcid.records import Array, Flags
 
 
 def namespace(array: Any) -> Any:
@@ -28,6 +28,13 @@ def inner(first: Array, second: Array) -> Array:
     """(n, 1) inner products of rows."""
     products: Array = namespace(first).einsum("ns,ns->n", first, second)[:, None]
     return products
+
+
+def same(first: Array, second: Array) -> Flags:
+    """Equal cells; missing ones are equal."""
+    xp = namespace(first)
+    equal: Flags = (first == second) | (xp.isnan(first) & xp.isnan(second))
+    return equal
 
 
 def ratio(above: Array, below: Array) -> Array:

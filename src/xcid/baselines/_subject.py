@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import random
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -99,25 +95,6 @@ class Counting:
 def seeds_of(keys: Unsigned) -> list[int]:
     """Seeds of 32 bits for a library that wants some, from the keys of rows."""
     return (SEEDS.of(keys) >> np.uint64(32)).tolist()
-
-
-@contextlib.contextmanager
-def quiet_and_seeded(seed: int) -> Iterator[None]:
-    """Silence a library, and lend it global random states that are put back afterwards."""
-    numbers, choices = np.random.get_state(), random.getstate()  # noqa: NPY002
-    np.random.seed(seed)  # noqa: NPY002
-    random.seed(seed)
-    try:
-        with (
-            contextlib.redirect_stdout(io.StringIO()),
-            contextlib.redirect_stderr(io.StringIO()),
-            warnings.catch_warnings(),
-        ):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        np.random.set_state(numbers)  # noqa: NPY002
-        random.setstate(choices)
 
 
 def _shares(values: Array) -> Array:

@@ -7,8 +7,9 @@ from typing import Any, Literal
 import numpy as np
 
 from xcid._check import as_int
+from xcid._lent import quiet_and_seeded
 from xcid._require import require
-from xcid.baselines._subject import Counting, Subject, quiet_and_seeded, seeds_of
+from xcid.baselines._subject import Counting, Subject, seeds_of
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.records import Array, Explanation, Integers, Unsigned
 

@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from xcid._check import as_int
+from xcid._lent import quiet_and_seeded
 from xcid._require import require
-from xcid.baselines._subject import Counting, Method, Subject, quiet_and_seeded, seeds_of
+from xcid.baselines._subject import Counting, Method, Subject, seeds_of
 from xcid.records import Array, Explanation, Integers, Unsigned
 
 CHECKED_ROWS = 50  # of the background, whose values must add up

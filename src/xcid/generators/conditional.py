@@ -23,7 +23,6 @@ MOST_CELLS = 2**21  # numbers in a work array
 LEAST_SHRINKAGE = 1e-3  # of correlations, so that equal columns can be told apart
 FORBIDDEN = 2.0**45  # units of difference for a cell that the row may not take: no sum of differences comes near
 _MASK, _VALUE, _MISSING, _PICK = CONDITIONAL
-_TOP_BIT = np.uint64(63)
 
 Draw: TypeAlias = Callable[[Integers, Unsigned, Flags, int], Array]
 """``draw(at (a,), keys (a,), replaced (a, c, f), start) -> (a, c, f)``: new values where ``replaced``."""
@@ -125,10 +124,8 @@ class Conditional:
 
     Parameters
     ----------
-    m : int
-        Positives and negatives to find for each row.
-    max_evaluations : int
-        Most rows that the model is asked to predict for each row.
+    m, max_evaluations : int
+        Positives and negatives to find for each row, and the most rows that the model is asked to predict for it.
     method : Neighbours or Copula
         How to draw given the kept features: from like rows of the background, which serves every table and any kind of
         dependence, or by a Gaussian copula, which comes nearer to the background where all features are numbers.
@@ -147,15 +144,10 @@ class Conditional:
         search = Search(rows, space, member, self.m, self.max_evaluations)
         draw = self.method(rows, space)
         may_change = Reach.of(rows, space).total > 0
-        start = 0
-        while (open_rows := search.open).size:
-            size = search.chunk(start)
-            random = _MASK.bits(keys[open_rows], counters(start, size, space))
-            replaced = (random >> _TOP_BIT).astype(bool) & may_change[open_rows, None]
-            values = draw(open_rows, keys[open_rows], replaced, start)
-            candidates = np.where(replaced, values, rows[open_rows, None])
-            search.offer(open_rows, candidates, np.ones(candidates.shape[:2], dtype=bool))
-            start += size
+        for at, start, size in search.rounds():
+            masks = _MASK.bits(keys[at], counters(start, size, space)) >> np.uint64(63)
+            replaced = masks.astype(bool) & may_change[at, None]
+            search.offer(at, np.where(replaced, draw(at, keys[at], replaced, start), rows[at, None]))
         return search.result()
 
 

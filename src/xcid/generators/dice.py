@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
-import random
-import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -14,10 +10,11 @@ import numpy as np
 
 from xcid._check import as_int
 from xcid._kernels.streams import DICE
+from xcid._lent import evaluating, quiet_and_seeded
 from xcid._require import require
 from xcid.errors import InvalidParameter
 from xcid.generators.dice_table import DiceTable, Method
-from xcid.generators.gradient import evaluating, weights_of
+from xcid.generators.gradient import weights_of
 from xcid.generators.objectives import Margin, margin_of
 from xcid.generators.reach import Reach
 from xcid.generators.search import Member, Search, check_search
@@ -46,16 +43,10 @@ class Dice:
     ----------
     method : "random", "genetic", "kdtree" or "gradient"
         The last one moves numbers only, and takes minutes a row for more than some ten samples.
-    m : int
-        Positives and negatives to find for each row.
-    max_evaluations : int
-        Most rows that the model is asked to predict for each row; at least 4 * (m + 1).
-    module : torch.nn.Module, optional
-        For the gradient: from (N, f) to (N, k).
-    outputs : Margin or "logits" or "probabilities"
-        What the module gives, as in :class:`Gradient`.
-    steps : int
-        Steps of the gradient method.
+    m, max_evaluations : int
+        As for :class:`Random`; at least 4 * (m + 1) evaluations.
+    module, outputs, steps
+        For the gradient method, as for :class:`Gradient`.
     """
 
     method: Method = "random"
@@ -94,7 +85,7 @@ class Dice:
     def _found(self, asker: _Asker, wanted: int, seed: int) -> Array:
         """(c, f) results of dice-ml for one row and class."""
         table = asker.table
-        with _quiet_and_seeded(seed, self.method):
+        with quiet_and_seeded(seed), self._tensors_kept():
             dice_ml = require("dice_ml", extra="dice")
             nothing = require("raiutils.exceptions", extra="dice").UserConfigValidationException
             data = dice_ml.Data(
@@ -110,6 +101,11 @@ class Dice:
             except (_Spent, nothing):
                 return np.empty((0, len(table.own)))
         return table.decode(answer.cf_examples_list[0].final_cfs_df)
+
+    def _tensors_kept(self) -> contextlib.AbstractContextManager[None]:
+        """Put back torch's random state, too, where it is used."""
+        is_needed = self.method == "gradient"
+        return require("torch", extra="torch").random.fork_rng(devices=[]) if is_needed else contextlib.nullcontext()
 
     def _model(self, dice_ml: Any, asker: _Asker) -> tuple[Any, dict[str, Any]]:
         """The model in dice-ml's terms, and the settings of the search."""
@@ -149,30 +145,6 @@ class _Asker:
             raise _Spent
         self.left -= size
         self.search.n_evaluations[self.row] += size
-
-
-@contextlib.contextmanager
-def _quiet_and_seeded(seed: int, method: Method) -> Iterator[None]:
-    """Silence dice-ml, and lend it global random states that are put back afterwards."""
-    numbers, choices = np.random.get_state(), random.getstate()  # noqa: NPY002
-    torch = require("torch", extra="torch") if method == "gradient" else None
-    tensors = None if torch is None else torch.get_rng_state()
-    np.random.seed(seed)  # noqa: NPY002
-    random.seed(seed)
-    try:
-        with (
-            contextlib.redirect_stdout(io.StringIO()),
-            contextlib.redirect_stderr(io.StringIO()),
-            warnings.catch_warnings(),
-            np.errstate(all="ignore"),
-        ):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        np.random.set_state(numbers)  # noqa: NPY002
-        random.setstate(choices)
-        if torch is not None:
-            torch.set_rng_state(tensors)
 
 
 def _flipping(module: Any, margin: Margin, asker: _Asker) -> Any:

@@ -12,7 +12,7 @@ from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.space import FeatureSpace
 
 MOST_DONORS = 4_096  # background rows that are looked at; more do not spread any better
-LEAF = 4  # rows that are not told apart
+LEAF = 4  # rows that are close enough to stay in any order
 OUTPUT_WEIGHT = 2.0  # of the model's outputs beside the features
 CLIP = 3.0  # standardised values beyond this count as this
 POWER_STEPS = 6
@@ -27,16 +27,7 @@ def background_rows(space: FeatureSpace) -> Array:
 def similar_order(space: FeatureSpace, outputs: Array) -> Integers:
     """Put the background in an order in which neighbours are alike, by halving it along its leading direction.
 
-    Parameters
-    ----------
-    space : FeatureSpace
-    outputs : (N, k)
-        The model's outputs for the background; k may be 0.
-
-    Returns
-    -------
-    (at most MOST_DONORS,)
-        Positions of background rows.
+    Gives positions of at most ``MOST_DONORS`` rows; (N, k) are the model's outputs for the background, k may be 0.
     """
     chosen = thinned(len(space.background), MOST_DONORS)
     points = np.concatenate(

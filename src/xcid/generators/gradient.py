@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 from xcid._check import as_float, as_int
 from xcid._kernels.random import below, uniform
 from xcid._kernels.streams import GRADIENT
+from xcid._lent import evaluating
 from xcid._require import require
 from xcid.errors import InvalidParameter
 from xcid.generators import lattice
@@ -46,10 +45,8 @@ class Gradient:
     ----------
     module : torch.nn.Module
         From (N, f) to (N, k); asked in evaluation mode, on its own device and in its own precision.
-    m : int
-        Positives and negatives to find for each row; also the candidates of a round.
-    max_evaluations : int
-        Most rows that the model and the module are asked to predict for each row.
+    m, max_evaluations : int
+        As for :class:`Random`; a round has m candidates, and what the module is asked counts, too.
     objective : Objective or "wachter" or "diverse"
     outputs : Margin or "logits" or "probabilities"
         What the module gives, or a function that tells how far outputs are from flipping: for other questions than a
@@ -171,18 +168,6 @@ class _Descent:
         ahead = self.move - rate * along / (size.sqrt() + 1e-12)
         ahead = self.torch.where(ahead * self.move < 0, 0.0, ahead)
         self.move = self.torch.where(self.follows, ahead.clamp(self.low, self.high), 0.0).detach()
-
-
-@contextlib.contextmanager
-def evaluating(module: Any) -> Iterator[None]:
-    """Put a module in evaluation mode for a while."""
-    modes = [(part, part.training) for part in module.modules()]
-    module.eval()
-    try:
-        yield
-    finally:
-        for part, mode in modes:
-            part.training = mode
 
 
 def weights_of(module: Any) -> Any:

@@ -101,12 +101,11 @@ def _explore(search: Search, keys: Unsigned) -> None:
     reach, levels = (Reach.of(search.rows, space, pools) for pools in (space.pools, space.distinct))
     for start in range(0, len(donors), AT_ONCE):
         if (rows := exploring()).size:
-            real = reach[rows].nearest(donors[None, start : start + AT_ONCE])
-            search.offer(rows, real, np.ones(real.shape[:2], dtype=bool))
+            search.offer(rows, reach[rows].nearest(donors[None, start : start + AT_ONCE]))
     start = 0
     while (rows := exploring()).size:
-        points = _far_out(reach[rows], levels[rows], keys[rows], start, RADII[start // AT_ONCE % len(RADII)])
-        search.offer(rows, points, np.ones(points.shape[:2], dtype=bool))
+        radius = RADII[start // AT_ONCE % len(RADII)]
+        search.offer(rows, _far_out(reach[rows], levels[rows], keys[rows], start, radius))
         start += AT_ONCE
 
 
@@ -148,7 +147,7 @@ def _walk(search: Search, keys: Unsigned, kind: int) -> None:
         new = reach[at].masked(_NEW.bits(keys[at], counters(step * m, m, space)))
         here = np.where(moved[at, :, None], place[at], np.roll(place[at], step, axis=1))  # the stuck follow others
         trial = np.where(_redrawn(keys[at], step * m, m, space), new, here)
-        weights, asked = search.ask(rows[at], trial, np.ones(trial.shape[:2], dtype=bool))
+        weights, asked = search.ask(rows[at], trial)
         arrived = asked & ((weights > 0.5) == bool(kind))
         place[at] = np.where(arrived[:, :, None], trial, place[at])
         weight[at] = np.where(arrived, weights, weight[at])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from xcid._kernels.streams import MARGINAL
 from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, Search, check_search
@@ -23,10 +21,8 @@ class Marginal:
 
     Parameters
     ----------
-    m : int
-        Positives and negatives to find for each row.
-    max_evaluations : int
-        Most rows that the model is asked to predict for each row.
+    m, max_evaluations : int
+        Positives and negatives to find for each row, and the most rows that the model is asked to predict for it.
     """
 
     m: int = 200
@@ -39,11 +35,6 @@ class Marginal:
         """Find positives and negatives for each row."""
         search = Search(rows, space, member, self.m, self.max_evaluations)
         reach = Reach.of(rows, space)
-        start = 0
-        while (open_rows := search.open).size:
-            size = search.chunk(start)
-            random = MARGINAL.bits(keys[open_rows], counters(start, size, space))
-            candidates = reach[open_rows].masked(random)
-            search.offer(open_rows, candidates, np.ones(candidates.shape[:2], dtype=bool))
-            start += size
+        for at, start, size in search.rounds():
+            search.offer(at, reach[at].masked(MARGINAL.bits(keys[at], counters(start, size, space))))
         return search.result()

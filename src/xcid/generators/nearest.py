@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xcid._kernels.arrays import same
 from xcid._kernels.random import below, uniform
 from xcid._kernels.streams import NEAREST
 from xcid.generators.donors import background_rows
-from xcid.generators.metric import differences, robust_scales, same
+from xcid.generators.metric import differences, robust_scales
 from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, Search, check_search
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
@@ -34,14 +35,12 @@ class Nearest:
     donors, negatives just before it and among real rows that do not flip. No sample is given twice.
 
     These samples are made to be near and sparse, not to be drawn from one distribution that the model then splits:
-    a feature that makes no difference changes on the way all the same, and so may score.
+    a feature that makes no difference still changes on the way, and so may score.
 
     Parameters
     ----------
-    m : int
-        Positives and negatives to find for each row.
-    max_evaluations : int
-        Most rows that the model is asked to predict for each row.
+    m, max_evaluations : int
+        Positives and negatives to find for each row, and the most rows that the model is asked to predict for it.
     """
 
     m: int = 50
@@ -83,23 +82,13 @@ class Points(NamedTuple):
 
 
 class Crossing(NamedTuple):
-    """Where ways cross the boundary.
+    """Where ways cross the boundary."""
 
-    Attributes
-    ----------
-    last, first : (n, q)
-        Parts of the way: the last that does not flip, as far as is known, and the first that does.
-    before, beyond : Points
-        The points there.
-    stays, flips : Points
-        Others on the way, from coarse to fine.
-    """
-
-    last: Array
-    first: Array
-    before: Points
+    last: Array  # (n, q) the last part of the way that does not flip, as far as is known
+    first: Array  # (n, q) the first that does
+    before: Points  # the points there
     beyond: Points
-    stays: Points
+    stays: Points  # others on the way, from coarse to fine
     flips: Points
 
 
@@ -164,11 +153,7 @@ def _first(points: Array, weights: Array, chosen: Flags, count: int) -> Points:
 
 
 def _joined(first: Points, second: Points) -> Points:
-    return Points(
-        np.concatenate([first.points, second.points], axis=1),
-        np.concatenate([first.weights, second.weights], axis=1),
-        np.concatenate([first.there, second.there], axis=1),
-    )
+    return Points(*(np.concatenate(parts, axis=1) for parts in zip(first, second, strict=True)))
 
 
 def _put_back(search: Search, flipping: Points) -> Points:
@@ -213,11 +198,8 @@ def _halve(search: Search, paths: Paths, known: Points) -> Crossing:
         last, first = np.where(stays, middle, last), np.where(flips, middle, first)
         before, beyond = _replaced(before, steps[-1], stays), _replaced(beyond, steps[-1], flips)
     halfway = functools.reduce(_joined, steps)
-    on_the_way = (
-        Points(halfway.points, halfway.weights, halfway.there & kind)
-        for kind in (halfway.weights <= 0.5, halfway.weights > 0.5)
-    )
-    return Crossing(last, first, before, beyond, *on_the_way)
+    kinds = halfway.weights <= 0.5, halfway.weights > 0.5
+    return Crossing(last, first, before, beyond, *(halfway._replace(there=halfway.there & kind) for kind in kinds))
 
 
 def _replaced(old: Points, new: Points, where: Flags) -> Points:
@@ -239,9 +221,9 @@ def _fill(search: Search, paths: Paths, crossing: Crossing, there: Flags, keys: 
         np.concatenate([known, other], axis=1)
         for known, other in ((crossing.last, anywhere), (crossing.first, 0 * anywhere))
     )
-    start = 0
-    while (rows := search.open).size and start < 2 * search.budget:
-        size = search.chunk(start)
+    for rows, start, size in search.rounds():
+        if start >= 2 * search.budget:
+            break
         number, a = np.arange(start, start + size, dtype=np.uint64), rows[:, None]
         picked = _END.bits(keys[rows], number)
         chosen = usable[a, below(picked, n_usable[a])]
@@ -255,4 +237,3 @@ def _fill(search: Search, paths: Paths, crossing: Crossing, there: Flags, keys: 
         )
         points = paths.point(rows, which, np.where(own_way < OWN_WAY, own_part, part[:, :, None]))
         search.offer(rows, points, search.fresh(rows, points))
-        start += size

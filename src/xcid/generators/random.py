@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xcid._check import as_int
+from xcid._kernels.arrays import same
 from xcid._kernels.random import below, bits, mix, uniform
 from xcid._kernels.streams import RANDOM
 from xcid.generators import lattice
@@ -33,10 +34,8 @@ class Random:
 
     Parameters
     ----------
-    m : int
-        Positives and negatives to find for each row.
-    max_evaluations : int
-        Most rows that the model is asked to predict for each row.
+    m, max_evaluations : int
+        Positives and negatives to find for each row, and the most rows that the model is asked to predict for it.
     pool : int
         Copies of the row that are changed round by round.
     """
@@ -76,28 +75,15 @@ class Random:
 
 
 class _Deck(NamedTuple):
-    """Candidates of some rows in random order.
+    """Candidates of some rows in random order."""
 
-    Attributes
-    ----------
-    rows : (a,)
-    picked, values : (a, copies, r)
-        The feature that each copy changes in each round, and its new value.
-    copy, last : (a, c)
-        The candidates: a copy, and the last round that has changed it.
-    fresh : (a, c)
-        False for a candidate that another one equals.
-    content : (a, c)
-        Hash of the changes that make each candidate.
-    """
-
-    rows: Integers
-    picked: Integers
-    values: Array
-    copy: Integers
-    last: Integers
-    fresh: Flags
-    content: Unsigned
+    rows: Integers  # (a,)
+    picked: Integers  # (a, copies, r) the feature that each copy changes in each round
+    values: Array  # (a, copies, r) and its new value
+    copy: Integers  # (a, c) the candidates: a copy,
+    last: Integers  # (a, c) and the last round that has changed it
+    fresh: Flags  # (a, c) False for a candidate that another one equals
+    content: Unsigned  # (a, c) hash of the changes that make each candidate
 
 
 def _mark_dealt(deck: _Deck, dealt: dict[int, Unsigned]) -> None:
@@ -155,7 +141,7 @@ def _shuffled_deck(
     values = _draw(bits(value_keys, (first_counter + ranked).view(np.uint64)), rows[chosen], picked, space)
     values = np.where(np.isinf(values), origin, values)  # nothing is allowed there
     change = mix(values.view(np.uint64) + mix(ranked.view(np.uint64) + np.uint64(1)))
-    change[(values == origin) | (np.isnan(values) & np.isnan(origin))] = 0
+    change[same(values, origin)] = 0
     repeated = np.zeros(picked.shape, dtype=bool)
     for later in range(1, rounds.stop):
         repeated[:, :, later] = (picked[:, :, :later] == picked[:, :, later, None]).any(axis=2)

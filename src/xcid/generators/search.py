@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -46,13 +46,21 @@ class Search:
         """How many candidates to offer after the first ``start`` ones: a fixed schedule that grows by halves."""
         return max(2 * self.m, start // 2)
 
-    def offer(self, rows: Integers, candidates: Array, there: Flags) -> None:
+    def rounds(self) -> Iterator[tuple[Integers, int, int]]:
+        """The open rows, the number of the first candidate and how many to offer, until nothing is open."""
+        start = 0
+        while (rows := self.open).size:
+            yield rows, start, self.chunk(start)
+            start += self.chunk(start)
+
+    def offer(self, rows: Integers, candidates: Array, there: Flags | None = None) -> None:
         """Ask about (a, c, d) candidates of (a,) rows; places where ``there`` (a, c) is False hold none."""
         weights, asked = self.ask(rows, candidates, there)
         self.keep(rows, candidates, weights, asked)
 
-    def ask(self, rows: Integers, candidates: Array, there: Flags) -> tuple[Array, Flags]:
+    def ask(self, rows: Integers, candidates: Array, there: Flags | None = None) -> tuple[Array, Flags]:
         """Ask without keeping: (a, c) weights in C+, and for which candidates the budget was enough."""
+        there = np.ones(candidates.shape[:2], dtype=bool) if there is None else there
         left = self.budget - self.n_evaluations[rows]
         asked = there & (np.cumsum(there, axis=1) <= left[:, None])
         weights = np.zeros(there.shape)
@@ -88,7 +96,7 @@ def contents(samples: Array) -> Unsigned:
 
 
 def first_seen(content: Unsigned) -> Flags:
-    """(n, c) words that do not repeat an earlier one of their row."""
+    """(n, c) hashes that do not repeat an earlier one of their row."""
     order = np.argsort(content, axis=1, kind="stable")
     ordered = np.take_along_axis(content, order, axis=1)
     first = np.ones(content.shape, dtype=bool)

@@ -16,21 +16,11 @@ MOST_SOURCES = 2_048  # background rows that stand for all
 
 
 class Design(NamedTuple):
-    """Columns of a regression, for each of n rows or one for all.
+    """Columns of a regression, for each of n rows or one for all."""
 
-    Attributes
-    ----------
-    columns : (n or 1, s, c)
-        Whether each feature was changed, and to what; 0 where it was not.
-    expected : (n or 1, c)
-        Mean of each column over new values of its feature.
-    feature : (c,)
-        The feature that each column is about.
-    """
-
-    columns: Array
-    expected: Array
-    feature: Integers
+    columns: Array  # (n or 1, s, c) whether each feature was changed, and to what; 0 where it was not
+    expected: Array  # (n or 1, c) mean of each column over new values of its feature
+    feature: Integers  # (c,) the feature that each column is about
 
     @property
     def contrasts(self) -> Array:
@@ -40,20 +30,11 @@ class Design(NamedTuple):
 
 
 class _Values(NamedTuple):
-    """Cells of one feature.
+    """Cells of one feature."""
 
-    Attributes
-    ----------
-    changed : (n or 1, s) bool
-    new : (n or 1, N, d)
-        Where new values come from: the background where it is known, else the samples themselves.
-    counts : (n or 1, N) bool
-        Which of them are new values.
-    """
-
-    changed: Flags
-    new: Array
-    counts: Flags
+    changed: Flags  # (n or 1, s)
+    new: Array  # (n or 1, N, d) where new values come from: the background if it is known, else the samples themselves
+    counts: Flags  # (n or 1, N) which of them are new values
 
 
 def of_plan(plan: Plan, discrete: Flags) -> Design:

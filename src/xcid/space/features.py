@@ -13,8 +13,9 @@ from xcid.errors import InvalidData, InvalidParameter
 from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.space.columns import Column, Kind, detect, resolution
 from xcid.space.constraints import Constraints
+from xcid.space.makers import Decode, maker
 from xcid.space.pools import Pools
-from xcid.space.tables import Table, maker, read
+from xcid.space.tables import Table, read
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +59,7 @@ class FeatureSpace:
     pools: Pools
     distinct: Pools
     rank: Integers
-    decode: Callable[[Array], Any]
+    decode: Decode
     encode_groups: Callable[[Any, str], Array] | None = None
 
     @classmethod
@@ -82,19 +83,18 @@ class FeatureSpace:
         constraints = constraints or Constraints()
         pools = Pools.of(matrix, constraints.allowed(columns, matrix))
         ranges = np.array([constraints.ranges.get(column.name, (-np.inf, np.inf)) for column in columns], dtype=float)
+        steps = [
+            0.0 if wanted.get(name) == "continuous" and raw.dtype.kind not in "iu" else resolution(cells)
+            for name, cells, raw in zip(table.names, matrix.T, table.cells, strict=True)
+        ]
         return cls(
             columns,
             matrix,
             np.maximum(np.nanmin(matrix, axis=0), ranges[:, 0]),
             np.minimum(np.nanmax(matrix, axis=0), ranges[:, 1]),
-            np.array(
-                [
-                    0.0 if wanted.get(column.name) == "continuous" and raw.dtype.kind not in "iu" else resolution(cells)
-                    for column, cells, raw in zip(columns, matrix.T, table.cells, strict=True)
-                ]
-            ),
+            np.array(steps),
             np.isnan(matrix).mean(axis=0),
-            np.isin([column.name for column in columns], constraints.frozen),
+            np.isin(table.names, constraints.frozen),
             constraints.direction(columns),
             pools,
             pools.distinct(),
