@@ -55,7 +55,7 @@ class TestBound:
 
     def test_what_is_bound_is_recorded_as_the_choice(self, generator):
         explainer = xcid.Explainer(model, TABLE, generator=generator)
-        assert repr(explainer.generator) == repr(generator)
+        assert repr(explainer.setup.generator) == repr(generator)
         assert repr(Growing(generator).bind(FeatureSpace.of(TABLE), TABLE[:, :1])) == repr(Growing(generator))
         assert explainer(TABLE[:2]).settings["generator"] == repr(generator)
 

@@ -81,7 +81,9 @@ class TestLines:
         grouped = explainer_of(constraints=xcid.Constraints(groups={"pair": ["a", "c"]}))
         lines = work_of(grouped)(TABLE[:4])
         assert {name for name in lines if name.startswith("value_")} == {"value_pair", "value_b"}
-        assert np.array_equal(lines[[f"value_{name}" for name in grouped.features.names]], grouped(TABLE[:4]).values)
+        assert np.array_equal(
+            lines[[f"value_{name}" for name in grouped.subject.features.names]], grouped(TABLE[:4]).values
+        )
 
     def test_days_of_arrow_are_days(self):
         """Spark and Arrow give days as objects."""
@@ -154,7 +156,7 @@ class TestTrouble:
             return probability(frame)
 
         work = work_of(explainer_of(breaks))
-        _pickling.loaded(work.payload).predict.ask.__closure__[0].cell_contents.append(1)
+        _pickling.loaded(work.payload).subject.predict.ask.__closure__[0].cell_contents.append(1)
         with pytest.raises(ModelError, match="the service is gone"):
             work(TABLE[:3])
 
@@ -221,7 +223,9 @@ class TestProcess:
         spying_now = []
         work = work_of(explainer_of(spying))
         cells = dict(
-            zip(spying.__code__.co_freevars, _pickling.loaded(work.payload).predict.ask.__closure__, strict=True)
+            zip(
+                spying.__code__.co_freevars, _pickling.loaded(work.payload).subject.predict.ask.__closure__, strict=True
+            )
         )
         cells["spying_now"].cell_contents.append(1)
         with threadpool_limits(2, "blas"):

@@ -96,7 +96,7 @@ class TestStreams:
             ("scores.resampled", "none"): [29, 31],
             ("metrics.maskings", "row"): [23],
             ("baselines.chance", "row"): [None],
-            ("baselines", "row"): [61],
+            ("baselines._common", "row"): [61],
             ("calibration", "none"): [None],
         }
 

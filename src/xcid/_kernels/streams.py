@@ -63,7 +63,7 @@ PAIRS = _streams("scores.pairs", "row", positive=3, negative=5)
 RESAMPLED = _streams("scores.resampled", "none", permute=29, resample=31)
 (MASKING,) = _streams("metrics.maskings", "row", draws=23)
 (CHANCE,) = _streams("baselines.chance", "row", scores=None)
-(SEEDS,) = _streams("baselines", "row", seeds=61)
+(SEEDS,) = _streams("baselines._common", "row", seeds=61)
 (TOP,) = _streams("calibration", "none", draws=None)
 
 STREAMS: tuple[Stream, ...] = (

@@ -8,8 +8,9 @@ import numpy as np
 
 from xcid._kernels.random import uniform
 from xcid._kernels.streams import CHANCE
-from xcid.baselines._subject import Subject
+from xcid.baselines._common import explained
 from xcid.records import Array, Explanation, Integers, Unsigned
+from xcid.subject import Subject
 
 
 class Chance:
@@ -27,7 +28,7 @@ class Chance:
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         """Score one row or many."""
-        return self.subject.explain(X, seed, self._scores, {"baseline": "Chance"})
+        return explained(self.subject, X, seed, self._scores, {"baseline": "Chance"})
 
     def _scores(self, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
         random = CHANCE.bits(keys, self.subject.space.rank.astype(np.uint64))

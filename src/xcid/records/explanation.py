@@ -16,7 +16,8 @@ from xcid.records import fields
 from xcid.records.arrays import Array, Flags, Integers, Texts
 from xcid.records.cloud import Perturbations
 from xcid.records.fields import COLUMN, FEATURE, OUTPUT, ROW, per
-from xcid.records.pair import Density, DensityPair
+from xcid.records.pair import DensityPair
+from xcid.records.seams import Density, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -80,6 +81,8 @@ class Explanation:
         The evidence, where it was kept.
     density : Density or None
         The estimator that turns the cloud into pictures.
+    outcome : Outcome or None
+        The question that was asked.
     settings : mapping of str to str
         What made this explanation, for the record.
     """
@@ -112,6 +115,7 @@ class Explanation:
     significant: Array | None = per(ROW, FEATURE, unknown=0.0, line="significant", default=None)
     cloud: Perturbations | None = per(ROW, dtype=Perturbations, default=None)
     density: Density | None = None
+    outcome: Outcome | None = None
     settings: Mapping[str, str] | None = None
 
     def __len__(self) -> int:
@@ -160,8 +164,8 @@ class Explanation:
         column = self.position(feature)
         if self.density is None and self.cloud is not None:
             raise EvidenceNotKept(
-                "the density of these scores was a function of your own, which a file does not keep: "
-                "put it back with dataclasses.replace(explanation, density=...)"
+                "the density of these scores is your own, which a file does not keep: "
+                "give it again with xcid.load(path, density=...)"
             )
         if self.cloud is None or self.density is None:
             raise EvidenceNotKept(

@@ -33,6 +33,8 @@ class Declared(NamedTuple):
         What a row of which nothing is known holds.
     line : str
         The name of its column in a table with a line for each row and feature; "" where it has none.
+    is_needed : bool
+        Whether no record may lack it.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Declared(NamedTuple):
     dtype: Any
     unknown: Any
     line: str
+    is_needed: bool
 
     @property
     def is_per_row(self) -> bool:
@@ -54,7 +57,10 @@ def per(*axes: str, dtype: Any = np.float64, unknown: Any = COPY, line: str = ""
 
 def declared(record: Any) -> Iterator[Declared]:
     """Every declared field of a record or of its class."""
-    return (Declared(each.name, *each.metadata[KEY]) for each in dataclasses.fields(record) if KEY in each.metadata)
+    for each in dataclasses.fields(record):
+        if KEY in each.metadata:
+            axes, dtype, unknown, line = each.metadata[KEY]
+            yield Declared(each.name, axes, dtype, unknown, line, each.default is dataclasses.MISSING)
 
 
 def per_row(record: Any) -> dict[str, Any]:
