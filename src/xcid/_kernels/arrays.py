@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,11 @@ from xcid.records import Array, Flags
 def namespace(array: Any) -> Any:
     """The library that an array belongs to: numpy or torch, which agree on the names that are used here."""
     return np if isinstance(array, np.ndarray) else sys.modules[type(array).__module__]
+
+
+def blocks(total: int, size: int) -> Iterator[slice]:
+    """Slices that cover so many rows, of at most ``size`` rows each, at least one."""
+    return (slice(start, start + max(1, size)) for start in range(0, total, max(1, size)))
 
 
 def times(rows: Array, matrices: Array) -> Array:

@@ -28,30 +28,18 @@ def mix(numbers: Unsigned) -> Unsigned:
 
 
 def content_keys(rows: Array, seed: int, replicate: int = 0) -> Unsigned:
-    """Key of each row: a hash of the seed, the replicate and the row's values.
-
-    Parameters
-    ----------
-    rows : (n, d)
-
-    Returns
-    -------
-    (n,)
-    """
-    return _folded(np.repeat(run_key(seed, replicate), len(rows)), rows)
+    """(n,) keys of (n, d) rows: a hash of the seed, the replicate and the row's values."""
+    keys = np.repeat(run_key(seed, replicate), len(rows))
+    canonical = np.where(np.isnan(rows), np.nan, rows + 0.0)  # one NaN; -0.0 and 0.0 are one value
+    for column in np.ascontiguousarray(canonical).view(np.uint64).T:
+        keys = mix((keys ^ column) + GAMMA)
+    return keys
 
 
 def run_key(seed: int, replicate: int = 0) -> Unsigned:
     """(1,) key of what all rows of a run share."""
     start = np.array([seed % 2**64, replicate], dtype=np.uint64)
     return mix(mix(start[:1] + GAMMA) + start[1])
-
-
-def _folded(key: Unsigned, rows: Array) -> Unsigned:
-    canonical = np.where(np.isnan(rows), np.nan, rows + 0.0)  # one NaN; -0.0 and 0.0 are one value
-    for column in np.ascontiguousarray(canonical).view(np.uint64).T:
-        key = mix((key ^ column) + GAMMA)
-    return key
 
 
 def bits(keys: Unsigned, counters: Unsigned) -> Unsigned:

@@ -68,7 +68,6 @@ class Balanced:
         return planned(space, masks, donors, _CENTRES.bits(key, counters(0, n_centroids, space))[0])
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
-        """Perturb each row n times."""
         return self.draw(space, run_key(0))(rows, keys, space, member)
 
 
@@ -108,7 +107,6 @@ class Complements:
         return planned(space, masks, donors, _CENTRES.bits(key, counters(0, n_centroids, space))[0])
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
-        """Perturb each row n times."""
         return self.draw(space, run_key(0))(rows, keys, space, member)
 
 

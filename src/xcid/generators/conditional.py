@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from xcid._check import as_int, require_callable
+from xcid._kernels.arrays import blocks
 from xcid._kernels.random import below, uniform
 from xcid._kernels.streams import CONDITIONAL
 from xcid.generators.donors import background_rows
@@ -20,7 +21,7 @@ from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
 MOST_CELLS = 2**21  # numbers in a work array
-LEAST_SHRINKAGE = 1e-3  # of correlations, so that equal columns can be told apart
+LEAST_SHRINKAGE = 1e-3  # of correlations, so that equal columns can be solved for
 FORBIDDEN = 2.0**45  # units of difference for a cell that the row may not take: no sum of differences comes near
 _MASK, _VALUE, _MISSING, _PICK = CONDITIONAL
 
@@ -66,16 +67,13 @@ class Neighbours:
             size, n_features = replaced.shape[1:]
             counter = np.arange(start * n_tried, (start + size) * n_tried, dtype=np.uint64).reshape(size, n_tried)
             values = np.empty(replaced.shape)
-            at_once = max(1, MOST_CELLS // (n_features * max(len(donors), size * n_tried)))
-            for begin in range(0, len(at), at_once):
-                part = slice(begin, begin + at_once)
-                chosen = rows[at[part]]
+            for part in blocks(len(at), MOST_CELLS // (n_features * max(len(donors), size * n_tried))):
                 tried = below(_PICK.bits(keys[part], counter), len(donors))
                 allowed = reach[at[part]].allows(donors[None])
                 apart = differences(own[at[part]], others[None], np.ones(1), ~ordered)
                 best = _nearest(tried, apart, np.where(allowed, 0.0, FORBIDDEN), replaced[part])
                 fits = np.take_along_axis(allowed, best[:, :, None], axis=1)
-                values[part] = np.where(fits, donors[best], chosen[:, None])
+                values[part] = np.where(fits, donors[best], rows[at[part], None])
             return values
 
         return draw
@@ -85,8 +83,8 @@ class Neighbours:
 class Copula:
     """Draw new values by a Gaussian copula of the background.
 
-    Every column becomes normal scores by its ranks; their correlations are shrunk towards 0 as far as their own noise
-    tells (Schäfer and Strimmer, 2005). The scores of the replaced features are normal given the kept ones, and go back
+    Every column becomes normal scores by its ranks; their correlations are shrunk towards 0 by the share of noise in
+    them (Schäfer and Strimmer, 2005). The scores of the replaced features are normal given the kept ones, and go back
     through the quantiles of the values that the row may take. Levels without an order, if they are more than two, and
     missing cells are independent of everything else: a table full of them asks for :class:`Neighbours`.
     """
@@ -136,11 +134,10 @@ class Conditional:
     method: Method = Neighbours()
 
     def __post_init__(self) -> None:
-        check_search(self.m, self.max_evaluations)
+        check_search(self)
         require_callable(self.method, "method", "Neighbours()")
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
-        """Find positives and negatives for each row."""
         search = Search(rows, space, member, self.m, self.max_evaluations)
         draw = self.method(rows, space)
         may_change = Reach.of(rows, space).total > 0
@@ -207,9 +204,7 @@ def _conditional(correlation: Array, root: Array, random: Array, known: Array, k
     free = random @ root.T
     gap = np.where(kept, known - free, 0.0).reshape(-1, n_features, 1)
     flat, solved = kept.reshape(-1, n_features), np.empty((free.size // n_features, n_features))
-    at_once = max(1, MOST_CELLS // n_features**2)
-    for begin in range(0, len(flat), at_once):
-        part = slice(begin, begin + at_once)
+    for part in blocks(len(flat), MOST_CELLS // n_features**2):
         both = flat[part, :, None] & flat[part, None, :]
         solved[part] = np.linalg.solve(np.where(both, correlation, np.eye(n_features)), gap[part])[:, :, 0]
     return free + solved.reshape(free.shape) @ correlation

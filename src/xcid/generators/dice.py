@@ -15,7 +15,7 @@ from xcid._require import require
 from xcid.errors import InvalidParameter
 from xcid.generators.dice_table import DiceTable, Method
 from xcid.generators.gradient import weights_of
-from xcid.generators.objectives import Margin, margin_of
+from xcid.generators.objectives import MARGINS, Margin, named
 from xcid.generators.reach import Reach
 from xcid.generators.search import Member, Search, check_search
 from xcid.records import Array, Integers, Perturbations, Unsigned
@@ -28,9 +28,9 @@ OUTCOME = "outcome"
 class Dice:
     """Counterfactuals of dice-ml, row by row: slow, and here to compare with.
 
-    dice-ml is told that flipping is class 1 and staying class 0, and is asked for one and for the other. It gets the
-    features that may change, with only values that the constraints allow; the others are kept out of its sight. Its
-    results are put on the lattice and into the range, and the model is asked about each once more.
+    To dice-ml flipping is class 1 and staying class 0, and it is asked for either. It gets the features that may
+    change, with only values that the constraints allow; the others are kept out of its sight. Its results are put on
+    the lattice and into the range, and the model is asked about each once more.
 
     It is used without post-hoc sparsity, which only slows it down, and without its seed, which makes all features move
     together: the global random states are seeded from the row's key for the time of a call, and restored. Nothing is
@@ -57,17 +57,15 @@ class Dice:
     steps: int = 100
 
     def __post_init__(self) -> None:
-        check_search(self.m, self.max_evaluations)
+        check_search(self, "steps")
         as_int(self.max_evaluations, "max_evaluations", at_least=4 * (self.m + 1))
-        as_int(self.steps, "steps", at_least=1)
         if self.method not in get_args(Method):
             raise InvalidParameter(f"method must be one of {list(get_args(Method))}, not {self.method!r}")
         if (self.method == "gradient") != (self.module is not None):
             raise InvalidParameter('method="gradient" needs a module, and the other methods take none')
-        object.__setattr__(self, "outputs", margin_of(self.outputs))
+        object.__setattr__(self, "outputs", named(self.outputs, MARGINS, "outputs"))
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
-        """Find positives and negatives for each row."""
         search, reach = Search(rows, space, member, self.m, self.max_evaluations), Reach.of(rows, space)
         for row in range(len(rows)):
             at = np.array([row])

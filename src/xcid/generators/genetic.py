@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xcid._check import as_float, as_int
+from xcid._check import as_int
 from xcid._kernels.arrays import same
 from xcid._kernels.random import below, uniform
 from xcid._kernels.streams import GENETIC
 from xcid.errors import InvalidParameter
 from xcid.generators.metric import Metric
 from xcid.generators.reach import Reach, counters
-from xcid.generators.search import Member, Search, check_search, contents, first_seen, gathered
+from xcid.generators.search import Member, Search, check_search, check_weights, contents, first_seen, gathered
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
@@ -44,7 +44,7 @@ class Genetic:
     population : int
         Candidates of each kind to keep; a generation has twice as many children.
     generations : int
-        After them a row is done; while samples of a kind are lacking it goes on as long as evaluations last.
+        After them a row is done; while samples of a kind are lacking, more follow as long as evaluations last.
     diversity : float
         Weight of a fourth aim, as many such changes as can be: 0 for what is near and sparse; at 4 samples are some
         three times as far from the row, and from each other.
@@ -57,15 +57,12 @@ class Genetic:
     diversity: float = 0.0
 
     def __post_init__(self) -> None:
-        check_search(self.m, self.max_evaluations)
-        as_int(self.generations, "generations", at_least=1)
+        check_search(self, "generations")
         if as_int(self.population, "population") < self.m:
             raise InvalidParameter(f"population must be at least m = {self.m}, not {self.population}")
-        if not 0 <= as_float(self.diversity, "diversity") < np.inf:
-            raise InvalidParameter(f"diversity must be a number from 0 up, not {self.diversity}")
+        check_weights(self, "diversity")
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
-        """Find positives and negatives for each row."""
         search = Search(rows, space, member, 0, self.max_evaluations)  # it asks, and herds keep what it finds
         herds = _Herds(search, self)
         generation = 0

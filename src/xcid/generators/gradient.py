@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from xcid._check import as_float, as_int
+from xcid._check import as_float
+from xcid._kernels.arrays import blocks
 from xcid._kernels.random import below, uniform
 from xcid._kernels.streams import GRADIENT
 from xcid._lent import evaluating
@@ -15,10 +16,10 @@ from xcid._require import require
 from xcid.errors import InvalidParameter
 from xcid.generators import lattice
 from xcid.generators.metric import Metric
-from xcid.generators.objectives import Diverse, Margin, Objective, margin_of, objective_of
+from xcid.generators.objectives import MARGINS, OBJECTIVES, Diverse, Margin, Objective, named
 from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, Search, check_search
-from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
+from xcid.records import Array, Flags, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
 DECAY = (0.9, 0.999)  # of Adam's two means
@@ -31,14 +32,14 @@ class Gradient:
 
     A candidate may move one random feature and each of the others with probability 1/2. It starts from background
     values in these; numbers then follow the gradient of the objective within their range, while levels keep the value
-    they have started with. Of all places that flip by the module's word the nearest to the row is taken, numbers are
+    they have started with. Of all places where the module's output flips the nearest to the row is taken, numbers are
     rounded away from the row to their lattice, and the model is asked. For each of them a point is asked about, too,
     that lies a random share of the way from the row to there: it mostly does not flip. Samples are distinct.
 
     The module sees the matrix of features that the library works with: levels by their position, no groups. A missing
     number of the row stays missing unless a candidate moves it; no value goes missing.
 
-    Every forward pass counts as an evaluation: (steps + 2) * m + 1 of them make a round of a row, and rounds go on
+    Every forward pass counts as an evaluation: (steps + 2) * m + 1 of them make a round of a row, and rounds follow
     while samples are lacking.
 
     Parameters
@@ -70,32 +71,29 @@ class Gradient:
     rows_at_once: int = 32
 
     def __post_init__(self) -> None:
-        check_search(self.m, self.max_evaluations)
-        as_int(self.steps, "steps", at_least=1)
-        as_int(self.rows_at_once, "rows_at_once", at_least=1)
+        check_search(self, "steps", "rows_at_once")
         if not 0 < as_float(self.rate, "rate") < np.inf:
             raise InvalidParameter(f"rate must be a number above 0, not {self.rate}")
-        one_round = self.m * (self.steps + 2) + 1
-        if self.max_evaluations < one_round:
+        if self.max_evaluations < self.one_round:
             raise InvalidParameter(
-                f"max_evaluations must be at least m * (steps + 2) + 1 = {one_round}, not {self.max_evaluations}"
+                f"max_evaluations must be at least m * (steps + 2) + 1 = {self.one_round}, not {self.max_evaluations}"
             )
-        object.__setattr__(self, "objective", objective_of(self.objective))
-        object.__setattr__(self, "outputs", margin_of(self.outputs))
+        object.__setattr__(self, "objective", named(self.objective, OBJECTIVES, "objective"))
+        object.__setattr__(self, "outputs", named(self.outputs, MARGINS, "outputs"))
+
+    @property
+    def one_round(self) -> int:
+        """Evaluations of a round of a row: the row itself, all steps of all candidates, and two samples for each."""
+        return self.m * (self.steps + 2) + 1
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
-        """Find positives and negatives for each row."""
         search = Search(rows, space, member, self.m, self.max_evaluations)
         reach, scale, round_ = Reach.of(rows, space), Metric.of(space).scale, 0
         with evaluating(self.module):
-            while (at := self._affordable(search)).size:
+            while (at := search.affording(self.one_round)).size:
                 start, moved = _starts(reach[at], keys[at], round_ * self.m, self.m)
-                found = np.concatenate(
-                    [
-                        self._descend(reach[at[part]], start[part], moved[part], scale)
-                        for part in np.split(np.arange(len(at)), range(self.rows_at_once, len(at), self.rows_at_once))
-                    ]
-                )
+                parts = blocks(len(at), self.rows_at_once)
+                found = np.concatenate([self._descend(reach[at[p]], start[p], moved[p], scale) for p in parts])
                 search.n_evaluations[at] += self.m * self.steps + 1  # and the row itself
                 number = np.arange(round_ * self.m, (round_ + 1) * self.m, dtype=np.uint64)
                 share = uniform(_SHARE.bits(keys[at], number))[..., None]
@@ -103,11 +101,6 @@ class Gradient:
                     search.offer(at, candidates, search.fresh(at, candidates))
                 round_ += 1
         return search.result()
-
-    def _affordable(self, search: Search) -> Integers:
-        """Rows that still lack samples and have evaluations left for a whole round."""
-        left = search.budget - search.n_evaluations[search.open]
-        return search.open[left >= self.m * (self.steps + 2) + 1]
 
     def _descend(self, reach: Reach, start: Array, moved: Flags, scale: Array) -> Array:
         """(b, c, f) nearest places that flip, or the last ones; of at most ``rows_at_once`` rows."""

@@ -1,4 +1,4 @@
-"""Goes on where another generator gives up: looks further out for what is rare, then walks among what it found."""
+"""Resumes where another generator gives up: searches further out for what is rare, then walks among its finds."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from xcid._check import as_int, require_callable
+from xcid._kernels.arrays import blocks
 from xcid._kernels.random import below, uniform
 from xcid._kernels.streams import GROWING, WALK
 from xcid._kernels.thinning import thinned
@@ -30,7 +31,7 @@ _NEW, _EACH, _ODDS, _FORCED = WALK
 
 @dataclass(frozen=True, slots=True)
 class Growing:
-    """Let another generator search, and look on where it lacks flips or stays.
+    """Let another generator search, and search further where it lacks flips or stays.
 
     Rows that it serves keep what it found. For others the model is asked about real rows of the background, then about
     perturbations with more features changed and with values further out, until some flip. From there m walkers set
@@ -68,7 +69,6 @@ class Growing:
         return self if draw is None else replace(self, inner=draw(space, key))
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
-        """Find positives and negatives for each row."""
         cloud = self.inner(rows, keys, space, member)
         cloud = replace(cloud, given=cloud.samples, plan=None)  # what is added follows no plan
         lacking = np.flatnonzero(cloud.status != "ok")
@@ -99,9 +99,9 @@ def _explore(search: Search, keys: Unsigned) -> None:
     donors = background_rows(space)
     donors = donors[thinned(len(donors), search.budget // 8)]
     reach, levels = (Reach.of(search.rows, space, pools) for pools in (space.pools, space.distinct))
-    for start in range(0, len(donors), AT_ONCE):
+    for part in blocks(len(donors), AT_ONCE):
         if (rows := exploring()).size:
-            search.offer(rows, reach[rows].nearest(donors[None, start : start + AT_ONCE]))
+            search.offer(rows, reach[rows].nearest(donors[None, part]))
     start = 0
     while (rows := exploring()).size:
         radius = RADII[start // AT_ONCE % len(RADII)]

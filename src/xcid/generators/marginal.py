@@ -29,10 +29,9 @@ class Marginal:
     max_evaluations: int = 4_000
 
     def __post_init__(self) -> None:
-        check_search(self.m, self.max_evaluations)
+        check_search(self)
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
-        """Find positives and negatives for each row."""
         search = Search(rows, space, member, self.m, self.max_evaluations)
         reach = Reach.of(rows, space)
         for at, start, size in search.rounds():

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcid._kernels.arrays import same
+from xcid._kernels.arrays import blocks, same
 from xcid._kernels.random import below, uniform
 from xcid._kernels.streams import NEAREST
 from xcid.generators.donors import background_rows
@@ -39,21 +39,21 @@ class Nearest:
 
     Parameters
     ----------
-    m, max_evaluations : int
-        Positives and negatives to find for each row, and the most rows that the model is asked to predict for it.
+    m : int
+        Positives and negatives to find for each row; a quarter as many ways to donors are halved.
+    max_evaluations : int
+        Most rows that the model is asked to predict for it; half of them may be donors.
     """
 
     m: int = 50
     max_evaluations: int = 4_000
 
     def __post_init__(self) -> None:
-        check_search(self.m, self.max_evaluations)
+        check_search(self)
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
-        """Find positives and negatives for each row."""
         donors = background_rows(space)
-        at_once = max(1, MOST_CELLS // donors.size)
-        parts = [slice(start, start + at_once) for start in range(0, max(1, len(rows)), at_once)]
+        parts = blocks(max(1, len(rows)), MOST_CELLS // donors.size)
         return Perturbations.concatenate(
             [self._part(rows[part], keys[part], space, _shifted(member, part.start), donors) for part in parts]
         )

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from xcid._kernels.arrays import blocks
 from xcid._kernels.random import run_key
 from xcid._kernels.streams import LIMITS
 from xcid.generators.donors import centroids, fitted, limited
@@ -71,11 +72,9 @@ class Drawn:
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         """Perturb each row as often as the plan says."""
         plan, n_samples = self.plan, 2 * len(self.plan.masks)
-        size = max(1, MOST_BYTES // (8 * n_samples * rows.shape[1]))
         given, positive = [], np.empty((len(rows), n_samples))
-        for start in range(0, len(rows), size):
-            part = slice(start, start + size)
-            samples = _samples(rows[part], keys[part], space, plan)
+        for part in blocks(len(rows), MOST_BYTES // (8 * n_samples * rows.shape[1])):
+            samples = self._samples(rows[part], keys[part], space)
             owner = np.repeat(np.arange(len(rows))[part], n_samples)
             positive[part] = member(samples.reshape(-1, rows.shape[1]), owner).reshape(-1, n_samples)
             given += [samples] if plan.fitted.any() else []
@@ -91,16 +90,16 @@ class Drawn:
             plan=plan,
         )
 
+    def _samples(self, rows: Array, keys: Unsigned, space: FeatureSpace) -> Array:
+        if not self.plan.fitted.any():
+            return self.plan.samples(rows)
+        random = LIMITS.bits(keys, counters(0, len(self.plan.values), space))
+        new = fitted(self.plan.values, rows, random, space)
+        return np.where(self.plan.taken, np.concatenate([new, new], axis=1), rows[:, None])
+
 
 def planned(space: FeatureSpace, masks: Flags, donors: Integers, centres: Unsigned) -> Plan:
     """Put (p, f) masks and their donors together; the first pairs take centroids, by (c, f) random bits."""
     values = np.concatenate([centroids(centres, space), space.background[donors]])
     features = tuple((column,) for column in range(values.shape[1]))
     return Plan(masks, ~space.frozen, limited(space), values, space.background, features)
-
-
-def _samples(rows: Array, keys: Unsigned, space: FeatureSpace, plan: Plan) -> Array:
-    if not plan.fitted.any():
-        return plan.samples(rows)
-    new = fitted(plan.values, rows, LIMITS.bits(keys, counters(0, len(plan.values), space)), space)
-    return np.where(plan.taken, np.concatenate([new, new], axis=1), rows[:, None])

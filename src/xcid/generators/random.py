@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcid._check import as_int
-from xcid._kernels.arrays import same
+from xcid._kernels.arrays import blocks, same
 from xcid._kernels.random import below, bits, mix, uniform
 from xcid._kernels.streams import RANDOM
 from xcid.generators import lattice
@@ -28,7 +27,7 @@ class Random:
     Distinct candidates of the first two rounds are drawn in random order; further rounds follow only while samples
     of a kind are lacking, and further pools with as many changes as there are features while the budget lasts.
 
-    Unlike DiCE it asks the model about as many candidates as it needs, not about the whole pool; the samples have the
+    Unlike DiCE it asks the model about as many candidates as it needs, not about all of the pool; the samples have the
     same distribution where the first two rounds suffice. Where they do not, it keeps what they have found, and DiCE
     draws anew from all rounds.
 
@@ -45,11 +44,9 @@ class Random:
     pool: int = 1_000
 
     def __post_init__(self) -> None:
-        check_search(self.m, self.max_evaluations)
-        as_int(self.pool, "pool", at_least=1)
+        check_search(self, "pool")
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
-        """Find positives and negatives for each row."""
         search = Search(rows, space, member, self.m, self.max_evaluations)
         n_features = len(space.free)
         rounds, pool = range(min(2, n_features)), 0
@@ -58,9 +55,8 @@ class Random:
         dealt: dict[int, Unsigned] = {}  # content of the candidates of rows that need more than one deck
         while (open_rows := search.open[~exhausted[search.open]]).size:
             copies = pool * self.pool + np.arange(self.pool)
-            at_once = max(1, MOST_DRAWS // (self.pool * rounds.stop))
-            parts = [open_rows[start : start + at_once] for start in range(0, len(open_rows), at_once)]
-            decks = [_shuffled_deck(rows, keys, part, space, copies, rounds) for part in parts]
+            parts = blocks(len(open_rows), MOST_DRAWS // (self.pool * rounds.stop))
+            decks = [_shuffled_deck(rows, keys, open_rows[part], space, copies, rounds) for part in parts]
             for deck in decks:
                 _mark_dealt(deck, dealt)
             _deal(search, decks, dealt_before)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from xcid._check import as_int
+from xcid._check import as_float, as_int
 from xcid._kernels.random import content_keys
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Flags, Integers, Perturbations, Texts, Unsigned
@@ -40,7 +40,11 @@ class Search:
     @property
     def open(self) -> Integers:
         """Rows that still lack samples and have evaluations left."""
-        return np.flatnonzero((self.found < self.m).any(axis=1) & (self.n_evaluations < self.budget))
+        return self.affording(1)
+
+    def affording(self, count: int) -> Integers:
+        """Rows that still lack samples and have so many evaluations left."""
+        return np.flatnonzero((self.found < self.m).any(axis=1) & (self.n_evaluations <= self.budget - count))
 
     def chunk(self, start: int) -> int:
         """How many candidates to offer after the first ``start`` ones: a fixed schedule that grows by halves."""
@@ -125,8 +129,18 @@ def lacking(few_flips: Flags, few_stays: Flags) -> Texts:
     return np.where(few_flips, "insufficient_flips", np.where(few_stays, "insufficient_stays", "ok"))
 
 
-def check_search(m: int, max_evaluations: int) -> None:
-    """Refuse settings that cannot work."""
-    as_int(m, "m (samples of each kind)", at_least=2)
-    if as_int(max_evaluations, "max_evaluations") < 2 * m:
-        raise InvalidParameter(f"max_evaluations must be at least 2 * m = {2 * m}, not {max_evaluations}")
+def check_search(sought: Any, *counts: str) -> None:
+    """Refuse ``max_evaluations`` too few for m samples of each kind, and named counts below 1."""
+    m, most = as_int(sought.m, "m (samples of each kind)", at_least=2), sought.max_evaluations
+    if as_int(most, "max_evaluations") < 2 * m:
+        raise InvalidParameter(f"max_evaluations must be at least 2 * m = {2 * m}, not {most}")
+    for name in counts:
+        as_int(getattr(sought, name), name, at_least=1)
+
+
+def check_weights(holder: object, *names: str) -> None:
+    """Refuse weights that are no numbers from 0 up."""
+    for name in names:
+        value = getattr(holder, name)
+        if not 0 <= as_float(value, name) < float("inf"):
+            raise InvalidParameter(f"{name} must be a number from 0 up, not {value}")

@@ -41,22 +41,25 @@ def of_plan(plan: Plan, discrete: Flags) -> Design:
     """The columns that all rows of a plan share."""
     taken, donors = plan.taken[None], np.concatenate([plan.values, plan.values])[None]
     new = plan.background[thinned(len(plan.background), MOST_SOURCES)][None]
-    known = np.ones(new.shape[:2], dtype=bool)
-    features = [_Values(taken[:, :, at], new, known) for at in range(len(plan.features))]
+    features = [_of_background(taken[:, :, at], new) for at in range(len(plan.features))]
     return _design(donors, features, plan.features, discrete, new)
 
 
 def of_cloud(cloud: Perturbations) -> Design:
     """Columns for each row by itself."""
-    changed = changed_in(cloud)
-    new = None if cloud.plan is None else cloud.plan.background[None]
-    features = []
-    for at in range(len(cloud.features)):
-        if new is None or (cloud.plan is not None and cloud.plan.fitted[at]):
-            features.append(_Values(changed[:, :, at], cloud.samples, changed[:, :, at]))
-        else:
-            features.append(_Values(changed[:, :, at], new, np.ones(new.shape[:2], dtype=bool)))
+    changed, plan = changed_in(cloud), cloud.plan
+    new = None if plan is None else plan.background[None]
+    features = [
+        _Values(changed[:, :, at], cloud.samples, changed[:, :, at])
+        if plan is None or new is None or plan.fitted[at]
+        else _of_background(changed[:, :, at], new)
+        for at in range(len(cloud.features))
+    ]
     return _design(cloud.samples, features, cloud.features, cloud.discrete, new)
+
+
+def _of_background(changed: Flags, background: Array) -> _Values:
+    return _Values(changed, background, np.ones(background.shape[:2], dtype=bool))
 
 
 def changed_in(cloud: Perturbations) -> Flags:

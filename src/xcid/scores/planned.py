@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
-from xcid._kernels.arrays import namespace, ratio, same
+from xcid._kernels.arrays import blocks, namespace, ratio, same
 from xcid.densities import Discrete
 from xcid.densities.slots import Slots, Slotted
 from xcid.distances import Distance, Overlap
@@ -61,8 +61,8 @@ def _parts(plan: Plan, density: Slotted, discrete: Flags) -> list[Part]:
     found = []
     for one, chosen in ((density, ~discrete[first]), (Discrete(), discrete[first])):
         features = np.flatnonzero(chosen & single)
-        for start in range(0, len(features), MOST_FEATURES):
-            some = features[start : start + MOST_FEATURES]
+        for block in blocks(len(features), MOST_FEATURES):
+            some = features[block]
             found.append(_part(plan, some, first[some], one.slots(plan.values[:, first[some]])))
     return [part for part in found if part.features.size]
 
@@ -90,10 +90,8 @@ def _part(plan: Plan, features: Integers, columns: Integers, slots: Slots) -> Pa
 
 def distances(part: Part, cloud: Perturbations, distance: Distance) -> Array:
     """(n, k) distances between the curves of C+ and C- of the features of a part."""
-    n, k = len(cloud), len(part.features)
-    result, size = np.empty((n, k)), max(1, MOST_CELLS // part.pooled.size)
-    for start in range(0, n, size):
-        rows = slice(start, start + size)
+    result = np.empty((len(cloud), len(part.features)))
+    for rows in blocks(len(cloud), MOST_CELLS // part.pooled.size):
         if isinstance(distance, Overlap):
             result[rows] = distance.of_variation(variations(part, cloud.positive[rows], cloud.origin[rows]))
         else:
@@ -118,9 +116,9 @@ def variations(part: Counted, positive: Array, origin: Array) -> Array:
     return variation
 
 
-def pair(part: Part, cloud: Perturbations, row: int, feature: int) -> DensityPair:
-    """The two densities of one feature of one row."""
-    at, slots = int(np.flatnonzero(part.features == feature)[0]), part.slots
+def pair(part: Part, cloud: Perturbations, row: int, column: int) -> DensityPair:
+    """The two densities of one column of one row."""
+    at, slots = int(np.flatnonzero(part.columns == column)[0]), part.slots
     own = cloud.origin[row, part.columns[at]]
     p, q, widths = (part[at, 0] for part in _curves(part, cloud.positive[[row]], cloud.origin[[row]]))
     cells = slots.first[at] + slots.width[at] * (np.arange(len(slots.smoothing)) + 0.5)

@@ -55,7 +55,7 @@ class Resampled:
 
     def __call__(self, cloud: Perturbations) -> Scores:
         """Score every feature, and say what chance may do to it; groups get no null and no limits but 0 and 1."""
-        found = self.score(cloud)
+        found, samples = self.score(cloud), cloud.samples
         shape = found.values.shape
         p_values, null_mean, null_quantile = np.ones(shape), np.zeros(shape), np.ones(shape)
         low, high = np.zeros(shape), np.ones(shape)
@@ -63,14 +63,14 @@ class Resampled:
             weights = np.stack([cloud.positive[row], cloud.negative[row]])
             used = np.flatnonzero(weights.sum(axis=0) > 0)
             if not weights.any(axis=1).all():
-                continue
+                continue  # nothing to compare
             weights = weights[:, used]
             permuted = weights[:, _permutations(len(used), self.permutations)]
             drawn = weights[:, :, None] * _counts(len(used), self.resamples).astype(np.float64)
             for feature, columns in enumerate(cloud.features):
                 if len(columns) > 1:
                     continue
-                code, smooth = _cells(cloud.samples[row, used, columns[0]], weights, bool(cloud.discrete[columns[0]]))
+                code, smooth = _cells(samples[row, used, columns[0]], weights, bool(cloud.discrete[columns[0]]))
                 here = float(_d1(weights[:, :, None], code, smooth)[0])
                 null, again = _d1(permuted, code, smooth), _d1(drawn, code, smooth)
                 p_values[row, feature] = (1 + np.sum(null >= here - 1e-12)) / (1 + self.permutations)

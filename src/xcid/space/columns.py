@@ -32,11 +32,6 @@ class Column:
     levels: tuple[Any, ...] = ()
     unit: Unit = ""
 
-    @property
-    def is_discrete(self) -> bool:
-        """No density: exact frequencies of levels."""
-        return bool(self.levels)
-
     def encode(self, cells: Cells, what: str) -> Array:
         """Numbers for the cells: themselves, or the positions of levels; NaN where missing."""
         if self.unit:

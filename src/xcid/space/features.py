@@ -74,7 +74,12 @@ class FeatureSpace:
         table = read(background, "the background", feature_names)
         if table.n_rows < 2:
             raise InvalidData(f"the background has {table.n_rows} rows: give at least 2, better some hundreds")
-        wanted = _checked_kinds(kinds or {}, table.names)
+        wanted = kinds or {}
+        unknown = [name for name in wanted if name not in table.names]
+        if unknown:
+            raise InvalidParameter(
+                f"kinds names {unknown}, which the table does not have; its columns are {list(table.names)}"
+            )
         columns = tuple(
             detect(name, cells, order, wanted.get(name))
             for name, cells, order in zip(table.names, table.cells, table.orders, strict=True)
@@ -109,8 +114,8 @@ class FeatureSpace:
 
     @property
     def discrete(self) -> Flags:
-        """(d,) which features are made of levels."""
-        return np.array([column.is_discrete for column in self.columns])
+        """(d,) which features are made of levels: they have frequencies, no density."""
+        return np.array([bool(column.levels) for column in self.columns])
 
     @property
     def free(self) -> Integers:
@@ -176,10 +181,3 @@ class FeatureSpace:
 
 def _matrix(columns: tuple[Column, ...], table: Table, what: str) -> Array:
     return np.column_stack([column.encode(cells, what) for column, cells in zip(columns, table.cells, strict=True)])
-
-
-def _checked_kinds(kinds: Mapping[str, Kind], names: tuple[str, ...]) -> Mapping[str, Kind]:
-    unknown = [name for name in kinds if name not in names]
-    if unknown:
-        raise InvalidParameter(f"kinds names {unknown}, which the table does not have; its columns are {list(names)}")
-    return kinds
