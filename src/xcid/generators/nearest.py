@@ -55,7 +55,7 @@ class Nearest:
         donors = background_rows(space)
         parts = blocks(max(1, len(rows)), MOST_CELLS // donors.size)
         return Perturbations.concatenate(
-            [self._part(rows[part], keys[part], space, _shifted(member, part.start), donors) for part in parts]
+            [self._part(rows[part], keys[part], space, _of_part(member, part), donors) for part in parts]
         )
 
     def _part(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member, donors: Array) -> Perturbations:
@@ -65,7 +65,8 @@ class Nearest:
         weights, asked = _ask_in_turn(search, real, max(1, self.m // 4))
         flipping = _first(real, weights, asked & (weights > 0.5), max(1, self.m // 4))
         known = _joined(_put_back(search, flipping), flipping)
-        paths = Paths.to(np.concatenate([known.points, real], axis=1), keys, reach)
+        ends = np.concatenate([known.points, real], axis=1)
+        paths = Paths(reach, ends, uniform(_SWITCH.bits(keys, counters(0, ends.shape[1], space))))
         crossing = _halve(search, paths, known)
         for points in (crossing.beyond, crossing.before, crossing.flips, Points(real, weights, asked), crossing.stays):
             search.keep(everyone, points.points, points.weights, points.there & search.fresh(everyone, points.points))
@@ -92,19 +93,12 @@ class Crossing(NamedTuple):
     flips: Points
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Paths:
+class Paths(NamedTuple):
     """Ways from rows to (n, q, f) ends; ``switch`` (n, q, f) is the part of the way at which a level changes."""
 
     reach: Reach
     ends: Array
     switch: Array
-
-    @classmethod
-    def to(cls, ends: Array, keys: Unsigned, reach: Reach) -> Paths:
-        """Draw where levels change."""
-        random = _SWITCH.bits(keys, counters(0, ends.shape[1], reach.space))
-        return cls(reach, ends, uniform(random))
 
     def point(self, at: Integers, which: Integers, part: Array) -> Array:
         """Go (a, c, f) parts of the way from (a,) rows to (a, c) of their ends."""
@@ -116,9 +110,9 @@ class Paths:
         return reach.nearest(np.where(part < 1, between, ends))
 
 
-def _shifted(member: Member, start: int) -> Member:
+def _of_part(member: Member, part: slice) -> Member:
     """Ask about the rows of a part of a block."""
-    return lambda samples, owner: member(samples, owner + start)
+    return lambda samples, owner: member(samples, owner + part.start)
 
 
 def _in_turn(reach: Reach, donors: Array, stride: int) -> Array:

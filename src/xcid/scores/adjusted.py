@@ -68,6 +68,7 @@ class Adjusted:
         if cloud.given is not None:
             weight = cloud.positive + cloud.negative  # 0 for an empty place
             membership = np.divide(membership, weight, out=np.full(weight.shape, 0.5), where=weight > 0)
+            weight = weight + ~weight.any(axis=1, keepdims=True)  # a row without samples scores 0 by any weights
         log_odds, residuals = self.fitted(regression, membership, weight)
         error, freedom = errors(cloud, regression.influences, residuals)
         known = (cloud.positive.sum(axis=1) > 0) & (cloud.negative.sum(axis=1) > 0)
