@@ -97,7 +97,7 @@ class TestStreams:
             ("metrics.maskings", "row"): [23],
             ("baselines.chance", "row"): [None],
             ("baselines._common", "row"): [61],
-            ("calibration", "none"): [None],
+            ("calibration.tops", "none"): [None],
         }
 
     @pytest.mark.parametrize("owner", sorted({stream.owner for stream in STREAMS}))

@@ -64,7 +64,7 @@ RESAMPLED = _streams("scores.resampled", "none", permute=29, resample=31)
 (MASKING,) = _streams("metrics.maskings", "row", draws=23)
 (CHANCE,) = _streams("baselines.chance", "row", scores=None)
 (SEEDS,) = _streams("baselines._common", "row", seeds=61)
-(TOP,) = _streams("calibration", "none", draws=None)
+(TOP,) = _streams("calibration.tops", "none", draws=None)
 
 STREAMS: tuple[Stream, ...] = (
     *(*HADAMARD, *BALANCED, LIMITS, *RANDOM, MARGINAL, *GENETIC, *CONDITIONAL, *NEAREST, *GRADIENT, *GROWING, *WALK),
@@ -86,6 +86,6 @@ NUMBERLESS: Mapping[str, str] = {
     "generators.marginal": "its bits are the keys of the numbered streams, so a hash lies between; scores.pairs alone "
     "uses two of them as they are, for the place where it begins to count samples",
     "baselines.chance": "nothing else is drawn for scores by chance",
-    "calibration": "its keys are 0, 1, ..., two of them those of scores.resampled, which draws for other scores",
+    "calibration.tops": "its keys are 0, 1, ..., two of them those of scores.resampled, which draws for other scores",
 }
 """Owners that draw with the key itself, and so share a number with all others, and why that does no harm."""

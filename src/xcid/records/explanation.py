@@ -15,7 +15,7 @@ from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.records import fields
 from xcid.records.arrays import Array, Flags, Integers, Texts
 from xcid.records.cloud import Perturbations
-from xcid.records.fields import COLUMN, FEATURE, OUTPUT, ROW, per
+from xcid.records.fields import COLUMN, FEATURE, OUTPUT, ROW, first, per
 from xcid.records.pair import DensityPair
 from xcid.records.seams import Density, Outcome
 
@@ -87,21 +87,21 @@ class Explanation:
         What made this explanation, for the record.
     """
 
-    values: Array = per(ROW, FEATURE, unknown=0.0, line="value")
-    importance: Array = per(ROW, FEATURE, unknown=0.0, line="importance")
-    direction: Array = per(ROW, FEATURE, unknown=0.0, line="direction")
-    status: Texts = per(ROW, dtype=np.str_, line="status")
-    feature_status: Texts = per(ROW, FEATURE, dtype=np.str_, line="feature_status")
-    n_evaluations: Integers = per(ROW, dtype=np.int64, unknown=0, line="n_evaluations")
-    n_flips: Integers = per(ROW, dtype=np.int64, unknown=0)
-    n_positive: Array = per(ROW, unknown=0.0)
-    n_negative: Array = per(ROW, unknown=0.0)
-    index: npt.NDArray[Any] = per(ROW, dtype=None)
+    values: Array = per(ROW, FEATURE, unknown=0.0, line="value", runs=np.mean, rows=np.mean)
+    importance: Array = per(ROW, FEATURE, unknown=0.0, line="importance", runs=np.mean, rows=np.mean)
+    direction: Array = per(ROW, FEATURE, unknown=0.0, line="direction", runs=first, rows=first)
+    status: Texts = per(ROW, dtype=np.str_, line="status", runs=first, rows=first)
+    feature_status: Texts = per(ROW, FEATURE, dtype=np.str_, line="feature_status", runs=first, rows=first)
+    n_evaluations: Integers = per(ROW, dtype=np.int64, unknown=0, line="n_evaluations", runs=np.sum, rows=np.sum)
+    n_flips: Integers = per(ROW, dtype=np.int64, unknown=0, runs=np.sum, rows=np.sum)
+    n_positive: Array = per(ROW, unknown=0.0, runs=np.sum, rows=np.sum)
+    n_negative: Array = per(ROW, unknown=0.0, runs=np.sum, rows=np.sum)
+    index: npt.NDArray[Any] = per(ROW, dtype=None, runs=first, rows=first)
     feature_names: tuple[str, ...] = per()
-    data: Array = per(ROW, COLUMN)
+    data: Array = per(ROW, COLUMN, runs=first, rows=first)
     column_names: tuple[str, ...] = per()
     features: tuple[tuple[int, ...], ...] = per()
-    outputs: Array = per(ROW, OUTPUT, unknown=np.nan)
+    outputs: Array = per(ROW, OUTPUT, unknown=np.nan, runs=first, rows=np.mean)
     output_names: tuple[str, ...] = per()
     levels: tuple[tuple[str, ...], ...] = per()
     units: tuple[str, ...] = per()
@@ -113,7 +113,7 @@ class Explanation:
     null_quantile: Array | None = per(ROW, FEATURE, unknown=0.0, line="null_quantile", default=None)
     spread: Array | None = per(ROW, FEATURE, unknown=0.0, line="spread", default=None)
     significant: Array | None = per(ROW, FEATURE, unknown=0.0, line="significant", default=None)
-    cloud: Perturbations | None = per(ROW, dtype=Perturbations, default=None)
+    cloud: Perturbations | None = per(ROW, dtype=Perturbations, runs=first, default=None)
     density: Density | None = None
     outcome: Outcome | None = None
     settings: Mapping[str, str] | None = None

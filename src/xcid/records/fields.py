@@ -7,8 +7,8 @@ new field of a record is declared once, and nothing else has to hear of it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ KEY = "xcid"  # of what is declared, in the metadata of a dataclass field
 COPY = object()  # an unknown row holds what the row has that it is padded from
 
 R = TypeVar("R")
+Combine: TypeAlias = Callable[..., Any]
 
 
 class Declared(NamedTuple):
@@ -33,6 +34,9 @@ class Declared(NamedTuple):
         What a row of which nothing is known holds.
     line : str
         The name of its column in a table with a line for each row and feature; "" where it has none.
+    runs, rows : callable or None
+        How repeated runs of a row, and many rows, become one: ``numpy.mean``, ``numpy.sum``, :func:`first`; the result
+        lacks what does not say.
     is_needed : bool
         Whether no record may lack it.
     """
@@ -42,6 +46,8 @@ class Declared(NamedTuple):
     dtype: Any
     unknown: Any
     line: str
+    runs: Combine | None
+    rows: Combine | None
     is_needed: bool
 
     @property
@@ -50,17 +56,30 @@ class Declared(NamedTuple):
         return self.axes[:1] == (ROW,)
 
 
-def per(*axes: str, dtype: Any = np.float64, unknown: Any = COPY, line: str = "", **default: Any) -> Any:
+def first(parts: Any, axis: int = 0, **more: Any) -> Any:
+    """What the first run or row holds."""
+    return parts[0] if isinstance(parts, list) else parts[:1]
+
+
+def per(
+    *axes: str,
+    dtype: Any = np.float64,
+    unknown: Any = COPY,
+    line: str = "",
+    runs: Combine | None = None,
+    rows: Combine | None = None,
+    **default: Any,
+) -> Any:
     """Declare a field of a dataclass; with ``default=None`` it may be left out."""
-    return dataclasses.field(metadata={KEY: (axes, dtype, unknown, line)}, **default)
+    return dataclasses.field(metadata={KEY: (axes, dtype, unknown, line, runs, rows)}, **default)
 
 
 def declared(record: Any) -> Iterator[Declared]:
     """Every declared field of a record or of its class."""
     for each in dataclasses.fields(record):
         if KEY in each.metadata:
-            axes, dtype, unknown, line = each.metadata[KEY]
-            yield Declared(each.name, axes, dtype, unknown, line, each.default is dataclasses.MISSING)
+            is_needed: bool = each.default is dataclasses.MISSING
+            yield Declared(*(each.name, *each.metadata[KEY], is_needed))
 
 
 def per_row(record: Any) -> dict[str, Any]:
@@ -71,31 +90,48 @@ def per_row(record: Any) -> dict[str, Any]:
 
 def select(record: R, rows: Any) -> R:
     """Some rows of a record."""
-    changes: dict[str, Any] = {name: part[rows] for name, part in per_row(record).items()}
-    return dataclasses.replace(record, **changes)  # type: ignore[type-var]
+    return _changed(record, {name: part[rows] for name, part in per_row(record).items()})
 
 
 def join(records: Sequence[R]) -> R:
     """The rows of records one after the other; what one of them lacks, the result lacks."""
+    return _combined(records, lambda each, parts: _joined(parts))
+
+
+def over_runs(records: Sequence[R]) -> R:
+    """Repeated runs of the same rows as one record."""
+    return _combined(records, lambda each, parts: each.runs and each.runs(parts, axis=0))
+
+
+def over_rows(record: R) -> R:
+    """All rows of a record as one."""
+    return _combined([record], lambda each, parts: each.rows and each.rows(parts[0], axis=0, keepdims=True))
+
+
+def unknown(like: R, n_rows: int, **known: Any) -> R:
+    """A record of rows of which nothing but ``known`` is known, shaped like another."""
+    blank = select(like, np.zeros(n_rows, dtype=np.int64))
+    changes = {
+        each.name: np.full_like(getattr(blank, each.name), each.unknown)
+        for each in declared(like)
+        if each.unknown is not COPY and getattr(like, each.name) is not None
+    }
+    return _changed(blank, changes | known)
+
+
+def _combined(records: Sequence[R], combine: Callable[[Declared, list[Any]], Any]) -> R:
+    """The first record with every field that is per row combined from all of them, unless one of them lacks it."""
     changes: dict[str, Any] = {}
     for each in declared(records[0]):
         parts = [getattr(record, each.name) for record in records]
         if each.is_per_row:
-            changes[each.name] = None if any(part is None for part in parts) else _joined(parts)
-    return dataclasses.replace(records[0], **changes)  # type: ignore[type-var]
+            changes[each.name] = None if any(part is None for part in parts) else combine(each, parts)
+    return _changed(records[0], changes)
 
 
 def _joined(parts: list[Any]) -> Any:
     return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else type(parts[0]).concatenate(parts)
 
 
-def unknown(like: R, n_rows: int, **known: Any) -> R:
-    """A record of rows of which nothing but ``known`` is known, shaped like another."""
-    changes: dict[str, Any] = dict(known)
-    for each in declared(like):
-        part = getattr(like, each.name)
-        if part is None or not each.is_per_row or each.name in known:
-            continue
-        rows = part[np.zeros(n_rows, dtype=np.int64)]
-        changes[each.name] = rows if each.unknown is COPY else np.full_like(rows, each.unknown)
-    return dataclasses.replace(like, **changes)  # type: ignore[type-var]
+def _changed(record: R, changes: dict[str, Any]) -> R:
+    return dataclasses.replace(record, **changes)  # type: ignore[type-var]
