@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -71,6 +73,17 @@ class TestBound:
             assert again is not plan
             assert np.array_equal(again.values, plan.values)
             assert np.array_equal(again.masks, plan.masks)
+
+    def test_threads_share_one_plan(self, generator):
+        space = FeatureSpace.of(TABLE)
+        bound, start = generator.bind(space, TABLE[:, :1]), threading.Barrier(4)
+
+        def draw(_):
+            start.wait()
+            return bound.draw(space, run_key(1)).plan
+
+        with ThreadPoolExecutor(4) as pool:
+            assert len({id(plan) for plan in pool.map(draw, range(4))}) == 1
 
     def test_a_generator_that_is_not_bound_follows_the_plan_of_seed_0(self, generator):
         space = FeatureSpace.of(TABLE)

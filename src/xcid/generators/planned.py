@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -33,11 +34,12 @@ class Choice(Protocol):
 class Bound:
     """A choice for one background: draws the plans of runs, and keeps the last ones in a cache.
 
-    It looks like the choice in records of settings, and travels without its cache.
+    It looks like the choice in records of settings, and travels without its cache. Threads get one and the same plan.
     """
 
     def __init__(self, choice: Choice, order: Integers) -> None:
         self.choice, self.order = choice, order
+        self._one_at_a_time = threading.Lock()
         self._plan = functools.lru_cache(MOST_PLANS)(functools.partial(_plan, choice, order))
 
     def __repr__(self) -> str:
@@ -52,7 +54,8 @@ class Bound:
 
     def draw(self, space: FeatureSpace, key: Unsigned) -> Drawn:
         """Draw the masks and donors of a run, or take those of an earlier one with the same key."""
-        return Drawn(self._plan(space, int(key[0])))
+        with self._one_at_a_time:
+            return Drawn(self._plan(space, int(key[0])))
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         """Perturb each row by the plan of seed 0."""
