@@ -75,15 +75,7 @@ class FeatureSpace:
         if table.n_rows < 2:
             raise InvalidData(f"the background has {table.n_rows} rows: give at least 2, better some hundreds")
         wanted = kinds or {}
-        unknown = [name for name in wanted if name not in table.names]
-        if unknown:
-            raise InvalidParameter(
-                f"kinds names {unknown}, which the table does not have; its columns are {list(table.names)}"
-            )
-        columns = tuple(
-            detect(name, cells, order, wanted.get(name))
-            for name, cells, order in zip(table.names, table.cells, table.orders, strict=True)
-        )
+        columns = _detected(table, wanted)
         matrix = _matrix(columns, table, "the background")
         constraints = constraints or Constraints()
         pools = Pools.of(matrix, constraints.allowed(columns, matrix))
@@ -93,18 +85,18 @@ class FeatureSpace:
             for name, cells, raw in zip(table.names, matrix.T, table.cells, strict=True)
         ]
         return cls(
-            columns,
-            matrix,
-            np.maximum(np.nanmin(matrix, axis=0), ranges[:, 0]),
-            np.minimum(np.nanmax(matrix, axis=0), ranges[:, 1]),
-            np.array(steps),
-            np.isnan(matrix).mean(axis=0),
-            np.isin(table.names, constraints.frozen),
-            constraints.direction(columns),
-            pools,
-            pools.distinct(),
-            np.argsort(np.argsort(content_keys(matrix.T, seed=0), kind="stable"), kind="stable"),
-            maker(table, columns),
+            columns=columns,
+            background=matrix,
+            lower=np.maximum(np.nanmin(matrix, axis=0), ranges[:, 0]),
+            upper=np.minimum(np.nanmax(matrix, axis=0), ranges[:, 1]),
+            resolution=np.array(steps),
+            missing=np.isnan(matrix).mean(axis=0),
+            frozen=np.isin(table.names, constraints.frozen),
+            direction=constraints.direction(columns),
+            pools=pools,
+            distinct=pools.distinct(),
+            rank=np.argsort(np.argsort(content_keys(matrix.T, seed=0), kind="stable"), kind="stable"),
+            decode=maker(table, columns),
         )
 
     @property
@@ -177,6 +169,17 @@ class FeatureSpace:
                 f"{what} has {matrix[row, column]:g} in row {row}, column {self.names[column]!r}, which the type of "
                 f"the background's column cannot hold (it would become {back[row, column]:g}): convert the background"
             )
+
+
+def _detected(table: Table, wanted: Mapping[str, Kind]) -> tuple[Column, ...]:
+    """Find out the kinds of all columns, those that the user names first of all."""
+    unknown = [name for name in wanted if name not in table.names]
+    if unknown:
+        raise InvalidParameter(
+            f"kinds names {unknown}, which the table does not have; its columns are {list(table.names)}"
+        )
+    named = zip(table.names, table.cells, table.orders, strict=True)
+    return tuple(detect(name, cells, order, wanted.get(name)) for name, cells, order in named)
 
 
 def _matrix(columns: tuple[Column, ...], table: Table, what: str) -> Array:
