@@ -82,7 +82,7 @@ class TestStreams:
         assert numbers == {
             ("_kernels.hadamard", "run"): [11, 12, 13],
             ("generators.balanced", "run"): [14, 15, 16, 18],
-            ("generators.balanced", "row"): [17],
+            ("generators.planned", "row"): [17],
             ("generators.random", "row"): [1, 2],
             ("generators.marginal", "row"): [None],
             ("generators.genetic", "row"): [21, 22, 23, 24, 25, 26, 27, 28],

@@ -47,7 +47,7 @@ def _streams(owner: str, key: Key, **numbers: int | None) -> tuple[Stream, ...]:
 
 HADAMARD = _streams("_kernels.hadamard", "run", rows=11, columns=12, signs=13)
 BALANCED = _streams("generators.balanced", "run", start=14, masks=15, centroids=16, donors=18)
-(LIMITS,) = _streams("generators.balanced", "row", limits=17)
+(LIMITS,) = _streams("generators.planned", "row", limits=17)
 RANDOM = _streams("generators.random", "row", pick=1, value=2)
 (MARGINAL,) = _streams("generators.marginal", "row", cells=None)
 GENETIC = _streams(
