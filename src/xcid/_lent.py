@@ -1,4 +1,4 @@
-"""What other libraries are lent for a call and give back: silence, global random states, the mode of a module."""
+"""What other libraries are lent for a call and give back: silence, and global random states."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import io
 import random
 import warnings
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -38,15 +37,3 @@ def quiet_and_seeded(seed: int) -> Iterator[None]:
     finally:
         np.random.set_state(numbers)  # noqa: NPY002
         random.setstate(choices)
-
-
-@contextlib.contextmanager
-def evaluating(module: Any) -> Iterator[None]:
-    """Put a PyTorch module in evaluation mode for a while, and every part of it back into its own."""
-    modes = [(part, part.training) for part in module.modules()]
-    module.eval()
-    try:
-        yield
-    finally:
-        for part, mode in modes:
-            part.training = mode

@@ -10,14 +10,14 @@ import numpy as np
 
 from xcid._check import as_int
 from xcid._kernels.streams import DICE
-from xcid._lent import evaluating, quiet_and_seeded
+from xcid._lent import quiet_and_seeded
 from xcid._require import require
 from xcid.errors import InvalidParameter
 from xcid.generators.dice_table import DiceTable, Method
-from xcid.generators.gradient import weights_of
 from xcid.generators.objectives import MARGINS, Margin, named
 from xcid.generators.reach import Reach
 from xcid.generators.search import Member, Search, check_search
+from xcid.models.modules import evaluating, home_of
 from xcid.records import Array, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
@@ -148,9 +148,8 @@ class _Asker:
 def _flipping(module: Any, margin: Margin, asker: _Asker) -> Any:
     """A module from normalised numbers, as dice-ml has them, to the probability of a flip."""
     torch = require("torch", extra="torch")
-    table = asker.table
-    like = weights_of(module)
-    own = torch.as_tensor(table.own, dtype=like.dtype, device=like.device)
+    table, (device, dtype) = asker.table, home_of(module)
+    own = torch.as_tensor(table.own, dtype=dtype, device=device)
     low, high = (torch.as_tensor(part.to_numpy(dtype=np.float32)) for part in (table.frame.min(), table.frame.max()))
     columns = torch.as_tensor(table.features)
 

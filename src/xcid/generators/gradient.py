@@ -11,7 +11,6 @@ from xcid._check import as_float
 from xcid._kernels.arrays import blocks
 from xcid._kernels.random import below, uniform
 from xcid._kernels.streams import GRADIENT
-from xcid._lent import evaluating
 from xcid._require import require
 from xcid.errors import InvalidParameter
 from xcid.generators import lattice
@@ -19,6 +18,7 @@ from xcid.generators.metric import Metric
 from xcid.generators.objectives import MARGINS, OBJECTIVES, Diverse, Margin, Objective, named
 from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, Search, check_search
+from xcid.models.modules import evaluating, home_of
 from xcid.records import Array, Flags, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
@@ -104,16 +104,16 @@ class Gradient:
 
     def _descend(self, reach: Reach, start: Array, moved: Flags, scale: Array) -> Array:
         """(b, c, f) nearest places that flip, or the last ones; of at most ``rows_at_once`` rows."""
-        torch, like = require("torch", extra="torch"), weights_of(self.module)
+        torch, (device, dtype) = require("torch", extra="torch"), home_of(self.module)
 
         def ask(samples: Any) -> Any:
-            outputs = self.module(samples.reshape(-1, samples.shape[-1]).to(like.dtype))
+            outputs = self.module(samples.reshape(-1, samples.shape[-1]).to(dtype))
             return outputs.reshape(len(outputs), -1).double()
 
         filled = np.minimum(np.arange(self.rows_at_once), len(start) - 1)
-        descent = _Descent(reach[filled], start[filled], moved[filled], scale, like.device)
+        descent = _Descent(reach[filled], start[filled], moved[filled], scale, device)
         with torch.no_grad():
-            own = torch.as_tensor(reach.rows[filled], device=like.device)
+            own = torch.as_tensor(reach.rows[filled], device=device)
             own_outputs = ask(own).repeat_interleave(start.shape[1], dim=0)
         for step in range(self.steps):
             move = descent.move.requires_grad_()
@@ -161,13 +161,6 @@ class _Descent:
         ahead = self.move - rate * along / (size.sqrt() + 1e-12)
         ahead = self.torch.where(ahead * self.move < 0, 0.0, ahead)
         self.move = self.torch.where(self.follows, ahead.clamp(self.low, self.high), 0.0).detach()
-
-
-def weights_of(module: Any) -> Any:
-    """A tensor of the module's own device and precision."""
-    torch = require("torch", extra="torch")
-    weights = (weight for part in (module.parameters(), module.buffers()) for weight in part)
-    return next((weight for weight in weights if weight.is_floating_point()), torch.empty(0))
 
 
 def _starts(reach: Reach, keys: Unsigned, first: int, size: int) -> tuple[Array, Flags]:
