@@ -8,17 +8,8 @@ from typing import Any
 from xcid.app._fields import Fields
 from xcid.errors import InvalidParameter
 from xcid.explainer import Explainer
-from xcid.outcomes import (
-    OTHER_LABEL,
-    Flip,
-    Interval,
-    Outcome,
-    SoftFlip,
-    SoftToClass,
-    Threshold,
-    ToClass,
-    are_probabilities,
-)
+from xcid.outcomes import Flip, Interval, Outcome, SoftFlip, SoftToClass, Threshold, ToClass
+from xcid.outcomes.outputs import OTHER_LABEL, are_probabilities
 
 
 def questions(explainer: Explainer) -> list[dict[str, Any]]:

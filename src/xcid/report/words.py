@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcid.outcomes import OTHER_LABEL, are_probabilities
+from xcid.outcomes.outputs import OTHER_LABEL, are_probabilities
 from xcid.records import SIGNIFICANT, Array, Explanation, Flags, Integers
 from xcid.report._text import clean, listed
 from xcid.report.questions import question

@@ -8,8 +8,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from xcid._lent import silenced
 from xcid._require import require
-from xcid.lab.bench.stack import dice_of, silenced
+from xcid.lab.bench.stack import dice_of
 from xcid.lab.bench.subjects import in_frames
 from xcid.lab.subjects import Subject
 from xcid.records import Array

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy.stats import gaussian_kde
 
+from xcid._lent import silenced
 from xcid._require import require
 from xcid.records import Array
 
@@ -79,15 +76,3 @@ def unlike(estimates: list[gaussian_kde], grid: Array) -> float:
     """1 - ∫min / ∫max of two estimates on a grid."""
     p, q = (estimate(grid) for estimate in estimates)
     return float(1 - np.trapezoid(np.minimum(p, q), grid) / np.trapezoid(np.maximum(p, q), grid))
-
-
-@contextlib.contextmanager
-def silenced() -> Iterator[None]:
-    """Keep a library from writing and warning."""
-    with (
-        contextlib.redirect_stderr(io.StringIO()),
-        contextlib.redirect_stdout(io.StringIO()),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore")
-        yield
