@@ -140,6 +140,7 @@ for _name, _generator in GENERATORS.items():
     both(f"{_name}, by single features", generator=_generator, score=PerFeature(direction=held_in_place))
 CASES["Given, numbers"] = partial(numbers, (0, "age"), generator=Given(subjects.make_numbers(60, seed=9)))
 CASES["Given, mixed"] = partial(mixed, (1, "city"), generator=Given(MIXED.iloc[40:]))
+CASES["Given, by single features"] = partial(numbers, generator=Given(NUMBERS[40:]), score=PerFeature())
 CASES["Given for each row"] = partial(
     numbers, generator=Given([subjects.make_numbers(40 + row, seed=row) for row in range(4)], rows=ROWS, m=3)
 )
