@@ -174,11 +174,11 @@ class TestTheComparisonCanFail:
         assert difference("densities", pictures["densities"], tmp_path) is not None
 
     def test_without_limits(self, pictures, tmp_path, monkeypatch):
-        monkeypatch.setattr("xcid.plots.bars._draw_limits", lambda *_: None)
+        monkeypatch.setattr("xcid.plots._style.reach", lambda *_: None)
         assert difference("bar", pictures["bar"], tmp_path) is not None
 
     def test_without_hollow_dots(self, pictures, tmp_path, monkeypatch):
-        monkeypatch.setattr("xcid.plots._style.faces", lambda colours, is_noise: colours)
+        monkeypatch.setattr("xcid.plots._style.faces", lambda colours, is_hollow: colours)
         assert difference("scatter", pictures["scatter"], tmp_path) is not None
 
 

@@ -1,4 +1,4 @@
-"""What can be asked of a model, and the way from a page's words for it to an outcome."""
+"""What can be asked of a model, and the way from what a page asks to an outcome."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ from xcid.outcomes import (
     ToClass,
     are_probabilities,
 )
+from xcid.report.scores import rounded
 
 
 def questions(explainer: Explainer) -> list[dict[str, Any]]:
-    """The kinds of questions, the usual one first, each with what it has to be told and a sensible value for it.
+    """The kinds of questions, the usual one first, each with what it needs and a sensible value for that.
 
     ``targets`` says that a class has to be named, out of the first so many.
     """
     outputs = explainer.background_outputs
     if outputs.shape[1] == 1:
         width = Interval().bind(explainer.predict.read.names, outputs).half_width or 1.0
-        middle = float(f"{_middle(outputs[:, 0]):.3g}")
+        middle = rounded(_middle(outputs[:, 0]), 3)
         return [
-            {"kind": "interval", "half_width": float(f"{width:.3g}")},
+            {"kind": "interval", "half_width": rounded(width, 3)},
             {"kind": "threshold", "level": middle},
         ]
     targets = len(_targets(explainer))
     asked: list[dict[str, Any]] = [{"kind": "flip"}, {"kind": "class", "targets": targets}]
     if not _are_labels(explainer):
-        level = 0.5 if are_probabilities(outputs) else float(f"{_middle(outputs[:, -1]):.3g}")
+        level = 0.5 if are_probabilities(outputs) else rounded(_middle(outputs[:, -1]), 3)
         asked.append({"kind": "threshold", "targets": targets, "target": targets - 1, "level": level})
     return asked
 

@@ -1,64 +1,52 @@
-"""The question behind an explanation, in words: what it is that features hold in place."""
+"""What features support, in a few words, from the question that an explanation answers."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from xcid.records import Array, Explanation
-from xcid.report._text import clean
+from xcid.records import Explanation
+from xcid.wording.names import clean
 
-Number = Callable[[float], str]
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """How a sentence goes on after the names of features.
-
-    Attributes
-    ----------
-    hold, holds : str
-        For several that hold the output in place, and for one.
-    pull, pulls : str
-        For those that do not.
-    """
-
-    hold: str = "hold it there"
-    holds: str = "holds it there"
-    pull: str = "pull away from it"
-    pulls: str = "pulls away from it"
-
-    @staticmethod
-    def held(where: str) -> Question:
-        """A question about a side that is not just the predicted class."""
-        return Question(f"hold {where}", f"holds {where}", "pull the other way", "pulls the other way")
+Number: TypeAlias = Callable[[float], str]
+Given: TypeAlias = dict[str, Any]
+MOST_LETTERS = 40  # of a class
 
 
+class Support(NamedTuple):
+    """How a sentence continues after the names of features that support the prediction: "keep", "it above 2"."""
+
+    verb: str = "support"
+    what: str = "it"
+
+    def after(self, names: str, count: int) -> str:
+        """The names with what they do: one keeps, several keep."""
+        return f"{names} {self.verb}{'s' if count == 1 else ''} {self.what}"
+
+
+OPPOSE = Support("work", "against it")
+UNKNOWN = Support("keep", "it on its side of the question")
 _SCALAR = re.compile(r"np\.\w+\(([^()]*)\)")  # NumPy's own numbers and text
 _INFINITE = re.compile(r"(=-?)inf\b")
-OTHER_METHOD = Question("speak for it", "speaks for it", "speak against it", "speaks against it")
-UNKNOWN = Question.held("it on its side of the question")
 
 
-def question(one: Explanation, number: Number) -> Question:
-    """Put the outcome of an explanation of one row into words."""
+def support(one: Explanation, number: Number) -> Support:
+    """Put the outcome that an explanation of one row is about into words."""
     written = (one.settings or {}).get("outcome")
     if written is None:
-        return OTHER_METHOD if not float(one.n_positive[0] + one.n_negative[0]) else Question()
+        return Support()
     name, given = _read(written)
-    say = _WORDS.get(name)
     try:
-        return UNKNOWN if say is None or given is None else say(one, given, number)
+        return UNKNOWN if given is None else _QUESTIONS.get(name, _unknown)(one, given, number)
     except (KeyError, TypeError, IndexError, ValueError):  # a class of the user's own that has the name of one of ours
         return UNKNOWN
 
 
-def _read(written: str) -> tuple[str, dict[str, Any] | None]:
+def _read(written: str) -> tuple[str, Given | None]:
     """Name and arguments of a call as ``repr`` writes it; nothing is run."""
     try:
         plain = _INFINITE.sub(r"\g<1>1e999", _SCALAR.sub(r"\1", written))
@@ -70,41 +58,42 @@ def _read(written: str) -> tuple[str, dict[str, Any] | None]:
     return "", None
 
 
-def _flip(one: Explanation, given: dict[str, Any], number: Number) -> Question:
-    return Question()
+def _unknown(one: Explanation, given: Given, number: Number) -> Support:
+    return UNKNOWN
 
 
-def _to_class(one: Explanation, given: dict[str, Any], number: Number) -> Question:
+def _flip(one: Explanation, given: Given, number: Number) -> Support:
+    return Support()
+
+
+def _to_class(one: Explanation, given: Given, number: Number) -> Support:
     is_there = int(one.outputs[0].argmax()) == given["column"]
-    return Question.held(f"it {'in' if is_there else 'out of'} {clean(given['target'], 40)}")
+    return Support("keep", f"it {'in' if is_there else 'out of'} {clean(given['target'], MOST_LETTERS)}")
 
 
-def _threshold(one: Explanation, given: dict[str, Any], number: Number) -> Question:
+def _threshold(one: Explanation, given: Given, number: Number) -> Support:
     level, outputs = float(given["level"]), one.outputs[0]
     side = "above" if outputs[given["column"]] > level else "below"
     if len(outputs) == 1:
-        return Question.held(f"it {side} {number(level)}")
-    return Question.held(f"the probability of {clean(one.output_names[given['column']], 40)} {side} {level:g}")
+        return Support("keep", f"it {side} {number(level)}")
+    name = clean(one.output_names[given["column"]], MOST_LETTERS)
+    return Support("keep", f"the probability of {name} {side} {level:g}")
 
 
-def _interval(one: Explanation, given: dict[str, Any], number: Number) -> Question:
-    return Question.held(f"it within {number(float(given['half_width']))} of that")
+def _interval(one: Explanation, given: Given, number: Number) -> Support:
+    return Support("keep", f"it within {number(float(given['half_width']))} of that")
 
 
-def _within(one: Explanation, given: dict[str, Any], number: Number) -> Question:
-    low, high, value = float(given["low"]), float(given["high"]), _last(one.outputs)
+def _within(one: Explanation, given: Given, number: Number) -> Support:
+    low, high, value = float(given["low"]), float(given["high"]), float(one.outputs[0, -1])
     is_in = low <= value <= high
     if np.isinf(low) or np.isinf(high):
         level, above = (high, not is_in) if np.isinf(low) else (low, is_in)
-        return Question.held(f"it {'above' if above else 'below'} {number(level)}")
-    return Question.held(f"it {'in' if is_in else 'out of'} the range from {number(low)} to {number(high)}")
+        return Support("keep", f"it {'above' if above else 'below'} {number(level)}")
+    return Support("keep", f"it {'in' if is_in else 'out of'} the range from {number(low)} to {number(high)}")
 
 
-def _last(outputs: Array) -> float:
-    return float(outputs[0, -1])
-
-
-_WORDS: dict[str, Callable[[Explanation, dict[str, Any], Number], Question]] = {
+_QUESTIONS: dict[str, Callable[[Explanation, Given, Number], Support]] = {
     "Flip": _flip,
     "SoftFlip": _flip,
     "ToClass": _to_class,

@@ -11,7 +11,7 @@ from xcid.lab.comparison.measure import MASKINGS, Comparison
 from xcid.metrics import Interval
 from xcid.plots import _style
 
-COLOURS = {"comp": _style.HOLDS, "suff": _style.PULLS}
+COLOURS = {"comp": _style.SUPPORTS, "suff": _style.OPPOSES}
 MARKERS = dict(zip(MASKINGS, "os", strict=True))
 
 
