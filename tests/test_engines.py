@@ -81,7 +81,9 @@ class TestLines:
         grouped = explainer_of(constraints=xcid.Constraints(groups={"pair": ["a", "c"]}))
         lines = work_of(grouped)(TABLE[:4])
         assert {name for name in lines if name.startswith("value_")} == {"value_pair", "value_b"}
-        assert np.array_equal(lines[[f"value_{name}" for name in grouped.features.names]], grouped(TABLE[:4]).values)
+        assert np.array_equal(
+            lines[[f"value_{name}" for name in grouped.subject.features.names]], grouped(TABLE[:4]).values
+        )
 
     def test_days_of_arrow_are_days(self):
         """Spark and Arrow give days as objects."""
@@ -154,7 +156,7 @@ class TestTrouble:
             return probability(frame)
 
         work = work_of(explainer_of(breaks))
-        _pickling.loaded(work.payload).predict.ask.__closure__[0].cell_contents.append(1)
+        _pickling.loaded(work.payload).subject.predict.ask.__closure__[0].cell_contents.append(1)
         with pytest.raises(ModelError, match="the service is gone"):
             work(TABLE[:3])
 
@@ -169,7 +171,7 @@ class TestPickling:
         explainer = explainer_of()
         before = len(check_picklable(explainer, cloudpickle))
         explainer(TABLE)
-        plan = len(pickle.dumps(next(iter(explainer.generator.plans.values()))))
+        plan = len(pickle.dumps(next(iter(explainer.setup.generator.plans.values()))))
         assert len(check_picklable(explainer, cloudpickle)) < before + plan + 1000
 
     def test_an_explainer_is_loaded_once_in_a_process(self):
@@ -222,7 +224,9 @@ class TestProcess:
         spying_now = []
         work = work_of(explainer_of(spying))
         cells = dict(
-            zip(spying.__code__.co_freevars, _pickling.loaded(work.payload).predict.ask.__closure__, strict=True)
+            zip(
+                spying.__code__.co_freevars, _pickling.loaded(work.payload).subject.predict.ask.__closure__, strict=True
+            )
         )
         cells["spying_now"].cell_contents.append(1)
         with threadpool_limits(2, "blas"):

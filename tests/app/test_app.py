@@ -546,8 +546,9 @@ def test_an_answer_within_a_second(name, kind):
         for frozen in ([], [0]):  # the second needs an explainer of its own
             body, times = json.dumps(asked | {"frozen": frozen}).encode(), []
             for _ in range(3):  # other work on the machine is not ours
-                workshop.explainer.cache_clear()
-                workshop.explainer()
+                if frozen:
+                    workshop.explainer.cache_clear()
+                    workshop.explainer()
                 start = time.perf_counter()
                 work(body)
                 times.append(time.perf_counter() - start)

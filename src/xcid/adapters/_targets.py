@@ -44,7 +44,7 @@ class Targets:
         if given.shape[1:] != self.shape or not len(given):
             raise InvalidData(f"inputs of the shape (n, {', '.join(map(str, self.shape))}) are due, not {given.shape}")
         rows = given.reshape(len(given), math.prod(self.shape))
-        predicted = self.explainer.predict(rows).argmax(axis=1)
+        predicted = self.explainer.subject.predict(rows).argmax(axis=1)
         wanted = predicted if targets is None else _classes(targets, len(rows))
         scores = np.empty(rows.shape)
         for target in np.unique(wanted):
@@ -55,10 +55,10 @@ class Targets:
         return scores.reshape(given.shape)
 
     def _into(self, target: int) -> Outcome:
-        names = self.explainer.predict.read.names
+        names = self.explainer.subject.predict.read.names
         if not 0 <= target < len(names):
             raise InvalidData(f"there is no class {target}: the model has {len(names)}")
-        soft = are_probabilities(self.explainer.background_outputs)
+        soft = are_probabilities(self.explainer.subject.outputs)
         return SoftToClass(names[target]) if soft else ToClass(names[target])
 
 
@@ -83,7 +83,7 @@ def _of_module(nn: Any, model: Any, flat: Array, shape: tuple[int, ...]) -> Expl
     """Wrap a module in layers that shape its inputs and turn its answers into probabilities."""
     layers = [nn.Unflatten(1, shape), model] if len(shape) > 1 else [model]
     explainer = Explainer(nn.Sequential(*layers), flat)
-    if are_probabilities(explainer.background_outputs):
+    if are_probabilities(explainer.subject.outputs):
         return explainer
-    last = nn.Softmax(dim=1) if explainer.background_outputs.shape[1] > 1 else nn.Sigmoid()
+    last = nn.Softmax(dim=1) if explainer.subject.outputs.shape[1] > 1 else nn.Sigmoid()
     return Explainer(nn.Sequential(*layers, last), flat)

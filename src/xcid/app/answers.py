@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from typing import Any
 
 from xcid import wording
 from xcid.app.requests import Asked
-from xcid.calibration import Repeats
 from xcid.counterfactuals import Flips, flips
 from xcid.errors import ModelError, NotEnoughFlips, XcidWarning
 from xcid.explainer import Explainer
-from xcid.generators import Genetic
+from xcid.pipeline import search_parts
 from xcid.records import Explanation
 from xcid.report.evidence import picture
 from xcid.report.scores import NEAREST, changes_of, outputs_of, row_of, unit_of, written
 from xcid.report.values import SHOWN
-from xcid.scores import PerFeature, unsigned
 from xcid.wording.names import clean
 
 MOST_PICTURES = 40  # that come with an answer; that of the feature that is looked at always does
@@ -36,10 +33,10 @@ def answer(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
     ``evidence`` and ``nearest`` as a report has them; or the ``problem`` in words, where there is one.
     """
     try:
-        outputs = explainer.predict(explainer.space.encode(asked.table))[0]
+        outputs = explainer.subject.predict(explainer.space.encode(asked.table))[0]
     except ModelError as error:
         return {"problem": clean(error, MOST_LETTERS)}
-    said = wording.answer(outputs, explainer.predict.read.names)
+    said = wording.answer(outputs, explainer.subject.output_names)
     record: dict[str, Any] = {"answer": said, "outputs": outputs_of(outputs)}
     try:
         explanation = _quietly(explainer.asking(asked.outcome), asked, seed)
@@ -62,8 +59,7 @@ def search(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
 
     No two of them change the same features.
     """
-    seeker = copy.copy(explainer.asking(asked.outcome))
-    seeker.generator, seeker.score, seeker.stop = Genetic(), PerFeature(direction=unsigned), Repeats(1)
+    seeker = explainer.asking(asked.outcome).but(**search_parts(None))
     try:
         explanation = _quietly(seeker, asked, seed)
         return {"nearest": written(explanation, 0, _unlike(explanation), SHOWN)}

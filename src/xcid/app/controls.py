@@ -26,7 +26,7 @@ def describe(explainer: Explainer, rows: Any, names: Any = None, words: Mapping[
     ``names`` are those of the rows, by default as in the table; ``words`` say what features mean.
     """
     space, matrix = explainer.space, explainer.space.encode(rows)
-    classes, outputs = explainer.predict.read.names, explainer.predict(matrix)
+    classes, outputs = explainer.subject.output_names, explainer.subject.predict(matrix)
     called = labels(rows, len(matrix)) if names is None else names
     there = np.concatenate([space.background, matrix])
     low, high = np.nanmin(there, axis=0), np.nanmax(there, axis=0)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from xcid._kernels.random import uniform, words
-from xcid.baselines._subject import Subject
+from xcid.baselines._common import explained
 from xcid.records import Array, Explanation, Integers, Unsigned
+from xcid.subject import Subject
 
 
 class Chance:
@@ -26,7 +27,7 @@ class Chance:
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         """Score one row or many."""
-        return self.subject.explain(X, seed, self._scores, {"baseline": "Chance"})
+        return explained(self.subject, X, seed, self._scores, {"baseline": "Chance"})
 
     def _scores(self, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
         random = words(keys[:, None], self.subject.space.rank.astype(np.uint64))

@@ -31,7 +31,7 @@ class DiceImportance:
     def __init__(self, model: Any, background: Any, *, generator: Generator | None = None) -> None:
         generator = Dice(m=50) if generator is None else generator
         explainer = Explainer(model, background, generator=generator, score=Changed())
-        self.explainer = explainer.asking(Flip()) if isinstance(explainer.outcome, SoftFlip) else explainer
+        self.explainer = explainer.asking(Flip()) if isinstance(explainer.setup.outcome, SoftFlip) else explainer
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         """Explain one row or many."""

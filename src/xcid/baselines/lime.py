@@ -8,9 +8,10 @@ import numpy as np
 
 from xcid._check import as_int
 from xcid._require import require
-from xcid.baselines._subject import Counting, Subject, quiet_and_seeded, seeds_of
+from xcid.baselines._common import Counting, explained, quiet_and_seeded, seeds_of
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.records import Array, Explanation, Integers, Unsigned
+from xcid.subject import Subject
 
 
 class Lime:
@@ -56,7 +57,7 @@ class Lime:
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         """Explain one row or many."""
         settings = {"baseline": "Lime", "samples": self.samples, "discretizer": self.discretizer}
-        return self.subject.explain(X, seed, self._scores, settings)
+        return explained(self.subject, X, seed, self._scores, settings)
 
     def _scores(self, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
         n, d = rows.shape

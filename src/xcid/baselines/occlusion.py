@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from xcid._check import require_callable
-from xcid.baselines._subject import Subject
+from xcid.baselines._common import explained
 from xcid.metrics import Masking, mean
 from xcid.records import Array, Explanation, Integers, Unsigned
+from xcid.subject import Subject
 
 
 class Occlusion:
@@ -30,7 +31,7 @@ class Occlusion:
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         """Explain one row or many; the seed is for maskings that draw."""
-        return self.subject.explain(X, seed, self._scores, {"baseline": "Occlusion", "masking": self.masking})
+        return explained(self.subject, X, seed, self._scores, {"baseline": "Occlusion", "masking": self.masking})
 
     def _scores(self, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
         n, d = rows.shape

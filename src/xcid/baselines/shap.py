@@ -10,8 +10,9 @@ import numpy as np
 
 from xcid._check import as_int
 from xcid._require import require
-from xcid.baselines._subject import Counting, Method, Subject, quiet_and_seeded, seeds_of
+from xcid.baselines._common import Counting, Method, explained, quiet_and_seeded, sample, seeds_of
 from xcid.records import Array, Explanation, Integers, Unsigned
+from xcid.subject import Subject
 
 CHECKED_ROWS = 50  # of the background, whose values must add up
 TOLERANCE = 0.01  # mean error of the sum, in standard deviations of the output
@@ -43,7 +44,7 @@ class Shap:
         self.shap = _imported()
         self.subject = Subject.of(model, background)
         self.coalitions = as_int(coalitions, "coalitions", at_least=1)
-        self.sample = self.subject.sample(as_int(rows, "rows", at_least=1))
+        self.sample = sample(self.subject, as_int(rows, "rows", at_least=1))
         trees = _tree_values(self.shap, model, self.subject, self.sample)
         self.explainer = "kernel" if trees is None else "tree"
         self.method: Method = self._asked if trees is None else functools.partial(_taken_apart, trees)
@@ -56,7 +57,7 @@ class Shap:
             "rows": len(self.sample),
             "coalitions": self.coalitions,
         }
-        return self.subject.explain(X, seed, self.method, settings)
+        return explained(self.subject, X, seed, self.method, settings)
 
     def _asked(self, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
         ask = Counting(self.subject.predict)

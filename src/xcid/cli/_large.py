@@ -108,7 +108,7 @@ def streamed(options: argparse.Namespace, told: Progress) -> tuple[Iterator[Expl
     explainer = (Explainer.paper if options.paper else Explainer)(model, background, max_evidence_bytes=0)
     rows = source(options.data, Layout.of(explainer.space, options.target))
     positions = chosen(options.rows, rows.n_rows)
-    size = max(ROWS_OF_A_CHUNK, options.workers * explainer.rows_at_once)
+    size = max(ROWS_OF_A_CHUNK, options.workers * explainer.setup.rows_at_once)
     chunks = cut(rows.frames(positions[0]), positions, size, range(count(positions, size)), str(options.data))
     return _explained(explainer, chunks, options, told, len(positions)), len(positions)
 

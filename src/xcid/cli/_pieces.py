@@ -23,7 +23,7 @@ def pieces(explainer: Any, inputs: Inputs, seed: int, told: Progress, size: int,
     from xcid.errors import XcidWarning
     from xcid.files.tables import part
 
-    size = size if workers == 1 else max(size, workers * explainer.rows_at_once)
+    size = size if workers == 1 else max(size, workers * explainer.setup.rows_at_once)
     total = len(inputs.positions)
     told(0, total)
     for start in range(0, total, size):

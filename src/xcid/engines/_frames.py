@@ -22,7 +22,8 @@ from xcid._require import require
 from xcid.engines._pickling import check_picklable, loaded
 from xcid.engines.threads import one_core_each
 from xcid.errors import InvalidData, NotEnoughFlips, XcidWarning
-from xcid.explainer import Blocks, Explainer
+from xcid.explainer import Explainer
+from xcid.pipeline import Blocks
 from xcid.records import Array, Explanation
 
 __all__ = ["Kind", "Work", "check_picklable", "schema"]
@@ -80,7 +81,7 @@ class Work:
         if row is not None and row not in known:
             raise InvalidData(f"the table has no column {row!r} to tell rows apart; it has {sorted(known)}")
         seed = as_int(seed, "seed")
-        return cls(check_picklable(explainer, pickler), names, explainer.features.names, seed, row, row_kind)
+        return cls(check_picklable(explainer, pickler), names, explainer.subject.features.names, seed, row, row_kind)
 
     @property
     def needed(self) -> list[str]:

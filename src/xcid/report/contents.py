@@ -12,13 +12,13 @@ import numpy as np
 
 from xcid import __version__, wording
 from xcid.errors import InvalidData
-from xcid.records import SIGNIFICANT, Explanation, Integers
+from xcid.records import FEATURE_STATUSES, SIGNIFICANT, STATUSES, Explanation, Integers
+from xcid.records.fields import FEATURE, declared
 from xcid.report._json import encoded, size
 from xcid.report.evidence import TOP, picture
 from xcid.report.scores import changes_of, overview, row_of, unit_of
-from xcid.report.sentences import STATUSES
 from xcid.report.values import Values
-from xcid.wording.names import clean
+from xcid.wording.names import clean, sentence
 
 BUDGET = 1_850_000  # bytes of all data: the page around them has some 50 kB, and 2 MB are promised
 ROWS_SHARE = 0.72  # of what the names leave, for scores; the rest is for evidence
@@ -31,14 +31,11 @@ COMMON = {
         "unsigned": wording.UNSIGNED,
         "not_significant": wording.NOT_SIGNIFICANT,
     },
+    "feature_statuses": {name: status.meaning for name, status in FEATURE_STATUSES.items()},
     "significant_at": SIGNIFICANT,
     "top": TOP,
 }  # what all pages need to know
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-_BY_FEATURE = (
-    "values", "importance", "direction", "feature_status", "lower", "upper", "p_values", "null_mean", "null_quantile",
-    "spread", "significant",
-)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -84,7 +81,7 @@ def narrowed(explanation: Explanation, chosen: Integers) -> Explanation:
     """The same with some of the features."""
     if len(chosen) == len(explanation.feature_names):
         return explanation
-    parts = {name: getattr(explanation, name) for name in _BY_FEATURE}
+    parts = {each.name: getattr(explanation, each.name) for each in declared(explanation) if FEATURE in each.axes}
     fewer: dict[str, Any] = {name: part[:, chosen] for name, part in parts.items() if part is not None}
     features = tuple(explanation.features[at] for at in chosen)
     cloud = None if explanation.cloud is None else replace(explanation.cloud, features=features)
@@ -108,10 +105,16 @@ def _common(joined: Explanation, title: str, notes: Sequence[str], values: Value
         "classes": [clean(name) for name in joined.output_names] if joined.outputs.shape[1] > 1 else [],
         "signed": wording.is_signed(joined),
         "hidden": values.is_hidden,
-        "statuses": [[name, STATUSES.get(name, "")] for name in dict.fromkeys(map(clean, joined.status))],
+        "statuses": [[name, _status(name)] for name in dict.fromkeys(map(clean, joined.status))],
         "settings": [[clean(name), clean(values.setting(text), 400)] for name, text in written.items()],
         "versions": versions,
     } | COMMON
+
+
+def _status(name: str) -> str:
+    """What a status of rows means and what can be done about it; nothing for one that is not known."""
+    known = STATUSES.get(name)
+    return "" if known is None else " ".join(map(sentence, filter(None, [known.meaning, known.advice])))
 
 
 def _rows(piece: Explanation, first: int, unit: float, values: Values, room: Room) -> Iterator[str]:

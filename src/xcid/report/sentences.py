@@ -5,25 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from xcid import wording
-from xcid.records import Explanation, Flags, Integers
-from xcid.report.questions import OPPOSE, support
+from xcid.records import Explanation, Flags, Integers, meaning
 from xcid.report.values import SHOWN, Values
-from xcid.wording.names import clean, listed
+from xcid.wording.names import clean, listed, sentence
 
 MOST_NAMES = 3  # in a sentence
 MOST_LETTERS = 40  # of a name
-
-STATUSES = {
-    "ok": "there are enough perturbations of both kinds",
-    "insufficient_flips": "fewer perturbations flip the output than were asked for: take the scores with care",
-    "insufficient_stays": "fewer perturbations keep the output than were asked for: take the scores with care",
-    "rare_flips": "flips are so rare that a directed search had to find them",
-    "rare_stays": "perturbations that keep the output are so rare that a directed search had to find them",
-    "no_flips": "no perturbation flips the output: the scores rest on probabilities alone",
-    "model_failed": "the model failed for this row or its perturbations: nothing is known of it",
-    "too_slow": "the model took longer than it may: nothing is known of this row",
-    "some_rows_lack_samples": "some of the rows behind this average lack perturbations of a kind",
-}
+MOST_LETTERS_OF_A_QUESTION = 80
 
 
 def summary(explanation: Explanation, row: int = 0, values: Values = SHOWN) -> tuple[str, ...]:
@@ -59,19 +47,28 @@ def _status(one: Explanation) -> list[str]:
     status = str(one.status[0])
     if status == "ok":
         return []
-    known = STATUSES.get(status, f"status: {clean(status, MOST_LETTERS)}")
-    return [f"{known[0].upper()}{known[1:]}."]
+    return [sentence(meaning(clean(status, MOST_LETTERS)))]
 
 
 def _signed(one: Explanation, decisive: Flags, values: Values) -> list[str]:
     """Which features support the prediction, and which work against it."""
     parts = []
-    for side, does in ((one.values[0] > 0, support(one, values.number)), (one.values[0] < 0, OPPOSE)):
-        chosen = _largest(one, decisive & side)
+    for sign, (verb, what) in ((1, _supports(one, values)), (-1, ("work", "against it"))):
+        chosen = _largest(one, decisive & (sign * one.values[0] > 0))
         if chosen.size:
-            parts.append(does.after(_names(one, chosen), chosen.size))
+            parts.append(f"{_names(one, chosen)} {verb}{'s' if chosen.size == 1 else ''} {what}")
     said = [f"{'; '.join(parts)}."]
     return said if one.p_values is not None else [*said, "These scores have no p-values: small ones may be noise."]
+
+
+def _supports(one: Explanation, values: Values) -> tuple[str, str]:
+    """Verb and object of a sentence about features that support the prediction: "support it", "keep it above 2"."""
+    where = getattr(one.outcome, "where", None)
+    if where is None:
+        is_asked = one.outcome is not None or "outcome" in (one.settings or {})
+        return ("keep", "it on its side of the question") if is_asked else ("support", "it")
+    side = clean(where(one.outputs[0], one.output_names, values.number), MOST_LETTERS_OF_A_QUESTION)
+    return ("keep", side) if side else ("support", "it")
 
 
 def _unsigned(one: Explanation, decisive: Flags) -> list[str]:

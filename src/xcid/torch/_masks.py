@@ -47,7 +47,7 @@ def binary(cloud: Perturbations) -> Perturbations:
         return replace(cloud, origin=origin, given=(cloud.samples == 0).astype(np.float64))
     plan = cloud.plan.once(
         "kept or filled",
-        lambda plan: replace(plan, values=0 * plan.values, background=0 * plan.background, _made={}),
+        lambda plan: replace(plan, values=0 * plan.values, background=0 * plan.background),
     )
     return replace(cloud, origin=origin, plan=plan)
 

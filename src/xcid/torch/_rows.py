@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from xcid import pipeline
 from xcid._faults import Failed, filled
 from xcid.errors import ModelError, NotEnoughFlips, warn
 from xcid.explainer import Explainer
@@ -21,16 +21,11 @@ PADDED = {"p_values": 1.0}  # of features that a row does not have; everything e
 class RowExplainer(Explainer):
     """An Explainer that asks another model for every row; what all rows lack is said once, by :func:`gathered`."""
 
-    def checked(self, explanation: Explanation) -> Explanation:
-        """Leave that to the whole."""
-        return explanation
-
     def explained(self, row: Array, ask: Ask, seed: int) -> Explanation | Failed:
         """Explain a (1, d) row by its own model."""
-        own = copy.copy(self)
-        own.predict = replace(self.predict, ask=ask)
+        subject = replace(self.subject, predict=replace(self.subject.predict, ask=ask))
         try:
-            return own(row, seed=seed)
+            return pipeline.explain(replace(self.setup, subject=subject), self.space.encode(row), seed)
         except ModelError as error:
             return Failed(row, error)
 

@@ -67,7 +67,7 @@ class _Ablated:
             if not isinstance(piece, Failed):
                 piece = told(piece, [(FILLED, KEPT)] * n_units, np.ones(n_units), counting.asked)
             pieces.append(piece)
-        return gathered(pieces, self.explainer.max_evidence_bytes)
+        return gathered(pieces, self.explainer.setup.max_evidence_bytes)
 
     def _bank(self, own: Tensor, plain: Array) -> Tensor:
         """(1 + b, u, m) maps of the input itself and of its fills."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xcid import pipeline
 from xcid._check import as_int
 from xcid._kernels.random import run_key
 from xcid._require import require
@@ -60,7 +61,7 @@ class Device:
         torch = require("torch", extra="torch")
         plan = _plan(explainer, as_int(seed, "seed"))
         rows = explainer.space.encode(X)
-        module, modes = explainer.model, [(part, part.training) for part in explainer.model.modules()]
+        module, modes = explainer.subject.model, [(part, part.training) for part in explainer.subject.model.modules()]
         module.eval()
         try:
             with torch.no_grad():
@@ -88,13 +89,13 @@ class _Task:
 
     def __init__(self, explainer: Explainer, torch: Any, device: Any, dtype: Any) -> None:
         self.torch, self.device, self.dtype = torch, device, dtype
-        self.module, self.outcome, self.score = explainer.model, explainer.outcome, explainer.score
-        self.n_outputs = len(explainer.predict.read.names)
+        self.module, self.outcome, self.score = explainer.subject.model, explainer.setup.outcome, explainer.setup.score
+        self.n_outputs = len(explainer.subject.predict.read.names)
 
     @classmethod
     def of(cls, explainer: Explainer, plan: Plan, torch: Any) -> _Task:
         """Send to the device what all rows share."""
-        device, dtype = _home(explainer.model, torch)
+        device, dtype = _home(explainer.subject.model, torch)
         task = cls(explainer, torch, device, dtype)
 
         def send(array: Any) -> Any:
@@ -107,7 +108,7 @@ class _Task:
         columns, contrasts, influences = regressions.prepared(probe)
         sent = columns._replace(**{name: send(getattr(columns, name)) for name in ("centred", "inverse", "freedom")})
         task.regression = regressions.Regression(sent, send(contrasts), send(influences))
-        parts = planned.parts(probe, explainer.score.density)
+        parts = planned.parts(probe, explainer.setup.score.density)
         left = len(plan.features) - sum(len(part.features) for part in parts)
         if left:
             raise InvalidParameter(
@@ -199,20 +200,20 @@ class _Part:
 def _plan(explainer: Explainer, seed: int) -> Plan:
     """The plan of a run; settings that do not run on a device are refused."""
     torch = require("torch", extra="torch")
-    draw = getattr(explainer.generator, "draw", None)
-    outcome = type(explainer.outcome).__name__
+    draw = getattr(explainer.setup.generator, "draw", None)
+    outcome = type(explainer.setup.outcome).__name__
     reasons = {
-        "the model is no torch.nn.Module": not isinstance(explainer.model, torch.nn.Module),
+        "the model is no torch.nn.Module": not isinstance(explainer.subject.model, torch.nn.Module),
         "the generator draws for each row by itself": draw is None,
-        "the score is not Adjusted": not isinstance(explainer.score, Adjusted),
-        "its density depends on the labels": not hasattr(explainer.score.density, "slots"),
-        "there is more than one run of a row": explainer.stop != Repeats(1),
+        "the score is not Adjusted": not isinstance(explainer.setup.score, Adjusted),
+        "its density depends on the labels": not hasattr(explainer.setup.score.density, "slots"),
+        "there is more than one run of a row": explainer.setup.stop != Repeats(1),
         "some columns have levels": any(column.levels for column in explainer.space.columns),
-        "there are groups": bool(explainer.features.values),
+        "there are groups": bool(explainer.subject.features.values),
         f"the outcome is {outcome}": outcome not in OUTCOMES,
     }
     found = [reason for reason, holds in reasons.items() if holds]
-    plan = None if found or draw is None else draw(explainer.features.space, run_key(seed)).plan
+    plan = None if found or draw is None else draw(explainer.subject.features.space, run_key(seed)).plan
     if plan is not None and plan.fitted.any():
         found.append("constraints fit the new values to each row")
     if found or plan is None:
@@ -240,17 +241,17 @@ def _explanation(
         "insufficient_flips",
         np.where(n_negative < LEAST_WEIGHT, "insufficient_stays", "ok"),
     )
-    explanation = explainer.record(
+    explanation = pipeline.record(
+        explainer.setup,
         calibrated(np.where(known, joined.importance, 0.0), log_odds, error, np.full(len(rows), freedom)),
         joined.outputs,
         seed,
-        origin=rows,
+        rows=rows,
         status=status,
         n_evaluations=np.full(len(rows), n_samples),
         n_flips=joined.n_flips,
         n_positive=joined.n_positive,
         n_negative=n_negative,
-        features=plan.features,
         cloud=None,
     )
-    return explainer.checked(replace(explanation, index=index))
+    return pipeline.checked(explainer.setup, replace(explanation, index=index))

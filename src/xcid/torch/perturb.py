@@ -59,7 +59,7 @@ class _Perturbed:
         for row in torch.split(inputs, 1):
             own = self.task.units.maps(self.task.layer.activations(self.task.network, row))
             pieces.append(self.explainer.explained(self.task.units.values(own), self._rest(row, own), seed))
-        return gathered(pieces, self.explainer.max_evidence_bytes)
+        return gathered(pieces, self.explainer.setup.max_evidence_bytes)
 
     def _rest(self, row: Tensor, own: Tensor) -> Ask:
         """The network on one input, as a function of the values of the layer's units."""

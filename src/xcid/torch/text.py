@@ -150,13 +150,13 @@ class TextExplainer:
         for text, where in zip(known, spans, strict=True):
             counting = Counting(self._masked(text, where))
             explainer = explainer_of(counting, [f"token {at}" for at in range(len(where))], 1, self.n, self.settings)
-            self._check(explainer.outcome)
+            self._check(explainer.setup.outcome)
             piece = explainer.explained(np.zeros((1, len(where))), distinct(counting), seed)
             if not isinstance(piece, Failed):
                 codes = [levels[at].index(text[start:end], 1) for at, (start, end) in enumerate(where)]
                 piece = told(piece, levels[: len(where)], np.array(codes, dtype=np.float64), counting.asked)
             pieces.append(piece)
-            most = explainer.max_evidence_bytes
+            most = explainer.setup.max_evidence_bytes
         whole_ = gathered(pieces, most)
         return replace(whole_, levels=tuple(levels))
 

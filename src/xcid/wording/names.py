@@ -44,6 +44,11 @@ def listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def sentence(text: str) -> str:
+    """Text with a capital letter and a full stop."""
+    return f"{text[:1].upper()}{text[1:]}."
+
+
 def elide(name: str, most: int) -> str:
     """A name of at most so many letters: names that start alike often differ at their ends, so the middle goes.
 

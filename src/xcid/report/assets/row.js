@@ -2,7 +2,7 @@
 /*
  * One explained row, as the report and the explorer both show it.
  *
- * page  {features, unit, signed, significant_at, phrases, top, hidden}: names of the features, the unit of scores, ...
+ * page  {features, unit, signed, significant_at, phrases, feature_statuses, top, hidden}: features are names
  * row   what xcid.report.scores.row_of gives: numbers of scores are whole numbers of units, others thousandths
  */
 (function (xcid) {
@@ -107,12 +107,12 @@
     at("figures").replaceChildren(...figures(item, row, page).map(([name, value]) => element("div", null, element("dt", null, name), element("dd", null, element("bdi", null, value)))));
   }
 
-  function figures(item, row, { unit, signed, phrases }) {
+  function figures(item, row, { unit, signed, phrases, feature_statuses: statuses }) {
     const score = (value) => fixed(value, decimals(unit), signed);
     const found = [["value", item.cell]];
     if (row.tried) found.push(["d1", fixed(item.d1, 2)]);
-    found.push(["score", item.fixed || score(item.score)]);
-    if (item.fixed) return found;
+    if (item.fixed) return [...found, ["score", Object.hasOwn(statuses, item.fixed) ? `${item.fixed}: ${statuses[item.fixed]}` : item.fixed]];
+    found.push(["score", score(item.score)]);
     if (item.lower !== null && item.upper !== null) found.push(["95 % limits", `${score(item.lower)} to ${score(item.upper)}`]);
     if (item.p !== null) found.push(["p-value", (item.p <= 0.001 ? "≤ 0.001" : fixed(item.p, 3)) + (item.faint ? `: ${phrases.not_significant}` : "")]);
     return found;
