@@ -51,7 +51,8 @@ def _one(one: Explanation) -> str:
 
 def _many(explanation: Explanation) -> str:
     means = np.abs(explanation.values).mean(axis=0)
-    significant = 1 - wording.not_significant(explanation).mean(axis=0)
+    free = explanation.feature_status == "ok"
+    significant = (free & ~wording.not_significant(explanation)).mean(axis=0)
     counts = Counter(explanation.status.tolist()).most_common()
     found = ", ".join(f"{count:,} {status}" for status, count in counts)
     head = f"{len(explanation):,} rows, {len(means):,} features; status: {found}"

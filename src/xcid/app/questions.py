@@ -8,18 +8,11 @@ from typing import Any
 from xcid.app._fields import Fields
 from xcid.errors import InvalidParameter
 from xcid.explainer import Explainer
-from xcid.outcomes import (
-    OTHER_LABEL,
-    Flip,
-    Interval,
-    Outcome,
-    SoftFlip,
-    SoftToClass,
-    Threshold,
-    ToClass,
-    are_probabilities,
-)
+from xcid.outcomes import Interval, Outcome, SoftToClass, Threshold, ToClass, are_probabilities, class_names
+from xcid.question import usual_outcome
+from xcid.records import Array
 from xcid.report.scores import rounded
+from xcid.subject import Subject
 
 
 def questions(explainer: Explainer) -> list[dict[str, Any]]:
@@ -27,18 +20,15 @@ def questions(explainer: Explainer) -> list[dict[str, Any]]:
 
     ``targets`` says that a class has to be named, out of the first so many.
     """
-    outputs = explainer.subject.outputs
-    if outputs.shape[1] == 1:
-        width = Interval().bind(explainer.subject.output_names, outputs).half_width or 1.0
-        middle = rounded(_middle(outputs[:, 0]), 3)
-        return [
-            {"kind": "interval", "half_width": rounded(width, 3)},
-            {"kind": "threshold", "level": middle},
-        ]
-    targets = len(_targets(explainer))
+    outputs, names = explainer.subject.outputs, explainer.subject.output_names
+    if explainer.subject.is_regression:
+        width = Interval().bind(names, outputs).half_width or 1.0
+        interval = {"kind": "interval", "half_width": rounded(width, 3)}
+        return [interval, {"kind": "threshold", "level": _middle(outputs[:, 0])}]
+    targets = len(class_names(names))
     asked: list[dict[str, Any]] = [{"kind": "flip"}, {"kind": "class", "targets": targets}]
-    if not _are_labels(explainer):
-        level = 0.5 if are_probabilities(outputs) else rounded(_middle(outputs[:, -1]), 3)
+    if targets == len(names):  # the model gives more than labels
+        level = 0.5 if are_probabilities(outputs) else _middle(outputs[:, -1])
         asked.append({"kind": "threshold", "targets": targets, "target": targets - 1, "level": level})
     return asked
 
@@ -49,31 +39,31 @@ def outcome(explainer: Explainer, asked: Fields) -> Outcome:
     kind = asked.text("kind")
     if kind not in known:
         raise InvalidParameter(f"the question must be one of {known}, not {kind!r:.40}")
-    return _MAKERS[kind](explainer, asked)
+    return _MAKERS[kind](explainer.subject, asked)
 
 
-def _flip(explainer: Explainer, asked: Fields) -> Outcome:
+def _flip(subject: Subject, asked: Fields) -> Outcome:
     asked.only("kind")
-    return SoftFlip() if are_probabilities(explainer.subject.outputs) else Flip()
+    return usual_outcome(subject)
 
 
-def _to_class(explainer: Explainer, asked: Fields) -> Outcome:
+def _to_class(subject: Subject, asked: Fields) -> Outcome:
     asked.only("kind", "target")
-    target = _target(explainer, asked)
-    return SoftToClass(target) if are_probabilities(explainer.subject.outputs) else ToClass(target)
+    make = SoftToClass if are_probabilities(subject.outputs) else ToClass
+    return make(_target(subject, asked))
 
 
-def _threshold(explainer: Explainer, asked: Fields) -> Outcome:
+def _threshold(subject: Subject, asked: Fields) -> Outcome:
     asked.only("kind", "target", "level")
-    return Threshold(asked.number("level"), _target(explainer, asked))
+    return Threshold(asked.number("level"), _target(subject, asked))
 
 
-def _interval(explainer: Explainer, asked: Fields) -> Outcome:
+def _interval(subject: Subject, asked: Fields) -> Outcome:
     asked.only("kind", "half_width")
     return Interval(asked.number("half_width"))
 
 
-_MAKERS: dict[str, Callable[[Explainer, Fields], Outcome]] = {
+_MAKERS: dict[str, Callable[[Subject, Fields], Outcome]] = {
     "flip": _flip,
     "class": _to_class,
     "threshold": _threshold,
@@ -81,18 +71,10 @@ _MAKERS: dict[str, Callable[[Explainer, Fields], Outcome]] = {
 }
 
 
-def _target(explainer: Explainer, asked: Fields) -> str:
-    names = _targets(explainer)
+def _target(subject: Subject, asked: Fields) -> str:
+    names = class_names(subject.output_names)
     return names[asked.position("target", len(names))]
 
 
-def _targets(explainer: Explainer) -> list[str]:
-    return [name for name in explainer.subject.output_names if name != OTHER_LABEL]
-
-
-def _are_labels(explainer: Explainer) -> bool:
-    return explainer.subject.output_names[-1] == OTHER_LABEL
-
-
-def _middle(outputs: Any) -> float:
-    return float((outputs.min() + outputs.max()) / 2)
+def _middle(outputs: Array) -> float:
+    return rounded(float(outputs.min() + outputs.max()) / 2, 3)

@@ -110,4 +110,5 @@ def _steps(numbers: Array, unit: float) -> list[int | None]:
 
 def _thousandths_above(p_values: Array) -> list[int | None]:
     """P-values are rounded up: what is not significant must not seem so."""
-    return _steps(np.ceil(p_values / 0.001 - 1e-9), 1.0)
+    nearest = np.rint(p_values * 1000)
+    return _steps(nearest + (nearest / 1000 < p_values), 1.0)
