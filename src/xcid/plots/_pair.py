@@ -10,6 +10,7 @@ import numpy as np
 from xcid.plots import _style
 from xcid.plots._places import span
 from xcid.records import Array, DensityPair
+from xcid.wording import colours
 
 ROOM = 30  # letters in a line under a picture
 MOST_TICKS = 4
@@ -18,9 +19,9 @@ MOST_TICKS = 4
 def draw_number(ax: Any, pair: DensityPair, own: float) -> float:
     """Draw curves, and stems for atoms; missing cells stand to the right of all. Gives the place of the own value."""
     cells, atoms = pair[~pair.atoms], pair[pair.atoms]
-    ax.fill_between(cells.points, np.minimum(cells.p, cells.q), color=_style.OVERLAP, alpha=0.5, linewidth=0)
-    ax.plot(cells.points, cells.p, color=_style.POSITIVE)
-    ax.plot(cells.points, cells.q, color=_style.NEGATIVE)
+    ax.fill_between(cells.points, np.minimum(cells.p, cells.q), color=colours.OVERLAP, alpha=0.5, linewidth=0)
+    ax.plot(cells.points, cells.p, color=colours.POSITIVE)
+    ax.plot(cells.points, cells.q, color=colours.NEGATIVE)
     ax.set_ylim(bottom=0)
     ax.set_yticks([])
     ax.spines[["top", "right", "left"]].set_visible(False)
@@ -57,9 +58,9 @@ def draw_shares(ax: Any, pair: DensityPair) -> None:
 
 def _paired_bars(ax: Any, place: Array, p: Array, q: Array, width: float) -> None:
     """Masses side by side on a scale from 0 to 1; what both have is shaded across the two."""
-    ax.bar(place - width / 2, p, width=width, color=_style.POSITIVE)
-    ax.bar(place + width / 2, q, width=width, color=_style.NEGATIVE)
-    ax.bar(place, np.minimum(p, q), width=2 * width, color=_style.OVERLAP, alpha=0.5)
+    ax.bar(place - width / 2, p, width=width, color=colours.POSITIVE)
+    ax.bar(place + width / 2, q, width=width, color=colours.NEGATIVE)
+    ax.bar(place, np.minimum(p, q), width=2 * width, color=colours.OVERLAP, alpha=0.5)
     _mass_scale(ax)
     ax.spines[["top", "right"]].set_visible(False)
 
@@ -71,7 +72,7 @@ def _stems(ax: Any, atoms: DensityPair) -> None:
     _mass_scale(scale)
     scale.spines[["top", "left"]].set_visible(False)
     shift = 0.012 * (right - left)
-    for way, mass, colour in ((-shift, atoms.p, _style.POSITIVE), (shift, atoms.q, _style.NEGATIVE)):
+    for way, mass, colour in ((-shift, atoms.p, colours.POSITIVE), (shift, atoms.q, colours.NEGATIVE)):
         scale.vlines(atoms.points + way, 0, mass, color=colour, linewidth=2)
         scale.scatter(atoms.points + way, mass, s=14, color=colour, linewidths=0)
     ax.set_xlim(left, right)

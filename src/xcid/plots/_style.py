@@ -10,15 +10,15 @@ import numpy as np
 from xcid import wording
 from xcid._require import require
 from xcid.records import Array, Explanation, Flags
-from xcid.wording.colours import INK, NEGATIVE, OPPOSES, OVERLAP, POSITIVE, SUPPORTS, UNSIGNED
+from xcid.wording import colours
 from xcid.wording.names import elide
 
 MOST_LETTERS = 28
 MOST_LETTERS_OF_LEVELS = 16
 SMALL = 8  # points of what explains a picture
-_CYCLE = (POSITIVE, OPPOSES, SUPPORTS, "#CC79A7", NEGATIVE, UNSIGNED, INK)
-
-__all__ = ["INK", "NEGATIVE", "OPPOSES", "OVERLAP", "POSITIVE", "SUPPORTS", "UNSIGNED"]
+_CYCLE = (
+    colours.POSITIVE, colours.OPPOSES, colours.SUPPORTS, "#CC79A7", colours.NEGATIVE, colours.UNSIGNED, colours.INK,
+)  # fmt: skip
 
 
 def cycle(count: int) -> list[str]:
@@ -28,9 +28,9 @@ def cycle(count: int) -> list[str]:
 
 def ranks() -> Any:
     """Dark for low, bright for high; the palest end, which white paper swallows, is left out."""
-    colours = require("matplotlib.colors", extra="plot")
+    maps = require("matplotlib.colors", extra="plot")
     viridis = require("matplotlib", extra="plot").colormaps["viridis"]
-    return colours.ListedColormap(viridis(np.linspace(0.0, 0.88, 256)), name="low to high")
+    return maps.ListedColormap(viridis(np.linspace(0.0, 0.88, 256)), name="low to high")
 
 
 def short(name: str, most: int = MOST_LETTERS) -> str:
@@ -79,7 +79,7 @@ def lines(ax: Any, labels: Sequence[str]) -> Any:
     ax.set_yticks(np.arange(len(labels)), labels)
     ax.set_ylim(-0.6, len(labels) - 0.4)
     ax.tick_params(axis="y", length=0)
-    ax.axvline(0, color=INK, linewidth=0.8)
+    ax.axvline(0, color=colours.INK, linewidth=0.8)
     ax.spines[["top", "right", "left"]].set_visible(False)
     return ax
 
@@ -110,9 +110,9 @@ def marks(limits: Array | None, is_hollow: Flags) -> str:
     return "; ".join(filter(None, ["" if limits is None else "lines: 95 % limits", hollow]))
 
 
-def faces(colours: Sequence[str], is_hollow: Flags) -> list[str]:
+def faces(edges: Sequence[str], is_hollow: Flags) -> list[str]:
     """Fill what is significant."""
-    return ["none" if hollow else colour for colour, hollow in zip(colours, is_hollow, strict=True)]
+    return ["none" if hollow else colour for colour, hollow in zip(edges, is_hollow, strict=True)]
 
 
 def level_ticks(ax: Any, places: Array, names: Sequence[str], room: int, **look: Any) -> None:
@@ -133,7 +133,7 @@ def heat(ax: Any, shares: Array, names: Sequence[str]) -> None:
     """A square of shares from 0 to 1 with their figures."""
     ax.imshow(shares, vmin=0, vmax=1, cmap="Blues")
     for row, column in np.ndindex(shares.shape):
-        ink = "white" if shares[row, column] > 0.6 else INK
+        ink = "white" if shares[row, column] > 0.6 else colours.INK
         ax.text(column, row, f"{shares[row, column]:.2f}", ha="center", va="center", color=ink, fontsize=SMALL + 1)
     ax.set_xticks(np.arange(len(names)), [short(name) for name in names], rotation=30, ha="right")
     ax.set_yticks(np.arange(len(names)), [short(name) for name in names])

@@ -26,7 +26,7 @@ def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 2
     ax.barh(places, values, height=0.7, color=_style.faces(edges, is_hollow), edgecolor=edges, linewidth=1)
     limits = _style.reach(one, (0, order))
     if limits is not None:
-        ax.errorbar(values, places, xerr=limits, fmt="none", ecolor=_style.INK, elinewidth=1, capsize=2)
+        ax.errorbar(values, places, xerr=limits, fmt="none", ecolor=colours.INK, elinewidth=1, capsize=2)
     ax.set_title(_style.title(one), fontsize=10)
     left_out = wording.left_out(len(one.feature_names), len(order))
     _style.explain_axis(ax, one, _style.marks(limits, is_hollow), left_out)

@@ -12,6 +12,7 @@ from xcid._require import require
 from xcid.plots import _style
 from xcid.plots._pair import draw_levels, draw_number, draw_shares
 from xcid.records import Explanation
+from xcid.wording import colours
 
 MOST_COLUMNS = 4
 MOST_LETTERS = 24
@@ -59,11 +60,11 @@ def _draw_legend(figure: Any) -> None:
     patch = require("matplotlib.patches", extra="plot").Patch
     line = require("matplotlib.lines", extra="plot").Line2D
     handles = [
-        patch(color=_style.POSITIVE, label="C+ (output flips)"),
-        patch(color=_style.NEGATIVE, label="C− (output stays)"),
-        patch(color=_style.OVERLAP, alpha=0.5, linewidth=0, label="overlap"),
-        line([], [], color=_style.INK, linewidth=1, linestyle=":", label="own value"),
-        line([], [], color=_style.INK, linewidth=2, marker="o", markersize=4, label="atom: share at one value"),
+        patch(color=colours.POSITIVE, label="C+ (output flips)"),
+        patch(color=colours.NEGATIVE, label="C− (output stays)"),
+        patch(color=colours.OVERLAP, alpha=0.5, linewidth=0, label="overlap"),
+        line([], [], color=colours.INK, linewidth=1, linestyle=":", label="own value"),
+        line([], [], color=colours.INK, linewidth=2, marker="o", markersize=4, label="atom: share at one value"),
     ]
     n_columns = 5 if figure.get_figwidth() > 9 else 3 if figure.get_figwidth() > 6 else 2
     place = {"loc": "outside lower center", "ncols": n_columns}
@@ -78,4 +79,4 @@ def _draw_column(ax: Any, one: Explanation, feature: int) -> None:
     if one.units[column]:
         dates = np.round(ax.get_xticks()).astype(np.int64).astype(f"datetime64[{one.units[column]}]")
         ax.set_xticks(ax.get_xticks(), [str(date)[:10] for date in dates], rotation=30, fontsize=_style.SMALL)
-    ax.axvline(own, color=_style.INK, linewidth=1, linestyle=":")
+    ax.axvline(own, color=colours.INK, linewidth=1, linestyle=":")

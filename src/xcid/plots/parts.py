@@ -12,6 +12,7 @@ from xcid.errors import InvalidData
 from xcid.plots import _style
 from xcid.plots._places import LINE, wrapped
 from xcid.records import Array, Explanation
+from xcid.wording import colours
 
 STEP = 1.9  # from line to line, in heights of a letter
 DEEPEST = 0.8  # of colours over an image
@@ -67,19 +68,19 @@ def tokens(explanation: Explanation, row: int = 0, *, ax: Any = None) -> Any:
     n_lines = places[-1][1] + 1 if places else 1
     most = max(float(np.abs(values).max(initial=0.0)), TINY)
     is_white = wording.not_significant(one)[0, there]
-    colours = np.where(is_white[:, None], 1.0, _signed()((values / most + 1) / 2))
+    tints = np.where(is_white[:, None], 1.0, _signed()((values / most + 1) / 2))
     ax = _style.axes(ax, 7, 0.75 + 0.3 * n_lines)
     patch = require("matplotlib.patches", extra="plot").Rectangle
-    centred = {"ha": "center", "va": "center", "family": "monospace", "fontsize": 9, "color": _style.INK}
-    for word, (column, line), colour in zip(words, places, colours, strict=True):
-        pale = (*(0.35 + 0.65 * colour[:3]), 1.0)
+    centred = {"ha": "center", "va": "center", "family": "monospace", "fontsize": 9, "color": colours.INK}
+    for word, (column, line), tint in zip(words, places, tints, strict=True):
+        pale = (*(0.35 + 0.65 * tint[:3]), 1.0)
         ax.add_patch(patch((column - 0.35, -STEP * line - 0.7), len(word) + 0.7, 1.4, color=pale, linewidth=0))
         ax.text(column + len(word) / 2, -STEP * line, _style.plain(word), **centred)
     width = max([LINE, *(column + len(word) for word, (column, _) in zip(words, places, strict=True))])
     ax.set_xlim(-1, width + 1)
     ax.set_ylim(-STEP * n_lines + 0.4, 1.2)
     ax.set_title(_style.title(one), fontsize=10)
-    legend = f"green: {wording.SUPPORTS}; red: {wording.OPPOSES}; white: {wording.NOT_SIGNIFICANT}"
+    legend = f"green: {wording.SUPPORTS}; orange: {wording.OPPOSES}; white: {wording.NOT_SIGNIFICANT}"
     ax.set_xlabel(f"{legend}; strongest: {_style.number(most)}", fontsize=_style.SMALL)
     _style.unframed(ax)
     return ax
@@ -87,8 +88,8 @@ def tokens(explanation: Explanation, row: int = 0, *, ax: Any = None) -> Any:
 
 def _signed() -> Any:
     """From what works against the prediction over white to what supports it."""
-    colours = require("matplotlib.colors", extra="plot")
-    return colours.LinearSegmentedColormap.from_list("signed", [_style.OPPOSES, "#ffffff", _style.SUPPORTS])
+    maps = require("matplotlib.colors", extra="plot")
+    return maps.LinearSegmentedColormap.from_list("signed", [colours.OPPOSES, "#ffffff", colours.SUPPORTS])
 
 
 def _grey(picture: Array) -> Array:

@@ -31,10 +31,10 @@ def scatter(explanation: Explanation, feature: int | str, *, ax: Any = None, mos
     values, is_hollow = explanation.values[:, at], wording.not_significant(explanation)[:, at]
     draw_axis = _draw_levels if explanation.levels[column] else _draw_numbers
     places = draw_axis(ax, explanation, column, values)
-    ax.axhline(0, color=_style.INK, linewidth=0.8, zorder=0)
+    ax.axhline(0, color=colours.INK, linewidth=0.8, zorder=0)
     limits = _style.reach(explanation, np.s_[:, at]) if len(explanation) <= most_limits else None
     if limits is not None:
-        ax.errorbar(places, values, yerr=limits, fmt="none", ecolor=_style.OVERLAP, elinewidth=0.8, zorder=1)
+        ax.errorbar(places, values, yerr=limits, fmt="none", ecolor=colours.OVERLAP, elinewidth=0.8, zorder=1)
     edges = colours.of_scores(explanation, values)
     ax.scatter(places, values, s=20, facecolors=_style.faces(edges, is_hollow), edgecolors=edges, linewidths=1)
     notes = [_style.short(explanation.feature_names[at]), _style.marks(limits, is_hollow)]

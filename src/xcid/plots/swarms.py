@@ -13,6 +13,7 @@ from xcid.errors import InvalidData, InvalidParameter
 from xcid.plots import _style
 from xcid.plots._places import ranks, stacked
 from xcid.records import Array, Explanation
+from xcid.wording import colours
 
 
 def beeswarm(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any:
@@ -29,7 +30,7 @@ def beeswarm(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any
     for line, feature in enumerate(order):
         values, rank = explanation.values[:, feature], ranks(_own(explanation, int(feature)))
         known, height = ~np.isnan(rank), line + stacked(values, length)
-        ax.scatter(values[~known], height[~known], s=9, color=_style.OVERLAP, linewidths=0)
+        ax.scatter(values[~known], height[~known], s=9, color=colours.OVERLAP, linewidths=0)
         drawn = ax.scatter(
             values[known], height[known], s=9, c=rank[known], cmap=_style.ranks(), vmin=0, vmax=1, linewidths=0
         )
@@ -55,12 +56,12 @@ def stability(runs: Explanation | Sequence[Explanation], row: int = 0, *, ax: An
     places = np.arange(len(order))
     if len(several) == 1 and first.spread is not None:
         note, look = "lines: one standard deviation of a run", {"fmt": "o", "markersize": 4, "capsize": 2}
-        ax.errorbar(mean[order], places, xerr=first.spread[0, order], color=_style.POSITIVE, **look)
+        ax.errorbar(mean[order], places, xerr=first.spread[0, order], color=colours.POSITIVE, **look)
     else:
         note = f"dots: {len(several)} runs; bars: their means"
         for line, feature in enumerate(order):
-            ax.scatter(values[:, feature], np.full(len(values), line), s=16, color=_style.POSITIVE, alpha=0.5)
-        ax.plot(mean[order], places, "|", color=_style.INK, markersize=12)
+            ax.scatter(values[:, feature], np.full(len(values), line), s=16, color=colours.POSITIVE, alpha=0.5)
+        ax.plot(mean[order], places, "|", color=colours.INK, markersize=12)
     ax.set_title(_style.title(first), fontsize=10)
     _style.explain_axis(ax, first, note, wording.left_out(len(mean), len(order)))
     return ax

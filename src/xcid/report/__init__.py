@@ -30,7 +30,7 @@ def report(
     notes: Sequence[str] = (),
     values: _values.Name = "shown",
 ) -> None:
-    """Write explanations of the same features, one after the other, as one page; the rest is as in ``.report``."""
+    """Write explanations of the same features as one page; the rest is as in :meth:`xcid.Explanation.report`."""
     title = TITLE if title is None else title
     page = assembled(title, collected(pieces, title, notes, _values.named(values)))
     with replacing(Path(path)) as temporary:
