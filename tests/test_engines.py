@@ -18,7 +18,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import xcid
 from xcid.engines import _frames, _pickling
-from xcid.engines._frames import Work, check_picklable
+from xcid.engines._frames import Work
+from xcid.engines._pickling import check_picklable
 from xcid.errors import InvalidData, InvalidParameter, MissingDependency, ModelError
 from xcid.generators import Balanced
 
@@ -33,8 +34,8 @@ def explainer_of(model=probability, background=TABLE, **settings):
     return xcid.Explainer(model, background, generator=Balanced(64), **settings)
 
 
-def work_of(explainer, *, seed=0, row=None, columns=("a", "b", "c", "id"), row_kind="whole"):
-    return Work.of(explainer, cloudpickle, seed=seed, row=row, columns=columns, row_kind=row_kind)
+def work_of(explainer, *, seed=0, row=None, columns=("a", "b", "c", "id"), row_kind="integer"):
+    return Work.of(explainer, cloudpickle, seed, row, row_kind, columns)
 
 
 class TestLines:
@@ -56,7 +57,7 @@ class TestLines:
         pieces = work_of(explainer_of())(TABLE)
         pd.testing.assert_frame_equal(whole, pieces, check_exact=False, rtol=0, atol=1e-9)
 
-    @pytest.mark.parametrize("row_kind", ["whole", "text"])
+    @pytest.mark.parametrize("row_kind", ["integer", "text"])
     def test_types_are_those_that_were_promised(self, row_kind):
         work = work_of(explainer_of(), row_kind=row_kind)
         promised, none, some = work.empty(), work(TABLE[:0]), work(TABLE[:2])

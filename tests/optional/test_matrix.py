@@ -687,7 +687,7 @@ def test_the_names_of_classes_change_no_score(cell, labels):
     """Names that sort like the old ones and names that do not: the same outputs under other names, in their order."""
     known, expected = explained(cell)
     table = background(cell.table)
-    model = Renamed(known.predict, known.space, labels)
+    model = Renamed(known.subject.predict, known.space, labels)
     explainer = xcid.Explainer(model, table, outcome=renamed_outcome(cell, labels), **names_for(cell.table))
     assert_same_scores(explainer(rows_of(cell.table, table)), expected)
     assert explainer.subject.predict.read.names == tuple(sorted(str(label) for label in labels))

@@ -10,19 +10,16 @@ import numpy as np
 from xcid._require import require
 from xcid.errors import InvalidData
 from xcid.explainer import Explainer
+from xcid.models.libraries import is_instance
 from xcid.outcomes import Outcome, SoftToClass, ToClass, are_probabilities
 from xcid.records import Array
 
 
 class Targets:
-    """Explains what speaks for a class: above 0 where the present value does, in whatever class the row is.
+    """Explains what supports a class: above 0 where the present value does, in whatever class the row is.
 
-    Parameters
-    ----------
-    model : torch.nn.Module or as for :class:`xcid.Explainer`
-        Raw answers of a module become probabilities (by softmax, one column by the logistic function).
-    background : (N, ...) array or tensor
-        Usual inputs.
+    The model is that of an Explainer; raw answers of a torch module become probabilities (by softmax, one column by the
+    logistic function). The background (N, ...) shows what inputs are usual.
     """
 
     def __init__(self, model: Any, background: Any) -> None:
@@ -31,7 +28,7 @@ class Targets:
             raise InvalidData(f"a background needs some inputs, at least two; its shape is {usual.shape}")
         self.shape = usual.shape[1:]
         flat = usual.reshape(len(usual), -1)
-        if _is_module(model):
+        if is_instance(model, "torch", "Module"):
             self.explainer = _of_module(require("torch", extra="torch").nn, model, flat, self.shape)
         elif len(self.shape) > 1:
             self.explainer = Explainer(lambda matrix: model(matrix.reshape(-1, *self.shape)), flat)
@@ -50,7 +47,7 @@ class Targets:
         for target in np.unique(wanted):
             chosen = np.flatnonzero(wanted == target)
             values = self.explainer.asking(self._into(int(target)))(rows[chosen], seed=seed).values
-            # outside of a class a score above 0 holds the row out of it, so that it speaks against the class
+            # outside of a class a score above 0 holds the row out of it, so that it counts against the class
             scores[chosen] = np.where(predicted[chosen, None] == target, values, -values)
         return scores.reshape(given.shape)
 
@@ -73,10 +70,6 @@ def _classes(targets: Any, size: int) -> Any:
     if len(classes) not in (1, size):
         raise InvalidData(f"there are {len(classes)} targets for {size} inputs")
     return np.broadcast_to(classes, (size,))
-
-
-def _is_module(model: Any) -> bool:
-    return any(kind.__name__ == "Module" and kind.__module__.startswith("torch.") for kind in type(model).__mro__)
 
 
 def _of_module(nn: Any, model: Any, flat: Array, shape: tuple[int, ...]) -> Explainer:

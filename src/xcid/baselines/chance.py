@@ -13,14 +13,7 @@ from xcid.subject import Subject
 
 
 class Chance:
-    """Random scores between -1 and 1, from the seed and the row's values.
-
-    Parameters
-    ----------
-    model : object
-        As for :class:`xcid.Explainer`; it is asked for the outputs only.
-    background : table
-    """
+    """Random scores between -1 and 1, from the seed and the row's values; the model is asked for its outputs only."""
 
     def __init__(self, model: Any, background: Any) -> None:
         self.subject = Subject.of(model, background)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from xcid.errors import InvalidData, InvalidParameter
 from xcid.records import Array, Explanation, Integers, Unsigned
 from xcid.subject import Subject
 
+Discretizer: TypeAlias = Literal["quartile", "decile"]
+
 
 class Lime:
     """Contributions of LIME's local linear model to the predicted class, or to the output of a regression.
@@ -21,14 +23,12 @@ class Lime:
     the row lies from the background's mean, in the standard deviations that LIME's model is fitted in; for a level, by
     how far its indicator lies from its share. With a discretizer, LIME's own default, numbers are cut into bins and
     the weights are contributions of the row's own bin as they stand; they are less faithful. All features have a
-    weight; none is selected. Whole numbers are rounded before the model is asked.
+    weight; none is selected. Integers are rounded before the model is asked. LIME takes no missing cells.
 
     Parameters
     ----------
-    model : object
+    model, background
         As for :class:`xcid.Explainer`.
-    background : table
-        Without missing cells, which LIME cannot take.
     samples : int
         Evaluations for each row.
     discretizer : "quartile" or "decile", optional
@@ -36,12 +36,7 @@ class Lime:
     """
 
     def __init__(
-        self,
-        model: Any,
-        background: Any,
-        *,
-        samples: int = 5_000,
-        discretizer: Literal["quartile", "decile"] | None = None,
+        self, model: Any, background: Any, *, samples: int = 5_000, discretizer: Discretizer | None = None
     ) -> None:
         if discretizer not in (None, "quartile", "decile"):
             raise InvalidParameter(f'discretizer must be "quartile", "decile" or None, not {discretizer!r}')
@@ -55,7 +50,6 @@ class Lime:
             self.tabular = require("lime.lime_tabular", extra="lime").LimeTabularExplainer
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
-        """Explain one row or many."""
         settings = {"baseline": "Lime", "samples": self.samples, "discretizer": self.discretizer}
         return explained(self.subject, X, seed, self._scores, settings)
 

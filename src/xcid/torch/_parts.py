@@ -13,26 +13,27 @@ from typing import Any
 
 import numpy as np
 
+from xcid._faults import Failed
 from xcid.errors import InvalidParameter
 from xcid.generators import Balanced
 from xcid.outcomes import Interval, Outcome
+from xcid.pipeline import Setup
 from xcid.records import Array, Density, Explanation, Integers, Perturbations
 from xcid.scores import Adjusted, Score, Scores
-from xcid.torch._rows import RowExplainer
+from xcid.torch._rows import explained, setup_of
 
-ENOUGH = 16  # rows of the table: with fewer than a dozen no score is told from noise
-FILLED, KEPT = "filled", "kept"
+ENOUGH = 16  # rows of the table: with fewer than a dozen no score is significant
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Another score, told only what was kept and what was filled."""
+    """Another score, which sees only what was kept and what was filled."""
 
     score: Score = field(default_factory=Adjusted)
 
     @property
     def density(self) -> Density:
-        """Of the evidence."""
+        """The density that draws the evidence of the other score."""
         return self.score.density
 
     def __call__(self, cloud: Perturbations) -> Scores:
@@ -52,28 +53,36 @@ def binary(cloud: Perturbations) -> Perturbations:
     return replace(cloud, origin=origin, plan=plan)
 
 
-def explainer_of(
-    ask: Callable[[Integers], Any], names: Sequence[str], n_fills: int, n: int | None, settings: dict[str, Any]
-) -> RowExplainer:
-    """An Explainer of parts; ``ask`` answers for (s, f) sources of parts."""
+class Distinct:
+    """Asks about equal (s, f) sources of parts once, and counts what it asks: with few parts there are few sources."""
+
+    def __init__(self, ask: Callable[[Integers], Any]) -> None:
+        self.ask, self.asked = ask, 0
+
+    def __call__(self, rows: Any) -> Array:
+        sources, place = np.unique(np.asarray(rows).astype(np.int64), axis=0, return_inverse=True)
+        self.asked += len(sources)
+        return np.asarray(self.ask(sources))[place.reshape(-1)]
+
+
+def setup_of_parts(ask: Distinct, names: Sequence[str], n_fills: int, settings: dict[str, Any]) -> Setup:
+    """What explains parts; ``settings`` are those of :class:`xcid.Explainer`, and ``n`` perturbations."""
     clash = sorted({"feature_names", "kinds", "density", "constraints"} & set(settings))
     if clash:
         raise InvalidParameter(f"the features are parts of an input: {', '.join(clash)} cannot be set")
+    n = settings.get("n")
     if n is not None and "generator" in settings:
         raise InvalidParameter("give n or a generator, not both: a generator has its own number of perturbations")
     n_rows = n_fills * -(-max(ENOUGH, len(names) // 2 + 1) // n_fills)
     table = np.repeat(1.0 + np.arange(n_rows)[:, None] % n_fills, len(names), axis=1)
-    chosen = {
-        "generator": Balanced(n, centroid_share=0.0),
-        **settings,
-        "score": Kept(settings.get("score", Adjusted())),
-    }
-    kinds: dict[str, Any] = dict.fromkeys(names, "integer")
-    return RowExplainer(distinct(ask), table, feature_names=list(names), kinds=kinds, **chosen)
+    chosen = {"generator": Balanced(n, centroid_share=0.0), **settings}
+    chosen["score"] = Kept(settings.get("score", Adjusted()))
+    chosen.pop("n", None)
+    return setup_of(ask, table, names, "integer", chosen)
 
 
 def question(outcome: Outcome | None, outputs: Array) -> Outcome | None:
-    """The question that was asked; about numbers, told how far those of the background are spread.
+    """The question that was asked; where it is about numbers, with the spread of those of the background.
 
     An Explainer of parts knows the outputs of filled inputs only, which may all be the same.
     """
@@ -84,37 +93,26 @@ def question(outcome: Outcome | None, outputs: Array) -> Outcome | None:
     return asked.bind(("output",), numbers) if isinstance(asked, Interval) else asked
 
 
-def distinct(ask: Callable[[Integers], Any]) -> Callable[[Any], Array]:
-    """Ask about equal rows once: with few parts there are few ways to keep and fill them."""
-
-    def answer(rows: Any) -> Array:
-        sources, place = np.unique(np.asarray(rows).astype(np.int64), axis=0, return_inverse=True)
-        answers: Array = np.asarray(ask(sources))[place.reshape(-1)]
-        return answers
-
-    return answer
+def explained_parts(setup: Setup, ask: Distinct, seed: int) -> Explanation | Failed:
+    """Explain one input by its sources; its evaluations are those that were asked for."""
+    piece = explained(setup, np.zeros((1, len(setup.subject.space.names))), ask, seed)
+    return piece if isinstance(piece, Failed) else replace(piece, n_evaluations=np.array([ask.asked]))
 
 
-class Counting:
-    """A function that knows how many rows it was asked about."""
+def by_parts(
+    piece: Explanation | Failed, levels: Sequence[tuple[str, ...]] | None = None, codes: Array | None = None
+) -> Explanation | Failed:
+    """An explanation of sources as one of parts: level 0 of each is what it is filled with, ``codes`` (f,) what it is.
 
-    def __init__(self, ask: Callable[[Integers], Any]) -> None:
-        self.ask, self.asked = ask, 0
-
-    def __call__(self, sources: Integers) -> Any:
-        """Ask, and count."""
-        self.asked += len(sources)
-        return self.ask(sources)
-
-
-def told(piece: Explanation, levels: Sequence[tuple[str, ...]], codes: Array, n_evaluations: int) -> Explanation:
-    """The record of an explanation by parts: level 0 of each is what it is filled with, ``codes`` (f,) what it is."""
-    cloud = piece.cloud
+    By default a part is "kept" or "filled".
+    """
+    if isinstance(piece, Failed):
+        return piece
+    n_parts, cloud = len(piece.feature_names), piece.cloud
+    levels = [("filled", "kept")] * n_parts if levels is None else levels
+    codes = np.ones(n_parts) if codes is None else codes
     if cloud is not None:
-        cloud = replace(_coded(binary(cloud), codes), discrete=np.ones(len(codes), dtype=bool))
-    return replace(piece, data=codes[None], levels=tuple(levels), cloud=cloud, n_evaluations=np.array([n_evaluations]))
-
-
-def _coded(cloud: Perturbations, codes: Array) -> Perturbations:
-    given = None if cloud.given is None else cloud.given * codes
-    return replace(cloud, origin=codes[None], given=given)
+        cloud = binary(cloud)
+        given = None if cloud.given is None else cloud.given * codes
+        cloud = replace(cloud, origin=codes[None], given=given, discrete=np.ones(n_parts, dtype=bool))
+    return replace(piece, data=codes[None], levels=tuple(levels), cloud=cloud)
