@@ -14,6 +14,7 @@ import pytest
 
 import xcid
 from xcid.app import Workshop
+from xcid.records import FEATURE_STATUSES
 
 uvicorn = pytest.importorskip("uvicorn", reason="needs the extra app")
 pytest.importorskip("starlette", reason="needs the extra app")
@@ -278,6 +279,7 @@ def test_freeze(page, table):
     with page.answered():
         page.control(strongest, ".freeze input").click()
     assert page.scores[strongest] == "frozen"
+    assert FEATURE_STATUSES["frozen"].meaning in page.text("#figures")
     assert page.text("#sentences") == due(table, constraints=xcid.Constraints(frozen=[strongest]))
     page.sought()
     assert page.texts(".change b")

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import xcid
+from xcid import wording
 
 NAMES = ["glucose", "bmi", "age", "x10", "x9", "nothing", "city"]
 
@@ -352,6 +353,11 @@ def test_roles_and_names(page):
     option = page.one(".bar").get_attribute("aria-label")
     assert "score" in option
     assert "limits" in option
+
+
+@pytest.mark.parametrize("value", [0, 0.5, -0.1234567, 1e-4, 1234.56, -12345.6, 123456.0, 987654321.0])
+def test_numbers_are_written_as_in_python(page, value):
+    assert page.run("return xcid.plain(arguments[0])", value) == wording.number(value).replace("-", "−")
 
 
 def test_many_features_and_long_names(opened, screen, tmp_path):

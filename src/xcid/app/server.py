@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from xcid.app.answers import MOST_LETTERS
 from xcid.app.gate import Gate
 from xcid.app.workshop import Workshop
 from xcid.errors import XcidError
@@ -27,7 +28,6 @@ from xcid.wording.names import clean
 
 MOST_BYTES = 2**20  # of a request
 MOST_WAITING = 8  # requests, with the one at work; a page has one at a time
-MOST_LETTERS = 600
 KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 OURS = ("app.css", "icon.svg", "controls.js", "app.js")
 

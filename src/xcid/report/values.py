@@ -19,33 +19,15 @@ MOST_LETTERS = 80
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What becomes of each thing that comes from the table.
+    """What becomes of each thing that comes from the table."""
 
-    Attributes
-    ----------
-    is_hidden : bool
-        Whether pictures have no values at their axes.
-    cell : callable
-        A value as text.
-    number : callable
-        An output of a regression, or a limit measured on outputs.
-    row : callable
-        The name of a row, from its position and its name in the table.
-    level : callable
-        The name of a level, from its place in a picture and its name in the table.
-    line : callable
-        ``line(low, high)(points)``: places on an axis that goes from low to high.
-    setting : callable
-        A setting as it was written down.
-    """
-
-    is_hidden: bool
-    cell: Callable[[str], str]
-    number: Callable[[float], str]
-    row: Callable[[int, Any], str]
-    level: Callable[[int, str], str]
-    line: Callable[[float, float], Callable[[Array], Array]]
-    setting: Callable[[str], str]
+    is_hidden: bool  # whether pictures have no values at their axes
+    cell: Callable[[str], str]  # a value as text
+    number: Callable[[float], str]  # an output of a regression, or a limit measured on outputs
+    row: Callable[[int, Any], str]  # the name of a row, from its position and its name in the table
+    level: Callable[[int, str], str]  # the name of a level, from its place in a picture and its name in the table
+    line: Callable[[float, float], Callable[[Array], Array]]  # places on an axis that goes from low to high
+    setting: Callable[[str], str]  # a setting as it was written down
 
 
 def _cut(text: object) -> str:
