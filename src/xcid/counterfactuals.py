@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xcid._check import as_int, position_of
+from xcid._kernels.arrays import same
 from xcid.errors import EvidenceNotKept, NotEnoughFlips
 from xcid.frames import frame_of
-from xcid.generators.metric import Metric, same
+from xcid.generators.metric import Metric
 from xcid.records import Array, Explanation, Flags, Integers
 from xcid.space import Backend
 
