@@ -10,7 +10,7 @@ import numpy as np
 
 from xcid._kernels.arrays import namespace
 from xcid.errors import InvalidParameter
-from xcid.outcomes._common import Number, at_column, check_probabilities, column_of, ones
+from xcid.outcomes.outputs import Number, at_column, check_probabilities, column_of, ones
 from xcid.records import Array, Integers
 
 
