@@ -246,13 +246,8 @@ def test_a_feature_that_never_differs_has_no_direction(request, name, kind):
     assert not SCORES[name](cloud).direction[:, fixed_feature(cloud)].any()
 
 
-DIVIDES = pytest.mark.xfail(reason="the regression divides by the weight of a row that has none", raises=RuntimeWarning)
-
-
 @pytest.mark.parametrize("empty", ["positive", "negative", "both"])
-def test_a_row_without_one_of_the_sets_scores_0_and_the_others_are_the_same(request, name, score, empty):
-    if name in ADJUSTED and empty == "both":
-        request.applymarker(DIVIDES)
+def test_a_row_without_one_of_the_sets_scores_0_and_the_others_are_the_same(score, empty):
     cloud = GIVEN["hard"]
     positive, negative = cloud.positive.copy(), cloud.negative.copy()
     positive[2] *= empty == "negative"
