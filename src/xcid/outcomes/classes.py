@@ -69,7 +69,7 @@ class ToClass:
     """
 
     target: Any
-    _column: int | None = field(default=None, init=False, repr=False)
+    _column: int | None = field(default=None, init=False, repr=False, compare=False)
 
     def bind(self, names: Sequence[str], outputs: Array) -> ToClass:
         """Find the target among the model's classes."""

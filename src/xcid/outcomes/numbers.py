@@ -27,7 +27,7 @@ class Threshold:
 
     level: float
     target: Any = None
-    _column: int = field(default=-1, init=False, repr=False)
+    _column: int = field(default=-1, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not np.isfinite(as_float(self.level, "level")):
