@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from xcid._kernels.random import below, bits, content_keys, mix, uniform
-from xcid._kernels.streams import NUMBERLESS, SHARED, STREAMS
+from xcid._kernels.random import NUMBERLESS, SHARED, STREAMS, below, bits, content_keys, mix, uniform
 
 COUNTERS = np.arange(200_000, dtype=np.uint64)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
-from xcid._kernels.streams import HADAMARD
+from xcid._kernels.random import HADAMARD
 from xcid.records import Flags, Integers, Unsigned
 
 

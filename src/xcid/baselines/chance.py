@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid._kernels.random import uniform
-from xcid._kernels.streams import CHANCE
+from xcid._kernels.random import CHANCE, uniform
 from xcid.baselines._common import explained
 from xcid.records import Array, Explanation, Integers, Unsigned
 from xcid.subject import Subject

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xcid._kernels import binned, exact
-from xcid._kernels.shapes import Shape
+from xcid._kernels.exact import Shape
 from xcid.densities._items import Items
 from xcid.records import Array, DensityPair, Flags, Integers
 

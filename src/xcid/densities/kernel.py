@@ -8,7 +8,7 @@ import numpy as np
 
 from xcid._check import as_float
 from xcid._kernels import binned
-from xcid._kernels.shapes import SHAPES
+from xcid._kernels.exact import SHAPES
 from xcid.densities._cells import WeightedSets, assemble, binned_cells, constant_atoms, exact_cells
 from xcid.densities._items import flatten
 from xcid.densities.bandwidths import Bandwidth, named

@@ -8,9 +8,8 @@ import numpy as np
 
 from xcid._check import as_float, as_int
 from xcid._kernels import hadamard
-from xcid._kernels.random import run_key, uniform
-from xcid._kernels.streams import BALANCED
-from xcid._kernels.thinning import thinned
+from xcid._kernels.arrays import thinned
+from xcid._kernels.random import BALANCED, run_key, uniform
 from xcid.errors import InvalidParameter
 from xcid.generators.donors import MOST_DONORS, similar_order
 from xcid.generators.planned import Bound, Drawn, planned

@@ -11,8 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from xcid._check import as_int, require_callable
 from xcid._kernels.arrays import blocks
-from xcid._kernels.random import below, uniform
-from xcid._kernels.streams import CONDITIONAL
+from xcid._kernels.random import CONDITIONAL, below, uniform
 from xcid.generators.donors import background_rows
 from xcid.generators.metric import differences
 from xcid.generators.reach import Reach, counters

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import numpy as np
 
 from xcid._check import as_int
-from xcid._kernels.streams import DICE
+from xcid._kernels.random import DICE
 from xcid._lent import quiet_and_seeded
 from xcid._require import require
 from xcid.errors import InvalidParameter

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from xcid._kernels.arrays import thinned
 from xcid._kernels.random import below, uniform
-from xcid._kernels.thinning import thinned
 from xcid.generators.lattice import per_unit
 from xcid.generators.reach import Reach
 from xcid.records import Array, Flags, Integers, Unsigned

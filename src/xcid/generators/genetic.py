@@ -8,8 +8,7 @@ import numpy as np
 
 from xcid._check import as_int
 from xcid._kernels.arrays import same
-from xcid._kernels.random import below, uniform
-from xcid._kernels.streams import GENETIC
+from xcid._kernels.random import GENETIC, below, uniform
 from xcid.errors import InvalidParameter
 from xcid.generators.metric import Metric
 from xcid.generators.reach import Reach, counters

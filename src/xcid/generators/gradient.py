@@ -9,8 +9,7 @@ import numpy as np
 
 from xcid._check import as_float
 from xcid._kernels.arrays import blocks
-from xcid._kernels.random import below, uniform
-from xcid._kernels.streams import GRADIENT
+from xcid._kernels.random import GRADIENT, below, uniform
 from xcid._require import require
 from xcid.errors import InvalidParameter
 from xcid.generators import lattice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xcid._kernels.streams import MARGINAL
+from xcid._kernels.random import MARGINAL
 from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, Search, check_search
 from xcid.records import Array, Perturbations, Unsigned

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xcid._kernels.arrays import blocks, same
-from xcid._kernels.random import below, uniform
-from xcid._kernels.streams import NEAREST
+from xcid._kernels.random import NEAREST, below, uniform
 from xcid.generators.donors import background_rows
 from xcid.generators.metric import differences, robust_scales
 from xcid.generators.reach import Reach, counters

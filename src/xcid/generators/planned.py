@@ -10,8 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from xcid._kernels.arrays import blocks
-from xcid._kernels.random import run_key
-from xcid._kernels.streams import LIMITS
+from xcid._kernels.random import LIMITS, run_key
 from xcid.generators.donors import centroids, fitted, limited
 from xcid.generators.reach import counters
 from xcid.generators.search import Member, lacking

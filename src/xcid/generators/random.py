@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xcid._kernels.arrays import blocks, same
-from xcid._kernels.random import below, bits, mix, uniform
-from xcid._kernels.streams import RANDOM
+from xcid._kernels.random import RANDOM, below, bits, mix, uniform
 from xcid.generators import lattice
 from xcid.generators.search import Member, Search, check_search
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned

@@ -11,7 +11,7 @@ from xcid._kernels.random import below
 from xcid.generators import lattice
 from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.space import FeatureSpace
-from xcid.space.pools import Pools
+from xcid.space.features import Pools
 
 _ONE, _TOP_BIT = np.uint64(1), np.uint64(63)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcid._kernels.thinning import thinned
+from xcid._kernels.arrays import thinned
 from xcid.records import Array, Flags, Integers, Perturbations, Plan
 from xcid.scores.directions import kept
 

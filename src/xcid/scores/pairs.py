@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xcid._check import as_int
-from xcid._kernels.random import uniform
-from xcid._kernels.streams import PAIRS, Stream
+from xcid._kernels.random import PAIRS, Stream, uniform
 from xcid.records import Array, Integers, Perturbations, Unsigned
 from xcid.scores.directions import kept
 

@@ -10,8 +10,7 @@ from scipy import special
 
 from xcid._check import as_int
 from xcid._kernels import ties
-from xcid._kernels.random import below
-from xcid._kernels.streams import RESAMPLED
+from xcid._kernels.random import RESAMPLED, below
 from xcid.densities import Mixed
 from xcid.records import SIGNIFICANT, Array, Density, Integers, Perturbations
 from xcid.scores.directions import held_in_place

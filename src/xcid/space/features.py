@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,37 @@ from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.space.columns import Column, Kind, detect, resolution
 from xcid.space.constraints import Constraints
 from xcid.space.makers import Decode, maker
-from xcid.space.pools import Pools
 from xcid.space.tables import Table, read
+
+
+class Pools(NamedTuple):
+    """Values that may replace others, feature by feature."""
+
+    values: Array  # (N, d) each column ascending and padded with NaN
+    sizes: Integers  # (d,) how many they are
+    n_missing: Integers  # (d,) and how many missing cells there are beside them
+
+    @staticmethod
+    def of(background: Array, allowed: Flags) -> Pools:
+        """The allowed cells of the background."""
+        values = np.sort(np.where(allowed, background, np.nan), axis=0)  # NaN comes last
+        return Pools(values, np.sum(~np.isnan(values), axis=0), np.sum(np.isnan(background) & allowed, axis=0))
+
+    def distinct(self) -> Pools:
+        """Every value once."""
+        repeated = np.zeros(self.values.shape, dtype=bool)
+        repeated[1:] = self.values[1:] == self.values[:-1]
+        values = np.sort(np.where(repeated, np.nan, self.values), axis=0)
+        return Pools(values, np.sum(~np.isnan(values), axis=0), self.n_missing)
+
+    def between(self, low: Array, high: Array) -> tuple[Integers, Integers]:
+        """First position and number of the values between (n, d) limits."""
+        start, count = (np.empty(low.shape, dtype=np.int64) for _ in range(2))
+        for feature, size in enumerate(self.sizes):
+            column = self.values[:size, feature]
+            start[:, feature] = np.searchsorted(column, low[:, feature], side="left")
+            count[:, feature] = np.searchsorted(column, high[:, feature], side="right") - start[:, feature]
+        return start, np.maximum(count, 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
