@@ -12,9 +12,8 @@ from scipy.special import ndtr, ndtri
 from xcid._check import as_int, require_callable
 from xcid._kernels.arrays import blocks
 from xcid._kernels.random import CONDITIONAL, below, uniform
-from xcid.generators.donors import background_rows
 from xcid.generators.metric import differences
-from xcid.generators.reach import Reach, counters
+from xcid.generators.reach import Reach, background_rows, counters
 from xcid.generators.search import Member, Search, check_search
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace

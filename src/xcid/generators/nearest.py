@@ -10,9 +10,8 @@ import numpy as np
 
 from xcid._kernels.arrays import blocks, same
 from xcid._kernels.random import NEAREST, below, uniform
-from xcid.generators.donors import background_rows
 from xcid.generators.metric import differences, robust_scales
-from xcid.generators.reach import Reach, counters
+from xcid.generators.reach import Reach, background_rows, counters
 from xcid.generators.search import Member, Search, check_search
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
