@@ -80,22 +80,10 @@ def cells(
     bandwidths: tuple[float, float],
     per_bandwidth: int,
 ) -> tuple[Array, Array, Array]:
-    """Cut the line for one feature of one row.
+    """Cut the line for one feature of one row: (g + 1,) edges, and (g,) masses of either set.
 
-    Parameters
-    ----------
-    values : (s,)
-        Samples, of order one.
-    weights : two of (s,)
-        Normalised weights of the two sets; a set may be empty (all 0).
-    bandwidths : two floats
-        Above 0 where the set is not empty.
-    per_bandwidth : int
-        Cells in one bandwidth: 4 are good to 1e-4, 16 to 1e-5.
-
-    Returns
-    -------
-    edges : (g + 1,), masses of the first set : (g,), masses of the second set : (g,)
+    The (s,) samples are of order one and have (s,) normalised weights in either set, which may be empty (all 0); if it
+    is not, its bandwidth is above 0. Four cells per bandwidth are good to 1e-4, 16 to 1e-5.
     """
     centres, inverse = np.unique(values, return_inverse=True)
     sets = []

@@ -98,11 +98,11 @@ HADAMARD = _streams("_kernels.hadamard", "run", rows=11, columns=12, signs=13)
 BALANCED = _streams("generators.balanced", "run", start=14, masks=15, centroids=16, donors=18)
 (LIMITS,) = _streams("generators.planned", "row", limits=17)
 RANDOM = _streams("generators.random", "row", pick=1, value=2)
-(MARGINAL,) = _streams("generators.marginal", "row", cells=None)
+(MARGINAL,) = _streams("generators.masks", "row", cells=None)
 GENETIC = _streams(
     "generators.genetic", "row", first=21, second=22, new=23, share=24, cross=25, kind=26, value=27, step=28
 )
-CONDITIONAL = _streams("generators.conditional", "row", mask=21, value=22, missing=23, pick=24)
+CONDITIONAL = _streams("generators.masks", "row", mask=21, value=22, missing=23, pick=24)
 NEAREST = _streams("generators.nearest", "row", switch=31, end=32, part=33, own_part=34, own_way=35)
 GRADIENT = _streams("generators.gradient", "row", mask=31, pick=32, value=33, share=34)
 GROWING = _streams("generators.growing", "row", change=41, side=42, far=43, stays=44, flips=45)
@@ -123,16 +123,16 @@ STREAMS: tuple[Stream, ...] = (
 ONE_SEARCH = "a run has one of the two generators"
 JUDGED_LATER = "scores are judged after they are made, on other samples"
 SHARED: Mapping[frozenset[str], str] = {
-    frozenset({"generators.genetic", "generators.conditional"}): ONE_SEARCH,
+    frozenset({"generators.genetic", "generators.masks"}): ONE_SEARCH,
     frozenset({"generators.nearest", "generators.gradient"}): ONE_SEARCH,
     frozenset({"generators.growing", "generators.dice"}): "Dice only seeds another library from its streams",
     frozenset({"generators.genetic", "metrics.maskings"}): JUDGED_LATER,
-    frozenset({"generators.conditional", "metrics.maskings"}): JUDGED_LATER,
+    frozenset({"generators.masks", "metrics.maskings"}): JUDGED_LATER,
 }
 """Pairs of owners with a number in common under the same key, and why that does no harm."""
 
 NUMBERLESS: Mapping[str, str] = {
-    "generators.marginal": "its bits are the keys of the numbered streams, so a hash lies between; scores.pairs alone "
+    "generators.masks": "Marginal's bits are the keys of the numbered streams, so a hash lies between; scores.pairs alone "
     "uses two of them as they are, for the place where it begins to count samples",
     "baselines.chance": "nothing else is drawn for scores by chance",
     "calibration.tops": "its keys are 0, 1, ..., two of them those of scores.resampled, which draws for other scores",

@@ -11,7 +11,7 @@ from xcid._check import as_int, require_callable
 from xcid._kernels.arrays import blocks, thinned
 from xcid._kernels.random import GROWING, WALK, below, uniform
 from xcid.errors import InvalidParameter
-from xcid.generators.marginal import Marginal
+from xcid.generators.masks import Marginal
 from xcid.generators.reach import Reach, background_rows, counters
 from xcid.generators.search import Generator, Member, Search
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned

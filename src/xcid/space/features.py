@@ -49,47 +49,21 @@ class Pools(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureSpace:
-    """The features of a table, learnt from a background table.
-
-    Attributes
-    ----------
-    columns : tuple of Column
-    background : (N, d)
-        The background rows as numbers; NaN where missing.
-    lower, upper : (d,)
-        Range of new values of each feature.
-    resolution : (d,)
-        Levels in one unit: 1 for integers and categories, 10 for one decimal, ...; 0 where values are continuous.
-    missing : (d,)
-        Share of missing cells.
-    frozen : (d,) bool
-        Features that never change.
-    direction : (d,)
-        1 for features that only rise, -1 for those that only fall, else 0.
-    pools, distinct : Pools
-        Background values that may replace others, and each of them once.
-    rank : (d,) int
-        Place of each feature in an order that depends on the background's content alone: random numbers follow it, so
-        that neither the order nor the names of the columns matter.
-    decode : callable
-        From a matrix to a table of the background's own kind.
-    encode_groups : callable or None
-        From a table to rows of features where columns are grouped; None where every column is a feature.
-    """
+    """The features of a table, learnt from a background table."""
 
     columns: tuple[Column, ...]
-    background: Array
-    lower: Array
+    background: Array  # (N, d) the background rows as numbers; NaN where missing
+    lower: Array  # (d,) range of new values
     upper: Array
-    resolution: Array
-    missing: Array
-    frozen: Flags
-    direction: Array
-    pools: Pools
-    distinct: Pools
-    rank: Integers
-    decode: Decode
-    encode_groups: Callable[[Any, str], Array] | None = None
+    resolution: Array  # (d,) levels in one unit: 1 for integers and categories, 10 for one decimal; 0 where continuous
+    missing: Array  # (d,) share of missing cells
+    frozen: Flags  # (d,) features that never change
+    direction: Array  # (d,) 1 for features that only rise, -1 for those that only fall, else 0
+    pools: Pools  # background values that may replace others
+    distinct: Pools  # and each of them once
+    rank: Integers  # (d,) places by the background's content alone, for random numbers: order and names do not matter
+    decode: Decode  # from a matrix to a table of the background's own kind
+    encode_groups: Callable[[Any, str], Array] | None = None  # from a table to rows of features, where there are groups
 
     @classmethod
     def of(
