@@ -79,7 +79,7 @@ class TestStreams:
         for stream in STREAMS:
             numbers.setdefault((stream.owner, stream.key), []).append(stream.number)
         assert numbers == {
-            ("_kernels.hadamard", "run"): [11, 12, 13],
+            ("_kernels.random", "run"): [11, 12, 13],
             ("generators.balanced", "run"): [14, 15, 16, 18],
             ("generators.planned", "row"): [17],
             ("generators.random", "row"): [1, 2],

@@ -38,27 +38,24 @@ def _exponential_cdf(u: Array) -> Array:
     return np.where(u < 0, tail, 1 - tail)
 
 
-def _epanechnikov_cdf(u: Array) -> Array:
-    u = np.clip(u, -1, 1)
-    return 0.25 * (2 + 3 * u - u**3)
-
-
-def _triangular_cdf(u: Array) -> Array:
-    u = np.clip(u, -1, 1)
-    return 0.5 + u - 0.5 * u * np.abs(u)
+def _within(cdf: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """A distribution function whose mass lies between -1 and 1."""
+    return lambda u: cdf(np.clip(u, -1, 1))
 
 
 SHAPES = {
     "gaussian": Shape(lambda u: np.exp(-0.5 * u * u) / np.sqrt(2 * np.pi), _gaussian_cdf, 6.0, ()),
-    "epanechnikov": Shape(lambda u: np.maximum(0.75 * (1 - u * u), 0), _epanechnikov_cdf, 1.0, (-1.0, 1.0)),
-    "exponential": Shape(lambda u: 0.5 * np.exp(-np.abs(u)), _exponential_cdf, 16.0, (0.0,)),
-    "tophat": Shape(
-        lambda u: np.where(np.abs(u) < 1, 0.5, 0.0), lambda u: 0.5 * (np.clip(u, -1, 1) + 1), 1.0, (-1.0, 1.0)
+    "epanechnikov": Shape(
+        lambda u: np.maximum(0.75 * (1 - u * u), 0), _within(lambda u: 0.25 * (2 + 3 * u - u**3)), 1.0, (-1.0, 1.0)
     ),
-    "triangular": Shape(lambda u: np.maximum(1 - np.abs(u), 0), _triangular_cdf, 1.0, (-1.0, 0.0, 1.0)),
+    "exponential": Shape(lambda u: 0.5 * np.exp(-np.abs(u)), _exponential_cdf, 16.0, (0.0,)),
+    "tophat": Shape(lambda u: np.where(np.abs(u) < 1, 0.5, 0.0), _within(lambda u: 0.5 * (u + 1)), 1.0, (-1.0, 1.0)),
+    "triangular": Shape(
+        lambda u: np.maximum(1 - np.abs(u), 0), _within(lambda u: 0.5 + u - 0.5 * u * np.abs(u)), 1.0, (-1.0, 0.0, 1.0)
+    ),
     "cosine": Shape(
         lambda u: np.where(np.abs(u) < 1, np.pi / 4 * np.cos(np.pi / 2 * u), 0.0),
-        lambda u: 0.5 * (1 + np.sin(np.pi / 2 * np.clip(u, -1, 1))),
+        _within(lambda u: 0.5 * (1 + np.sin(np.pi / 2 * u))),
         1.0,
         (-1.0, 1.0),
     ),

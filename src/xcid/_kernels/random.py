@@ -1,4 +1,4 @@
-"""Counter-based random numbers for many rows at once, and every stream of them.
+"""Counter-based random numbers for many rows at once, every stream of them, and balanced masks.
 
 The numbers of a row depend on its key and on the counter alone, so that a row gets the same numbers by itself, in a
 batch, in any order and on any number of workers, with no loop over rows. The generator is SplitMix64 (Steele, Lea and
@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from xcid.records import Array, Integers, Unsigned
+from xcid.records import Array, Flags, Integers, Unsigned
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -94,7 +94,7 @@ def _streams(owner: str, key: Key, **numbers: int | None) -> tuple[Stream, ...]:
     return tuple(Stream(owner, name, number, key) for name, number in numbers.items())
 
 
-HADAMARD = _streams("_kernels.hadamard", "run", rows=11, columns=12, signs=13)
+HADAMARD = _streams("_kernels.random", "run", rows=11, columns=12, signs=13)
 BALANCED = _streams("generators.balanced", "run", start=14, masks=15, centroids=16, donors=18)
 (LIMITS,) = _streams("generators.planned", "row", limits=17)
 RANDOM = _streams("generators.random", "row", pick=1, value=2)
@@ -132,9 +132,31 @@ SHARED: Mapping[frozenset[str], str] = {
 """Pairs of owners with a number in common under the same key, and why that does no harm."""
 
 NUMBERLESS: Mapping[str, str] = {
-    "generators.masks": "Marginal's bits are the keys of the numbered streams, so a hash lies between; scores.pairs alone "
-    "uses two of them as they are, for the place where it begins to count samples",
+    "generators.masks": "the bits of Marginal are the keys of the numbered streams, so a hash lies between; only "
+    "scores.pairs uses two of them as they are, for the place where it begins to count samples",
     "baselines.chance": "nothing else is drawn for scores by chance",
     "calibration.tops": "its keys are 0, 1, ..., two of them those of scores.resampled, which draws for other scores",
 }
 """Owners that draw with the key itself, and so share a number with all others, and why that does no harm."""
+
+
+def hadamard_order(n_features: int) -> int:
+    """Rows of a block: the least power of two that has a column for every feature, at least 2."""
+    return int(2 ** max(1, int(np.ceil(np.log2(n_features)))))
+
+
+def hadamard_masks(key: Unsigned, rank: Integers, n_masks: int) -> Flags:
+    """(n_masks, f) masks for a (1,) key: blocks of a Hadamard matrix, whose columns are orthogonal.
+
+    In every block rows and columns are shuffled and flipped. ``rank`` (f,) says which column each feature gets.
+    """
+    size = hadamard_order(len(rank))
+    number = np.arange(size, dtype=np.uint32)
+    matrix = np.bitwise_count(number[:, None] & number) % 2 == 0  # Sylvester's: a sign is the parity of common bits
+    blocks = -(-n_masks // size)
+    counters = np.arange(blocks * size, dtype=np.uint64).reshape(blocks, size)
+    rows, columns, signs = (stream.bits(key, counters)[0] for stream in HADAMARD)
+    row, column = (np.argsort(random, axis=1) for random in (rows, columns))
+    column, flip = column[:, rank], (signs >> np.uint64(63)).astype(bool)[:, rank]
+    made = matrix[row[:, :, None], column[:, None, :]] ^ flip[:, None, :]
+    return made.reshape(blocks * size, len(rank))[:n_masks]

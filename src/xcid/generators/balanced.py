@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from xcid._check import as_float, as_int
-from xcid._kernels import hadamard
 from xcid._kernels.arrays import thinned
-from xcid._kernels.random import BALANCED, run_key, uniform
+from xcid._kernels.random import BALANCED, hadamard_masks, run_key, uniform
 from xcid.errors import InvalidParameter
 from xcid.generators.planned import Bound, Drawn, planned
 from xcid.generators.reach import MOST_DONORS, counters
@@ -67,7 +66,7 @@ class Balanced:
         n_donors = pairs - n_centroids
         start = uniform(_START.of(key))
         donors = order[((np.arange(n_donors) + start) * len(order) / max(n_donors, 1)).astype(np.int64) % len(order)]
-        masks = hadamard.masks(key, space.rank, pairs)
+        masks = hadamard_masks(key, space.rank, pairs)
         return planned(space, masks, donors, _CENTRES.bits(key, counters(0, n_centroids, space))[0])
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:

@@ -84,8 +84,10 @@ class Dice:
 
     def _found(self, asker: _Asker, wanted: int, seed: int) -> Array:
         """(c, f) results of dice-ml for one row and class."""
-        table = asker.table
-        with quiet_and_seeded(seed), self._tensors_kept():
+        table, tensors = asker.table, contextlib.nullcontext()
+        if self.method == "gradient":  # torch has a random state, too, that is to be put back
+            tensors = require("torch", extra="torch").random.fork_rng(devices=[])
+        with quiet_and_seeded(seed), tensors:
             dice_ml = require("dice_ml", extra="dice")
             nothing = require("raiutils.exceptions", extra="dice").UserConfigValidationException
             data = dice_ml.Data(
@@ -101,11 +103,6 @@ class Dice:
             except (_Spent, nothing):
                 return np.empty((0, len(table.own)))
         return table.decode(answer.cf_examples_list[0].final_cfs_df)
-
-    def _tensors_kept(self) -> contextlib.AbstractContextManager[None]:
-        """Put back torch's random state, too, where it is used."""
-        is_needed = self.method == "gradient"
-        return require("torch", extra="torch").random.fork_rng(devices=[]) if is_needed else contextlib.nullcontext()
 
     def _model(self, dice_ml: Any, asker: _Asker) -> tuple[Any, dict[str, Any]]:
         """The model in dice-ml's terms, and the settings of the search."""

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcid._kernels import hadamard, logistic
+from xcid._kernels import logistic
 from xcid._kernels.arrays import namespace, same, thinned, times
+from xcid._kernels.random import hadamard_order
 from xcid.records import Array, Flags, Perturbations, Plan
 from xcid.scores.per_feature import kept
 
@@ -81,7 +82,7 @@ def errors(cloud: Perturbations, influences: Array, residuals: Array) -> tuple[A
 def of_pairs(influences: Array, residuals: Array) -> tuple[Array, float]:
     """(n, f) standard errors of the effects where samples are pairs, and their degrees of freedom."""
     xp, n_features = namespace(residuals), influences.shape[2]
-    pairs, size = residuals.shape[1] // 2, hadamard.order(n_features)
+    pairs, size = residuals.shape[1] // 2, hadamard_order(n_features)
     if pairs < FEWEST * size:
         return xp.sqrt(_pair_squares(influences, residuals) * pairs / (pairs - 1)), pairs - 1.0
     sums = _block_sums(influences, residuals, size)
