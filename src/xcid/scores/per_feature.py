@@ -100,7 +100,7 @@ class PerFeature:
                 importance[:, features] = self._distances(density, cloud, first[features])
         for feature in np.flatnonzero(is_group):
             for row in np.flatnonzero(compared):
-                pair = joint(cloud, int(row), cloud.features[feature])
+                pair = _joint(cloud, int(row), cloud.features[feature])
                 importance[row, feature] = self.distance(pair.p, pair.q, pair.weights)
         importance = np.where(compared[:, None], importance, 0.0)
         direction = np.where(compared[:, None], self.direction(cloud), 0.0)
@@ -111,7 +111,7 @@ class PerFeature:
         result, samples = np.zeros((len(cloud), len(columns))), cloud.samples
         for part in blocks(len(cloud), MOST_ITEMS // len(columns)):
             values = np.ascontiguousarray(samples[part, :, columns].transpose(0, 2, 1))
-            pair = estimate(density, values, cloud.positive[part, None, :], cloud.negative[part, None, :])
+            pair = _estimate(density, values, cloud.positive[part, None, :], cloud.negative[part, None, :])
             result[part] = self.distance(pair.p, pair.q, pair.weights)
         return result
 
@@ -120,22 +120,22 @@ def evidence(cloud: Perturbations, row: int, feature: int, density: Density) -> 
     """Give the two densities of one feature of one row, without unused places."""
     columns = cloud.features[feature]
     if len(columns) > 1:
-        return joint(cloud, row, columns).compact()
+        return _joint(cloud, row, columns).compact()
     (column,) = columns
     for part in planned.parts(cloud, density):
         if column in part.columns:
             return planned.pair(part, cloud, row, column).compact()
     one, chosen = cloud[row : row + 1], Discrete() if cloud.discrete[column] else density
-    return estimate(chosen, one.samples[0, :, column], one.positive[0], one.negative[0]).compact()
+    return _estimate(chosen, one.samples[0, :, column], one.positive[0], one.negative[0]).compact()
 
 
-def joint(cloud: Perturbations, row: int, columns: tuple[int, ...]) -> DensityPair:
+def _joint(cloud: Perturbations, row: int, columns: tuple[int, ...]) -> DensityPair:
     """Give the two joint densities of some columns of one row."""
     one, at = cloud[row : row + 1], list(columns)
     return Joint()(one.samples[0][:, at], one.positive[0], one.negative[0], one.discrete[at])
 
 
-def estimate(density: Density, values: Array, positive: Array, negative: Array) -> DensityPair:
+def _estimate(density: Density, values: Array, positive: Array, negative: Array) -> DensityPair:
     """Call a density on (..., s) samples of which some may be missing (NaN)."""
     missing = np.isnan(values)
     if not missing.any():

@@ -31,7 +31,7 @@ def prepared(cloud: Perturbations) -> Regression:
     plan = cloud.plan
     if plan is not None and cloud.given is None:
         return plan.once("regression", lambda plan: _of_plan(plan, cloud.discrete))
-    changed = changed_in(cloud)
+    changed = _changed_in(cloud)
     features = [
         _Values(one, cloud.samples, one)
         if plan is None or plan.fitted[at]
@@ -48,7 +48,7 @@ def changes(cloud: Perturbations) -> Flags:
     """(n, f) features that took another value in any sample."""
     plan = cloud.plan
     if plan is None or cloud.given is not None:
-        ever: Flags = np.any(changed_in(cloud), axis=1)
+        ever: Flags = np.any(_changed_in(cloud), axis=1)
         return ever
     fixed = plan.once("fixed", _fixed)
     differs = ~same(cloud.origin, fixed)
@@ -138,7 +138,7 @@ def _of_plan(plan: Plan, discrete: Flags) -> Regression:
     return _regression(donors, features, plan.features, discrete, new, None)
 
 
-def changed_in(cloud: Perturbations) -> Flags:
+def _changed_in(cloud: Perturbations) -> Flags:
     """(n, s, f) features that took another value; of pairs those that took the donor's, if that ever makes a change."""
     differs = ~kept(cloud)
     return differs if cloud.plan is None else cloud.plan.taken & differs.any(axis=1, keepdims=True)

@@ -142,8 +142,7 @@ class FeatureSpace:
         """Turn one row or many into an (n, d) matrix; columns with names are found by name."""
         if self.encode_groups is not None:
             return self.encode_groups(table, what)
-        rows = read(table, what, self.names).in_order(self.names, what)
-        matrix = _matrix(self.columns, rows, what)
+        matrix = self.values(table, what)
         unseen = np.argwhere(np.isnan(matrix) & (self.missing == 0))
         if len(unseen):
             row, column = unseen[0]
@@ -154,9 +153,8 @@ class FeatureSpace:
         self._check_types(matrix, what)
         return matrix
 
-    def values(self, table: Any) -> Array:
+    def values(self, table: Any, what: str = "the table") -> Array:
         """Turn a table of the background's own kind into a matrix, whatever its values."""
-        what = "the table"
         return _matrix(self.columns, read(table, what, self.names).in_order(self.names, what), what)
 
     def _check_types(self, matrix: Array, what: str) -> None:
