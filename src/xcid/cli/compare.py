@@ -13,7 +13,7 @@ from xcid.cli._progress import Progress, progress
 from xcid.cli._text import printable
 
 if TYPE_CHECKING:
-    from xcid.lab.comparison.measure import Comparison
+    from xcid.lab.comparison import Comparison
 
 TEST_SHARE = 0.2
 
@@ -67,8 +67,7 @@ def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> No
 def run(options: argparse.Namespace) -> None:
     """Compare, print the tables, and keep them where asked."""
     from xcid.files.atomic import folder
-    from xcid.lab.comparison.measure import compare
-    from xcid.lab.comparison.text import markdown
+    from xcid.lab.comparison import compare, markdown
 
     out = None if options.out is None else folder(options.out)
     told = progress("runs", options.quiet)
@@ -134,7 +133,7 @@ def _keep(comparison: Comparison, words: str, out: Path, told: Progress) -> None
     from xcid.errors import MissingDependency
     from xcid.files.atomic import replacing
     from xcid.files.writers import writer
-    from xcid.lab.comparison.picture import draw
+    from xcid.lab.comparison import draw
 
     lines = [(method, *line) for method, found in comparison.figures.items() for line in _lines(found)]
     lines += [(a, f"top {comparison.k} in common with {b}", *one) for (a, b), one in comparison.agreement.items()]
