@@ -11,14 +11,11 @@ import numpy as np
 
 from xcid.engines import Threads
 from xcid.explainer import Explainer
-from xcid.lab.bench.extent import Extent
-from xcid.lab.bench.peers import BATCHED, Peer, peers
+from xcid.lab.bench.peers import BATCHED, PaperStack, Peer, peers
 from xcid.lab.bench.record import Figure
-from xcid.lab.bench.stack import PaperStack
-from xcid.lab.bench.subjects import Timed, in_arrays, in_frames
-from xcid.lab.bench.timing import Contestant, Timing, race, ratio, wall_ratio
+from xcid.lab.bench.timing import Contestant, Extent, Timing, race, ratio, wall_ratio
 from xcid.lab.markdown import Cell, Table
-from xcid.lab.subjects import Subject
+from xcid.lab.subjects import Subject, Timed, in_arrays, in_frames
 from xcid.records import Array
 
 STACK = "the paper's setting against the paper's stack"
@@ -104,7 +101,7 @@ def against_peers(extent: Extent) -> Iterator[Figure | Table]:
 
 def _peer_race(subject: Subject, others: dict[str, Peer], extent: Extent) -> dict[str, Timing]:
     ours, few = Explainer(subject.model, subject.train), subject.rows(extent.peer_rows)
-    many = subject.rows(extent.rows_of(subject.test.shape[1]))
+    many = subject.rows(extent.rows_of(subject.n_features))
     contestants = [
         Contestant("xcid", lambda: ours(many), len(many)),
         Contestant("xcid, one row", lambda: ours(many[:1])),

@@ -9,11 +9,10 @@ import numpy as np
 
 from xcid.explainer import Explainer
 from xcid.generators import Balanced
-from xcid.lab.bench.extent import Extent
 from xcid.lab.bench.record import Figure
-from xcid.lab.bench.subjects import Timed, cloud_of, linear
-from xcid.lab.bench.timing import Contestant, race, ratio
+from xcid.lab.bench.timing import Contestant, Extent, race, ratio
 from xcid.lab.markdown import Table
+from xcid.lab.subjects import Timed, cloud_of, linear
 from xcid.records import Array
 
 Point: TypeAlias = tuple[float, float, float]

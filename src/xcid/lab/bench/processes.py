@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -13,11 +14,10 @@ import numpy as np
 
 from xcid._require import require
 from xcid.explainer import Explainer
-from xcid.lab.bench.extent import Extent
 from xcid.lab.bench.record import Figure
-from xcid.lab.bench.subjects import cloud_of, linear
-from xcid.lab.bench.timing import ONE_THREAD
+from xcid.lab.bench.timing import ONE_THREAD, Extent
 from xcid.lab.markdown import Table
+from xcid.lab.subjects import cloud_of, linear
 
 N_COLUMNS, PIECE = 20, 2_000
 PLAIN = (1, 1_000)  # rows of a call
@@ -75,10 +75,8 @@ def peak() -> float | None:
     program was started.
     """
     status = Path("/proc/self/status")
-    if status.exists():
-        for line in status.read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024 / 1e6
+    if status.exists() and (found := re.search(r"^VmHWM:\s*(\d+)", status.read_text(), flags=re.MULTILINE)):
+        return int(found[1]) * 1024 / 1e6
     if sys.platform == "darwin":
         resource = require("resource", extra="bench")
         return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) / 1e6

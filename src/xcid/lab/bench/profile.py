@@ -12,11 +12,10 @@ import numpy as np
 
 from xcid.explainer import Explainer
 from xcid.generators import Balanced
-from xcid.lab.bench.extent import Extent
 from xcid.lab.bench.record import Figure
-from xcid.lab.bench.subjects import in_arrays
+from xcid.lab.bench.timing import Extent
 from xcid.lab.markdown import Cell, Table
-from xcid.lab.subjects import Subject
+from xcid.lab.subjects import Subject, in_arrays
 from xcid.question import Membership
 from xcid.records import Array
 from xcid.scores import Adjusted, PerFeature
@@ -78,8 +77,7 @@ def profile(extent: Extent) -> Iterator[Figure | Table]:
     for table in extent.tables:
         for name in extent.models:
             subject = in_arrays(table, name)
-            n_columns = subject.test.shape[1]
-            rows = subject.rows(extent.rows_of(n_columns))
+            rows = subject.rows(extent.rows_of(subject.n_features))
             seconds = _profiled(subject, rows, extent.rounds)
             total = sum(seconds.values())
             a_row, in_model = 1e3 * total / len(rows), 1e3 * seconds[MODEL] / len(rows)
@@ -90,7 +88,7 @@ def profile(extent: Extent) -> Iterator[Figure | Table]:
                 subject.description,
                 total / seconds[MODEL],
                 better="lower",
-                target=TARGETS.get(name) if n_columns <= 20 else None,
+                target=TARGETS.get(name) if subject.n_features <= 20 else None,
                 detail=f"{a_row:.3g} ms a row, {in_model:.3g} of them in the model",
             )
     head = ("subject", "ms a row", MODEL, *STAGES, REST)

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from xcid.lab.reproduction.measure import Results
+from xcid.lab.reproduction.methods import SUBJECTS
 from xcid.lab.reproduction.ours import Cells, Ours
-from xcid.lab.reproduction.settings import SUBJECTS
 from xcid.lab.subjects import Subject
 from xcid.metrics import Interval
 from xcid.records import Array

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xcid.lab.reproduction.measure import versions
-from xcid.lab.reproduction.ours import Cells
+from xcid.lab.output import versions
+from xcid.lab.reproduction.measure import PACKAGES
+from xcid.lab.reproduction.methods import MODEL_SEED, Settings
+from xcid.lab.reproduction.ours import AS_DESCRIBED, FAITHFULNESS, KERNELS, PRINTED, Cells
 from xcid.lab.reproduction.published import APPENDIX, MAIN, Case, Pairs, agree, faithful, gap, of_kernels, shared
-from xcid.lab.reproduction.readings import AS_DESCRIBED, FAITHFULNESS, KERNELS, PRINTED
-from xcid.lab.reproduction.settings import MODEL_SEED, Settings
 from xcid.lab.reproduction.tables import TITLES
 from xcid.lab.subjects import SPLIT_SEED, TEST_SHARE
 
@@ -41,9 +41,10 @@ def opening(settings: Settings, cases: Sequence[Case]) -> Iterator[str]:
         f"dice-ml's own genetic search: {few}."
     )
     yield "The appendix speaks of 100 instances; here kernels and generators have the same rows and runs as the rest."
+    packages = ", ".join(f"{name} {number}" for name, number in versions(PACKAGES, "none").items())
     yield (
         f"Made by xcid.lab.reproduction.reproduce with {settings!r}. All scores together took "
-        f"{minutes:.1f} minutes. {', '.join(f'{name} {number}' for name, number in versions().items())}."
+        f"{minutes:.1f} minutes. {packages}."
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xcid.lab.markdown import Table
+from xcid.lab.reproduction.ours import AS_DESCRIBED, FAITHFULNESS, KERNELS, PLAIN_SUM, PRINTED, SIGNED
 from xcid.lab.reproduction.published import (
     APPENDIX,
     MAIN,
@@ -16,7 +17,6 @@ from xcid.lab.reproduction.published import (
     of_kernels,
     width_factor,
 )
-from xcid.lab.reproduction.readings import AS_DESCRIBED, FAITHFULNESS, KERNELS, PLAIN_SUM, PRINTED, SIGNED
 from xcid.metrics import Interval
 
 TITLES = {
