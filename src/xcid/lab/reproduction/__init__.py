@@ -7,20 +7,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
 from xcid._require import require
 from xcid.lab.markdown import Table
 from xcid.lab.output import write
-from xcid.lab.reproduction import sentences, tables
+from xcid.lab.reproduction import tables
 from xcid.lab.reproduction.measure import Say, measure_all, measure_first_row
 from xcid.lab.reproduction.methods import MODEL_SEED, SUBJECTS, Settings
 from xcid.lab.reproduction.ours import Ours, as_json
 from xcid.lab.reproduction.pages import Block, Heading, Picture, html_page, markdown
 from xcid.lab.reproduction.pictures import draw
 from xcid.lab.reproduction.published import METRICS, Case, load
+from xcid.lab.reproduction.sentences import facts
 from xcid.lab.subjects import fitted
 
 __all__ = ["Settings", "reproduce"]
@@ -68,29 +69,38 @@ def reproduce(out: Path, settings: Settings, say: Say) -> Path:
 
 
 def _page(cases: Sequence[Case], settings: Settings, pictures: Sequence[Picture]) -> list[Block]:
-    """All that the pages say: the text is in ``page.md``, and names the blocks that are computed."""
+    """All that the pages say: the text is in ``page.md``, and names what is computed."""
     numbered: list[Table] = [
         *(tables.agreement_table(number, case, settings.k) for number, case in enumerate(cases, start=1)),
         *(tables.faithfulness_table(number, metric, cases) for number, metric in enumerate(METRICS, start=3)),
         *(tables.kernel_table(number, case) for number, case in enumerate(cases, start=5)),
         *(tables.settings_table(number, case) for number, case in enumerate(cases, start=7)),
     ]
-    computed: dict[str, Block] = {
-        "opening": list(sentences.opening(settings, cases)),
-        "findings": list(sentences.findings(settings, cases)),
-        "closest": list(map(sentences.closest, cases)),
+    blocks: dict[str, Block] = {
         "readings": tables.readings_table(cases),
         "methods": tables.methods_table(cases),
         "genetic": tables.genetic_table(cases),
         **{f"table-{number}": table for number, table in enumerate(numbered, start=1)},
         **{picture.name: picture for picture in pictures},
     }
+    known = facts(settings, cases)
     text = (files("xcid.lab.reproduction") / "page.md").read_text(encoding="utf-8")
-    return [_block(" ".join(part.split()), computed) for part in text.split("\n\n")]
+    return [_block(part, blocks, known) for part in text.split("\n\n")]
 
 
-def _block(text: str, computed: dict[str, Block]) -> Block:
+def _block(part: str, blocks: Mapping[str, Block], known: Mapping[str, object]) -> Block:
+    """A heading, points, a table or picture by its name, or a paragraph."""
+    if part.startswith("- "):
+        points = [" ".join(point.split()) for point in f"\n{part}".split("\n- ")[1:]]
+        return [sentence for point in points for sentence in _sentences(point, known)]
+    text = " ".join(part.split())
     marks, _, title = text.partition(" ")
     if set(marks) == {"#"}:
         return Heading(len(marks), title)
-    return computed[text.strip("{}")] if text.startswith("{") else text
+    return blocks[text.strip("{}")] if text.startswith("{") else text
+
+
+def _sentences(point: str, known: Mapping[str, object]) -> list[str]:
+    """A point with its numbers; one that only names a list is as many points."""
+    found = known.get(point.strip("{}"))
+    return found if isinstance(found, list) else [point.format_map(known)]
