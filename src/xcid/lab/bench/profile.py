@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
+from itertools import product, starmap
 from typing import Any
 from unittest import mock
 
@@ -74,23 +75,21 @@ class Stages:
 def profile(extent: Extent) -> Iterator[Figure | Table]:
     """The share of each stage, and the total over the model's own time."""
     lines: list[tuple[Cell, ...]] = []
-    for table in extent.tables:
-        for name in extent.models:
-            subject = in_arrays(table, name)
-            rows = subject.rows(extent.rows_of(subject.n_features))
-            seconds = _profiled(subject, rows, extent.rounds)
-            total = sum(seconds.values())
-            a_row, in_model = 1e3 * total / len(rows), 1e3 * seconds[MODEL] / len(rows)
-            lines.append((subject.description, a_row, *(f"{part / total:.0%}" for part in seconds.values())))
-            yield Figure(
-                f"overhead/{table}/{name}",
-                GROUP,
-                subject.description,
-                total / seconds[MODEL],
-                better="lower",
-                target=TARGETS.get(name) if subject.n_features <= 20 else None,
-                detail=f"{a_row:.3g} ms a row, {in_model:.3g} of them in the model",
-            )
+    for subject in starmap(in_arrays, product(extent.tables, extent.models)):
+        rows = subject.rows(extent.rows_of(subject.n_features))
+        seconds = _profiled(subject, rows, extent.rounds)
+        total = sum(seconds.values())
+        a_row, in_model = 1e3 * total / len(rows), 1e3 * seconds[MODEL] / len(rows)
+        lines.append((subject.description, a_row, *(f"{part / total:.0%}" for part in seconds.values())))
+        yield Figure(
+            f"overhead/{subject.table}/{subject.name}",
+            GROUP,
+            subject.description,
+            total / seconds[MODEL],
+            better="lower",
+            target=TARGETS.get(subject.name) if subject.n_features <= 20 else None,
+            detail=f"{a_row:.3g} ms a row, {in_model:.3g} of them in the model",
+        )
     head = ("subject", "ms a row", MODEL, *STAGES, REST)
     note = "Shares of the processor's time, the recommended setting."
     yield Table("where the time goes", head, tuple(lines), note)

@@ -122,21 +122,6 @@ def _without_m(method: Callable[..., Explain], **settings: Any) -> Make:
     return lambda subject, m: method(subject.model, subject.train, **settings)
 
 
-def _kernels() -> list[Method]:
-    """Both other kernels by two bandwidths, on the samples of the Gaussian one and on samples of their own."""
-    return [
-        Method(
-            f"{kernel}-{width}{suffix}",
-            f"{kernel}, {width}",
-            _paper(density=Kernel(kernel, bandwidth=bandwidth)),
-            first_seed=seed,
-        )
-        for kernel, own_seed in OWN_SAMPLES.items()
-        for width, bandwidth in BANDWIDTHS.items()
-        for suffix, seed in (("", 0), ("-own", own_seed))
-    ]
-
-
 METHODS: dict[str, Method] = {
     method.key: method
     for method in (
@@ -147,7 +132,17 @@ METHODS: dict[str, Method] = {
         Method("shap", "SHAP", _without_m(Shap), once),
         Method("lime", "LIME", _without_m(Lime, discretizer="quartile"), once),  # LIME's own default
         Method("chance", "chance", _without_m(Chance)),
-        *_kernels(),
+        *(  # the other kernels, on the samples of the Gaussian one and on samples of their own
+            Method(
+                f"{kernel}-{width}{suffix}",
+                f"{kernel}, {width}",
+                _paper(density=Kernel(kernel, bandwidth=bandwidth)),
+                first_seed=seed,
+            )
+            for kernel, own_seed in OWN_SAMPLES.items()
+            for width, bandwidth in BANDWIDTHS.items()
+            for suffix, seed in (("", 0), ("-own", own_seed))
+        ),
         Method("genetic", "genetic", _sampled(lambda m: Genetic(m=m, population=max(75, m)), PerFeature())),
         Method("dice", "DiCE", lambda subject, m: DiceImportance(subject.model, subject.train, generator=Dice(m=m))),
         Method(

@@ -108,7 +108,7 @@ def gap(pairs: Pairs) -> float:
     return float(np.mean([abs(ours.mean - published.mean) for ours, published in pairs]))
 
 
-def width_factor(pairs: Pairs) -> float:
+def width_ratio(pairs: Pairs) -> float:
     """By what factor the intervals differ from the published ones, up or down, in the geometric mean."""
     ratios = [max(ours.margin, 1e-12) / published.margin for ours, published in pairs]
     return float(np.exp(np.mean(np.abs(np.log(ratios)))))
