@@ -6,16 +6,14 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-
-import numpy as np
 
 from xcid._require import require
 from xcid.explainer import Explainer
 from xcid.lab.bench.record import Figure
-from xcid.lab.bench.timing import ONE_THREAD, Extent
+from xcid.lab.bench.timing import ONE_THREAD, Contestant, Extent, race
 from xcid.lab.markdown import Table
 from xcid.lab.subjects import cloud_of, linear
 
@@ -85,12 +83,12 @@ def peak() -> float | None:
 
 def start(extent: Extent) -> Iterator[Figure]:
     """Import the library, and ask the command for help."""
-    times: dict[str, list[float]] = {what: [] for what in COMMANDS}
-    for _ in range(TIMES):
-        for what, (arguments, _target) in COMMANDS.items():
-            began = time.perf_counter()
-            subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True)
-            times[what].append(time.perf_counter() - began)
+    run = partial(subprocess.run, stdout=subprocess.DEVNULL, check=True)
+    contestants = [
+        Contestant(what, partial(run, [sys.executable, *arguments]), warm=lambda: None)
+        for what, (arguments, _) in COMMANDS.items()
+    ]
+    found = race(contestants, TIMES)
     for what, (_, target) in COMMANDS.items():
-        median = float(np.median(times[what]))
-        yield Figure(f"start/{what}", "start", what, median, "s", "lower", target, "with Python's own start")
+        seconds = found[what].elapsed
+        yield Figure(f"start/{what}", "start", what, seconds, "s", "lower", target, "with Python's own start")
