@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import xcid
-from xcid.cli import _large, explain
-from xcid.runs import formats, manifest
+from xcid.cli import explain
+from xcid.files import delimited, formats, objects, packed
+from xcid.runs import manifest
 from xcid.runs import run as runs
 
 from .conftest import CHUNK, N_ROWS, SECRET, make_table, one_after_the_other, save
@@ -122,11 +123,21 @@ def test_the_paper(run, command, typed, tmp_path):
     assert np.allclose(run_["value"], plain_["value"], atol=1e-9)
 
 
-def test_a_large_table_is_streamed_without_a_folder_too(typed, command, plain, tmp_path, monkeypatch):
-    """The plain command reads a large file some rows at a time, and writes and shows the same."""
+@pytest.fixture
+def joined(monkeypatch):
+    """Files that are read at once."""
+    found = []
+    for kind in (delimited.Delimited, objects.Objects, packed.Parquet, packed.Feather):
+        read = kind.joined
+        monkeypatch.setattr(kind, "joined", lambda self, read=read: found.append(self.path.name) or read(self))
+    return found
+
+
+def test_a_table_is_streamed_without_a_folder_too(typed, command, plain, tmp_path, monkeypatch, joined):
+    """The plain command reads every file some rows at a time, and writes and shows the same."""
     due = command(typed(".csv", "--json"))[1]
-    monkeypatch.setattr(_large, "SMALL", 1)
-    monkeypatch.setattr("xcid.cli._inputs.read", lambda *_: pytest.fail("the table was read as a whole"))
+    for room in (delimited, objects, packed):
+        monkeypatch.setattr(room, "ROWS_AT_ONCE", 7)
     for suffix in (".csv", ".parquet", ".feather", ".jsonl"):
         status, printed, err = command(typed(suffix, "--out", tmp_path / "scores.csv", "--workers", 2))
         assert status == 0, err
@@ -134,16 +145,18 @@ def test_a_large_table_is_streamed_without_a_folder_too(typed, command, plain, t
         assert f"{N_ROWS} of {N_ROWS} rows" in err
         assert np.allclose(pd.read_csv(tmp_path / "scores.csv")["value"], plain["value"], atol=1e-9)
     assert len(json.loads(command(typed(".csv", "--json"))[1])) == len(json.loads(due))
+    assert set(joined) == {"train.csv"}
 
 
-def test_trained_once(tables, command, tmp_path, in_this_process, monkeypatch):
-    """A model that is trained here is kept, so that whoever goes on has the same one."""
+def test_trained_once(tables, command, tmp_path, in_this_process, monkeypatch, joined):
+    """A model that is trained here is kept, so that whoever resumes the run has the same one."""
     train, rows = tables
     where = ("--run", tmp_path / "run", "--out", tmp_path / "scores.csv")
     arguments = ("explain", "--background", train, "--target", "y", "--train", "boosting", "--data", rows(".csv"))
     status, _, err = command((*arguments, *where, "--rows", ":20"))
     assert status == 0, err
     assert "HistGradientBoostingClassifier trained on 120 rows" in err
+    assert joined == ["train.csv"] * 2  # once by the first process, once by the worker
     first = (tmp_path / "scores.csv").read_bytes()
     (tmp_path / "run" / "chunks" / "00000000.chunk").unlink()
     monkeypatch.setattr("xcid.files.training.train", lambda *_: pytest.fail("trained again"))
@@ -214,7 +227,7 @@ class TestGoingOn:
         path = save(bad, tmp_path / "rows.csv")
         status, _, err = command(run(".csv", ".csv", "--data", path))
         assert status == 2
-        assert f"column 'colour' of {path} holds 'mauve' in row 70" in err
+        assert f"{path} holds 'mauve' in row 70 (line 72), column 'colour', which the background does not have" in err
         save(make_table(N_ROWS, seed=2), path)
         assert command(run(".csv", ".csv", "--data", path))[0] == 0
 

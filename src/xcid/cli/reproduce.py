@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from xcid.cli._progress import progress
+from xcid.cli._subjects import record
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was typed."""
+
+    out: Path
+    quick: bool
+    quiet: bool
 
 
 def add(subparsers: Any) -> None:
@@ -19,10 +29,10 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the results")
     parser.add_argument("--quick", action="store_true", help="few rows and repeats: minutes, not hours")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=lambda options: run(record(Options, options)))
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: Options) -> None:
     """Reproduce, and print where the result is."""
     from xcid.files.atomic import folder
 

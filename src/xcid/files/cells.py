@@ -5,157 +5,148 @@ A message shows the one cell that is wrong, cut to 60 letters, and nothing else 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from xcid.errors import InvalidData, InvalidFile, warn
-from xcid.files import delimited
+from xcid.files.delimited import SEPARATORS
+from xcid.files.layout import Columns, Layout, Rule, number
+from xcid.files.messages import MOST_SHOWN
+from xcid.files.sources import Source, place
 from xcid.records import Flags
 from xcid.space.columns import is_missing
 
-SEPARATORS = {".csv": ",", ".tsv": "\t"}  # of files whose lines can be named
 NESTED = (nw.List, nw.Array, nw.Struct)
 NO_FEATURE = (nw.Binary, nw.Time, nw.Duration, nw.Decimal)
+NUMBER = (int, float, np.number, np.bool_)
+PLAIN = {float, int, bool, type(None)}  # what NumPy makes numbers of as we do
 MOSTLY = 0.8  # the share of numbers from which a column of text looks like a mistake
+REASONS = {
+    "number": "and the background has numbers there",
+    "whole number": "and the background has whole numbers there",
+    "date": "and the background has dates there",
+    "level": "which the background does not have",
+}
 
 
-def check(path: Path, frame: nw.DataFrame[Any]) -> None:
-    """Refuse columns and cells that no model could be asked about."""
-    delimited.check_width(path, len(frame.columns))
-    blank = [position for position, name in enumerate(frame.columns) if not str(name).strip()]
-    if blank:
-        raise InvalidFile(f"columns {delimited.shown(blank)} of {path} have no name: name them, or leave them out")
-    for name, dtype in frame.schema.items():
+class Fitted(NamedTuple):
+    """A column as the background has it, and the (n,) cells that are missing or cannot be in it."""
+
+    values: Any
+    missing: Flags
+    wrong: Flags
+
+
+def fitted(source: Source, columns: Columns, positions: Sequence[int], layout: Layout) -> Columns:
+    """Give rows to explain with the types of the background; refuse a cell that does not fit it by its place.
+
+    Parameters
+    ----------
+    source : Source
+        Where the rows come from.
+    columns : dict of str to cells
+    positions : sequence of int
+        Of the rows in the source.
+    layout : Layout
+    """
+    return {name: _fitted(source, name, columns[name], positions, rule) for name, rule in layout.columns.items()}
+
+
+def _fitted(source: Source, name: str, cells: Any, positions: Sequence[int], rule: Rule) -> Any:
+    column = _levels(cells, rule) if rule.kind == "level" else _dates(cells) if rule.kind == "date" else _numbers(cells)
+    if column.missing.any() and not rule.may_be_missing:
+        where = place(source, positions[_first(column.missing)])
+        raise InvalidData(
+            f"{source.path} has a missing value in {where}, column {name!r}, and the background has none there: fill "
+            "or drop these rows"
+        )
+    wrong = column.wrong
+    if rule.kind in ("number", "whole number"):
+        _check_finite(source, name, column.values, positions)
+    if rule.kind == "whole number":
+        wrong = wrong | (column.values != np.round(column.values)) & ~column.missing
+    if wrong.any():
+        at = _first(wrong)
+        cell = cells[at].item() if isinstance(cells[at], np.generic) else cells[at]
+        raise InvalidData(
+            f"{source.path} holds {cell!r:.{MOST_SHOWN}} in {place(source, positions[at])}, column {name!r}, "
+            f"{REASONS[rule.kind]}"
+        )
+    return column.values
+
+
+def _numbers(cells: Any) -> Fitted:
+    is_array = isinstance(cells, np.ndarray) and cells.dtype.kind in "fiub"
+    if is_array or set(map(type, cells)) <= PLAIN:
+        try:
+            values = np.asarray(cells, dtype=np.float64)
+            return Fitted(values, np.isnan(values), np.zeros(len(values), dtype=bool))
+        except OverflowError:  # whole numbers of hundreds of digits
+            pass
+    missing = np.array([is_missing(cell) for cell in cells])
+    wrong = np.array([isinstance(cell, np.timedelta64) or not isinstance(cell, NUMBER) for cell in cells]) & ~missing
+    none = missing | wrong
+    numbers = [np.nan if is_none else _float(cell) for cell, is_none in zip(cells, none, strict=True)]
+    return Fitted(np.array(numbers), missing, wrong)
+
+
+def _float(cell: Any) -> float:
+    try:
+        return float(cell)
+    except OverflowError:
+        return np.inf
+
+
+def _dates(cells: Any) -> Fitted:
+    if isinstance(cells, np.ndarray) and cells.dtype.kind == "M":
+        return Fitted(cells, np.isnat(cells), np.zeros(len(cells), dtype=bool))
+    missing = np.array([is_missing(cell) for cell in cells])
+    return Fitted(np.full(len(cells), np.datetime64("NaT", "us")), missing, ~missing)
+
+
+def _levels(cells: Any, rule: Rule) -> Fitted:
+    plain = cells.tolist() if isinstance(cells, np.ndarray) else cells
+    values, levels = [None if is_missing(cell) else cell for cell in plain], {None, *rule.levels}
+    wrong = np.array([not isinstance(cell, Hashable) or cell not in levels for cell in values])
+    return Fitted(values, np.array([cell is None for cell in values]), wrong)
+
+
+def check(source: Source, frame: Any) -> None:
+    """Refuse columns and cells of a background that no model could be asked about."""
+    narwhal, path = nw.from_native(frame, eager_only=True), source.path
+    for name, dtype in narwhal.schema.items():
+        column = narwhal.get_column(name)
         if isinstance(dtype, NESTED):
             raise InvalidFile(f"column {name!r} of {path} has lists or objects in its cells ({dtype}): flatten it")
         if isinstance(dtype, NO_FEATURE):
             raise InvalidFile(f"column {name!r} of {path} is of the type {dtype}: make numbers, dates or text of it")
         if dtype.is_float():
-            _check_finite(path, name, frame.get_column(name))
+            _check_finite(source, name, column.cast(nw.Float64).fill_null(0.0).to_numpy(), range(len(column)))
         elif isinstance(dtype, nw.Object):
-            _check_kinds(path, name, frame.get_column(name).to_list())
+            _check_kinds(source, name, column.to_list())
         elif isinstance(dtype, nw.String) and path.suffix.lower() in SEPARATORS:
-            _note_numbers(path, name, frame.get_column(name))
+            _note_numbers(source, name, column.to_list())
 
 
-def features(path: Path, table: Any, target: str | None) -> Any:
-    """Give the table without the target, if it has it; something must be left."""
-    narwhal = nw.from_native(table, eager_only=True)
-    names = [name for name in narwhal.columns if name != target]
-    if not names:
-        raise InvalidData(f"{path} has no column but the target {target!r}: features are needed")
-    return table if len(names) == len(narwhal.columns) else narwhal.select(names).to_native()
-
-
-def check_background(path: Path, background: Any) -> None:
-    """Refuse a background that nothing can be learnt from."""
-    narwhal = nw.from_native(background, eager_only=True)
-    if len(narwhal) < 2:
-        raise InvalidData(f"{path} has 1 row: a background needs at least 2, better some hundreds")
-    for name in narwhal.columns:
-        if missing(narwhal.get_column(name)).all():
-            raise InvalidData(f"column {name!r} of {path} is missing in all {len(narwhal)} rows: drop it")
-
-
-def check_target(path: Path, frame: Any, target: str) -> None:
-    """Refuse a target that is not there, or not in every row."""
-    narwhal = nw.from_native(frame, eager_only=True)
-    if target not in narwhal.columns:
-        raise InvalidData(
-            f"there is no target column {target!r}; the columns are {delimited.shown(narwhal.columns)} in {path}"
-        )
-    holes = missing(narwhal.get_column(target))
-    if holes.any():
-        raise InvalidData(
-            f"{int(holes.sum())} rows have no target {target!r}: leave them out; the first of them is "
-            f"{place(path, _first(holes))} of {path}"
-        )
-
-
-def check_data(path: Path, frame: Any, positions: Sequence[int], background: Any) -> None:
-    """Refuse rows to explain that do not fit the background: other columns, new levels, cells that are missing.
-
-    The explainer refuses them too, but knows neither the file nor where in it these rows are.
-    """
-    rows, known = (nw.from_native(one, eager_only=True) for one in (frame, background))
-    missed = [name for name in known.columns if name not in rows.schema]
-    extra = [name for name in rows.columns if name not in known.schema]
-    if missed or extra:
-        raise InvalidData(
-            f"{path} has {len(rows.columns)} columns and the background has {len(known.columns)}: "
-            f"missing {delimited.shown(missed)}, unknown {delimited.shown(extra)}"
-        )
-    chosen = rows[list(positions)]
-    for name in known.columns:
-        _check_column(path, positions, chosen.get_column(name), known.get_column(name))
-
-
-def _check_column(path: Path, positions: Sequence[int], cells: nw.Series[Any], known: nw.Series[Any]) -> None:
-    holes = missing(cells)
-    if holes.any() and not missing(known).any():
-        raise InvalidData(
-            f"{path} has a missing value in {place(path, positions[_first(holes)])}, column {cells.name!r} "
-            f"({int(holes.sum())} such cells in all), and the background has none there: fill or drop these rows"
-        )
-    wrong, reason = _unfit(cells, known)
-    wrong &= ~holes
-    if wrong.any():
-        at = _first(wrong)
-        raise InvalidData(
-            f"{path} holds {cells[at]!r:.{delimited.MOST_SHOWN}} in {place(path, positions[at])}, "
-            f"column {cells.name!r}, {reason}"
-        )
-
-
-def _unfit(cells: nw.Series[Any], known: nw.Series[Any]) -> tuple[Flags, str]:
-    """(n,) which cells the background's column has no place for, and why."""
-    if isinstance(known.dtype, nw.String | nw.Categorical | nw.Enum):
-        seen = set(known.to_list())
-        return np.array([cell not in seen for cell in cells.to_list()]), "which the background does not have"
-    if isinstance(cells.dtype, nw.String):
-        return np.full(len(cells), True), f"and the background's column is of the type {known.dtype}"
-    if known.dtype.is_integer() and cells.dtype.is_float():
-        values = cells.cast(nw.Float64).fill_null(0.0).to_numpy()
-        return values != np.round(values), "and the background has whole numbers there"
-    return np.full(len(cells), False), ""
-
-
-def place(path: Path, row: int) -> str:
-    """Name a row by its position, as ``--rows`` does, and in a text file by its line."""
-    separator = SEPARATORS.get(path.suffix.lower())
-    return f"row {row}" if separator is None else f"row {row} (line {delimited.line_of(path, separator, row)})"
-
-
-def missing(column: nw.Series[Any]) -> Flags:
-    """(n,) which cells are missing."""
-    holes = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
-    return holes.to_numpy().astype(bool)
-
-
-def _check_finite(path: Path, name: str, column: nw.Series[Any]) -> None:
-    infinite = np.isinf(column.cast(nw.Float64).fill_null(0.0).to_numpy())
+def _check_finite(source: Source, name: str, values: Any, positions: Sequence[int]) -> None:
+    infinite = np.isinf(values)
     if infinite.any():
-        raise InvalidFile(
-            f"{path} has an infinite value in {place(path, _first(infinite))}, column {name!r} "
-            f"({int(infinite.sum())} such cells in all): fill or drop these rows"
-        )
+        where = place(source, positions[_first(infinite)])
+        raise InvalidFile(f"{source.path} has an infinite value in {where}, column {name!r}: fill or drop these rows")
 
 
-def _check_kinds(path: Path, name: str, cells: list[Any]) -> None:
+def _check_kinds(source: Source, name: str, cells: list[Any]) -> None:
     """Refuse what is neither number nor text, and both in one column."""
     kinds = [_kind(cell) for cell in cells]
-    present = [kind for kind in kinds if kind is not None]
-    commonest = max(("number", "text"), key=present.count)
+    commonest = max(("number", "text"), key=kinds.count)
     row = next((row for row, kind in enumerate(kinds) if kind not in (None, commonest)), None)
     if row is not None:
         advice = "flatten it" if kinds[row] == "nested" else "make it all numbers or all text"
-        raise InvalidFile(
-            f"{path} holds {cells[row]!r:.{delimited.MOST_SHOWN}} in {place(path, row)}, column {name!r}: {advice}"
-        )
+        where = place(source, row)
+        raise InvalidFile(f"{source.path} holds {cells[row]!r:.{MOST_SHOWN}} in {where}, column {name!r}: {advice}")
 
 
 def _kind(cell: Any) -> str | None:
@@ -165,28 +156,19 @@ def _kind(cell: Any) -> str | None:
         return "text"
     if is_missing(cell):
         return None
-    return "number" if isinstance(cell, int | float | np.number | np.bool_) else "other"
+    return "number" if isinstance(cell, NUMBER) else "other"
 
 
-def _note_numbers(path: Path, name: str, column: nw.Series[Any]) -> None:
+def _note_numbers(source: Source, name: str, cells: list[Any]) -> None:
     """Say that numbers are read as text because of a few cells that are none."""
-    cells = [cell for cell in enumerate(column.to_list()) if isinstance(cell[1], str)]
-    others = [(row, cell) for row, cell in cells if not _is_number(cell)]
-    if others and len(others) <= (1 - MOSTLY) * len(cells):
+    texts = [(row, cell) for row, cell in enumerate(cells) if isinstance(cell, str)]
+    others = [(row, cell) for row, cell in texts if isinstance(number(cell), str)]
+    if others and len(others) <= (1 - MOSTLY) * len(texts):
         row, cell = others[0]
         warn(
-            f"column {name!r} of {path} is read as text: {len(cells) - len(others)} of its {len(cells)} cells are "
-            f"numbers, but {place(path, row)} holds {cell!r:.{delimited.MOST_SHOWN}}; mend the table if it is no "
-            "category"
+            f"column {name!r} of {source.path} is read as text: {len(texts) - len(others)} of its {len(texts)} cells "
+            f"are numbers, but {place(source, row)} holds {cell!r:.{MOST_SHOWN}}; mend the table if it is no category"
         )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _first(flags: Flags) -> int:

@@ -30,7 +30,7 @@ class Demo:
         Where the rows of the rest are in the whole table.
     title, note : str
         The question, and what the model is and how well it does.
-    words : mapping of str to str
+    descriptions : mapping of str to str
         What features mean.
     """
 
@@ -40,7 +40,7 @@ class Demo:
     positions: list[int]
     title: str
     note: str
-    words: Mapping[str, str]
+    descriptions: Mapping[str, str]
 
 
 def demo(name: str, kind: str, seed: int) -> Demo:
@@ -53,7 +53,7 @@ def demo(name: str, kind: str, seed: int) -> Demo:
     trained = training.train(_with(background, answers[rest].tolist()), TARGET, kind, seed)
     right = np.mean(np.asarray(trained.model.predict(data)).ravel() == answers[held])
     kept = f"it gets {right:.0%} of the other {len(held)} rows right, which are those to pick from"
-    note = f"{trained.words.partition(' for ')[0]}; {kept}. Table: {table.source}"
+    note = f"{trained.description.partition(' for ')[0]}; {kept}. Table: {table.source}"
     return Demo(trained.model, background, data, held, TITLES[name], note, table.descriptions)
 
 

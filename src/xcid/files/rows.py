@@ -1,0 +1,131 @@
+"""Rows to explain in chunks: the same rows in the same chunk, whoever asks and however the file is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from xcid.errors import InvalidData, InvalidFile
+from xcid.files import cells, tables
+from xcid.files.layout import ROWS_AT_ONCE, Columns, Layout, Pieces
+from xcid.files.messages import naming
+from xcid.files.sources import Source, place
+from xcid.frames import frame_of
+from xcid.space import FeatureSpace
+
+
+class Chunk(NamedTuple):
+    """Some rows of a table, with their positions in its file."""
+
+    number: int
+    positions: range
+    frame: Any
+
+    @property
+    def label(self) -> str:
+        """Which rows these are."""
+        return f"rows {self.positions[0]:,} to {self.positions[-1]:,}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows of a file that are to be explained, read some at a time.
+
+    Attributes
+    ----------
+    source : Source
+    layout : Layout
+        What the background says that they must be.
+    positions : range
+        Of the rows in the source.
+    """
+
+    source: Source
+    layout: Layout
+    positions: range
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def count(self, size: int) -> int:
+        """Number of chunks of a size."""
+        return -(-len(self.positions) // size)
+
+    def chunks(self, size: int, wanted: Sequence[int] | None = None) -> Iterator[Chunk]:
+        """Chunks of a size, all of them or those with the wanted numbers, which rise."""
+        numbers = range(self.count(size)) if wanted is None else wanted
+        if self.positions.step < 0:
+            return self._backwards(size, numbers)
+        return self._cut(size, iter(numbers))
+
+    def check(self, space: FeatureSpace) -> None:
+        """Read all rows once and refuse the first that cannot be explained: better now than after hours."""
+        for chunk in self.chunks(ROWS_AT_ONCE):
+            try:
+                space.encode(chunk.frame, str(self.source.path))
+            except InvalidData as error:
+                raise self._blamed(space, chunk) or error from error
+
+    def _of(self, number: int, size: int) -> range:
+        return self.positions[number * size : (number + 1) * size]
+
+    def _cut(self, size: int, numbers: Iterator[int]) -> Iterator[Chunk]:
+        number = next(numbers, None)
+        if number is None:
+            return
+        parts: list[Any] = []
+        for first, columns in self._pieces(self._of(number, size)[0]):
+            end = first + len(next(iter(columns.values())))
+            while number is not None:
+                rows = self._of(number, size)
+                here = [row for row in rows if first <= row < end]
+                if here:
+                    parts.append(self._frame(columns, first, here))
+                if rows[-1] >= end:
+                    break
+                yield Chunk(number, rows, _joined(parts))
+                parts, number = [], next(numbers, None)
+            if number is None:
+                return
+        raise InvalidFile(f"{self.source.path} ends before row {self._of(number, size)[-1]:,}: it has changed")
+
+    def _pieces(self, first: int) -> Pieces:
+        with naming(self.source.path):
+            yield from self.source.pieces(first, self.layout)
+
+    def _frame(self, columns: Columns, first: int, rows: list[int]) -> Any:
+        """Some rows of a piece, as the background has them."""
+        at = [row - first for row in rows]
+        chosen = {name: _taken(columns[name], at) for name in self.layout.columns}
+        return frame_of(cells.fitted(self.source, chosen, rows, self.layout), tables.library())
+
+    def _backwards(self, size: int, numbers: Sequence[int]) -> Iterator[Chunk]:
+        """Rows in falling order, all in memory: files are read from front to back."""
+        rising = replace(self, positions=self.positions[::-1])
+        (everything,) = rising.chunks(len(rising))
+        for number in numbers:
+            rows = self._of(number, size)
+            yield Chunk(number, rows, tables.part(everything.frame, [rising.positions.index(row) for row in rows]))
+
+    def _blamed(self, space: FeatureSpace, chunk: Chunk) -> InvalidData | None:
+        """The first row that is refused by itself, with its place in the file in place of its place in the chunk."""
+        for at, position in enumerate(chunk.positions):
+            try:
+                space.encode(tables.part(chunk.frame, [at]), str(self.source.path))
+            except InvalidData as error:
+                return InvalidData(str(error).replace("in row 0", f"in {place(self.source, position)}"))
+        return None
+
+
+def _taken(column: Any, at: list[int]) -> Any:
+    return column[at] if isinstance(column, np.ndarray) else [column[one] for one in at]
+
+
+def _joined(parts: list[Any]) -> Any:
+    if len(parts) == 1:
+        return parts[0]
+    return nw.concat([nw.from_native(part, eager_only=True) for part in parts]).to_native()
