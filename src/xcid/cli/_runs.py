@@ -71,11 +71,13 @@ def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str
 
     subject = options.subject
     background = _subjects.read_background(subject)
+    job = Job(_subjects.read_rows(subject, background), options.chunk, options.workers)
+    if not folder.has_chunks:
+        job.rows.check(background.space)
     model = subject.model or _trained(subject, background, folder, note)
     trust = OWN_TYPES if subject.model is None else subject.trust
     recipe = Recipe(replace(subject, model=model, train=None, trust=trust), options.paper)
     recipe.explainer(background)  # fails here rather than in every worker
-    job = Job(_subjects.read_rows(subject, background), options.chunk, options.workers)
     positions = job.rows.positions
     settings = {
         "seed": subject.seed,
@@ -87,8 +89,7 @@ def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str
         "format": suffix,
     }
     inputs = {"model": model, "background": subject.background, "data": job.rows.source.path}
-    if folder.adopt(manifest.describe(inputs, settings)):
-        job.rows.check(background.space)
+    folder.adopt(manifest.describe(inputs, settings))
     cores = max(1, (os.cpu_count() or 1) // options.workers)
     return job, Task(recipe, subject.seed, suffix, folder.chunks.absolute(), cores)
 
