@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from xcid.files import delimited, objects, packed, rows, training
+from xcid.files import sources, training
 
 ROW = 7
 SUFFIXES = [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".feather"]
@@ -85,8 +85,7 @@ def said(request, command, model, tmp_path, monkeypatch):
         "report": ("--out", tmp_path / "out.html"),
     }.get(request.param, ())
     if request.param == "explain in small pieces":
-        for room in (delimited, objects, packed, rows):
-            monkeypatch.setattr(room, "ROWS_AT_ONCE", 3)
+        monkeypatch.setattr(sources, "ROWS_AT_ONCE", 3)
     if request.param == "app":
         pytest.importorskip("starlette", reason="needs the extra app")
 

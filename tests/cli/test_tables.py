@@ -13,7 +13,7 @@ import pytest
 
 from xcid.errors import InvalidFile, MissingDependency
 from xcid.files import packed, tables
-from xcid.files.backgrounds import read
+from xcid.files.readers import read
 
 LIBRARIES = ["pandas", "polars", "pyarrow"]
 WRITE = {

@@ -15,24 +15,24 @@ from bombs import EXPLANATIONS, MODELS, TABLES
 from tables import good
 
 from xcid.errors import InvalidFile
-from xcid.files import backgrounds, unpacked
+from xcid.files import readers, unpacked
 
 MOST_GROWTH = 150 * 2**20  # bytes, where the least of the bombs unpacks to 256 MiB
 READER = """
 import json, resource, sys
 from pathlib import Path
 import xcid
-from xcid.files import backgrounds, models
+from xcid.files import readers, models
 from xcid.errors import InvalidFile
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 folder, said = Path(sys.argv[1]), {}
 for name in ("good.parquet", "good.feather"):
-    backgrounds.read(folder / name)  # loads the libraries
+    readers.read(folder / name)  # loads the libraries
 try: models.load(folder / "none.skops", [])
 except InvalidFile: pass
 import skops.io, sklearn.linear_model
 before = peak()
-readers = (backgrounds.read, lambda path: models.load(path, []), xcid.load)
+readers = (readers.read, lambda path: models.load(path, []), xcid.load)
 for read, names in zip(readers, json.loads(sys.argv[2])):
     for name in names:
         try:
@@ -94,7 +94,7 @@ def test_sizes_of_honest_parquet_files(tmp_path, compression, coded, version):
         pages = unpacked.parquet._pages(file, *_extent(groups[0].column(0)))
         assert sum(pages) > 0.95 * groups[0].column(0).total_uncompressed_size - 1_000
         assert unpacked.in_parquet(file) == (50_000, 3, due)
-    assert backgrounds.read(path)["s"].tolist() == table["s"].to_pylist()
+    assert readers.read(path)["s"].tolist() == table["s"].to_pylist()
 
 
 def _extent(chunk):
@@ -119,4 +119,4 @@ def test_a_feather_buffer_that_lies_is_refused(tmp_path):
     assert true in content
     path.write_bytes(content.replace(true, small))
     with pytest.raises(InvalidFile, match=r"t\.feather cannot be read"):
-        backgrounds.read(path)
+        readers.read(path)

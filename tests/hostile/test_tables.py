@@ -12,8 +12,7 @@ from tables import CASES, ROWS, TEXT, Case, good
 import xcid
 from xcid.errors import InvalidData, InvalidFile, XcidError
 from xcid.files import messages, tables
-from xcid.files.backgrounds import read
-from xcid.files.sources import opened
+from xcid.files.readers import opened, read
 
 SECONDS = 10.0  # far more than any of them takes, and far less than anything quadratic would
 BAD = [case for case in CASES if case.says]

@@ -18,8 +18,9 @@ from xcid.errors import InvalidData, InvalidFile, InvalidParameter, ModelError
 from xcid.files import tables as tables_room
 from xcid.files.backgrounds import Background
 from xcid.files.layout import Layout, Rule
+from xcid.files.readers import opened
 from xcid.files.rows import Rows
-from xcid.files.sources import Held, opened
+from xcid.files.sources import held as held_table
 from xcid.runs import folder, fragments, workers
 from xcid.runs.worker import Task
 from xcid.space import FeatureSpace
@@ -174,7 +175,7 @@ class TestChunks:
         assert 0 < first <= 50
 
     def test_a_held_table_is_a_source_too(self):
-        held = Held(Path("t.csv"), pd.DataFrame({"at": range(5)}))
+        held = held_table(Path("t.csv"), pd.DataFrame({"at": range(5)}))
         assert (held.n_rows, held.names) == (5, ("at",))
         (chunk,) = Rows(held, NUMBERS, range(3, 5)).chunks(9)
         assert chunk.frame["at"].tolist() == [3, 4]

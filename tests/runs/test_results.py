@@ -14,7 +14,7 @@ import pytest
 
 import xcid
 from xcid.cli import explain
-from xcid.files import delimited, formats, objects, packed
+from xcid.files import formats, readers, sources
 from xcid.runs import manifest
 from xcid.runs import run as runs
 
@@ -127,17 +127,15 @@ def test_the_paper(run, command, typed, tmp_path):
 def joined(monkeypatch):
     """Files that are read at once."""
     found = []
-    for kind in (delimited.Delimited, objects.Objects, packed.Parquet, packed.Feather):
-        read = kind.joined
-        monkeypatch.setattr(kind, "joined", lambda self, read=read: found.append(self.path.name) or read(self))
+    read = readers.joined
+    monkeypatch.setattr("xcid.files.backgrounds.joined", lambda source: found.append(source.path.name) or read(source))
     return found
 
 
 def test_a_table_is_streamed_without_a_folder_too(typed, command, plain, tmp_path, monkeypatch, joined):
     """The plain command reads every file some rows at a time, and writes and shows the same."""
     due = command(typed(".csv", "--json"))[1]
-    for room in (delimited, objects, packed):
-        monkeypatch.setattr(room, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(sources, "ROWS_AT_ONCE", 7)
     for suffix in (".csv", ".parquet", ".feather", ".jsonl"):
         status, printed, err = command(typed(suffix, "--out", tmp_path / "scores.csv", "--workers", 2))
         assert status == 0, err

@@ -26,9 +26,9 @@ def split(options: Options) -> Split:
     """Hold out a fifth of the rows; a model that is trained has not seen them."""
     import numpy as np
 
-    from xcid.files import backgrounds, models, tables, training
+    from xcid.files import models, readers, tables, training
 
-    table = backgrounds.read(options.data)
+    table = readers.read(options.data)
     n_rows = tables.size(table)
     shuffled = np.random.default_rng(options.seed).permutation(n_rows)
     n_test = max(1, round(TEST_SHARE * n_rows))

@@ -88,14 +88,13 @@ def _keep(comparison: Comparison, subject: str, out: Path, line: Progress) -> No
 
     from xcid.errors import MissingDependency
     from xcid.files.atomic import replacing
-    from xcid.files.writers import writer
+    from xcid.files.writers import write
     from xcid.lab.comparison.picture import draw
 
     lines = [(method, *line) for method, found in comparison.figures.items() for line in _lines(found)]
     lines += [(a, f"top {comparison.k} in common with {b}", *one) for (a, b), one in comparison.agreement.items()]
     names = ("method", "figure", "mean", "margin")
-    with writer(out / "figures.csv") as write:
-        write({name: np.array([line[at] for line in lines]) for at, name in enumerate(names)})
+    write(out / "figures.csv", [{name: np.array([line[at] for line in lines]) for at, name in enumerate(names)}])
     report = {
         "subject": subject,
         "figures": [dict(zip(names, map(_strict, line), strict=True)) for line in lines],

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import tee, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,6 @@ from xcid.cli._progress import progress
 from xcid.cli._text import printable
 
 if TYPE_CHECKING:
-    from xcid.files.writers import Write
     from xcid.records import Explanation
 
 ROWS_AT_A_TIME = 64
@@ -89,29 +88,41 @@ def run(options: Options) -> None:
 
 def _write(options: Options, found: Iterator[Explanation], total: int) -> None:
     """Write the pieces as they come, and show the first rows."""
-    from xcid.frames import to_columns
+    from xcid.files import writers
 
     statuses: Counter[str] = Counter()
     shown: list[Explanation] = []
-    with contextlib.ExitStack() as stack:
-        writers = [stack.enter_context(one) for one in _writers(options)]
-        for piece in found:
-            for write in writers:
-                write(to_columns(piece))
-            statuses.update(piece.status.tolist())
-            shown.extend(list(piece[:ROWS_SHOWN])[: ROWS_SHOWN - len(shown)])
+    pieces = _columns(found, statuses, shown)
+    if options.json:
+        pieces = _printed(pieces)
+    if options.out is not None:
+        writers.write(options.out, pieces)
+    else:
+        deque(pieces, maxlen=0)
     note_statuses(statuses)
     if not options.json:
         _show(shown, total, options.out)
 
 
-def _writers(options: Options) -> Iterator[contextlib.AbstractContextManager[Write]]:
-    from xcid.files import writers
+def _columns(found: Iterator[Explanation], statuses: Counter[str], shown: list[Explanation]) -> Iterator[Any]:
+    """Columns to write; how the rows ended is counted on the way, and the first of them are kept."""
+    from xcid.frames import to_columns
 
-    if options.json:
-        yield writers.json_writer(sys.stdout)
-    if options.out is not None:
-        yield writers.writer(options.out)
+    for piece in found:
+        statuses.update(piece.status.tolist())
+        shown.extend(list(piece[:ROWS_SHOWN])[: ROWS_SHOWN - len(shown)])
+        yield to_columns(piece)
+
+
+def _printed(pieces: Iterator[Any]) -> Iterator[Any]:
+    """Columns that are printed as JSON on their way."""
+    from xcid.files.formats import array, pack_json
+
+    ours, theirs = tee(pieces)
+    for text, columns in zip_longest(array(map(pack_json, ours)), theirs):
+        sys.stdout.write(text.decode())
+        if columns is not None:
+            yield columns
 
 
 def _show(shown: list[Explanation], total: int, out: Path | None) -> None:

@@ -9,23 +9,12 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from xcid.errors import InvalidData
-from xcid.files import cells, tables
+from xcid.files import tables
 from xcid.files.layout import Layout
-from xcid.files.messages import naming, shown
-from xcid.files.sources import Held, Source, opened, place
+from xcid.files.messages import shown
+from xcid.files.readers import joined, opened
+from xcid.files.sources import Source, held
 from xcid.space import FeatureSpace
-
-
-def read(path: Path) -> Any:
-    """Read all rows of a file into a data frame; refuse cells that no model could be asked about."""
-    return _joined(opened(path))
-
-
-def _joined(source: Source) -> Any:
-    with naming(source.path):
-        frame = source.joined()
-        cells.check(source, frame)
-    return frame
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +41,7 @@ class Background:
     def read(cls, path: Path, target: str | None) -> Background:
         """Read a background, and refuse one that nothing can be learnt from."""
         source = opened(path)
-        table = _joined(source)
+        table = joined(source)
         if tables.names(table) == (target,):
             raise InvalidData(f"{path} has no column but the target {target!r}: features are needed")
         features = tables.without(table, target)
@@ -68,7 +57,7 @@ class Background:
     def opened(self, path: Path | None) -> Source:
         """Open a table of rows to explain, by default the background itself."""
         if path is None:
-            return Held(self.source.path, self.features, self.source.line)
+            return held(self.source.path, self.features, self.source.line)
         source = opened(path)
         self.layout.check_names(path, source.names)
         return source
@@ -82,5 +71,5 @@ class Background:
         if holes.any():
             raise InvalidData(
                 f"{int(holes.sum())} rows have no target {target!r}: leave them out; the first of them is "
-                f"{place(self.source, int(holes.argmax()))} of {path}"
+                f"{self.source.place(int(holes.argmax()))} of {path}"
             )

@@ -13,9 +13,9 @@ import numpy as np
 
 from xcid.errors import InvalidData, InvalidFile, warn
 from xcid.files.delimited import SEPARATORS
-from xcid.files.layout import Columns, Layout, Rule, number
+from xcid.files.layout import Layout, Rule, number
 from xcid.files.messages import MOST_SHOWN
-from xcid.files.sources import Source, place
+from xcid.files.sources import Columns, Source
 from xcid.records import Flags
 from xcid.space.columns import is_missing
 
@@ -58,7 +58,7 @@ def fitted(source: Source, columns: Columns, positions: Sequence[int], layout: L
 def _fitted(source: Source, name: str, cells: Any, positions: Sequence[int], rule: Rule) -> Any:
     column = _levels(cells, rule) if rule.kind == "level" else _dates(cells) if rule.kind == "date" else _numbers(cells)
     if column.missing.any() and not rule.may_be_missing:
-        where = place(source, positions[_first(column.missing)])
+        where = source.place(positions[_first(column.missing)])
         raise InvalidData(
             f"{source.path} has a missing value in {where}, column {name!r}, and the background has none there: fill "
             "or drop these rows"
@@ -72,7 +72,7 @@ def _fitted(source: Source, name: str, cells: Any, positions: Sequence[int], rul
         at = _first(wrong)
         cell = cells[at].item() if isinstance(cells[at], np.generic) else cells[at]
         raise InvalidData(
-            f"{source.path} holds {cell!r:.{MOST_SHOWN}} in {place(source, positions[at])}, column {name!r}, "
+            f"{source.path} holds {cell!r:.{MOST_SHOWN}} in {source.place(positions[at])}, column {name!r}, "
             f"{REASONS[rule.kind]}"
         )
     return column.values
@@ -134,7 +134,7 @@ def check(source: Source, frame: Any) -> None:
 def _check_finite(source: Source, name: str, values: Any, positions: Sequence[int]) -> None:
     infinite = np.isinf(values)
     if infinite.any():
-        where = place(source, positions[_first(infinite)])
+        where = source.place(positions[_first(infinite)])
         raise InvalidFile(f"{source.path} has an infinite value in {where}, column {name!r}: fill or drop these rows")
 
 
@@ -145,7 +145,7 @@ def _check_kinds(source: Source, name: str, cells: list[Any]) -> None:
     row = next((row for row, kind in enumerate(kinds) if kind not in (None, commonest)), None)
     if row is not None:
         advice = "flatten it" if kinds[row] == "nested" else "make it all numbers or all text"
-        where = place(source, row)
+        where = source.place(row)
         raise InvalidFile(f"{source.path} holds {cells[row]!r:.{MOST_SHOWN}} in {where}, column {name!r}: {advice}")
 
 
@@ -167,7 +167,7 @@ def _note_numbers(source: Source, name: str, cells: list[Any]) -> None:
         row, cell = others[0]
         warn(
             f"column {name!r} of {source.path} is read as text: {len(texts) - len(others)} of its {len(texts)} cells "
-            f"are numbers, but {place(source, row)} holds {cell!r:.{MOST_SHOWN}}; mend the table if it is no category"
+            f"are numbers, but {source.place(row)} holds {cell!r:.{MOST_SHOWN}}; mend the table if it is no category"
         )
 
 

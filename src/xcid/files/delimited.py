@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from xcid._require import require
 from xcid.errors import InvalidFile
 from xcid.files import signatures, tables
-from xcid.files.layout import ROWS_AT_ONCE, Layout, Pieces
+from xcid.files.layout import Layout
 from xcid.files.messages import MOST_SHOWN
-from xcid.space import Backend
+from xcid.files.sources import Lines, Source, text
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 ENCODING = "utf-8-sig"  # with or without the mark that some programs put in front
@@ -23,64 +22,50 @@ OTHERS = ",;\t|"
 BLOCK = 2**20
 
 
-@dataclass(frozen=True, slots=True)
-class Delimited:
-    """A text table whose lines all have the same number of cells."""
-
-    path: Path
-    separator: str
-    names: tuple[str, ...]
-    n_rows: int
-
-    @classmethod
-    def opened(cls, path: Path) -> Delimited:
-        """Look through a file; refuse lines with different numbers of cells."""
-        separator = SEPARATORS[path.suffix.lower()]
-        signatures.check_text(path)
-        _check_bytes(path)
-        lines = _lines(path, separator)
-        _, names = next(lines, (1, []))
-        if not names:
-            raise InvalidFile(f"{path} is empty: a line of column names and some rows are needed")
-        if len(names) == 1 and any(other in names[0] for other in OTHERS if other != separator):
-            raise InvalidFile(f"{path} has one column, {names[0]!r:.{MOST_SHOWN}}: separate the cells by {separator!r}")
-        tables.check_names(path, names)
-        n_rows = 0
-        for line, cells in lines:
-            if len(cells) != len(names):
-                raise InvalidFile(
-                    f"line {line} of {path} has {len(cells)} cells, and the first line has {len(names)}: "
-                    "mend that line (a cell with a separator in it needs quotes)"
-                )
-            n_rows += 1
-        if not n_rows:
-            raise InvalidFile(f"{path} has a line of column names and no rows")
-        return cls(path, separator, tuple(names), n_rows)
-
-    def joined(self) -> Any:
-        """All rows as a frame, with the types that the library of data frames finds."""
-        frame = READERS[tables.library()](self.path, self.separator)
-        if tables.size(frame) != self.n_rows:
+def opened(path: Path) -> Source:
+    """Look through a file; refuse lines with different numbers of cells."""
+    separator = SEPARATORS[path.suffix.lower()]
+    signatures.check_text(path)
+    _check_bytes(path)
+    lines = _lines(path, separator)
+    _, names = next(lines, (1, []))
+    if not names:
+        raise InvalidFile(f"{path} is empty: a line of column names and some rows are needed")
+    if len(names) == 1 and any(other in names[0] for other in OTHERS if other != separator):
+        raise InvalidFile(f"{path} has one column, {names[0]!r:.{MOST_SHOWN}}: separate the cells by {separator!r}")
+    tables.check_names(path, names)
+    n_rows = 0
+    for line, cells in lines:
+        if len(cells) != len(names):
             raise InvalidFile(
-                f"{self.path} has {self.n_rows} rows, but {tables.size(frame)} are read from it: take out blank lines"
+                f"line {line} of {path} has {len(cells)} cells, and the first line has {len(names)}: "
+                "mend that line (a cell with a separator in it needs quotes)"
             )
-        return frame
-
-    def pieces(self, first: int, layout: Layout) -> Pieces:
-        """Some rows at a time, with the types of the background."""
-        rows = islice(_lines(self.path, self.separator), 1 + first, None)
-        while part := [cells for _, cells in islice(rows, ROWS_AT_ONCE)]:
-            columns = dict(zip(self.names, zip(*part, strict=True), strict=True))
-            yield first, {name: _cells(columns[name], layout.parser(name)) for name in layout.columns}
-            first += len(part)
-
-    def line(self, row: int) -> int:
-        """Line where a row begins, counted from 1."""
-        return next(islice(_lines(self.path, self.separator), 1 + row, None))[0]
+        n_rows += 1
+    if not n_rows:
+        raise InvalidFile(f"{path} has a line of column names and no rows")
+    return text(
+        path, tuple(names), n_rows, partial(_joined, path, separator, n_rows), partial(_rows, path, separator), _parser
+    )
 
 
-def _cells(texts: tuple[str, ...], parse: Callable[[str], Any]) -> list[Any]:
-    return [None if text in MISSING else parse(text) for text in texts]
+def _joined(path: Path, separator: str, n_rows: int) -> Any:
+    """All rows, with the types that the library of data frames finds."""
+    frame = READERS[tables.library()](path, separator)
+    if tables.size(frame) != n_rows:
+        raise InvalidFile(f"{path} has {n_rows} rows, but {tables.size(frame)} are read from it: take out blank lines")
+    return frame
+
+
+def _rows(path: Path, separator: str) -> Lines:
+    lines = _lines(path, separator)
+    _, names = next(lines)
+    return ((line, dict(zip(names, cells, strict=True))) for line, cells in lines)
+
+
+def _parser(layout: Layout, name: str) -> Callable[[str], Any]:
+    parse = layout.parser(name)
+    return lambda text: None if text in MISSING else parse(text)
 
 
 def _lines(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
@@ -138,8 +123,4 @@ def _by_pyarrow(path: Path, separator: str) -> Any:
     return csv.read_csv(path, parse_options=lines, convert_options=cells)
 
 
-READERS: dict[Backend, Callable[[Path, str], Any]] = {
-    "pandas": _by_pandas,
-    "polars": _by_polars,
-    "pyarrow": _by_pyarrow,
-}
+READERS = {"pandas": _by_pandas, "polars": _by_polars, "pyarrow": _by_pyarrow}

@@ -5,28 +5,26 @@ Packing is the slow part, which the workers of a large run do; to join text is t
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import importlib.util
 import io
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from xcid._require import require
 from xcid.files.formulas import defused
 
 Columns: TypeAlias = Mapping[str, Any]  # arrays of one length
-Add: TypeAlias = Callable[[bytes], Any]
 LINES_OF_A_GROUP = 2**17  # of a Parquet file or a record batch: what one has to hold in memory to write it
 
 
 class Format(NamedTuple):
-    """How columns become bytes; and for a file to write to, how to add packed pieces to it."""
+    """How columns become bytes, and how packed pieces become a file."""
 
     pack: Callable[[Columns], bytes]
-    joining: Callable[[Any], contextlib.AbstractContextManager[Add]]
+    join: Callable[[BinaryIO, Iterable[bytes]], None]
 
 
 def _lines(columns: Columns) -> Iterator[tuple[Any, ...]]:
@@ -47,112 +45,94 @@ def _pack_csv(columns: Columns) -> bytes:
     return text.getvalue().encode()
 
 
-@contextlib.contextmanager
-def _joining_csv(file: Any) -> Iterator[Add]:
-    """Write the names once."""
-    is_first = True
-
-    def add(part: bytes) -> None:
-        nonlocal is_first
-        file.write(part if is_first else part[part.index(b"\n") + 1 :])
-        is_first = False
-
-    yield add
+def _join_csv(file: BinaryIO, packed: Iterable[bytes]) -> None:
+    for number, part in enumerate(packed):
+        file.write(part[part.index(b"\n") + 1 :] if number else part)  # the names once
 
 
-def _pack_json(columns: Columns) -> bytes:
+def pack_json(columns: Columns) -> bytes:
     """One object a line, in strict JSON."""
     objects = (dict(zip(columns, line, strict=True)) for line in _lines(columns))
     return "".join(f"{json.dumps(one, ensure_ascii=False, allow_nan=False)}\n" for one in objects).encode()
 
 
-@contextlib.contextmanager
-def _joining_lines(file: Any) -> Iterator[Add]:
-    yield file.write
+def _join_lines(file: BinaryIO, packed: Iterable[bytes]) -> None:
+    file.writelines(packed)
 
 
-@contextlib.contextmanager
-def _joining_array(file: Any) -> Iterator[Add]:
-    """Write one list of all objects."""
-    mark = b"["
+def _join_array(file: BinaryIO, packed: Iterable[bytes]) -> None:
+    file.writelines(array(packed))
 
-    def add(part: bytes) -> None:
-        nonlocal mark
-        file.write(mark + b"\n" + part.rstrip(b"\n").replace(b"\n", b",\n"))
-        mark = b","
 
-    yield add
-    file.write(b"[]\n" if mark == b"[" else b"\n]\n")
+def array(packed: Iterable[bytes]) -> Iterator[bytes]:
+    """One list of the objects of all lines."""
+    for number, part in enumerate(packed):
+        yield (b",\n" if number else b"[\n") + part.rstrip(b"\n").replace(b"\n", b",\n")
+    yield b"\n]\n"
 
 
 def _pack_arrow(columns: Columns) -> bytes:
-    cells = {name: part.tolist() for name, part in columns.items()}
-    sink = io.BytesIO()
-    if not _has_pyarrow():
-        _polars().DataFrame(cells).write_ipc_stream(sink)
-        return sink.getvalue()
-    arrow = require("pyarrow", extra="pyarrow")
-    table = arrow.table(cells)
-    with arrow.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
+    cells, sink = {name: part.tolist() for name, part in columns.items()}, io.BytesIO()
+    if _has_pyarrow():
+        table = require("pyarrow", extra="pyarrow").table(cells)
+        with require("pyarrow.ipc", extra="pyarrow").new_stream(sink, table.schema) as stream:
+            stream.write_table(table)
+    else:
+        require("polars", extra="pyarrow").DataFrame(cells).write_ipc_stream(sink)
     return sink.getvalue()
 
 
-def _joining_arrow(opened: Callable[[Any, Any], Any], method: str) -> Callable[[Any], Any]:
-    """Add by pyarrow to an opened file, in groups of many pieces; by a method of polars where pyarrow is missing."""
-
-    @contextlib.contextmanager
-    def joining(file: Any) -> Iterator[Add]:
-        waiting: list[Any] = []
-        if not _has_pyarrow():
-            yield lambda part: waiting.append(_polars().read_ipc_stream(part))
-            getattr(_polars().concat(waiting), method)(file)
-            return
-        arrow = require("pyarrow", extra="pyarrow")
-        with contextlib.ExitStack() as stack:
-            outs: list[Any] = []
-
-            def flush() -> None:
-                group = arrow.concat_tables(waiting).combine_chunks()
-                waiting.clear()
-                if not outs:
-                    outs.extend((stack.enter_context(opened(file, group.schema)), group.schema))
-                outs[0].write_table(group.cast(outs[1]))
-
-            def add(part: bytes) -> None:
-                waiting.append(arrow.ipc.open_stream(part).read_all())
-                if sum(map(len, waiting)) >= LINES_OF_A_GROUP:  # a file of very small groups is slow to read
-                    flush()
-
-            yield add
-            if waiting:
-                flush()
-
-    return joining
+def _join_parquet(file: BinaryIO, packed: Iterable[bytes]) -> None:
+    if _has_pyarrow():
+        _join_groups(require("pyarrow.parquet", extra="pyarrow").ParquetWriter, file, packed)
+    else:
+        _by_polars(packed).write_parquet(file)
 
 
-def _parquet_file(file: Any, schema: Any) -> Any:
-    return require("pyarrow.parquet", extra="pyarrow").ParquetWriter(file, schema)
+def _join_feather(file: BinaryIO, packed: Iterable[bytes]) -> None:
+    if _has_pyarrow():
+        _join_groups(require("pyarrow.ipc", extra="pyarrow").new_file, file, packed)
+    else:
+        _by_polars(packed).write_ipc(file)
 
 
-def _feather_file(file: Any, schema: Any) -> Any:
-    return require("pyarrow", extra="pyarrow").ipc.new_file(file, schema)
+def _join_groups(opened: Callable[[BinaryIO, Any], Any], file: BinaryIO, packed: Iterable[bytes]) -> None:
+    groups = _groups(packed)
+    first = next(groups)
+    with opened(file, first.schema) as out:
+        out.write_table(first)
+        for group in groups:
+            out.write_table(group.cast(first.schema))
+
+
+def _groups(packed: Iterable[bytes]) -> Iterator[Any]:
+    """Tables of many pieces each: a file of very small groups is slow to read."""
+    arrow = require("pyarrow", extra="pyarrow")
+    waiting: list[Any] = []
+    for part in packed:
+        waiting.append(arrow.ipc.open_stream(part).read_all())
+        if sum(map(len, waiting)) >= LINES_OF_A_GROUP:
+            yield arrow.concat_tables(waiting).combine_chunks()
+            waiting = []
+    if waiting:
+        yield arrow.concat_tables(waiting).combine_chunks()
+
+
+def _by_polars(packed: Iterable[bytes]) -> Any:
+    polars = require("polars", extra="pyarrow")
+    return polars.concat([polars.read_ipc_stream(part) for part in packed])
 
 
 def _has_pyarrow() -> bool:
     return importlib.util.find_spec("pyarrow") is not None
 
 
-def _polars() -> Any:
-    return require("polars", extra="pyarrow")
-
-
-_feather = Format(_pack_arrow, _joining_arrow(_feather_file, "write_ipc"))
+_feather = Format(_pack_arrow, _join_feather)
 FORMATS = {
-    ".csv": Format(_pack_csv, _joining_csv),
-    ".parquet": Format(_pack_arrow, _joining_arrow(_parquet_file, "write_parquet")),
+    ".csv": Format(_pack_csv, _join_csv),
+    ".parquet": Format(_pack_arrow, _join_parquet),
     ".feather": _feather,
     ".arrow": _feather,
-    ".json": Format(_pack_json, _joining_array),
-    ".jsonl": Format(_pack_json, _joining_lines),
+    ".json": Format(pack_json, _join_array),
+    ".jsonl": Format(pack_json, _join_lines),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -13,10 +13,7 @@ from xcid.errors import InvalidData
 from xcid.files.messages import shown
 from xcid.space import FeatureSpace
 
-Columns: TypeAlias = dict[str, Any]  # arrays or lists of cells, of one length
 Kind: TypeAlias = Literal["number", "whole number", "date", "level"]
-Pieces: TypeAlias = Iterator[tuple[int, Columns]]  # some rows, with the position of the first
-ROWS_AT_ONCE = 4096  # of a piece
 TRUE, FALSE = ("True", "TRUE", "true"), ("False", "FALSE", "false")  # as pandas reads them
 
 

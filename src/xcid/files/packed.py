@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from xcid._require import require
 from xcid.errors import InvalidFile
-from xcid.files import signatures, tables, unpacked
-from xcid.files.layout import ROWS_AT_ONCE, Layout, Pieces
+from xcid.files import signatures, sources, tables, unpacked
+from xcid.files.layout import Layout
+from xcid.files.sources import Pieces, Source
 
+Parts: TypeAlias = Iterator[tuple[int, Any]]  # Arrow tables of some rows each, with the position of the first
 MOST_CELLS, CELLS_PER_BYTE = 2**24, 100  # of a Parquet file: one that exceeds both is refused
 BUFFER = 2**20  # bytes of a Parquet column that are read ahead: without it a row group would be read at once
 
@@ -35,78 +37,58 @@ def check_feather(path: Path) -> None:
         unpacked.check(path, path.stat().st_size, unpacked.in_feather(file))
 
 
-@dataclass(frozen=True, slots=True)
-class Parquet:
-    """A Parquet file, by row groups."""
-
-    path: Path
-    names: tuple[str, ...]
-    n_rows: int
-
-    @classmethod
-    def opened(cls, path: Path) -> Parquet:
-        """Look at the schema."""
-        schema, file = _parquet_file(path)
-        tables.check_names(path, schema.names)
-        return cls(path, tables.names(_frame(schema.empty_table())), int(file.metadata.num_rows))
-
-    def joined(self) -> Any:
-        """All rows as a frame."""
-        schema, file = _parquet_file(self.path)
-        return _frame(_decoded(file.read(), schema, self.path))
-
-    def pieces(self, first: int, layout: Layout) -> Pieces:
-        """Parts of row groups; groups before the first wanted row are not read."""
-        arrow, (schema, file), start = require("pyarrow", extra="pyarrow"), _parquet_file(self.path), 0
-        groups: list[int] = []
-        for group in range(file.metadata.num_row_groups):
-            size = file.metadata.row_group(group).num_rows
-            if start + size > first or groups:
-                groups.append(group)
-            else:
-                start += size
-        for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, row_groups=groups):
-            table = _decoded(arrow.Table.from_batches([batch]), schema, self.path)
-            yield start, tables.columns(_frame(table), self.path)
-            start += len(batch)
-
-    def line(self, row: int) -> None:
-        """Rows have no lines."""
+def parquet(path: Path) -> Source:
+    """Open a Parquet file, which is read by row groups."""
+    schema, file = _parquet_file(path)
+    n_rows = int(file.metadata.num_rows)
+    return _source(path, schema, n_rows, lambda: _decoded(_parquet_file(path)[1].read(), schema, path), _parquet_parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Feather:
-    """A Feather or Arrow file, by record batches."""
+def feather(path: Path) -> Source:
+    """Open a Feather or Arrow file, which is read by record batches."""
+    file = _feather_file(path)
+    n_rows = sum(len(file.get_batch(at)) for at in range(file.num_record_batches))
+    read_table = require("pyarrow.feather", extra="pyarrow").read_table
+    return _source(path, file.schema, n_rows, lambda: read_table(path), _feather_parts)
 
-    path: Path
-    names: tuple[str, ...]
-    n_rows: int
 
-    @classmethod
-    def opened(cls, path: Path) -> Feather:
-        """Look at the schema and the batches."""
-        file = _feather_file(path)
-        tables.check_names(path, file.schema.names)
-        n_rows = sum(len(file.get_batch(at)) for at in range(file.num_record_batches))
-        return cls(path, tables.names(_frame(file.schema.empty_table())), n_rows)
+def _source(
+    path: Path, schema: Any, n_rows: int, joined: Callable[[], Any], parts: Callable[[Path, int], Any]
+) -> Source:
+    """A file that gives Arrow tables, all of it or some rows at a time."""
+    tables.check_names(path, schema.names)
 
-    def joined(self) -> Any:
-        """All rows as a frame."""
-        return _frame(require("pyarrow.feather", extra="pyarrow").read_table(self.path))
+    def pieces(first: int, layout: Layout) -> Pieces:
+        for start, table in parts(path, first):
+            yield start, tables.columns(_frame(table), path)
 
-    def pieces(self, first: int, layout: Layout) -> Pieces:
-        """Parts of record batches."""
-        arrow, file, start = require("pyarrow", extra="pyarrow"), _feather_file(self.path), 0
-        for at in range(file.num_record_batches):
-            batch = file.get_batch(at)
-            if start + len(batch) > first:
-                for row in range(0, len(batch), ROWS_AT_ONCE):
-                    table = arrow.Table.from_batches([batch.slice(row, ROWS_AT_ONCE)])
-                    yield start + row, tables.columns(_frame(table), self.path)
-            start += len(batch)
+    return Source(path, tables.names(_frame(schema.empty_table())), n_rows, lambda: _frame(joined()), pieces)
 
-    def line(self, row: int) -> None:
-        """Rows have no lines."""
+
+def _parquet_parts(path: Path, first: int) -> Parts:
+    """Parts of row groups; groups before the first wanted row are not read."""
+    arrow, (schema, file), start = require("pyarrow", extra="pyarrow"), _parquet_file(path), 0
+    groups: list[int] = []
+    for group in range(file.metadata.num_row_groups):
+        size = file.metadata.row_group(group).num_rows
+        if start + size > first or groups:
+            groups.append(group)
+        else:
+            start += size
+    for batch in file.iter_batches(batch_size=sources.ROWS_AT_ONCE, row_groups=groups):
+        yield start, _decoded(arrow.Table.from_batches([batch]), schema, path)
+        start += len(batch)
+
+
+def _feather_parts(path: Path, first: int) -> Parts:
+    """Parts of record batches."""
+    arrow, file, start = require("pyarrow", extra="pyarrow"), _feather_file(path), 0
+    for at in range(file.num_record_batches):
+        batch = file.get_batch(at)
+        if start + len(batch) > first:
+            for row in range(0, len(batch), sources.ROWS_AT_ONCE):
+                yield start + row, arrow.Table.from_batches([batch.slice(row, sources.ROWS_AT_ONCE)])
+        start += len(batch)
 
 
 def _feather_file(path: Path) -> Any:

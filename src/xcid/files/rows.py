@@ -10,10 +10,10 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from xcid.errors import InvalidData, InvalidFile
-from xcid.files import cells, tables
-from xcid.files.layout import ROWS_AT_ONCE, Columns, Layout, Pieces
+from xcid.files import cells, sources, tables
+from xcid.files.layout import Layout
 from xcid.files.messages import naming
-from xcid.files.sources import Source, place
+from xcid.files.sources import Columns, Pieces, Source
 from xcid.frames import frame_of
 from xcid.space import FeatureSpace
 
@@ -64,7 +64,7 @@ class Rows:
 
     def check(self, space: FeatureSpace) -> None:
         """Read all rows once and refuse the first that cannot be explained: better now than after hours."""
-        for chunk in self.chunks(ROWS_AT_ONCE):
+        for chunk in self.chunks(sources.ROWS_AT_ONCE):
             try:
                 space.encode(chunk.frame, str(self.source.path))
             except InvalidData as error:
@@ -117,7 +117,7 @@ class Rows:
             try:
                 space.encode(tables.part(chunk.frame, [at]), str(self.source.path))
             except InvalidData as error:
-                return InvalidData(str(error).replace("in row 0", f"in {place(self.source, position)}"))
+                return InvalidData(str(error).replace("in row 0", f"in {self.source.place(position)}"))
         return None
 
 

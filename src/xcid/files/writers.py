@@ -1,17 +1,13 @@
-"""The one way out: a table is written piece by piece, and appears under its name only when it is complete."""
+"""The one way out: tables into files, some rows at a time."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TextIO, TypeAlias
 
 from xcid.errors import InvalidFile
 from xcid.files.atomic import replacing
 from xcid.files.formats import FORMATS, Columns
-
-Write: TypeAlias = Callable[[Columns], Any]
 
 
 def check(path: Path, *inputs: Path | None, extensions: Iterable[str] = ()) -> None:
@@ -27,27 +23,8 @@ def check(path: Path, *inputs: Path | None, extensions: Iterable[str] = ()) -> N
         raise InvalidFile(f"{path} cannot be written: it is {'a folder' if path.is_dir() else 'read from'}")
 
 
-@contextlib.contextmanager
-def writer(path: Path) -> Iterator[Write]:
-    """Lend a function that adds columns to a file."""
+def write(path: Path, pieces: Iterable[Columns]) -> None:
+    """Write a table piece by piece; the file appears under its name only when it is complete."""
     made = FORMATS[path.suffix.lower()]
-    with replacing(path) as temporary, temporary.open("wb") as file, made.joining(file) as add:
-        yield lambda columns: add(made.pack(columns))
-
-
-@contextlib.contextmanager
-def json_writer(stream: TextIO) -> Iterator[Write]:
-    """Likewise for a list of objects on a stream of text."""
-    made = FORMATS[".json"]
-    with made.joining(_Encoded(stream)) as add:
-        yield lambda columns: add(made.pack(columns))
-
-
-class _Encoded:
-    """A stream of text that takes bytes."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self.stream = stream
-
-    def write(self, part: bytes) -> None:
-        self.stream.write(part.decode())
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        made.join(file, map(made.pack, pieces))

@@ -89,10 +89,8 @@ def _made(job: Job, task: Task, folder: Folder, wanted: list[int]) -> Iterator[f
 def _join(job: Job, task: Task, folder: Folder, out: Path) -> None:
     """Write the file; one that is killed here leaves a temporary file that the next one writes over."""
     started, token = time.monotonic(), f"{zlib.crc32(os.fsencode(folder.path.resolve())):08x}"
-    joining = FORMATS[task.format].joining
-    with replacing(out, token) as temporary, temporary.open("wb") as file, joining(file) as add:
-        for part in fragments.contents(folder.chunks, range(job.n_chunks)):
-            add(part)
+    with replacing(out, token) as temporary, temporary.open("wb") as file:
+        FORMATS[task.format].join(file, fragments.contents(folder.chunks, range(job.n_chunks)))
     folder.log(f"the result of {len(job.rows)} rows is written in {time.monotonic() - started:.1f} s")
 
 
