@@ -181,7 +181,7 @@ def measure(generator: Generator, explainer: xcid.Explainer, model: Any, rows: A
 
 def search(generator: Generator, explainer: xcid.Explainer, rows: Array) -> tuple[Any, float]:
     """The cloud, and the milliseconds a row that it took."""
-    member = Membership(explainer, rows, explainer.predict(rows))
+    member = Membership(explainer, rows, explainer.subject.predict(rows))
     keys = explainer.space.keys(rows, seed=0)
     start = time.perf_counter()
     cloud = generator(rows, keys, explainer.space, member)

@@ -78,8 +78,8 @@ def difference(explainer: Any, device: Any, X: Any) -> float:
 def parts(explainer: Any, X: Any, block: int) -> dict[str, Any]:
     """Microseconds a row of each part, and what bounds densities and d1."""
     with torch.no_grad():
-        plan = _plan(explainer, 0)
-        task: Any = _Task.of(explainer, plan, torch)
+        plan = _plan(explainer.setup, 0)
+        task: Any = _Task(explainer.setup, plan)
         rows: Any = torch.as_tensor(X[:block], device=task.device)
         n = len(rows)
         samples = torch.where(task.taken, task.new, rows.to(task.dtype)[:, None])

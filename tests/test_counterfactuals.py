@@ -137,10 +137,10 @@ def test_the_same_seed_gives_the_same(explainer):
 
 
 def test_takes_another_generator_and_leaves_the_explainer_alone(explainer):
-    before = explainer.generator, explainer.score, explainer.stop
+    before = explainer.setup.generator, explainer.setup.score, explainer.setup.stop
     told = explainer.counterfactuals(ROW, generator=Nearest(m=20), nearest=2, diverse=1)
     assert len(told) == 3
-    assert (explainer.generator, explainer.score, explainer.stop) == before
+    assert (explainer.setup.generator, explainer.setup.score, explainer.setup.stop) == before
 
 
 def test_the_columns_of_a_group_are_told_one_by_one():

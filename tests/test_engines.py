@@ -18,7 +18,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import xcid
 from xcid.engines import _frames, _pickling
-from xcid.engines._frames import Work, check_picklable
+from xcid.engines._frames import Work
+from xcid.engines._pickling import check_picklable
 from xcid.errors import InvalidData, InvalidParameter, MissingDependency, ModelError
 from xcid.generators import Balanced
 
@@ -33,8 +34,8 @@ def explainer_of(model=probability, background=TABLE, **settings):
     return xcid.Explainer(model, background, generator=Balanced(64), **settings)
 
 
-def work_of(explainer, *, seed=0, row=None, columns=("a", "b", "c", "id"), row_kind="whole"):
-    return Work.of(explainer, cloudpickle, seed=seed, row=row, columns=columns, row_kind=row_kind)
+def work_of(explainer, *, seed=0, row=None, columns=("a", "b", "c", "id"), row_kind="integer"):
+    return Work.of(explainer, cloudpickle, seed, row, row_kind, columns)
 
 
 class TestLines:
@@ -56,7 +57,7 @@ class TestLines:
         pieces = work_of(explainer_of())(TABLE)
         pd.testing.assert_frame_equal(whole, pieces, check_exact=False, rtol=0, atol=1e-9)
 
-    @pytest.mark.parametrize("row_kind", ["whole", "text"])
+    @pytest.mark.parametrize("row_kind", ["integer", "text"])
     def test_types_are_those_that_were_promised(self, row_kind):
         work = work_of(explainer_of(), row_kind=row_kind)
         promised, none, some = work.empty(), work(TABLE[:0]), work(TABLE[:2])
@@ -81,7 +82,9 @@ class TestLines:
         grouped = explainer_of(constraints=xcid.Constraints(groups={"pair": ["a", "c"]}))
         lines = work_of(grouped)(TABLE[:4])
         assert {name for name in lines if name.startswith("value_")} == {"value_pair", "value_b"}
-        assert np.array_equal(lines[[f"value_{name}" for name in grouped.features.names]], grouped(TABLE[:4]).values)
+        assert np.array_equal(
+            lines[[f"value_{name}" for name in grouped.subject.features.names]], grouped(TABLE[:4]).values
+        )
 
     def test_days_of_arrow_are_days(self):
         """Spark and Arrow give days as objects."""
@@ -154,7 +157,7 @@ class TestTrouble:
             return probability(frame)
 
         work = work_of(explainer_of(breaks))
-        _pickling.loaded(work.payload).predict.ask.__closure__[0].cell_contents.append(1)
+        _pickling.loaded(work.payload).subject.predict.ask.__closure__[0].cell_contents.append(1)
         with pytest.raises(ModelError, match="the service is gone"):
             work(TABLE[:3])
 
@@ -169,7 +172,7 @@ class TestPickling:
         explainer = explainer_of()
         before = len(check_picklable(explainer, cloudpickle))
         explainer(TABLE)
-        plan = len(pickle.dumps(next(iter(explainer.generator.plans.values()))))
+        plan = len(pickle.dumps(next(iter(explainer.setup.generator.plans.values()))))
         assert len(check_picklable(explainer, cloudpickle)) < before + plan + 1000
 
     def test_an_explainer_is_loaded_once_in_a_process(self):
@@ -222,7 +225,9 @@ class TestProcess:
         spying_now = []
         work = work_of(explainer_of(spying))
         cells = dict(
-            zip(spying.__code__.co_freevars, _pickling.loaded(work.payload).predict.ask.__closure__, strict=True)
+            zip(
+                spying.__code__.co_freevars, _pickling.loaded(work.payload).subject.predict.ask.__closure__, strict=True
+            )
         )
         cells["spying_now"].cell_contents.append(1)
         with threadpool_limits(2, "blas"):

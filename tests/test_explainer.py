@@ -179,7 +179,7 @@ class TestEngines:
     def test_threads_give_what_one_gives(self):
         explainer = xcid.Explainer(lambda X: 1 / (1 + np.exp(-X[:, 0] * X[:, 1])), TABLE, memory=2**20)
         rows = np.tile(TABLE, (3, 1))
-        assert len(rows) > 3 * explainer.rows_at_once
+        assert len(rows) > 3 * explainer.setup.rows_at_once
         alone = explainer(rows, seed=4)
         for workers in (1, 3):
             together = Threads(workers)(explainer, rows, seed=4)

@@ -268,7 +268,7 @@ class TestSoftMembership:
     def test_impossible_probabilities(self):
         outputs = np.array([[0.0, 0.0, 1.0]])
         assert outcomes.SoftFlip()(outputs, np.array([[1.0, 0.0, 0.0]])).tolist() == [1.0]
-        assert outcomes.SoftToClass("b", 1)(np.zeros((1, 3)), outputs).tolist() == [0.5]
+        assert outcomes.SoftToClass("b").bind("abc", outputs)(np.zeros((1, 3)), outputs).tolist() == [0.5]
 
 
 class TestStatus:

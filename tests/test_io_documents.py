@@ -25,7 +25,7 @@ TABLE = pd.DataFrame(
 )
 TABLE.loc[1, "hole"] = np.nan  # of a row that is explained
 SUFFIXES = [".json", ".parquet"]
-LOST = {"cloud", "density"}
+LOST = {"cloud"}
 each = pytest.mark.parametrize("suffix", SUFFIXES)
 
 

@@ -55,9 +55,9 @@ def test_a_callable_with_numbers_beyond_0_1_is_a_regression():
 
 def test_the_width_can_be_given():
     narrow = xcid.Explainer(lambda X: 5 * X[:, 3], TABLE, outcome=Interval(0.1))
-    assert narrow.outcome.half_width == 0.1
+    assert narrow.setup.outcome.half_width == 0.1
     wide = xcid.Explainer(lambda X: 5 * X[:, 3], TABLE, outcome=Interval(share=2.0))
-    assert wide.outcome.half_width == pytest.approx(2 * 5 * TABLE[:, 3].std())
+    assert wide.setup.outcome.half_width == pytest.approx(2 * 5 * TABLE[:, 3].std())
 
 
 def test_within_is_the_set_of_the_paper():
@@ -107,7 +107,7 @@ def test_one_explanation_for_each_class(iris):
     assert list(by_class) == ["setosa", "versicolor", "virginica"]
     alone = explainer.asking(ToClass("virginica"))(data.iloc[[0]])
     assert np.array_equal(by_class["virginica"].values, alone.values)
-    assert isinstance(explainer.outcome, SoftFlip)
+    assert isinstance(explainer.setup.outcome, SoftFlip)
 
 
 def test_names_of_classes_do_not_matter(iris):

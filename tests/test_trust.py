@@ -112,9 +112,9 @@ def test_scale_makes_no_difference(scale):
     cloud = plain.cloud
     stretched = xcid.Perturbations(
         cloud.origin * scale, cloud.samples * scale, cloud.positive, cloud.negative, cloud.n_evaluations, cloud.status,
-        cloud.discrete, plan=replace(cloud.plan, values=cloud.plan.values * scale, background=TABLE * scale, _made={}),
+        cloud.discrete, plan=replace(cloud.plan, values=cloud.plan.values * scale, background=TABLE * scale),
     )  # fmt: skip
-    assert scaled.score(stretched).values == pytest.approx(plain.values, abs=1e-9)
+    assert scaled.setup.score(stretched).values == pytest.approx(plain.values, abs=1e-9)
 
 
 class TestSubgroups:
@@ -151,4 +151,4 @@ def test_stable_asks_for_no_more_features_than_there_are():
 def test_classes_are_asked_for_by_the_hard_question():
     by_class = xcid.Explainer(model, TABLE).per_class(TABLE[:2])
     assert "ToClass" in by_class["1"].settings["outcome"]
-    assert repr(ToClass("1", 1)) in by_class["1"].settings["outcome"]
+    assert repr(ToClass("1")) in by_class["1"].settings["outcome"]

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
         scores,
         torch,
     )
-    from xcid._one_feature import d1
     from xcid.errors import XcidError, XcidWarning
     from xcid.explainer import Explainer
     from xcid.files.saved import load
     from xcid.records import DensityPair, Explanation, Perturbations
+    from xcid.scores.one_feature import d1
     from xcid.space import Constraints
 
 __version__ = "0.1.0"
@@ -67,7 +67,7 @@ _HOMES = {
     "Perturbations": "xcid.records",
     "XcidError": "xcid.errors",
     "XcidWarning": "xcid.errors",
-    "d1": "xcid._one_feature",
+    "d1": "xcid.scores.one_feature",
     "load": "xcid.files.saved",
 }  # all other names are rooms
 

@@ -1,16 +1,15 @@
-"""Rows that cannot be explained, or hardly: the others are all the same, and it is said."""
+"""Rows that cannot be explained, or hardly: the others still are, and a status and a warning say so."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from xcid.errors import ModelError, TooSlow, warn
-from xcid.records import Array, Explanation
+from xcid.records import STATUSES, Array, Explanation, fields
 
 
 class Failed(NamedTuple):
@@ -53,11 +52,10 @@ def warn_of_few(explanation: Explanation) -> None:
     """Warn of rows that lack perturbations of a kind."""
     poor = np.flatnonzero(np.char.startswith(explanation.status, "insufficient"))
     if poor.size:
+        advice = STATUSES[str(explanation.status[poor[0]])].advice
         warn(
             f"{poor.size} of {len(explanation)} rows have fewer perturbations of a kind than asked for; "
-            f"{counted(explanation, int(poor[0]))}: see explanation.status; search for rare flips with "
-            "generator=xcid.generators.Growing(), raise the generator's budget, widen the background or relax the "
-            "constraints"
+            f"{counted(explanation, int(poor[0]))}: see explanation.status; {advice}"
         )
 
 
@@ -90,35 +88,6 @@ def _length(piece: Explanation | Failed) -> int:
 def _empty(failed: Failed, like: Explanation) -> Explanation:
     """Explanations of rows of which nothing is known."""
     n = len(failed.rows)
-    blank = like[np.zeros(n, dtype=np.int64)]
     status = np.full(n, "too_slow" if isinstance(failed.error, TooSlow) else "model_failed")
-    none, nothing = np.zeros(blank.values.shape), np.zeros(n)
-    known: dict[str, Any] = {
-        "lower": none - 1,
-        "upper": none + 1,
-        "p_values": none + 1,
-        "null_mean": none,
-        "null_quantile": none,
-        "spread": none,
-        "significant": none,
-    }
-    known = {name: part for name, part in known.items() if getattr(blank, name) is not None}
-    cloud = None if blank.cloud is None else replace(
-        blank.cloud, origin=failed.rows, positive=0 * blank.cloud.positive, negative=0 * blank.cloud.negative,
-        n_evaluations=nothing.astype(np.int64), status=status,
-    )  # fmt: skip
-    return replace(
-        blank,
-        values=none,
-        importance=none,
-        direction=none,
-        status=status,
-        n_evaluations=nothing.astype(np.int64),
-        n_flips=nothing.astype(np.int64),
-        n_positive=nothing,
-        n_negative=nothing,
-        data=failed.rows,
-        outputs=np.full(blank.outputs.shape, np.nan),
-        cloud=cloud,
-        **known,
-    )
+    cloud = None if like.cloud is None else fields.unknown(like.cloud, n, origin=failed.rows, status=status)
+    return fields.unknown(like, n, data=failed.rows, status=status, cloud=cloud)

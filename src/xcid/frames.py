@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from xcid._require import require
-from xcid.records import Array, Explanation, Interactions
+from xcid.records import Array, Explanation, Interactions, fields
 from xcid.space import Backend, require_backend
 
 
@@ -20,25 +20,20 @@ def to_frame(explanation: Explanation, backend: Backend) -> Any:
 
 
 def to_columns(explanation: Explanation) -> dict[str, Any]:
-    """The columns of :func:`to_frame` as arrays by name."""
+    """The columns of :func:`to_frame` as arrays by name: the scores, then what is known beside them."""
     n, d = explanation.values.shape
     columns = {
         "row": np.repeat(explanation.index, d),
         "feature": np.tile(np.array(explanation.feature_names), n),
         "data": _one_number(explanation).ravel(),
         "shown": np.array([explanation.shown(row, feature) for row in range(n) for feature in range(d)]),
-        "value": explanation.values.ravel(),
-        "importance": explanation.importance.ravel(),
-        "direction": explanation.direction.ravel().astype(np.int64),
     }
-    for name in ("lower", "upper", "p_values", "null_mean", "null_quantile", "spread", "significant"):
-        part = getattr(explanation, name)
+    known = [each for each in fields.declared(explanation) if each.line]
+    for each in sorted(known, key=lambda each: each.axes != (fields.ROW, fields.FEATURE) or each.dtype is np.str_):
+        part = getattr(explanation, each.name)
         if part is not None:
-            columns[name.removesuffix("s")] = part.ravel()
-    columns["status"] = np.repeat(explanation.status, d)
-    columns["feature_status"] = explanation.feature_status.ravel()
-    columns["n_evaluations"] = np.repeat(explanation.n_evaluations, d)
-    return columns
+            columns[each.line] = part.ravel() if each.axes[1:] else np.repeat(part, d)
+    return columns | {"direction": columns["direction"].astype(np.int64)}
 
 
 def frame_of(columns: Mapping[str, Any], backend: Backend) -> Any:

@@ -5,12 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from xcid.generators import Conditional, Copula, Genetic, Growing, Marginal, Nearest, Neighbours, Random
+from xcid.generators import (
+    Balanced,
+    Complements,
+    Conditional,
+    Copula,
+    Genetic,
+    Growing,
+    Marginal,
+    Nearest,
+    Neighbours,
+    Random,
+)
 from xcid.space import FeatureSpace
 
 M = 20
 BUDGET = 3_000
-GENERATORS = [
+N = 160
+SEARCHES = [  # ask until there are m of each kind
     Random(m=M, max_evaluations=BUDGET),
     Random(m=M, max_evaluations=BUDGET, pool=50),
     Marginal(m=M, max_evaluations=BUDGET),
@@ -23,6 +35,16 @@ GENERATORS = [
     Growing(Marginal(m=M, max_evaluations=BUDGET // 3), max_evaluations=BUDGET),
     Growing(Random(m=M, max_evaluations=BUDGET // 3), max_evaluations=BUDGET),
 ]
+PLANS = [  # ask about n samples that all rows have in common
+    Balanced(n=N),
+    Balanced(n=N, centroid_share=0.0),
+    Balanced(n=N, centroid_share=0.6),
+    Complements(n=N),
+    Complements(n=N, centroid_share=0.0),
+]
+GENERATORS = [*SEARCHES, *PLANS]
+searches = pytest.mark.parametrize("generator", SEARCHES, ids=str)
+plans = pytest.mark.parametrize("generator", PLANS, ids=str)
 
 
 @pytest.fixture(params=GENERATORS, ids=str)
@@ -63,9 +85,17 @@ class Model:
         return (self.decide(samples) != self.decide(self.rows[owner])).astype(float)
 
 
+def drawn(generator, space, seed):
+    """A generator that wants to know the background, or draws for all rows at once, is asked to before a run."""
+    bind = getattr(generator, "bind", None)
+    known = generator if bind is None else bind(space, np.zeros((len(space.background), 1)))
+    draw = getattr(known, "draw", None)
+    return known if draw is None else draw(space, np.array([seed], dtype=np.uint64))
+
+
 def run(generator, space, rows, seed=0, level=0.0):
     model = Model(rows, level)
-    return generator(rows, space.keys(rows, seed), space, model), model
+    return drawn(generator, space, seed)(rows, space.keys(rows, seed), space, model), model
 
 
 def test_positives_flip_and_negatives_do_not(generator, space, rows):
@@ -76,11 +106,52 @@ def test_positives_flip_and_negatives_do_not(generator, space, rows):
     assert not np.any((cloud.positive > 0) & (cloud.negative > 0))
 
 
+@searches
 def test_finds_what_was_asked_for(generator, space, rows):
     cloud, _ = run(generator, space, rows)
     assert np.all(cloud.status == "ok")
     assert np.all(cloud.positive.sum(axis=1) == M)
     assert np.all(cloud.negative.sum(axis=1) == M)
+
+
+@plans
+def test_asks_about_n_samples_and_keeps_them_all(generator, space, rows):
+    cloud, _ = run(generator, space, rows)
+    assert np.all(cloud.status == "ok")
+    assert cloud.samples.shape == (len(rows), N, 5)
+    assert np.all(cloud.positive + cloud.negative == 1)
+    assert np.all(cloud.n_evaluations == N)
+
+
+@plans
+def test_keeps_the_weights_that_the_outcome_gives(generator, space, rows):
+    def shares(samples, owner):
+        return np.clip(0.5 + 0.1 * samples[:, 0], 0, 1)
+
+    cloud = drawn(generator, space, 0)(rows, space.keys(rows, 0), space, shares)
+    assert cloud.positive == pytest.approx(np.clip(0.5 + 0.1 * cloud.samples[:, :, 0], 0, 1))
+    assert cloud.negative == pytest.approx(1 - cloud.positive)
+
+
+@plans
+def test_takes_every_feature_in_half_of_the_samples_and_alike_for_all_rows(generator, space, rows):
+    """Complements see to the half; a value that no background row has tells where it was replaced."""
+    strange = rows + np.array([1e-3, 0.5, 0.01, 0, 0.5])
+    cloud, _ = run(generator, space, strange)
+    changed = cloud.samples != cloud.origin[:, None]
+    assert np.all(changed[:, :, [0, 1, 2, 4]].mean(axis=1) == 0.5)
+    assert np.all(changed == changed[:1])
+    where = changed[0, :, 0]
+    assert np.array_equal(cloud.samples[0, where, 0], cloud.samples[1, where, 0])
+
+
+@pytest.mark.parametrize("generator", [Balanced(n=N), Balanced(n=N, centroid_share=0.0)], ids=str)
+def test_balanced_masks_are_orthogonal(generator, space, rows):
+    """As often changed together as apart; by chance the shares would stray by a tenth."""
+    strange = rows[:1] + np.array([1e-3, 0.5, 0.01, 0, 0.5])
+    changed = (run(generator, space, strange)[0].samples[0] != strange)[:, [0, 1, 2, 4]]
+    together = changed.T.astype(float) @ changed / N
+    assert np.all(np.abs(together - np.diag(np.full(4, 0.25)) - 0.25) <= 0.025)
 
 
 def test_counts_every_evaluation_and_keeps_to_the_budget(generator, space, rows):
@@ -94,15 +165,20 @@ def test_says_when_flips_or_stays_are_lacking(generator, space, rows):
     never, _ = run(generator, space, rows, level=1e9)
     assert np.all(never.status == "insufficient_flips")
     assert not never.positive.any()
-    assert np.all(never.n_evaluations > BUDGET / 2)
 
     def always(samples, owner):
         return np.ones(len(samples))
 
-    cloud = generator(rows, space.keys(rows, 0), space, always)
+    cloud = drawn(generator, space, 0)(rows, space.keys(rows, 0), space, always)
     assert np.all(cloud.status == "insufficient_stays")
     assert not cloud.negative.any()
-    assert np.all(cloud.positive.sum(axis=1) == M)
+    assert np.all(cloud.positive.sum(axis=1) == (N if generator in PLANS else M))
+
+
+@searches
+def test_does_not_give_up_early(generator, space, rows):
+    never, _ = run(generator, space, rows, level=1e9)
+    assert np.all(never.n_evaluations > BUDGET / 2)
 
 
 def test_a_row_gets_the_same_alone_in_a_batch_and_in_any_order(generator, space, rows):
@@ -115,6 +191,12 @@ def test_a_row_gets_the_same_alone_in_a_batch_and_in_any_order(generator, space,
         alone, _ = run(generator, space, rows[i : i + 1])
         assert np.array_equal(alone.samples[0], together.samples[i])
         assert alone.n_evaluations[0] == together.n_evaluations[i]
+
+
+def test_a_row_gets_the_same_alone_also_where_nothing_was_drawn_before(generator, space, rows):
+    together = generator(rows, space.keys(rows, 0), space, Model(rows))
+    alone = generator(rows[4:5], space.keys(rows[4:5], 0), space, Model(rows[4:5]))
+    assert np.array_equal(alone.samples[0], together.samples[4])
 
 
 def test_seeds_differ(generator, space, rows):
@@ -142,7 +224,7 @@ def test_every_feature_that_can_change_does(generator, space, rows):
 def test_ends_where_nothing_can_change(generator):
     space = FeatureSpace.of(np.full((10, 3), 2.0))
     rows = np.array([[2.0, 2.0, 2.0], [2.0, 5.0, 2.0]])
-    cloud = generator(rows, space.keys(rows, 0), space, lambda s, o: np.zeros(len(s)))
+    cloud = drawn(generator, space, 0)(rows, space.keys(rows, 0), space, lambda s, o: np.zeros(len(s)))
     assert np.all(cloud.status == "insufficient_flips")
     assert np.all(cloud.n_evaluations <= BUDGET)
 
@@ -150,5 +232,23 @@ def test_ends_where_nothing_can_change(generator):
 def test_works_with_one_feature(generator):
     space = FeatureSpace.of(np.linspace(-1, 1, 101)[:, None])
     rows = space.background[[10, 90]]
-    cloud = generator(rows, space.keys(rows, 0), space, lambda s, o: (s[:, 0] > 0) != (rows[o, 0] > 0))
-    assert np.all((cloud.samples[cloud.positive > 0] > 0).ravel() != (cloud.origin[:, 0] > 0).repeat(M))
+    cloud = drawn(generator, space, 0)(rows, space.keys(rows, 0), space, lambda s, o: (s[:, 0] > 0) != (rows[o, 0] > 0))
+    flips = (cloud.samples[:, :, 0] > 0) != (cloud.origin > 0)
+    assert cloud.positive.any(axis=1).all()
+    assert np.all(flips[cloud.positive > 0])
+    assert not np.any(flips[cloud.negative > 0])
+
+
+STALE = pytest.mark.xfail(reason="it remembers plans by seed alone, and gives one table the donors of another")
+
+
+@pytest.mark.parametrize(
+    "generator",
+    [pytest.param(one, marks=[STALE] * isinstance(one, Complements), id=str(one)) for one in GENERATORS],
+)
+def test_a_generator_that_served_one_table_serves_another(generator, space, rows):
+    """Also where no one tells it about the background first, as in ``Explainer.interactions``."""
+    other = FeatureSpace.of(space.background + 50)
+    generator(rows, space.keys(rows, 0), space, Model(rows))
+    cloud = generator(rows + 50, other.keys(rows + 50, 0), other, Model(rows + 50, 75.0))
+    assert np.all(cloud.samples >= other.lower)

@@ -487,14 +487,14 @@ CELLS = [
 def assert_learnt(explainer, cell):
     """The model knows its target, and the ignored column makes no difference to it."""
     matrix, target = explainer.space.background, targets(columns_of(cell.table))[cell.task]
-    outputs = explainer.predict(matrix)
+    outputs = explainer.subject.predict(matrix)
     if cell.task == "number":
         assert np.corrcoef(outputs[:, 0], target)[0, 1] ** 2 > 0.9
     else:
         assert np.mean(outputs.argmax(axis=1) == target) > 0.9
     other = matrix.copy()
     other[:, cell.names.index("ignored")] = matrix[::-1, cell.names.index("ignored")]
-    assert np.allclose(explainer.predict(other), outputs, rtol=0, atol=1e-9)
+    assert np.allclose(explainer.subject.predict(other), outputs, rtol=0, atol=1e-9)
 
 
 def assert_sound(explanation, cell):
@@ -687,10 +687,10 @@ def test_the_names_of_classes_change_no_score(cell, labels):
     """Names that sort like the old ones and names that do not: the same outputs under other names, in their order."""
     known, expected = explained(cell)
     table = background(cell.table)
-    model = Renamed(known.predict, known.space, labels)
+    model = Renamed(known.subject.predict, known.space, labels)
     explainer = xcid.Explainer(model, table, outcome=renamed_outcome(cell, labels), **names_for(cell.table))
     assert_same_scores(explainer(rows_of(cell.table, table)), expected)
-    assert explainer.predict.read.names == tuple(sorted(str(label) for label in labels))
+    assert explainer.subject.predict.read.names == tuple(sorted(str(label) for label in labels))
 
 
 @pytest.mark.parametrize(("cell", "labels"), RENAMED, ids=lambda part: str(part).replace("'", ""))
@@ -703,7 +703,7 @@ def test_a_model_that_learns_other_names_says_nearly_the_same(cell, labels):
     explainer = xcid.Explainer(model, table, outcome=renamed_outcome(cell, labels), **names_for(cell.table))
     explanation = explainer(rows_of(cell.table, table))
     assert np.allclose(explanation.values, expected.values, rtol=0, atol=0.15)
-    assert set(explainer.predict.read.names) - {"another label"} == {str(label) for label in labels}
+    assert set(explainer.subject.predict.read.names) - {"another label"} == {str(label) for label in labels}
 
 
 @pytest.mark.parametrize("question", ["to class", "three classes"])
@@ -800,7 +800,7 @@ def test_an_absent_cell_that_decides(model):
     table, target = scipy.sparse.csr_matrix(matrix), (matrix[:, 1] == 0).astype(int)
     asked = MODELS[model][0](table, target, "two", ["mild", "planted", "idle"])
     explainer = xcid.Explainer(asked, table)
-    assert np.mean(explainer.predict(matrix).argmax(axis=1) == target) > 0.99
+    assert np.mean(explainer.subject.predict(matrix).argmax(axis=1) == target) > 0.99
     assert (explainer(table[:ROWS]).importance.argmax(axis=1) == 1).all()
 
 
@@ -818,4 +818,4 @@ def test_numbers_that_are_levels_reach_the_model_as_numbers(table):
     data = TABLES[table][1](columns)
     model = tree("two").fit(data, target)
     explainer = xcid.Explainer(model, data, kinds={"count": "categorical"}, **names_for(table))
-    assert np.mean(explainer.predict(explainer.space.background).argmax(axis=1) == target) > 0.99
+    assert np.mean(explainer.subject.predict(explainer.space.background).argmax(axis=1) == target) > 0.99

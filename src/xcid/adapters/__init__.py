@@ -1,4 +1,4 @@
-"""Explanations in the words of other toolkits, none of which has to be installed.
+"""Explanations in the form that other toolkits take, none of which has to be installed.
 
 ``adapters.quantus.explain_func`` goes to Quantus' metrics, ``adapters.openxai.OpenXAI`` to OpenXAI's evaluation and
 ``adapters.interpret.Interpret`` to InterpretML's ``show``; ``adapters.mlflow.log_explanation`` puts explanations beside

@@ -10,19 +10,16 @@ import numpy as np
 from xcid._require import require
 from xcid.errors import InvalidData
 from xcid.explainer import Explainer
+from xcid.models.libraries import is_instance
 from xcid.outcomes import Outcome, SoftToClass, ToClass, are_probabilities
 from xcid.records import Array
 
 
 class Targets:
-    """Explains what speaks for a class: above 0 where the present value does, in whatever class the row is.
+    """Explains what supports a class: above 0 where the present value does, in whatever class the row is.
 
-    Parameters
-    ----------
-    model : torch.nn.Module or as for :class:`xcid.Explainer`
-        Raw answers of a module become probabilities (by softmax, one column by the logistic function).
-    background : (N, ...) array or tensor
-        Usual inputs.
+    The model is that of an Explainer; raw answers of a torch module become probabilities (by softmax, one column by the
+    logistic function). The background (N, ...) shows what inputs are usual.
     """
 
     def __init__(self, model: Any, background: Any) -> None:
@@ -31,7 +28,7 @@ class Targets:
             raise InvalidData(f"a background needs some inputs, at least two; its shape is {usual.shape}")
         self.shape = usual.shape[1:]
         flat = usual.reshape(len(usual), -1)
-        if _is_module(model):
+        if is_instance(model, "torch", "Module"):
             self.explainer = _of_module(require("torch", extra="torch").nn, model, flat, self.shape)
         elif len(self.shape) > 1:
             self.explainer = Explainer(lambda matrix: model(matrix.reshape(-1, *self.shape)), flat)
@@ -44,21 +41,21 @@ class Targets:
         if given.shape[1:] != self.shape or not len(given):
             raise InvalidData(f"inputs of the shape (n, {', '.join(map(str, self.shape))}) are due, not {given.shape}")
         rows = given.reshape(len(given), math.prod(self.shape))
-        predicted = self.explainer.predict(rows).argmax(axis=1)
+        predicted = self.explainer.subject.predict(rows).argmax(axis=1)
         wanted = predicted if targets is None else _classes(targets, len(rows))
         scores = np.empty(rows.shape)
         for target in np.unique(wanted):
             chosen = np.flatnonzero(wanted == target)
             values = self.explainer.asking(self._into(int(target)))(rows[chosen], seed=seed).values
-            # outside of a class a score above 0 holds the row out of it, so that it speaks against the class
+            # outside of a class a score above 0 holds the row out of it, so that it counts against the class
             scores[chosen] = np.where(predicted[chosen, None] == target, values, -values)
         return scores.reshape(given.shape)
 
     def _into(self, target: int) -> Outcome:
-        names = self.explainer.predict.read.names
+        names = self.explainer.subject.predict.read.names
         if not 0 <= target < len(names):
             raise InvalidData(f"there is no class {target}: the model has {len(names)}")
-        soft = are_probabilities(self.explainer.background_outputs)
+        soft = are_probabilities(self.explainer.subject.outputs)
         return SoftToClass(names[target]) if soft else ToClass(names[target])
 
 
@@ -75,15 +72,11 @@ def _classes(targets: Any, size: int) -> Any:
     return np.broadcast_to(classes, (size,))
 
 
-def _is_module(model: Any) -> bool:
-    return any(kind.__name__ == "Module" and kind.__module__.startswith("torch.") for kind in type(model).__mro__)
-
-
 def _of_module(nn: Any, model: Any, flat: Array, shape: tuple[int, ...]) -> Explainer:
     """Wrap a module in layers that shape its inputs and turn its answers into probabilities."""
     layers = [nn.Unflatten(1, shape), model] if len(shape) > 1 else [model]
     explainer = Explainer(nn.Sequential(*layers), flat)
-    if are_probabilities(explainer.background_outputs):
+    if are_probabilities(explainer.subject.outputs):
         return explainer
-    last = nn.Softmax(dim=1) if explainer.background_outputs.shape[1] > 1 else nn.Sigmoid()
+    last = nn.Softmax(dim=1) if explainer.subject.outputs.shape[1] > 1 else nn.Sigmoid()
     return Explainer(nn.Sequential(*layers, last), flat)

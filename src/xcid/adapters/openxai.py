@@ -8,15 +8,7 @@ from xcid.adapters._targets import Targets
 
 
 class OpenXAI:
-    """Explains inputs as OpenXAI's own explainers do.
-
-    Parameters
-    ----------
-    model : torch.nn.Module
-    data : (N, d)
-        Usual inputs: the training data.
-    seed : int
-    """
+    """Explains inputs of a ``torch.nn.Module`` as OpenXAI's own explainers do; ``data`` (N, d) is the training data."""
 
     def __init__(self, model: Any, data: Any, *, seed: int = 0) -> None:
         self.explain, self.seed = Targets(model, data), seed

@@ -9,18 +9,10 @@ from xcid.records import Array
 
 
 def explain_func(model: Any, inputs: Any, targets: Any, **settings: Any) -> Array:
-    """Attributions of the inputs' shape, for the class that is named for each of them.
+    """Attributions of (n, ...) inputs of a ``torch.nn.Module``, for the (n,) classes that are named for them.
 
-    Parameters
-    ----------
-    model : torch.nn.Module
-    inputs : (n, ...)
-    targets : (n,)
-    background : (N, ...), optional
-        Usual inputs; by default the inputs themselves, which should then be some dozens at least.
-    seed : int, optional
-    settings
-        What Quantus adds beside these two (a device, say) makes no difference.
+    ``background`` (N, ...) shows what is usual; by default the inputs themselves, which should then be some dozens at
+    least. A ``seed`` may be given too. What Quantus adds beside these two (a device, say) makes no difference.
     """
     background = settings.get("background")
     explain = Targets(model, inputs if background is None else background)

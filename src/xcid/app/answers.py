@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from typing import Any
 
 import numpy as np
 
 from xcid.app.requests import Asked
-from xcid.calibration import Repeats
 from xcid.counterfactuals import Flips, flips
 from xcid.errors import ModelError, NotEnoughFlips, XcidWarning
 from xcid.explainer import Explainer
-from xcid.generators import Genetic
+from xcid.pipeline import search_parts
 from xcid.records import Array, Explanation
 from xcid.report._text import clean
 from xcid.report.evidence import picture
 from xcid.report.scores import MOST_OUTPUTS, NEAREST, changes_of, row_of, unit_of, written
 from xcid.report.values import SHOWN
-from xcid.scores import PerFeature, unsigned
 
 MOST_PICTURES = 40  # that come with an answer; that of the feature that is looked at always does
 MOST_LETTERS = 600  # of an error
@@ -37,7 +34,7 @@ def answer(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
     ``nearest`` as a report has them; or, where there is nothing to tell, ``problem`` in words.
     """
     try:
-        outputs = explainer.predict(explainer.space.encode(asked.table))[0]
+        outputs = explainer.subject.predict(explainer.space.encode(asked.table))[0]
     except ModelError as error:
         return {"problem": clean(error, MOST_LETTERS)}
     record: dict[str, Any] = {"outputs": _largest(outputs)}
@@ -62,8 +59,7 @@ def search(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
 
     No two of them change the same features.
     """
-    seeker = copy.copy(explainer.asking(asked.outcome))
-    seeker.generator, seeker.score, seeker.stop = Genetic(), PerFeature(direction=unsigned), Repeats(1)
+    seeker = explainer.asking(asked.outcome).but(**search_parts(None))
     try:
         explanation = _quietly(seeker, asked, seed)
         return {"nearest": written(explanation, 0, _unlike(explanation), SHOWN)}

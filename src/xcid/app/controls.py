@@ -32,7 +32,7 @@ def describe(explainer: Explainer, rows: Any, names: Any = None, words: Mapping[
         What features mean.
     """
     space, matrix = explainer.space, explainer.space.encode(rows)
-    outputs = explainer.predict(matrix)
+    outputs = explainer.subject.predict(matrix)
     called = labels(rows, len(matrix)) if names is None else names
     there = np.concatenate([space.background, matrix])
     low, high = np.nanmin(there, axis=0), np.nanmax(there, axis=0)
@@ -54,7 +54,7 @@ def describe(explainer: Explainer, rows: Any, names: Any = None, words: Mapping[
 
 def classes(explainer: Explainer) -> list[str]:
     """Names of the classes; none for a regression."""
-    names = explainer.predict.read.names
+    names = explainer.subject.predict.read.names
     return [clean(name) for name in names] if len(names) > 1 else []
 
 

@@ -26,9 +26,9 @@ def questions(explainer: Explainer) -> list[dict[str, Any]]:
 
     ``targets`` says that a class has to be named, out of the first so many.
     """
-    outputs = explainer.background_outputs
+    outputs = explainer.subject.outputs
     if outputs.shape[1] == 1:
-        width = Interval().bind(explainer.predict.read.names, outputs).half_width or 1.0
+        width = Interval().bind(explainer.subject.predict.read.names, outputs).half_width or 1.0
         middle = float(f"{_middle(outputs[:, 0]):.3g}")
         return [
             {"kind": "interval", "half_width": float(f"{width:.3g}")},
@@ -53,13 +53,13 @@ def outcome(explainer: Explainer, asked: Fields) -> Outcome:
 
 def _flip(explainer: Explainer, asked: Fields) -> Outcome:
     asked.only("kind")
-    return SoftFlip() if are_probabilities(explainer.background_outputs) else Flip()
+    return SoftFlip() if are_probabilities(explainer.subject.outputs) else Flip()
 
 
 def _to_class(explainer: Explainer, asked: Fields) -> Outcome:
     asked.only("kind", "target")
     target = _target(explainer, asked)
-    return SoftToClass(target) if are_probabilities(explainer.background_outputs) else ToClass(target)
+    return SoftToClass(target) if are_probabilities(explainer.subject.outputs) else ToClass(target)
 
 
 def _threshold(explainer: Explainer, asked: Fields) -> Outcome:
@@ -86,11 +86,11 @@ def _target(explainer: Explainer, asked: Fields) -> str:
 
 
 def _targets(explainer: Explainer) -> list[str]:
-    return [name for name in explainer.predict.read.names if name != OTHER_LABEL]
+    return [name for name in explainer.subject.predict.read.names if name != OTHER_LABEL]
 
 
 def _are_labels(explainer: Explainer) -> bool:
-    return explainer.predict.read.names[-1] == OTHER_LABEL
+    return explainer.subject.predict.read.names[-1] == OTHER_LABEL
 
 
 def _middle(outputs: Any) -> float:

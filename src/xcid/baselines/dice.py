@@ -18,34 +18,26 @@ from xcid.scores import Scores
 class DiceImportance:
     """Share of counterfactuals in which a feature differs from the row; unsigned.
 
-    Parameters
-    ----------
-    model : object
-        As for :class:`xcid.Explainer`.
-    background : table
-    generator : Generator
-        Of the counterfactuals: by default dice-ml's random method. Its search for samples that do not flip, which this
-        score does not use, is among the evaluations.
+    ``generator`` makes the counterfactuals: by default dice-ml's random method. Its search for samples that do not
+    flip, which this score does not use, is among the evaluations.
     """
 
     def __init__(self, model: Any, background: Any, *, generator: Generator | None = None) -> None:
         generator = Dice(m=50) if generator is None else generator
         explainer = Explainer(model, background, generator=generator, score=Changed())
-        self.explainer = explainer.asking(Flip()) if isinstance(explainer.outcome, SoftFlip) else explainer
+        self.explainer = explainer.asking(Flip()) if isinstance(explainer.setup.outcome, SoftFlip) else explainer
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
-        """Explain one row or many."""
         return self.explainer(X, seed=seed)
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """How often each feature differs from the row in C+; of no sign."""
+    """How often each feature differs from the row in C+, without a sign; rows without a counterfactual get 0."""
 
     density: Density = field(default_factory=Mixed)
 
     def __call__(self, cloud: Perturbations) -> Scores:
-        """Score every feature of every row; rows without a counterfactual get 0."""
         own = cloud.origin[:, None, :]
         cells = (cloud.samples != own) & ~(np.isnan(cloud.samples) & np.isnan(own))
         changed = np.stack([cells[..., list(columns)].any(axis=2) for columns in cloud.features], axis=2)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from xcid._check import as_int
 from xcid._require import require
-from xcid.baselines._subject import Counting, Subject, quiet_and_seeded, seeds_of
+from xcid.baselines._common import Counting, explained, quiet_and_seeded, seeds_of
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.records import Array, Explanation, Integers, Unsigned
+from xcid.subject import Subject
+
+Discretizer: TypeAlias = Literal["quartile", "decile"]
 
 
 class Lime:
@@ -20,14 +23,12 @@ class Lime:
     the row lies from the background's mean, in the standard deviations that LIME's model is fitted in; for a level, by
     how far its indicator lies from its share. With a discretizer, LIME's own default, numbers are cut into bins and
     the weights are contributions of the row's own bin as they stand; they are less faithful. All features have a
-    weight; none is selected. Whole numbers are rounded before the model is asked.
+    weight; none is selected. Integers are rounded before the model is asked. LIME takes no missing cells.
 
     Parameters
     ----------
-    model : object
+    model, background
         As for :class:`xcid.Explainer`.
-    background : table
-        Without missing cells, which LIME cannot take.
     samples : int
         Evaluations for each row.
     discretizer : "quartile" or "decile", optional
@@ -35,12 +36,7 @@ class Lime:
     """
 
     def __init__(
-        self,
-        model: Any,
-        background: Any,
-        *,
-        samples: int = 5_000,
-        discretizer: Literal["quartile", "decile"] | None = None,
+        self, model: Any, background: Any, *, samples: int = 5_000, discretizer: Discretizer | None = None
     ) -> None:
         if discretizer not in (None, "quartile", "decile"):
             raise InvalidParameter(f'discretizer must be "quartile", "decile" or None, not {discretizer!r}')
@@ -54,9 +50,8 @@ class Lime:
             self.tabular = require("lime.lime_tabular", extra="lime").LimeTabularExplainer
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
-        """Explain one row or many."""
         settings = {"baseline": "Lime", "samples": self.samples, "discretizer": self.discretizer}
-        return self.subject.explain(X, seed, self._scores, settings)
+        return explained(self.subject, X, seed, self._scores, settings)
 
     def _scores(self, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
         n, d = rows.shape

@@ -7,21 +7,17 @@ from typing import Any
 import numpy as np
 
 from xcid._check import require_callable
-from xcid.baselines._subject import Subject
+from xcid.baselines._common import explained
 from xcid.metrics import Masking, mean
 from xcid.records import Array, Explanation, Integers, Unsigned
+from xcid.subject import Subject
 
 
 class Occlusion:
     """Output of the row minus its output with one feature masked: of the predicted class, or of a regression.
 
-    Parameters
-    ----------
-    model : object
-        As for :class:`xcid.Explainer`.
-    background : table
-    masking : Masking
-        By default the background's mean; ``xcid.metrics.JointRows(50)`` averages over background rows.
+    By default features are masked by the background's mean; ``masking=xcid.metrics.JointRows(50)`` averages over
+    background rows. The seed is for maskings that draw.
     """
 
     def __init__(self, model: Any, background: Any, *, masking: Masking = mean) -> None:
@@ -29,8 +25,7 @@ class Occlusion:
         self.subject, self.masking = Subject.of(model, background), masking
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
-        """Explain one row or many; the seed is for maskings that draw."""
-        return self.subject.explain(X, seed, self._scores, {"baseline": "Occlusion", "masking": self.masking})
+        return explained(self.subject, X, seed, self._scores, {"baseline": "Occlusion", "masking": self.masking})
 
     def _scores(self, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
         n, d = rows.shape

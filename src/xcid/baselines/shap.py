@@ -10,8 +10,9 @@ import numpy as np
 
 from xcid._check import as_int
 from xcid._require import require
-from xcid.baselines._subject import Counting, Method, Subject, quiet_and_seeded, seeds_of
+from xcid.baselines._common import Counting, Method, explained, quiet_and_seeded, sample, seeds_of
 from xcid.records import Array, Explanation, Integers, Unsigned
+from xcid.subject import Subject
 
 CHECKED_ROWS = 50  # of the background, whose values must add up
 TOLERANCE = 0.01  # mean error of the sum, in standard deviations of the output
@@ -29,9 +30,8 @@ class Shap:
 
     Parameters
     ----------
-    model : object
+    model, background
         As for :class:`xcid.Explainer`.
-    background : table
     rows : int
         Background rows used, spread evenly over it.
     coalitions : int
@@ -40,23 +40,19 @@ class Shap:
     """
 
     def __init__(self, model: Any, background: Any, *, rows: int = 100, coalitions: int = 2_048) -> None:
-        self.shap = _imported()
+        with quiet_and_seeded(0):
+            self.shap = require("shap", extra="shap")
         self.subject = Subject.of(model, background)
         self.coalitions = as_int(coalitions, "coalitions", at_least=1)
-        self.sample = self.subject.sample(as_int(rows, "rows", at_least=1))
+        self.sample = sample(self.subject, as_int(rows, "rows", at_least=1))
         trees = _tree_values(self.shap, model, self.subject, self.sample)
         self.explainer = "kernel" if trees is None else "tree"
         self.method: Method = self._asked if trees is None else functools.partial(_taken_apart, trees)
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         """Explain one row or many; the seed is for the coalitions that are drawn."""
-        settings = {
-            "baseline": "Shap",
-            "explainer": self.explainer,
-            "rows": len(self.sample),
-            "coalitions": self.coalitions,
-        }
-        return self.subject.explain(X, seed, self.method, settings)
+        known = {"explainer": self.explainer, "rows": len(self.sample), "coalitions": self.coalitions}
+        return explained(self.subject, X, seed, self.method, {"baseline": "Shap", **known})
 
     def _asked(self, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
         ask = Counting(self.subject.predict)
@@ -70,11 +66,6 @@ class Shap:
             values[row] = np.reshape(found, (rows.shape[1], -1))[:, outputs[row].argmax()]
             n_evaluations[row] = ask.n_rows - before
         return values, n_evaluations
-
-
-def _imported() -> Any:
-    with quiet_and_seeded(0):
-        return require("shap", extra="shap")
 
 
 def _taken_apart(trees: Trees, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
@@ -100,7 +91,8 @@ def _tree_values(shap: Any, model: Any, subject: Subject, sample: Array) -> Tree
         with quiet_and_seeded(0):
             explainer = shap.TreeExplainer(model, sample, feature_perturbation="interventional", model_output=scale)
         total = values(rows).sum(axis=1) + np.mean(subject.predict(sample), axis=0)
-        adds_up = total.shape == outputs.shape and _gap(total, outputs) <= TOLERANCE
+        spread = max(float(outputs.std(axis=0).max()), 1e-300)
+        adds_up = total.shape == outputs.shape and float(np.abs(total - outputs).mean()) / spread <= TOLERANCE
     except Exception:  # every library that it knows fails in its own way
         return None
     return values if adds_up else None
@@ -111,9 +103,3 @@ def _sees_the_matrix(model: Any, subject: Subject) -> bool:
     names = getattr(model, "feature_names_in_", None)
     same = names is None or tuple(str(name) for name in names) == subject.space.names
     return same and not any(column.levels or column.unit for column in subject.space.columns)
-
-
-def _gap(total: Array, outputs: Array) -> float:
-    """Mean error in standard deviations of the output."""
-    spread = float(outputs.std(axis=0).max())
-    return float(np.abs(total - outputs).mean()) / max(spread, 1e-300)

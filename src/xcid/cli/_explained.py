@@ -25,7 +25,7 @@ def explained(
     from xcid.engines import Threads
     from xcid.errors import XcidWarning
 
-    size = size if workers == 1 else max(size, workers * explainer.rows_at_once)
+    size = size if workers == 1 else max(size, workers * explainer.setup.rows_at_once)
     done = 0
     progress(done, len(rows))
     for chunk in rows.chunks(size):

@@ -1,9 +1,4 @@
-"""What all engines run: a pure function from a pandas frame of rows to one of scores.
-
-There is one line a row. Its columns are known before any data is seen: ``row``, ``status``, ``n_evaluations``,
-``n_flips``, and for each feature ``value_NAME``, ``importance_NAME``, ``lower_NAME``, ``upper_NAME`` and
-``p_value_NAME`` (the last three are NaN where the setting does not calibrate).
-"""
+"""What all engines run: a pure function from a pandas frame of rows to one of scores, with one line a row."""
 
 from __future__ import annotations
 
@@ -16,62 +11,37 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from xcid import pipeline
 from xcid._check import as_int
-from xcid._faults import Failed, filled
+from xcid._faults import Failed
 from xcid._require import require
 from xcid.engines._pickling import check_picklable, loaded
 from xcid.engines.threads import one_core_each
-from xcid.errors import InvalidData, NotEnoughFlips, XcidWarning
-from xcid.explainer import Blocks, Explainer
+from xcid.errors import InvalidData, XcidWarning
+from xcid.explainer import Explainer
+from xcid.pipeline import Blocks
 from xcid.records import Array, Explanation
 
-__all__ = ["Kind", "Work", "check_picklable", "schema"]
-
-Kind: TypeAlias = Literal["whole", "number", "text"]
-FIGURES = {
-    "value": "values",
-    "importance": "importance",
-    "lower": "lower",
-    "upper": "upper",
-    "p_value": "p_values",
-}
+Kind: TypeAlias = Literal["integer", "number", "text"]
+FIGURES = {"value": "values", "importance": "importance", "lower": "lower", "upper": "upper", "p_value": "p_values"}
 ROWS = 4096  # of a partition at a time: an explanation takes some kilobytes a row until its scores are in the frame
-DTYPES: dict[Kind, Any] = {"whole": np.int64, "number": np.float64, "text": str}
-
-
-def schema(feature_names: Iterable[str], row: Kind) -> dict[str, Kind]:
-    """Names of the columns that come out, with what they hold."""
-    known: dict[str, Kind] = {"row": row, "status": "text", "n_evaluations": "whole", "n_flips": "whole"}
-    return known | {f"{figure}_{name}": "number" for name in feature_names for figure in FIGURES}
+DTYPES: dict[Kind, Any] = {"integer": np.int64, "number": np.float64, "text": str}
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Explain the rows of a pandas frame; it can be pickled, and needs nothing but what it holds.
+    """Explain the rows of a pandas frame; it can be pickled, and needs nothing but what it holds."""
 
-    Attributes
-    ----------
-    payload : bytes
-        The explainer.
-    columns : tuple of str
-        Columns of the background: the only ones that are read, with the one that names rows.
-    feature_names : tuple of str
-    seed : int
-    row : str or None
-        The column that tells rows apart; None for the index of the frame.
-    row_kind : {"whole", "text"}
-    """
-
-    payload: bytes = field(repr=False)
-    columns: tuple[str, ...]
+    payload: bytes = field(repr=False)  # the explainer
+    columns: tuple[str, ...]  # of the background: the only ones that are read, with the one that names rows
     feature_names: tuple[str, ...]
     seed: int
-    row: str | None
+    row: str | None  # the column that names rows; None for the index of the frame
     row_kind: Kind
 
     @classmethod
     def of(
-        cls, explainer: Explainer, pickler: Any, *, seed: int, row: str | None, columns: Iterable[Any], row_kind: Kind
+        cls, explainer: Explainer, pickler: Any, seed: int, row: str | None, row_kind: Kind, columns: Iterable[Any]
     ) -> Work:
         """Check all that can be checked before a worker starts; ``columns`` are those of the table."""
         names, known = explainer.space.names, {str(name) for name in columns}
@@ -79,8 +49,8 @@ class Work:
             raise InvalidData(f"the table lacks the columns {missing} of the background; it has {sorted(known)}")
         if row is not None and row not in known:
             raise InvalidData(f"the table has no column {row!r} to tell rows apart; it has {sorted(known)}")
-        seed = as_int(seed, "seed")
-        return cls(check_picklable(explainer, pickler), names, explainer.features.names, seed, row, row_kind)
+        payload = check_picklable(explainer, pickler)
+        return cls(payload, names, explainer.subject.features.names, as_int(seed, "seed"), row, row_kind)
 
     @property
     def needed(self) -> list[str]:
@@ -89,8 +59,10 @@ class Work:
 
     @property
     def schema(self) -> dict[str, Kind]:
-        """What comes out."""
-        return schema(self.feature_names, self.row_kind)
+        """Names of the columns that come out, with what they hold."""
+        known: dict[str, Kind] = {"row": self.row_kind, "status": "text"}
+        known |= dict.fromkeys(("n_evaluations", "n_flips"), "integer")
+        return known | {f"{figure}_{name}": "number" for name in self.feature_names for figure in FIGURES}
 
     def empty(self) -> Any:
         """A frame without rows, of the types that come out."""
@@ -115,63 +87,57 @@ class Work:
             cells = table[by_name[column.name]]
             if column.unit and cells.dtype == object:  # a day of Arrow is an object in pandas
                 table[by_name[column.name]] = pandas.to_datetime(cells)
-        names = frame.index if self.row is None else frame[by_name[self.row]]
-        made: dict[str, Any] = {"row": _checked(names, self.row_kind)}
-        made |= _columns(_explained(explainer, table, self.seed), self.feature_names)
-        series = {
-            name: pandas.Series(made[name], index=frame.index, dtype=DTYPES[kind]) for name, kind in self.schema.items()
+        names = _checked(frame.index if self.row is None else frame[by_name[self.row]], self.row_kind)
+        explanation = _explained(explainer, table, self.seed)
+        made: dict[str, Any] = {
+            "row": names,
+            "status": explanation.status.tolist(),
+            "n_evaluations": explanation.n_evaluations,
+            "n_flips": explanation.n_flips,
         }
-        return pandas.DataFrame(series)
+        unknown: Array = np.full(explanation.values.shape, np.nan)
+        for figure, field_name in FIGURES.items():
+            part = getattr(explanation, field_name)
+            found = unknown if part is None else part
+            made |= {f"{figure}_{name}": found[:, at] for at, name in enumerate(self.feature_names)}
+        kinds = self.schema.items()
+        return pandas.DataFrame(
+            {name: pandas.Series(made[name], index=frame.index, dtype=DTYPES[kind]) for name, kind in kinds}
+        )
 
 
 def _checked(names: Any, kind: Kind) -> Any:
-    """Names of rows as whole numbers or text."""
+    """Names of rows as integers or text."""
     if (missing := int(names.isna().sum())) > 0:
         raise InvalidData(f"{missing} of {len(names)} rows have no name: the column that tells rows apart has gaps")
-    return names.to_numpy().astype(np.int64) if kind == "whole" else [str(name) for name in names]
-
-
-def _columns(explanation: Explanation, feature_names: tuple[str, ...]) -> dict[str, Any]:
-    unknown: Array = np.full(explanation.values.shape, np.nan)
-    parts = {figure: getattr(explanation, name) for figure, name in FIGURES.items()}
-    figures = {figure: unknown if part is None else part for figure, part in parts.items()}
-    return {
-        "status": explanation.status.tolist(),
-        "n_evaluations": explanation.n_evaluations,
-        "n_flips": explanation.n_flips,
-        **{
-            f"{figure}_{name}": part[:, at] for at, name in enumerate(feature_names) for figure, part in figures.items()
-        },
-    }
+    return names.to_numpy().astype(np.int64) if kind == "integer" else [str(name) for name in names]
 
 
 def _explained(explainer: Explainer, table: Any, seed: int) -> Explanation:
-    """Explain rows that are part of a larger table: that none of them could be explained is no error here.
+    """Explain rows that are part of a larger table: other parts may have the flips that these rows lack.
 
     A model that fails for all of them is asked about a row of the background as well. Where it fails for that too, it
     is broken, and the error is raised.
     """
-    found: Blocks = []
+    setup = replace(explainer.setup, max_evidence_bytes=0)
+    rows = setup.subject.space.encode(table)
 
-    def apply(function: Callable[[Array], Blocks], parts: list[Array]) -> Iterator[Blocks]:
-        for part in parts:
-            block = [each if isinstance(each, Failed) else replace(each, cloud=None) for each in function(part)]
-            found.extend(block)
-            yield block
-        if all(isinstance(each, Failed) for each in found):
-            spare = function(explainer.space.background[:1])
-            found.extend(spare)
-            yield spare
+    def apply(function: Callable[[Array], Blocks], blocks: list[Array]) -> Iterator[Blocks]:
+        is_broken = True
+        for block in blocks:
+            pieces = function(block)
+            is_broken &= all(isinstance(piece, Failed) for piece in pieces)
+            yield pieces
+        if is_broken:
+            yield function(setup.subject.space.background[:1])
 
-    with contextlib.suppress(NotEnoughFlips):  # other parts may have flips, and these rows have their status
-        explainer(table, seed=seed, apply=apply)
-    return Explanation.concatenate(filled(found))[: len(table)]
+    return pipeline.explain(setup, rows, seed, apply)[: len(rows)]
 
 
 class _AloneAndQuiet:
     """One core for matrix products, and no warnings of ours: each row has its status.
 
-    Both are settings of the whole process, so threads share them: the first to enter makes them, the last to leave
+    Both are settings of the process, so threads share them: the first to enter makes them, the last to leave
     undoes them.
     """
 

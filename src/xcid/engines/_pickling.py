@@ -1,4 +1,4 @@
-"""An explainer as bytes for other processes, or a word on what in it cannot travel."""
+"""An explainer as bytes for other processes, or a message that names what in it cannot travel."""
 
 from __future__ import annotations
 
@@ -18,11 +18,7 @@ LEAVES = (str, bytes, int, float, complex, bool, type(None), type, types.ModuleT
 def check_picklable(explainer: Any, pickler: Any = pickle) -> bytes:
     """Give an explainer as bytes that a worker can load, or say which part of it cannot travel.
 
-    Parameters
-    ----------
-    explainer : Explainer
-    pickler : module
-        With ``dumps``: the engine's own cloudpickle, which also takes lambdas, or the standard library's pickle.
+    The pickler has ``dumps``: the engine's own cloudpickle, which also takes lambdas, or the standard library's pickle.
     """
     try:
         payload: bytes = pickler.dumps(explainer)
@@ -49,42 +45,37 @@ def loaded(payload: bytes) -> Any:
     return pickle.loads(payload)
 
 
-def _culprit(whole: Any, path: str, pickler: Any) -> tuple[str, Any]:
+def _culprit(what: Any, path: str, pickler: Any) -> tuple[str, Any]:
     """Follow the parts that fail, down to one whose own parts are all sound."""
     for _ in range(DEEPEST):
-        failing = next(((name, part) for name, part in _parts(whole) if not _travels(part, pickler)), None)
+        failing = next((found for found in _parts(what) if not _travels(found[1], pickler)), None)
         if failing is None:
             break
-        path, whole = path + failing[0], failing[1]
-    return path, whole
+        path, what = path + failing[0], failing[1]
+    return path, what
 
 
 def _travels(part: Any, pickler: Any) -> bool:
     try:
-        pickler.dumps(part)
+        return isinstance(part, LEAVES) or bool(pickler.dumps(part))
     except Exception:
         return False
-    return True
 
 
-def _parts(whole: Any) -> Iterator[tuple[str, Any]]:
-    """What an object is made of, each with the step that leads to it; plain values are left out."""
-    return ((name, part) for name, part in _all_parts(whole) if not isinstance(part, LEAVES))
-
-
-def _all_parts(whole: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(whole, Mapping):
-        yield from ((f"[{key!r}]", part) for key, part in whole.items())
-    elif isinstance(whole, list | tuple):
-        yield from ((f"[{at}]", part) for at, part in enumerate(whole))
-    elif isinstance(whole, types.MethodType):
-        yield ".__self__", whole.__self__
-    elif isinstance(whole, types.FunctionType):
-        used = inspect.getclosurevars(whole)
+def _parts(what: Any) -> Iterator[tuple[str, Any]]:
+    """The parts of an object, each with the step that leads to it."""
+    if isinstance(what, Mapping):
+        yield from ((f"[{key!r}]", part) for key, part in what.items())
+    elif isinstance(what, list | tuple):
+        yield from ((f"[{at}]", part) for at, part in enumerate(what))
+    elif isinstance(what, types.MethodType):
+        yield ".__self__", what.__self__
+    elif isinstance(what, types.FunctionType):
+        used = inspect.getclosurevars(what)
         yield from ((f" -> {name}", part) for name, part in {**used.nonlocals, **used.globals}.items())
     else:
-        names = [*getattr(whole, "__dict__", ()), *(name for cls in type(whole).__mro__ for name in _slots(cls))]
-        yield from ((f".{name}", getattr(whole, name)) for name in names if hasattr(whole, name))
+        names = [*getattr(what, "__dict__", ()), *(name for cls in type(what).__mro__ for name in _slots(cls))]
+        yield from ((f".{name}", getattr(what, name)) for name in names if hasattr(what, name))
 
 
 def _slots(cls: type) -> tuple[str, ...]:

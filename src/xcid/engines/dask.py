@@ -11,24 +11,10 @@ from xcid.explainer import Explainer
 
 
 def explain(explainer: Explainer, frame: Any, *, row: str | None = None, seed: int = 0) -> Any:
-    """Explain the rows of a Dask data frame, lazily.
+    """Explain the rows of a ``dask.dataframe.DataFrame``, lazily.
 
-    Parameters
-    ----------
-    explainer : Explainer
-        It travels to the workers by cloudpickle; what cannot be pickled is refused at once.
-    frame : dask.dataframe.DataFrame
-        Only the columns of the background are read. Others may be there.
-    row : str, optional
-        The column that tells rows apart; by default the index.
-    seed : int
-
-    Returns
-    -------
-    dask.dataframe.DataFrame
-        One line a row, with the partitions and the index of ``frame``: ``frame.join(scores)`` moves no data. The
-        columns are ``row``, ``status``, ``n_evaluations``, ``n_flips``, and ``value_NAME``, ``importance_NAME``,
-        ``lower_NAME``, ``upper_NAME`` and ``p_value_NAME`` for each feature.
+    The columns that come out are those of :mod:`xcid.engines`. The partitions and the index are those of ``frame``, so
+    that ``frame.join(scores)`` moves no data. ``row`` is the column that names rows; by default the index does.
     """
     dataframe = require("dask.dataframe", extra="dask")
     if not isinstance(frame, dataframe.DataFrame):
@@ -36,9 +22,8 @@ def explain(explainer: Explainer, frame: Any, *, row: str | None = None, seed: i
     columns = {str(name): name for name in frame.columns}
     empty = require("dask.dataframe.dispatch", extra="dask").make_meta(frame)
     names = empty.index if row is None or row not in columns else empty[columns[row]]
-    kind: Kind = "whole" if names.dtype.kind in "iu" else "text"
-    pickler = require("cloudpickle", extra="dask")
-    work = Work.of(explainer, pickler, seed=seed, row=row, columns=columns, row_kind=kind)
+    kind: Kind = "integer" if names.dtype.kind in "iu" else "text"
+    work = Work.of(explainer, require("cloudpickle", extra="dask"), seed, row, kind, columns)
     part = frame[[columns[name] for name in work.needed]]
     # A node of the graph by itself: each worker gets the explainer once, not with each of its partitions.
     shared = require("dask", extra="dask").delayed(work, traverse=False, pure=True)

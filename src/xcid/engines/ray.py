@@ -11,33 +11,18 @@ from xcid.explainer import Explainer
 
 
 def explain(explainer: Explainer, dataset: Any, *, row: str, seed: int = 0) -> Any:
-    """Explain the rows of a Ray dataset, lazily.
+    """Explain the rows of a ``ray.data.Dataset``, lazily; the columns that come out are those of :mod:`xcid.engines`.
 
-    Parameters
-    ----------
-    explainer : Explainer
-        It travels to the workers by Ray's cloudpickle; what cannot be pickled is refused at once.
-    dataset : ray.data.Dataset
-        Only the columns of the background are read. Others may be there. Its schema is asked for: where that is not
-        known, Ray reads one block.
-    row : str
-        The column that tells rows apart: a dataset has no index, and its blocks may change places.
-    seed : int
-
-    Returns
-    -------
-    ray.data.Dataset
-        One line a row; the columns are ``row``, ``status``, ``n_evaluations``, ``n_flips``, and ``value_NAME``,
-        ``importance_NAME``, ``lower_NAME``, ``upper_NAME`` and ``p_value_NAME`` for each feature.
+    ``row`` is the column that names rows: a dataset has no index, and its blocks may change places. The schema of the
+    dataset is asked for: where that is not known, Ray reads one block.
     """
     data = require("ray.data", extra="ray")
     if not isinstance(dataset, data.Dataset):
         raise InvalidData(f"this is no Ray dataset but a {type(dataset).__name__}: make one by ray.data")
     found = dataset.schema()
     types = {} if found is None else dict(zip(found.names, found.types, strict=True))
-    kind: Kind = "whole" if str(types.get(row)).lower().startswith(("int", "uint")) else "text"
-    pickler = require("ray.cloudpickle", extra="ray")
-    work = Work.of(explainer, pickler, seed=seed, row=row, columns=types, row_kind=kind)
+    kind: Kind = "integer" if str(types.get(row)).lower().startswith(("int", "uint")) else "text"
+    work = Work.of(explainer, require("ray.cloudpickle", extra="ray"), seed, row, kind, types)
 
     def lines(frame: Any) -> Any:
         return work(frame)

@@ -23,10 +23,6 @@ class Threads:
     torch and NumPy do, and where its answers do not depend on what other threads ask. Each thread's matrix products
     are kept to one core, so that they do not fight; the model's own threads are its own affair.
 
-    Parameters
-    ----------
-    workers : int
-
     Examples
     --------
     >>> import numpy as np, xcid

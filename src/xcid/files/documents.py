@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -29,64 +29,66 @@ import numpy as np
 from xcid._require import require
 from xcid.errors import InvalidFile
 from xcid.files import unpacked
-from xcid.records import Explanation
+from xcid.files.described import describe, restore
+from xcid.records import Explanation, fields
 
 FORMAT = "xcid explanation"
 VERSION = 1
 KEY = b"xcid"  # in the metadata of Parquet
-TEXTS = ("status", "feature_status")
-WHOLE = ("n_evaluations", "n_flips")
-NUMBERS = ("n_positive", "n_negative", "data", "outputs", "values", "importance", "direction")
-OPTIONAL = ("lower", "upper", "p_values", "null_mean", "null_quantile", "spread", "significant")
-LISTS = ("feature_names", "column_names", "output_names", "units", "scales")
-NESTED = ("features", "levels")
+DESCRIBED = ("density", "outcome")
 INDEX_KINDS = "iufbUM"
+
+
+def head(explanation: Explanation) -> dict[str, Any]:
+    """What all rows of an explanation share, as lists, texts and numbers."""
+    common = {each.name: getattr(explanation, each.name) for each in fields.declared(Explanation) if not each.axes}
+    described = {name: describe(getattr(explanation, name)) for name in DESCRIBED}
+    return {"format": FORMAT, **common, **described, "settings": dict(explanation.settings or {})}
+
+
+def from_head(known: Mapping[str, Any], version: int) -> dict[str, Any]:
+    """What :func:`head` gave, by the names of the fields; names that are not known are passed over."""
+    if known.get("format") != FORMAT or known.get("version") != version:
+        raise InvalidFile(
+            f"this is {known.get('format')!r}, version {known.get('version')!r}; "
+            f"{FORMAT!r}, version {version} is understood"
+        )
+    common = {each.name: _tuples(list(known[each.name])) for each in fields.declared(Explanation) if not each.axes}
+    described = {name: restore(known.get(name)) for name in DESCRIBED}
+    return {**common, **described, "settings": dict(known["settings"])}
 
 
 def to_document(explanation: Explanation) -> dict[str, Any]:
     """Lists, texts and numbers that are all of an explanation but its samples."""
-    head = {name: list(getattr(explanation, name)) for name in LISTS}
-    head |= {name: [list(part) for part in getattr(explanation, name)] for name in NESTED}
-    columns: dict[str, Any] = {"index": _plain(explanation.index)}
-    for name in (*TEXTS, *WHOLE, *NUMBERS, *OPTIONAL):
-        part = getattr(explanation, name)
-        if part is not None:
-            columns[name] = _plain(part)
+    parts = fields.per_row(explanation)
+    parts.pop("cloud", None)
+    columns = {name: _plain(part) for name, part in parts.items()}
     return {
-        "format": FORMAT,
+        **head(explanation),
         "version": VERSION,
-        **head,
-        "settings": dict(explanation.settings or {}),
         "index_type": explanation.index.dtype.str,
         "rows": [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)],
     }
 
 
 def from_document(document: Mapping[str, Any]) -> Explanation:
-    """What :func:`to_document` was given, without its samples; names that are not known are passed over."""
-    if document.get("format") != FORMAT or document.get("version") != VERSION:
-        raise InvalidFile(
-            f"this is {document.get('format')!r}, version {document.get('version')!r}; "
-            f"{FORMAT!r}, version {VERSION} is understood"
-        )
-    rows = document["rows"]
-    n, widths = len(rows), {"data": len(document["column_names"]), "outputs": len(document["output_names"])}
-    parts: dict[str, Any] = {name: np.array([row[name] for row in rows], dtype=np.str_) for name in TEXTS}
-    parts |= {name: np.array([row[name] for row in rows], dtype=np.int64) for name in WHOLE}
-    for name in (*NUMBERS, *OPTIONAL):
-        if name in NUMBERS or (rows and rows[0].get(name) is not None):
-            parts[name] = np.array([row[name] for row in rows], dtype=np.float64)
-    if not n:
-        d = len(document["feature_names"])
-        parts |= {name: np.empty((0, widths.get(name, d))) for name in NUMBERS if not name.startswith("n_")}
-        parts["feature_status"] = np.empty((0, d), dtype=np.str_)
-    kind = np.dtype(document["index_type"])
-    if kind.kind not in INDEX_KINDS:
-        raise InvalidFile(f"an index of the type {kind} is not understood")
-    parts |= {name: tuple(document[name]) for name in LISTS}
-    parts |= {name: tuple(tuple(part) for part in document[name]) for name in NESTED}
-    index = np.array([row["index"] for row in rows], dtype=kind)
-    return Explanation(**parts, index=index, settings=dict(document["settings"]))
+    """What :func:`to_document` was given, without its samples."""
+    common, rows = from_head(document, VERSION), document["rows"]
+    index_type = np.dtype(document["index_type"])
+    if index_type.kind not in INDEX_KINDS:
+        raise InvalidFile(f"an index of the type {index_type} is not understood")
+    widths = {fields.FEATURE: len(common["feature_names"]), fields.COLUMN: len(common["column_names"])}
+    widths[fields.OUTPUT] = len(common["output_names"])
+    parts: dict[str, Any] = {}
+    for each in fields.declared(Explanation):
+        if (
+            each.is_per_row
+            and each.name != "cloud"
+            and (each.is_needed or (rows and rows[0].get(each.name) is not None))
+        ):
+            cells = np.array([row[each.name] for row in rows], dtype=each.dtype or index_type)
+            parts[each.name] = cells if rows else cells.reshape(0, *(widths[axis] for axis in each.axes[1:]))
+    return Explanation(**parts, **common)
 
 
 def write_json(explanation: Explanation, file: BinaryIO) -> None:
@@ -118,6 +120,13 @@ def read_parquet(file: BinaryIO) -> Explanation:
     if head is None:
         raise InvalidFile("this table is no explanation: its metadata have no 'xcid'")
     return from_document({**json.loads(head), "rows": table.to_pylist()})
+
+
+WRITERS: dict[str, Callable[[Explanation, BinaryIO], None]] = {".json": write_json, ".parquet": write_parquet}
+
+
+def _tuples(part: Any) -> Any:
+    return tuple(_tuples(each) for each in part) if isinstance(part, list) else part
 
 
 def _plain(part: Any) -> Any:

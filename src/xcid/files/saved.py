@@ -1,95 +1,56 @@
-"""Explanations in files: an archive of everything, and documents without the samples."""
+"""Explanations in files: an archive of everything, and documents without the samples (see ``documents.py``)."""
 
 from __future__ import annotations
 
-import functools
 import json
 import os
-import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from xcid.densities import Discrete, Kernel, Mixed
 from xcid.errors import InvalidFile, MissingDependency
 from xcid.files import documents, unpacked
-from xcid.records import Density, Explanation, Perturbations, Plan
+from xcid.files.atomic import replacing
+from xcid.outcomes import Outcome
+from xcid.records import Density, Explanation, Perturbations, Plan, fields
 
-FORMAT = "xcid explanation"
 VERSION = 3
-_ARRAYS = (
-    "values", "importance", "direction", "status", "feature_status", "n_evaluations", "n_flips", "n_positive",
-    "n_negative", "index", "data", "outputs",
-    "lower", "upper", "p_values", "null_mean", "null_quantile",
-    "spread", "significant",
-)  # fmt: skip
-# What evidence is made of: the samples, or the plan that they follow from.
-_CLOUD = ("origin", "given", "positive", "negative", "n_evaluations", "status", "discrete")
+CLOUD, PLAN = "cloud_", "cloud_plan_"  # what the names of their arrays begin with
+# Of the plan that samples follow from: its background is left out, since no score is computed again.
 _PLAN = ("masks", "free", "fitted", "values")
-DOCUMENTS = {".json": documents.write_json, ".parquet": documents.write_parquet}
+_CLOUD = tuple(each.name for each in fields.declared(Perturbations))
 
 
 def save(explanation: Explanation, path: str | os.PathLike[str]) -> None:
     """Write a file that appears under its name only when it is complete.
 
-    ``.json`` and ``.parquet`` are documents without the samples (see :mod:`xcid.files.documents`); any other name is a
-    compressed NumPy archive of everything.
+    ``.json`` and ``.parquet`` are documents without the samples; any other name is a compressed NumPy archive of
+    everything.
     """
     target = Path(path)
-    write = DOCUMENTS.get(target.suffix.lower(), _write_archive)
-    try:
-        _replace(target, functools.partial(write, explanation))
-    except OSError as error:
-        raise InvalidFile(f"{path} cannot be written: {error.strerror}; check the folder and its free space") from error
+    write = documents.WRITERS.get(target.suffix.lower(), _write_archive)
+    with replacing(target) as temporary, temporary.open("wb") as file:
+        write(explanation, file)
 
 
-def _write_archive(explanation: Explanation, file: BinaryIO) -> None:
-    arrays = {name: getattr(explanation, name) for name in _ARRAYS if getattr(explanation, name) is not None}
-    if explanation.cloud is not None:
-        parts = {f"cloud_{name}": getattr(explanation.cloud, name) for name in _CLOUD}
-        if explanation.cloud.plan is not None:
-            parts |= {f"cloud_plan_{name}": getattr(explanation.cloud.plan, name) for name in _PLAN}
-        arrays |= {name: part for name, part in parts.items() if part is not None}
-    header = {
-        "format": FORMAT,
-        "version": VERSION,
-        "feature_names": explanation.feature_names,
-        "column_names": explanation.column_names,
-        "features": explanation.features,
-        "output_names": explanation.output_names,
-        "levels": explanation.levels,
-        "units": explanation.units,
-        "scales": explanation.scales,
-        "density": _describe(explanation.density),
-        "settings": dict(explanation.settings or {}),
-    }
-    arrays["header"] = np.array(json.dumps(header))
-    np.savez_compressed(file, **arrays)
+def load(
+    path: str | os.PathLike[str], *, density: Density | None = None, outcome: Outcome | None = None
+) -> Explanation:
+    """Read what :meth:`Explanation.save` wrote; nothing in the file is ever run.
 
-
-def _replace(target: Path, write: Callable[[BinaryIO], None]) -> None:
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    try:
-        with temporary.open("xb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def load(path: str | os.PathLike[str]) -> Explanation:
-    """Read what :meth:`Explanation.save` wrote; nothing in the file is ever run."""
+    Parameters
+    ----------
+    path : path of the file
+    density, outcome : objects, optional
+        Those behind the scores, where they are your own: a file keeps only xcid's.
+    """
     try:
         with Path(path).open("rb") as file:
             explanation = _reader(file)(file)
         _check_shapes(explanation)
-        return explanation
     except InvalidFile as error:
         raise InvalidFile(f"{path}: {error}") from error
     except FileNotFoundError as error:
@@ -98,6 +59,11 @@ def load(path: str | os.PathLike[str]) -> Explanation:
         raise
     except Exception as error:  # a damaged archive fails in zipfile, zlib, NumPy's header or json, each in its own way
         raise InvalidFile(f"{path} is not a saved explanation, or it is damaged: {error}") from error
+    return replace(
+        explanation,
+        density=explanation.density if density is None else density,
+        outcome=explanation.outcome if outcome is None else outcome,
+    )
 
 
 def _reader(file: BinaryIO) -> Callable[[BinaryIO], Explanation]:
@@ -109,29 +75,26 @@ def _reader(file: BinaryIO) -> Callable[[BinaryIO], Explanation]:
     return documents.read_json if start.startswith(b"{") else _read_archive
 
 
+def _write_archive(explanation: Explanation, file: BinaryIO) -> None:
+    arrays = fields.per_row(explanation)
+    cloud = arrays.pop("cloud", None)
+    if cloud is not None:
+        arrays |= {CLOUD + name: getattr(cloud, name) for name in _CLOUD if getattr(cloud, name) is not None}
+        if cloud.plan is not None:
+            arrays |= {PLAN + name: getattr(cloud.plan, name) for name in _PLAN}
+    header = documents.head(explanation) | {"version": VERSION}
+    np.savez_compressed(file, **arrays, header=np.array(json.dumps(header)))
+
+
 def _read_archive(file: BinaryIO) -> Explanation:
     unpacked.check("the file", file.seek(0, os.SEEK_END), unpacked.in_zip(file))
     file.seek(0)
     with np.load(file, allow_pickle=False) as archive:
         parts = {name: archive[name] for name in archive.files}
     header = json.loads(str(parts.pop("header")))
-    if header["format"] != FORMAT or header["version"] != VERSION:
-        raise InvalidFile(f"this is {header['format']!r}, version {header['version']}; {VERSION} is understood")
-    cloud = {name.removeprefix("cloud_"): parts.pop(name) for name in list(parts) if name.startswith("cloud_")}
-    features = tuple(tuple(columns) for columns in header["features"])
-    return Explanation(
-        **parts,
-        feature_names=tuple(header["feature_names"]),
-        column_names=tuple(header["column_names"]),
-        features=features,
-        output_names=tuple(header["output_names"]),
-        units=tuple(header["units"]),
-        scales=tuple(header["scales"]),
-        levels=tuple(tuple(names) for names in header["levels"]),
-        cloud=_cloud(cloud, features) if cloud else None,
-        density=_restore(header["density"]),
-        settings=header["settings"],
-    )
+    common = documents.from_head(header, VERSION)
+    cloud = {name.removeprefix(CLOUD): parts.pop(name) for name in list(parts) if name.startswith(CLOUD)}
+    return Explanation(**parts, **common, cloud=_cloud(cloud, common["features"]) if cloud else None)
 
 
 def _cloud(parts: Mapping[str, Any], features: tuple[tuple[int, ...], ...]) -> Perturbations:
@@ -144,41 +107,14 @@ def _cloud(parts: Mapping[str, Any], features: tuple[tuple[int, ...], ...]) -> P
 
 
 def _check_shapes(explanation: Explanation) -> None:
-    n, d = len(explanation.status), len(explanation.feature_names)
-    due = dict.fromkeys(("values", "importance", "direction", "feature_status"), (n, d))
-    due |= dict.fromkeys(("lower", "upper", "p_values", "null_mean", "null_quantile", "spread", "significant"), (n, d))
-    for name, shape in {**due, "data": (n, len(explanation.column_names))}.items():
-        part = getattr(explanation, name)
-        if part is not None and part.shape != shape:
-            raise InvalidFile(f"the file is damaged: {name} has the shape {part.shape}, and {shape} is due")
-    for name in ("index", "n_evaluations", "n_flips", "n_positive", "n_negative", "outputs", "cloud"):
-        part = getattr(explanation, name)
-        if part is not None and len(part) != n:
-            raise InvalidFile(f"the file is damaged: {name} has {len(part)} rows, and {n} are due")
-
-
-def _describe(density: Density | None) -> dict[str, Any] | None:
-    """Name and parameters of our own densities; a user's own function cannot be written down."""
-    if type(density) not in (Kernel, Discrete, Mixed) or not is_dataclass(density):
-        return None
-    parameters = asdict(density)
-    bandwidth = (
-        parameters.get("kernel", {}).get("bandwidth") if isinstance(density, Mixed) else parameters.get("bandwidth")
-    )
-    if not isinstance(bandwidth, str | float | int | None):
-        return None
-    return {"name": type(density).__name__, **parameters}
-
-
-def _restore(description: dict[str, Any] | None) -> Density | None:
-    if description is None:
-        return None
-    parameters = dict(description)
-    name = parameters.pop("name")
-    if name == "Kernel":
-        return Kernel(**parameters)
-    if name == "Discrete":
-        return Discrete()
-    if name == "Mixed":
-        return Mixed(**{**parameters, "kernel": Kernel(**parameters["kernel"])})
-    raise InvalidFile(f"unknown density {name!r}")
+    """Refuse arrays whose axes do not fit together."""
+    sizes = {fields.ROW: len(explanation.status), fields.FEATURE: len(explanation.feature_names)}
+    sizes |= {fields.COLUMN: len(explanation.column_names), fields.OUTPUT: len(explanation.output_names)}
+    for each in fields.declared(explanation):
+        part = getattr(explanation, each.name)
+        if part is None or not each.is_per_row:
+            continue
+        shape = part.shape if isinstance(part, np.ndarray) else (len(part),)
+        due = tuple(sizes[axis] for axis in each.axes)
+        if shape != due:
+            raise InvalidFile(f"the file is damaged: {each.name} has the shape {shape}, and {due} is due")

@@ -12,12 +12,10 @@ from xcid._check import as_int, require_callable
 from xcid.errors import InvalidData
 from xcid.metrics._scores import matrix
 from xcid.metrics.maskings import Masking, mean
-from xcid.models import Predictor, names_for, wrap
 from xcid.records import Array
-from xcid.space import FeatureSpace
+from xcid.subject import Subject
 
 MOST_CELLS = 2**24  # of the masked rows held at a time
-MEMORY = 2**28
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,12 +61,12 @@ def masking_curves(
         For maskings that draw.
     """
     require_callable(masking, "masking", "xcid.metrics.mean")
-    space = FeatureSpace.of(background, names_for(model, background))
+    subject = Subject.of(model, background)
+    space = subject.space
     rows = space.encode(X)
     ranked = _checked(scores, rows.shape)
-    predict, outputs = wrap(model, space, MEMORY)
     keys = space.keys(rows, as_int(seed, "seed"))
-    output = _output(predict, rows, outputs)
+    output = _output(subject, rows)
     n, d = rows.shape
     place = np.argsort(np.argsort(-ranked, axis=1, kind="stable"), axis=1)  # (n, d)
     stages = np.arange(d + 1)[:, None]
@@ -132,15 +130,15 @@ def _checked(scores: Any, shape: tuple[int, ...]) -> Array:
     return ranked
 
 
-def _output(predict: Predictor, rows: Array, background: Array) -> Callable[[Array, slice], Array]:
+def _output(subject: Subject, rows: Array) -> Callable[[Array, slice], Array]:
     """How to get (b, l) outputs of (b, l, r, d) fillings of some rows."""
-    own = predict(rows)
-    spread = float(np.std(background[:, -1])) if own.shape[1] == 1 else 1.0
+    own = subject.predict(rows)
+    spread = float(np.std(subject.outputs[:, -1])) if subject.is_regression else 1.0
 
     def output(filled: Array, part: slice) -> Array:
         shape = filled.shape[:3]
-        outputs = predict(filled.reshape(-1, filled.shape[3])).reshape(*shape, -1)
-        if own.shape[1] == 1:
+        outputs = subject.predict(filled.reshape(-1, filled.shape[3])).reshape(*shape, -1)
+        if subject.is_regression:
             away: Array = np.abs(outputs[..., 0] - own[part, None, None, 0]) / max(spread, 1e-300)
             return -away.mean(axis=2)
         chosen = own[part].argmax(axis=1)[:, None, None, None]

@@ -1,19 +1,21 @@
-"""Models of other libraries that neither speak scikit-learn's language nor are plain functions.
+"""Models of other libraries that neither follow scikit-learn's conventions nor are plain functions.
 
-A class is recognised by the names of its module and itself, so that nothing is imported for models that do not need it.
+A class is recognised by the names of its package and itself, so that nothing is imported for models that do not need
+it. To add a library, write a function here that takes a model and its feature space and gives a model that can be asked
+(a :class:`Classifier`, :class:`Numbers` or a function) and how to make its tables, and add it to ``ADAPTERS``.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from xcid._require import require
 from xcid.errors import ModelError, XcidError
+from xcid.models.modules import evaluating, home_of
 from xcid.models.onnx import from_onnx
 from xcid.models.tables import columns_of, ordered, stacked
 from xcid.records import Array
@@ -25,7 +27,7 @@ Adapted = tuple[Any, Callable[[Array], Any]]
 def adapted(model: Any, space: FeatureSpace) -> Adapted | None:
     """A model that can be asked and how to make its tables, or None where the model needs no help."""
     for (package, name), adapt in ADAPTERS.items():
-        if any(kind.__name__ == name and kind.__module__.split(".")[0] == package for kind in type(model).__mro__):
+        if is_instance(model, package, name):
             try:
                 return adapt(model, space)
             except XcidError:
@@ -36,17 +38,20 @@ def adapted(model: Any, space: FeatureSpace) -> Adapted | None:
     return None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Classifier:
+def is_instance(model: Any, package: str, name: str) -> bool:
+    """Whether an object is of a class of that name, without an import of the package that defines it."""
+    return any(kind.__name__ == name and kind.__module__.split(".")[0] == package for kind in type(model).__mro__)
+
+
+class Classifier(NamedTuple):
     """A function that gives one column for each class."""
 
     predict_proba: Callable[[Any], Any]
     classes_: Sequence[Any] | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Numbers:
-    """A function that gives one number for each row, or one label where these are whole."""
+class Numbers(NamedTuple):
+    """A function that gives one number for each row, or one label where these are integers."""
 
     predict: Callable[[Any], Any]
 
@@ -75,16 +80,12 @@ def _boosted(ask: Callable[[Any], Any], objective: str) -> Classifier | Numbers:
     if objective in ("multi:softprob", "multiclass", "multiclassova"):
         return Classifier(ask)
     if objective in ("binary:logistic", "binary", "cross_entropy"):
-        return Classifier(lambda table: _two_columns(1 - (second := ask(table)), second))
+        return Classifier(lambda table: np.column_stack([1 - (second := ask(table)), second]))
     if objective == "binary:logitraw":  # the sign decides
-        return Classifier(lambda table: _two_columns(-(second := ask(table)), second))
+        return Classifier(lambda table: np.column_stack([-(second := ask(table)), second]))
     if objective in ("multi:softmax", "binary:hinge"):
         return Numbers(lambda table: ask(table).astype(np.int64))
     return Numbers(ask)
-
-
-def _two_columns(first: Any, second: Any) -> Any:
-    return np.column_stack([first, second])
 
 
 def _catboost(model: Any, space: FeatureSpace) -> Adapted:
@@ -107,17 +108,9 @@ def _torch(model: Any, space: FeatureSpace) -> Adapted:
     torch = require("torch", extra="torch")
 
     def ask(columns: Sequence[Any]) -> Any:
-        weights = (weight for part in (model.parameters(), model.buffers()) for weight in part)
-        like = next((weight for weight in weights if weight.is_floating_point()), torch.empty(0, dtype=torch.float32))
-        matrix = torch.as_tensor(stacked(columns, np.float64)).to(like.dtype).to(like.device)
-        modes = [(part, part.training) for part in model.modules()]
-        model.eval()
-        try:
-            with torch.no_grad():
-                answers = model(matrix)
-        finally:
-            for part, mode in modes:
-                part.training = mode
+        device, dtype = home_of(model)
+        with evaluating(model), torch.no_grad():
+            answers = model(torch.as_tensor(stacked(columns, np.float64)).to(dtype).to(device))
         if not isinstance(answers, torch.Tensor):
             raise TypeError(f"the module must answer with one tensor, not {type(answers).__name__}")
         short = answers.is_floating_point() and answers.dtype != torch.float64

@@ -26,7 +26,7 @@ TYPES = {
 def from_onnx(
     session: Any, space: FeatureSpace
 ) -> tuple[Callable[[Sequence[Cells]], Cells], list[Any] | None, Callable[[Array], list[Cells]]]:
-    """How to ask a session, the names of its classes where it tells them, and how to make its tables.
+    """How to ask a session, the names of its classes where it knows them, and how to make its tables.
 
     Probabilities are used where there are any: a sequence of maps (skl2onnx's zipmap) or a matrix of several columns;
     else the first output. One column is read like that of a function: probabilities if within [0, 1], else numbers.

@@ -19,33 +19,19 @@ from xcid.space import FeatureSpace
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predictor:
-    """The model behind a checked call.
+    """The model behind a checked call: a matrix becomes a table, the table is asked about, the answers are read."""
 
-    Attributes
-    ----------
-    ask : callable
-        The model's own function.
-    decode : callable
-        From a matrix to the kind of table that the model was trained on.
-    read : Reader
-        From the model's raw answers to (n, k) numbers: one column a class, or the one of a regression.
-    max_rows : int
-        Most rows in one call.
-    """
-
-    ask: Callable[[Any], Any]
-    decode: Callable[[Array], Any]
-    read: Reader
-    max_rows: int
+    ask: Callable[[Any], Any]  # the model's own function
+    decode: Callable[[Array], Any]  # from a matrix to the kind of table that the model was trained on
+    read: Reader  # from raw answers to (n, k) numbers: one column a class, or the one of a regression
+    max_rows: int  # in one call
 
     def __call__(self, matrix: Array) -> Array:
         """Predict an (n, d) matrix; every answer is checked."""
         starts = range(0, len(matrix), self.max_rows)
-        parts = [self._predict(matrix[start : start + self.max_rows]) for start in starts]
+        blocks = (matrix[start : start + self.max_rows] for start in starts)
+        parts = [self.checked(_raw(self.ask, self.decode(rows), len(rows)), rows) for rows in blocks]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    def _predict(self, matrix: Array) -> Array:
-        return self.checked(_raw(self.ask, self.decode(matrix), len(matrix)), matrix)
 
     def checked(self, answers: Answers, matrix: Array) -> Array:
         """Read raw answers for an (n, d) matrix."""
@@ -62,16 +48,10 @@ class Predictor:
 def wrap(model: Any, space: FeatureSpace, memory: int) -> tuple[Predictor, Array]:
     """Find out how to ask a model and how to read its answers; give its outputs for the background with that.
 
-    Parameters
-    ----------
-    model : object
-        With ``predict_proba`` or ``predict``, or a callable. It may answer with class probabilities (n, k), labels
-        (n,), the probability of the second class (n,) (a callable whose answers lie in [0, 1]), or one number a row
-        (n,), as a regression. Boosters of XGBoost and LightGBM, CatBoost's models, ``torch.nn.Module`` and
-        ``onnxruntime.InferenceSession`` are asked in their own way.
-    space : FeatureSpace
-    memory : int
-        Bytes that one call may take.
+    A model has ``predict_proba`` or ``predict``, or is a callable. It may answer with class probabilities (n, k),
+    labels (n,), the probability of the second class (n,) (a callable whose answers lie in [0, 1]), or one number a row
+    (n,), as a regression. Those of :mod:`xcid.models.libraries` are asked in their own way. One call takes about
+    ``memory`` bytes.
     """
     model, decode = adapted(model, space) or (model, as_trained(model, space))
     ask = _ask(model)

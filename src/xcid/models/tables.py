@@ -1,8 +1,8 @@
-"""The tables that models want, made from matrices."""
+"""The tables that models want, made from matrices, and the names of their columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,23 +13,25 @@ from xcid.space import FeatureSpace, ToRows, cells_maker, frame_maker, in_order
 Cells = np.ndarray[Any, np.dtype[Any]]
 
 
+def names_for(model: Any, background: Any, given: Sequence[str] | None = None) -> Sequence[str] | None:
+    """What features are called: for a table without names, those that a scikit-learn model was fitted with."""
+    has_names = hasattr(type(background), "columns")
+    has_names |= isinstance(background, list | tuple) and len(background) > 0 and isinstance(background[0], Mapping)
+    return given if given is not None or has_names else getattr(model, "feature_names_in_", None)
+
+
 def as_trained(model: Any, space: FeatureSpace) -> Callable[[Array], Any]:
     """Give the model the kind of table it was trained on: scikit-learn's estimators remember it."""
     names = getattr(model, "feature_names_in_", None)
     has_names = not isinstance(space.decode, ToRows)
     if names is None:
-        fitted_without = hasattr(model, "n_features_in_")
-        return _without_names(space) if has_names and fitted_without else space.decode
+        if not (has_names and hasattr(model, "n_features_in_")):
+            return space.decode
+        with_levels = any(column.levels for column in space.columns)  # data frames, and a model fitted on arrays
+        return ToRows(object, tuple(map(cells_maker, space.columns))) if with_levels else ToRows()
     if has_names or set(names) != set(space.names):
         return ordered(space, names)
     return frame_maker(space.columns, [str(name) for name in names], "pandas")
-
-
-def _without_names(space: FeatureSpace) -> ToRows:
-    """Arrays from data frames, for a model that was fitted on arrays."""
-    if any(column.levels for column in space.columns):
-        return ToRows(object, tuple(cells_maker(column) for column in space.columns))
-    return ToRows()
 
 
 def ordered(space: FeatureSpace, names: Sequence[str] | None) -> Callable[[Array], Any]:

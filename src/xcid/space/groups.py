@@ -119,7 +119,7 @@ class Features:
 
     def _unfold_plan(self, plan: Plan, table: FeatureSpace) -> Plan:
         values = self.unfold(plan.values, np.full((1, len(table.names)), np.nan))
-        return replace(plan, values=values, background=table.background, features=self.columns, _made={})
+        return replace(plan, values=values, background=table.background, features=self.columns)
 
     def status(self, folded: Array) -> np.ndarray[tuple[int, ...], np.dtype[np.str_]]:
         """(n, f) "ok", "frozen", or "constant" where no other value is allowed, for (n, f) rows of features."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+import numpy as np
+
 from xcid._require import require
 from xcid.errors import ModelError
+from xcid.records import Array
 
 T = TypeVar("T")
 
@@ -14,23 +17,8 @@ T = TypeVar("T")
 def halved(function: Callable[[Any], T], rows: Any, at_once: int | None = None) -> Iterator[T]:
     """Apply a function to blocks of rows, in order; after a lack of memory to blocks of half the size.
 
-    Parameters
-    ----------
-    function : callable
-        From some of the rows to anything; it may be called again with a part of the rows it failed on.
-    rows : array, tensor or sequence
-        Whatever has a length and can be sliced.
-    at_once : int, optional
-        Rows of the first block; all of them by default.
-
-    Yields
-    ------
-    What the function gives for each block.
-
-    Raises
-    ------
-    ModelError
-        Where the memory does not suffice for a single row.
+    ``rows`` is anything that has a length and can be sliced, and ``at_once`` the rows of the first block, by default
+    all of them. Where the memory does not suffice for a single row, a ModelError is raised.
     """
     torch = require("torch", extra="torch")
     size, start = max(1, len(rows) if at_once is None else at_once), 0
@@ -47,13 +35,13 @@ def halved(function: Callable[[Any], T], rows: Any, at_once: int | None = None) 
             lacking = True
         if lacking:  # outside the handler, whose error would keep the tensors of the failed call alive
             size = (min(size, len(rows) - start) + 1) // 2
-            _give_back(torch)
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
             continue
         start += size
         yield made
 
 
-def _give_back(torch: Any) -> None:
-    """Let a device have the memory that is cached but not used."""
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
+def in_blocks(function: Callable[[Any], Any], rows: Any, at_once: int) -> Array:
+    """Put together what a function gives for blocks of rows that fit into memory."""
+    return np.concatenate(list(halved(function, rows, at_once)))

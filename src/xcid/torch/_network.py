@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from xcid._check import as_int
+from xcid._check import as_int, require_callable
 from xcid._require import require
 from xcid.errors import InvalidData, InvalidParameter, ModelError, XcidError
+from xcid.models.modules import evaluating, home_of
 from xcid.records import Array
-from xcid.torch._memory import halved
+from xcid.torch._memory import in_blocks
 
 AT_ONCE = 256  # inputs of a call
 SUM_TOLERANCE = 1e-2  # of probabilities in half precision
@@ -24,64 +24,31 @@ Answer = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Network:
-    """A module behind a checked call.
-
-    Attributes
-    ----------
-    model : torch.nn.Module
-    device, dtype :
-        Of its weights: inputs are brought there.
-    answer : callable or None
-        From what the module gives to (n, k) or (n,) answers, as tensors; None until :meth:`settled`.
-    at_once : int
-        Inputs of a call; less where the memory does not suffice.
-    """
+    """A module behind a checked call, with the device and the precision that inputs are brought to."""
 
     model: Any
     device: Any
     dtype: Any
-    answer: Answer | None
-    at_once: int
+    answer: Answer | None  # from what the module gives to (n, k) or (n,) answers; None until it is settled
+    at_once: int  # inputs of a call; less where the memory does not suffice
 
     @classmethod
     def of(cls, model: Any, answer: Answer | None, at_once: int) -> Network:
         """Check a model."""
-        torch = require("torch", extra="torch")
-        if not isinstance(model, torch.nn.Module):
+        if not isinstance(model, require("torch", extra="torch").nn.Module):
             raise InvalidParameter(
                 f"this explains a torch.nn.Module, not {type(model).__name__}: use xcid.Explainer for other models"
             )
-        weights = [weight for part in (model.parameters(), model.buffers()) for weight in part]
-        devices = sorted({str(weight.device) for weight in weights})
-        if len(devices) > 1 and not hasattr(model, "hf_device_map"):
-            raise InvalidParameter(
-                f"the weights of the model lie on several devices ({', '.join(devices)}): bring them together by "
-                "model.to(device)"
-            )
-        like = next((weight for weight in weights if weight.is_floating_point()), torch.empty(0))
-        return cls(model, like.device, like.dtype, answer, as_int(at_once, "at_once (inputs of a call)", at_least=1))
+        if answer is not None:
+            require_callable(answer, "answer", "torch.sigmoid")
+        at_once = as_int(at_once, "at_once (inputs of a call)", at_least=1)
+        return cls(model, *(home_of(model) if hasattr(model, "hf_device_map") else one_home(model)), answer, at_once)
 
     def settled(self, inputs: Tensor) -> Network:
         """The same network, with the meaning of its answers decided from those to these inputs."""
         if self.answer is not None:
             return self
-        raw = replace(self, answer=_as_it_is)(inputs)
-        return replace(self, answer=_softmax if _are_logits(raw) else _as_it_is)
-
-    def tensor(self, inputs: Any, what: str) -> Tensor:
-        """Inputs as a tensor; whole numbers stay what they are, as tokens must."""
-        torch = require("torch", extra="torch")
-        try:
-            found = torch.as_tensor(inputs).detach()
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise InvalidData(f"{what} cannot be made a tensor: {error}") from error
-        if found.device.type == "meta":
-            raise InvalidData(f"{what} is a tensor on the device 'meta', which has no values")
-        if found.ndim < 2 or not len(found):
-            raise InvalidData(f"{what} has the shape {tuple(found.shape)}: give (n, ...) with at least one input")
-        if found.is_floating_point() and not bool(torch.isfinite(found).all()):
-            raise InvalidData(f"{what} has cells that are not finite")
-        return found
+        return replace(self, answer=probabilities if _are_logits(self(inputs)) else _as_it_is)
 
     def place(self, inputs: Tensor) -> Tensor:
         """Bring inputs to the device of the model, and numbers to its precision."""
@@ -91,15 +58,15 @@ class Network:
 
     def __call__(self, inputs: Tensor) -> Array:
         """(n, k) or (n,) answers to n inputs."""
-        return np.concatenate(list(halved(lambda part: self.ask(self.place(part)), inputs, self.at_once)))
+        return in_blocks(lambda part: self.ask(self.place(part)), inputs, self.at_once)
 
     def ask(self, *inputs: Tensor, **named: Tensor) -> Array:
-        """Ask once, with inputs that are in place."""
+        """Ask once, with inputs that are in place; the random state is given back as it was."""
         torch = require("torch", extra="torch")
-        with at_rest(self.model, self.device):
+        devices = [self.device] if self.device.type == "cuda" else []
+        with torch.random.fork_rng(devices=devices), torch.no_grad(), evaluating(self.model):
             try:
-                given = self.model(*inputs, **named)
-                answers = (self.answer or _as_it_is)(_tensor_of(given))
+                answers = (self.answer or _as_it_is)(_tensor_of(self.model(*inputs, **named)))
             except (torch.cuda.OutOfMemoryError, MemoryError, XcidError):
                 raise
             except Exception as error:
@@ -107,11 +74,38 @@ class Network:
             return answers.detach().float().cpu().numpy()
 
 
-def like(inputs: Any, background: Tensor, network: Network) -> Tensor:
+def one_home(module: Any) -> tuple[Any, Any]:
+    """Device and precision of a module, whose weights must lie on one device."""
+    devices = sorted({str(weight.device) for part in (module.parameters(), module.buffers()) for weight in part})
+    if len(devices) > 1:
+        raise InvalidParameter(
+            f"the weights of the model lie on several devices ({', '.join(devices)}): bring them together by "
+            "model.to(device)"
+        )
+    return home_of(module)
+
+
+def as_tensor(inputs: Any, what: str) -> Tensor:
+    """Inputs as a checked tensor; integers stay what they are, as tokens must."""
+    torch = require("torch", extra="torch")
+    try:
+        found = torch.as_tensor(inputs).detach()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InvalidData(f"{what} cannot be made a tensor: {error}") from error
+    if found.device.type == "meta":
+        raise InvalidData(f"{what} is a tensor on the device 'meta', which has no values")
+    if found.ndim < 2 or not len(found):
+        raise InvalidData(f"{what} has the shape {tuple(found.shape)}: give (n, ...) with at least one input")
+    if found.is_floating_point() and not bool(torch.isfinite(found).all()):
+        raise InvalidData(f"{what} has cells that are not finite")
+    return found
+
+
+def like(inputs: Any, background: Tensor) -> Tensor:
     """Inputs of the background's shape; a single one gets the axis that it lacks."""
     if getattr(inputs, "ndim", None) == background.ndim - 1:
         inputs = inputs[None]
-    found = network.tensor(inputs, "X")
+    found = as_tensor(inputs, "X")
     if found.shape[1:] != background.shape[1:]:
         raise InvalidData(
             f"an input has the shape {tuple(found.shape[1:])}, and those of the background "
@@ -122,41 +116,18 @@ def like(inputs: Any, background: Tensor, network: Network) -> Tensor:
     return found
 
 
-@contextlib.contextmanager
-def at_rest(model: Any, device: Any) -> Iterator[None]:
-    """Evaluation mode without gradients; modes and random state are given back as they were."""
-    torch = require("torch", extra="torch")
-    modes = [(part, part.training) for part in model.modules()]
-    own = [device] if device.type == "cuda" else []
-    with torch.random.fork_rng(devices=own), torch.no_grad():
-        try:
-            model.eval()
-            yield
-        finally:
-            for part, mode in modes:
-                part.training = mode
+def as_array(tensor: Tensor) -> Array:
+    """A tensor in NumPy's double precision."""
+    return tensor.double().cpu().numpy()
 
 
-def _hint(network: Network, inputs: tuple[Tensor, ...]) -> str:
-    """What a network often cannot take."""
-    given = [str(part.dtype).removeprefix("torch.") for part in inputs]
-    where = f" (inputs {', '.join(given)} on {network.device}, weights {network.dtype})".replace("torch.", "")
-    short = network.dtype.itemsize < 4 and network.device.type == "cpu"
-    return where + ("; not all layers know half precision on a CPU: explain model.float()" if short else "")
+def probabilities(answers: Tensor) -> Tensor:
+    """Several columns of logits as probabilities; one column as it is."""
+    return answers.float().softmax(dim=-1) if answers.ndim == 2 and answers.shape[1] > 1 else answers
 
 
-def _tensor_of(given: Any) -> Tensor:
-    """The answers among what a module gives."""
-    torch = require("torch", extra="torch")
-    given = getattr(given, "logits", given)
-    if isinstance(given, tuple | list) and given:
-        given = given[0]
-    if not isinstance(given, torch.Tensor):
-        raise ModelError(
-            f"the model gave {type(given).__name__}: it must give one tensor, or an object with logits; "
-            "wrap it in a module that picks the answers"
-        )
-    return given
+def _as_it_is(answers: Tensor) -> Tensor:
+    return answers
 
 
 def _are_logits(raw: Array) -> bool:
@@ -166,9 +137,22 @@ def _are_logits(raw: Array) -> bool:
     return bool((raw < 0).any() or (np.abs(raw.sum(axis=1) - 1) > SUM_TOLERANCE).any())
 
 
-def _softmax(answers: Tensor) -> Tensor:
-    return answers.float().softmax(dim=-1)
+def _tensor_of(given: Any) -> Tensor:
+    """The answers among what a module gives."""
+    given = getattr(given, "logits", given)
+    if isinstance(given, tuple | list) and given:
+        given = given[0]
+    if not isinstance(given, require("torch", extra="torch").Tensor):
+        raise ModelError(
+            f"the model gave {type(given).__name__}: it must give one tensor, or an object with logits; "
+            "wrap it in a module that picks the answers"
+        )
+    return given
 
 
-def _as_it_is(answers: Tensor) -> Tensor:
-    return answers
+def _hint(network: Network, inputs: tuple[Tensor, ...]) -> str:
+    """What a network often cannot take."""
+    given = ", ".join(str(part.dtype) for part in inputs)
+    where = f" (inputs {given} on {network.device}, weights {network.dtype})".replace("torch.", "")
+    short = network.dtype.itemsize < 4 and network.device.type == "cpu"
+    return where + ("; not all layers know half precision on a CPU: explain model.float()" if short else "")

@@ -2,56 +2,59 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from xcid._faults import Failed, filled
-from xcid.errors import ModelError, NotEnoughFlips, warn
+from xcid import pipeline
+from xcid._faults import Failed, counted, filled, warn_of_few
+from xcid.errors import ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
+from xcid.pipeline import Setup
 from xcid.records import Array, Explanation
+from xcid.records.fields import FEATURE, declared
 
 Ask: TypeAlias = Callable[[Any], Any]
-PADDED = {"p_values": 1.0}  # of features that a row does not have; everything else is 0
+MOST_BYTES = 2**28  # of evidence
+PADDING = {"p_values": 1.0, "feature_status": "constant"}  # of features that a row does not have; everything else is 0
 
 
-class RowExplainer(Explainer):
-    """An Explainer that asks another model for every row; what all rows lack is said once, by :func:`gathered`."""
-
-    def checked(self, explanation: Explanation) -> Explanation:
-        """Leave that to the whole."""
-        return explanation
-
-    def explained(self, row: Array, ask: Ask, seed: int) -> Explanation | Failed:
-        """Explain a (1, d) row by its own model."""
-        own = copy.copy(self)
-        own.predict = replace(self.predict, ask=ask)
-        try:
-            return own(row, seed=seed)
-        except ModelError as error:
-            return Failed(row, error)
+def setup_of(ask: Ask, table: Array, names: Sequence[str], kind: str, settings: Mapping[str, Any]) -> Setup:
+    """The setup of an Explainer of columns that are all of one kind."""
+    kinds: dict[str, Any] = dict.fromkeys(names, kind)
+    return Explainer(ask, table, feature_names=list(names), kinds=kinds, **settings).setup
 
 
-def gathered(pieces: Sequence[Explanation | Failed], max_evidence_bytes: int) -> Explanation:
+def explained(setup: Setup, row: Array, ask: Ask, seed: int) -> Explanation | Failed:
+    """Explain a (1, d) row by its own model; what all rows lack is said once, by :func:`gathered`."""
+    subject = replace(setup.subject, predict=replace(setup.subject.predict, ask=ask))
+    try:
+        return pipeline.explain(replace(setup, subject=subject), subject.space.encode(row), seed)
+    except ModelError as error:
+        return Failed(row, error)
+
+
+def gathered(pieces: Sequence[Explanation | Failed], settings: Mapping[str, Any]) -> Explanation:
     """Put rows together; those with fewer features than others are filled up, and evidence is kept while it is small.
 
-    Raises
-    ------
-    NotEnoughFlips
-        Where no row has any.
+    NotEnoughFlips is raised where no row has any.
     """
-    widest = max(_width(piece) for piece in pieces)
-    alike = all(_width(piece) == widest for piece in pieces)
-    kept = [_padded(piece, widest) for piece in pieces]
+    width = max(map(_width, pieces))
+    alike = all(_width(piece) == width for piece in pieces)
+    kept = [_padded(piece, width) for piece in pieces]
     size = sum(piece.cloud.nbytes for piece in kept if isinstance(piece, Explanation) and piece.cloud is not None)
-    if not alike or size > max_evidence_bytes:
+    if not alike or size > settings.get("max_evidence_bytes", MOST_BYTES):
         kept = [piece if isinstance(piece, Failed) else replace(piece, cloud=None) for piece in kept]
-    whole = replace(Explanation.concatenate(filled(kept)), index=np.arange(len(pieces)))
-    _warn_of_gaps(whole)
-    return whole
+    joined = replace(Explanation.concatenate(filled(kept)), index=np.arange(len(pieces)))
+    if np.char.startswith(joined.status, "insufficient").all() and not joined.n_flips.any():
+        raise NotEnoughFlips(
+            f"no perturbation of any of {len(joined)} rows changes the output ({counted(joined, 0)}): ask another "
+            "question by outcome=, or let perturbations go farther by another background or fill"
+        )
+    warn_of_few(joined)
+    return joined
 
 
 def _width(piece: Explanation | Failed) -> int:
@@ -63,43 +66,24 @@ def _padded(piece: Explanation | Failed, width: int) -> Explanation | Failed:
     have = _width(piece)
     if have == width:
         return piece
+
+    def padded(part: Any, value: Any) -> Any:
+        return np.pad(part, [(0, 0), (0, width - have)], constant_values=value)
+
     if isinstance(piece, Failed):
-        return Failed(np.pad(piece.rows, [(0, 0), (0, width - have)], constant_values=np.nan), piece.error)
-    names = ("values", "importance", "direction", "lower", "upper", "p_values", "null_mean", "null_quantile", "spread",
-             "significant")  # fmt: skip
-    added: dict[str, Any] = {}
-    for name in names:
-        part = getattr(piece, name)
-        if part is not None:
-            added[name] = np.pad(part, [(0, 0), (0, width - have)], constant_values=PADDED.get(name, 0.0))
+        return Failed(padded(piece.rows, np.nan), piece.error)
     more = range(have, width)
+    names = tuple(f"{piece.feature_names[0].partition(' ')[0]} {at}" for at in more)
+    parts = {each.name: getattr(piece, each.name) for each in declared(piece) if FEATURE in each.axes}
     return replace(
         piece,
-        **added,
-        feature_status=np.pad(piece.feature_status, [(0, 0), (0, width - have)], constant_values="constant"),
-        data=np.pad(piece.data, [(0, 0), (0, width - have)], constant_values=np.nan),
+        **{name: padded(part, PADDING.get(name, 0.0)) for name, part in parts.items() if part is not None},
+        data=padded(piece.data, np.nan),
         features=(*piece.features, *((at,) for at in more)),
-        feature_names=(*piece.feature_names, *(f"{piece.feature_names[0].partition(' ')[0]} {at}" for at in more)),
-        column_names=(*piece.column_names, *(f"{piece.feature_names[0].partition(' ')[0]} {at}" for at in more)),
+        feature_names=(*piece.feature_names, *names),
+        column_names=(*piece.column_names, *names),
         levels=(*piece.levels, *((),) * len(more)),
         units=(*piece.units, *("",) * len(more)),
         scales=(*piece.scales, *(0.0,) * len(more)),
         cloud=None,
     )
-
-
-def _warn_of_gaps(whole: Explanation) -> None:
-    poor = np.flatnonzero(np.char.startswith(whole.status, "insufficient"))
-    if not poor.size:
-        return
-    first = int(poor[0])
-    found = (
-        f"row {first} has {whole.n_flips[first]} flips and {whole.n_negative[first]:.4g} others in "
-        f"{whole.n_evaluations[first]:,} evaluations"
-    )
-    if poor.size == len(whole) and not whole.n_flips.any():
-        raise NotEnoughFlips(
-            f"no perturbation of any of {len(whole)} rows changes the output ({found}): ask another question by "
-            "outcome=, or let perturbations go farther by another background or fill"
-        )
-    warn(f"{poor.size} of {len(whole)} rows have few perturbations of a kind; {found}: see explanation.status")

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xcid import pipeline
 from xcid._check import as_int
 from xcid._kernels.random import run_key
 from xcid._require import require
@@ -19,11 +20,14 @@ from xcid.distances import Overlap
 from xcid.errors import InvalidParameter, ModelError
 from xcid.explainer import Explainer
 from xcid.generators.balanced import LEAST_WEIGHT
+from xcid.models.modules import evaluating
+from xcid.pipeline import Setup
 from xcid.records import Array, Explanation, Perturbations, Plan
 from xcid.scores import Adjusted, planned, regressions
 from xcid.scores.adjusted import calibrated
 from xcid.space import labels
 from xcid.torch._memory import halved
+from xcid.torch._network import one_home
 
 ROWS = 32_768  # at a time
 OUTCOMES = ("Flip", "ToClass", "SoftFlip", "SoftToClass", "Threshold", "Interval", "Within")
@@ -36,18 +40,12 @@ class Device:
     The result is that of ``explainer(X, seed=seed)`` to 1e-5, without the samples. The module is asked in evaluation
     mode and in its own precision; everything else is in double precision.
 
-    Parameters
-    ----------
-    rows : int
-        Rows at a time; where the device's memory does not suffice, they are halved.
+    It takes ``rows`` at a time, and half of them where the device's memory does not suffice.
 
     Examples
     --------
-    >>> import numpy as np, torch, xcid                                            # doctest: +SKIP
-    >>> net = torch.nn.Sequential(torch.nn.Linear(20, 128), torch.nn.ReLU(), torch.nn.Linear(128, 2)).cuda()
-    ...                                                                            # doctest: +SKIP
-    >>> explainer = xcid.Explainer(net, background)                                # doctest: +SKIP
-    >>> explanation = xcid.torch.Device()(explainer, X)                            # doctest: +SKIP
+    >>> explainer = xcid.Explainer(network.cuda(), background)  # doctest: +SKIP
+    >>> explanation = xcid.torch.Device()(explainer, X)         # doctest: +SKIP
     """
 
     rows: int = ROWS
@@ -57,26 +55,25 @@ class Device:
 
     def __call__(self, explainer: Explainer, X: Any, *, seed: int = 0) -> Explanation:
         """Explain one row or many."""
-        torch = require("torch", extra="torch")
-        plan = _plan(explainer, as_int(seed, "seed"))
-        rows = explainer.space.encode(X)
-        module, modes = explainer.model, [(part, part.training) for part in explainer.model.modules()]
-        module.eval()
-        try:
-            with torch.no_grad():
-                task = _Task.of(explainer, plan, torch)
-                results = list(halved(task, torch.as_tensor(rows, device=task.device), self.rows))
-        finally:
-            for part, mode in modes:
-                part.training = mode
-        return _explanation(explainer, plan, rows, labels(X, len(rows)), seed, results, task.freedom)
+        torch, seed = require("torch", extra="torch"), as_int(seed, "seed")
+        setup, rows = explainer.setup, explainer.space.encode(X)
+        plan = _plan(setup, seed)
+        with evaluating(setup.subject.model), torch.no_grad():
+            task = _Task(setup, plan)
+            blocks = list(halved(task, torch.as_tensor(rows, device=task.device), self.rows))
+        results = Results(
+            *(np.concatenate([part.cpu().numpy() for part in parts]) for parts in zip(*blocks, strict=True))
+        )
+        explanation = _explanation(setup, plan, rows, seed, results)
+        return pipeline.checked(setup, replace(explanation, index=labels(X, len(rows))))
 
 
 class Results(NamedTuple):
-    """What comes back for n rows; tensors."""
+    """What comes back for n rows: tensors, and arrays on the host."""
 
     log_odds: Any
     error: Any
+    freedom: Any
     importance: Any
     outputs: Any
     n_flips: Any
@@ -86,64 +83,42 @@ class Results(NamedTuple):
 class _Task:
     """From (n, d) rows on the device to their results on the device."""
 
-    def __init__(self, explainer: Explainer, torch: Any, device: Any, dtype: Any) -> None:
-        self.torch, self.device, self.dtype = torch, device, dtype
-        self.module, self.outcome, self.score = explainer.model, explainer.outcome, explainer.score
-        self.n_outputs = len(explainer.predict.read.names)
-
-    @classmethod
-    def of(cls, explainer: Explainer, plan: Plan, torch: Any) -> _Task:
+    def __init__(self, setup: Setup, plan: Plan) -> None:
         """Send to the device what all rows share."""
-        device, dtype = _home(explainer.model, torch)
-        task = cls(explainer, torch, device, dtype)
-
-        def send(array: Any) -> Any:
-            return torch.as_tensor(np.ascontiguousarray(array), device=device)
-
-        probe = Perturbations(
-            explainer.space.background[:1], None, np.zeros((1, 0)), np.zeros((1, 0)), np.zeros(1, dtype=np.int64),
-            np.array(["ok"]), explainer.space.discrete, plan=plan,
-        )  # fmt: skip
+        subject, self.score, self.torch = setup.subject, setup.score, require("torch", extra="torch")
+        self.module, self.n_outputs = subject.model, len(subject.output_names)
+        self.device, self.dtype = one_home(self.module)
+        self.outcome: Any = setup.outcome  # takes tensors as well
+        probe = _probe(setup, plan, subject.space.background[:1])
         columns, contrasts, influences = regressions.prepared(probe)
-        sent = columns._replace(**{name: send(getattr(columns, name)) for name in ("centred", "inverse", "freedom")})
-        task.regression = regressions.Regression(sent, send(contrasts), send(influences))
-        parts = planned.parts(probe, explainer.score.density)
-        left = len(plan.features) - sum(len(part.features) for part in parts)
-        if left:
-            raise InvalidParameter(
-                f"{left} features are too spread out for shared densities: call the explainer itself"
-            )
-        task.part = _Part(parts, send)
-        task.taken = send(plan.taken)
-        task.new = send(np.concatenate([plan.values, plan.values])).to(dtype)
-        return task
+        sent = {name: self.send(getattr(columns, name)) for name in ("centred", "inverse", "freedom")}
+        matrices = self.send(contrasts), self.send(influences)
+        self.regression = regressions.Regression(columns._replace(**sent), *matrices)
+        parts = planned.parts(probe, setup.score.density)
+        if left := len(plan.features) - sum(len(part.features) for part in parts):
+            raise InvalidParameter(f"{left} features are too spread out for shared densities: call the explainer")
+        self.part = _Part(parts, self.send)
+        self.taken = self.send(plan.taken)
+        self.new = self.send(np.concatenate([plan.values, plan.values])).to(self.dtype)
 
-    regression: regressions.Regression
-    part: _Part
-    freedom: float
-    taken: Any
-    new: Any
+    def send(self, array: Any) -> Any:
+        """Bring an array to the device."""
+        return self.torch.as_tensor(np.ascontiguousarray(array), device=self.device)
 
     def __call__(self, rows: Any) -> Results:
         torch, n_samples = self.torch, len(self.taken)
         samples = torch.where(self.taken, self.new, rows.to(self.dtype)[:, None])
         reference, outputs = self.ask(rows.to(self.dtype)), self.ask(samples.reshape(-1, rows.shape[1]))
-        own, side = self.side(reference, reference), self.side(outputs, reference.repeat_interleave(n_samples, 0))
-        own = (own > 0.5).to(torch.float64)
+        own = (self.outcome(reference, reference) > 0.5).to(torch.float64)
+        side = self.outcome(outputs, reference.repeat_interleave(n_samples, 0)).to(torch.float64)
         positive = (own[:, None] - side.reshape(-1, n_samples)).abs()
         assert isinstance(self.score, Adjusted)
         log_odds, residuals = self.score.fitted(self.regression, 1 - positive, None)
-        error, self.freedom = regressions.of_pairs(self.regression.influences, residuals)
+        error, freedom = regressions.of_pairs(self.regression.influences, residuals)
         importance = torch.zeros_like(log_odds)
         importance[:, self.part.features] = Overlap().of_variation(planned.variations(self.part, positive, rows))
-        return Results(
-            log_odds, error / self.score.temper, importance, reference, (positive > 0.5).sum(1), positive.sum(1)
-        )
-
-    def side(self, outputs: Any, reference: Any) -> Any:
-        """(N,) how far (N, k) outputs lie on the far side of the question."""
-        far: Any = self.outcome(outputs, reference)
-        return far.to(self.torch.float64)
+        fit = log_odds, error / self.score.temper, importance.new_full((len(rows),), freedom), importance
+        return Results(*fit, reference, (positive > 0.5).sum(1), positive.sum(1))
 
     def ask(self, rows: Any) -> Any:
         """(N, k) outputs, as the host reads them."""
@@ -158,17 +133,6 @@ class _Task:
         return answers
 
 
-def _home(module: Any, torch: Any) -> tuple[Any, Any]:
-    """Device and precision of a module."""
-    weights = [part for group in (module.parameters(), module.buffers()) for part in group if part.is_floating_point()]
-    homes = {weight.device for weight in weights}
-    if len(homes) > 1:
-        raise InvalidParameter(f"the module lies on several devices, {sorted(map(str, homes))}: bring it to one")
-    if not weights:
-        return torch.device("cpu"), torch.float32
-    return weights[0].device, weights[0].dtype
-
-
 class _Part:
     """All parts of :mod:`xcid.scores.planned` in one, on the device: a dense product counts and smooths."""
 
@@ -180,12 +144,11 @@ class _Part:
         atoms = np.full((len(features), n_atoms), np.inf)
         start = 0
         for part in parts:
-            at, k, some = slice(start, start + len(part.features)), len(part.features), part.slots.atoms.shape[1]
+            (k, some), smoothing = part.slots.atoms.shape, part.slots.smoothing
             counts = part.counter.toarray().reshape(k, part.widths.shape[2], -1)
+            at, first = slice(start, start + k), 1 + n_atoms
             matrix[at, : 1 + some], atoms[at, :some] = counts[:, : 1 + some], part.slots.atoms
-            matrix[at, 1 + n_atoms : 1 + n_atoms + len(part.slots.smoothing)] = (
-                part.slots.smoothing.T @ counts[:, 1 + some :]
-            )
+            matrix[at, first : first + len(smoothing)] = smoothing.T @ counts[:, 1 + some :]
             start += k
         self.matrix = send(matrix.reshape(-1, matrix.shape[2]).T)  # (s, k * places)
         self.features, self.columns = send(features), send(np.concatenate([part.columns for part in parts]))
@@ -196,23 +159,23 @@ class _Part:
         return (positive @ self.matrix).reshape(len(positive), len(self.features), -1).swapaxes(0, 1)
 
 
-def _plan(explainer: Explainer, seed: int) -> Plan:
+def _plan(setup: Setup, seed: int) -> Plan:
     """The plan of a run; settings that do not run on a device are refused."""
-    torch = require("torch", extra="torch")
-    draw = getattr(explainer.generator, "draw", None)
-    outcome = type(explainer.outcome).__name__
+    torch, subject = require("torch", extra="torch"), setup.subject
+    draw = getattr(setup.generator, "draw", None)
+    outcome = type(setup.outcome).__name__
     reasons = {
-        "the model is no torch.nn.Module": not isinstance(explainer.model, torch.nn.Module),
+        "the model is no torch.nn.Module": not isinstance(subject.model, torch.nn.Module),
         "the generator draws for each row by itself": draw is None,
-        "the score is not Adjusted": not isinstance(explainer.score, Adjusted),
-        "its density depends on the labels": not hasattr(explainer.score.density, "slots"),
-        "there is more than one run of a row": explainer.stop != Repeats(1),
-        "some columns have levels": any(column.levels for column in explainer.space.columns),
-        "there are groups": bool(explainer.features.values),
+        "the score is not Adjusted": not isinstance(setup.score, Adjusted),
+        "its density depends on the labels": not hasattr(setup.score.density, "slots"),
+        "there is more than one run of a row": setup.stop != Repeats(1),
+        "some columns have levels": any(column.levels for column in subject.space.columns),
+        "there are groups": bool(subject.features.values),
         f"the outcome is {outcome}": outcome not in OUTCOMES,
     }
     found = [reason for reason, holds in reasons.items() if holds]
-    plan = None if found or draw is None else draw(explainer.features.space, run_key(seed)).plan
+    plan = None if found or draw is None else draw(subject.features.space, run_key(seed)).plan
     if plan is not None and plan.fitted.any():
         found.append("constraints fit the new values to each row")
     if found or plan is None:
@@ -220,37 +183,34 @@ def _plan(explainer: Explainer, seed: int) -> Plan:
     return plan
 
 
-def _explanation(
-    explainer: Explainer, plan: Plan, rows: Array, index: Any, seed: int, results: list[Results], freedom: float
-) -> Explanation:
-    """Bring the results to the host, and add what is known there."""
-    joined = Results(*(np.concatenate([part.cpu().numpy() for part in parts]) for parts in zip(*results, strict=True)))
-    n_samples = 2 * len(plan.masks)
-    n_negative = n_samples - joined.n_positive
-    probe = Perturbations(
-        rows, None, joined.n_positive[:, None], n_negative[:, None], joined.n_flips, joined.n_flips.astype(str),
-        explainer.space.discrete, plan=plan,
-    )  # fmt: skip
-    known = ((joined.n_positive > 0) & (n_negative > 0))[:, None] & regressions.changes(probe)
-    log_odds, error = (np.where(known, part, 0.0) for part in (joined.log_odds, joined.error))
-    if len(plan.background) < max(regressions.FEWEST, log_odds.shape[1] // 2):
-        error, freedom = np.where(known, np.inf, 0.0), 1.0
-    status = np.where(
-        joined.n_positive < LEAST_WEIGHT,
-        "insufficient_flips",
-        np.where(n_negative < LEAST_WEIGHT, "insufficient_stays", "ok"),
+def _explanation(setup: Setup, plan: Plan, rows: Array, seed: int, results: Results) -> Explanation:
+    """Add to the results what is known on the host."""
+    n_samples, n_positive = 2 * len(plan.masks), results.n_positive
+    n_negative = n_samples - n_positive
+    known = ((n_positive > 0) & (n_negative > 0))[:, None] & regressions.changes(_probe(setup, plan, rows))
+    importance, log_odds, error = (
+        np.where(known, part, 0.0) for part in (results.importance, results.log_odds, results.error)
     )
-    explanation = explainer.record(
-        calibrated(np.where(known, joined.importance, 0.0), log_odds, error, np.full(len(rows), freedom)),
-        joined.outputs,
+    freedom = results.freedom
+    if len(plan.background) < max(regressions.FEWEST, log_odds.shape[1] // 2):
+        error, freedom = np.where(known, np.inf, 0.0), np.ones(len(rows))
+    flips, stays = n_positive < LEAST_WEIGHT, n_negative < LEAST_WEIGHT
+    return pipeline.record(
+        setup,
+        calibrated(importance, log_odds, error, freedom),
+        results.outputs,
         seed,
-        origin=rows,
-        status=status,
+        rows=rows,
+        status=np.where(flips, "insufficient_flips", np.where(stays, "insufficient_stays", "ok")),
         n_evaluations=np.full(len(rows), n_samples),
-        n_flips=joined.n_flips,
-        n_positive=joined.n_positive,
+        n_flips=results.n_flips,
+        n_positive=n_positive,
         n_negative=n_negative,
-        features=plan.features,
         cloud=None,
     )
-    return explainer.checked(replace(explanation, index=index))
+
+
+def _probe(setup: Setup, plan: Plan, rows: Array) -> Perturbations:
+    """A cloud without weights, for what follows from its plan alone."""
+    none, count, status = np.zeros((len(rows), 0)), np.zeros(len(rows), dtype=np.int64), np.full(len(rows), "ok")
+    return Perturbations(rows, None, none, none, count, status, setup.subject.space.discrete, plan=plan)

@@ -24,10 +24,7 @@ Fill: TypeAlias = Callable[[Array, Array], Array]
 class Background:
     """Segments of other images, at the same place: what is there instead, and the recommended fill.
 
-    Parameters
-    ----------
-    most : int
-        Images that are used, evenly spread over the background.
+    At most ``most`` images are used, evenly spread over the background.
     """
 
     most: int = 256
@@ -59,10 +56,7 @@ class Zero:
 class Blur:
     """The image itself, blurred: colours stay, details go.
 
-    Parameters
-    ----------
-    share : float
-        Standard deviation of the Gaussian, as a share of the shorter side.
+    ``share`` is the standard deviation of the Gaussian, as a share of the shorter side.
     """
 
     share: float = 0.125
@@ -73,18 +67,14 @@ class Blur:
 
     def __call__(self, image: Array, background: Array) -> Array:
         sigma = self.share * min(image.shape[-2:])
-        blurred: Array = ndimage.gaussian_filter(image, (0, sigma, sigma), mode="nearest")
-        return blurred[None]
+        return np.asarray([ndimage.gaussian_filter(image, (0, sigma, sigma), mode="nearest")])
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
     """Independent pixels with the mean and the spread of each of the background's channels.
 
-    Parameters
-    ----------
-    draws : int
-        Different fills.
+    There are ``draws`` such fills of an image.
     """
 
     draws: int = 64

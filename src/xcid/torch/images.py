@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from xcid._check import as_int, require_callable
 from xcid._faults import Failed
-from xcid.errors import InvalidParameter
+from xcid._require import require
+from xcid.errors import InvalidData, InvalidParameter
 from xcid.outcomes import Outcome
+from xcid.pipeline import Setup
 from xcid.records import Array, Explanation, Integers
-from xcid.torch._masks import FILLED, KEPT, told
-from xcid.torch._mixtures import Mixtures
-from xcid.torch._network import AT_ONCE, Answer, Network, like
+from xcid.torch import fills
+from xcid.torch import segments as cuts
+from xcid.torch._memory import in_blocks
+from xcid.torch._network import AT_ONCE, Answer, Network, Tensor, as_array, as_tensor, like
+from xcid.torch._parts import Distinct, by_parts, explained_parts, question, setup_of_parts
 from xcid.torch._rows import gathered
-from xcid.torch.fills import Fill
-from xcid.torch.segments import Segments
 
-MOST_BYTES = 2**28  # of evidence
+Mix: TypeAlias = Callable[[Integers], Tensor]
 
 
 class ImageExplainer:
@@ -39,12 +42,8 @@ class ImageExplainer:
         ``Background()`` (the default), ``Blur()``, ``Mean()``, ``Noise()``, or a function.
     n : int, optional
         Perturbations of an image; by default 1,000, and 3,000 for more than 20 segments.
-    outcome : Outcome, optional
-        What counts as a flip, as for :class:`xcid.Explainer`.
-    answer, at_once :
+    outcome, answer, at_once, **settings
         As for :class:`LayerExplainer`.
-    **settings
-        Others of :class:`xcid.Explainer`, such as ``score``, ``repeats`` and ``stop``.
     """
 
     def __init__(
@@ -52,34 +51,36 @@ class ImageExplainer:
         model: Any,
         background: Any,
         *,
-        segments: Segments | None = None,
-        fill: Fill | None = None,
+        segments: cuts.Segments | None = None,
+        fill: fills.Fill | None = None,
+        at_once: int = AT_ONCE,
         n: int | None = None,
         outcome: Outcome | None = None,
         answer: Answer | None = None,
-        at_once: int = AT_ONCE,
         **settings: Any,
     ) -> None:
-        if answer is not None:
-            require_callable(answer, "answer", "torch.sigmoid")
-        network = Network.of(model, answer, at_once)
-        known = network.tensor(background, "the background")
-        settings = {**settings, "outcome": outcome, "n": n}
-        self.mixtures = Mixtures(network.settled(known), known, segments, fill, settings)
+        self.segments = cuts.Patches() if segments is None else segments
+        self.fill = fills.Background() if fill is None else fill
+        require_callable(self.segments, "segments", "xcid.torch.Patches(4)")
+        require_callable(self.fill, "fill", "xcid.torch.Blur()")
+        network, self.background = Network.of(model, answer, at_once), as_tensor(background, "the background")
+        if self.background.ndim != 4:
+            raise InvalidData(f"images have the shape (n, c, h, w), not {tuple(self.background.shape)}")
+        self.network, self.known = network.settled(self.background), as_array(self.background)
+        self.settings = {**settings, "outcome": question(outcome, self.network(self.background)), "n": n}
+        self._setups: dict[tuple[int, int], Setup] = {}
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         """Explain (n, c, h, w) images, or a single one; features are segments by their numbers.
 
         Images with fewer segments than others get further ones that are constant and score 0.
         """
-        seed = as_int(seed, "seed")
-        images = like(X, self.mixtures.background, self.mixtures.network)
-        pieces = [_told(self.mixtures(image, seed)[0]) for image in images]
-        return gathered(pieces, self.mixtures.settings.get("max_evidence_bytes", MOST_BYTES))
+        seed, images = as_int(seed, "seed"), like(X, self.background)
+        return gathered([by_parts(self.explained(image, seed)[0]) for image in images], self.settings)
 
     def labels(self, image: Any) -> Integers:
         """(h, w) the segment of each pixel of one image."""
-        return self.mixtures.labels(like(image, self.mixtures.background, self.mixtures.network)[0])
+        return cuts.checked(self.segments, as_array(like(image, self.background)[0]))
 
     def map(self, explanation: Explanation, image: Any, row: int = 0) -> Array:
         """(h, w) the score of each pixel's segment, for one of the explained images."""
@@ -89,12 +90,42 @@ class ImageExplainer:
                 f"the image has {labels.max() + 1} segments and the explanation {len(values)}: "
                 f"give the image of row {row}"
             )
-        scores: Array = values[labels]
-        return scores
+        return values[labels]
 
+    def explained(self, image: Tensor, seed: int) -> tuple[Explanation | Failed, Mix]:
+        """Explain the sources of one (c, h, w) image's segments; beside it, how to make the images of its samples."""
+        plain = as_array(image)
+        labels = cuts.checked(self.segments, plain)
+        mix, n_fills = self._mixer(plain, labels)
+        setup = self._setup(int(labels.max()) + 1, n_fills)
+        return explained_parts(setup, self._ask(mix), seed), mix
 
-def _told(piece: Explanation | Failed) -> Explanation | Failed:
-    if isinstance(piece, Failed):
-        return piece
-    n_segments = len(piece.feature_names)
-    return told(piece, [(FILLED, KEPT)] * n_segments, np.ones(n_segments), int(piece.n_evaluations[0]))
+    def _setup(self, n_segments: int, n_fills: int) -> Setup:
+        """What is set up once for so many segments; what answers look like it learns from the background."""
+        key = n_segments, n_fills
+        if key not in self._setups:
+            first = self.known[0]
+            mix, _ = self._mixer(first, np.zeros(first.shape[-2:], dtype=np.int64))
+            names = [f"segment {at}" for at in range(n_segments)]
+            self._setups[key] = setup_of_parts(self._ask(mix), names, n_fills, self.settings)
+        return self._setups[key]
+
+    def _ask(self, mix: Mix) -> Distinct:
+        """The network as a function of where segments come from."""
+        return Distinct(lambda sources: in_blocks(lambda part: self.network(mix(part)), sources, self.network.at_once))
+
+    def _mixer(self, image: Array, labels: Integers) -> tuple[Mix, int]:
+        """How to mix an image with its fills, and how many fills there are.
+
+        From (s, f) sources of its segments (0 is the image, b its b-th fill) come (s, c, h, w) images.
+        """
+        torch = require("torch", extra="torch")
+        filled = fills.checked(self.fill, image, self.known)
+        stack = torch.as_tensor(np.concatenate([image[None], filled])).to(self.background.dtype)
+        places, (height, width) = torch.as_tensor(labels), labels.shape
+        rows, columns = torch.arange(height)[:, None], torch.arange(width)
+
+        def mix(sources: Integers) -> Tensor:
+            return stack[torch.as_tensor(sources)[:, places], :, rows, columns].movedim(-1, 1)
+
+        return mix, len(filled)

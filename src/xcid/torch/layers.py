@@ -2,52 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from xcid._check import as_int, require_callable
+from xcid._check import as_int
 from xcid.errors import InvalidParameter
 from xcid.outcomes import Outcome
 from xcid.records import Explanation
-from xcid.torch._hooks import Layer
-from xcid.torch._network import AT_ONCE, Answer, Network, Tensor, like
+from xcid.torch._layer import How, Layer
+from xcid.torch._network import AT_ONCE, Answer, Network, as_tensor, like
+from xcid.torch._rows import gathered
 from xcid.torch.perturb import PerturbLayer
 from xcid.torch.units import Channels, Units
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Task:
-    """What a way to explain a layer is told.
-
-    Attributes
-    ----------
-    network : Network
-    layer : Layer
-    background : tensor (N, ...)
-        Inputs.
-    units : Units
-    settings : dict
-        Further settings of :class:`xcid.Explainer`.
-    """
-
-    network: Network
-    layer: Layer
-    background: Tensor
-    units: Units
-    settings: dict[str, Any]
-
-
-class How(Protocol):
-    """A way to explain a layer: it gets ready once, and explains inputs then."""
-
-    def ready(self, task: Task) -> Explaining:
-        """Make what all inputs share."""
-
-
-class Explaining(Protocol):
-    """From (n, ...) inputs to their explanation."""
-
-    def __call__(self, inputs: Tensor, seed: int) -> Explanation: ...
 
 
 class LayerExplainer:
@@ -64,18 +29,18 @@ class LayerExplainer:
         A name from ``model.named_modules()``, or the module itself.
     background : array or tensor (N, ...)
         Inputs that show what is usual: vectors, images (N, c, h, w) or tokens (N, t). At least a dozen, and half as
-        many as there are units, or no score is told from noise.
-    how : PerturbLayer or WatchLayer
-        Perturb the layer itself and run the rest of the network (the default), or perturb the input and watch the
-        layer.
+        many as there are units, or no score is significant.
+    how : PerturbLayer, AblateLayer or WatchLayer
+        Perturb the layer itself and run the rest of the network (the default), switch its units off, or perturb the
+        input and watch the layer.
     per : Units
         What a unit is: by default a place along axis 1, so that a convolution's channel is one unit.
-    outcome : Outcome, optional
-        What counts as a flip, as for :class:`xcid.Explainer`.
-    answer : callable, optional
-        From what the model gives to probabilities or numbers, such as ``torch.sigmoid``.
     at_once : int
         Inputs of a call; halved as often as needed where the memory does not suffice.
+    answer : callable, optional
+        From what the model gives to probabilities or numbers, such as ``torch.sigmoid``.
+    outcome : Outcome, optional
+        What counts as a flip, as for :class:`xcid.Explainer`.
     **settings
         Others of :class:`xcid.Explainer`, such as ``generator``, ``score``, ``repeats`` and ``stop``.
 
@@ -97,17 +62,11 @@ class LayerExplainer:
         *,
         how: How | None = None,
         per: Units | None = None,
-        outcome: Outcome | None = None,
-        answer: Answer | None = None,
         at_once: int = AT_ONCE,
+        answer: Answer | None = None,
+        outcome: Outcome | None = None,
         **settings: Any,
     ) -> None:
-        if answer is not None:
-            require_callable(answer, "answer", "torch.sigmoid")
-        network = Network.of(model, answer, at_once)
-        found = Layer.of(model, layer)
-        self.background = network.tensor(background, "the background")
-        self.network = network.settled(self.background)
         how, per = PerturbLayer() if how is None else how, Channels() if per is None else per
         for value, name, method, example in (
             (how, "how", "ready", "xcid.torch.PerturbLayer()"),
@@ -115,9 +74,12 @@ class LayerExplainer:
         ):
             if not hasattr(value, method) or isinstance(value, type):
                 raise InvalidParameter(f"{name} must be an object like {example}, not {value!r}")
-        settings = {**settings, "outcome": outcome}
-        self.explain = how.ready(Task(self.network, found, self.background, per, settings))
+        network = Network.of(model, answer, at_once)
+        self.background, self.settings = as_tensor(background, "the background"), {**settings, "outcome": outcome}
+        found = Layer.of(network.settled(self.background), layer, per)
+        self.explain = how.ready(found, self.background, self.settings)
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         """Explain (n, ...) inputs, or a single one without the first axis."""
-        return self.explain(like(X, self.background, self.network), as_int(seed, "seed"))
+        seed, inputs = as_int(seed, "seed"), like(X, self.background)
+        return gathered([self.explain(row, seed) for row in inputs.split(1)], self.settings)

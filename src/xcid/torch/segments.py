@@ -20,10 +20,7 @@ Segments: TypeAlias = Callable[[Array], Integers]
 class Patches:
     """Squares of a grid; those at the lower and right edge are smaller where the size does not divide the image.
 
-    Parameters
-    ----------
-    size : int
-        Pixels of a side.
+    ``size`` is the side of a square in pixels.
 
     Examples
     --------
@@ -45,14 +42,9 @@ class Patches:
 
 @dataclass(frozen=True, slots=True)
 class Superpixels:
-    """Regions of like colour, by scikit-image's SLIC; each image has its own. The extra is ``image``.
+    """About ``n`` regions of like colour, by scikit-image's SLIC; each image has its own. The extra is ``image``.
 
-    Parameters
-    ----------
-    n : int
-        About how many.
-    compactness : float
-        How square they are: more weight for nearness, less for colour.
+    ``compactness`` says how square they are: more weight for nearness, less for colour.
     """
 
     n: int = 50
@@ -83,7 +75,7 @@ def checked(segments: Segments, image: Array) -> Integers:
     labels = np.asarray(segments(image))
     if labels.shape != image.shape[-2:] or labels.dtype.kind not in "iu":
         raise InvalidParameter(
-            f"the segments are {labels.dtype} of shape {labels.shape}: give a whole number for each of the "
+            f"the segments are {labels.dtype} of shape {labels.shape}: give an integer for each of the "
             f"{image.shape[-2]} x {image.shape[-1]} pixels"
         )
     numbered: Integers = np.unique(labels, return_inverse=True)[1].reshape(labels.shape)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from xcid._check import as_int, require_callable
 from xcid._faults import Failed
-from xcid._require import require
 from xcid.errors import InvalidData, InvalidParameter, ModelError
 from xcid.outcomes import Interval, Outcome
 from xcid.records import Array, Explanation, Integers
-from xcid.torch._masks import Counting, distinct, explainer_of, question, told
-from xcid.torch._memory import halved
-from xcid.torch._network import AT_ONCE, Answer, Network
+from xcid.torch._memory import in_blocks
+from xcid.torch._network import AT_ONCE, Answer, Network, probabilities
+from xcid.torch._parts import Distinct, by_parts, explained_parts, question, setup_of_parts
 from xcid.torch._rows import gathered
 
 Span: TypeAlias = tuple[int, int]
@@ -39,10 +38,7 @@ def words(text: str) -> list[Span]:
 class Tokens:
     """Where the tokens of a Hugging Face tokenizer begin and end; special ones have no place in the text.
 
-    Parameters
-    ----------
-    tokenizer : callable
-        ``tokenizer(text, return_offsets_mapping=True)`` gives ``offset_mapping``, as fast tokenizers do.
+    ``tokenizer(text, return_offsets_mapping=True)`` gives ``offset_mapping``, as fast tokenizers do.
     """
 
     tokenizer: Any
@@ -60,26 +56,25 @@ class MaskToken:
 
     @property
     def shown(self) -> str:
-        """What is there instead."""
+        """What is shown in the place of the word."""
         return self.token
 
     def __call__(self, text: str, spans: Sequence[Span]) -> str:
-        """Replace some spans."""
-        return _replaced(text, spans, self.token)
+        parts, after = [], 0
+        for start, end in sorted(spans):
+            parts += [text[after:start], self.token]
+            after = end
+        return "".join([*parts, text[after:]])
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
     """A word is left out, with one of the blanks beside it."""
 
-    @property
-    def shown(self) -> str:
-        """What is there instead."""
-        return "dropped"
+    shown: ClassVar[str] = "dropped"
 
     def __call__(self, text: str, spans: Sequence[Span]) -> str:
-        """Leave out some spans."""
-        return re.sub(r"\s+", " ", _replaced(text, spans, "")).strip()
+        return re.sub(r"\s+", " ", MaskToken("")(text, spans)).strip()
 
 
 class TextExplainer:
@@ -130,13 +125,12 @@ class TextExplainer:
         require_callable(tokenize, "tokenize", "xcid.torch.words")
         self.fill = MaskToken(str(getattr(tokenizer, "mask_token", None) or "[MASK]")) if fill is None else fill
         require_callable(self.fill, "fill", 'xcid.torch.MaskToken("[MASK]")')
-        self.tokenize, self.n = tokenize, n
-        self.ask = _reader(model, tokenizer, answer, as_int(at_once, "at_once (texts of a call)", at_least=1))
-        self.background = None if background is None else _texts(background, "the background")
-        if self.background is not None:
-            answers = np.asarray(self.ask(self.background))
+        self.tokenize = tokenize
+        self.ask = _asking(model, tokenizer, answer, as_int(at_once, "at_once (texts of a call)", at_least=1))
+        if background is not None:
+            answers = np.asarray(self.ask(_texts(background, "the background")))
             outcome = question(outcome, answers) if answers.dtype.kind == "f" else outcome
-        self.settings = {**settings, "outcome": outcome}
+        self.settings = {**settings, "outcome": outcome, "n": n}
 
     def __call__(self, texts: Any, *, seed: int = 0) -> Explanation:
         """Explain one text or many; features are parts by their place, and ``explanation.shown`` gives the words.
@@ -146,19 +140,9 @@ class TextExplainer:
         known = _texts([texts] if isinstance(texts, str) else texts, "texts")
         spans = [self.spans(text) for text in known]
         levels = self._levels(known, spans)
-        seed, most, pieces = as_int(seed, "seed"), 2**28, []
-        for text, where in zip(known, spans, strict=True):
-            counting = Counting(self._masked(text, where))
-            explainer = explainer_of(counting, [f"token {at}" for at in range(len(where))], 1, self.n, self.settings)
-            self._check(explainer.outcome)
-            piece = explainer.explained(np.zeros((1, len(where))), distinct(counting), seed)
-            if not isinstance(piece, Failed):
-                codes = [levels[at].index(text[start:end], 1) for at, (start, end) in enumerate(where)]
-                piece = told(piece, levels[: len(where)], np.array(codes, dtype=np.float64), counting.asked)
-            pieces.append(piece)
-            most = explainer.max_evidence_bytes
-        whole_ = gathered(pieces, most)
-        return replace(whole_, levels=tuple(levels))
+        seed = as_int(seed, "seed")
+        pieces = [self._explained(text, where, levels, seed) for text, where in zip(known, spans, strict=True)]
+        return replace(gathered(pieces, self.settings), levels=tuple(levels))
 
     def spans(self, text: str) -> list[Span]:
         """(start, end) of the parts of a text."""
@@ -167,25 +151,24 @@ class TextExplainer:
             raise InvalidData(f"the text {text[:40]!r} has {len(found)} parts: at least two are needed to compare")
         return found
 
-    def _check(self, outcome: Outcome) -> None:
-        """Refuse to guess how far numbers are spread."""
+    def _explained(
+        self, text: str, where: Sequence[Span], levels: Sequence[tuple[str, ...]], seed: int
+    ) -> Explanation | Failed:
+        def filled(sources: Integers) -> Any:
+            chosen = ([span for span, source in zip(where, row, strict=True) if source] for row in sources)
+            return self.ask([self.fill(text, spans) for spans in chosen])
+
+        ask = Distinct(filled)
+        setup = setup_of_parts(ask, [f"token {at}" for at in range(len(where))], 1, self.settings)
         given = self.settings["outcome"]
-        if isinstance(outcome, Interval) and (given is None or getattr(given, "half_width", 1.0) is None):
+        if isinstance(setup.outcome, Interval) and (given is None or getattr(given, "half_width", 1.0) is None):
             raise InvalidParameter(
-                "the model gives numbers, and one text does not tell how far they are spread: give background texts, "
+                "the model gives numbers, and one text does not show how far they are spread: give background texts, "
                 "or say by outcome= what counts as a flip"
             )
-
-    def _masked(self, text: str, where: Sequence[Span]) -> Callable[[Integers], Any]:
-        """The model as a function of which parts of a text are filled."""
-
-        def ask(sources: Integers) -> Any:
-            texts = [
-                self.fill(text, [span for span, source in zip(where, row, strict=True) if source]) for row in sources
-            ]
-            return self.ask(texts)
-
-        return ask
+        codes = [levels[at].index(text[start:end], 1) for at, (start, end) in enumerate(where)]
+        piece = explained_parts(setup, ask, seed)
+        return by_parts(piece, levels[: len(where)], np.array(codes, dtype=np.float64))
 
     def _levels(self, texts: Sequence[str], spans: Sequence[Sequence[Span]]) -> list[tuple[str, ...]]:
         """What stands at each place of any text, after what it is filled with."""
@@ -197,17 +180,14 @@ class TextExplainer:
         return [(shown, *place) for place in found]
 
 
-def _reader(model: Any, tokenizer: Any, answer: Answer | None, at_once: int) -> Callable[[Sequence[str]], Any]:
+def _asking(model: Any, tokenizer: Any, answer: Answer | None, at_once: int) -> Callable[[Sequence[str]], Any]:
     """A function from texts to answers."""
     if tokenizer is None:
         if hasattr(model, "named_modules"):
             raise InvalidParameter("a torch module takes tokens: give its tokenizer, or a function of a list of texts")
         require_callable(model, "model", "lambda texts: ...")
-        return lambda texts: np.concatenate([np.asarray(part) for part in halved(model, list(texts), at_once)])
-    require("torch", extra="torch")
-    network = Network.of(model, answer, at_once)
-    if answer is None:
-        network = replace(network, answer=_probabilities)
+        return lambda texts: in_blocks(model, list(texts), at_once)
+    network = Network.of(model, probabilities if answer is None else answer, at_once)
 
     def some(texts: Sequence[str]) -> Array:
         try:
@@ -216,20 +196,7 @@ def _reader(model: Any, tokenizer: Any, answer: Answer | None, at_once: int) -> 
             raise ModelError(f"the tokenizer failed: {type(error).__name__}: {error}") from error
         return network.ask(**{name: part.to(network.device) for name, part in dict(made).items()})
 
-    return lambda texts: np.concatenate(list(halved(some, list(texts), at_once)))
-
-
-def _probabilities(logits: Any) -> Any:
-    return logits.float().softmax(dim=-1) if logits.ndim == 2 and logits.shape[1] > 1 else logits
-
-
-def _replaced(text: str, spans: Sequence[Span], by: str) -> str:
-    """A text with other words at some places."""
-    parts, after = [], 0
-    for start, end in sorted(spans):
-        parts += [text[after:start], by]
-        after = end
-    return "".join([*parts, text[after:]])
+    return lambda texts: in_blocks(some, list(texts), at_once)
 
 
 def _texts(given: Any, what: str) -> list[str]:

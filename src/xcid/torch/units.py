@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -33,7 +32,7 @@ class Units(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Channels:
-    """Units are the places along one axis; a unit's map is everything else, and changes as a whole.
+    """Units are the places along one axis; a unit's map is everything else, all of which changes at once.
 
     The units of a linear layer are its single outputs, those of a convolution its channels. For a transformer's
     (n, tokens, width) they are positions of tokens, or places of the width with ``axis=-1``.
@@ -55,7 +54,6 @@ class Channels:
         require_callable(self.summary, "summary", "numpy.mean")
 
     def maps(self, activations: Tensor) -> Tensor:
-        """(n, u, m) maps of (n, ...) activations."""
         if not -activations.ndim < self.axis < activations.ndim:
             raise InvalidParameter(
                 f"axis {self.axis} is not among those of activations of shape {tuple(activations.shape)}"
@@ -64,13 +62,11 @@ class Channels:
         return moved.reshape(len(moved), moved.shape[1], -1)
 
     def activations(self, maps: Tensor, shape: tuple[int, ...]) -> Tensor:
-        """(n, ...) activations of (n, u, m) maps."""
         at = self.axis - 1 if self.axis > 0 else self.axis + len(shape)
         others = [size for place, size in enumerate(shape) if place != at]
         return maps.reshape(len(maps), maps.shape[1], *others).movedim(1, self.axis)
 
     def values(self, maps: Tensor) -> Array:
-        """(n, u) the summary of each map."""
         numbers = maps.double().numpy()
         if numbers.shape[2] == 1:
             return np.ascontiguousarray(numbers[:, :, 0])
@@ -78,7 +74,7 @@ class Channels:
         if found.shape != numbers.shape[:2] or not np.isfinite(found).all():
             raise InvalidParameter(
                 f"the summary gave shape {found.shape} for maps of shape {numbers.shape}: it must give a finite number "
-                "for each map, along the axis that it is told"
+                "for each map, along the axis that it is given"
             )
         return found
 
@@ -92,19 +88,14 @@ class Cells:
     """Every single cell of the activations is a unit."""
 
     def maps(self, activations: Tensor) -> Tensor:
-        """(n, u, 1) maps of (n, ...) activations."""
         return activations.reshape(len(activations), -1, 1)
 
     def activations(self, maps: Tensor, shape: tuple[int, ...]) -> Tensor:
-        """(n, ...) activations of (n, u, 1) maps."""
         return maps.reshape(len(maps), *shape)
 
     def values(self, maps: Tensor) -> Array:
-        """(n, u) the cells themselves."""
-        numbers: Array = maps[:, :, 0].double().numpy()
-        return numbers
+        return maps[:, :, 0].double().numpy()
 
     def names(self, layer: str, shape: tuple[int, ...]) -> list[str]:
         """(u,) names such as ``conv[3, 0, 2]``."""
-        places = (np.unravel_index(at, shape) for at in range(math.prod(shape)))
-        return [f"{layer}[{', '.join(str(int(one)) for one in place)}]" for place in places]
+        return [f"{layer}[{', '.join(map(str, place))}]" for place in np.ndindex(*shape)]

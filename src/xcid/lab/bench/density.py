@@ -88,7 +88,7 @@ def _recommended(subject: Subject, extent: Extent) -> tuple[Figure, ...]:
     explanation = explainer(subject.test)
     cloud = explanation.cloud
     assert cloud is not None
-    score, samples = PerFeature(explainer.score.density), cloud.samples
+    score, samples = PerFeature(explainer.setup.score.density), cloud.samples
     n, f = cloud.origin.shape
     some = np.linspace(0, n * f - 1, extent.density_items).astype(np.int64)
     known = {int(item): _Mixture.of(cloud, samples, *divmod(int(item), f)) for item in some}

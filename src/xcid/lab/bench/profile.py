@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from xcid import explainer as pipeline
 from xcid.explainer import Explainer
 from xcid.generators import Balanced
 from xcid.lab.bench.extent import Extent
 from xcid.lab.bench.record import Cell, Figure, Part, Table
 from xcid.lab.bench.subjects import Subject, in_arrays
+from xcid.question import Membership
 from xcid.scores import Adjusted, PerFeature
 
 GROUP = "the recommended setting, total time over the model's own"
@@ -22,7 +22,7 @@ TARGETS = {"forest": 1.2, "boosting": 1.2, "histogram boosting": 1.2, "network":
 MODEL, REST = "model", "rest"
 STAGES = {
     "drawing samples": Balanced,
-    "reading answers, outcome": pipeline.Membership,
+    "reading answers, outcome": Membership,
     "evidence: densities, d1": PerFeature,
     "regression, null, limits": Adjusted,
 }

@@ -1,0 +1,91 @@
+"""What the baselines share: a checked model with its table, a counter, and the way into an Explanation."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from xcid._check import as_int
+from xcid._kernels.random import words
+from xcid._kernels.thinning import thinned
+from xcid.records import Array, Explanation, Integers, Unsigned
+from xcid.space import labels
+from xcid.subject import Subject
+
+_SEEDS = np.array([61], dtype=np.uint64)  # stream of a row
+
+Method: TypeAlias = Callable[[Array, Array, Unsigned], tuple[Array, Integers]]
+
+
+def explained(subject: Subject, X: Any, seed: int, method: Method, settings: dict[str, Any]) -> Explanation:
+    """Score the rows of a table by ``method(rows, outputs, keys) -> (n, d) values, (n,) evaluations``."""
+    rows = subject.space.encode(X)
+    outputs = subject.predict(rows)
+    values, n_evaluations = method(rows, outputs, subject.space.keys(rows, as_int(seed, "seed")))
+    n = len(rows)
+    return subject.explanation(
+        rows,
+        outputs,
+        values=values,
+        importance=_shares(values),
+        direction=np.sign(values),
+        status=np.full(n, "ok"),
+        n_evaluations=n_evaluations + 1,  # and the row itself
+        n_flips=np.zeros(n, dtype=np.int64),
+        n_positive=np.zeros(n),
+        n_negative=np.zeros(n),
+        index=labels(X, n),
+        settings={name: str(value) for name, value in (settings | {"seed": seed}).items()},
+    )
+
+
+def sample(subject: Subject, count: int) -> Array:
+    """(at most count, d) background rows, spread evenly over it."""
+    return subject.space.background[thinned(len(subject.space.background), count)]
+
+
+class Counting:
+    """A predictor that counts the rows that it is asked about."""
+
+    def __init__(self, predict: Callable[[Array], Array]) -> None:
+        self.predict, self.n_rows = predict, 0
+
+    def __call__(self, matrix: Array) -> Array:
+        self.n_rows += len(matrix)
+        return self.predict(matrix)
+
+
+def seeds_of(keys: Unsigned) -> list[int]:
+    """Seeds of 32 bits for a library that wants some, from the keys of rows."""
+    return [int(word) for word in words(keys, _SEEDS) >> np.uint64(32)]
+
+
+@contextlib.contextmanager
+def quiet_and_seeded(seed: int) -> Iterator[None]:
+    """Silence a library, and lend it global random states that are put back afterwards."""
+    numbers, choices = np.random.get_state(), random.getstate()  # noqa: NPY002
+    np.random.seed(seed)  # noqa: NPY002
+    random.seed(seed)
+    try:
+        with (
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        np.random.set_state(numbers)  # noqa: NPY002
+        random.setstate(choices)
+
+
+def _shares(values: Array) -> Array:
+    size = np.abs(values)
+    total = size.sum(axis=1, keepdims=True)
+    return np.divide(size, total, out=np.zeros_like(size), where=total > 0)

@@ -1,0 +1,120 @@
+"""Averages of explanations: over independent runs of the same rows, and over many rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from xcid.errors import InvalidData
+from xcid.records import SIGNIFICANT, Array, Explanation, Integers, fields
+from xcid.space import is_missing
+
+
+def average(runs: list[Explanation]) -> Explanation:
+    """Average independent runs of the same rows; limits shrink with their number, ``spread`` is how they differ."""
+    if len(runs) == 1:
+        return runs[0]
+    first, shrink = runs[0], np.sqrt(len(runs))
+    joined = fields.over_runs(runs)
+    values = joined.values
+    joined = replace(
+        joined,
+        direction=np.sign(values) if first.direction.any() else first.direction,
+        spread=np.std([run.values for run in runs], axis=0, ddof=1),
+    )
+    if first.lower is None:
+        return joined
+    known: dict[str, Any] = {
+        name: np.array([getattr(run, name) for run in runs])
+        for name in ("values", "lower", "upper", "p_values", "null_mean", "null_quantile")
+    }
+    is_signed = np.any([run.direction != 0 for run in runs], axis=0)
+    null_mean, null_quantile = (known[name].mean(axis=0) for name in ("null_mean", "null_quantile"))
+    beyond = (null_quantile - null_mean) / shrink  # the mean of distances does not shrink, only their spread
+    return replace(
+        joined,
+        lower=np.maximum(values - np.mean(known["values"] - known["lower"], axis=0) / shrink, -1),
+        upper=np.minimum(values + np.mean(known["upper"] - known["values"], axis=0) / shrink, 1),
+        p_values=np.where(is_signed, *(_joined_p_values(known, sided) for sided in (2, 1))),
+        null_mean=np.where(is_signed, null_mean / shrink, null_mean),
+        null_quantile=np.where(is_signed, null_quantile / shrink, null_mean + beyond),
+    )
+
+
+def _joined_p_values(known: dict[str, Any], sided: int) -> Array:
+    """Join the p-values of independent runs by their normal quantiles (Stouffer's method).
+
+    Of signed scores both sides count, and runs of opposite signs cancel; of distances only large ones.
+    """
+    normal = special.ndtri(np.clip(known["p_values"] / sided, 1e-300, 1 - 1e-16))
+    if sided == 1:
+        return np.asarray(special.ndtr(normal.sum(axis=0) / np.sqrt(len(normal))))
+    total = np.sum(np.sign(known["values"]) * normal, axis=0) / np.sqrt(len(normal))
+    return np.asarray(2 * special.ndtr(-np.abs(total)))
+
+
+def aggregate(explanation: Explanation, by: Any = None) -> Explanation:
+    """Average many rows, all of them or by subgroup: one row of the result for each.
+
+    ``values`` are mean absolute values with limits of that mean, ``importance`` is the mean d1, ``direction`` the sign
+    of the mean signed value, and ``significant`` the share of rows where the feature is significant (p < 0.05).
+
+    Parameters
+    ----------
+    explanation : Explanation
+    by : (n,) labels, optional
+        Subgroups, in ascending order in the result.
+    """
+    labels = ["all"] * len(explanation) if by is None else list(by)
+    if len(labels) != len(explanation):
+        raise InvalidData(f"by needs one label for each of {len(explanation)} rows, not {len(labels)}")
+    if not labels:
+        raise InvalidData("there are no rows to average")
+    names, which = _sorted(labels)
+    return Explanation.concatenate([_mean_of(explanation[which == at], name) for at, name in enumerate(names)])
+
+
+def _sorted(labels: list[Any]) -> tuple[list[str], Integers]:
+    """Distinct labels as text in ascending order, missing ones last, and the place of each label among them."""
+    keys = [None if is_missing(label) else label for label in labels]
+    distinct: list[Any] = [key for key in dict.fromkeys(keys) if key is not None]
+    try:
+        order = sorted(distinct)
+    except TypeError:  # labels of several types
+        order = sorted(distinct, key=str)
+    place = {label: at for at, label in enumerate([*order, None])}
+    names = [str(label) for label in order] + ["missing"] * (None in keys)
+    return names, np.array([place[key] for key in keys])
+
+
+def _mean_of(part: Explanation, name: str) -> Explanation:
+    size, n = np.abs(part.values), len(part)
+    centre = size.mean(axis=0, keepdims=True)
+    error = size.std(axis=0, ddof=1, keepdims=True) / np.sqrt(n) if n > 1 else np.zeros_like(centre)
+    reach = special.stdtrit(max(n - 1, 1), 0.975) * error
+    if part.lower is not None and part.upper is not None:  # rows may share what chance does: it does not average out
+        reach = np.hypot(reach, np.mean(part.upper - part.lower, axis=0, keepdims=True) / 2)
+    is_level = np.array([bool(levels) for levels in part.levels])
+    with np.errstate(all="ignore"):
+        middle = np.where(
+            np.isnan(part.data).all(axis=0), np.nan, np.nanmean(np.where(is_level, 0.0, part.data), axis=0)
+        )
+    for column in np.flatnonzero(is_level):
+        codes, counts = np.unique(part.data[:, column], return_counts=True)
+        middle[column] = codes[np.argmax(counts)]
+    same = np.all(part.feature_status == part.feature_status[:1], axis=0)
+    return replace(
+        fields.over_rows(part),
+        values=centre,
+        direction=np.sign(part.values.mean(axis=0, keepdims=True)) * part.direction.any(),
+        status=np.array(["ok" if np.all(part.status == "ok") else "some_rows_lack_samples"]),
+        feature_status=np.where(same, part.feature_status[:1], "ok"),
+        index=np.array([name]),
+        data=middle[None],
+        lower=np.maximum(centre - reach, 0),
+        upper=np.minimum(centre + reach, 1),
+        significant=None if part.p_values is None else np.mean(part.p_values < SIGNIFICANT, axis=0, keepdims=True),
+    )

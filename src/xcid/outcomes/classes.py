@@ -1,0 +1,118 @@
+"""Questions about the predicted class: whether it changes, or becomes a given one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from xcid._kernels.arrays import namespace
+from xcid.errors import InvalidParameter
+from xcid.outcomes._common import Number, at_column, check_probabilities, column_of, ones
+from xcid.records import Array, Integers
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """The predicted class changes, to whatever class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Flip()(np.array([[0.7, 0.3], [0.4, 0.6]]), np.array([[0.9, 0.1], [0.9, 0.1]])).tolist()
+    [0.0, 1.0]
+    """
+
+    def __call__(self, outputs: Array, reference: Array) -> Array:
+        return ones(outputs.argmax(axis=-1) != reference.argmax(axis=-1))
+
+    def where(self, output: Array, names: Sequence[str], number: Number) -> str:
+        """In the predicted class."""
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class SoftFlip:
+    """The predicted class changes, by degrees: each perturbation belongs to C+ with its probability.
+
+    That is the share of the strongest other class in what it and the row's own class have together: with two classes
+    the probability of the other one, and with any number above 1/2 where the predicted class changes (but for ties).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> SoftFlip()(np.array([[0.6, 0.2, 0.2], [0.2, 0.3, 0.5]]), np.array([[0.9, 0.1, 0.0]] * 2)).round(2).tolist()
+    [0.25, 0.71]
+    """
+
+    where = Flip.where
+
+    def bind(self, names: Sequence[str], outputs: Array) -> SoftFlip:
+        """Refuse outputs that are not probabilities."""
+        check_probabilities(outputs)
+        return self
+
+    def __call__(self, outputs: Array, reference: Array) -> Array:
+        return 1 - _odds(outputs, reference.argmax(axis=-1))
+
+
+@dataclass(frozen=True, slots=True)
+class ToClass:
+    """The predicted class becomes a given one.
+
+    Parameters
+    ----------
+    target : object
+        A label of the model, as it gives it or as text.
+    """
+
+    target: Any
+    _column: int | None = field(default=None, init=False, repr=False)
+
+    def bind(self, names: Sequence[str], outputs: Array) -> ToClass:
+        """Find the target among the model's classes."""
+        return at_column(self, column_of(self.target, names))
+
+    def __call__(self, outputs: Array, reference: Array) -> Array:
+        return ones(outputs.argmax(axis=-1) == self.column)
+
+    @property
+    def column(self) -> int:
+        """The output of the target."""
+        if self._column is None:
+            raise InvalidParameter(f"{self!r} does not know the model's classes yet: bind it to them first")
+        return self._column
+
+    def where(self, output: Array, names: Sequence[str], number: Number) -> str:
+        """In or out of the target class."""
+        is_there = int(output.argmax()) == column_of(self.target, names)
+        return f"it {'in' if is_there else 'out of'} {self.target}"
+
+
+class SoftToClass(ToClass):
+    """The predicted class becomes a given one, by degrees, as in :class:`SoftFlip`; the target is as in ToClass."""
+
+    __slots__ = ()
+
+    def bind(self, names: Sequence[str], outputs: Array) -> SoftToClass:
+        """Find the target among the model's classes; refuse outputs that are not probabilities."""
+        check_probabilities(outputs)
+        return at_column(self, column_of(self.target, names))
+
+    def __call__(self, outputs: Array, reference: Array) -> Array:
+        return _odds(outputs, outputs.argmax(axis=-1) * 0 + self.column)
+
+
+def _odds(outputs: Array, column: Integers) -> Array:
+    """Share of a class in what it and the strongest other class have together; arrays of NumPy or tensors."""
+    xp = namespace(outputs)
+    if outputs.shape[1] == 2:
+        own, total = xp.where(column == 0, outputs[:, 0], outputs[:, 1]), outputs[:, 0] + outputs[:, 1]
+    else:
+        is_own = xp.arange(outputs.shape[1], device=outputs.device) == column[:, None]
+        own = xp.where(is_own, outputs, 0.0).sum(axis=1)
+        total = own + xp.amax(xp.where(is_own, -np.inf, outputs), axis=1)
+    share: Array = xp.where(total > 0, own / xp.where(total > 0, total, 1.0), 0.5).clip(0.0, 1.0)
+    return share

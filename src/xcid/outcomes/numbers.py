@@ -1,0 +1,108 @@
+"""Questions about a number: a probability or the output of a regression crosses a level, leaves or enters a range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from xcid._check import as_float
+from xcid.errors import InvalidParameter
+from xcid.outcomes._common import Number, at_column, column_of, ones
+from xcid.records import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """An output crosses a level: the probability of a class, or the number that a regression gives.
+
+    Parameters
+    ----------
+    level : float
+    target : object, optional
+        The class whose probability counts; by default the last one, which for two classes is the second.
+    """
+
+    level: float
+    target: Any = None
+    _column: int = field(default=-1, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(as_float(self.level, "level")):
+            raise InvalidParameter(f"level must be finite, not {self.level}")
+
+    def bind(self, names: Sequence[str], outputs: Array) -> Threshold:
+        """Find the target among the model's outputs."""
+        return at_column(self, column_of(self.target, names))
+
+    def __call__(self, outputs: Array, reference: Array) -> Array:
+        return ones(outputs[:, self._column] > self.level)
+
+    def where(self, output: Array, names: Sequence[str], number: Number) -> str:
+        """Above or below the level."""
+        column = column_of(self.target, names)
+        side = "above" if output[column] > self.level else "below"
+        if len(output) == 1:
+            return f"it {side} {number(self.level)}"
+        return f"the probability of {names[column]} {side} {self.level:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A number leaves the interval around the row's own output; the default question for a regression.
+
+    Parameters
+    ----------
+    half_width : float, optional
+        In the unit of the output. By default ``share`` of the standard deviation of the background's outputs.
+    share : float
+    """
+
+    half_width: float | None = None
+    share: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name in ("half_width", "share"):
+            value = getattr(self, name)
+            if value is not None and not 0 < as_float(value, name) < np.inf:
+                raise InvalidParameter(f"{name} must be a finite number above 0, not {value}")
+
+    def bind(self, names: Sequence[str], outputs: Array) -> Interval:
+        """Measure the spread of the outputs."""
+        if self.half_width is not None:
+            return self
+        half_width = self.share * float(np.std(outputs[:, -1]))
+        return replace(self, half_width=max(half_width, float(np.finfo(np.float64).tiny)))
+
+    def __call__(self, outputs: Array, reference: Array) -> Array:
+        return ones(abs(outputs[:, -1] - reference[:, -1]) > self.half_width)  # type: ignore[operator]  # bound
+
+    def where(self, output: Array, names: Sequence[str], number: Number) -> str:
+        """Around the row's own output."""
+        return "" if self.half_width is None else f"it within {number(self.half_width)} of that"
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """A number enters a given interval, the set A of the paper; one end may be infinite."""
+
+    low: float = -np.inf
+    high: float = np.inf
+
+    def __post_init__(self) -> None:
+        if not as_float(self.low, "low") < as_float(self.high, "high"):
+            raise InvalidParameter(f"low must lie below high, but {self.low} does not lie below {self.high}")
+
+    def __call__(self, outputs: Array, reference: Array) -> Array:
+        value = outputs[:, -1]
+        return ones((value >= self.low) & (value <= self.high))
+
+    def where(self, output: Array, names: Sequence[str], number: Number) -> str:
+        """In or out of the interval; beside the one end that it has."""
+        is_in = bool(self.low <= output[-1] <= self.high)
+        if np.isinf(self.low) or np.isinf(self.high):
+            level, above = (self.high, not is_in) if np.isinf(self.low) else (self.low, is_in)
+            return f"it {'above' if above else 'below'} {number(level)}"
+        return f"it {'in' if is_in else 'out of'} the range from {number(self.low)} to {number(self.high)}"

@@ -1,0 +1,212 @@
+"""What happens to a block of rows: perturb, ask, score, record. Functions of a setup, a seed and rows."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from xcid._check import require_callable
+from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_few
+from xcid._kernels.random import run_key
+from xcid.calibration import Repeats, Stop
+from xcid.errors import InvalidParameter, NotEnoughFlips, warn
+from xcid.generators import Generator, Genetic, Marginal
+from xcid.outcomes import Outcome, ToClass, class_names
+from xcid.question import Membership, is_one_sided
+from xcid.records import Array, Explanation, Integers, Interactions, Perturbations, Unsigned
+from xcid.scores import PerFeature, Score, Scores, pairs, unsigned
+from xcid.subject import Subject
+
+Blocks: TypeAlias = list[Explanation | Failed]
+Apply: TypeAlias = Callable[[Callable[[Array], Blocks], list[Array]], Iterable[Blocks]]
+MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enough
+SAMPLES_PER_ROW = 4096  # that a block has room for
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setup:
+    """Everything that an Explainer knows: what is explained, the question, the parts of the method, and limits.
+
+    Attributes
+    ----------
+    subject : Subject
+    outcome : Outcome
+        Bound to the subject.
+    generator : Generator
+        Bound to the subject.
+    score : Score
+    stop : Stop
+    time_limit : float or None
+        Seconds that a run of one row may take.
+    memory : int
+        Bytes that a block of rows and its perturbations may take.
+    max_evidence_bytes : int
+    """
+
+    subject: Subject
+    outcome: Outcome
+    generator: Generator
+    score: Score
+    stop: Stop
+    time_limit: float | None
+    memory: int
+    max_evidence_bytes: int
+
+    @property
+    def rows_at_once(self) -> int:
+        """Rows of a block."""
+        return max(1, min(MOST_ROWS, self.memory // (8 * SAMPLES_PER_ROW * len(self.subject.space.names))))
+
+
+def bound(generator: Generator, subject: Subject) -> Generator:
+    """Let a generator that wants to know it know the background and its outputs."""
+    bind = getattr(generator, "bind", None)
+    return generator if bind is None else bind(subject.features.space, subject.outputs)
+
+
+def explain(setup: Setup, rows: Array, seed: int, apply: Apply = map) -> Explanation:
+    """Explain (n, d) rows block by block; samples are kept while they are few."""
+    starts = range(0, max(len(rows), 1), setup.rows_at_once)
+    blocks = [rows[start : start + setup.rows_at_once] for start in starts]
+    pieces: list[Explanation | Failed] = []
+    kept_bytes = 0
+    for block in apply(functools.partial(explain_block, setup, seed=seed), blocks):
+        for piece in block:
+            if isinstance(piece, Explanation) and piece.cloud is not None:
+                kept_bytes += piece.cloud.nbytes
+                piece = piece if kept_bytes <= setup.max_evidence_bytes else replace(piece, cloud=None)
+            pieces.append(piece)
+    return Explanation.concatenate(filled(pieces))
+
+
+def explain_block(setup: Setup, rows: Array, seed: int) -> Blocks:
+    """Explain a block of (n, d) rows; those that the model fails for are set apart."""
+
+    def explain(some: Array) -> Explanation:
+        more = functools.partial(_run, setup, some, setup.subject.predict(some), seed)
+        return setup.stop(more(slice(None), 0), more)
+
+    return isolated(explain, rows)
+
+
+def _run(setup: Setup, rows: Array, outputs: Array, seed: int, chosen: Any, replicate: int) -> Explanation:
+    """Explain some rows of a block once."""
+    rows, outputs = rows[chosen], outputs[chosen]
+    keys, draw = setup.subject.space.keys(rows, seed, replicate), getattr(setup.generator, "draw", None)
+    shared = setup.subject.features.space
+    generator = setup.generator if draw is None else draw(shared, run_key(seed, replicate))
+    cloud = perturb(setup, generator, rows, keys, outputs)
+    return record(
+        setup,
+        setup.score(cloud),
+        outputs,
+        seed,
+        rows=cloud.origin,
+        status=cloud.status,
+        n_evaluations=cloud.n_evaluations,
+        n_flips=np.sum(cloud.positive > 0.5, axis=1),
+        n_positive=cloud.positive.sum(axis=1),
+        n_negative=cloud.negative.sum(axis=1),
+        cloud=cloud,
+    )
+
+
+def perturb(setup: Setup, generator: Generator, rows: Array, keys: Unsigned, outputs: Array) -> Perturbations:
+    """Let a generator perturb the features, and give its cloud back in columns of the table."""
+    subject = setup.subject
+    member = Membership(subject, setup.outcome, rows, outputs, Deadline(setup.time_limit, len(rows)))
+    cloud = generator(subject.features.fold(rows), keys, subject.features.space, member)
+    return subject.features.unfold_cloud(cloud, rows, subject.space)
+
+
+def record(
+    setup: Setup,
+    scores: Scores,
+    outputs: Array,
+    seed: int,
+    *,
+    rows: Array,
+    status: Any,
+    n_evaluations: Integers,
+    n_flips: Integers,
+    **known: Any,
+) -> Explanation:
+    """Put the scores of (n, d) rows together with all that is known of them; for engines."""
+    parts = {name: getattr(setup, name) for name in ("generator", "score", "outcome", "stop")}
+    return setup.subject.explanation(
+        rows,
+        outputs,
+        **scores._asdict(),
+        **known,
+        status=np.where((status == "ok") & (n_flips == 0), "no_flips", status),
+        n_evaluations=n_evaluations + 1,  # and the row itself
+        n_flips=n_flips,
+        density=setup.score.density,
+        outcome=setup.outcome,
+        settings={name: repr(part) for name, part in (parts | {"seed": seed}).items()},
+    )
+
+
+def checked(setup: Setup, explanation: Explanation) -> Explanation:
+    """Raise where nothing could be explained, warn where some rows could not."""
+    if not explanation.n_flips.any() and is_one_sided(setup.outcome, setup.subject):
+        raise NotEnoughFlips(
+            f"all {len(setup.subject.outputs)} background rows and all perturbations lie on one side of "
+            f"{setup.outcome!r}: one class only, no decision to explain ({counted(explanation, 0)}); check the "
+            "model and the outcome, or give a background that reaches both sides"
+        )
+    warn_of_few(explanation)
+    return explanation
+
+
+def per_class(setup: Setup, explain: Callable[[Outcome], Explanation]) -> dict[str, Explanation]:
+    """Explain every class that some perturbation reaches."""
+    names = class_names(setup.subject.output_names)
+    if len(names) < 2:
+        raise InvalidParameter("a regression has no classes: ask with outcomes.Interval, Threshold or Within")
+    explanations = {}
+    for name in names:
+        with contextlib.suppress(NotEnoughFlips):
+            explanations[name] = explain(ToClass(name))
+    left_out = [name for name in names if name not in explanations]
+    if not explanations:
+        raise NotEnoughFlips(f"no perturbation changes the class; the model's classes are {names}")
+    if left_out:
+        warn(f"no perturbation of any row reaches {left_out}")
+    return explanations
+
+
+def interactions(setup: Setup, rows: Array, seed: int, shuffles: int, generator: Generator | None) -> Interactions:
+    """Score every pair of features of a (1, d) row."""
+    generator = Marginal(m=400, max_evaluations=8_000) if generator is None else generator
+    require_callable(generator, "generator", "xcid.generators.Marginal()")
+    only_row(rows, "interactions")
+    keys = setup.subject.space.keys(rows, seed)
+    cloud = perturb(setup, generator, rows, keys, setup.subject.predict(rows))
+    if not (cloud.positive.any() and cloud.negative.any()):
+        raise NotEnoughFlips(
+            f"{cloud.n_evaluations[0]:,} perturbations of this row lie on one side of {setup.outcome!r}: "
+            "there is nothing to compare"
+        )
+    return Interactions.of(setup.subject.features.names, cloud.status[0], *pairs(cloud, 0, keys[0], shuffles))
+
+
+def only_row(rows: Array, what: str) -> None:
+    """Refuse a table of several rows."""
+    if len(rows) != 1:
+        raise InvalidParameter(f"{what} are those of one row, and this table has {len(rows)}")
+
+
+def search_parts(generator: Generator | None) -> dict[str, Any]:
+    """Parts of a setup that searches for flips and keeps them all."""
+    return {
+        "generator": Genetic() if generator is None else generator,
+        "score": PerFeature(direction=unsigned),
+        "stop": Repeats(1),
+        "max_evidence_bytes": 2**62,
+    }

@@ -1,0 +1,74 @@
+"""Which side of the question outputs lie on, and so which perturbations belong to C+ and which to C-."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from xcid._check import require_callable
+from xcid._faults import Deadline
+from xcid.errors import InvalidParameter
+from xcid.outcomes import Flip, Interval, Outcome, SoftFlip, are_probabilities
+from xcid.records import Array, Integers
+from xcid.subject import Subject
+
+
+def usual_outcome(subject: Subject) -> Outcome:
+    """The question where none is given: whether the class changes, or the number of a regression moves far."""
+    if are_probabilities(subject.outputs):
+        return SoftFlip()
+    return Interval() if subject.is_regression else Flip()
+
+
+def bound(outcome: Outcome, subject: Subject) -> Outcome:
+    """Let an outcome that wants to know them know the names of the outputs and the background's outputs."""
+    require_callable(outcome, "outcome", "xcid.outcomes.Flip()")
+    bind = getattr(outcome, "bind", None)
+    return outcome if bind is None else bind(subject.output_names, subject.outputs)
+
+
+def side(outcome: Outcome, outputs: Array, reference: Array) -> Array:
+    """(N,) how far (N, k) outputs lie on the far side of the question, for rows with (N, k) outputs; checked."""
+    found = np.asarray(outcome(outputs, reference))
+    if (
+        found.shape != (len(outputs),)
+        or found.dtype.kind not in "fiub"
+        or (found.size and not (found.min() >= 0 and found.max() <= 1))  # false for NaN
+    ):
+        raise InvalidParameter(
+            f"the outcome gave {found.dtype} of shape {found.shape} for {len(outputs)} samples: it must give each of "
+            "them 1 for the far side of the question, 0 for the near one, or a share between"
+        )
+    return found.astype(np.float64, copy=False)
+
+
+def is_one_sided(outcome: Outcome, subject: Subject) -> bool:
+    """Whether all background rows lie on one side of the question."""
+    outputs = subject.outputs
+    found = side(outcome, outputs, np.repeat(outputs[:1], len(outputs), axis=0))
+    return bool(np.all((found > 0.5) == (found[0] > 0.5)))
+
+
+class Membership:
+    """How far samples lie on the other side of the question than the row they come from.
+
+    Parameters
+    ----------
+    subject : Subject
+    outcome : Outcome
+    rows, reference : (n, d), (n, k)
+        The rows that are perturbed, and their outputs.
+    deadline : Deadline
+        When to give up.
+    """
+
+    def __init__(self, subject: Subject, outcome: Outcome, rows: Array, reference: Array, deadline: Deadline) -> None:
+        self.subject, self.outcome, self.rows, self.reference = subject, outcome, rows, reference
+        self.deadline = deadline
+        self.own = (side(outcome, reference, reference) > 0.5).astype(np.float64)
+
+    def __call__(self, samples: Array, owner: Integers) -> Array:
+        """(N,) weights in C+ of (N, f) samples; every one is an evaluation."""
+        self.deadline.check()
+        outputs = self.subject.predict(self.subject.features.unfold(samples, self.rows, owner))
+        self.deadline.check()
+        return np.abs(self.own[owner] - side(self.outcome, outputs, self.reference[owner]))

@@ -1,0 +1,29 @@
+"""The values that flow through the library, all of them frozen: row -> Perturbations -> DensityPair -> Explanation."""
+
+from xcid.records.arrays import Array, Flags, Integers, Texts, Unsigned
+from xcid.records.cloud import Perturbations, Plan
+from xcid.records.explanation import SIGNIFICANT, Explanation
+from xcid.records.interactions import Interactions
+from xcid.records.pair import DensityPair
+from xcid.records.seams import Density, Outcome
+from xcid.records.status import FEATURE_STATUSES, STATUSES, Status, meaning
+
+__all__ = [
+    "FEATURE_STATUSES",
+    "SIGNIFICANT",
+    "STATUSES",
+    "Array",
+    "Density",
+    "DensityPair",
+    "Explanation",
+    "Flags",
+    "Integers",
+    "Interactions",
+    "Outcome",
+    "Perturbations",
+    "Plan",
+    "Status",
+    "Texts",
+    "Unsigned",
+    "meaning",
+]

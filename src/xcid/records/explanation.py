@@ -1,0 +1,280 @@
+"""Explanation: what decides each row, and how sure that is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from xcid._check import position_of, selection
+from xcid.errors import EvidenceNotKept, InvalidParameter
+from xcid.records import fields
+from xcid.records.arrays import Array, Flags, Integers, Texts
+from xcid.records.cloud import Perturbations
+from xcid.records.fields import COLUMN, FEATURE, OUTPUT, ROW, first, per
+from xcid.records.pair import DensityPair
+from xcid.records.seams import Density, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+SIGNIFICANT = 0.05  # a feature with a larger p-value is not significant
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explanation:
+    """What decides each row, and how sure that is.
+
+    Attributes
+    ----------
+    values : (n, d)
+        The score to rank by. Signed: above 0 the present value of the feature supports the present output.
+        In the paper's setting the unsigned d1.
+    importance : (n, d)
+        d1 of the evidence, in [0, 1].
+    direction : (n, d)
+        -1, 0 or +1; 0 where the setting does not tell.
+    lower, upper, p_values : (n, d) or None
+        Confidence limits (95 %) of ``values``, and p-values against "this feature makes no difference to flipping";
+        None where the setting does not calibrate.
+    null_mean, null_quantile : (n, d) or None
+        Mean and 95 % quantile of the absolute values of a feature that makes no difference, with as much noise.
+    spread : (n, d) or None
+        Standard deviation of ``values`` over repeated runs, where there are any.
+    significant : (n, d) or None
+        Share of rows where a feature is significant, where rows were averaged.
+    status : (n,) str
+        "ok", or why a row is explained in part or not at all; :data:`xcid.records.STATUSES` says what each one means.
+    feature_status : (n, d) str
+        "ok", or why a feature cannot change and scores 0; see :data:`xcid.records.FEATURE_STATUSES`.
+    n_evaluations : (n,)
+        Rows that the model was asked to predict.
+    n_flips : (n,)
+        Perturbations that flip the output (more than half of their weight is in C+).
+    n_positive, n_negative : (n,)
+        Total weight of C+ and of C- behind the scores of each row.
+    index : (n,)
+        Names of the rows: the index of a pandas frame, else 0, 1, 2, ...
+    feature_names : tuple of str
+        What has a score: columns, and groups of columns under their own names.
+    data : (n, c)
+        The explained rows as numbers: positions for levels, NaN for missing cells. One column for each column of the
+        table; without groups these are the features.
+    column_names : tuple of str
+    features : tuple of tuples of int
+        The columns of each feature.
+    outputs : (n, k)
+        The model's outputs for them: one column for each class, or one for a regression.
+    output_names : tuple of str
+        The classes, or "output".
+    levels : tuple of tuples of str
+        The levels of each column that is made of them, in the order of their codes; empty for numbers.
+    units : tuple of str
+        "D" or "s" for dates, whose numbers are days or seconds since 1970; else empty.
+    scales : tuple of float
+        Mean absolute deviation of each column of the background: the unit of distances.
+    cloud : Perturbations or None
+        The evidence, where it was kept.
+    density : Density or None
+        The estimator that turns the cloud into pictures.
+    outcome : Outcome or None
+        The question that was asked.
+    settings : mapping of str to str
+        What made this explanation, for the record.
+    """
+
+    values: Array = per(ROW, FEATURE, unknown=0.0, line="value", runs=np.mean, rows=np.mean)
+    importance: Array = per(ROW, FEATURE, unknown=0.0, line="importance", runs=np.mean, rows=np.mean)
+    direction: Array = per(ROW, FEATURE, unknown=0.0, line="direction", runs=first, rows=first)
+    status: Texts = per(ROW, dtype=np.str_, line="status", runs=first, rows=first)
+    feature_status: Texts = per(ROW, FEATURE, dtype=np.str_, line="feature_status", runs=first, rows=first)
+    n_evaluations: Integers = per(ROW, dtype=np.int64, unknown=0, line="n_evaluations", runs=np.sum, rows=np.sum)
+    n_flips: Integers = per(ROW, dtype=np.int64, unknown=0, runs=np.sum, rows=np.sum)
+    n_positive: Array = per(ROW, unknown=0.0, runs=np.sum, rows=np.sum)
+    n_negative: Array = per(ROW, unknown=0.0, runs=np.sum, rows=np.sum)
+    index: npt.NDArray[Any] = per(ROW, dtype=None, runs=first, rows=first)
+    feature_names: tuple[str, ...] = per()
+    data: Array = per(ROW, COLUMN, runs=first, rows=first)
+    column_names: tuple[str, ...] = per()
+    features: tuple[tuple[int, ...], ...] = per()
+    outputs: Array = per(ROW, OUTPUT, unknown=np.nan, runs=first, rows=np.mean)
+    output_names: tuple[str, ...] = per()
+    levels: tuple[tuple[str, ...], ...] = per()
+    units: tuple[str, ...] = per()
+    scales: tuple[float, ...] = per()
+    lower: Array | None = per(ROW, FEATURE, unknown=-1.0, line="lower", default=None)
+    upper: Array | None = per(ROW, FEATURE, unknown=1.0, line="upper", default=None)
+    p_values: Array | None = per(ROW, FEATURE, unknown=1.0, line="p_value", default=None)
+    null_mean: Array | None = per(ROW, FEATURE, unknown=0.0, line="null_mean", default=None)
+    null_quantile: Array | None = per(ROW, FEATURE, unknown=0.0, line="null_quantile", default=None)
+    spread: Array | None = per(ROW, FEATURE, unknown=0.0, line="spread", default=None)
+    significant: Array | None = per(ROW, FEATURE, unknown=0.0, line="significant", default=None)
+    cloud: Perturbations | None = per(ROW, dtype=Perturbations, runs=first, default=None)
+    density: Density | None = None
+    outcome: Outcome | None = None
+    settings: Mapping[str, str] | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: Any) -> Explanation:
+        """Select rows by a slice, a list of positions or a mask; a single position gives an explanation of one row."""
+        return fields.select(self, selection(rows, len(self)))
+
+    @staticmethod
+    def concatenate(blocks: list[Explanation]) -> Explanation:
+        """Join explanations of the same features made by the same setting; evidence is kept if all blocks have it."""
+        return fields.join(blocks)
+
+    def __iter__(self) -> Iterator[Explanation]:
+        return (self[row] for row in range(len(self)))
+
+    def __repr__(self) -> str:
+        ok = int(np.sum(self.status == "ok"))
+        return f"<xcid.Explanation: {len(self)} rows x {len(self.feature_names)} features, {ok} ok>"
+
+    def __str__(self) -> str:
+        from xcid import text
+
+        if not len(self):
+            return repr(self)
+        more = f"\n(and {len(self) - 1} more rows: print(explanation[i]))" if len(self) > 1 else ""
+        return text.bars(self) + more
+
+    def _repr_html_(self) -> str:
+        from xcid import notebook
+
+        return notebook.html(self)
+
+    def evidence(self, row: int, feature: int | str) -> DensityPair:
+        """Give the two densities behind one score.
+
+        Parameters
+        ----------
+        row : int
+            Position of the row.
+        feature : int or str
+            Position or name of the feature.
+        """
+        row = position_of(row, len(self), "row")
+        column = self.position(feature)
+        if self.density is None and self.cloud is not None:
+            raise EvidenceNotKept(
+                "the density of these scores is your own, which a file does not keep: "
+                "give it again with xcid.load(path, density=...)"
+            )
+        if self.cloud is None or self.density is None:
+            raise EvidenceNotKept(
+                "the samples behind these scores were not kept: explain this row by itself, "
+                "or raise max_evidence_bytes of the Explainer"
+            )
+        from xcid.scores import evidence
+
+        return evidence(self.cloud, row, column, self.density)
+
+    def shown(self, row: int, feature: int | str) -> str:
+        """The row's own value in words: a number, the name of a level, or "missing"; those of a group in turn."""
+        row = position_of(row, len(self), "row")
+        columns = sorted(self.features[self.position(feature)])
+        return ", ".join(self.cell(self.data[row, column], column) for column in columns)
+
+    def cell(self, code: float, column: int) -> str:
+        """A number of a column in words."""
+        if np.isnan(code):
+            return "missing"
+        if self.units[column]:
+            return str(np.array(round(code)).astype(f"datetime64[{self.units[column]}]"))
+        return self.levels[column][int(code)] if self.levels[column] else f"{code + 0.0:.6g}"
+
+    def position(self, feature: int | str) -> int:
+        """Find a feature's column from its name or position."""
+        if isinstance(feature, str):
+            if feature not in self.feature_names:
+                raise InvalidParameter(f"there is no feature {feature!r}; the features are {list(self.feature_names)}")
+            return self.feature_names.index(feature)
+        return position_of(feature, len(self.feature_names), "feature")
+
+    def counterfactuals(
+        self,
+        row: int = 0,
+        *,
+        nearest: int = 3,
+        diverse: int = 3,
+        backend: Literal["pandas", "polars", "pyarrow"] = "pandas",
+    ) -> Any:
+        """Give the nearest and the most diverse perturbations that flip a row's output, as a readable frame of changes.
+
+        They are taken from the samples behind the scores. ``Explainer.counterfactuals`` searches for near and sparse
+        ones instead.
+        """
+        from xcid import counterfactuals
+
+        return counterfactuals.table(self, row, nearest, diverse, backend)
+
+    def adjusted_p_values(self) -> Array:
+        """(n, d) p-values adjusted for the number of features by Benjamini and Hochberg's method."""
+        from xcid import calibration
+
+        if self.p_values is None:
+            raise InvalidParameter("these scores have no p-values: explain with a score that has, such as Adjusted()")
+        return calibration.benjamini_hochberg(self.p_values)
+
+    def in_top(self, k: int) -> Array:
+        """(n, d) probability that each feature is truly among the k with the largest absolute values."""
+        from xcid import calibration
+
+        return calibration.in_top(self, k)
+
+    def stable(self, k: int = 4, confidence: float = 0.95) -> Flags:
+        """(n,) whether the k largest are decided: this share of them is expected to be truly there."""
+        from xcid import calibration
+
+        return calibration.top_agreement(self, min(k, len(self.feature_names))) >= confidence
+
+    def aggregate(self, by: Any = None) -> Explanation:
+        """Average the rows, all of them or by (n,) labels of subgroups, into an explanation of one row for each."""
+        from xcid import calibration
+
+        return calibration.aggregate(self, by)
+
+    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
+        """Give one line for each row and feature as a data frame of pandas, polars or pyarrow."""
+        from xcid import frames
+
+        return frames.to_frame(self, backend)
+
+    def to_shap(self) -> Any:
+        """Give a ``shap.Explanation`` with the same values, for SHAP's plots."""
+        from xcid import frames
+
+        return frames.to_shap(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one file that :func:`xcid.load` reads, without pickle.
+
+        A name that ends in ``.json`` or ``.parquet`` makes a document that other languages read, without the evidence;
+        any other name an archive of everything, evidence included.
+        """
+        from xcid.files import saved
+
+        saved.save(self, path)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        title: str | None = None,
+        notes: Sequence[str] = (),
+        values: Literal["shown", "hidden"] = "shown",
+    ) -> None:
+        """Write one HTML file to look at every row, its scores and their evidence; it needs nothing else.
+
+        The parameters are those of :func:`xcid.report.report`.
+        """
+        from xcid.report import report
+
+        report([self], path, title=title, notes=notes, values=values)

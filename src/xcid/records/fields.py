@@ -1,0 +1,137 @@
+"""Fields that say what they hold: selecting, joining, padding and saving records follow from their declarations.
+
+A field that has a value for each row begins with the axis ``ROW``; a field without axes is shared by all rows. So a
+new field of a record is declared once, and nothing else has to hear of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+
+ROW, FEATURE, COLUMN, OUTPUT, SAMPLE = "row", "feature", "column", "output", "sample"
+KEY = "xcid"  # of what is declared, in the metadata of a dataclass field
+COPY = object()  # an unknown row holds what the row has that it is padded from
+
+R = TypeVar("R")
+Combine: TypeAlias = Callable[..., Any]
+
+
+class Declared(NamedTuple):
+    """What a field of a record holds.
+
+    Attributes
+    ----------
+    name : str
+    axes : tuple of str
+        Of its array; none for what all rows share.
+    dtype : type or None
+        Of its cells; None where they may have any type.
+    unknown : object
+        What a row of which nothing is known holds.
+    line : str
+        The name of its column in a table with a line for each row and feature; "" where it has none.
+    runs, rows : callable or None
+        How repeated runs of a row, and many rows, become one: ``numpy.mean``, ``numpy.sum``, :func:`first`; the result
+        lacks what does not say.
+    is_needed : bool
+        Whether no record may lack it.
+    """
+
+    name: str
+    axes: tuple[str, ...]
+    dtype: Any
+    unknown: Any
+    line: str
+    runs: Combine | None
+    rows: Combine | None
+    is_needed: bool
+
+    @property
+    def is_per_row(self) -> bool:
+        """Whether each row has a value of its own."""
+        return self.axes[:1] == (ROW,)
+
+
+def first(parts: Any, axis: int = 0, **more: Any) -> Any:
+    """What the first run or row holds."""
+    return parts[0] if isinstance(parts, list) else parts[:1]
+
+
+def per(
+    *axes: str,
+    dtype: Any = np.float64,
+    unknown: Any = COPY,
+    line: str = "",
+    runs: Combine | None = None,
+    rows: Combine | None = None,
+    **default: Any,
+) -> Any:
+    """Declare a field of a dataclass; with ``default=None`` it may be left out."""
+    return dataclasses.field(metadata={KEY: (axes, dtype, unknown, line, runs, rows)}, **default)
+
+
+def declared(record: Any) -> Iterator[Declared]:
+    """Every declared field of a record or of its class."""
+    for each in dataclasses.fields(record):
+        if KEY in each.metadata:
+            is_needed: bool = each.default is dataclasses.MISSING
+            yield Declared(*(each.name, *each.metadata[KEY], is_needed))
+
+
+def per_row(record: Any) -> dict[str, Any]:
+    """What a record holds for each row, by name, without what it lacks."""
+    parts = {each.name: getattr(record, each.name) for each in declared(record) if each.is_per_row}
+    return {name: part for name, part in parts.items() if part is not None}
+
+
+def select(record: R, rows: Any) -> R:
+    """Some rows of a record."""
+    return _changed(record, {name: part[rows] for name, part in per_row(record).items()})
+
+
+def join(records: Sequence[R]) -> R:
+    """The rows of records one after the other; what one of them lacks, the result lacks."""
+    return _combined(records, lambda each, parts: _joined(parts))
+
+
+def over_runs(records: Sequence[R]) -> R:
+    """Repeated runs of the same rows as one record."""
+    return _combined(records, lambda each, parts: each.runs and each.runs(parts, axis=0))
+
+
+def over_rows(record: R) -> R:
+    """All rows of a record as one."""
+    return _combined([record], lambda each, parts: each.rows and each.rows(parts[0], axis=0, keepdims=True))
+
+
+def unknown(like: R, n_rows: int, **known: Any) -> R:
+    """A record of rows of which nothing but ``known`` is known, shaped like another."""
+    blank = select(like, np.zeros(n_rows, dtype=np.int64))
+    changes = {
+        each.name: np.full_like(getattr(blank, each.name), each.unknown)
+        for each in declared(like)
+        if each.unknown is not COPY and getattr(like, each.name) is not None
+    }
+    return _changed(blank, changes | known)
+
+
+def _combined(records: Sequence[R], combine: Callable[[Declared, list[Any]], Any]) -> R:
+    """The first record with every field that is per row combined from all of them, unless one of them lacks it."""
+    changes: dict[str, Any] = {}
+    for each in declared(records[0]):
+        parts = [getattr(record, each.name) for record in records]
+        if each.is_per_row:
+            changes[each.name] = None if any(part is None for part in parts) else combine(each, parts)
+    return _changed(records[0], changes)
+
+
+def _joined(parts: list[Any]) -> Any:
+    return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else type(parts[0]).concatenate(parts)
+
+
+def _changed(record: R, changes: dict[str, Any]) -> R:
+    return dataclasses.replace(record, **changes)  # type: ignore[type-var]

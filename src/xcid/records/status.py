@@ -1,0 +1,59 @@
+"""How a row or a feature ended: each status has its name, its meaning and its advice here and nowhere else.
+
+To add one, add a line: messages, reports and the app take their sentences from these tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Status(NamedTuple):
+    """A name that an explanation records, a sentence that says what it means, and what can be done about it."""
+
+    name: str
+    meaning: str
+    advice: str = ""
+
+
+_SEARCH = (
+    "search for rare flips with generator=xcid.generators.Growing(), raise the generator's budget, widen the "
+    "background or relax the constraints"
+)
+_ROWS = (
+    Status("ok", "the row is explained"),
+    Status(
+        "insufficient_flips",
+        "fewer perturbations flip the output than were asked for: take the scores with care",
+        _SEARCH,
+    ),
+    Status(
+        "insufficient_stays",
+        "fewer perturbations keep the output than were asked for: take the scores with care",
+        _SEARCH,
+    ),
+    Status("rare_flips", "flips are so rare that a directed search had to find them"),
+    Status("rare_stays", "perturbations that keep the output are so rare that a directed search had to find them"),
+    Status("no_flips", "no perturbation flips the output: the scores rest on probabilities alone"),
+    Status(
+        "model_failed",
+        "the model failed for this row or its perturbations: nothing is known of it",
+        "see what the model says of this row by itself",
+    ),
+    Status("too_slow", "the model took longer than it may: nothing is known of this row", "raise time_limit"),
+    Status("some_rows_lack_samples", "some of the rows behind this average lack perturbations of a kind"),
+)
+_FEATURES = (
+    Status("ok", "the feature may change"),
+    Status("frozen", "the constraints keep the feature as it is"),
+    Status("constant", "no other value of the feature is allowed here"),
+)
+
+STATUSES: Mapping[str, Status] = {status.name: status for status in _ROWS}
+FEATURE_STATUSES: Mapping[str, Status] = {status.name: status for status in _FEATURES}
+
+
+def meaning(name: str, known: Mapping[str, Status] = STATUSES) -> str:
+    """What a status means; one that is not known, such as that of a newer version, says its name."""
+    return known[name].meaning if name in known else f"status: {name}"

@@ -1,0 +1,83 @@
+"""What is explained: a table and the model behind a checked call. Explainer, baselines and metrics share it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from xcid.models import Predictor, names_for, wrap
+from xcid.records import Array, Explanation
+from xcid.space import Constraints, Features, FeatureSpace, Kind
+
+MEMORY = 2**28  # bytes that one call of the model may take
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject:
+    """A model and the table that it is explained on.
+
+    Attributes
+    ----------
+    model : object
+        As the user gave it.
+    space : FeatureSpace
+        The columns of the table.
+    features : Features
+        What is perturbed and scored: columns, and groups of columns.
+    predict : Predictor
+    outputs : (N, k)
+        Of the background.
+    """
+
+    model: Any
+    space: FeatureSpace
+    features: Features
+    predict: Predictor
+    outputs: Array
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        background: Any,
+        feature_names: Sequence[str] | None = None,
+        kinds: Mapping[str, Kind] | None = None,
+        constraints: Constraints | None = None,
+        memory: int = MEMORY,
+    ) -> Subject:
+        """Learn what the table holds, and try the model on it."""
+        limits = Constraints() if constraints is None else constraints
+        space = FeatureSpace.of(background, names_for(model, background, feature_names), kinds, limits)
+        features = Features.of(space, limits)
+        return cls(model, space, features, *wrap(model, space, memory))
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """The classes, or "output" for a regression."""
+        return self.predict.read.names
+
+    @property
+    def is_regression(self) -> bool:
+        """One number a row, no classes."""
+        return self.outputs.shape[1] == 1
+
+    def explanation(self, rows: Array, outputs: Array, index: Any = None, **known: Any) -> Explanation:
+        """An explanation of (n, d) rows with (n, k) outputs: what the table says of them, and what else is known."""
+        columns = self.space.columns
+        return Explanation(
+            feature_status=self.features.status(self.features.fold(rows)),
+            feature_names=self.features.names,
+            data=rows,
+            column_names=self.space.names,
+            outputs=outputs,
+            output_names=self.output_names,
+            levels=tuple(tuple(str(level) for level in column.levels) for column in columns),
+            units=tuple(column.unit for column in columns),
+            scales=tuple(self.space.scales.tolist()),
+            index=np.arange(len(rows)) if index is None else index,
+            features=self.features.columns,
+            **known,
+        )

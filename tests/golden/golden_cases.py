@@ -1,0 +1,335 @@
+"""Every case is a function without arguments that gives arrays by name: the same for the script and for the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import golden_subjects as subjects
+import numpy as np
+import polars as pl
+from golden_record import Found, of_explanation, of_frame, under
+from golden_subjects import MIXED, MIXED_ROWS, NAMES, NUMBERS, ROWS
+
+import xcid
+from xcid import baselines, calibration, densities, metrics
+from xcid.generators import (
+    Balanced,
+    Complements,
+    Conditional,
+    Copula,
+    Genetic,
+    Given,
+    Growing,
+    Marginal,
+    Nearest,
+    Neighbours,
+    Random,
+)
+from xcid.outcomes import Flip, Interval, SoftFlip, SoftToClass, Threshold, ToClass, Within
+from xcid.scores import PerFeature, Resampled, held_in_place
+
+CASES: dict[str, Callable[[], Found]] = {}
+
+
+def case(function: Callable[[], Found]) -> Callable[[], Found]:
+    """Add a case under the name of its function."""
+    CASES[function.__name__.replace("_", " ")] = function
+    return function
+
+
+def explainer(model: Any = subjects.two_classes, make: Any = xcid.Explainer, **settings: Any) -> Any:
+    """Of a table of numbers."""
+    return make(model, NUMBERS, feature_names=NAMES, **settings)
+
+
+def lender(make: Any = xcid.Explainer, **settings: Any) -> Any:
+    """Of a mixed frame."""
+    return make(subjects.lender, MIXED, **settings)
+
+
+def numbers(*evidence: tuple[int, str], seed: int = 0, **settings: Any) -> Found:
+    """Explain rows of numbers."""
+    return of_explanation(explainer(**settings)(ROWS, seed=seed), *evidence)
+
+
+def mixed(*evidence: tuple[int, str], seed: int = 0, **settings: Any) -> Found:
+    """Explain rows of a mixed frame, also as a frame."""
+    explanation = lender(**settings)(MIXED_ROWS, seed=seed)
+    return of_explanation(explanation, *evidence) | of_frame(explanation.to_frame())
+
+
+def both(name: str, **settings: Any) -> None:
+    """Add a case for each of the two tables."""
+    CASES[f"{name}, numbers"] = partial(numbers, (0, "age"), **settings)
+    CASES[f"{name}, mixed"] = partial(mixed, (1, "size"), (1, "city"), **settings)
+
+
+# The recommended setting and the paper's
+
+both("recommended")
+both("recommended with another seed", seed=7)
+both("paper", make=xcid.Explainer.paper, m=20)
+CASES["recommended, three classes"] = partial(numbers, (2, "score"), model=subjects.three_classes)
+CASES["recommended, regression"] = partial(numbers, (2, "debt"), model=subjects.regression)
+CASES["recommended, labels"] = partial(numbers, (2, "children"), model=subjects.labels)
+CASES["paper, three classes"] = partial(numbers, model=subjects.three_classes, make=xcid.Explainer.paper, m=20)
+CASES["paper, repeats"] = partial(numbers, make=xcid.Explainer.paper, m=20, repeats=3)
+both("density", density=densities.Kernel("epanechnikov", "pooled-scott"))
+
+
+@case
+def a_row_alone() -> Found:
+    return of_explanation(explainer()(ROWS[2]))
+
+
+@case
+def blocks_of_one_row() -> Found:
+    return numbers(memory=2**17)
+
+
+@case
+def a_wide_table() -> Found:
+    table = np.column_stack([subjects.make_numbers(seed=seed) for seed in range(5)])
+    return of_explanation(xcid.Explainer(lambda x: subjects.two_classes(x[:, 3:21:4]), table)(table[:2]))
+
+
+@case
+def a_small_background() -> Found:
+    return of_explanation(xcid.Explainer(subjects.two_classes, NUMBERS[:10], generator=Balanced(n=100))(ROWS))
+
+
+@case
+def a_kind_that_is_given() -> Found:
+    return numbers((1, "children"), kinds={"children": "categorical"}, generator=Balanced(n=200))
+
+
+@case
+def other_tables() -> Found:
+    frame = pl.DataFrame(NUMBERS, schema=NAMES)
+    of_frame_ = xcid.Explainer(lambda frame: subjects.two_classes(frame.to_numpy()), frame, generator=Balanced(n=100))
+    cells = [dict(zip(NAMES, row, strict=True)) for row in NUMBERS.tolist()]
+    of_dicts = xcid.Explainer(lambda rows: subjects.two_classes(_array(rows)), cells, generator=Balanced(n=100))
+    found = under("polars", of_explanation(of_frame_(frame[:2]))) | under("dicts", of_explanation(of_dicts(cells[:2])))
+    made = {backend: of_frame_(frame[:2]).to_frame(backend) for backend in ("polars", "pyarrow")}
+    return found | {f"{name} columns": getattr(one, "column_names", None) or one.columns for name, one in made.items()}
+
+
+def _array(rows: list[dict[str, float]]) -> np.ndarray:
+    return np.array([[row[name] for name in NAMES] for row in rows])
+
+
+# Generators
+
+GENERATORS = {
+    "Balanced": Balanced(n=200, centroid_share=0.2),
+    "Complements": Complements(n=200),
+    "Random": Random(m=20, max_evaluations=2_000, pool=200),
+    "Marginal": Marginal(m=20, max_evaluations=2_000),
+    "Conditional, Neighbours": Conditional(m=20, max_evaluations=2_000, method=Neighbours(k=5)),
+    "Conditional, Copula": Conditional(m=20, max_evaluations=2_000, method=Copula()),
+    "Nearest": Nearest(m=20, max_evaluations=2_000),
+    "Genetic": Genetic(m=20, max_evaluations=2_000, population=30, generations=8),
+    "Genetic, diverse": Genetic(m=20, max_evaluations=2_000, population=30, generations=8, diversity=2.0),
+    "Growing": Growing(Marginal(m=20, max_evaluations=300), max_evaluations=1_500),
+    "Growing, Balanced": Growing(Balanced(n=80), max_evaluations=1_500),
+}
+for _name, _generator in GENERATORS.items():
+    both(_name, generator=_generator)
+    both(f"{_name}, by single features", generator=_generator, score=PerFeature(direction=held_in_place))
+CASES["Given, numbers"] = partial(numbers, (0, "age"), generator=Given(subjects.make_numbers(60, seed=9)))
+CASES["Given, mixed"] = partial(mixed, (1, "city"), generator=Given(MIXED.iloc[40:]))
+CASES["Given for each row"] = partial(
+    numbers, generator=Given([subjects.make_numbers(40 + row, seed=row) for row in range(4)], rows=ROWS, m=3)
+)
+
+
+@case
+def rare_flips() -> Found:
+    generator = Growing(Marginal(m=20, max_evaluations=300), max_evaluations=4_000)
+    return numbers(model=lambda x: (subjects.merit(x) > 4.5).astype(int), generator=generator)
+
+
+@case
+def no_flips() -> Found:
+    def hardly(x: np.ndarray) -> np.ndarray:
+        return np.where(np.all(x == NUMBERS[5], axis=1), 0.9, 0.2 + 0.25 * subjects.two_classes(x))
+
+    return numbers(model=hardly, generator=Balanced(n=200))
+
+
+@case
+def insufficient_flips() -> Found:
+    return numbers(model=lambda x: (subjects.merit(x) > 4.5).astype(int), generator=Marginal(20, 200))
+
+
+# Outcomes
+
+OUTCOMES = {
+    "Flip": (Flip(), subjects.three_classes),
+    "ToClass": (ToClass("low"), subjects.three_classes),
+    "SoftFlip": (SoftFlip(), subjects.three_classes),
+    "SoftToClass": (SoftToClass("middle"), subjects.three_classes),
+    "Threshold": (Threshold(0.7), subjects.two_classes),
+    "Threshold of a class": (Threshold(0.3, target="high"), subjects.three_classes),
+    "Threshold of a number": (Threshold(11.0), subjects.regression),
+    "Interval": (Interval(2.5), subjects.regression),
+    "Interval by share": (Interval(share=1.0), subjects.regression),
+    "Within": (Within(8.0, 12.0), subjects.regression),
+    "Within, open": (Within(low=12.0), subjects.regression),
+    "a function": (lambda outputs, reference: outputs[:, 1] ** 2, subjects.two_classes),
+}
+for _name, (_outcome, _model) in OUTCOMES.items():
+    CASES[f"outcome {_name}"] = partial(numbers, model=_model, outcome=_outcome, generator=Balanced(n=300))
+    CASES[f"outcome {_name}, Marginal"] = partial(
+        numbers, model=_model, outcome=_outcome, generator=Marginal(m=20, max_evaluations=2_000)
+    )
+
+# Constraints
+
+LIMITS = {
+    "frozen": {"frozen": ["count", "city"]},
+    "ranges": {"ranges": {"size": (-1, 1), "count": (2, 6)}},
+    "levels": {"levels": {"city": ["Bonn", "Oslo"], "grade": ["low", "high"]}},
+    "monotone": {"monotone": {"count": "rises", "grade": "falls"}},
+    "groups": {"groups": {"place": ["city", "since"], "body": ["size", "count"]}},
+    "all": {
+        "frozen": ["member"],
+        "ranges": {"count": (1, 7)},
+        "monotone": {"size": "falls"},
+        "groups": {"place": ["city", "since"]},
+    },
+}
+for _name, _limits in LIMITS.items():
+    for _generator in (Balanced(n=300), Random(m=20), Marginal(m=20), Genetic(m=10, population=20, generations=5)):
+        _evidence = [(1, "place")] if "groups" in _limits else [(1, "count")]
+        CASES[f"constraints {_name}, {type(_generator).__name__}"] = partial(
+            mixed, *_evidence, generator=_generator, constraints=xcid.Constraints(**_limits)
+        )
+
+# Calibration
+
+both("repeats", repeats=3, generator=Balanced(n=200))
+both("decided", stop=calibration.Decided(k=2, max_evaluations=1_000), generator=Balanced(n=150))
+both("resampled", score=Resampled(permutations=50, resamples=50), generator=Marginal(m=30))
+both("resampled, repeats", score=Resampled(permutations=50, resamples=50), generator=Marginal(m=30), repeats=2)
+
+
+@case
+def aggregate() -> Found:
+    explanation = lender()(MIXED.iloc[:12])
+    found = under("all", of_explanation(explanation.aggregate()))
+    by_group = explanation.aggregate(by=["b", "a", None] * 4)
+    return found | under("by", of_explanation(by_group)) | of_frame(by_group.to_frame())
+
+
+@case
+def trust() -> Found:
+    explanation = explainer(generator=Balanced(n=200))(ROWS)
+    return {
+        "adjusted p-values": explanation.adjusted_p_values(),
+        "in top": explanation.in_top(2),
+        "stable": explanation.stable(2, confidence=0.9),
+    }
+
+
+# Other answers
+
+
+@case
+def interactions() -> Found:
+    found = explainer().interactions(ROWS[0], shuffles=19, generator=Marginal(m=60))
+    more = lender().interactions(MIXED_ROWS.iloc[[1]], shuffles=19)
+    return of_frame(found.to_frame(), "numbers") | of_frame(more.to_frame(), "mixed") | {"status": [found.status]}
+
+
+@case
+def counterfactuals() -> Found:
+    explanation = lender(generator=Balanced(n=200))(MIXED_ROWS)
+    found = of_frame(explanation.counterfactuals(1), "kept")
+    found |= of_frame(lender().counterfactuals(MIXED_ROWS.iloc[[2]], nearest=2, diverse=2), "searched, mixed")
+    return found | of_frame(explainer().counterfactuals(ROWS[3], seed=2), "searched, numbers")
+
+
+@case
+def per_class() -> Found:
+    found: Found = {}
+    for name, explanation in explainer(subjects.three_classes, generator=Balanced(n=200)).per_class(ROWS).items():
+        found |= under(name, of_explanation(explanation))
+    return found
+
+
+@case
+def baseline_scores() -> Found:
+    found = under("occlusion", of_explanation(baselines.Occlusion(subjects.two_classes, NUMBERS)(ROWS)))
+    rows = baselines.Occlusion(subjects.lender, MIXED, masking=metrics.JointRows(10))
+    found |= under("occlusion by rows", of_explanation(rows(MIXED_ROWS)))
+    return found | under("chance", of_explanation(baselines.Chance(subjects.lender, MIXED)(MIXED_ROWS, seed=4)))
+
+
+@case
+def faithfulness() -> Found:
+    found: Found = {}
+    scores = explainer(generator=Balanced(n=100))(ROWS).values
+    maskings = {"mean": metrics.mean, "joint": metrics.JointRows(10), "marginal": metrics.MarginalRows(10)}
+    for name, masking in maskings.items():
+        settings = (subjects.two_classes, ROWS, scores, NUMBERS)
+        found[f"comprehensiveness {name}"] = metrics.comprehensiveness(*settings, masking=masking)
+        found[f"sufficiency {name}"] = metrics.sufficiency(*settings, masking=masking)
+    return found
+
+
+@case
+def a_model_that_fails_for_some_rows() -> Found:
+    rows = ROWS.copy()
+    rows[2, 0] += 0.25  # not in the background, which the model must know
+    return of_explanation(explainer(subjects.Fragile(rows[2]))(rows))
+
+
+@case
+def stream() -> Found:
+    found: Found = {}
+    for at, piece in enumerate(lender(generator=Balanced(n=200)).stream([MIXED_ROWS[:3], MIXED_ROWS[3:]], seed=1)):
+        found |= under(f"piece {at}", of_explanation(piece))
+        found[f"piece {at} has evidence"] = [piece.cloud is not None]
+    return found
+
+
+@case
+def one_feature() -> Found:
+    first, second = NUMBERS[:40, 0], NUMBERS[40:90, 1]
+    kinds = {kind: densities.Kernel(kind) for kind in ("gaussian", "epanechnikov", "tophat")}
+    kinds |= {"fine": densities.Kernel(tolerance=1e-5), "mixed": densities.Mixed(), "discrete": densities.Discrete()}
+    return {"d1": [xcid.d1(first, second, density=density) for density in kinds.values()]}
+
+
+# What files hold
+
+
+def planned() -> Any:
+    """An explanation whose samples follow from a plan."""
+    return lender(generator=Balanced(n=100))(MIXED_ROWS)
+
+
+def sampled() -> Any:
+    """An explanation that keeps its samples."""
+    return lender(generator=Marginal(m=15))(MIXED_ROWS)
+
+
+def grouped() -> Any:
+    """An explanation of groups, repeated."""
+    return lender(constraints=xcid.Constraints(**LIMITS["groups"]), generator=Balanced(n=100), repeats=2)(MIXED_ROWS)
+
+
+FILES: dict[str, Callable[[], Any]] = {
+    "planned.npz": planned,
+    "sampled.npz": sampled,
+    "planned.json": planned,
+    "grouped.parquet": grouped,
+}
+EVIDENCE = [(row, feature) for row in (0, 2) for feature in ("size", "count", "city", "since")]
+CASES |= {
+    f"saved {name}": partial(lambda make, *more: of_explanation(make(), *more), make, *EVIDENCE * name.endswith("npz"))
+    for name, make in FILES.items()
+}
