@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli._choices import MODELS
 from xcid.cli._rows import chosen, rows
+from xcid.cli._typed import whole_number
 
 if TYPE_CHECKING:
     from xcid.files.backgrounds import Background
     from xcid.files.rows import Rows
 
-T = TypeVar("T")
 MOST_SEED = 2**32 - 1  # what scikit-learn takes
 MOST_WORKERS = 256
 
@@ -48,12 +48,6 @@ class Inputs(NamedTuple):
     model: Any
     background: Background
     rows: Rows
-
-
-def record(kind: type[T], options: argparse.Namespace, **more: Any) -> T:
-    """Make a record of what was typed, by the names of its fields."""
-    names = [field.name for field in fields(kind) if field.name not in more]  # type: ignore[arg-type]
-    return kind(**{name: getattr(options, name) for name in names}, **more)
 
 
 def add(parser: argparse.ArgumentParser, train: str | None = None, demos: Sequence[str] = ()) -> None:
@@ -100,18 +94,6 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     seed = whole_number(0, MOST_SEED - 1)
     parser.add_argument("--seed", type=seed, default=0, help="the same seed gives the same answer (default: 0)")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
-
-
-def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
-    """Read a number that lies within limits."""
-
-    def read(text: str) -> int:
-        if not text.isdecimal() or int(text) < least or (most is not None and int(text) > most):
-            limits = f"from {least} to {most}" if most is not None else f"of at least {least}"
-            raise argparse.ArgumentTypeError(f"a whole number {limits}, not {text!r}")
-        return int(text)
-
-    return read
 
 
 def check(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:

@@ -12,6 +12,7 @@ from xcid.cli import _subjects
 from xcid.cli._progress import progress
 from xcid.cli._rows import chosen
 from xcid.cli._text import sentences
+from xcid.cli._typed import add_verb, record, whole_number
 
 if TYPE_CHECKING:
     from xcid.app import Workshop
@@ -37,11 +38,9 @@ class Options:
 
 def add(subparsers: Any) -> None:
     """Add the verb."""
-    parser = subparsers.add_parser(
-        "app", help="edit rows on a page, and see what decides them", description=__doc__.partition(": ")[2]
-    )
+    parser = add_verb(subparsers, __doc__, "edit rows on a page, and see what decides them")
     _subjects.add(parser, DEFAULT_MODEL, DEMOS)
-    port = _subjects.whole_number(0, MOST_PORT)
+    port = whole_number(0, MOST_PORT)
     parser.add_argument("--port", type=port, default=0, help="of the page's address (default: one that is free)")
     parser.add_argument("--title", metavar="TEXT", help="headline of the page")
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
@@ -60,7 +59,7 @@ def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> No
         parser.error("give --demo or --background, not both")
     else:
         _subjects.check(options, parser)
-    run(_subjects.record(Options, options, subject=_subjects.record(_subjects.Subject, options)))
+    run(record(Options, options, subject=record(_subjects.Subject, options)))
 
 
 def run(options: Options) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from xcid.cli._progress import progress
-from xcid.cli._subjects import record
+from xcid.cli._typed import add_verb, record
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,7 @@ class Options:
 
 def add(subparsers: Any) -> None:
     """Add the verb."""
-    parser = subparsers.add_parser(
-        "bench", help="measure the speed beside other methods", description=__doc__.partition(": ")[2]
-    )
+    parser = add_verb(subparsers, __doc__, "measure the speed beside other methods")
     extent = parser.add_mutually_exclusive_group()
     extent.add_argument("--quick", action="store_true", help="two models and few rows: half a minute")
     extent.add_argument("--full", action="store_true", help="wide tables, large m, a million rows: an hour")

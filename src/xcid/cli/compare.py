@@ -15,6 +15,7 @@ from xcid.cli._choices import METHODS, MODELS
 from xcid.cli._progress import Progress, progress
 from xcid.cli._splits import split
 from xcid.cli._text import printable
+from xcid.cli._typed import add_verb, record, whole_number
 
 if TYPE_CHECKING:
     from xcid.lab.comparison.measure import Comparison
@@ -38,13 +39,13 @@ class Options:
 
 def add(subparsers: Any) -> None:
     """Add the verb."""
-    parser = subparsers.add_parser("compare", help="other methods beside it", description=__doc__.partition(": ")[2])
+    parser = add_verb(subparsers, __doc__, "other methods beside it")
     parser.add_argument("--data", type=Path, required=True, metavar="FILE", help="a table; a fifth of it is explained")
     parser.add_argument("--target", metavar="COLUMN", help="what the model predicts; left out of the features")
     parser.add_argument(
         "--model", required=True, metavar="MODEL", help=f"{', '.join(MODELS)}, or a file as for explain"
     )
-    count = _subjects.whole_number(1)
+    count = whole_number(1)
     parser.add_argument("--rows", type=count, default=50, metavar="N", help="rows to explain (default: 50)")
     parser.add_argument(
         "--methods", type=_methods, default=METHODS, metavar="A,B", help=f"by default {','.join(METHODS)}"
@@ -65,7 +66,7 @@ def _methods(text: str) -> tuple[str, ...]:
 def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     if options.model in MODELS and not options.target:
         parser.error(f"--model {options.model} is trained, and needs --target, the column to learn")
-    run(_subjects.record(Options, options))
+    run(record(Options, options))
 
 
 def run(options: Options) -> None:

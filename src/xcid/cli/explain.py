@@ -17,6 +17,7 @@ from xcid.cli._choices import MOST_OF_A_CHUNK, ROWS_OF_A_CHUNK
 from xcid.cli._explained import explained, note_statuses
 from xcid.cli._progress import progress
 from xcid.cli._text import printable
+from xcid.cli._typed import add_verb, record, whole_number
 
 if TYPE_CHECKING:
     from xcid.records import Explanation
@@ -41,7 +42,7 @@ class Options:
 
 def add(subparsers: Any) -> None:
     """Add the verb."""
-    parser = subparsers.add_parser("explain", help="explain rows of a table", description=__doc__.partition(": ")[2])
+    parser = add_verb(subparsers, __doc__, "explain rows of a table")
     _subjects.add(parser)
     _subjects.add_workers(parser, "threads, or with --run processes,")
     parser.add_argument(
@@ -54,7 +55,7 @@ def add(subparsers: Any) -> None:
         help="keep finished rows there and use processes: the same command resumes what was interrupted",
     )  # fmt: skip
     parser.add_argument(
-        "--chunk", type=_subjects.whole_number(1, MOST_OF_A_CHUNK), default=ROWS_OF_A_CHUNK, metavar="N",
+        "--chunk", type=whole_number(1, MOST_OF_A_CHUNK), default=ROWS_OF_A_CHUNK, metavar="N",
         help=f"rows that a run keeps at a time (default: {ROWS_OF_A_CHUNK}); few for slow models",
     )  # fmt: skip
     parser.set_defaults(run=partial(_checked, parser))
@@ -64,7 +65,7 @@ def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> No
     _subjects.check(options, parser)
     if options.folder is not None and (options.out is None or options.json):
         parser.error("--run needs --out, the file for its result, and goes without --json")
-    run(_subjects.record(Options, options, subject=_subjects.record(_subjects.Subject, options)))
+    run(record(Options, options, subject=record(_subjects.Subject, options)))
 
 
 def run(options: Options) -> None:

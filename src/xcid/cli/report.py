@@ -14,6 +14,7 @@ from xcid.cli import _subjects
 from xcid.cli._explained import explained, note_statuses
 from xcid.cli._progress import progress
 from xcid.cli._text import sentences
+from xcid.cli._typed import add_verb, record
 
 if TYPE_CHECKING:
     from xcid.records import Explanation
@@ -39,9 +40,7 @@ class Options:
 
 def add(subparsers: Any) -> None:
     """Add the verb."""
-    parser = subparsers.add_parser(
-        "report", help="write a page to look at rows of a table", description=__doc__.partition(": ")[2]
-    )
+    parser = add_verb(subparsers, __doc__, "write a page to look at rows of a table")
     _subjects.add(parser, DEFAULT_MODEL)
     _subjects.add_workers(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the page: .html")
@@ -57,7 +56,7 @@ def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> No
     if options.model is None and options.train is None:
         options.train = DEFAULT_MODEL
     _subjects.check(options, parser)
-    run(_subjects.record(Options, options, subject=_subjects.record(_subjects.Subject, options)))
+    run(record(Options, options, subject=record(_subjects.Subject, options)))
 
 
 def run(options: Options) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from xcid.cli._progress import progress
-from xcid.cli._subjects import record
+from xcid.cli._typed import add_verb, record
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,7 @@ class Options:
 
 def add(subparsers: Any) -> None:
     """Add the verb."""
-    parser = subparsers.add_parser(
-        "reproduce", help="make the paper's tables again", description=__doc__.partition(": ")[2]
-    )
+    parser = add_verb(subparsers, __doc__, "make the paper's tables again")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the results")
     parser.add_argument("--quick", action="store_true", help="few rows and repeats: minutes, not hours")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")

@@ -33,16 +33,7 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Rows of a file that are to be explained, read some at a time.
-
-    Attributes
-    ----------
-    source : Source
-    layout : Layout
-        What the background says that they must be.
-    positions : range
-        Of the rows in the source.
-    """
+    """Rows of a source, by their positions in it, that are explained as the layout of the background has them."""
 
     source: Source
     layout: Layout

@@ -17,12 +17,7 @@ MANIFEST, CHUNKS, LOG, LOCK = "manifest.json", "chunks", "log.txt", "lock"
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Where a run keeps what it has.
-
-    Attributes
-    ----------
-    path : Path
-    """
+    """Where a run keeps what it has."""
 
     path: Path
 
