@@ -5,15 +5,18 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from xcid._require import require
 from xcid.errors import InvalidFile
 from xcid.files import signatures, tables
-from xcid.files.layout import Layout
+from xcid.files.layout import Layout, number
 from xcid.files.messages import MOST_SHOWN
-from xcid.files.sources import Lines, Source, text
+from xcid.files.sources import Columns, Source, text
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 ENCODING = "utf-8-sig"  # with or without the mark that some programs put in front
@@ -44,9 +47,9 @@ def opened(path: Path) -> Source:
         n_rows += 1
     if not n_rows:
         raise InvalidFile(f"{path} has a line of column names and no rows")
-    return text(
-        path, tuple(names), n_rows, partial(_joined, path, separator, n_rows), partial(_rows, path, separator), _parser
-    )
+    joined = partial(_joined, path, separator, n_rows)
+    rows = lambda: islice(_lines(path, separator), 1, None)  # noqa: E731
+    return text(path, tuple(names), n_rows, joined, rows, partial(_columns, names))
 
 
 def _joined(path: Path, separator: str, n_rows: int) -> Any:
@@ -57,15 +60,26 @@ def _joined(path: Path, separator: str, n_rows: int) -> Any:
     return frame
 
 
-def _rows(path: Path, separator: str) -> Lines:
-    lines = _lines(path, separator)
-    _, names = next(lines)
-    return ((line, dict(zip(names, cells, strict=True))) for line, cells in lines)
+def _columns(names: list[str], rows: list[list[str]], layout: Layout) -> Columns:
+    cells = dict(zip(names, zip(*rows, strict=True), strict=True))
+    return {name: _parsed(cells[name], layout.parser(name)) for name in layout.columns}
 
 
-def _parser(layout: Layout, name: str) -> Callable[[str], Any]:
-    parse = layout.parser(name)
-    return lambda text: None if text in MISSING else parse(text)
+def _parsed(texts: tuple[str, ...], parse: Callable[[str], Any]) -> Any:
+    if parse is number and (numbers := _numbers(texts)) is not None:
+        return numbers
+    return [None if text in MISSING else parse(text) for text in texts]
+
+
+def _numbers(texts: tuple[str, ...]) -> Any:
+    """A column of plain numbers at once; None where some cell needs a closer look."""
+    try:
+        values = np.array(list(map(float, texts)))
+    except ValueError:
+        return None
+    together = "".join(texts)
+    is_plain = together.isascii() and "_" not in together and not np.isnan(values).any()
+    return values if is_plain else None
 
 
 def _lines(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from xcid.errors import InvalidFile
 from xcid.files import signatures, tables
 from xcid.files.delimited import ENCODING
 from xcid.files.messages import repeated, short, shown
-from xcid.files.sources import Lines, Source, text
+from xcid.files.sources import Columns, Lines, Source, text
 from xcid.frames import frame_of
 
 
@@ -48,10 +48,13 @@ def _source(path: Path, lines: Callable[[], Lines]) -> Source:
         raise InvalidFile(f"the columns {which} of {path} have lists or objects in their cells: flatten them")
 
     def joined() -> Any:
-        records = [record for _, record in lines()]
-        return frame_of({name: [record.get(name) for record in records] for name in names}, tables.library())
+        return frame_of(_columns([record for _, record in lines()], names), tables.library())
 
-    return text(path, tuple(names), n_rows, joined, lines, lambda layout, name: lambda cell: cell)
+    return text(path, tuple(names), n_rows, joined, lines, lambda records, layout: _columns(records, layout.columns))
+
+
+def _columns(records: list[dict[str, Any]], names: Iterable[str]) -> Columns:
+    return {name: [record.get(name) for record in records] for name in names}
 
 
 def _lines(path: Path) -> Lines:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, NamedTuple
 
-import narwhals.stable.v2 as nw
 import numpy as np
 
 from xcid.errors import InvalidData, InvalidFile
-from xcid.files import cells, sources, tables
+from xcid.files import sources, tables
+from xcid.files.fitting import fitted
 from xcid.files.layout import Layout
 from xcid.files.messages import naming
 from xcid.files.sources import Columns, Pieces, Source
@@ -68,17 +69,17 @@ class Rows:
         number = next(numbers, None)
         if number is None:
             return
-        parts: list[Any] = []
+        parts: list[Columns] = []
         for first, columns in self._pieces(self._of(number, size)[0]):
             end = first + len(next(iter(columns.values())))
             while number is not None:
                 rows = self._of(number, size)
                 here = [row for row in rows if first <= row < end]
                 if here:
-                    parts.append(self._frame(columns, first, here))
+                    parts.append(self._fitted(columns, first, here))
                 if rows[-1] >= end:
                     break
-                yield Chunk(number, rows, _joined(parts))
+                yield Chunk(number, rows, frame_of(_joined(parts), tables.library()))
                 parts, number = [], next(numbers, None)
             if number is None:
                 return
@@ -88,11 +89,11 @@ class Rows:
         with naming(self.source.path):
             yield from self.source.pieces(first, self.layout)
 
-    def _frame(self, columns: Columns, first: int, rows: list[int]) -> Any:
+    def _fitted(self, columns: Columns, first: int, rows: list[int]) -> Columns:
         """Some rows of a piece, as the background has them."""
         at = [row - first for row in rows]
         chosen = {name: _taken(columns[name], at) for name in self.layout.columns}
-        return frame_of(cells.fitted(self.source, chosen, rows, self.layout), tables.library())
+        return fitted(self.source, chosen, rows, self.layout)
 
     def _backwards(self, size: int, numbers: Sequence[int]) -> Iterator[Chunk]:
         """Rows in falling order, all in memory: files are read from front to back."""
@@ -116,7 +117,9 @@ def _taken(column: Any, at: list[int]) -> Any:
     return column[at] if isinstance(column, np.ndarray) else [column[one] for one in at]
 
 
-def _joined(parts: list[Any]) -> Any:
-    if len(parts) == 1:
-        return parts[0]
-    return nw.concat([nw.from_native(part, eager_only=True) for part in parts]).to_native()
+def _joined(parts: list[Columns]) -> Columns:
+    return {name: _end_to_end([part[name] for part in parts]) for name in parts[0]}
+
+
+def _end_to_end(cells: list[Any]) -> Any:
+    return np.concatenate(cells) if isinstance(cells[0], np.ndarray) else list(chain(*cells))

@@ -13,7 +13,7 @@ from xcid.files.layout import Layout
 
 Columns: TypeAlias = dict[str, Any]  # arrays or lists of cells, of one length
 Pieces: TypeAlias = Iterator[tuple[int, Columns]]  # some rows each, with the position of the first
-Lines: TypeAlias = Iterator[tuple[int | None, dict[str, Any]]]  # cells of one row each, with its line in the file
+Lines: TypeAlias = Iterator[tuple[int | None, Any]]  # the cells of each row, with its line in the file
 ROWS_AT_ONCE = 4096  # of a piece
 
 
@@ -64,15 +64,14 @@ def text(
     n_rows: int,
     joined: Callable[[], Any],
     lines: Callable[[], Lines],
-    parser: Callable[[Layout, str], Callable[[Any], Any]],
+    columns: Callable[[list[Any], Layout], Columns],
 ) -> Source:
-    """A text file, line by line; a parser of a column's cells makes of them what the layout wants."""
+    """A text file, line by line; what its lines hold becomes columns as the layout wants them."""
 
     def pieces(first: int, layout: Layout) -> Pieces:
-        rows = islice(lines(), first, None)
+        rows = (row for _, row in islice(lines(), first, None))
         while part := list(islice(rows, ROWS_AT_ONCE)):
-            parsers = {name: parser(layout, name) for name in layout.columns}
-            yield first, {name: [parse(cells.get(name)) for _, cells in part] for name, parse in parsers.items()}
+            yield first, columns(part, layout)
             first += len(part)
 
     return Source(path, names, n_rows, joined, pieces, lambda row: next(islice(lines(), row, None))[0])
