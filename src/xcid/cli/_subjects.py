@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli._choices import MODELS
-from xcid.cli._rows import chosen, rows
-from xcid.cli._typed import whole_number
+from xcid.cli._typed import chosen, rows, whole_number
 
 if TYPE_CHECKING:
     from xcid.files.backgrounds import Background

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from xcid.cli import _subjects
 from xcid.cli._progress import progress
-from xcid.cli._rows import chosen
 from xcid.cli._text import sentences
-from xcid.cli._typed import add_verb, record, whole_number
+from xcid.cli._typed import add_verb, chosen, record, whole_number
 
 if TYPE_CHECKING:
     from xcid.app import Workshop

@@ -36,17 +36,7 @@ class Fitted(NamedTuple):
 
 
 def fitted(source: Source, columns: Columns, positions: Sequence[int], layout: Layout) -> Columns:
-    """Give rows to explain with the types of the background; refuse a cell that does not fit it by its place.
-
-    Parameters
-    ----------
-    source : Source
-        Where the rows come from.
-    columns : dict of str to cells
-    positions : sequence of int
-        Of the rows in the source.
-    layout : Layout
-    """
+    """Give rows at some positions of a source with the types of the background; refuse a cell that does not fit it."""
     return {name: _fitted(source, name, columns[name], positions, rule) for name, rule in layout.columns.items()}
 
 

@@ -90,10 +90,10 @@ def judged(frame: Any, target: str, kind: str, seed: int) -> str:
         commonest = known[counts.argmax()]
         right, by_habit = np.mean(predicted == actual), np.mean(actual == commonest)
         found = f"gets {right:.0%} of {n_rows} right; always saying {commonest} would get {by_habit:.0%}"
-        return f"such a model, trained on four fifths of the rows, {found}"
-    spread = float(np.var(actual))
-    explained = 1 - float(np.mean((predicted - actual) ** 2)) / spread if spread else 0.0
-    found = f"explains {explained:.0%} of the variance of {n_rows}"
+    else:
+        spread = float(np.var(actual))
+        explained = 1 - float(np.mean((predicted - actual) ** 2)) / spread if spread else 0.0
+        found = f"explains {explained:.0%} of the variance of {n_rows}"
     return f"such a model, trained on four fifths of the rows, {found}"
 
 

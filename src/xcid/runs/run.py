@@ -42,23 +42,7 @@ class Job:
 
 
 def run(job: Job, task: Task, folder: Folder, out: Path, progress: Progress) -> Counter[str]:
-    """Explain what is not yet explained, and write the file.
-
-    Parameters
-    ----------
-    job : Job
-    task : Task
-    folder : Folder
-        It belongs to this run (:meth:`xcid.runs.folder.Folder.adopt`).
-    out : Path
-    progress : callable
-        Takes how many rows of how many are explained.
-
-    Returns
-    -------
-    Counter
-        How many rows ended how.
-    """
+    """Explain what is not yet explained in a folder that this run adopted, write the file, and count how rows ended."""
     path, total, statuses = job.rows.source.path, len(job.rows), Counter[str]()
     before = _signature(path)
     ready = set()

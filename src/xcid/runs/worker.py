@@ -9,7 +9,7 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -26,28 +26,14 @@ from xcid.frames import to_columns
 from xcid.runs import fragments
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What is done with each chunk; it travels to the workers.
+class Task(NamedTuple):
+    """What is done with each chunk; it travels to the workers."""
 
-    Attributes
-    ----------
-    make : callable
-        Makes the explainer, from files.
-    seed : int
-    format : str
-        Extension of the result.
-    folder : Path
-        For finished chunks.
-    cores : int
-        That a worker's libraries may use.
-    """
-
-    make: Callable[[], Explainer]
+    make: Callable[[], Explainer]  # from files
     seed: int
-    format: str
-    folder: Path
-    cores: int
+    format: str  # extension of the result
+    folder: Path  # for finished chunks
+    cores: int  # that a worker's libraries may use
 
 
 class Ready(NamedTuple):
