@@ -20,9 +20,11 @@ from xcid.cli._text import printable
 from xcid.cli._typed import add_verb, record, whole_number
 
 if TYPE_CHECKING:
+    from xcid.files.formats import Columns
     from xcid.records import Explanation
 
-ROWS_AT_A_TIME = 64
+ROWS_AT_A_TIME = 64  # so that one sees how far it is; of many rows, as many as an explainer takes at once
+MANY_ROWS = 10_000
 ROWS_SHOWN = 3
 
 
@@ -83,47 +85,48 @@ def run(options: Options) -> None:
     model, background, rows = _subjects.read(subject, line.note)
     make = Explainer.paper if options.paper else Explainer
     explainer = make(model, background.features, max_evidence_bytes=0)
-    found = explained(explainer, rows, subject.seed, ROWS_AT_A_TIME, options.workers, line)
+    size = ROWS_AT_A_TIME if len(rows) < MANY_ROWS else ROWS_OF_A_CHUNK
+    found = explained(explainer, rows, subject.seed, size, options.workers, line)
     _write(options, found, len(rows))
 
 
 def _write(options: Options, found: Iterator[Explanation], total: int) -> None:
     """Write the pieces as they come, and show the first rows."""
     from xcid.files import writers
+    from xcid.frames import to_columns
 
     statuses: Counter[str] = Counter()
     shown: list[Explanation] = []
-    pieces = _columns(found, statuses, shown)
+    pieces = _noted(found, statuses, shown)
+    columns: Iterator[Columns] = map(to_columns, pieces)
     if options.json:
-        pieces = _printed(pieces)
+        columns = _printed(columns)
     if options.out is not None:
-        writers.write(options.out, pieces)
+        writers.write(options.out, columns)
     else:
-        deque(pieces, maxlen=0)
+        deque(columns if options.json else pieces, maxlen=0)
     note_statuses(statuses)
     if not options.json:
         _show(shown, total, options.out)
 
 
-def _columns(found: Iterator[Explanation], statuses: Counter[str], shown: list[Explanation]) -> Iterator[Any]:
-    """Columns to write; how the rows ended is counted on the way, and the first of them are kept."""
-    from xcid.frames import to_columns
-
+def _noted(found: Iterator[Explanation], statuses: Counter[str], shown: list[Explanation]) -> Iterator[Explanation]:
+    """The pieces; how their rows ended is counted on the way, and the first rows are kept."""
     for piece in found:
         statuses.update(piece.status.tolist())
         shown.extend(list(piece[:ROWS_SHOWN])[: ROWS_SHOWN - len(shown)])
-        yield to_columns(piece)
+        yield piece
 
 
-def _printed(pieces: Iterator[Any]) -> Iterator[Any]:
+def _printed(columns: Iterator[Columns]) -> Iterator[Columns]:
     """Columns that are printed as JSON on their way."""
     from xcid.files.formats import array, pack_json
 
-    ours, theirs = tee(pieces)
-    for text, columns in zip_longest(array(map(pack_json, ours)), theirs):
+    ours, theirs = tee(columns)
+    for text, piece in zip_longest(array(map(pack_json, ours)), theirs):
         sys.stdout.write(text.decode())
-        if columns is not None:
-            yield columns
+        if piece is not None:
+            yield piece
 
 
 def _show(shown: list[Explanation], total: int, out: Path | None) -> None:
