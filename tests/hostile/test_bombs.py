@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.feather as pf
 import pyarrow.parquet as pq
@@ -16,6 +17,8 @@ from tables import good
 
 from xcid.errors import InvalidFile
 from xcid.files import readers, unpacked
+from xcid.files.backgrounds import Background
+from xcid.files.rows import Rows
 
 MOST_GROWTH = 150 * 2**20  # bytes, where the least of the bombs unpacks to 256 MiB
 READER = """
@@ -120,3 +123,14 @@ def test_a_feather_buffer_that_lies_is_refused(tmp_path):
     path.write_bytes(content.replace(true, small))
     with pytest.raises(InvalidFile, match=r"t\.feather cannot be read"):
         readers.read(path)
+
+
+def test_long_text_in_rows_to_explain(tmp_path):
+    """Pieces are checked as a table that is read at once: a short code may repeat a long cell."""
+    pd.DataFrame({"a": ["x", "y"] * 20, "b": range(40)}).to_csv(tmp_path / "train.csv", index=False)
+    long = pa.table({"a": ["x" * 2**22] * 50, "b": range(50)})
+    pq.write_table(long, tmp_path / "bomb.parquet", compression="zstd", write_statistics=False)
+    background = Background.read(tmp_path / "train.csv", None)
+    source = background.opened(tmp_path / "bomb.parquet")
+    with pytest.raises(InvalidFile, match=r"column 'a' of .* unpacks from .* bytes: refused"):
+        next(Rows(source, background.layout, range(50)).chunks(9))
