@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from cells import paper_tables
 from sklearn import datasets
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -33,10 +34,8 @@ IGNORED = 2  # columns shuffled against all others, which the model never gets
 
 def tables() -> Iterator[tuple[str, Any, Any]]:
     """Numbers only; missing cells of Heart are filled with the median."""
-    for name, load in (("diabetes", xcid.datasets.load_diabetes), ("heart", xcid.datasets.load_heart)):
-        table = load()
-        filled = table.data.fillna(table.data.median())
-        yield name, filled.to_numpy(float), np.asarray(table.target)
+    for name, X, y in paper_tables():
+        yield name.lower(), X, np.asarray(y)
     for name in ("breast_cancer", "wine"):
         table = getattr(datasets, f"load_{name}")()
         yield name, table.data, table.target

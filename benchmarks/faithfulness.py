@@ -24,14 +24,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from cells import MODELS, Array, paper_tables
 from sklearn import datasets
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
-from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import xcid
 from xcid import metrics
@@ -39,7 +34,6 @@ from xcid.baselines import Chance, DiceImportance, Lime, Shap
 from xcid.generators import Balanced, Complements
 from xcid.scores import Adjusted
 
-Array = npt.NDArray[np.float64]
 MASKINGS: dict[str, metrics.Masking] = {"mean": metrics.mean, "joint rows": metrics.JointRows(50)}
 PEERS = ("SHAP", "LIME")
 
@@ -55,13 +49,6 @@ METHODS: dict[str, Callable[[Any, Array], Any]] = {
     "LIME, quartiles": lambda model, train: Lime(model, train, discretizer="quartile"),
     "DiCE importance": DiceImportance,
     "chance": Chance,
-}
-
-MODELS: dict[str, Callable[[], Any]] = {
-    "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000)),
-    "forest": lambda: RandomForestClassifier(100, random_state=0),
-    "boosting": lambda: HistGradientBoostingClassifier(random_state=0),
-    "mlp": lambda: make_pipeline(StandardScaler(), MLPClassifier(max_iter=1_000, random_state=0)),
 }
 
 
@@ -81,11 +68,7 @@ class Figures(NamedTuple):
 
 
 def tables() -> Iterator[tuple[str, Array, Any]]:
-    """Plain floats, so that a column of whole numbers can hold its mean."""
-    diabetes, heart = xcid.datasets.load_diabetes(), xcid.datasets.load_heart()
-    yield "Diabetes", diabetes.data.to_numpy(float), diabetes.target
-    # six cells of Heart are missing, which not all models and methods can take: the median stands in
-    yield "Heart", heart.data.fillna(heart.data.median()).to_numpy(float), heart.target
+    yield from paper_tables()
     yield "breast cancer", *datasets.load_breast_cancer(return_X_y=True)
     yield "wine", *datasets.load_wine(return_X_y=True)
     yield "iris", *datasets.load_iris(return_X_y=True)

@@ -15,22 +15,17 @@ import argparse
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from cells import MODELS, Array, paper_tables
 from sklearn.model_selection import train_test_split
-from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import xcid
-from xcid.explainer import Membership
+from xcid._faults import Deadline
 from xcid.generators import (
     Conditional,
     Copula,
@@ -44,8 +39,8 @@ from xcid.generators import (
     Neighbours,
     Random,
 )
+from xcid.question import Membership
 
-Array = npt.NDArray[np.float64]
 M, M_GRADIENT, M_QUICK = 50, 10, 10
 INNER = 300  # evaluations after which Growing goes on by itself
 N_ALONE = 3  # rows that are also asked about one at a time
@@ -77,12 +72,6 @@ COUNTERPARTS = (
     ("Genetic, diversity 4", "dice-ml kdtree"),
     ("Gradient", "dice-ml gradient"),
 )
-MODELS: dict[str, Callable[[], Any]] = {
-    "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000)),
-    "forest": lambda: RandomForestClassifier(100, random_state=0),
-    "boosting": lambda: HistGradientBoostingClassifier(random_state=0),
-    "mlp": lambda: make_pipeline(StandardScaler(), MLPClassifier(max_iter=1_000, random_state=0)),
-}
 HEADS = (
     "generator", "valid C+", "valid C−", "found C+", "found C−", "distance", "changes", "diversity", "spread",
     "evaluations", "ms", "ms alone",
@@ -106,13 +95,6 @@ class Figures(NamedTuple):
 
 
 Cells = dict[str, dict[str, Figures]]
-
-
-def tables() -> Iterator[tuple[str, Array, Any]]:
-    diabetes, heart = xcid.datasets.load_diabetes(), xcid.datasets.load_heart()
-    yield "Diabetes", diabetes.data.to_numpy(float), diabetes.target
-    # six cells of Heart are missing, which not all models can take: the median stands in
-    yield "Heart", heart.data.fillna(heart.data.median()).to_numpy(float), heart.target
 
 
 class Net(torch.nn.Module):
@@ -181,7 +163,8 @@ def measure(generator: Generator, explainer: xcid.Explainer, model: Any, rows: A
 
 def search(generator: Generator, explainer: xcid.Explainer, rows: Array) -> tuple[Any, float]:
     """The cloud, and the milliseconds a row that it took."""
-    member = Membership(explainer, rows, explainer.subject.predict(rows))
+    subject, outcome = explainer.subject, explainer.setup.outcome
+    member = Membership(subject, outcome, rows, subject.predict(rows), Deadline(None, len(rows)))
     keys = explainer.space.keys(rows, seed=0)
     start = time.perf_counter()
     cloud = generator(rows, keys, explainer.space, member)
@@ -212,7 +195,7 @@ def diversity(positives: Array, scales: Array) -> float:
 def run(n_rows: int, n_tables: int, n_models: int, m: int) -> Cells:
     """Figures of every cell and generator."""
     cells: Cells = {}
-    for table, X, y in list(tables())[:n_tables]:
+    for table, X, y in list(paper_tables())[:n_tables]:
         train, test, y_train, _ = train_test_split(X, y, test_size=0.2, random_state=42)
         for name, make_model in list(MODELS.items())[:n_models]:
             model = make_model().fit(train, y_train)
@@ -225,7 +208,7 @@ def run(n_rows: int, n_tables: int, n_models: int, m: int) -> Cells:
 def run_gradients(n_rows: int, n_tables: int, m: int) -> Cells:
     """The same for the gradient generators and a net."""
     cells: Cells = {}
-    for table, X, y in list(tables())[:n_tables]:
+    for table, X, y in list(paper_tables())[:n_tables]:
         train, test, y_train, _ = train_test_split(X, y, test_size=0.2, random_state=42)
         net = Net(train, y_train)
         explainer = xcid.Explainer(net.predict_proba, train, outcome=xcid.outcomes.Flip())
@@ -337,7 +320,7 @@ def _tenth(one: Goal) -> str:
 
 
 def page(cells: Cells, gradients: Cells, m: int, m_gradient: int) -> str:
-    """The whole report in Markdown."""
+    """The report in Markdown."""
     n_rows = len(next(iter(next(iter(cells.values())).values())).found)
     lines = [INTRODUCTION.format(rows=n_rows, m=m, m_gradient=m_gradient, runs=N_RUNS).strip(), "", "## Goals", ""]
     lines += goal_table(cells, gradients)

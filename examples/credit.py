@@ -80,7 +80,7 @@ print(f"accuracy on {len(test)} rows that it has not seen: {model.score(test, y_
 # %% [markdown]
 # ## One decision
 #
-# `+` holds the present answer in place, `-` pulls away from it, `~` cannot be told from noise.
+# `+` supports the prediction, `-` works against it, `~` is not significant.
 
 # %%
 explainer = xcid.Explainer(model, train)

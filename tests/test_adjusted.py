@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +16,7 @@ import xcid
 from xcid._kernels import logistic
 from xcid._kernels.random import run_key
 from xcid.errors import InvalidParameter
-from xcid.generators import Balanced, Complements, Marginal
+from xcid.generators import Balanced, Complements, Growing, Marginal
 from xcid.outcomes import Flip, Threshold
 from xcid.scores import Adjusted
 from xcid.space import FeatureSpace
@@ -41,6 +47,52 @@ def cloud_of(generator, space, rows, seed=0):
     cloud = generator(rows, space.keys(rows, seed), space, member)
     assert np.array_equal(cloud.n_evaluations, asked)
     return cloud
+
+
+class TestBound:
+    def test_a_choice_shows_what_the_user_may_choose_and_nothing_else(self, generator):
+        assert [each.name for each in dataclasses.fields(generator)] == ["n", "centroid_share"]
+        assert list(inspect.signature(type(generator)).parameters) == ["n", "centroid_share"]
+        assert generator == type(generator)(400)
+
+    def test_what_is_bound_is_recorded_as_the_choice(self, generator):
+        explainer = xcid.Explainer(model, TABLE, generator=generator)
+        assert repr(explainer.setup.generator) == repr(generator)
+        assert repr(Growing(generator).bind(FeatureSpace.of(TABLE), TABLE[:, :1])) == repr(Growing(generator))
+        assert explainer(TABLE[:2]).settings["generator"] == repr(generator)
+
+    def test_it_may_be_bound_again_and_travels_without_its_plans(self, generator):
+        space, key = FeatureSpace.of(TABLE), run_key(3)
+        bound = generator.bind(space, TABLE[:, :1])
+        empty = len(pickle.dumps(bound))
+        plan = bound.draw(space, key).plan
+        assert bound.draw(space, key).plan is plan
+        assert len(pickle.dumps(bound)) == empty
+        for other in (pickle.loads(pickle.dumps(bound)), bound.bind(space, TABLE[:, :1])):
+            again = other.draw(space, key).plan
+            assert again is not plan
+            assert np.array_equal(again.values, plan.values)
+            assert np.array_equal(again.masks, plan.masks)
+
+    def test_threads_share_one_plan(self, generator):
+        space = FeatureSpace.of(TABLE)
+        bound, start = generator.bind(space, TABLE[:, :1]), threading.Barrier(4)
+
+        def draw(_):
+            start.wait()
+            return bound.draw(space, run_key(1)).plan
+
+        with ThreadPoolExecutor(4) as pool:
+            assert len({id(plan) for plan in pool.map(draw, range(4))}) == 1
+
+    def test_a_generator_that_is_not_bound_follows_the_plan_of_seed_0(self, generator):
+        space = FeatureSpace.of(TABLE)
+        bound = generator.bind(space, np.zeros((len(TABLE), 0)))
+        clouds = [
+            each(TABLE[:2], space.keys(TABLE[:2], 0), space, lambda samples, owner: model(samples))
+            for each in (generator, bound, bound.draw(space, run_key(0)))
+        ]
+        assert all(np.array_equal(cloud.samples, clouds[0].samples) for cloud in clouds)
 
 
 class TestPairs:

@@ -347,6 +347,17 @@ def test_given_frames_are_read_by_name_and_statuses_say_what_lacks():
     assert np.array_equal(lacking.status == "insufficient_stays", FRAME.bmi[:20].to_numpy() <= 25)
 
 
+def test_a_row_that_may_become_none_of_the_given_samples_scores_0_without_a_numeric_warning():
+    table = np.random.default_rng(3).normal(size=(100, 3))
+    given = Given([table[:20], table[:20] + 100], rows=table[:2], m=3)
+    with pytest.warns(xcid.errors.XcidWarning, match="1 of 2 rows") as caught:
+        explanation = xcid.Explainer(lambda X: X[:, 0] > 0, table, generator=given)(table[:2])
+    assert {warning.category for warning in caught} == {xcid.errors.XcidWarning}
+    assert explanation.status.tolist() == ["ok", "insufficient_flips"]
+    assert explanation.values[0].any()
+    assert not explanation.values[1].any()
+
+
 def test_given_for_each_row():
     rng = np.random.default_rng(8)
     table = rng.normal(size=(50, 2))

@@ -94,6 +94,13 @@ def test_kinds_are_detected():
         assert space.discrete.tolist() == [False, False, True, True, True]
 
 
+@pytest.mark.parametrize("odd", ["many", True])
+def test_a_column_of_two_types_is_refused(odd):
+    frame = pd.DataFrame({"a": [2.5, 3.5, odd] * 7, "b": range(21)})
+    with pytest.raises(InvalidData, match=rf"'a' of the background holds {odd!r} in row 2 among other things"):
+        FeatureSpace.of(frame)
+
+
 def test_the_model_gets_the_very_type_it_was_trained_on():
     frame = pandas_frame().astype({"age": "Int64", "member": "boolean"})
     seen = []

@@ -74,7 +74,7 @@ class TestBeeswarm:
 
     def test_constant_scores(self):
         paper = xcid.Explainer.paper(model, TABLE)(TABLE[:1])
-        assert xcid.plots.beeswarm(paper).get_xlabel() == "d1"
+        assert xcid.plots.beeswarm(paper).get_xlabel() == "score: d1 between C+ (flips) and C− (stays)"
 
     def test_colours_have_a_scale(self, explanation):
         figure = xcid.plots.beeswarm(explanation).figure
@@ -89,7 +89,7 @@ class TestScatter:
         at = explanation.position("d")
         assert np.allclose(dots.get_offsets(), np.column_stack([explanation.data[:, at], explanation.values[:, at]]))
 
-    def test_noise_is_hollow(self, explanation):
+    def test_what_is_not_significant_is_hollow(self, explanation):
         ax = xcid.plots.scatter(explanation, "d", most_limits=0)
         hollow = ax.collections[0].get_facecolors()[:, 3] == 0
         assert np.array_equal(hollow, explanation.p_values[:, explanation.position("d")] > 0.05)

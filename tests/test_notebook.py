@@ -72,16 +72,16 @@ def test_one_row():
     assert f"{explanation.values[0, 0]:+.3f}" in page.texts
 
 
-def test_noise_is_hollow_and_what_has_no_score_says_why():
+def test_what_is_not_significant_is_hollow_and_what_has_no_score_says_why():
     explanation = explain(constraints=xcid.Constraints(frozen=["b"]))
     page = explanation._repr_html_()
-    noise = replace(explanation, p_values=np.ones((1, 3)))._repr_html_()
+    faint = replace(explanation, p_values=np.ones((1, 3)))._repr_html_()
     sure = replace(explanation, p_values=np.zeros((1, 3)))._repr_html_()
     assert "(frozen)" in page
-    assert noise.count("background:transparent") == 2
-    assert "cannot be told from noise" in noise
+    assert faint.count("background:transparent") == 2
+    assert "hollow: not significant (p &gt; 0.05)" in faint
     assert sure.count("background:transparent") == 0
-    assert "noise" not in sure
+    assert "not significant" not in sure
 
 
 def test_many_rows_are_summed_up():
@@ -96,7 +96,7 @@ def test_many_features_and_no_rows():
     explanation = xcid.Explainer(lambda X: X[:, 0] > 0, table, generator=Marginal(m=20))(table[:1])
     page = explanation._repr_html_()
     assert page.count("<tr>") == 13
-    assert "and 28 features with smaller scores" in page
+    assert "28 more features have smaller scores" in page
     assert len(page) < 12_000
     assert "0 rows" in explanation[[]]._repr_html_()
 

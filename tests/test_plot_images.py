@@ -24,7 +24,7 @@ from matplotlib.testing.decorators import remove_ticks_and_titles
 import xcid
 from xcid.densities import Mixed
 from xcid.metrics import Curves
-from xcid.plots import _pair
+from xcid.wording import colours
 
 ROOT = Path(__file__).parents[1]
 BASELINE = ROOT / "tests" / "baseline_images"
@@ -170,15 +170,15 @@ def test_looks_as_it_did(pictures, tmp_path, name):
 
 class TestTheComparisonCanFail:
     def test_without_the_overlap(self, pictures, tmp_path, monkeypatch):
-        monkeypatch.setattr(_pair._style, "OVERLAP", "#FFFFFF")
+        monkeypatch.setattr(colours, "OVERLAP", "#FFFFFF")
         assert difference("densities", pictures["densities"], tmp_path) is not None
 
     def test_without_limits(self, pictures, tmp_path, monkeypatch):
-        monkeypatch.setattr("xcid.plots.bars._draw_limits", lambda *_: None)
+        monkeypatch.setattr("xcid.plots._style.reach", lambda *_: None)
         assert difference("bar", pictures["bar"], tmp_path) is not None
 
     def test_without_hollow_dots(self, pictures, tmp_path, monkeypatch):
-        monkeypatch.setattr("xcid.plots._style.faces", lambda colours, is_noise: colours)
+        monkeypatch.setattr("xcid.plots._style.faces", lambda colours, is_hollow: colours)
         assert difference("scatter", pictures["scatter"], tmp_path) is not None
 
 

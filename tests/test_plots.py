@@ -19,7 +19,7 @@ import xcid
 from xcid.densities import Discrete, Kernel, Mixed
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.generators import Marginal
-from xcid.plots import _style
+from xcid.wording import colours
 
 NAMES = ["a", "b", "c", "d", "e"]
 TABLE = np.random.default_rng(3).normal(size=(80, 5)).round(1)
@@ -61,22 +61,22 @@ class TestBar:
 
     def test_colours_tell_the_sign(self, explanation):
         signed = replace(explanation, values=np.array([[0.5, -0.4, 0.3, 0.2, 0.1]] * 3))
-        colours = [to_hex(bar.get_edgecolor()).upper() for bar in xcid.plots.bar(signed).patches]
-        assert colours == [_style.HOLDS.upper()] * 3 + [_style.PULLS.upper(), _style.HOLDS.upper()]
+        edges = [to_hex(bar.get_edgecolor()).upper() for bar in xcid.plots.bar(signed).patches]
+        assert edges == [colours.SUPPORTS.upper()] * 3 + [colours.OPPOSES.upper(), colours.SUPPORTS.upper()]
 
     def test_label_of_the_axis(self, explanation):
-        assert "holds the output" in xcid.plots.bar(explanation).get_xlabel()
+        assert "supports the prediction" in xcid.plots.bar(explanation).get_xlabel()
         unsigned = replace(explanation, direction=np.zeros((3, 5)))
         ax = xcid.plots.bar(unsigned)
-        assert ax.get_xlabel().startswith("d1")
-        assert {to_hex(bar.get_edgecolor()).upper() for bar in ax.patches} == {_style.UNSIGNED}
+        assert ax.get_xlabel().startswith("score: d1")
+        assert {to_hex(bar.get_edgecolor()).upper() for bar in ax.patches} == {colours.UNSIGNED}
 
-    def test_noise_is_hollow_and_said(self, explanation):
+    def test_what_is_not_significant_is_hollow_and_said(self, explanation):
         p_values = np.array([[0.001, 0.2, 0.9, 0.001, 0.001]] * 3)
         ax = xcid.plots.bar(replace(explanation, p_values=p_values))
         order = np.argsort(-np.abs(explanation.values[0]), kind="stable")[::-1]
         assert [bar.get_facecolor()[3] == 0 for bar in ax.patches] == [p_values[0, i] > 0.05 for i in order]
-        assert "hollow: cannot be told from noise" in ax.get_xlabel()
+        assert "hollow: not significant (p > 0.05)" in ax.get_xlabel()
         sure = xcid.plots.bar(replace(explanation, p_values=np.zeros((3, 5))))
         assert all(bar.get_facecolor()[3] == 1 for bar in sure.patches)
         assert "hollow" not in sure.get_xlabel()
@@ -135,8 +135,8 @@ class TestDensities:
         pair = explanation.evidence(0, feature)
         curves = {line.get_color(): line for line in axes[0].lines}
         cells = ~pair.atoms
-        assert np.array_equal(curves[_style.POSITIVE].get_xydata(), np.column_stack([pair.points, pair.p])[cells])
-        assert np.array_equal(curves[_style.NEGATIVE].get_xydata(), np.column_stack([pair.points, pair.q])[cells])
+        assert np.array_equal(curves[colours.POSITIVE].get_xydata(), np.column_stack([pair.points, pair.p])[cells])
+        assert np.array_equal(curves[colours.NEGATIVE].get_xydata(), np.column_stack([pair.points, pair.q])[cells])
 
     def test_own_value_is_marked(self, explanation):
         ax = xcid.plots.densities(explanation, most=1)[0]

@@ -1,24 +1,28 @@
-"""Counter-based random numbers: a row's numbers are its own, and they look random."""
+"""Counter-based random numbers: a row's numbers are its own, they look random, and streams do not meet."""
 
 from __future__ import annotations
+
+import importlib
+import itertools
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from xcid._kernels.random import below, content_keys, mix, uniform, words
+from xcid._kernels.random import below, bits, content_keys, mix, uniform
+from xcid._kernels.streams import NUMBERLESS, SHARED, STREAMS
 
 COUNTERS = np.arange(200_000, dtype=np.uint64)
 
 
 def numbers(key):
-    return words(np.array([key], dtype=np.uint64), COUNTERS)
+    return bits(np.array([key], dtype=np.uint64), COUNTERS)
 
 
 def test_known_values_of_splitmix64():
     """The first numbers of the reference implementation for the state 1234567."""
     expected = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
-    assert words(np.array([1234567], dtype=np.uint64), COUNTERS[:4]).tolist() == expected
+    assert bits(np.array([1234567], dtype=np.uint64), COUNTERS[:4]).tolist() == expected
 
 
 def test_uniform_numbers_are_uniform_and_uncorrelated():
@@ -40,7 +44,7 @@ def test_integers_are_even(bound):
 def test_rows_that_differ_in_one_bit_get_unrelated_numbers():
     rows = np.array([[1.0, 2.0], [1.0, np.nextafter(2.0, 3.0)], [2.0, 1.0]])
     keys = content_keys(rows, seed=0)
-    streams = uniform(words(keys[:, None], COUNTERS[:50_000]))
+    streams = uniform(bits(keys[:, None], COUNTERS[:50_000]))
     off_diagonal = np.corrcoef(streams)[~np.eye(3, dtype=bool)]
     assert np.abs(off_diagonal).max() < 0.02
 
@@ -57,3 +61,59 @@ def test_keys_depend_on_seed_replicate_and_content_only():
 
 def test_mixing_is_a_bijection_on_a_sample():
     assert len(np.unique(mix(COUNTERS))) == len(COUNTERS)
+
+
+class TestStreams:
+    def test_two_streams_under_one_key_differ_unless_a_reason_is_given(self):
+        numbered = [stream for stream in STREAMS if stream.number is not None]
+        clashes = {
+            frozenset({first.owner, second.owner})
+            for first, second in itertools.combinations(numbered, 2)
+            if (first.key, first.number) == (second.key, second.number)
+        }
+        assert clashes == set(SHARED)  # an owner never clashes with itself, and every reason is still needed
+        assert {stream.owner for stream in STREAMS if stream.number is None} == set(NUMBERLESS)
+
+    def test_numbers_stay_what_they_are(self):
+        """A number decides what a seed gives: a changed one fails here before it changes results."""
+        numbers = {}
+        for stream in STREAMS:
+            numbers.setdefault((stream.owner, stream.key), []).append(stream.number)
+        assert numbers == {
+            ("_kernels.hadamard", "run"): [11, 12, 13],
+            ("generators.balanced", "run"): [14, 15, 16, 18],
+            ("generators.planned", "row"): [17],
+            ("generators.random", "row"): [1, 2],
+            ("generators.marginal", "row"): [None],
+            ("generators.genetic", "row"): [21, 22, 23, 24, 25, 26, 27, 28],
+            ("generators.conditional", "row"): [21, 22, 23, 24],
+            ("generators.nearest", "row"): [31, 32, 33, 34, 35],
+            ("generators.gradient", "row"): [31, 32, 33, 34],
+            ("generators.growing", "row"): [41, 42, 43, 44, 45],
+            ("generators.growing", "walk"): [0, 1, 2, 3],
+            ("generators.dice", "row"): [41, 42],
+            ("scores.pairs", "row"): [3, 5],
+            ("scores.resampled", "none"): [29, 31],
+            ("metrics.maskings", "row"): [23],
+            ("baselines.chance", "row"): [None],
+            ("baselines._common", "row"): [61],
+            ("calibration.tops", "none"): [None],
+        }
+
+    @pytest.mark.parametrize("owner", sorted({stream.owner for stream in STREAMS}))
+    def test_owners_are_modules(self, owner):
+        assert importlib.util.find_spec(f"xcid.{owner}") is not None
+
+    def test_a_stream_is_bits_of_bits(self):
+        keys = content_keys(np.arange(6.0).reshape(3, 2), seed=4)
+        stream = next(stream for stream in STREAMS if stream.number == 24)
+        counters = COUNTERS[:10].reshape(5, 2)
+        expected = bits(bits(keys, np.array([24], dtype=np.uint64))[:, None, None], counters)
+        assert np.array_equal(stream.bits(keys, counters), expected)
+        assert np.array_equal(stream.bits(keys[1], counters)[0], expected[1])
+
+    def test_streams_are_uncorrelated(self):
+        key = content_keys(np.ones((1, 2)), seed=0)
+        drawn = np.stack([uniform(stream.bits(key, COUNTERS[:20_000]))[0] for stream in STREAMS if stream.number])
+        distinct = np.unique(drawn, axis=0)
+        assert np.abs(np.corrcoef(distinct)[~np.eye(len(distinct), dtype=bool)]).max() < 0.04

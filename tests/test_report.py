@@ -15,14 +15,14 @@ import pytest
 import xcid
 from xcid.errors import InvalidData, InvalidFile, InvalidParameter
 from xcid.outcomes import Interval, Threshold, ToClass, Within
-from xcid.plots import _style
 from xcid.report import page as page_room
 from xcid.report import report, summary
 from xcid.report._json import encoded
-from xcid.report._text import clean
 from xcid.report.contents import MOST_FEATURES
 from xcid.report.evidence import CELLS, TOP, picture
 from xcid.report.values import HIDDEN, SHOWN
+from xcid.wording import colours
+from xcid.wording.names import clean
 
 TABLE = np.random.default_rng(0).normal(size=(200, 4)).round(3)
 NAMES = ["glucose", "bmi", "age", "noise"]
@@ -38,7 +38,7 @@ def explainer(model=probability, make=xcid.Explainer, **settings):
 
 
 def of_values(values, **parts):
-    """An explanation of one row with given scores, all of them told from noise but the last."""
+    """An explanation of one row with given scores, all of them significant but the last."""
     one = explainer()([ROW])
     p_values = np.array([[0.001] * (len(values) - 1) + [0.6]])
     return replace(one, values=np.array([values]), direction=np.sign([values]), p_values=p_values, **parts)
@@ -51,7 +51,7 @@ def explanation():
 
 @pytest.fixture(scope="module")
 def regression():
-    """Only the first feature is told from noise."""
+    """Only the first feature is significant."""
     one = explainer(lambda X: 1.0 * X[:, 0] + 0.01)([ROW])
     return replace(one, values=np.array([[0.5, 0, 0, 0]]), p_values=np.array([[0.0, 1, 1, 1]]))
 
@@ -78,38 +78,38 @@ def read(path):
     return json.loads(data, parse_constant=pytest.fail)
 
 
-class TestWords:
-    def test_who_holds_who_pulls_and_who_is_noise(self):
+class TestSentences:
+    def test_what_supports_what_opposes_and_what_is_not_significant(self):
         words = summary(of_values([0.4, 0.2, -0.3, 0.01], output_names=("negative", "positive")))
         assert words == (
-            "The model says positive with 0.90.",
-            "glucose and bmi hold it there; age pulls away from it.",
-            "noise cannot be told from noise.",
+            "The model predicts positive with 0.90.",
+            "glucose and bmi support it; age works against it.",
+            "noise is not significant.",
         )
 
-    def test_nothing_pulls(self):
-        assert summary(of_values([0.4, 0.2, 0.3, 0.01]))[1] == "glucose, age and bmi hold it there."
+    def test_nothing_opposes(self):
+        assert summary(of_values([0.4, 0.2, 0.3, 0.01]))[1] == "glucose, age and bmi support it."
 
-    def test_nothing_holds(self):
-        assert summary(of_values([-0.4, -0.2, -0.3, 0.01]))[1] == "glucose, age and bmi pull away from it."
+    def test_nothing_supports(self):
+        assert summary(of_values([-0.4, -0.2, -0.3, 0.01]))[1] == "glucose, age and bmi work against it."
 
-    def test_only_noise(self):
+    def test_nothing_is_significant(self):
         one = replace(of_values([0.4, 0.2, 0.3, 0.01]), p_values=np.full((1, 4), 0.5))
-        assert summary(one)[1:] == ("No feature can be told from noise.",)
+        assert summary(one)[1:] == ("No feature is significant.",)
 
     def test_a_p_value_that_is_missing_tells_nothing(self):
         one = replace(of_values([0.4, 0.2, 0.3, 0.01]), p_values=np.array([[np.nan, 0.01, 0.01, 0.5]]))
-        assert summary(one)[1:] == ("age and bmi hold it there.", "glucose and noise cannot be told from noise.")
+        assert summary(one)[1:] == ("age and bmi support it.", "glucose and noise are not significant.")
 
     def test_many_names_are_counted(self):
         values = np.linspace(1, 0.1, 9)
         wide = np.random.default_rng(1).normal(size=(100, 9))
         one = xcid.Explainer(lambda X: X[:, 0] > 0, wide, feature_names=list("abcdefghi"))(wide[:1])
         one = replace(one, values=values[None], direction=np.ones((1, 9)), p_values=np.full((1, 9), 0.01))
-        assert summary(one)[1] == "a, b, c and 6 more hold it there."
+        assert summary(one)[1] == "a, b, c and 6 more support it."
         noise = np.array([[0.01] * 4 + [0.9] * 5])
         said = summary(replace(one, p_values=noise))
-        assert said[1:] == ("a, b, c and d hold it there.", "5 of the 9 features cannot be told from noise.")
+        assert said[1:] == ("a, b, c and d support it.", "5 of the 9 features are not significant.")
 
     def test_paper_has_no_sign_and_no_p_values(self):
         words = summary(explainer(make=xcid.Explainer.paper)([ROW]))
@@ -118,7 +118,7 @@ class TestWords:
 
     def test_signs_without_p_values(self):
         words = summary(replace(of_values([0.4, 0.2, -0.3, 0.01]), p_values=None))
-        assert words[1] == "glucose, bmi and noise hold it there; age pulls away from it."
+        assert words[1] == "glucose, bmi and noise support it; age works against it."
         assert words[2] == "These scores have no p-values: small ones may be noise."
 
     def test_all_scores_0(self):
@@ -144,32 +144,32 @@ class TestWords:
         assert summary(explainer(constraints=limits)([ROW]))[-1] == "age could not change here."
 
     def test_labels_have_no_probability(self):
-        assert summary(explainer(lambda X: X[:, 0] > 0)([ROW]))[0] == "The model says True."
+        assert summary(explainer(lambda X: X[:, 0] > 0)([ROW]))[0] == "The model predicts True."
 
     def test_three_classes(self):
         def three(X):
             odds = np.exp(np.column_stack([X[:, 0], X[:, 1], X[:, 2]]))
             return odds / odds.sum(axis=1, keepdims=True)
 
-        assert re.fullmatch(r"The model says 0 with 0\.\d\d\.", summary(explainer(three)([ROW]))[0])
+        assert re.fullmatch(r"The model predicts 0 with 0\.\d\d\.", summary(explainer(three)([ROW]))[0])
 
     def test_regression(self):
         one = explainer(lambda X: 50 * X[:, 0] - 7, outcome=Interval(20.0))([ROW])
         one = replace(one, values=np.array([[0.5, 0, 0, 0]]), p_values=np.array([[0.0, 1, 1, 1]]))
-        assert summary(one)[:2] == ("The model gives 68.", "glucose holds it within 20 of that.")
+        assert summary(one)[:2] == ("The model predicts 68.", "glucose keeps it within 20 of that.")
         assert summary(one, 0, HIDDEN)[:2] == (
-            "The model gives a hidden number.",
-            "glucose holds it within a hidden number of that.",
+            "The model predicts a hidden number.",
+            "glucose keeps it within a hidden number of that.",
         )
 
     @pytest.mark.parametrize(
         ("outcome", "said"),
         [
-            (ToClass(1), "hold it in 1"),
-            (ToClass(0), "hold it out of 0"),
-            (ToClass(np.int64(0)), "hold it out of 0"),
-            (Threshold(0.3), "hold the probability of 1 above 0.3"),
-            (lambda outputs, reference: (outputs[:, 1] > 0.2) * 1.0, "hold it on its side of the question"),
+            (ToClass(1), "keep it in 1"),
+            (ToClass(0), "keep it out of 0"),
+            (ToClass(np.int64(0)), "keep it out of 0"),
+            (Threshold(0.3), "keep the probability of 1 above 0.3"),
+            (lambda outputs, reference: (outputs[:, 1] > 0.2) * 1.0, "keep it on its side of the question"),
         ],
     )
     def test_other_questions(self, outcome, said):
@@ -179,25 +179,25 @@ class TestWords:
     @pytest.mark.parametrize(
         ("outcome", "said"),
         [
-            (Threshold(2.0), "holds it below 2."),
-            (Threshold(1.0), "holds it above 1."),
-            (Within(1.0, 2.0), "holds it in the range from 1 to 2."),
-            (Within(7.0, 8.0), "holds it out of the range from 7 to 8."),
-            (Within(low=1.0), "holds it above 1."),
-            (Within(low=7.0), "holds it below 7."),
-            (Within(high=2.0), "holds it below 2."),
-            (Within(high=1.0), "holds it above 1."),
+            (Threshold(2.0), "keeps it below 2."),
+            (Threshold(1.0), "keeps it above 1."),
+            (Within(1.0, 2.0), "keeps it in the range from 1 to 2."),
+            (Within(7.0, 8.0), "keeps it out of the range from 7 to 8."),
+            (Within(low=1.0), "keeps it above 1."),
+            (Within(low=7.0), "keeps it below 7."),
+            (Within(high=2.0), "keeps it below 2."),
+            (Within(high=1.0), "keeps it above 1."),
         ],
     )
     def test_other_questions_of_a_regression(self, regression, outcome, said):
-        assert summary(replace(regression, outcome=outcome))[:2] == ("The model gives 1.51.", f"glucose {said}")
+        assert summary(replace(regression, outcome=outcome))[:2] == ("The model predicts 1.51.", f"glucose {said}")
 
     def test_an_outcome_that_a_file_did_not_keep(self, explanation):
         assert "on its side of the question" in " ".join(summary(replace(explanation, outcome=None)))
 
     def test_another_method(self):
         words = summary(xcid.baselines.Occlusion(probability, TABLE)([ROW]))
-        assert "speak" in words[1]
+        assert "support" in words[1]
         assert "no p-values" in words[2]
 
 
@@ -267,7 +267,7 @@ class TestFile:
             assert np.allclose(np.array(row["score"]) * data["unit"], explanation.values[at], atol=5.1e-4)
             assert np.allclose(np.array(row["lower"]) * data["unit"], explanation.lower[at], atol=5.1e-4)
             assert [p > 50 for p in row["p"]] == (explanation.p_values[at] > 0.05).tolist()
-            assert row["words"] == list(summary(explanation, at))
+            assert row["sentences"] == list(summary(explanation, at))
         mean = explanation.aggregate()
         assert np.allclose(np.array(data["overview"]["score"]) * data["unit"], mean.values[0], atol=5.1e-4)
         assert dict(data["settings"])["seed"] == "0"
@@ -329,15 +329,15 @@ class TestFile:
         assert set(re.findall(r'href="([^"]*)"', text)) == {"#summary"}
 
     def test_no_markup_is_made_from_text(self):
-        for name in page_room.SCRIPTS:
+        for name in (*page_room.SHARED, "report.js"):
             assert not re.search(
                 r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|Function\(", page_room.asset(name)
             )
 
     def test_colours_are_those_of_the_plots(self):
         style = page_room.asset("look.css")
-        for name in ("positive", "negative", "overlap", "holds", "pulls", "ink"):
-            assert f"--{name}: {getattr(_style, name.upper())};" in style
+        for name in ("positive", "negative", "overlap", "supports", "opposes", "ink"):
+            assert f"--{name}: {getattr(colours, name.upper())};" in style
 
     def test_wrong_settings(self, explanation, tmp_path):
         with pytest.raises(InvalidParameter, match="values are 'shown' or 'hidden', not 'some'"):

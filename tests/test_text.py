@@ -48,7 +48,7 @@ def test_eighths(explanation):
 def test_signs(explanation, unsigned):
     assert "+1.000" in text.bars(explanation)
     assert "-0.500" in text.bars(explanation)
-    assert "holds the output in place" in text.bars(explanation)
+    assert "score: + supports the prediction, - works against it" in text.bars(explanation)
     assert "+1.000" not in text.bars(unsigned)
     assert "score: d1" in text.bars(unsigned)
 
@@ -56,7 +56,7 @@ def test_signs(explanation, unsigned):
 def test_title(explanation):
     title = text.bars(explanation, 1).splitlines()[0]
     top = explanation.output_names[explanation.outputs[1].argmax()]
-    assert title.startswith(f"row 1: output {top} with 1.00; 10 of 20 perturbations flip it (")
+    assert title.startswith(f"row 1: output {top}; 10 of 20 perturbations flip it (")
     assert title.endswith(f"({explanation.n_evaluations[1]:,} evaluations, ok)")
     assert text.bars(explanation, -1) == text.bars(explanation, 1)
 
@@ -69,7 +69,7 @@ def test_values_of_the_row(explanation):
 def test_most(explanation):
     lines = text.bars(explanation, most=2).splitlines()
     assert len(lines) == 5
-    assert lines[-2] == "  and 2 features with smaller scores"
+    assert lines[-2] == "  2 more features have smaller scores"
 
 
 def test_str_is_the_first_row(explanation):
@@ -95,8 +95,8 @@ def test_bad_settings(explanation, settings, message):
         text.bars(explanation, **settings)
 
 
-def test_what_cannot_be_told_from_noise_is_marked(explanation):
+def test_what_is_not_significant_is_marked(explanation):
     marked = replace(explanation, p_values=np.array([[0.2, 0.001, 0.001, 0.9], [0.5, 0.5, 0.5, 0.5]]))
     lines = text.bars(marked).splitlines()
     assert ["~" in line for line in lines[1:5]] == [False, False, True, True]
-    assert lines[-1] == "  ~ cannot be told from noise (p > 0.05)"
+    assert lines[-1] == "  ~ not significant (p > 0.05)"

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xcid._check import as_int, position_of
+from xcid._kernels.arrays import same
 from xcid.errors import EvidenceNotKept, NotEnoughFlips
 from xcid.frames import frame_of
-from xcid.generators.metric import Metric, same
+from xcid.generators.metric import Metric
 from xcid.records import Array, Explanation, Flags, Integers
 from xcid.space import Backend
 
@@ -21,11 +22,11 @@ def table(explanation: Explanation, row: int, nearest: int, diverse: int, backen
     absolute deviations of each column; 1 for another level).
     """
     found = flips(explanation, row, nearest, diverse)
-    words = [_words(explanation, row, flip, moved) for flip, moved in zip(found.rows, found.moved, strict=True)]
+    changes = [_changes(explanation, row, flip, moved) for flip, moved in zip(found.rows, found.moved, strict=True)]
     return frame_of(
         {
             "kind": list(found.kinds),
-            "changes": words,
+            "changes": changes,
             "n_changes": found.moved.sum(axis=1),
             "distance": found.distance,
         },
@@ -64,7 +65,7 @@ def flips(explanation: Explanation, row: int, nearest: int, diverse: int) -> Fli
     return Flips(found[chosen], kinds, ~same(found[chosen], own), distance[chosen])
 
 
-def _words(explanation: Explanation, row: int, flip: Array, moved: Flags) -> str:
+def _changes(explanation: Explanation, row: int, flip: Array, moved: Flags) -> str:
     cell, own = explanation.cell, explanation.data[row]
     parts = [
         f"{explanation.column_names[at]} {cell(own[at], at)} -> {cell(flip[at], at)}"

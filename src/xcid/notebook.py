@@ -12,6 +12,8 @@ import numpy as np
 
 from xcid import wording
 from xcid.records import Explanation
+from xcid.wording import colours
+from xcid.wording.names import elide
 
 MOST = 12  # features shown
 MOST_LETTERS = 40
@@ -28,40 +30,40 @@ def html(explanation: Explanation) -> str:
 
 
 def _one(one: Explanation) -> str:
-    values = one.values[0]
-    order = wording.largest(values, MOST)
-    status = "" if one.status[0] == "ok" else f" ({one.status[0]})"
-    head = f"row {one.index[0]}: {wording.answer(one)}{status}"
+    order = wording.largest(one.values[0], MOST)
+    faint = wording.not_significant(one)[0]
     has_limits = one.lower is not None and one.upper is not None
     titles = ["feature", "value", "score", *(["95 % limits"] if has_limits else []), ""]
     lines = []
-    for feature in map(int, order):
-        cells = [_text(one.feature_names[feature]), _text(one.shown(0, feature)), _number(one, values[feature])]
+    for at, colour in zip(order.tolist(), colours.of_scores(one, one.values[0, order]), strict=True):
+        cells = [_name(one.feature_names[at]), _name(one.shown(0, at)), _number(wording.score(one, one.values[0, at]))]
         if one.lower is not None and one.upper is not None:
-            low, high = one.lower[0, feature], one.upper[0, feature]
-            cells.append(f'<td style="{NUMBER}">{low:+.2f} to {high:+.2f}</td>')
-        lines.append("".join([*cells, _bar(one, feature)]))
-    notes = [_left_out(one), "+ holds the output in place, − pulls away" if wording.is_signed(one) else "score: d1"]
-    if wording.noise(one)[0, order].any():
-        notes.append(f"hollow: {wording.NOISE}")
-    return _table(head, titles, lines, notes)
+            low, high = (wording.score(one, limit[0, at]) for limit in (one.lower, one.upper))
+            cells.append(_number(f"{low} to {high}"))
+        why = wording.note(one.feature_status[0, at]).strip()
+        cells.append(_cell(why) if why else _bar(one.values[0, at], colour, "transparent" if faint[at] else colour))
+        lines.append("".join(cells))
+    notes = [wording.left_out(len(one.feature_names), MOST), wording.meaning(one)]
+    if faint[order].any():
+        notes.append(f"hollow: {wording.NOT_SIGNIFICANT}")
+    return _table(f"{wording.title(one)}{wording.note(one.status[0])}", titles, lines, notes)
 
 
 def _many(explanation: Explanation) -> str:
     means = np.abs(explanation.values).mean(axis=0)
-    told = 1 - wording.noise(explanation).mean(axis=0)
-    counts = Counter(explanation.status.tolist())
-    found = ", ".join(f"{count:,} {status}" for status, count in counts.most_common())
-    head = f"{len(explanation):,} rows, {len(explanation.feature_names):,} features; status: {found}"
+    free = explanation.feature_status == "ok"
+    significant = (free & ~wording.not_significant(explanation)).mean(axis=0)
+    counts = Counter(explanation.status.tolist()).most_common()
+    found = ", ".join(f"{count:,} {status}" for status, count in counts)
+    head = f"{len(explanation):,} rows, {len(means):,} features; status: {found}"
     has_p = explanation.p_values is not None
-    titles = ["feature", "mean |score|", *(["told from noise"] if has_p else []), ""]
     lines = []
-    for feature in map(int, wording.largest(means, MOST)):
-        cells = [_text(explanation.feature_names[feature]), f'<td style="{NUMBER}">{means[feature]:.3f}</td>']
-        if has_p:
-            cells.append(f'<td style="{NUMBER}">{told[feature]:.0%}</td>')
-        lines.append("".join([*cells, _drawn(means[feature], wording.UNSIGNED, wording.UNSIGNED)]))
-    return _table(head, titles, lines, [_left_out(explanation), "explanation[i] shows one row"])
+    for at in wording.largest(means, MOST).tolist():
+        shares = [_number(f"{significant[at]:.0%}")] if has_p else []
+        bar = _bar(means[at], colours.UNSIGNED, colours.UNSIGNED)
+        lines.append("".join([_name(explanation.feature_names[at]), _number(f"{means[at]:.3f}"), *shares, bar]))
+    titles = ["feature", "mean |score|", *(["significant"] if has_p else []), ""]
+    return _table(head, titles, lines, [wording.left_out(len(means), MOST), "explanation[i] shows one row"])
 
 
 def _table(head: str, titles: list[str], lines: list[str], notes: list[str]) -> str:
@@ -75,34 +77,20 @@ def _table(head: str, titles: list[str], lines: list[str], notes: list[str]) -> 
     )
 
 
-def _text(text: str) -> str:
-    return f'<td style="{CELL}" title="{escape(text)}">{escape(wording.elide(text, MOST_LETTERS))}</td>'
+def _name(text: str) -> str:
+    return f'<td style="{CELL}" title="{escape(text)}">{escape(elide(text, MOST_LETTERS))}</td>'
 
 
-def _number(one: Explanation, value: float) -> str:
-    return (
-        f'<td style="{NUMBER}">{value:+.3f}</td>'
-        if wording.is_signed(one)
-        else f'<td style="{NUMBER}">{value:.3f}</td>'
-    )
+def _cell(text: str) -> str:
+    return f'<td style="{CELL}">{escape(text)}</td>'
 
 
-def _bar(one: Explanation, feature: int) -> str:
-    status = str(one.feature_status[0, feature])
-    if status != "ok":
-        return f'<td style="{CELL}">({escape(status)})</td>'
-    value: float = one.values[0, feature]
-    colour = wording.colour(one, value)
-    return _drawn(abs(value), colour, "transparent" if wording.noise(one)[0, feature] else colour)
+def _number(text: str) -> str:
+    return f'<td style="{NUMBER}">{text}</td>'
 
 
-def _drawn(share: float, colour: str, fill: str) -> str:
+def _bar(value: float, colour: str, fill: str) -> str:
     """A bar as wide as a score; hollow where its inside is transparent."""
-    width = round(min(share, 1.0) * BAR)
+    width = round(min(abs(value), 1.0) * BAR)
     style = f"display:inline-block;height:.7em;width:{width}px;background:{fill};border:1px solid {colour}"
     return f'<td style="{CELL}"><span style="{style}"></span></td>'
-
-
-def _left_out(explanation: Explanation) -> str:
-    more = len(explanation.feature_names) - MOST
-    return f"and {more:,} features with smaller scores" if more > 0 else ""

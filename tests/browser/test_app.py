@@ -14,6 +14,7 @@ import pytest
 
 import xcid
 from xcid.app import Workshop
+from xcid.records import FEATURE_STATUSES
 
 uvicorn = pytest.importorskip("uvicorn", reason="needs the extra app")
 pytest.importorskip("starlette", reason="needs the extra app")
@@ -178,7 +179,7 @@ class Page:
     def seen(self):
         """Everything that an edit may change."""
         return {selector: self.run("return document.querySelector(arguments[0]).innerHTML", selector)
-                for selector in ("#answer", "#words", "#bars", "#evidence", "#changes")}  # fmt: skip
+                for selector in ("#answer", "#sentences", "#bars", "#evidence", "#changes")}  # fmt: skip
 
     @property
     def focused(self):
@@ -194,8 +195,8 @@ def due(table, row=0, edits=None, **settings):
 def test_first_sight(page, table):
     assert page.text("h1") == page.browser.title == "Who is ill"
     assert page.text("#notes") == "A note."
-    assert page.text("#words") == due(table)
-    assert page.text("#answer") in page.text("#words")
+    assert page.text("#sentences") == due(table)
+    assert page.text("#answer") in page.text("#sentences")
     assert set(page.scores) == set(NAMES)
     assert len(page.texts(".flip")) == 3
     assert not page.one("#problem").is_displayed()
@@ -206,9 +207,9 @@ def test_pick_a_row(page, table):
     with page.answered():
         page.one("#next").click()
     assert page.text("#summary-title") == "Row 1"
-    assert page.text("#words") == due(table, 1)
+    assert page.text("#sentences") == due(table, 1)
     page.choose("#row", "5")
-    assert page.text("#words") == due(table, 5)
+    assert page.text("#sentences") == due(table, 5)
     assert not page.one("#next").is_enabled()
     with page.answered():
         page.one("#previous").click()
@@ -222,7 +223,7 @@ def test_a_slider_changes_everything(page, table):
     with page.answered():
         slider.send_keys(Keys.END)
     high = table["glucose"].max()
-    assert page.text("#words") == due(table, edits={"glucose": high})
+    assert page.text("#sentences") == due(table, edits={"glucose": high})
     assert page.text("#evidence-title") == "Evidence: glucose"
     page.sought()
     after = page.seen
@@ -233,18 +234,18 @@ def test_a_slider_changes_everything(page, table):
     with page.answered():
         page.control("glucose", ".was").click()
     page.sought()
-    assert page.text("#words") == due(table)
+    assert page.text("#sentences") == due(table)
     assert page.text("#before") == ""
 
 
 def test_a_slider_by_mouse(page):
     from selenium.webdriver import ActionChains
 
-    before = page.text("#words")
+    before = page.text("#sentences")
     slider = page.control("age", "input[type=range]")
     with page.answered():
         ActionChains(page.browser).move_to_element(slider).click_and_hold().move_by_offset(60, 0).release().perform()
-    assert page.text("#words") != before
+    assert page.text("#sentences") != before
 
 
 def test_a_field_takes_what_no_slider_has(page, table):
@@ -252,7 +253,7 @@ def test_a_field_takes_what_no_slider_has(page, table):
     field.clear()
     with page.answered():
         field.send_keys("333.25")
-    page.until(lambda: page.text("#words") == due(table, edits={"glucose": 333.25}))
+    page.until(lambda: page.text("#sentences") == due(table, edits={"glucose": 333.25}))
     assert page.control("glucose", "input[type=number]").get_attribute("value") == "333.25"
 
 
@@ -270,7 +271,7 @@ def test_levels_booleans_and_missing_cells(page, table):
     assert page.control("bmi", "input[type=range]").is_enabled() == own
     with page.answered():
         page.one("#undo").click()
-    assert page.text("#words") == due(table)
+    assert page.text("#sentences") == due(table)
 
 
 def test_freeze(page, table):
@@ -278,7 +279,8 @@ def test_freeze(page, table):
     with page.answered():
         page.control(strongest, ".freeze input").click()
     assert page.scores[strongest] == "frozen"
-    assert page.text("#words") == due(table, constraints=xcid.Constraints(frozen=[strongest]))
+    assert FEATURE_STATUSES["frozen"].meaning in page.text("#figures")
+    assert page.text("#sentences") == due(table, constraints=xcid.Constraints(frozen=[strongest]))
     page.sought()
     assert page.texts(".change b")
     assert strongest not in page.texts(".change b")
@@ -292,17 +294,17 @@ def test_questions(page, table):
     assert not page.one("#level-box").is_displayed()
     page.choose("#ask", "class")
     assert page.texts("#target option") == ["healthy", "ill"]
-    assert re.search(r"(hold|holds) it out of", page.text("#words"))
+    assert re.search(r"keeps? it out of", page.text("#sentences"))
     page.choose("#ask", "threshold")
     level = page.one("#level")
     level.clear()
     with page.answered():
         level.send_keys("0.9")
-    page.until(lambda: page.text("#words") == due(table, outcome=xcid.outcomes.Threshold(0.9, "ill")))
+    page.until(lambda: page.text("#sentences") == due(table, outcome=xcid.outcomes.Threshold(0.9, "ill")))
     page.choose("#target", "0")
-    assert page.text("#words") == due(table, outcome=xcid.outcomes.Threshold(0.9, "healthy"))
+    assert page.text("#sentences") == due(table, outcome=xcid.outcomes.Threshold(0.9, "healthy"))
     page.choose("#ask", "flip")
-    assert page.text("#words") == due(table)
+    assert page.text("#sentences") == due(table)
 
 
 def test_a_question_with_one_side(page):
@@ -312,7 +314,7 @@ def test_a_question_with_one_side(page):
     with page.answered():
         level.send_keys("7")
     page.until(lambda: "Nothing that was tried" in page.text("#problem"))
-    assert page.text("#answer").startswith("The model says ")
+    assert page.text("#answer").startswith("The model predicts ")
     assert not page.one("#bars").is_displayed()
     page.choose("#ask", "flip")
     assert not page.one("#problem").is_displayed()
@@ -401,18 +403,18 @@ def test_three_classes(visit, table, browser):
         assert sorted(page.texts(".output bdi")) == ["high", "low", "middle"]
         page.choose("#ask", "class")
         page.choose("#target", "1")
-        assert "middle" in page.text("#words")
+        assert "middle" in page.text("#sentences")
         page.sought()
 
 
 def test_a_regression(visit, table, browser):
     with served(Workshop(Number(), table, table[:3]), browser) as address:
         page = visit(address)
-        assert page.text("#answer").startswith("The model gives ")
+        assert page.text("#answer").startswith("The model predicts ")
         assert page.texts("#ask option") == ["What leaves an interval?", "What crosses a level?"]
         assert page.text("#level-name") == "Half width"
         page.choose("#ask", "threshold")
-        assert re.search(r"(above|below) \d", page.text("#words"))
+        assert re.search(r"(above|below) \d", page.text("#sentences"))
         before = page.text("#answer")
         with page.answered():
             page.control("glucose", "input[type=range]").send_keys(Keys.HOME)
@@ -447,7 +449,7 @@ def test_an_old_answer_never_overwrites_a_newer_one(visit, table, browser):
         with page.answered():
             slider.send_keys(Keys.END)
             Slow.held.set()
-        assert page.text("#words") == due(table, edits={"glucose": table["glucose"].max()})
+        assert page.text("#sentences") == due(table, edits={"glucose": table["glucose"].max()})
         page.sought()
 
 
@@ -460,7 +462,7 @@ def test_errors_of_the_model_are_words(page, table):
     assert page.text("#answer") == "No prediction"
     with page.answered():
         page.one("#undo").click()
-    assert page.text("#words") == due(table)
+    assert page.text("#sentences") == due(table)
     assert not page.one("#problem").is_displayed()
 
 
@@ -560,7 +562,7 @@ def test_text_is_shown_and_never_run(visit, browser):
         page.choose("#row", "2")
         page.sought()
         assert page.run("return window.pwned") is None
-        assert page.run("return document.scripts.length") == 5
+        assert page.run("return document.scripts.length") == 6
         assert page.run("return document.querySelectorAll('img, iframe, base, object, embed, math').length") == 0
         assert page.run("return document.styleSheets.length") == 3
         assert page.run("return Object.keys(Object.prototype).length") == 0

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import xcid
+from xcid import wording
 
 NAMES = ["glucose", "bmi", "age", "x10", "x9", "nothing", "city"]
 
@@ -112,7 +113,7 @@ class Keys:
 def test_first_sight(page, explanation):
     assert page.text("h1") == page.browser.title == "Who is ill"
     assert page.text("#notes") == "A note."
-    assert page.text("#words") == " ".join(xcid.report.summary(explanation))
+    assert page.text("#sentences") == " ".join(xcid.report.summary(explanation))
     order = np.argsort(-np.abs(in_steps(explanation.values[0])), kind="stable")
     assert page.names == [NAMES[at] for at in order]
     assert page.text("#evidence-title") == f"Evidence: {NAMES[order[0]]}"
@@ -150,7 +151,7 @@ def test_everything_is_reached_by_tab(page):
         seen.append(node.get_attribute("id") or node.get_attribute("class"))
         if node.tag_name == "body":
             break
-    wanted = ["row", "next", "find", "output", "status", "sort", "filter", "told", "bar", "chart"]
+    wanted = ["row", "next", "find", "output", "status", "sort", "filter", "significant", "bar", "chart"]
     assert [name for name in seen if name in wanted] == wanted
 
 
@@ -180,14 +181,14 @@ def test_filter(page, explanation):
     assert page.text("#bars") == "No feature fits."
 
 
-def test_only_what_is_told_from_noise(page, explanation):
-    page.one("#told").click()
-    told = {NAMES[at] for at in np.flatnonzero(explanation.p_values[0] <= 0.05)}
-    assert set(page.names) == told
-    assert told < set(NAMES)
+def test_only_what_is_significant(page, explanation):
+    page.one("#significant").click()
+    significant = {NAMES[at] for at in np.flatnonzero(explanation.p_values[0] <= 0.05)}
+    assert set(page.names) == significant
+    assert significant < set(NAMES)
 
 
-def test_noise_is_marked(page, explanation):
+def test_what_is_not_significant_is_marked(page, explanation):
     noisy = dict(zip(page.names, page.texts(".bar .score"), strict=True))
     for at, name in enumerate(NAMES):
         assert noisy[name].startswith("~") == (explanation.p_values[0, at] > 0.05)
@@ -196,10 +197,10 @@ def test_noise_is_marked(page, explanation):
 def test_next_and_previous_row(page, explanation):
     assert not page.one("#previous").is_enabled()
     page.one("#next").click()
-    assert page.text("#words") == " ".join(xcid.report.summary(explanation, 1))
+    assert page.text("#sentences") == " ".join(xcid.report.summary(explanation, 1))
     assert page.texts(".bar .cell")[0] == explanation.shown(1, page.names[0])
     page.one("#previous").click()
-    assert page.text("#words") == " ".join(xcid.report.summary(explanation, 0))
+    assert page.text("#sentences") == " ".join(xcid.report.summary(explanation, 0))
     page.choose("#row", "11")
     assert page.text("#summary-title") == "Row 11"
     assert not page.one("#next").is_enabled()
@@ -220,7 +221,7 @@ def test_find_rows(page, explanation):
     page.choose("#output", "")
     page.choose("#status", "rare_flips")
     assert page.text("#summary-title") == "Row 3"
-    assert "directed search" in page.text("#words")
+    assert "directed search" in page.text("#sentences")
     page.choose("#status", "")
     page.type("#find", explanation.shown(7, "age"))
     assert page.text("#summary-title") == "Row 7"
@@ -335,7 +336,7 @@ def test_text_has_contrast(page, screen, scheme):
     pairs = page.run(
         "const colour = (node, what) => getComputedStyle(node)[what].match(/[\\d.]+/g).map(Number);"
         "const paper = colour(document.body, 'backgroundColor');"
-        "return ['body', '.quiet', '.bar .cell', '.bar .score', '.p', '.q', '.holds', '.pulls', '#settings dt']"
+        "return ['body', '.quiet', '.bar .cell', '.bar .score', '.p', '.q', '.supports', '.opposes', '#settings dt']"
         ".map((s) => [s, colour(document.querySelector(s), 'color'), paper])"
     )
     for selector, ink, paper in pairs:
@@ -352,6 +353,11 @@ def test_roles_and_names(page):
     option = page.one(".bar").get_attribute("aria-label")
     assert "score" in option
     assert "limits" in option
+
+
+@pytest.mark.parametrize("value", [0, 0.5, -0.1234567, 1e-4, 1234.56, -12345.6, 123456.0, 987654321.0])
+def test_numbers_are_written_as_in_python(page, value):
+    assert page.run("return xcid.plain(arguments[0])", value) == wording.number(value).replace("-", "−")
 
 
 def test_many_features_and_long_names(opened, screen, tmp_path):
@@ -373,7 +379,7 @@ def test_paper(opened, tmp_path):
     made = xcid.Explainer.paper(Model(), table)(table[:3])
     made.report(tmp_path / "r.html")
     page = Page(opened(tmp_path / "r.html"))
-    assert not page.one("#told-box").is_displayed()
+    assert not page.one("#significant-box").is_displayed()
     assert not any(text.startswith(("+", "−", "~")) for text in page.texts(".bar .score"))
     assert "without a sign" in page.text(".prose")
 

@@ -82,7 +82,7 @@ def test_it_answers_on_this_machine(running):
     body = {"cells": data["rows"][0]["cells"], "frozen": [], "question": {"kind": "flip"}, "feature": 0}
     status, text = running.ask(f"{running.parts.path}answer", json.dumps(body))
     assert status == 200
-    assert json.loads(text)["row"]["words"][0].startswith("The model says ")
+    assert json.loads(text)["row"]["sentences"][0].startswith("The model predicts ")
 
 
 def test_it_refuses_all_others(running):
@@ -131,7 +131,7 @@ def test_ctrl_c_ends_it_while_a_model_is_at_work(csv):
     assert made.end() == (130, "", "")
     assert time.monotonic() - start < 10
     asking.join(timeout=20)
-    assert found == [(503, '{"error":"xcid app was told to end"}')]
+    assert found == [(503, '{"error":"xcid app is shutting down"}')]
 
 
 def test_a_mistake_of_ours_is_told_in_the_terminal(csv):
@@ -185,7 +185,7 @@ def test_demos(command, started, name, n_features, n_rows):
     assert f"right, which are those to pick from. Table: {name[:4].title()}"[:40] in err
     data = started["workshop"].describe()
     assert (len(data["features"]), len(data["rows"])) == (n_features, n_rows)
-    assert all("words" in feature for feature in data["features"])
+    assert all(feature["meaning"] for feature in data["features"])
 
 
 def test_it_works_without_any_option(command, started):

@@ -79,7 +79,7 @@ def test_regression(command, tmp_path, table, out):
     typed = ("report", "--background", path, "--target", "y", "--train", "boosting", "--rows", ":3", "--out", out)
     assert command(*typed)[0] == 0
     assert re.search(r"explains -?\d+% of the variance of the 18 held-out rows", " ".join(read(out)["notes"]))
-    assert read(out)["rows"][0]["words"][0].startswith("The model gives ")
+    assert read(out)["rows"][0]["sentences"][0].startswith("The model predicts ")
 
 
 def test_model_file_and_title(command, csv, tmp_path, out):

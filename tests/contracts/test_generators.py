@@ -239,13 +239,6 @@ def test_works_with_one_feature(generator):
     assert not np.any(flips[cloud.negative > 0])
 
 
-STALE = pytest.mark.xfail(reason="it remembers plans by seed alone, and gives one table the donors of another")
-
-
-@pytest.mark.parametrize(
-    "generator",
-    [pytest.param(one, marks=[STALE] * isinstance(one, Complements), id=str(one)) for one in GENERATORS],
-)
 def test_a_generator_that_served_one_table_serves_another(generator, space, rows):
     """Also where no one tells it about the background first, as in ``Explainer.interactions``."""
     other = FeatureSpace.of(space.background + 50)

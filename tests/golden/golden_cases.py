@@ -13,7 +13,7 @@ from golden_record import Found, of_explanation, of_frame, under
 from golden_subjects import MIXED, MIXED_ROWS, NAMES, NUMBERS, ROWS
 
 import xcid
-from xcid import baselines, calibration, densities, metrics
+from xcid import calibration, densities
 from xcid.generators import (
     Balanced,
     Complements,
@@ -130,6 +130,7 @@ GENERATORS = {
     "Conditional, Neighbours": Conditional(m=20, max_evaluations=2_000, method=Neighbours(k=5)),
     "Conditional, Copula": Conditional(m=20, max_evaluations=2_000, method=Copula()),
     "Nearest": Nearest(m=20, max_evaluations=2_000),
+    "Nearest, many": Nearest(m=90, max_evaluations=2_000),
     "Genetic": Genetic(m=20, max_evaluations=2_000, population=30, generations=8),
     "Genetic, diverse": Genetic(m=20, max_evaluations=2_000, population=30, generations=8, diversity=2.0),
     "Growing": Growing(Marginal(m=20, max_evaluations=300), max_evaluations=1_500),
@@ -140,6 +141,7 @@ for _name, _generator in GENERATORS.items():
     both(f"{_name}, by single features", generator=_generator, score=PerFeature(direction=held_in_place))
 CASES["Given, numbers"] = partial(numbers, (0, "age"), generator=Given(subjects.make_numbers(60, seed=9)))
 CASES["Given, mixed"] = partial(mixed, (1, "city"), generator=Given(MIXED.iloc[40:]))
+CASES["Given, by single features"] = partial(numbers, generator=Given(NUMBERS[40:]), score=PerFeature())
 CASES["Given for each row"] = partial(
     numbers, generator=Given([subjects.make_numbers(40 + row, seed=row) for row in range(4)], rows=ROWS, m=3)
 )
@@ -232,104 +234,3 @@ def trust() -> Found:
         "in top": explanation.in_top(2),
         "stable": explanation.stable(2, confidence=0.9),
     }
-
-
-# Other answers
-
-
-@case
-def interactions() -> Found:
-    found = explainer().interactions(ROWS[0], shuffles=19, generator=Marginal(m=60))
-    more = lender().interactions(MIXED_ROWS.iloc[[1]], shuffles=19)
-    return of_frame(found.to_frame(), "numbers") | of_frame(more.to_frame(), "mixed") | {"status": [found.status]}
-
-
-@case
-def counterfactuals() -> Found:
-    explanation = lender(generator=Balanced(n=200))(MIXED_ROWS)
-    found = of_frame(explanation.counterfactuals(1), "kept")
-    found |= of_frame(lender().counterfactuals(MIXED_ROWS.iloc[[2]], nearest=2, diverse=2), "searched, mixed")
-    return found | of_frame(explainer().counterfactuals(ROWS[3], seed=2), "searched, numbers")
-
-
-@case
-def per_class() -> Found:
-    found: Found = {}
-    for name, explanation in explainer(subjects.three_classes, generator=Balanced(n=200)).per_class(ROWS).items():
-        found |= under(name, of_explanation(explanation))
-    return found
-
-
-@case
-def baseline_scores() -> Found:
-    found = under("occlusion", of_explanation(baselines.Occlusion(subjects.two_classes, NUMBERS)(ROWS)))
-    rows = baselines.Occlusion(subjects.lender, MIXED, masking=metrics.JointRows(10))
-    found |= under("occlusion by rows", of_explanation(rows(MIXED_ROWS)))
-    return found | under("chance", of_explanation(baselines.Chance(subjects.lender, MIXED)(MIXED_ROWS, seed=4)))
-
-
-@case
-def faithfulness() -> Found:
-    found: Found = {}
-    scores = explainer(generator=Balanced(n=100))(ROWS).values
-    maskings = {"mean": metrics.mean, "joint": metrics.JointRows(10), "marginal": metrics.MarginalRows(10)}
-    for name, masking in maskings.items():
-        settings = (subjects.two_classes, ROWS, scores, NUMBERS)
-        found[f"comprehensiveness {name}"] = metrics.comprehensiveness(*settings, masking=masking)
-        found[f"sufficiency {name}"] = metrics.sufficiency(*settings, masking=masking)
-    return found
-
-
-@case
-def a_model_that_fails_for_some_rows() -> Found:
-    rows = ROWS.copy()
-    rows[2, 0] += 0.25  # not in the background, which the model must know
-    return of_explanation(explainer(subjects.Fragile(rows[2]))(rows))
-
-
-@case
-def stream() -> Found:
-    found: Found = {}
-    for at, piece in enumerate(lender(generator=Balanced(n=200)).stream([MIXED_ROWS[:3], MIXED_ROWS[3:]], seed=1)):
-        found |= under(f"piece {at}", of_explanation(piece))
-        found[f"piece {at} has evidence"] = [piece.cloud is not None]
-    return found
-
-
-@case
-def one_feature() -> Found:
-    first, second = NUMBERS[:40, 0], NUMBERS[40:90, 1]
-    kinds = {kind: densities.Kernel(kind) for kind in ("gaussian", "epanechnikov", "tophat")}
-    kinds |= {"fine": densities.Kernel(tolerance=1e-5), "mixed": densities.Mixed(), "discrete": densities.Discrete()}
-    return {"d1": [xcid.d1(first, second, density=density) for density in kinds.values()]}
-
-
-# What files hold
-
-
-def planned() -> Any:
-    """An explanation whose samples follow from a plan."""
-    return lender(generator=Balanced(n=100))(MIXED_ROWS)
-
-
-def sampled() -> Any:
-    """An explanation that keeps its samples."""
-    return lender(generator=Marginal(m=15))(MIXED_ROWS)
-
-
-def grouped() -> Any:
-    """An explanation of groups, repeated."""
-    return lender(constraints=xcid.Constraints(**LIMITS["groups"]), generator=Balanced(n=100), repeats=2)(MIXED_ROWS)
-
-
-FILES: dict[str, Callable[[], Any]] = {
-    "planned.npz": planned,
-    "sampled.npz": sampled,
-    "planned.json": planned,
-    "grouped.parquet": grouped,
-}
-EVIDENCE = [(row, feature) for row in (0, 2) for feature in ("size", "count", "city", "since")]
-CASES |= {
-    f"saved {name}": partial(lambda make, *more: of_explanation(make(), *more), make, *EVIDENCE * name.endswith("npz"))
-    for name, make in FILES.items()
-}

@@ -18,7 +18,7 @@ import time  # noqa: E402
 from collections.abc import Callable  # noqa: E402
 
 import golden_record as record  # noqa: E402
-from golden_cases import CASES, FILES  # noqa: E402
+from golden_answers import CASES, FILES  # noqa: E402
 from golden_command import COMMANDS  # noqa: E402
 
 

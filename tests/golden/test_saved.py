@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import golden_record as record
 import pytest
-from golden_cases import EVIDENCE, FILES
+from golden_answers import EVIDENCE, FILES
 
 import xcid
 from xcid.errors import EvidenceNotKept

@@ -5,7 +5,7 @@ from __future__ import annotations
 import golden_record as record
 import numpy as np
 import pytest
-from golden_cases import CASES
+from golden_answers import CASES
 from golden_command import COMMANDS, VERSION
 
 TOLERANCE = 1e-10  # other processors add up in another order; far below anything that is shown

@@ -14,8 +14,9 @@ import pytest
 
 from xcid import cli
 from xcid.errors import InvalidFile
-from xcid.lab.bench import history, page, profile, timing
-from xcid.lab.bench.record import Figure, Record, Table
+from xcid.lab.bench import page, profile, timing
+from xcid.lab.bench.record import Figure, Record, load, save, slower
+from xcid.lab.markdown import Table
 
 for package in ("sklearn", "pandas", "shap", "lime", "dice_ml"):
     pytest.importorskip(package, reason="needs the extra bench")
@@ -24,14 +25,15 @@ for package in ("sklearn", "pandas", "shap", "lime", "dice_ml"):
 TINY = """
 from pathlib import Path
 from xcid.lab import bench
-from xcid.lab.bench import history, profile, run
+from xcid.lab.bench import profile, run
+from xcid.lab.bench.record import save
 extent = bench.Extent(
     name="tiny", rounds=3, rows=100, peer_rows=1, stack_rows=1, stack_tables=("diabetes",), tables=("diabetes",),
     models=("logistic",), density_items=10, turn=0.05, growing_rows=(200, 1_000), growing_columns=(10, 60),
     growing_samples=(500, 2_000), growing_m=(50, 150), streamed_rows=(200, 600), worker_rows=20,
 )
 {before}
-history.save(bench.measure(extent, print, {steps}), Path({path!r}))
+save(bench.measure(extent, print, {steps}), Path({path!r}))
 """
 A_LOOP_OVER_ROWS = """
 from xcid.scores import Adjusted, Scores
@@ -48,7 +50,7 @@ def measured(path, before="", steps="run.STEPS"):
     """A run in a process of its own, with one thread."""
     code = TINY.format(before=before, steps=steps, path=os.fspath(path))
     subprocess.run([sys.executable, "-c", code], env={**os.environ, **timing.ONE_THREAD}, check=True, timeout=600)
-    return history.load(path)
+    return load(path)
 
 
 @pytest.fixture(scope="module")
@@ -134,18 +136,18 @@ class TestRecord:
 
     def test_the_way_to_a_file_and_back(self, tmp_path):
         record = made(figure(2.0, target=1.0), figure(None, key="b", detail="no engine"))
-        history.save(record, tmp_path / "new" / "run.json")
-        assert history.load(tmp_path / "new" / "run.json") == record
+        save(record, tmp_path / "new" / "run.json")
+        assert load(tmp_path / "new" / "run.json") == record
 
     @pytest.mark.parametrize("text", ["", "[]", "{}", '{"about": {}, "figures": [{"x": 1}], "tables": []}'])
     def test_other_files_are_refused(self, tmp_path, text):
         (tmp_path / "run.json").write_text(text)
         with pytest.raises(InvalidFile, match=r"run\.json"):
-            history.load(tmp_path / "run.json")
+            load(tmp_path / "run.json")
 
     def test_a_file_that_is_not_there(self, tmp_path):
         with pytest.raises(InvalidFile, match="cannot be read"):
-            history.load(tmp_path / "none.json")
+            load(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize(
@@ -166,10 +168,10 @@ def test_slower_since():
     """Less of a ratio and more of an exponent are both worse; what only one run has is left alone."""
     before = made(figure(10.0), figure(1.0, "lower", "b"), figure(10.0, key="c"), figure(5.0, key="gone"))
     now = made(figure(5.0), figure(3.0, "lower", "b"), figure(9.0, key="c"), figure(1.0, key="new"))
-    found = history.slower(before, now)
+    found = slower(before, now)
     assert [line[0] for line in found.lines] == ["what of b", "what of a"]
     assert found.note.startswith("3 figures compared")
-    assert history.slower(before, before).lines == ()
+    assert slower(before, before).lines == ()
 
 
 class TestPage:
@@ -254,7 +256,7 @@ class TestCommand:
         out, written = tmp_path / "out" / "run.json", tmp_path / "speed.md"
         assert cli.main(["bench", "--quick", "--out", str(out), "--page", str(written)]) == 0
         assert limited == ["quick"]
-        assert history.load(out) == record
+        assert load(out) == record
         assert written.read_text(encoding="utf-8") == page.page(record)
         assert "targets met" in capsys.readouterr().out
 
@@ -262,7 +264,7 @@ class TestCommand:
         better = replace(
             record, figures=tuple(replace(one, value=1e6) for one in record.figures if one.better == "higher")
         )
-        history.save(better, tmp_path / "before.json")
+        save(better, tmp_path / "before.json")
         paths = ["--against", str(tmp_path / "before.json"), "--out", str(tmp_path / "now.json")]
         assert cli.main(["bench", "--full", *paths]) == 0
         assert limited == ["full"]

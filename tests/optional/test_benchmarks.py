@@ -21,6 +21,7 @@ M = 4
 
 @pytest.fixture
 def script(monkeypatch):
+    monkeypatch.syspath_prepend(SCRIPT.parent)
     spec = importlib.util.spec_from_file_location("generators_benchmark", SCRIPT)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

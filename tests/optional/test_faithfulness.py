@@ -16,6 +16,7 @@ SCRIPT = Path(__file__).parents[2] / "benchmarks" / "faithfulness.py"
 
 @pytest.fixture
 def script(monkeypatch):
+    monkeypatch.syspath_prepend(SCRIPT.parent)
     spec = importlib.util.spec_from_file_location("faithfulness", SCRIPT)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

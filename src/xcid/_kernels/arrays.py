@@ -1,18 +1,24 @@
-"""NumPy's arrays and torch's tensors behind the same words: the hot loops run on either."""
+"""NumPy's arrays and torch's tensors behind the same names: the hot loops run on either."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from xcid.records import Array
+from xcid.records import Array, Flags
 
 
 def namespace(array: Any) -> Any:
     """The library that an array belongs to: numpy or torch, which agree on the names that are used here."""
     return np if isinstance(array, np.ndarray) else sys.modules[type(array).__module__]
+
+
+def blocks(total: int, size: int) -> Iterator[slice]:
+    """Slices that cover so many rows, of at most ``size`` rows each, at least one."""
+    return (slice(start, start + max(1, size)) for start in range(0, total, max(1, size)))
 
 
 def times(rows: Array, matrices: Array) -> Array:
@@ -28,6 +34,13 @@ def inner(first: Array, second: Array) -> Array:
     """(n, 1) inner products of rows."""
     products: Array = namespace(first).einsum("ns,ns->n", first, second)[:, None]
     return products
+
+
+def same(first: Array, second: Array) -> Flags:
+    """Equal cells; missing ones are equal."""
+    xp = namespace(first)
+    equal: Flags = (first == second) | (xp.isnan(first) & xp.isnan(second))
+    return equal
 
 
 def ratio(above: Array, below: Array) -> Array:

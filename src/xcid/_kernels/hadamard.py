@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
-from xcid._kernels.random import words
+from xcid._kernels.streams import HADAMARD
 from xcid.records import Flags, Integers, Unsigned
-
-_ROWS, _COLUMNS, _SIGNS = np.arange(11, 14, dtype=np.uint64)[:, None]
 
 
 def order(n_features: int) -> int:
@@ -25,8 +23,8 @@ def masks(key: Unsigned, rank: Integers, n_masks: int) -> Flags:
     matrix = linalg.hadamard(size) > 0
     blocks = -(-n_masks // size)
     counters = np.arange(blocks * size, dtype=np.uint64).reshape(blocks, size)
-    streams = [words(words(key, stream), counters) for stream in (_ROWS, _COLUMNS, _SIGNS)]
-    row, column = (np.argsort(stream, axis=1) for stream in streams[:2])
-    column, flip = column[:, rank], (streams[2] >> np.uint64(63)).astype(bool)[:, rank]
+    rows, columns, signs = (stream.bits(key, counters)[0] for stream in HADAMARD)
+    row, column = (np.argsort(random, axis=1) for random in (rows, columns))
+    column, flip = column[:, rank], (signs >> np.uint64(63)).astype(bool)[:, rank]
     made = matrix[row[:, :, None], column[:, None, :]] ^ flip[:, None, :]
     return made.reshape(blocks * size, len(rank))[:n_masks]

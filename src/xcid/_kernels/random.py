@@ -14,31 +14,26 @@ from xcid.records import Array, Integers, Unsigned
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
-_S30, _S27, _S31, _S32, _S11 = (np.uint64(bits) for bits in (30, 27, 31, 32, 11))
+_S30, _S27, _S31, _S32, _S11 = (np.uint64(shift) for shift in (30, 27, 31, 32, 11))
 
 
-def mix(words: Unsigned) -> Unsigned:
-    """Scramble 64-bit words; a bijection."""
-    words = words ^ (words >> _S30)
-    words *= _MIX1
-    words ^= words >> _S27
-    words *= _MIX2
-    words ^= words >> _S31
-    return words
+def mix(numbers: Unsigned) -> Unsigned:
+    """Scramble 64-bit numbers; a bijection."""
+    mixed = numbers ^ (numbers >> _S30)
+    mixed *= _MIX1
+    mixed ^= mixed >> _S27
+    mixed *= _MIX2
+    mixed ^= mixed >> _S31
+    return mixed
 
 
 def content_keys(rows: Array, seed: int, replicate: int = 0) -> Unsigned:
-    """Key of each row: a hash of the seed, the replicate and the row's values.
-
-    Parameters
-    ----------
-    rows : (n, d)
-
-    Returns
-    -------
-    (n,)
-    """
-    return _folded(np.repeat(run_key(seed, replicate), len(rows)), rows)
+    """(n,) keys of (n, d) rows: a hash of the seed, the replicate and the row's values."""
+    keys = np.repeat(run_key(seed, replicate), len(rows))
+    canonical = np.where(np.isnan(rows), np.nan, rows + 0.0)  # one NaN; -0.0 and 0.0 are one value
+    for column in np.ascontiguousarray(canonical).view(np.uint64).T:
+        keys = mix((keys ^ column) + GAMMA)
+    return keys
 
 
 def run_key(seed: int, replicate: int = 0) -> Unsigned:
@@ -47,24 +42,16 @@ def run_key(seed: int, replicate: int = 0) -> Unsigned:
     return mix(mix(start[:1] + GAMMA) + start[1])
 
 
-def _folded(key: Unsigned, rows: Array) -> Unsigned:
-    canonical = np.where(np.isnan(rows), np.nan, rows + 0.0)  # one NaN; -0.0 and 0.0 are one value
-    bits = np.ascontiguousarray(canonical).view(np.uint64)
-    for column in bits.T:
-        key = mix((key ^ column) + GAMMA)
-    return key
-
-
-def words(keys: Unsigned, counters: Unsigned) -> Unsigned:
-    """Random words for (broadcast) keys and counters; equal pairs get equal words."""
+def bits(keys: Unsigned, counters: Unsigned) -> Unsigned:
+    """64 random bits for each of (broadcast) keys and counters; equal pairs get equal bits."""
     return mix(keys + (counters + np.uint64(1)) * GAMMA)
 
 
 def below(random: Unsigned, bound: int | Integers) -> Integers:
-    """Turn words into integers 0 .. bound - 1 by their upper halves (bound < 2**31; off by less than 2**-32)."""
+    """Turn random bits into integers 0 .. bound - 1 by their upper halves (bound < 2**31; off by less than 2**-32)."""
     return ((random >> _S32) * np.asarray(bound, dtype=np.uint64) >> _S32).view(np.int64)
 
 
 def uniform(random: Unsigned) -> Array:
-    """Turn words into floats in [0, 1)."""
+    """Turn random bits into floats in [0, 1)."""
     return (random >> _S11).astype(np.float64) * 2.0**-53

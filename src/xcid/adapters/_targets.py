@@ -11,7 +11,8 @@ from xcid._require import require
 from xcid.errors import InvalidData
 from xcid.explainer import Explainer
 from xcid.models.libraries import is_instance
-from xcid.outcomes import Outcome, SoftToClass, ToClass, are_probabilities
+from xcid.outcomes import Outcome, SoftToClass, ToClass
+from xcid.outcomes.outputs import are_probabilities
 from xcid.records import Array
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from xcid import wording
 from xcid._require import require
 from xcid.errors import InvalidData
 from xcid.explainer import Explainer
 from xcid.frames import frame_of
 from xcid.records import Explanation
+from xcid.wording import colours, largest, predicted
 
 MOST = 15  # features in a picture
 
@@ -44,15 +44,7 @@ class Interpret:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalExplanation:
-    """Explained rows behind the five names that InterpretML looks for.
-
-    Attributes
-    ----------
-    name : str
-    explanation : Explanation
-    actual : list of str or None
-    explanation_type : str
-    """
+    """Explained rows, with the true answers if they are known, behind the five names that InterpretML looks for."""
 
     name: str
     explanation: Explanation
@@ -86,7 +78,7 @@ class LocalExplanation:
         """Bars of a row: a Plotly figure where Plotly is installed, else the plain dict that makes one."""
         if key is None:
             return None
-        figure = _bars(self._row(key), f"{self.name}, row {self.explanation.index[key]}")
+        figure = _bars(self.explanation[key], f"{self.name}, row {self.explanation.index[key]}")
         if importlib.util.find_spec("plotly") is None:
             return figure
         return require("plotly.graph_objects", extra="interpret").Figure(figure)
@@ -108,19 +100,17 @@ class LocalExplanation:
         }
 
     def _answer(self, row: int) -> tuple[str, float]:
-        outputs = self.explanation.outputs[row]
-        top = int(outputs.argmax())
-        return self.explanation.output_names[top], float(outputs[top])
+        return predicted(self.explanation.outputs[row], self.explanation.output_names)
 
 
-def _bars(row: dict[str, Any], title: str) -> dict[str, Any]:
+def _bars(one: Explanation, title: str) -> dict[str, Any]:
     """What Plotly draws: largest on top."""
-    order = sorted(range(len(row["scores"])), key=lambda at: abs(row["scores"][at]))[-MOST:]
-    scores = [row["scores"][at] for at in order]
-    labels = [_escaped(f"{row['names'][at]} = {row['values'][at]}") for at in order]
-    colours = [wording.HOLDS if score >= 0 else wording.PULLS for score in scores]
+    order = largest(one.values[0], MOST)[::-1].tolist()
+    scores = one.values[0, order]
+    labels = [_escaped(f"{one.feature_names[at]} = {one.shown(0, at)}") for at in order]
+    marker = {"color": colours.of_scores(one, scores)}
     return {
-        "data": [{"type": "bar", "orientation": "h", "x": scores, "y": labels, "marker": {"color": colours}}],
+        "data": [{"type": "bar", "orientation": "h", "x": scores.tolist(), "y": labels, "marker": marker}],
         "layout": {"title": {"text": _escaped(title)}, "xaxis": {"title": {"text": "score"}}},
     }
 

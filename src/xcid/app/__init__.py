@@ -1,8 +1,8 @@
 """A page on this machine where rows are edited, and what decides them is seen at once.
 
 ``controls.py`` says what can be edited and asked, ``requests.py`` checks what a page asks, ``answers.py`` gives plain
-numbers and words for it, ``workshop.py`` keeps the explainers, and ``server.py`` with ``gate.py`` puts Starlette and
-a guard in front. What draws is in ``assets/`` and in those of the report.
+numbers and sentences for it, ``workshop.py`` keeps the explainers, and ``server.py`` with ``gate.py`` puts Starlette
+and a guard in front. What draws is in ``assets/`` and in those of the report.
 """
 
 from __future__ import annotations

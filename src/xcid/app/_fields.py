@@ -1,23 +1,15 @@
-"""An object of a request, read field by field; what is not as it should be is said."""
+"""An object of a request, read field by field; an error says what is not as it should be."""
 
 from __future__ import annotations
 
-import math
+import sys
 from typing import Any
 
 from xcid.errors import InvalidParameter
 
 
 class Fields:
-    """An object from JSON.
-
-    Parameters
-    ----------
-    what : str
-        What it is, for messages.
-    found : object
-        As it was read.
-    """
+    """An object from JSON, and what it is called in messages."""
 
     def __init__(self, what: str, found: Any) -> None:
         if not isinstance(found, dict):
@@ -52,26 +44,21 @@ class Fields:
 
     def positions(self, name: str, size: int) -> tuple[int, ...]:
         """A field that is a list of places in another list, none twice; in order."""
-        found = self.get(name)
+        found, what = self.get(name), f"{name!r} of {self.what}"
         if not isinstance(found, list) or len(found) > size:
-            raise InvalidParameter(f"{name!r} of {self.what} must be a list of at most {size} places")
-        places = {place(value, size, f"{name!r} of {self.what}") for value in found}
+            raise InvalidParameter(f"{what} must be a list of at most {size} places")
+        places = {place(value, size, what) for value in found}
         if len(places) != len(found):
-            raise InvalidParameter(f"{name!r} of {self.what} names a place twice")
+            raise InvalidParameter(f"{what} names a place twice")
         return tuple(sorted(places))
 
 
 def finite(value: Any, what: str) -> float:
-    """A finite number; True is none."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-        if math.isfinite(number):
-            return number
-    shown = "empty" if value is None else f"{value!r:.40}"
-    raise InvalidParameter(f"{what} must be a finite number, not {shown}")
+    """A finite number; True is none, and an integer may be too large for one."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and abs(value) <= sys.float_info.max:
+        return float(value)
+    raise InvalidParameter(f"{what} must be a finite number, not {'empty' if value is None else f'{value!r:.40}'}")
 
 
 def place(value: Any, size: int, what: str) -> int:

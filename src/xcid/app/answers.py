@@ -1,22 +1,21 @@
-"""What a page is told about a row: prediction, words, scores, evidence and counterfactuals, as plain data."""
+"""The answers that a page gets about a row: prediction, sentences, scores, evidence and counterfactuals."""
 
 from __future__ import annotations
 
 import warnings
 from typing import Any
 
-import numpy as np
-
+from xcid import wording
 from xcid.app.requests import Asked
 from xcid.counterfactuals import Flips, flips
 from xcid.errors import ModelError, NotEnoughFlips, XcidWarning
 from xcid.explainer import Explainer
 from xcid.pipeline import search_parts
-from xcid.records import Array, Explanation
-from xcid.report._text import clean
+from xcid.records import Explanation
 from xcid.report.evidence import picture
-from xcid.report.scores import MOST_OUTPUTS, NEAREST, changes_of, row_of, unit_of, written
+from xcid.report.scores import NEAREST, changes_of, outputs_of, row_of, unit_of, written
 from xcid.report.values import SHOWN
+from xcid.wording.names import clean
 
 MOST_PICTURES = 40  # that come with an answer; that of the feature that is looked at always does
 MOST_LETTERS = 600  # of an error
@@ -30,14 +29,15 @@ ONE_SIDE = (
 def answer(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
     """Explain a row.
 
-    The record has ``outputs`` ([class, value], the largest first), and ``row``, ``unit``, ``signed``, ``evidence`` and
-    ``nearest`` as a report has them; or, where there is nothing to tell, ``problem`` in words.
+    The record has ``answer``, ``outputs`` ([class, value], the largest first), and ``row``, ``unit``, ``signed``,
+    ``evidence`` and ``nearest`` as a report has them; or the ``problem`` in words, where there is one.
     """
     try:
         outputs = explainer.subject.predict(explainer.space.encode(asked.table))[0]
     except ModelError as error:
         return {"problem": clean(error, MOST_LETTERS)}
-    record: dict[str, Any] = {"outputs": _largest(outputs)}
+    said = wording.answer(outputs, explainer.subject.output_names)
+    record: dict[str, Any] = {"answer": said, "outputs": outputs_of(outputs)}
     try:
         explanation = _quietly(explainer.asking(asked.outcome), asked, seed)
     except NotEnoughFlips:
@@ -48,7 +48,7 @@ def answer(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
     return record | {
         "row": row_of(explanation, 0, 0, unit, SHOWN),
         "unit": unit,
-        "signed": bool(explanation.direction.any()),
+        "signed": wording.is_signed(explanation),
         "evidence": _pictures(explanation, asked.feature),
         "nearest": changes_of(explanation, 0, SHOWN),
     }
@@ -80,21 +80,14 @@ def _unlike(explanation: Explanation) -> Flips:
 
 
 def _quietly(explainer: Explainer, asked: Asked, seed: int) -> Explanation:
-    """Explain without warnings of few flips: the words about the row say it."""
+    """Explain without warnings of few flips: the sentences about the row say it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", XcidWarning)
         return explainer(asked.table, seed=seed)
 
 
-def _largest(outputs: Array) -> list[list[float]]:
-    order = np.argsort(-outputs, kind="stable")[:MOST_OUTPUTS].tolist()
-    return [[at, float(f"{outputs[at]:.4g}")] for at in order]
-
-
 def _pictures(explanation: Explanation, feature: int) -> list[Any]:
     """The evidence of the strongest features and of the one that is looked at; None for others."""
-    order = np.argsort(-np.abs(explanation.values[0]), kind="stable")[:MOST_PICTURES].tolist()
-    pictures: list[Any] = [None] * len(explanation.feature_names)
-    for at in {*order, feature}:
-        pictures[at] = picture(explanation, 0, at, SHOWN)
-    return pictures
+    drawn = {*wording.largest(explanation.values[0], MOST_PICTURES).tolist(), feature}
+    n_features = len(explanation.feature_names)
+    return [picture(explanation, 0, at, SHOWN) if at in drawn else None for at in range(n_features)]

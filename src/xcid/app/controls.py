@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from xcid import wording
 from xcid.app.questions import questions
 from xcid.explainer import Explainer
-from xcid.records import SIGNIFICANT, Array
-from xcid.report._text import clean
-from xcid.report.evidence import TOP
+from xcid.records import Array
+from xcid.report.contents import COMMON
+from xcid.report.scores import rounded
 from xcid.space import Column, labels
+from xcid.wording.names import clean
 
 STEPS = 200  # of a slider, about
 
@@ -21,51 +23,39 @@ STEPS = 200  # of a slider, about
 def describe(explainer: Explainer, rows: Any, names: Any = None, words: Mapping[str, str] | None = None) -> Any:
     """Give what the controls of a page need, ready for JSON.
 
-    Parameters
-    ----------
-    explainer : Explainer
-    rows : table
-        Rows that can be picked.
-    names : sequence, optional
-        What they are called; by default as in the table.
-    words : mapping of str to str, optional
-        What features mean.
+    ``names`` are those of the rows, by default as in the table; ``words`` say what features mean.
     """
     space, matrix = explainer.space, explainer.space.encode(rows)
-    outputs = explainer.subject.predict(matrix)
+    classes, outputs = explainer.subject.output_names, explainer.subject.predict(matrix)
     called = labels(rows, len(matrix)) if names is None else names
     there = np.concatenate([space.background, matrix])
     low, high = np.nanmin(there, axis=0), np.nanmax(there, axis=0)
-    return {
+    return COMMON | {
         "features": [
-            _feature(column, low[at], high[at], space.resolution[at], space.missing[at], (words or {}).get(column.name))
+            _feature(column, low[at], high[at], space.resolution[at])
+            | {"missing": bool(space.missing[at] > 0), "meaning": clean((words or {}).get(column.name, ""))}
             for at, column in enumerate(space.columns)
         ],
         "rows": [
-            {"name": clean(name), "cells": _cells(cells, space.columns), "outputs": _shares(row)}
+            {
+                "name": clean(name),
+                "cells": _cells(cells, space.columns),
+                "outputs": [rounded(output) for output in row],
+                "answer": wording.answer(row, classes),
+            }
             for name, cells, row in zip(called, matrix, outputs, strict=True)
         ],
-        "classes": classes(explainer),
+        "classes": [clean(name) for name in classes] if len(classes) > 1 else [],
         "questions": questions(explainer),
-        "noise_above": SIGNIFICANT,
-        "top": TOP,
     }
 
 
-def classes(explainer: Explainer) -> list[str]:
-    """Names of the classes; none for a regression."""
-    names = explainer.subject.predict.read.names
-    return [clean(name) for name in names] if len(names) > 1 else []
-
-
-def _feature(column: Column, low: float, high: float, resolution: float, missing: float, words: str | None) -> Any:
-    record: dict[str, Any] = {"name": clean(column.name), "missing": bool(missing > 0)}
-    if words:
-        record["words"] = clean(words)
+def _feature(column: Column, low: float, high: float, resolution: float) -> dict[str, Any]:
+    name = clean(column.name)
     if column.levels:
-        return record | {"kind": "levels", "levels": [clean(level, 80) for level in column.levels]}
+        return {"name": name, "kind": "levels", "levels": [clean(level, 80) for level in column.levels]}
     step = _step(float(high - low), float(resolution))
-    return record | {"kind": "number", "low": float(low), "high": float(high), "step": step, "unit": column.unit}
+    return {"name": name, "kind": "number", "low": float(low), "high": float(high), "step": step, "unit": column.unit}
 
 
 def _step(width: float, resolution: float) -> float:
@@ -84,7 +74,3 @@ def _cells(cells: Array, columns: tuple[Column, ...]) -> list[float | None]:
         None if np.isnan(cell) else int(cell) if column.levels else float(cell)
         for cell, column in zip(cells, columns, strict=True)
     ]
-
-
-def _shares(outputs: Array) -> list[float]:
-    return [float(f"{output:.4g}") for output in outputs]

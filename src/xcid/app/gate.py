@@ -29,16 +29,8 @@ class Gate:
     """Lets a request through that names this host, comes from this page, and has the token in its path.
 
     A page of another site can make a browser ask 127.0.0.1, and with a name that it points there (DNS rebinding) even
-    read what comes back. It knows no token, and its requests name another host or origin.
-
-    Parameters
-    ----------
-    app : ASGI application
-        What is guarded.
-    token : str
-        First part of every path.
-    hosts : iterable of str
-        What a browser may call this place, with the port.
+    read what comes back. It knows no token, and its requests name another host or origin. ``hosts`` are what a browser
+    may call this place, with the port; ``token`` is the first part of every path.
     """
 
     def __init__(self, app: ASGIApp, token: str, hosts: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""What can be asked of a model, and the way from a page's words for it to an outcome."""
+"""What can be asked of a model, and the way from what a page asks to an outcome."""
 
 from __future__ import annotations
 
@@ -8,36 +8,28 @@ from typing import Any
 from xcid.app._fields import Fields
 from xcid.errors import InvalidParameter
 from xcid.explainer import Explainer
-from xcid.outcomes import (
-    OTHER_LABEL,
-    Flip,
-    Interval,
-    Outcome,
-    SoftFlip,
-    SoftToClass,
-    Threshold,
-    ToClass,
-    are_probabilities,
-)
+from xcid.outcomes import Interval, Outcome, SoftToClass, Threshold, ToClass
+from xcid.outcomes.outputs import are_probabilities, class_names
+from xcid.question import usual_outcome
+from xcid.records import Array
+from xcid.report.scores import rounded
+from xcid.subject import Subject
 
 
 def questions(explainer: Explainer) -> list[dict[str, Any]]:
-    """The kinds of questions, the usual one first, each with what it has to be told and a sensible value for it.
+    """The kinds of questions, the usual one first, each with what it needs and a sensible value for that.
 
     ``targets`` says that a class has to be named, out of the first so many.
     """
-    outputs = explainer.subject.outputs
-    if outputs.shape[1] == 1:
-        width = Interval().bind(explainer.subject.predict.read.names, outputs).half_width or 1.0
-        middle = float(f"{_middle(outputs[:, 0]):.3g}")
-        return [
-            {"kind": "interval", "half_width": float(f"{width:.3g}")},
-            {"kind": "threshold", "level": middle},
-        ]
-    targets = len(_targets(explainer))
+    outputs, names = explainer.subject.outputs, explainer.subject.output_names
+    if explainer.subject.is_regression:
+        width = Interval().bind(names, outputs).half_width or 1.0
+        interval = {"kind": "interval", "half_width": rounded(width, 3)}
+        return [interval, {"kind": "threshold", "level": _middle(outputs[:, 0])}]
+    targets = len(class_names(names))
     asked: list[dict[str, Any]] = [{"kind": "flip"}, {"kind": "class", "targets": targets}]
-    if not _are_labels(explainer):
-        level = 0.5 if are_probabilities(outputs) else float(f"{_middle(outputs[:, -1]):.3g}")
+    if targets == len(names):  # the model gives more than labels
+        level = 0.5 if are_probabilities(outputs) else _middle(outputs[:, -1])
         asked.append({"kind": "threshold", "targets": targets, "target": targets - 1, "level": level})
     return asked
 
@@ -48,31 +40,31 @@ def outcome(explainer: Explainer, asked: Fields) -> Outcome:
     kind = asked.text("kind")
     if kind not in known:
         raise InvalidParameter(f"the question must be one of {known}, not {kind!r:.40}")
-    return _MAKERS[kind](explainer, asked)
+    return _MAKERS[kind](explainer.subject, asked)
 
 
-def _flip(explainer: Explainer, asked: Fields) -> Outcome:
+def _flip(subject: Subject, asked: Fields) -> Outcome:
     asked.only("kind")
-    return SoftFlip() if are_probabilities(explainer.subject.outputs) else Flip()
+    return usual_outcome(subject)
 
 
-def _to_class(explainer: Explainer, asked: Fields) -> Outcome:
+def _to_class(subject: Subject, asked: Fields) -> Outcome:
     asked.only("kind", "target")
-    target = _target(explainer, asked)
-    return SoftToClass(target) if are_probabilities(explainer.subject.outputs) else ToClass(target)
+    make = SoftToClass if are_probabilities(subject.outputs) else ToClass
+    return make(_target(subject, asked))
 
 
-def _threshold(explainer: Explainer, asked: Fields) -> Outcome:
+def _threshold(subject: Subject, asked: Fields) -> Outcome:
     asked.only("kind", "target", "level")
-    return Threshold(asked.number("level"), _target(explainer, asked))
+    return Threshold(asked.number("level"), _target(subject, asked))
 
 
-def _interval(explainer: Explainer, asked: Fields) -> Outcome:
+def _interval(subject: Subject, asked: Fields) -> Outcome:
     asked.only("kind", "half_width")
     return Interval(asked.number("half_width"))
 
 
-_MAKERS: dict[str, Callable[[Explainer, Fields], Outcome]] = {
+_MAKERS: dict[str, Callable[[Subject, Fields], Outcome]] = {
     "flip": _flip,
     "class": _to_class,
     "threshold": _threshold,
@@ -80,18 +72,10 @@ _MAKERS: dict[str, Callable[[Explainer, Fields], Outcome]] = {
 }
 
 
-def _target(explainer: Explainer, asked: Fields) -> str:
-    names = _targets(explainer)
+def _target(subject: Subject, asked: Fields) -> str:
+    names = class_names(subject.output_names)
     return names[asked.position("target", len(names))]
 
 
-def _targets(explainer: Explainer) -> list[str]:
-    return [name for name in explainer.subject.predict.read.names if name != OTHER_LABEL]
-
-
-def _are_labels(explainer: Explainer) -> bool:
-    return explainer.subject.predict.read.names[-1] == OTHER_LABEL
-
-
-def _middle(outputs: Any) -> float:
-    return float((outputs.min() + outputs.max()) / 2)
+def _middle(outputs: Array) -> float:
+    return rounded(float(outputs.min() + outputs.max()) / 2, 3)

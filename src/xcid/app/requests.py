@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -17,26 +16,13 @@ from xcid.records import Array
 from xcid.space import FeatureSpace
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Asked:
-    """A question about a row.
-
-    Attributes
-    ----------
-    table : table
-        The row, as a table of the background's own kind.
-    frozen : tuple of int
-        Columns that may not change.
-    outcome : Outcome
-        What counts as a flip.
-    feature : int
-        The one whose evidence is looked at.
-    """
+class Asked(NamedTuple):
+    """A question about a row, which is a table of the background's own kind."""
 
     table: Any
-    frozen: tuple[int, ...]
-    outcome: Outcome
-    feature: int
+    frozen: tuple[int, ...]  # columns that may not change
+    outcome: Outcome  # what counts as a flip
+    feature: int  # the one whose evidence is looked at
 
 
 def read(explainer: Explainer, body: bytes) -> Asked:
@@ -59,11 +45,11 @@ def _json(body: bytes) -> Any:
     try:
         return json.loads(body, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        raise InvalidParameter("the request is no JSON") from error
+        raise InvalidParameter("the request is not JSON") from error
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not JSON")
 
 
 def _cells(space: FeatureSpace, found: Any) -> Array:

@@ -10,7 +10,6 @@ import logging
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from importlib.resources import files
 from typing import Any
 
 from starlette.applications import Starlette
@@ -19,30 +18,26 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from xcid.app.answers import MOST_LETTERS
 from xcid.app.gate import Gate
 from xcid.app.workshop import Workshop
 from xcid.errors import XcidError
 from xcid.report._json import encoded
-from xcid.report._text import clean
-from xcid.report.page import asset
+from xcid.report.page import SHARED, STYLES, asset, filled
+from xcid.wording.names import clean
 
 MOST_BYTES = 2**20  # of a request
 MOST_WAITING = 8  # requests, with the one at work; a page has one at a time
-MOST_LETTERS = 600
-KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-OURS = ("app.html", "app.css", "icon.svg", "controls.js", "app.js")
-OF_THE_REPORT = ("look.css", "page.css", "dom.js", "bars.js", "evidence.js")
+KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+OURS = ("app.css", "icon.svg", "controls.js", "app.js")
 
 
 def application(workshop: Workshop, token: str, hosts: Iterable[str]) -> Gate:
     """Put a workshop behind a guard; everything is below ``/token/``."""
     desk = Desk()
-    texts = {name: (files("xcid.app") / "assets" / name).read_text(encoding="utf-8") for name in OURS}
-    texts |= {name: asset(name) for name in OF_THE_REPORT}
-    routes = [
-        _file("" if name == "app.html" else name, text, KINDS[f".{name.rpartition('.')[2]}"])
-        for name, text in texts.items()
-    ]
+    texts = {name: asset(name) for name in (*SHARED, *STYLES)} | {name: asset(name, "xcid.app") for name in OURS}
+    routes = [_file(name, text, KINDS[name.rpartition(".")[2]]) for name, text in texts.items()]
+    routes.append(_file("", filled(asset("app.html", "xcid.app"), {}), "text/html"))
     works = {"description": lambda body: workshop.describe(), "answer": workshop.answer, "search": workshop.search}
     for name, work in works.items():
         methods = ["GET"] if name == "description" else ["POST"]
@@ -54,7 +49,7 @@ def application(workshop: Workshop, token: str, hosts: Iterable[str]) -> Gate:
 class Desk:
     """Where work is done: by one thread at a time, and with a short queue.
 
-    The threads are daemons: a server that is told to end does not wait for a slow model.
+    The threads are daemons: a server that shuts down does not wait for a slow model.
     """
 
     def __init__(self) -> None:
@@ -70,7 +65,7 @@ class Desk:
         try:
             return await asyncio.wrap_future(done)
         except asyncio.CancelledError:
-            raise HTTPException(503, "xcid app was told to end") from None
+            raise HTTPException(503, "xcid app is shutting down") from None
         finally:
             self.waiting -= 1
 
@@ -128,6 +123,6 @@ async def _wrong(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """A mistake of ours; the terminal has the whole story."""
+    """A mistake of ours; the terminal has all of it."""
     logging.getLogger("xcid.app").error("a request failed", exc_info=error)
     return _json({"error": clean(f"{type(error).__name__}: {error}", MOST_LETTERS)}, 500)

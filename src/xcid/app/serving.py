@@ -1,4 +1,4 @@
-"""A server on this machine alone, until it is told to stop."""
+"""A server on this machine alone, until it is stopped."""
 
 from __future__ import annotations
 
@@ -16,15 +16,9 @@ PATIENCE = 1  # seconds that a request at work has when the server ends
 
 
 def serve(workshop: Workshop, *, port: int = 0, ready: Callable[[str], Any]) -> None:
-    """Answer the pages of a workshop until Ctrl-C.
+    """Answer the pages of a workshop until Ctrl-C, on a port or, with 0, on one that is free.
 
-    Parameters
-    ----------
-    workshop : Workshop
-    port : int
-        0 for one that is free.
-    ready : callable
-        Told the address, with the token without which nothing is answered, as soon as it can be opened.
+    ``ready`` gets the address, with the token without which nothing is answered, as soon as it can be opened.
     """
     uvicorn = require("uvicorn", extra="app")
     require("starlette", extra="app")
@@ -42,7 +36,7 @@ def serve(workshop: Workshop, *, port: int = 0, ready: Callable[[str], Any]) -> 
             loop="asyncio",
             lifespan="off",
             log_config=None,
-            log_level="critical",  # what goes wrong is told by the application
+            log_level="critical",  # the application reports what goes wrong
             access_log=False,
             server_header=False,
             proxy_headers=False,

@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from xcid.app.answers import answer, search
 from xcid.app.controls import describe
 from xcid.app.requests import read
 from xcid.explainer import Explainer
-from xcid.report._text import clean
 from xcid.space import Constraints
+from xcid.wording.names import clean
 
 TITLE = "What decides this prediction"
 PATIENCE = 30.0  # seconds that a row may take: nobody waits longer for a page
 MOST_EXPLAINERS = 16  # sets of frozen features that are remembered
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(eq=False)
 class Workshop:
-    """All that a page needs; one thread at a time.
+    """A model with a background and rows that can be picked; for one thread at a time.
 
-    Attributes
-    ----------
-    model : object
-    background : table
-    rows : table
-        Those that can be picked.
-    names : sequence, optional
-        What the rows are called.
-    title : str
-    notes : sequence of str
-        What else there is to know, such as what the model is.
-    words : mapping of str to str
-        What features mean.
-    seed : int
+    Rows may have ``names``, and features ``words`` that explain them; ``notes`` are what else to know.
+    ``explainer(frozen)`` is the explainer that keeps some columns as they are; the last ones are remembered.
     """
 
     model: Any
@@ -47,15 +35,14 @@ class Workshop:
     notes: Sequence[str] = ()
     words: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
-    made: OrderedDict[tuple[int, ...], Explainer] = field(default_factory=OrderedDict, repr=False)
+
+    def __post_init__(self) -> None:
+        self.explainer = lru_cache(MOST_EXPLAINERS)(self._explainer)
 
     def describe(self) -> dict[str, Any]:
         """What there is to pick, to edit and to ask."""
-        return {
-            "title": clean(self.title),
-            "notes": [clean(note, 600) for note in self.notes],
-            **describe(self.explainer(), self.rows, self.names, self.words),
-        }
+        described = describe(self.explainer(), self.rows, self.names, self.words)
+        return {"title": clean(self.title), "notes": [clean(note, 600) for note in self.notes], **described}
 
     def answer(self, body: bytes) -> dict[str, Any]:
         """Explain the row of a request."""
@@ -67,14 +54,7 @@ class Workshop:
         asked = read(self.explainer(), body)
         return search(self.explainer(asked.frozen), asked, self.seed)
 
-    def explainer(self, frozen: tuple[int, ...] = ()) -> Explainer:
-        """The explainer that keeps some columns as they are; the last ones are remembered."""
-        if frozen not in self.made:
-            names = self.made[()].space.names if frozen else ()
-            limits = Constraints(frozen=[names[at] for at in frozen])
-            self.made[frozen] = Explainer(self.model, self.background, constraints=limits, time_limit=PATIENCE)
-        self.made.move_to_end(frozen)
-        self.made.move_to_end((), last=True)  # needed to read every request
-        while len(self.made) > MOST_EXPLAINERS:
-            self.made.popitem(last=False)
-        return self.made[frozen]
+    def _explainer(self, frozen: tuple[int, ...] = ()) -> Explainer:
+        names = self.explainer().space.names if frozen else ()
+        limits = Constraints(frozen=[names[at] for at in frozen])
+        return Explainer(self.model, self.background, constraints=limits, time_limit=PATIENCE)

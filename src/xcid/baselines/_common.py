@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import random
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from xcid._check import as_int
-from xcid._kernels.random import words
+from xcid._kernels.streams import SEEDS
 from xcid._kernels.thinning import thinned
 from xcid.records import Array, Explanation, Integers, Unsigned
 from xcid.space import labels
 from xcid.subject import Subject
-
-_SEEDS = np.array([61], dtype=np.uint64)  # stream of a row
 
 Method: TypeAlias = Callable[[Array, Array, Unsigned], tuple[Array, Integers]]
 
@@ -63,26 +57,8 @@ class Counting:
 
 def seeds_of(keys: Unsigned) -> list[int]:
     """Seeds of 32 bits for a library that wants some, from the keys of rows."""
-    return [int(word) for word in words(keys, _SEEDS) >> np.uint64(32)]
-
-
-@contextlib.contextmanager
-def quiet_and_seeded(seed: int) -> Iterator[None]:
-    """Silence a library, and lend it global random states that are put back afterwards."""
-    numbers, choices = np.random.get_state(), random.getstate()  # noqa: NPY002
-    np.random.seed(seed)  # noqa: NPY002
-    random.seed(seed)
-    try:
-        with (
-            contextlib.redirect_stdout(io.StringIO()),
-            contextlib.redirect_stderr(io.StringIO()),
-            warnings.catch_warnings(),
-        ):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        np.random.set_state(numbers)  # noqa: NPY002
-        random.setstate(choices)
+    seeds: list[int] = (SEEDS.of(keys) >> np.uint64(32)).tolist()
+    return seeds
 
 
 def _shares(values: Array) -> Array:

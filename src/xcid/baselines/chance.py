@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from xcid._kernels.random import uniform, words
+from xcid._kernels.random import uniform
+from xcid._kernels.streams import CHANCE
 from xcid.baselines._common import explained
 from xcid.records import Array, Explanation, Integers, Unsigned
 from xcid.subject import Subject
@@ -23,5 +24,5 @@ class Chance:
         return explained(self.subject, X, seed, self._scores, {"baseline": "Chance"})
 
     def _scores(self, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
-        random = words(keys[:, None], self.subject.space.rank.astype(np.uint64))
+        random = CHANCE.bits(keys, self.subject.space.rank.astype(np.uint64))
         return 2 * uniform(random) - 1, np.zeros(len(rows), dtype=np.int64)

@@ -7,8 +7,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from xcid._check import as_int
+from xcid._lent import quiet_and_seeded
 from xcid._require import require
-from xcid.baselines._common import Counting, explained, quiet_and_seeded, seeds_of
+from xcid.baselines._common import Counting, explained, seeds_of
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.records import Array, Explanation, Integers, Unsigned
 from xcid.subject import Subject

@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from xcid._check import as_int
+from xcid._lent import quiet_and_seeded
 from xcid._require import require
-from xcid.baselines._common import Counting, Method, explained, quiet_and_seeded, sample, seeds_of
+from xcid.baselines._common import Counting, Method, explained, sample, seeds_of
 from xcid.records import Array, Explanation, Integers, Unsigned
 from xcid.subject import Subject
 

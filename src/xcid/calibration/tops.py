@@ -6,7 +6,8 @@ import numpy as np
 from scipy import special
 
 from xcid._check import as_int
-from xcid._kernels.random import uniform, words
+from xcid._kernels.random import uniform
+from xcid._kernels.streams import TOP
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Explanation
 
@@ -40,7 +41,7 @@ def in_top(explanation: Explanation, k: int) -> Array:
         raise InvalidParameter(f"k must be at most the number of features, {d}, not {k}")
     centre, low, high = (_log_odds(part) for part in (values, lower, upper))
     error = (high - low) / (2 * NORMAL_95)
-    draws = special.ndtri(uniform(words(np.arange(DRAWS, dtype=np.uint64)[:, None], np.arange(d, dtype=np.uint64))))
+    draws = special.ndtri(uniform(TOP.bits(np.arange(DRAWS, dtype=np.uint64), np.arange(d, dtype=np.uint64))))
     result = np.empty(values.shape)
     block = max(1, MOST_CELLS // (DRAWS * d))
     for start in range(0, len(values), block):

@@ -47,14 +47,14 @@ def run(options: Options) -> None:
     if not timing.is_limited():
         _again({**os.environ, **timing.ONE_THREAD}, options)
         return
-    bench, history, page = (import_module(f"xcid.lab.bench{name}") for name in ("", ".history", ".page"))
-    before = history.load(options.against) if options.against else None  # before the long part, not after it
-    extent = bench.Extent.quick() if options.quick else bench.Extent.full() if options.full else bench.Extent()
-    record = bench.measure(extent, progress("steps", options.quiet).note)
-    history.save(record, options.out)
+    bench, record, page = (import_module(f"xcid.lab.bench{name}") for name in ("", ".record", ".page"))
+    before = record.load(options.against) if options.against else None  # before the long part, not after it
+    extent = bench.EXTENTS["quick" if options.quick else "full" if options.full else "default"]
+    now = bench.measure(extent, progress("steps", options.quiet).note)
+    record.save(now, options.out)
     if options.page:
-        history.write(options.page, page.page(record))
-    sys.stdout.write(page.printed(record, (history.slower(before, record),) if before else ()))
+        import_module("xcid.lab.output").write(options.page, page.page(now))
+    sys.stdout.write(page.printed(now, (record.slower(before, now),) if before else ()))
 
 
 def _again(environment: dict[str, str], options: Options) -> None:

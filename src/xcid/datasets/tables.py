@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -45,41 +46,10 @@ class Dataset:
         return tuple(self.descriptions)
 
 
-DIABETES = {
-    "Pregnancies": "number of pregnancies",
-    "Glucose": "plasma glucose two hours into an oral glucose tolerance test, mg/dl; 0: not measured",
-    "BloodPressure": "diastolic blood pressure, mm Hg; 0: not measured",
-    "SkinThickness": "thickness of the skin fold over the triceps, mm; 0: not measured",
-    "Insulin": "two-hour serum insulin, mu U/ml; 0: not measured",
-    "BMI": "body mass index, kg/m2; 0: not measured",
-    "DiabetesPedigreeFunction": "score of diabetes among relatives",
-    "Age": "years",
-}
-
-HEART = {
-    "age": "years",
-    "sex": "1: male, 0: female",
-    "cp": "chest pain. 1: typical angina, 2: atypical angina, 3: not anginal, 4: none",
-    "trestbps": "resting blood pressure on admission, mm Hg",
-    "chol": "serum cholesterol, mg/dl",
-    "fbs": "1: fasting blood sugar above 120 mg/dl",
-    "restecg": "resting electrocardiogram. 0: normal, 1: ST-T wave abnormality, 2: left ventricular hypertrophy",
-    "thalach": "highest heart rate reached, beats a minute",
-    "exang": "1: angina brought on by exercise",
-    "oldpeak": "ST depression by exercise against rest, mm",
-    "slope": "slope of the peak exercise ST segment. 1: up, 2: flat, 3: down",
-    "ca": "major vessels coloured by fluoroscopy, 0 to 3; four are missing",
-    "thal": "thallium scan. 3: normal, 6: fixed defect, 7: reversible defect; two are missing",
-}
-
-
 def load_diabetes(backend: Backend = "pandas") -> Dataset:
     """Load Pima Indians Diabetes: 768 rows, 8 numeric features, no missing cells (zeros stand for some).
 
-    Parameters
-    ----------
-    backend : str
-        Library of the data frame: "pandas", "polars" or "pyarrow".
+    ``backend`` is the library of the data frame: "pandas", "polars" or "pyarrow".
 
     Examples
     --------
@@ -87,39 +57,32 @@ def load_diabetes(backend: Backend = "pandas") -> Dataset:
     >>> table.data.shape, int(table.target.sum())
     ((768, 8), 268)
     """
-    source = "Pima Indians Diabetes, NIDDK (Smith et al., 1988), public domain (CC0)"
-    return _load("diabetes.csv", DIABETES, ("no diabetes", "diabetes"), source, backend)
+    return _load("diabetes", backend)
 
 
 def load_heart(backend: Backend = "pandas") -> Dataset:
     """Load Heart Disease, Cleveland: 303 rows, 13 numeric or coded features, six missing cells in ca and thal.
 
-    Parameters
-    ----------
-    backend : str
-        Library of the data frame: "pandas", "polars" or "pyarrow".
+    ``backend`` is that of :func:`load_diabetes`.
 
     Examples
     --------
-    >>> table = load_heart()
-    >>> table.data.shape, int(table.data.isna().sum().sum())
-    ((303, 13), 6)
+    >>> int(load_heart().data.isna().sum().sum())
+    6
     """
-    source = "Heart Disease, Cleveland (Janosi, Steinbrunn, Pfisterer, Detrano, 1988), UCI, CC BY 4.0"
-    return _load("heart.csv", HEART, ("below 50 % narrowing", "above 50 % narrowing"), source, backend)
+    return _load("heart", backend)
 
 
-def _load(
-    name: str, descriptions: Mapping[str, str], target_names: tuple[str, str], source: str, backend: Backend
-) -> Dataset:
+def _load(name: str, backend: Backend) -> Dataset:
     require_backend(backend)
-    text = (files("xcid.datasets") / name).read_text(encoding="utf-8")
-    header, *lines = csv.reader(text.splitlines())
-    columns = dict(zip(header, zip(*lines, strict=True), strict=True))
-    data = {feature: _typed(columns[feature]) for feature in descriptions}
-    (target_name,) = set(header) - set(descriptions)
-    frame = nw.from_dict(data, backend=backend).to_native()
-    return Dataset(frame, _typed(columns[target_name]).astype(np.int64), descriptions, target_names, source)
+    folder = files("xcid.datasets")
+    known = tomllib.loads((folder / "tables.toml").read_text(encoding="utf-8"))[name]
+    header, *lines = csv.reader((folder / f"{name}.csv").read_text(encoding="utf-8").splitlines())
+    columns = dict(zip(header, map(_typed, zip(*lines, strict=True)), strict=True))
+    data = {feature: columns.pop(feature) for feature in known["descriptions"]}
+    (target,) = columns.values()  # what is left
+    frame, (zero, one) = nw.from_dict(data, backend=backend).to_native(), known["target_names"]
+    return Dataset(frame, target.astype(np.int64), known["descriptions"], (zero, one), known["source"])
 
 
 def _typed(cells: tuple[str, ...]) -> np.ndarray[Any, np.dtype[Any]]:

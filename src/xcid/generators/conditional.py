@@ -10,7 +10,9 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from xcid._check import as_int, require_callable
-from xcid._kernels.random import below, uniform, words
+from xcid._kernels.arrays import blocks
+from xcid._kernels.random import below, uniform
+from xcid._kernels.streams import CONDITIONAL
 from xcid.generators.donors import background_rows
 from xcid.generators.metric import differences
 from xcid.generators.reach import Reach, counters
@@ -19,10 +21,9 @@ from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
 MOST_CELLS = 2**21  # numbers in a work array
-LEAST_SHRINKAGE = 1e-3  # of correlations, so that equal columns can be told apart
+LEAST_SHRINKAGE = 1e-3  # of correlations, so that equal columns can be solved for
 FORBIDDEN = 2.0**45  # units of difference for a cell that the row may not take: no sum of differences comes near
-_MASK, _VALUE, _MISSING, _PICK = np.arange(21, 25, dtype=np.uint64)[:, None]  # streams of a row
-_TOP_BIT = np.uint64(63)
+_MASK, _VALUE, _MISSING, _PICK = CONDITIONAL
 
 Draw: TypeAlias = Callable[[Integers, Unsigned, Flags, int], Array]
 """``draw(at (a,), keys (a,), replaced (a, c, f), start) -> (a, c, f)``: new values where ``replaced``."""
@@ -66,16 +67,13 @@ class Neighbours:
             size, n_features = replaced.shape[1:]
             counter = np.arange(start * n_tried, (start + size) * n_tried, dtype=np.uint64).reshape(size, n_tried)
             values = np.empty(replaced.shape)
-            at_once = max(1, MOST_CELLS // (n_features * max(len(donors), size * n_tried)))
-            for begin in range(0, len(at), at_once):
-                part = slice(begin, begin + at_once)
-                chosen = rows[at[part]]
-                tried = below(words(words(keys[part], _PICK)[:, None, None], counter), len(donors))
+            for part in blocks(len(at), MOST_CELLS // (n_features * max(len(donors), size * n_tried))):
+                tried = below(_PICK.bits(keys[part], counter), len(donors))
                 allowed = reach[at[part]].allows(donors[None])
                 apart = differences(own[at[part]], others[None], np.ones(1), ~ordered)
                 best = _nearest(tried, apart, np.where(allowed, 0.0, FORBIDDEN), replaced[part])
                 fits = np.take_along_axis(allowed, best[:, :, None], axis=1)
-                values[part] = np.where(fits, donors[best], chosen[:, None])
+                values[part] = np.where(fits, donors[best], rows[at[part], None])
             return values
 
         return draw
@@ -85,8 +83,8 @@ class Neighbours:
 class Copula:
     """Draw new values by a Gaussian copula of the background.
 
-    Every column becomes normal scores by its ranks; their correlations are shrunk towards 0 as far as their own noise
-    tells (Schäfer and Strimmer, 2005). The scores of the replaced features are normal given the kept ones, and go back
+    Every column becomes normal scores by its ranks; their correlations are shrunk towards 0 by the share of noise in
+    them (Schäfer and Strimmer, 2005). The scores of the replaced features are normal given the kept ones, and go back
     through the quantiles of the values that the row may take. Levels without an order, if they are more than two, and
     missing cells are independent of everything else: a table full of them asks for :class:`Neighbours`.
     """
@@ -103,8 +101,7 @@ class Copula:
 
         def draw(at: Integers, keys: Unsigned, replaced: Flags, start: int) -> Array:
             counter = counters(start, replaced.shape[1], space)
-            streams = (words(words(keys, stream)[:, None, None], counter) for stream in (_VALUE, _MISSING))
-            value, missing = (uniform(stream) for stream in streams)
+            value, missing = (uniform(stream.bits(keys, counter)) for stream in (_VALUE, _MISSING))
             kept = ~replaced & ~np.isnan(own[at])[:, None]
             known = np.where(kept, own[at][:, None], 0.0)
             normal = ndtri(np.maximum(value, 2.0**-54))
@@ -125,10 +122,8 @@ class Conditional:
 
     Parameters
     ----------
-    m : int
-        Positives and negatives to find for each row.
-    max_evaluations : int
-        Most rows that the model is asked to predict for each row.
+    m, max_evaluations : int
+        Positives and negatives to find for each row, and the most rows that the model is asked to predict for it.
     method : Neighbours or Copula
         How to draw given the kept features: from like rows of the background, which serves every table and any kind of
         dependence, or by a Gaussian copula, which comes nearer to the background where all features are numbers.
@@ -139,24 +134,17 @@ class Conditional:
     method: Method = Neighbours()
 
     def __post_init__(self) -> None:
-        check_search(self.m, self.max_evaluations)
+        check_search(self)
         require_callable(self.method, "method", "Neighbours()")
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
-        """Find positives and negatives for each row."""
         search = Search(rows, space, member, self.m, self.max_evaluations)
         draw = self.method(rows, space)
         may_change = Reach.of(rows, space).total > 0
-        masks = words(keys, _MASK)[:, None, None]
-        start = 0
-        while (open_rows := search.open).size:
-            size = search.chunk(start)
-            random = words(masks[open_rows], counters(start, size, space))
-            replaced = (random >> _TOP_BIT).astype(bool) & may_change[open_rows, None]
-            values = draw(open_rows, keys[open_rows], replaced, start)
-            candidates = np.where(replaced, values, rows[open_rows, None])
-            search.offer(open_rows, candidates, np.ones(candidates.shape[:2], dtype=bool))
-            start += size
+        for at, start, size in search.rounds():
+            masks = _MASK.bits(keys[at], counters(start, size, space)) >> np.uint64(63)
+            replaced = masks.astype(bool) & may_change[at, None]
+            search.offer(at, np.where(replaced, draw(at, keys[at], replaced, start), rows[at, None]))
         return search.result()
 
 
@@ -216,9 +204,7 @@ def _conditional(correlation: Array, root: Array, random: Array, known: Array, k
     free = random @ root.T
     gap = np.where(kept, known - free, 0.0).reshape(-1, n_features, 1)
     flat, solved = kept.reshape(-1, n_features), np.empty((free.size // n_features, n_features))
-    at_once = max(1, MOST_CELLS // n_features**2)
-    for begin in range(0, len(flat), at_once):
-        part = slice(begin, begin + at_once)
+    for part in blocks(len(flat), MOST_CELLS // n_features**2):
         both = flat[part, :, None] & flat[part, None, :]
         solved[part] = np.linalg.solve(np.where(both, correlation, np.eye(n_features)), gap[part])[:, :, 0]
     return free + solved.reshape(free.shape) @ correlation

@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 import contextlib
-import io
-import random
-import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
 import numpy as np
 
 from xcid._check import as_int
-from xcid._kernels.random import words
+from xcid._kernels.streams import DICE
+from xcid._lent import quiet_and_seeded
 from xcid._require import require
 from xcid.errors import InvalidParameter
 from xcid.generators.dice_table import DiceTable, Method
-from xcid.generators.gradient import evaluating, weights_of
-from xcid.generators.objectives import Margin, margin_of
+from xcid.generators.objectives import MARGINS, Margin, named
 from xcid.generators.reach import Reach
 from xcid.generators.search import Member, Search, check_search
+from xcid.models.modules import evaluating, home_of
 from xcid.records import Array, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
 OUTCOME = "outcome"
-_SEEDS = np.arange(41, 43, dtype=np.uint64)[:, None]  # streams of a row: negatives, positives
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dice:
     """Counterfactuals of dice-ml, row by row: slow, and here to compare with.
 
-    dice-ml is told that flipping is class 1 and staying class 0, and is asked for one and for the other. It gets the
-    features that may change, with only values that the constraints allow; the others are kept out of its sight. Its
-    results are put on the lattice and into the range, and the model is asked about each once more.
+    To dice-ml flipping is class 1 and staying class 0, and it is asked for either. It gets the features that may
+    change, with only values that the constraints allow; the others are kept out of its sight. Its results are put on
+    the lattice and into the range, and the model is asked about each once more.
 
     It is used without post-hoc sparsity, which only slows it down, and without its seed, which makes all features move
     together: the global random states are seeded from the row's key for the time of a call, and restored. Nothing is
@@ -47,16 +43,10 @@ class Dice:
     ----------
     method : "random", "genetic", "kdtree" or "gradient"
         The last one moves numbers only, and takes minutes a row for more than some ten samples.
-    m : int
-        Positives and negatives to find for each row.
-    max_evaluations : int
-        Most rows that the model is asked to predict for each row; at least 4 * (m + 1).
-    module : torch.nn.Module, optional
-        For the gradient: from (N, f) to (N, k).
-    outputs : Margin or "logits" or "probabilities"
-        What the module gives, as in :class:`Gradient`.
-    steps : int
-        Steps of the gradient method.
+    m, max_evaluations : int
+        As for :class:`Random`; at least 4 * (m + 1) evaluations.
+    module, outputs, steps
+        For the gradient method, as for :class:`Gradient`.
     """
 
     method: Method = "random"
@@ -67,17 +57,15 @@ class Dice:
     steps: int = 100
 
     def __post_init__(self) -> None:
-        check_search(self.m, self.max_evaluations)
+        check_search(self, "steps")
         as_int(self.max_evaluations, "max_evaluations", at_least=4 * (self.m + 1))
-        as_int(self.steps, "steps", at_least=1)
         if self.method not in get_args(Method):
             raise InvalidParameter(f"method must be one of {list(get_args(Method))}, not {self.method!r}")
         if (self.method == "gradient") != (self.module is not None):
             raise InvalidParameter('method="gradient" needs a module, and the other methods take none')
-        object.__setattr__(self, "outputs", margin_of(self.outputs))
+        object.__setattr__(self, "outputs", named(self.outputs, MARGINS, "outputs"))
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
-        """Find positives and negatives for each row."""
         search, reach = Search(rows, space, member, self.m, self.max_evaluations), Reach.of(rows, space)
         for row in range(len(rows)):
             at = np.array([row])
@@ -87,7 +75,7 @@ class Dice:
             for wanted in (1, 0):
                 left = self.max_evaluations // 2 - self.m - 1  # what is found is asked about once more
                 asker = _Asker(search, row, table, left)
-                found = self._found(asker, wanted, int(words(keys[row], _SEEDS[wanted])[0] >> np.uint64(32)))
+                found = self._found(asker, wanted, int(DICE[wanted].of(keys[row])[0] >> np.uint64(32)))
                 candidates = found[None, : self.m + 1]
                 search.offer(at, candidates, search.fresh(at, candidates))
         return search.result()
@@ -95,7 +83,7 @@ class Dice:
     def _found(self, asker: _Asker, wanted: int, seed: int) -> Array:
         """(c, f) results of dice-ml for one row and class."""
         table = asker.table
-        with _quiet_and_seeded(seed, self.method):
+        with quiet_and_seeded(seed), self._tensors_kept():
             dice_ml = require("dice_ml", extra="dice")
             nothing = require("raiutils.exceptions", extra="dice").UserConfigValidationException
             data = dice_ml.Data(
@@ -111,6 +99,11 @@ class Dice:
             except (_Spent, nothing):
                 return np.empty((0, len(table.own)))
         return table.decode(answer.cf_examples_list[0].final_cfs_df)
+
+    def _tensors_kept(self) -> contextlib.AbstractContextManager[None]:
+        """Put back torch's random state, too, where it is used."""
+        is_needed = self.method == "gradient"
+        return require("torch", extra="torch").random.fork_rng(devices=[]) if is_needed else contextlib.nullcontext()
 
     def _model(self, dice_ml: Any, asker: _Asker) -> tuple[Any, dict[str, Any]]:
         """The model in dice-ml's terms, and the settings of the search."""
@@ -152,36 +145,11 @@ class _Asker:
         self.search.n_evaluations[self.row] += size
 
 
-@contextlib.contextmanager
-def _quiet_and_seeded(seed: int, method: Method) -> Iterator[None]:
-    """Silence dice-ml, and lend it global random states that are put back afterwards."""
-    numbers, choices = np.random.get_state(), random.getstate()  # noqa: NPY002
-    torch = require("torch", extra="torch") if method == "gradient" else None
-    tensors = None if torch is None else torch.get_rng_state()
-    np.random.seed(seed)  # noqa: NPY002
-    random.seed(seed)
-    try:
-        with (
-            contextlib.redirect_stdout(io.StringIO()),
-            contextlib.redirect_stderr(io.StringIO()),
-            warnings.catch_warnings(),
-            np.errstate(all="ignore"),
-        ):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        np.random.set_state(numbers)  # noqa: NPY002
-        random.setstate(choices)
-        if torch is not None:
-            torch.set_rng_state(tensors)
-
-
 def _flipping(module: Any, margin: Margin, asker: _Asker) -> Any:
     """A module from normalised numbers, as dice-ml has them, to the probability of a flip."""
     torch = require("torch", extra="torch")
-    table = asker.table
-    like = weights_of(module)
-    own = torch.as_tensor(table.own, dtype=like.dtype, device=like.device)
+    table, (device, dtype) = asker.table, home_of(module)
+    own = torch.as_tensor(table.own, dtype=dtype, device=device)
     low, high = (torch.as_tensor(part.to_numpy(dtype=np.float32)) for part in (table.frame.min(), table.frame.max()))
     columns = torch.as_tensor(table.features)
 

@@ -18,22 +18,12 @@ MISSING = "missing"  # the name of a missing level
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DiceTable:
-    """What dice-ml sees of one row: a frame of the features that may change; levels are words.
+    """What dice-ml sees of one row: a frame of the features that may change; levels are text."""
 
-    Attributes
-    ----------
-    reach : Reach
-        Of the one row.
-    features : (k,)
-        The features of the frame.
-    frame, query : DataFrame
-        The background, with the row itself behind it, and the row.
-    """
-
-    reach: Reach
-    features: Integers
-    frame: Any
-    query: Any
+    reach: Reach  # of the one row
+    features: Integers  # (k,) those of the frame
+    frame: Any  # the background, with the row itself behind it
+    query: Any  # the row
 
     @staticmethod
     def of(reach: Reach, method: Method) -> DiceTable:
@@ -49,9 +39,11 @@ class DiceTable:
         hidden = np.where(space.discrete, method == "gradient", np.isnan(own))
         order = np.lexsort((space.rank, space.discrete))  # dice-ml mixes up decimals where levels come before numbers
         features = order[((reach.total[0] > 0) & varies & ~hidden)[order]]
-        columns = {_name(at): _words(cells[:, at]) if space.discrete[at] else cells[:, at] for at in features}
-        query = {_name(at): _words(own[[at]]) if space.discrete[at] else own[[at]] for at in features}
-        return DiceTable(reach, features, pandas.DataFrame(columns), pandas.DataFrame(query))
+        frame, query = (
+            pandas.DataFrame({_name(at): _text(part[:, at]) if space.discrete[at] else part[:, at] for at in features})
+            for part in (cells, own[None])
+        )
+        return DiceTable(reach, features, frame, query)
 
     @property
     def own(self) -> Array:
@@ -66,13 +58,12 @@ class DiceTable:
     @property
     def decimals(self) -> dict[str, int]:
         """Decimals of each number; without them dice-ml fails on some floats."""
-        lattice, span = self.reach.space.resolution, self.frame[self.numbers].max() - self.frame[self.numbers].min()
+        resolution, numbers = self.reach.space.resolution, self.frame[self.numbers]
+        span = numbers.max() - numbers.min()
+        steps = {_name(at): resolution[at] for at in self.features}
         return {
-            _name(at): round(np.log10(lattice[at]))
-            if lattice[at] > 0
-            else max(1, round(DIGITS - np.log10(span[_name(at)])))
-            for at in self.features
-            if not self.reach.space.discrete[at]
+            name: round(np.log10(steps[name])) if steps[name] > 0 else max(1, round(DIGITS - np.log10(span[name])))
+            for name in self.numbers
         }
 
     def decode(self, frame: Any) -> Array:
@@ -84,10 +75,6 @@ class DiceTable:
                 samples[:, at] = [np.nan if cell == MISSING else float(cell) for cell in cells]
             else:
                 samples[:, at] = cells.astype(np.float64)
-        return self.placed(samples)
-
-    def placed(self, samples: Array) -> Array:
-        """Put numbers where they may lie."""
         same = (samples.astype(np.float32) == self.own.astype(np.float32)) | np.isnan(self.own)
         moved = np.isin(np.arange(len(self.own)), self.features)
         kept = ~moved | (same & ~self.reach.space.discrete)
@@ -99,5 +86,5 @@ def _name(feature: int) -> str:
     return f"<{feature}>"
 
 
-def _words(codes: Array) -> list[str]:
+def _text(codes: Array) -> list[str]:
     return [MISSING if np.isnan(code) else f"{code:.0f}" for code in codes]

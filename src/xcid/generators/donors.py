@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcid._kernels.random import below, uniform, words
+from xcid._kernels.random import below, uniform
 from xcid._kernels.thinning import thinned
 from xcid.generators.lattice import per_unit
-from xcid.generators.reach import Reach, counters
+from xcid.generators.reach import Reach
 from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.space import FeatureSpace
 
 MOST_DONORS = 4_096  # background rows that are looked at; more do not spread any better
-LEAF = 4  # rows that are not told apart
+LEAF = 4  # rows that are close enough to stay in any order
 OUTPUT_WEIGHT = 2.0  # of the model's outputs beside the features
 CLIP = 3.0  # standardised values beyond this count as this
 POWER_STEPS = 6
@@ -27,16 +27,7 @@ def background_rows(space: FeatureSpace) -> Array:
 def similar_order(space: FeatureSpace, outputs: Array) -> Integers:
     """Put the background in an order in which neighbours are alike, by halving it along its leading direction.
 
-    Parameters
-    ----------
-    space : FeatureSpace
-    outputs : (N, k)
-        The model's outputs for the background; k may be 0.
-
-    Returns
-    -------
-    (at most MOST_DONORS,)
-        Positions of background rows.
+    Gives positions of at most ``MOST_DONORS`` rows; (N, k) are the model's outputs for the background, k may be 0.
     """
     chosen = thinned(len(space.background), MOST_DONORS)
     points = np.concatenate(
@@ -84,34 +75,28 @@ def _leading(points: Array) -> Array:
     return np.where(np.sum(place**3) < 0, -place, place)
 
 
-def centroids(keys: Unsigned, space: FeatureSpace, count: int) -> Array:
-    """(n, count, f) centroids of the background.
+def centroids(random: Unsigned, space: FeatureSpace) -> Array:
+    """(c, f) centroids of the background, by (c, f) random bits.
 
     A number has the mean; on a lattice it is rounded up or down at random so as to keep the mean. A category takes a
     random background value.
     """
-    random = words(keys[:, None, None], counters(0, count, space))
     mean, steps = np.nanmean(space.background, axis=0), per_unit(space.resolution)
     centre = np.where(space.resolution > 0, np.floor(mean * steps + uniform(random)) / steps, mean)
-    if not space.discrete.any():
-        return centre
-    pools = space.pools
-    place = below(random, np.maximum(pools.sizes, 1))
-    return np.where(space.discrete, pools.values[place, np.arange(len(mean))], centre)
+    place = below(random, np.maximum(space.pools.sizes, 1))
+    return np.where(space.discrete, space.pools.values[place, np.arange(len(mean))], centre)
 
 
-def fitted(new: Array, rows: Array, keys: Unsigned, space: FeatureSpace) -> Array:
-    """Fit (n or 1, p, f) new values to what (n, f) rows may change to: (n, p, f).
+def fitted(new: Array, rows: Array, random: Unsigned, space: FeatureSpace) -> Array:
+    """Fit (p, f) new values to what (n, f) rows may change to, by (n, p, f) random bits: (n, p, f).
 
     A frozen feature keeps its value. A value that the constraints forbid is replaced by an allowed background value at
     random; where there is none, by the row's own.
     """
-    bound, own = limited(space), rows[:, None]
-    if bound.any():
-        reach = Reach.of(rows, space)
-        random, count = words(keys[:, None, None], counters(0, new.shape[1], space)), reach.count[:, None]
-        other = np.where(count > 0, reach.value(below(random, count)), own)
-        new = np.where(reach.holds(new) | ~bound, new, other)
+    reach, own = Reach.of(rows, space), rows[:, None]
+    count = reach.count[:, None]
+    other = np.where(count > 0, reach.value(below(random, count)), own)
+    new = np.where(reach.holds(new[None]) | ~limited(space), new, other)
     return np.where(space.frozen, own, new)
 
 

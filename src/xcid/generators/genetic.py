@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xcid._check import as_float, as_int
-from xcid._kernels.random import below, uniform, words
+from xcid._check import as_int
+from xcid._kernels.arrays import same
+from xcid._kernels.random import below, uniform
+from xcid._kernels.streams import GENETIC
 from xcid.errors import InvalidParameter
-from xcid.generators.metric import Metric, same
+from xcid.generators.metric import Metric
 from xcid.generators.reach import Reach, counters
-from xcid.generators.search import Member, check_search, contents, first_seen, gathered
+from xcid.generators.search import Member, Search, check_search, check_weights, contents, first_seen, gathered
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
@@ -20,7 +22,6 @@ NEWCOMERS = 0.15  # of the children have no parents
 BACK, NEARER = 0.2, 0.3  # of the changed features return to the row's own value, or part of the way
 MUTATIONS = 0.5  # features of a child that take a background value, expected
 PATIENCE = 3  # generations without a new candidate before a row gives up
-_FIRST, _SECOND, _NEW, _SHARE, _CROSS, _KIND, _VALUE, _STEP = np.arange(21, 29, dtype=np.uint64)[:, None]  # streams
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +39,12 @@ class Genetic:
 
     Parameters
     ----------
-    m : int
-        Positives and negatives to find for each row.
-    max_evaluations : int
-        Most rows that the model is asked to predict for each row.
+    m, max_evaluations : int
+        Positives and negatives to find for each row, and the most rows that the model is asked to predict for it.
     population : int
         Candidates of each kind to keep; a generation has twice as many children.
     generations : int
-        After them a row is done; while samples of a kind are lacking it goes on as long as evaluations last.
+        After them a row is done; while samples of a kind are lacking, more follow as long as evaluations last.
     diversity : float
         Weight of a fourth aim, as many such changes as can be: 0 for what is near and sparse; at 4 samples are some
         three times as far from the row, and from each other.
@@ -58,16 +57,14 @@ class Genetic:
     diversity: float = 0.0
 
     def __post_init__(self) -> None:
-        check_search(self.m, self.max_evaluations)
-        as_int(self.generations, "generations", at_least=1)
+        check_search(self, "generations")
         if as_int(self.population, "population") < self.m:
             raise InvalidParameter(f"population must be at least m = {self.m}, not {self.population}")
-        if not 0 <= as_float(self.diversity, "diversity") < np.inf:
-            raise InvalidParameter(f"diversity must be a number from 0 up, not {self.diversity}")
+        check_weights(self, "diversity")
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
-        """Find positives and negatives for each row."""
-        herds = _Herds(Reach.of(rows, space), Metric.of(space), member, self)
+        search = Search(rows, space, member, 0, self.max_evaluations)  # it asks, and herds keep what it finds
+        herds = _Herds(search, self)
         generation = 0
         while (at := herds.open(self.m if generation >= self.generations else np.inf)).size:
             herds.ask(at, _children(herds, keys[at], at, self.m, generation))
@@ -75,38 +72,33 @@ class Genetic:
         place = herds.spread(self.m)
         samples = np.take_along_axis(herds.samples, place[..., None], axis=2).reshape(len(rows), 2 * self.m, -1)
         weights = np.take_along_axis(herds.weights, place, axis=2).reshape(len(rows), 2 * self.m)
-        return gathered(rows, samples, weights, np.minimum(herds.found, self.m), herds.n_evaluations, space)
+        return gathered(rows, samples, weights, np.minimum(herds.found, self.m), search.n_evaluations, space)
 
 
 class _Herds:
     """The populations of a block of rows, best first: (n, 2, p), negatives and positives."""
 
-    def __init__(self, reach: Reach, metric: Metric, member: Member, settings: Genetic) -> None:
-        self.reach, self.metric, self.member = reach, metric, member
-        self.size, self.budget, self.diversity = settings.population, settings.max_evaluations, settings.diversity
-        population, (n_rows, n_features) = self.size, reach.rows.shape
-        self.samples = np.repeat(reach.rows, 2 * population, axis=0).reshape(n_rows, 2, population, n_features)
-        self.weights = np.zeros((n_rows, 2, population))  # in C+
+    def __init__(self, search: Search, settings: Genetic) -> None:
+        self.search, self.size, self.diversity = search, settings.population, settings.diversity
+        self.reach, self.metric = Reach.of(search.rows, search.space), Metric.of(search.space)
+        n_rows, n_features = search.rows.shape
+        self.samples = np.repeat(search.rows, 2 * self.size, axis=0).reshape(n_rows, 2, self.size, n_features)
+        self.weights = np.zeros((n_rows, 2, self.size))  # in C+
         self.found = np.zeros((n_rows, 2), dtype=np.int64)
-        self.n_evaluations = np.zeros(n_rows, dtype=np.int64)
-        self.known = contents(reach.rows[:, None])  # the rows, and what was asked
+        self.known = contents(search.rows[:, None])  # the rows, and what was asked
         self.barren = np.zeros(n_rows, dtype=np.int64)  # generations in a row without a new candidate
 
     def open(self, wanted: float) -> Integers:
         """Rows that lack some of the wanted number of each kind and may still find them."""
         lacking = (self.found < wanted).any(axis=1)
-        return np.flatnonzero(lacking & (self.n_evaluations < self.budget) & (self.barren < PATIENCE))
+        affordable = self.search.n_evaluations < self.search.budget
+        return np.flatnonzero(lacking & affordable & (self.barren < PATIENCE))
 
     def ask(self, at: Integers, children: Array) -> None:
         """Ask about (a, c, f) children of some rows, and let the best stay."""
         content, n_known = contents(children), self.known.shape[1]
-        there = first_seen(np.concatenate([self.known[at], content], axis=1))[:, n_known:]
-        there &= np.cumsum(there, axis=1) <= (self.budget - self.n_evaluations[at])[:, None]
-        weights = np.zeros(there.shape)
-        a, c = np.nonzero(there)
-        if a.size:
-            weights[a, c] = self.member(children[a, c], at[a])
-        self.n_evaluations[at] += there.sum(axis=1)
+        new = first_seen(np.concatenate([self.known[at], content], axis=1))[:, n_known:]
+        weights, there = self.search.ask(at, children, new)
         self.barren[at] = np.where(there.any(axis=1), 0, self.barren[at] + 1)
         own = np.repeat(self.known[:, :1], content.shape[1], axis=1)
         self.known = np.concatenate([self.known, own], axis=1)
@@ -182,8 +174,8 @@ def _children(herds: _Herds, keys: Unsigned, at: Integers, m: int, generation: i
     reach, n_children, n_features = herds.reach[at], BROOD * herds.size, len(herds.metric.order)
     of_child = (generation * n_children + np.arange(n_children)).astype(np.uint64)
     of_cell = counters(generation * n_children, n_children, reach.space)
-    first, second, new, share = (words(words(keys, s)[:, None], of_child) for s in (_FIRST, _SECOND, _NEW, _SHARE))
-    cross, kind, value, step = (words(words(keys, s)[:, None, None], of_cell) for s in (_CROSS, _KIND, _VALUE, _STEP))
+    first, second, new, share = (stream.bits(keys, of_child) for stream in GENETIC[:4])
+    cross, kind, value, step = (stream.bits(keys, of_cell) for stream in GENETIC[4:])
 
     sought = _sought(herds.found[at] < m, n_children)
     size = np.take_along_axis(herds.found[at], sought, axis=1)

@@ -11,7 +11,7 @@ from xcid._check import as_int
 from xcid._kernels.random import content_keys
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.generators.reach import Reach
-from xcid.generators.search import Member
+from xcid.generators.search import Member, Search, lacking
 from xcid.records import Array, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
@@ -49,23 +49,18 @@ class Given:
             )
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
-        """Ask about the samples of each row."""
         tables = [self.samples] if self.rows is None else list(self.samples)
         which = np.zeros(len(rows), dtype=np.int64) if self.rows is None else self._tables_of(rows, space, len(tables))
         size = max(len(table) for table in tables)
         samples, there = np.repeat(rows[:, None], size, axis=1), np.zeros((len(rows), size), dtype=bool)
         for number in np.unique(which):
             one = _encoded(tables[number], space, "the given samples")
-            _refuse_unknown(one, space, "the given samples have")
             samples[which == number, : len(one)], there[which == number, : len(one)] = one, True
         there &= Reach.of(rows, space).allows(samples).all(axis=2)
-        positive, (row, place) = np.zeros(there.shape), np.nonzero(there)
-        if row.size:
-            positive[row, place] = member(samples[row, place], row)
+        positive, _ = Search(rows, space, member, 0, size).ask(np.arange(len(rows)), samples, there)
         flips = (there & (positive > 0.5)).sum(axis=1)
         n_asked = there.sum(axis=1)
-        lacking = np.where(n_asked - flips < self.m, "insufficient_stays", "ok")
-        status = np.where(flips < self.m, "insufficient_flips", lacking)
+        status = lacking(flips < self.m, n_asked - flips < self.m)
         return Perturbations(rows, samples, positive, (1 - positive) * there, n_asked, status, space.discrete)
 
     def _tables_of(self, rows: Array, space: FeatureSpace, n_tables: int) -> Integers:
@@ -73,7 +68,6 @@ class Given:
         owners = _encoded(self.rows, space, "the rows of the given samples")
         if len(owners) != n_tables:
             raise InvalidParameter(f"there are {n_tables} tables of samples for {len(owners)} rows: give one for each")
-        _refuse_unknown(owners, space, "the rows of the given samples have")
         known, first = np.unique(content_keys(owners, seed=0), return_index=True)
         wanted = content_keys(rows, seed=0)
         place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
@@ -87,17 +81,16 @@ class Given:
 
 
 def _encoded(table: Any, space: FeatureSpace, what: str) -> Array:
+    """Encode a table that is a setting; refuse joint values of a group that have no code."""
     try:
-        return space.encode(table, what)
+        cells = space.encode(table, what)
     except InvalidData as error:
         raise InvalidParameter(str(error)) from error
-
-
-def _refuse_unknown(cells: Array, space: FeatureSpace, what: str) -> None:
-    """Refuse joint values of a group that have no code."""
     unknown = np.argwhere((cells < 0) & space.discrete)
     if len(unknown):
+        group = space.names[unknown[0, 1]]
         raise InvalidParameter(
-            f"{what} values of the group {space.names[unknown[0, 1]]!r} in row {unknown[0, 0]} that the background "
+            f"{what} have values of the group {group!r} in row {unknown[0, 0]} that the background "
             f"does not have together ({len(unknown)} such rows in all): a group changes only to what the background has"
         )
+    return cells

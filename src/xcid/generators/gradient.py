@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from xcid._check import as_float, as_int
-from xcid._kernels.random import below, uniform, words
+from xcid._check import as_float
+from xcid._kernels.arrays import blocks
+from xcid._kernels.random import below, uniform
+from xcid._kernels.streams import GRADIENT
 from xcid._require import require
 from xcid.errors import InvalidParameter
 from xcid.generators import lattice
 from xcid.generators.metric import Metric
-from xcid.generators.objectives import Diverse, Margin, Objective, margin_of, objective_of
+from xcid.generators.objectives import MARGINS, OBJECTIVES, Diverse, Margin, Objective, named
 from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, Search, check_search
-from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
+from xcid.models.modules import evaluating, home_of
+from xcid.records import Array, Flags, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
 DECAY = (0.9, 0.999)  # of Adam's two means
-_MASK, _PICK, _VALUE, _SHARE = np.arange(31, 35, dtype=np.uint64)[:, None]  # streams of a row
+_MASK, _PICK, _VALUE, _SHARE = GRADIENT
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,24 +32,22 @@ class Gradient:
 
     A candidate may move one random feature and each of the others with probability 1/2. It starts from background
     values in these; numbers then follow the gradient of the objective within their range, while levels keep the value
-    they have started with. Of all places that flip by the module's word the nearest to the row is taken, numbers are
+    they have started with. Of all places where the module's output flips the nearest to the row is taken, numbers are
     rounded away from the row to their lattice, and the model is asked. For each of them a point is asked about, too,
     that lies a random share of the way from the row to there: it mostly does not flip. Samples are distinct.
 
     The module sees the matrix of features that the library works with: levels by their position, no groups. A missing
     number of the row stays missing unless a candidate moves it; no value goes missing.
 
-    Every forward pass counts as an evaluation: (steps + 2) * m + 1 of them make a round of a row, and rounds go on
+    Every forward pass counts as an evaluation: (steps + 2) * m + 1 of them make a round of a row, and rounds follow
     while samples are lacking.
 
     Parameters
     ----------
     module : torch.nn.Module
         From (N, f) to (N, k); asked in evaluation mode, on its own device and in its own precision.
-    m : int
-        Positives and negatives to find for each row; also the candidates of a round.
-    max_evaluations : int
-        Most rows that the model and the module are asked to predict for each row.
+    m, max_evaluations : int
+        As for :class:`Random`; a round has m candidates, and what the module is asked counts, too.
     objective : Objective or "wachter" or "diverse"
     outputs : Margin or "logits" or "probabilities"
         What the module gives, or a function that tells how far outputs are from flipping: for other questions than a
@@ -72,57 +71,49 @@ class Gradient:
     rows_at_once: int = 32
 
     def __post_init__(self) -> None:
-        check_search(self.m, self.max_evaluations)
-        as_int(self.steps, "steps", at_least=1)
-        as_int(self.rows_at_once, "rows_at_once", at_least=1)
+        check_search(self, "steps", "rows_at_once")
         if not 0 < as_float(self.rate, "rate") < np.inf:
             raise InvalidParameter(f"rate must be a number above 0, not {self.rate}")
-        one_round = self.m * (self.steps + 2) + 1
-        if self.max_evaluations < one_round:
+        if self.max_evaluations < self.one_round:
             raise InvalidParameter(
-                f"max_evaluations must be at least m * (steps + 2) + 1 = {one_round}, not {self.max_evaluations}"
+                f"max_evaluations must be at least m * (steps + 2) + 1 = {self.one_round}, not {self.max_evaluations}"
             )
-        object.__setattr__(self, "objective", objective_of(self.objective))
-        object.__setattr__(self, "outputs", margin_of(self.outputs))
+        object.__setattr__(self, "objective", named(self.objective, OBJECTIVES, "objective"))
+        object.__setattr__(self, "outputs", named(self.outputs, MARGINS, "outputs"))
+
+    @property
+    def one_round(self) -> int:
+        """Evaluations of a round of a row: the row itself, all steps of all candidates, and two samples for each."""
+        return self.m * (self.steps + 2) + 1
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
-        """Find positives and negatives for each row."""
         search = Search(rows, space, member, self.m, self.max_evaluations)
         reach, scale, round_ = Reach.of(rows, space), Metric.of(space).scale, 0
         with evaluating(self.module):
-            while (at := self._affordable(search)).size:
+            while (at := search.affording(self.one_round)).size:
                 start, moved = _starts(reach[at], keys[at], round_ * self.m, self.m)
-                found = np.concatenate(
-                    [
-                        self._descend(reach[at[part]], start[part], moved[part], scale)
-                        for part in np.split(np.arange(len(at)), range(self.rows_at_once, len(at), self.rows_at_once))
-                    ]
-                )
+                parts = blocks(len(at), self.rows_at_once)
+                found = np.concatenate([self._descend(reach[at[p]], start[p], moved[p], scale) for p in parts])
                 search.n_evaluations[at] += self.m * self.steps + 1  # and the row itself
                 number = np.arange(round_ * self.m, (round_ + 1) * self.m, dtype=np.uint64)
-                share = uniform(words(words(keys[at], _SHARE)[:, None], number))[..., None]
+                share = uniform(_SHARE.bits(keys[at], number))[..., None]
                 for candidates in (_outward(reach[at], found, moved), _on_the_way(reach[at], found, moved, share)):
                     search.offer(at, candidates, search.fresh(at, candidates))
                 round_ += 1
         return search.result()
 
-    def _affordable(self, search: Search) -> Integers:
-        """Rows that still lack samples and have evaluations left for a whole round."""
-        left = search.budget - search.n_evaluations[search.open]
-        return search.open[left >= self.m * (self.steps + 2) + 1]
-
     def _descend(self, reach: Reach, start: Array, moved: Flags, scale: Array) -> Array:
         """(b, c, f) nearest places that flip, or the last ones; of at most ``rows_at_once`` rows."""
-        torch, like = require("torch", extra="torch"), weights_of(self.module)
+        torch, (device, dtype) = require("torch", extra="torch"), home_of(self.module)
 
         def ask(samples: Any) -> Any:
-            outputs = self.module(samples.reshape(-1, samples.shape[-1]).to(like.dtype))
+            outputs = self.module(samples.reshape(-1, samples.shape[-1]).to(dtype))
             return outputs.reshape(len(outputs), -1).double()
 
         filled = np.minimum(np.arange(self.rows_at_once), len(start) - 1)
-        descent = _Descent(reach[filled], start[filled], moved[filled], scale, like.device)
+        descent = _Descent(reach[filled], start[filled], moved[filled], scale, device)
         with torch.no_grad():
-            own = torch.as_tensor(reach.rows[filled], device=like.device)
+            own = torch.as_tensor(reach.rows[filled], device=device)
             own_outputs = ask(own).repeat_interleave(start.shape[1], dim=0)
         for step in range(self.steps):
             move = descent.move.requires_grad_()
@@ -172,30 +163,11 @@ class _Descent:
         self.move = self.torch.where(self.follows, ahead.clamp(self.low, self.high), 0.0).detach()
 
 
-@contextlib.contextmanager
-def evaluating(module: Any) -> Iterator[None]:
-    """Put a module in evaluation mode for a while."""
-    modes = [(part, part.training) for part in module.modules()]
-    module.eval()
-    try:
-        yield
-    finally:
-        for part, mode in modes:
-            part.training = mode
-
-
-def weights_of(module: Any) -> Any:
-    """A tensor of the module's own device and precision."""
-    torch = require("torch", extra="torch")
-    weights = (weight for part in (module.parameters(), module.buffers()) for weight in part)
-    return next((weight for weight in weights if weight.is_floating_point()), torch.empty(0))
-
-
 def _starts(reach: Reach, keys: Unsigned, first: int, size: int) -> tuple[Array, Flags]:
     """(a, c, f) places where candidates start, and which of their features may move."""
     space, number = reach.space, np.arange(first, first + size, dtype=np.uint64)
-    mask, value = (words(words(keys, s)[:, None, None], counters(first, size, space)) for s in (_MASK, _VALUE))
-    pick = space.free[below(words(words(keys, _PICK)[:, None], number), len(space.free))]
+    mask, value = (stream.bits(keys, counters(first, size, space)) for stream in (_MASK, _VALUE))
+    pick = space.free[below(_PICK.bits(keys, number), len(space.free))]
     drawn = reach.drawn(value)
     moved = (mask >> np.uint64(63)).astype(bool) | (np.arange(len(space.rank)) == pick[..., None])
     moved &= (reach.total > 0)[:, None] & ~np.isnan(drawn)

@@ -1,4 +1,4 @@
-"""Goes on where another generator gives up: looks further out for what is rare, then walks among what it found."""
+"""Resumes where another generator gives up: searches further out for what is rare, then walks among its finds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from xcid._check import as_int, require_callable
-from xcid._kernels.random import below, uniform, words
+from xcid._kernels.arrays import blocks
+from xcid._kernels.random import below, uniform
+from xcid._kernels.streams import GROWING, WALK
 from xcid._kernels.thinning import thinned
 from xcid.errors import InvalidParameter
 from xcid.generators.donors import background_rows
@@ -23,13 +25,13 @@ STEPS = 16  # of every walker
 RADII = ((0.5, 0.0), (1.0, 0.0), (1.0, 0.5), (1.0, 0.9), (1.0, 1.0))  # share of features to change, and how far out
 STAYS, FLIPS = 0, 1
 AT_ONCE = 100  # candidates of an exploration
-_CHANGE, _SIDE, _FAR, _STAYS, _FLIPS = np.arange(41, 46, dtype=np.uint64)[:, None]  # streams of a row
-_NEW, _EACH, _ODDS, _FORCED = np.arange(4, dtype=np.uint64)[:, None]  # streams of a walk
+_CHANGE, _SIDE, _FAR, _STAYS, _FLIPS = GROWING
+_NEW, _EACH, _ODDS, _FORCED = WALK
 
 
 @dataclass(frozen=True, slots=True)
 class Growing:
-    """Let another generator search, and look on where it lacks flips or stays.
+    """Let another generator search, and search further where it lacks flips or stays.
 
     Rows that it serves keep what it found. For others the model is asked about real rows of the background, then about
     perturbations with more features changed and with values further out, until some flip. From there m walkers set
@@ -67,7 +69,6 @@ class Growing:
         return self if draw is None else replace(self, inner=draw(space, key))
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
-        """Find positives and negatives for each row."""
         cloud = self.inner(rows, keys, space, member)
         cloud = replace(cloud, given=cloud.samples, plan=None)  # what is added follows no plan
         lacking = np.flatnonzero(cloud.status != "ok")
@@ -97,24 +98,22 @@ def _explore(search: Search, keys: Unsigned) -> None:
 
     donors = background_rows(space)
     donors = donors[thinned(len(donors), search.budget // 8)]
-    reach, levels = (Reach.of(search.rows, space, pools) for pools in (space.pools, space.pools.distinct))
-    for start in range(0, len(donors), AT_ONCE):
+    reach, levels = (Reach.of(search.rows, space, pools) for pools in (space.pools, space.distinct))
+    for part in blocks(len(donors), AT_ONCE):
         if (rows := exploring()).size:
-            real = reach[rows].nearest(donors[None, start : start + AT_ONCE])
-            search.offer(rows, real, np.ones(real.shape[:2], dtype=bool))
+            search.offer(rows, reach[rows].nearest(donors[None, part]))
     start = 0
     while (rows := exploring()).size:
-        points = _far_out(reach[rows], levels[rows], keys[rows], start, RADII[start // AT_ONCE % len(RADII)])
-        search.offer(rows, points, np.ones(points.shape[:2], dtype=bool))
+        radius = RADII[start // AT_ONCE % len(RADII)]
+        search.offer(rows, _far_out(reach[rows], levels[rows], keys[rows], start, radius))
         start += AT_ONCE
 
 
 def _far_out(reach: Reach, levels: Reach, keys: Unsigned, start: int, radius: tuple[float, float]) -> Array:
     """(a, c, f) perturbations that change a share of the features to values in the tails; levels are equally likely."""
     (share, far), space = radius, reach.space
-    change, side, place = (
-        words(words(keys, stream)[:, None, None], counters(start, AT_ONCE, space)) for stream in (_CHANGE, _SIDE, _FAR)
-    )
+    cells = counters(start, AT_ONCE, space)
+    change, side, place = (stream.bits(keys, cells) for stream in (_CHANGE, _SIDE, _FAR))
     depth = uniform(place) * (1 - far)
     tails = reach.quantile(np.where((side >> np.uint64(63)).astype(bool), 1 - depth, depth))
     values = np.where(space.discrete, levels.quantile(uniform(place)), tails)
@@ -134,7 +133,7 @@ def _walk(search: Search, keys: Unsigned, kind: int) -> None:
     m, space = search.m, search.space
     lacking = (search.found[:, kind] < m) & (search.n_evaluations < search.budget)
     rows = np.flatnonzero(lacking & ((search.found[:, kind] > 0) | (kind == STAYS)))
-    keys = words(keys[rows], (_STAYS, _FLIPS)[kind])
+    keys = (_STAYS, _FLIPS)[kind].of(keys[rows])
     n_seeds = search.found[rows, kind, None]
     start = kind * m + np.arange(m) % np.maximum(n_seeds, 1)  # the place of a sample, or an empty one: the row itself
     place, weight = search.samples[rows[:, None], start], search.weights[rows[:, None], start]
@@ -145,10 +144,10 @@ def _walk(search: Search, keys: Unsigned, kind: int) -> None:
         at = np.flatnonzero(unfinished & (search.n_evaluations[rows] < search.budget))
         if not at.size:
             break
-        new = reach[at].masked(words(words(keys[at], _NEW)[:, None, None], counters(step * m, m, space)))
+        new = reach[at].masked(_NEW.bits(keys[at], counters(step * m, m, space)))
         here = np.where(moved[at, :, None], place[at], np.roll(place[at], step, axis=1))  # the stuck follow others
         trial = np.where(_redrawn(keys[at], step * m, m, space), new, here)
-        weights, asked = search.ask(rows[at], trial, np.ones(trial.shape[:2], dtype=bool))
+        weights, asked = search.ask(rows[at], trial)
         arrived = asked & ((weights > 0.5) == bool(kind))
         place[at] = np.where(arrived[:, :, None], trial, place[at])
         weight[at] = np.where(arrived, weights, weight[at])
@@ -161,9 +160,9 @@ def _walk(search: Search, keys: Unsigned, kind: int) -> None:
 def _redrawn(keys: Unsigned, start: int, size: int, space: FeatureSpace) -> Flags:
     """(a, size, f) which features a step redraws."""
     number = np.arange(start, start + size, dtype=np.uint64)
-    odds, forced = (words(words(keys, stream)[:, None], number) for stream in (_ODDS, _FORCED))
+    odds, forced = (stream.bits(keys, number) for stream in (_ODDS, _FORCED))
     share = 0.5 ** (1 + below(odds, 4))
-    drawn = uniform(words(words(keys, _EACH)[:, None, None], counters(start, size, space)))
+    drawn = uniform(_EACH.bits(keys, counters(start, size, space)))
     one = space.free[below(forced, len(space.free))]
     return (drawn < share[:, :, None]) | (np.arange(drawn.shape[2]) == one[:, :, None])
 

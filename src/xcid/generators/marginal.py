@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from xcid._kernels.random import words
+from xcid._kernels.streams import MARGINAL
 from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, Search, check_search
 from xcid.records import Array, Perturbations, Unsigned
@@ -23,27 +21,19 @@ class Marginal:
 
     Parameters
     ----------
-    m : int
-        Positives and negatives to find for each row.
-    max_evaluations : int
-        Most rows that the model is asked to predict for each row.
+    m, max_evaluations : int
+        Positives and negatives to find for each row, and the most rows that the model is asked to predict for it.
     """
 
     m: int = 200
     max_evaluations: int = 4_000
 
     def __post_init__(self) -> None:
-        check_search(self.m, self.max_evaluations)
+        check_search(self)
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
-        """Find positives and negatives for each row."""
         search = Search(rows, space, member, self.m, self.max_evaluations)
         reach = Reach.of(rows, space)
-        start = 0
-        while (open_rows := search.open).size:
-            size = search.chunk(start)
-            random = words(keys[open_rows, None, None], counters(start, size, space))
-            candidates = reach[open_rows].masked(random)
-            search.offer(open_rows, candidates, np.ones(candidates.shape[:2], dtype=bool))
-            start += size
+        for at, start, size in search.rounds():
+            search.offer(at, reach[at].masked(MARGINAL.bits(keys[at], counters(start, size, space))))
         return search.result()

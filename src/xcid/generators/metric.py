@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from xcid._kernels.arrays import same
 from xcid.records import Array, Flags, Integers
 from xcid.space import FeatureSpace
 
@@ -17,14 +18,7 @@ class Metric:
     """Distances between samples, feature by feature in units of the background's spread.
 
     A number counts in mean absolute deviations from its median. Other levels, and a missing cell beside a present one,
-    count 1.
-
-    Attributes
-    ----------
-    scale : (f,)
-    discrete : (f,)
-    order : (f,)
-        Order of summation, that of the ranks: so that the order of columns does not change the last digit.
+    count 1. Features are summed in the ``order`` of the ranks, so that that of columns does not change the last digit.
     """
 
     scale: Array
@@ -50,20 +44,11 @@ class Metric:
         return total
 
 
-def same(first: Array, second: Array) -> Flags:
-    """Equal cells; missing ones are equal."""
-    return (first == second) | (np.isnan(first) & np.isnan(second))
-
-
 def differences(rows: Array, cells: Array, scales: Array, levels: Flags) -> Array:
     """How far (n or 1, c, f) cells are from (n, f) rows, in whole units, of which a scale has 2**20.
 
-    Parameters
-    ----------
-    scales : (f,)
-        What counts as 1 for numbers.
-    levels : (f,)
-        Features that are either the same or 1 apart, as are a missing cell and any other.
+    ``scales`` (f,) are what counts as 1 for numbers; ``levels`` (f,) are the features that are either the same or 1
+    apart, as are a missing cell and any other.
     """
     own = rows[:, None]
     apart = np.where(levels, 1.0, np.abs(cells - own) / scales)

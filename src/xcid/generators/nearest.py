@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcid._kernels.random import below, uniform, words
+from xcid._kernels.arrays import blocks, same
+from xcid._kernels.random import below, uniform
+from xcid._kernels.streams import NEAREST
 from xcid.generators.donors import background_rows
-from xcid.generators.metric import differences, robust_scales, same
+from xcid.generators.metric import differences, robust_scales
 from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, Search, check_search
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
@@ -19,7 +21,7 @@ from xcid.space import FeatureSpace
 HALVINGS = 6  # of the way to a donor
 MOST_CELLS = 2**22  # numbers in a work array
 OWN_WAY = 0.25  # share of the features that go their own part of the way when points are lacking
-_SWITCH, _END, _PART, _OWN_PART, _OWN_WAY = np.arange(31, 36, dtype=np.uint64)[:, None]  # streams of a row
+_SWITCH, _END, _PART, _OWN_PART, _OWN_WAY = NEAREST
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,29 +35,27 @@ class Nearest:
     donors, negatives just before it and among real rows that do not flip. No sample is given twice.
 
     These samples are made to be near and sparse, not to be drawn from one distribution that the model then splits:
-    a feature that makes no difference changes on the way all the same, and so may score.
+    a feature that makes no difference still changes on the way, and so may score.
 
     Parameters
     ----------
     m : int
-        Positives and negatives to find for each row.
+        Positives and negatives to find for each row; a quarter as many ways to donors are halved.
     max_evaluations : int
-        Most rows that the model is asked to predict for each row.
+        Most rows that the model is asked to predict for it; half of them may be donors.
     """
 
     m: int = 50
     max_evaluations: int = 4_000
 
     def __post_init__(self) -> None:
-        check_search(self.m, self.max_evaluations)
+        check_search(self)
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
-        """Find positives and negatives for each row."""
         donors = background_rows(space)
-        at_once = max(1, MOST_CELLS // donors.size)
-        parts = [slice(start, start + at_once) for start in range(0, max(1, len(rows)), at_once)]
+        parts = blocks(max(1, len(rows)), MOST_CELLS // donors.size)
         return Perturbations.concatenate(
-            [self._part(rows[part], keys[part], space, _shifted(member, part.start), donors) for part in parts]
+            [self._part(rows[part], keys[part], space, _of_part(member, part), donors) for part in parts]
         )
 
     def _part(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member, donors: Array) -> Perturbations:
@@ -65,7 +65,8 @@ class Nearest:
         weights, asked = _ask_in_turn(search, real, max(1, self.m // 4))
         flipping = _first(real, weights, asked & (weights > 0.5), max(1, self.m // 4))
         known = _joined(_put_back(search, flipping), flipping)
-        paths = Paths.to(np.concatenate([known.points, real], axis=1), keys, reach)
+        ends = np.concatenate([known.points, real], axis=1)
+        paths = Paths(reach, ends, uniform(_SWITCH.bits(keys, counters(0, ends.shape[1], space))))
         crossing = _halve(search, paths, known)
         for points in (crossing.beyond, crossing.before, crossing.flips, Points(real, weights, asked), crossing.stays):
             search.keep(everyone, points.points, points.weights, points.there & search.fresh(everyone, points.points))
@@ -82,39 +83,22 @@ class Points(NamedTuple):
 
 
 class Crossing(NamedTuple):
-    """Where ways cross the boundary.
+    """Where ways cross the boundary."""
 
-    Attributes
-    ----------
-    last, first : (n, q)
-        Parts of the way: the last that does not flip, as far as is known, and the first that does.
-    before, beyond : Points
-        The points there.
-    stays, flips : Points
-        Others on the way, from coarse to fine.
-    """
-
-    last: Array
-    first: Array
-    before: Points
+    last: Array  # (n, q) the last part of the way that does not flip, as far as is known
+    first: Array  # (n, q) the first that does
+    before: Points  # the points there
     beyond: Points
-    stays: Points
+    stays: Points  # others on the way, from coarse to fine
     flips: Points
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Paths:
+class Paths(NamedTuple):
     """Ways from rows to (n, q, f) ends; ``switch`` (n, q, f) is the part of the way at which a level changes."""
 
     reach: Reach
     ends: Array
     switch: Array
-
-    @classmethod
-    def to(cls, ends: Array, keys: Unsigned, reach: Reach) -> Paths:
-        """Draw where levels change."""
-        random = words(words(keys, _SWITCH)[:, None, None], counters(0, ends.shape[1], reach.space))
-        return cls(reach, ends, uniform(random))
 
     def point(self, at: Integers, which: Integers, part: Array) -> Array:
         """Go (a, c, f) parts of the way from (a,) rows to (a, c) of their ends."""
@@ -126,9 +110,9 @@ class Paths:
         return reach.nearest(np.where(part < 1, between, ends))
 
 
-def _shifted(member: Member, start: int) -> Member:
+def _of_part(member: Member, part: slice) -> Member:
     """Ask about the rows of a part of a block."""
-    return lambda samples, owner: member(samples, owner + start)
+    return lambda samples, owner: member(samples, owner + part.start)
 
 
 def _in_turn(reach: Reach, donors: Array, stride: int) -> Array:
@@ -163,11 +147,7 @@ def _first(points: Array, weights: Array, chosen: Flags, count: int) -> Points:
 
 
 def _joined(first: Points, second: Points) -> Points:
-    return Points(
-        np.concatenate([first.points, second.points], axis=1),
-        np.concatenate([first.weights, second.weights], axis=1),
-        np.concatenate([first.there, second.there], axis=1),
-    )
+    return Points(*(np.concatenate(parts, axis=1) for parts in zip(first, second, strict=True)))
 
 
 def _put_back(search: Search, flipping: Points) -> Points:
@@ -212,11 +192,8 @@ def _halve(search: Search, paths: Paths, known: Points) -> Crossing:
         last, first = np.where(stays, middle, last), np.where(flips, middle, first)
         before, beyond = _replaced(before, steps[-1], stays), _replaced(beyond, steps[-1], flips)
     halfway = functools.reduce(_joined, steps)
-    on_the_way = (
-        Points(halfway.points, halfway.weights, halfway.there & kind)
-        for kind in (halfway.weights <= 0.5, halfway.weights > 0.5)
-    )
-    return Crossing(last, first, before, beyond, *on_the_way)
+    kinds = halfway.weights <= 0.5, halfway.weights > 0.5
+    return Crossing(last, first, before, beyond, *(halfway._replace(there=halfway.there & kind) for kind in kinds))
 
 
 def _replaced(old: Points, new: Points, where: Flags) -> Points:
@@ -238,21 +215,19 @@ def _fill(search: Search, paths: Paths, crossing: Crossing, there: Flags, keys: 
         np.concatenate([known, other], axis=1)
         for known, other in ((crossing.last, anywhere), (crossing.first, 0 * anywhere))
     )
-    start = 0
-    while (rows := search.open).size and start < 2 * search.budget:
-        size = search.chunk(start)
+    for rows, start, size in search.rounds():
+        if start >= 2 * search.budget:
+            break
         number, a = np.arange(start, start + size, dtype=np.uint64), rows[:, None]
-        picked = words(words(keys[rows], _END)[:, None], number)
+        picked = _END.bits(keys[rows], number)
         chosen = usable[a, below(picked, n_usable[a])]
         known = (n_usable[a] > 0) & (number % 4 < 3)
         which = np.where(known, chosen, n_known + below(picked, n_paths - n_known))
-        share = uniform(words(words(keys[rows], _PART)[:, None], number))
+        share = uniform(_PART.bits(keys[rows], number))
         beyond = first[a, which] + share * (1 - first[a, which])
         part = np.where(number % 2 == 0, beyond, share * last[a, which])
         own_part, own_way = (
-            uniform(words(words(keys[rows], stream)[:, None, None], counters(start, size, space)))
-            for stream in (_OWN_PART, _OWN_WAY)
+            uniform(stream.bits(keys[rows], counters(start, size, space))) for stream in (_OWN_PART, _OWN_WAY)
         )
         points = paths.point(rows, which, np.where(own_way < OWN_WAY, own_part, part[:, :, None]))
         search.offer(rows, points, search.fresh(rows, points))
-        start += size

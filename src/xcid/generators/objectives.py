@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from xcid._check import as_float
 from xcid._require import require
 from xcid.errors import InvalidParameter
+from xcid.generators.search import check_weights
 
 Margin: TypeAlias = Callable[[Any, Any], Any]
 """``margin(outputs (N, k), own (N, k)) -> (N,)`` tensor: above 0 where the output stays what it is for the own row."""
@@ -44,10 +44,9 @@ class Wachter:
     distance: float = 0.05
 
     def __post_init__(self) -> None:
-        _check_weight(self.distance, "distance")
+        check_weights(self, "distance")
 
     def __call__(self, margins: Any, moves: Any) -> Any:
-        """Add the losses of all candidates."""
         return (margins.sigmoid() ** 2).sum() + self.distance * moves.abs().sum()
 
 
@@ -71,11 +70,9 @@ class Diverse:
     hinge: float = 0.2
 
     def __post_init__(self) -> None:
-        for name in ("proximity", "diversity", "hinge"):
-            _check_weight(getattr(self, name), name)
+        check_weights(self, "proximity", "diversity", "hinge")
 
     def __call__(self, margins: Any, moves: Any) -> Any:
-        """Add the losses of all candidates."""
         torch = require("torch", extra="torch")
         kernel = 1 / (1 + torch.cdist(moves, moves, p=1.0))
         spread = torch.logdet(kernel + TINY * torch.eye(moves.shape[1], dtype=moves.dtype, device=moves.device))
@@ -99,25 +96,11 @@ def of_probabilities(outputs: Any, own: Any) -> Any:
 
 
 MARGINS: Mapping[str, Margin] = {"logits": of_logits, "probabilities": of_probabilities}
-OBJECTIVES: Mapping[str, Callable[[], Objective]] = {"wachter": Wachter, "diverse": Diverse}
+OBJECTIVES: Mapping[str, Objective] = {"wachter": Wachter(), "diverse": Diverse()}
 
 
-def margin_of(given: str | Margin) -> Margin:
+def named(given: Any, table: Mapping[str, Any], what: str) -> Any:
     """A function as it is, a name by the table."""
-    return given if callable(given) else _named(given, MARGINS, "outputs")
-
-
-def objective_of(given: str | Objective) -> Objective:
-    """An objective as it is, a name by the table."""
-    return given if callable(given) else _named(given, OBJECTIVES, "objective")()
-
-
-def _named(given: Any, table: Mapping[str, Any], what: str) -> Any:
-    if given not in list(table):
+    if not callable(given) and given not in list(table):
         raise InvalidParameter(f"{what} must be a function or one of {list(table)}, not {given!r}")
-    return table[given]
-
-
-def _check_weight(value: float, name: str) -> None:
-    if not 0 <= as_float(value, name) < float("inf"):
-        raise InvalidParameter(f"{name} must be a number from 0 up, not {value}")
+    return given if callable(given) else table[given]

@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcid._check import as_int
-from xcid._kernels.random import below, mix, uniform, words
+from xcid._kernels.arrays import blocks, same
+from xcid._kernels.random import below, bits, mix, uniform
+from xcid._kernels.streams import RANDOM
 from xcid.generators import lattice
 from xcid.generators.search import Member, Search, check_search
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
 MOST_DRAWS = 2**20  # changes drawn at a time, over some rows of a block
-_PICK, _VALUE = np.array([[1], [2]], dtype=np.uint64)  # streams of a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +27,14 @@ class Random:
     Distinct candidates of the first two rounds are drawn in random order; further rounds follow only while samples
     of a kind are lacking, and further pools with as many changes as there are features while the budget lasts.
 
-    Unlike DiCE it asks the model about as many candidates as it needs, not about the whole pool; the samples have the
+    Unlike DiCE it asks the model about as many candidates as it needs, not about all of the pool; the samples have the
     same distribution where the first two rounds suffice. Where they do not, it keeps what they have found, and DiCE
     draws anew from all rounds.
 
     Parameters
     ----------
-    m : int
-        Positives and negatives to find for each row.
-    max_evaluations : int
-        Most rows that the model is asked to predict for each row.
+    m, max_evaluations : int
+        Positives and negatives to find for each row, and the most rows that the model is asked to predict for it.
     pool : int
         Copies of the row that are changed round by round.
     """
@@ -46,11 +44,9 @@ class Random:
     pool: int = 1_000
 
     def __post_init__(self) -> None:
-        check_search(self.m, self.max_evaluations)
-        as_int(self.pool, "pool", at_least=1)
+        check_search(self, "pool")
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
-        """Find positives and negatives for each row."""
         search = Search(rows, space, member, self.m, self.max_evaluations)
         n_features = len(space.free)
         rounds, pool = range(min(2, n_features)), 0
@@ -59,9 +55,8 @@ class Random:
         dealt: dict[int, Unsigned] = {}  # content of the candidates of rows that need more than one deck
         while (open_rows := search.open[~exhausted[search.open]]).size:
             copies = pool * self.pool + np.arange(self.pool)
-            at_once = max(1, MOST_DRAWS // (self.pool * rounds.stop))
-            parts = [open_rows[start : start + at_once] for start in range(0, len(open_rows), at_once)]
-            decks = [_shuffled_deck(rows, keys, part, space, copies, rounds) for part in parts]
+            parts = blocks(len(open_rows), MOST_DRAWS // (self.pool * rounds.stop))
+            decks = [_shuffled_deck(rows, keys, open_rows[part], space, copies, rounds) for part in parts]
             for deck in decks:
                 _mark_dealt(deck, dealt)
             _deal(search, decks, dealt_before)
@@ -76,28 +71,15 @@ class Random:
 
 
 class _Deck(NamedTuple):
-    """Candidates of some rows in random order.
+    """Candidates of some rows in random order."""
 
-    Attributes
-    ----------
-    rows : (a,)
-    picked, values : (a, copies, r)
-        The feature that each copy changes in each round, and its new value.
-    copy, last : (a, c)
-        The candidates: a copy, and the last round that has changed it.
-    fresh : (a, c)
-        False for a candidate that another one equals.
-    content : (a, c)
-        Hash of the changes that make each candidate.
-    """
-
-    rows: Integers
-    picked: Integers
-    values: Array
-    copy: Integers
-    last: Integers
-    fresh: Flags
-    content: Unsigned
+    rows: Integers  # (a,)
+    picked: Integers  # (a, copies, r) the feature that each copy changes in each round
+    values: Array  # (a, copies, r) and its new value
+    copy: Integers  # (a, c) the candidates: a copy,
+    last: Integers  # (a, c) and the last round that has changed it
+    fresh: Flags  # (a, c) False for a candidate that another one equals
+    content: Unsigned  # (a, c) hash of the changes that make each candidate
 
 
 def _mark_dealt(deck: _Deck, dealt: dict[int, Unsigned]) -> None:
@@ -147,15 +129,15 @@ def _shuffled_deck(
     """
     n_features = rows.shape[1]
     first_counter = (copies * n_features)[:, None]
-    pick_keys, value_keys = (words(keys[chosen], tag)[:, None, None] for tag in (_PICK, _VALUE))
-    picks = words(pick_keys, (first_counter + np.arange(rounds.stop)).astype(np.uint64))
+    pick_keys, value_keys = (stream.of(keys[chosen])[:, None, None] for stream in RANDOM)
+    picks = bits(pick_keys, (first_counter + np.arange(rounds.stop)).astype(np.uint64))
     picked = space.free[below(picks, len(space.free))]
     ranked = space.rank[picked]
     origin = rows[chosen[:, None, None], picked]
-    values = _draw(words(value_keys, (first_counter + ranked).view(np.uint64)), rows[chosen], picked, space)
+    values = _draw(bits(value_keys, (first_counter + ranked).view(np.uint64)), rows[chosen], picked, space)
     values = np.where(np.isinf(values), origin, values)  # nothing is allowed there
     change = mix(values.view(np.uint64) + mix(ranked.view(np.uint64) + np.uint64(1)))
-    change[(values == origin) | (np.isnan(values) & np.isnan(origin))] = 0
+    change[same(values, origin)] = 0
     repeated = np.zeros(picked.shape, dtype=bool)
     for later in range(1, rounds.stop):
         repeated[:, :, later] = (picked[:, :, :later] == picked[:, :, later, None]).any(axis=2)
@@ -189,7 +171,7 @@ def _draw(random: Unsigned, rows: Array, feature: Integers, space: FeatureSpace)
     values = np.where(resolution > 0, rounded, low * (1 - share) + high * share)
     values = np.where(np.where(resolution > 0, first > last, low > high), np.inf, values)
     if space.discrete.any():
-        levels = space.pools.distinct
+        levels = space.distinct
         begin, count = (part[row, feature] for part in levels.between(*bounds))
         place = np.minimum(begin + np.floor(share * count).astype(np.int64), len(levels.values) - 1)
         level = np.where(count > 0, levels.values[place, feature], np.inf)

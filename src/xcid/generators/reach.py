@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from xcid._kernels.arrays import same
 from xcid._kernels.random import below
 from xcid.generators import lattice
-from xcid.generators.metric import same
 from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.space import FeatureSpace
 from xcid.space.pools import Pools
@@ -18,20 +18,10 @@ _ONE, _TOP_BIT = np.uint64(1), np.uint64(63)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reach:
-    """What the features of some rows may change to.
+    """What the features of (n, f) rows may change to: the values of the pools between ``low`` and ``high`` (n, f).
 
-    Attributes
-    ----------
-    rows : (n, f)
-    space : FeatureSpace
-    pools : Pools
-        Values to take, in ascending order.
-    low, high : (n, f)
-        Range of new values.
-    first, count : (n, f)
-        The values of the pools within it: the position of the first, and how many there are.
-    total : (n, f)
-        Their number with the missing cells; 0 where the feature may not change.
+    ``first`` is the position of the first such value, ``count`` how many there are, and ``total`` their number with the
+    missing cells; 0 where the feature may not change.
     """
 
     rows: Array
@@ -63,7 +53,7 @@ class Reach:
         return np.where(place < self.count[:, None], self.pools.values[known, np.arange(place.shape[2])], np.nan)
 
     def drawn(self, random: Unsigned) -> Array:
-        """Turn (n, c, f) words into values, missing cells among them; the row's own where there is none."""
+        """Turn (n, c, f) random bits into values, missing cells among them; the row's own where there is none."""
         total = self.total[:, None]
         return np.where(total > 0, self.value(below(random, total)), self.rows[:, None])
 
@@ -78,15 +68,10 @@ class Reach:
         return np.where((count > 0) & (self.total[:, None] > 0), self.value(place), self.rows[:, None])
 
     def holds(self, cells: Array) -> Flags:
-        """Which of (n or 1, c, f) cells lie within the limits, for features that are not frozen.
-
-        Returns
-        -------
-        (n, c, f)
-        """
+        """(n, c, f) which of (n or 1, c, f) cells lie within the limits, for features that are not frozen."""
         missing = (self.space.pools.n_missing > 0) & (self.space.direction == 0)
         held = np.where(np.isnan(cells), missing, (cells >= self.low[:, None]) & (cells <= self.high[:, None]))
-        levels = self.space.pools.distinct
+        levels = self.space.distinct
         for feature in np.flatnonzero(self.space.discrete):
             known = np.isin(cells[..., feature], levels.values[: levels.sizes[feature], feature])
             held[..., feature] &= known | np.isnan(cells[..., feature])
@@ -108,5 +93,5 @@ class Reach:
 
 
 def counters(start: int, size: int, space: FeatureSpace) -> Unsigned:
-    """(size, f) counters of the random words of some candidates; they follow the order of the ranks."""
+    """(size, f) counters of the random bits of some candidates; they follow the order of the ranks."""
     return (np.arange(start, start + size)[:, None] * len(space.rank) + space.rank).astype(np.uint64)

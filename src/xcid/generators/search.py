@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from xcid._check import as_int
+from xcid._check import as_float, as_int
 from xcid._kernels.random import content_keys
 from xcid.errors import InvalidParameter
-from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
+from xcid.records import Array, Flags, Integers, Perturbations, Texts, Unsigned
 from xcid.space import FeatureSpace
 
 Member: TypeAlias = Callable[[Array, Integers], Array]
@@ -40,19 +40,31 @@ class Search:
     @property
     def open(self) -> Integers:
         """Rows that still lack samples and have evaluations left."""
-        return np.flatnonzero((self.found < self.m).any(axis=1) & (self.n_evaluations < self.budget))
+        return self.affording(1)
+
+    def affording(self, count: int) -> Integers:
+        """Rows that still lack samples and have so many evaluations left."""
+        return np.flatnonzero((self.found < self.m).any(axis=1) & (self.n_evaluations <= self.budget - count))
 
     def chunk(self, start: int) -> int:
         """How many candidates to offer after the first ``start`` ones: a fixed schedule that grows by halves."""
         return max(2 * self.m, start // 2)
 
-    def offer(self, rows: Integers, candidates: Array, there: Flags) -> None:
+    def rounds(self) -> Iterator[tuple[Integers, int, int]]:
+        """The open rows, the number of the first candidate and how many to offer, until nothing is open."""
+        start = 0
+        while (rows := self.open).size:
+            yield rows, start, self.chunk(start)
+            start += self.chunk(start)
+
+    def offer(self, rows: Integers, candidates: Array, there: Flags | None = None) -> None:
         """Ask about (a, c, d) candidates of (a,) rows; places where ``there`` (a, c) is False hold none."""
         weights, asked = self.ask(rows, candidates, there)
         self.keep(rows, candidates, weights, asked)
 
-    def ask(self, rows: Integers, candidates: Array, there: Flags) -> tuple[Array, Flags]:
+    def ask(self, rows: Integers, candidates: Array, there: Flags | None = None) -> tuple[Array, Flags]:
         """Ask without keeping: (a, c) weights in C+, and for which candidates the budget was enough."""
+        there = np.ones(candidates.shape[:2], dtype=bool) if there is None else there
         left = self.budget - self.n_evaluations[rows]
         asked = there & (np.cumsum(there, axis=1) <= left[:, None])
         weights = np.zeros(there.shape)
@@ -88,7 +100,7 @@ def contents(samples: Array) -> Unsigned:
 
 
 def first_seen(content: Unsigned) -> Flags:
-    """(n, c) words that do not repeat an earlier one of their row."""
+    """(n, c) hashes that do not repeat an earlier one of their row."""
     order = np.argsort(content, axis=1, kind="stable")
     ordered = np.take_along_axis(content, order, axis=1)
     first = np.ones(content.shape, dtype=bool)
@@ -108,12 +120,27 @@ def gathered(
     m = weights.shape[1] // 2
     filled = (np.arange(m) < found[:, :, None]).reshape(weights.shape)
     few_stays, few_flips = (found < m).T
-    status = np.where(few_flips, "insufficient_flips", np.where(few_stays, "insufficient_stays", "ok"))
+    status = lacking(few_flips, few_stays)
     return Perturbations(rows, samples, weights * filled, (1 - weights) * filled, n_evaluations, status, space.discrete)
 
 
-def check_search(m: int, max_evaluations: int) -> None:
-    """Refuse settings that cannot work."""
-    as_int(m, "m (samples of each kind)", at_least=2)
-    if as_int(max_evaluations, "max_evaluations") < 2 * m:
-        raise InvalidParameter(f"max_evaluations must be at least 2 * m = {2 * m}, not {max_evaluations}")
+def lacking(few_flips: Flags, few_stays: Flags) -> Texts:
+    """(n,) the status of rows that lack flips, lack stays or have enough of both."""
+    return np.where(few_flips, "insufficient_flips", np.where(few_stays, "insufficient_stays", "ok"))
+
+
+def check_search(sought: Any, *counts: str) -> None:
+    """Refuse ``max_evaluations`` too few for m samples of each kind, and named counts below 1."""
+    m, most = as_int(sought.m, "m (samples of each kind)", at_least=2), sought.max_evaluations
+    if as_int(most, "max_evaluations") < 2 * m:
+        raise InvalidParameter(f"max_evaluations must be at least 2 * m = {2 * m}, not {most}")
+    for name in counts:
+        as_int(getattr(sought, name), name, at_least=1)
+
+
+def check_weights(holder: object, *names: str) -> None:
+    """Refuse weights that are no numbers from 0 up."""
+    for name in names:
+        value = getattr(holder, name)
+        if not 0 <= as_float(value, name) < float("inf"):
+            raise InvalidParameter(f"{name} must be a number from 0 up, not {value}")

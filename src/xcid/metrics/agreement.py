@@ -9,7 +9,7 @@ import numpy as np
 from xcid._check import as_int
 from xcid.errors import InvalidParameter
 from xcid.metrics._scores import matrix
-from xcid.records import Array, Integers
+from xcid.records import Array, Flags, Integers
 
 
 def feature_agreement(scores_a: Any, scores_b: Any, k: int = 4) -> Array:
@@ -20,28 +20,20 @@ def feature_agreement(scores_a: Any, scores_b: Any, k: int = 4) -> Array:
     >>> feature_agreement([[3.0, -2.0, 1.0, 0.0]], [[1.0, 3.0, 2.0, 0.0]], k=2).tolist()
     [0.5]
     """
-    a, b = _pair(scores_a, scores_b)
-    k = _depth(k, a)
-    both = _in_top(a, k) & _in_top(b, k)
-    share: Array = both.sum(axis=1) / k
-    return share
+    a, b = _deep(scores_a, scores_b, k)
+    return _share(_in_top(a, k) & _in_top(b, k), k)
 
 
 def rank_agreement(scores_a: Any, scores_b: Any, k: int = 4) -> Array:
     """(n,) share of the first k places that hold the same feature in both."""
-    a, b = _pair(scores_a, scores_b)
-    k = _depth(k, a)
-    share: Array = np.mean(_order(a)[:, :k] == _order(b)[:, :k], axis=1)
-    return share
+    a, b = _deep(scores_a, scores_b, k)
+    return _share(_order(a)[:, :k] == _order(b)[:, :k], k)
 
 
 def sign_agreement(scores_a: Any, scores_b: Any, k: int = 4) -> Array:
     """(n,) share of features that both top-k sets have with the same sign."""
-    a, b = _pair(scores_a, scores_b)
-    k = _depth(k, a)
-    both = _in_top(a, k) & _in_top(b, k) & (np.sign(a) == np.sign(b))
-    share: Array = both.sum(axis=1) / k
-    return share
+    a, b = _deep(scores_a, scores_b, k)
+    return _share(_in_top(a, k) & _in_top(b, k) & (np.sign(a) == np.sign(b)), k)
 
 
 def kendall_tau(scores_a: Any, scores_b: Any) -> Array:
@@ -63,17 +55,23 @@ def _pair(scores_a: Any, scores_b: Any) -> tuple[Array, Array]:
     return a, b
 
 
-def _depth(k: int, scores: Array) -> int:
-    if as_int(k, "k", at_least=1) > scores.shape[1]:
-        raise InvalidParameter(f"k must be at most the number of features, {scores.shape[1]}, not {k}")
-    return k
+def _deep(scores_a: Any, scores_b: Any, k: int) -> tuple[Array, Array]:
+    """Scores of at least k features."""
+    a, b = _pair(scores_a, scores_b)
+    if as_int(k, "k", at_least=1) > a.shape[1]:
+        raise InvalidParameter(f"k must be at most the number of features, {a.shape[1]}, not {k}")
+    return a, b
+
+
+def _share(hits: Flags, k: int) -> Array:
+    return hits.sum(axis=1) / k
 
 
 def _order(scores: Array) -> Integers:
     return np.argsort(-np.abs(scores), axis=1, kind="stable")
 
 
-def _in_top(scores: Array, k: int) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+def _in_top(scores: Array, k: int) -> Flags:
     inside = np.zeros(scores.shape, dtype=bool)
     np.put_along_axis(inside, _order(scores)[:, :k], True, axis=1)
     return inside

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from xcid.metrics.maskings import Masking, mean
 from xcid.records import Array
 from xcid.subject import Subject
 
+Reduce: TypeAlias = Callable[..., Array]
 MOST_CELLS = 2**24  # of the masked rows held at a time
 
 
@@ -84,40 +85,33 @@ def masking_curves(
     return Curves(output(rows[:, None, None, :], slice(None))[:, 0], curves[:, 0], curves[:, 1])
 
 
+class Settings(TypedDict, total=False):
+    """The optional settings of :func:`masking_curves`, which those of a metric are handed to."""
+
+    masking: Masking
+    seed: int
+
+
 def comprehensiveness(
-    model: Any,
-    X: Any,
-    scores: Any,
-    background: Any,
-    *,
-    masking: Masking = mean,
-    reduce: Callable[..., Array] = np.mean,
-    seed: int = 0,
+    model: Any, X: Any, scores: Any, background: Any, *, reduce: Reduce = np.mean, **settings: Unpack[Settings]
 ) -> Array:
     """(n,) fall of the output when the best 0, 1, ..., d features are masked: high where scores are faithful.
 
     ``reduce=numpy.mean`` divides by d + 1 and stays in [-1, 1] for probabilities; ``numpy.sum`` is the plain sum. The
     other parameters are those of :func:`masking_curves`.
     """
-    curves = masking_curves(model, X, scores, background, masking=masking, seed=seed)
+    curves = masking_curves(model, X, scores, background, **settings)
     return reduce(curves.full[:, None] - curves.masked, axis=1)
 
 
 def sufficiency(
-    model: Any,
-    X: Any,
-    scores: Any,
-    background: Any,
-    *,
-    masking: Masking = mean,
-    reduce: Callable[..., Array] = np.mean,
-    seed: int = 0,
+    model: Any, X: Any, scores: Any, background: Any, *, reduce: Reduce = np.mean, **settings: Unpack[Settings]
 ) -> Array:
     """(n,) fall of the output when only the best 0, 1, ..., d features are kept: low where scores are faithful.
 
     The parameters are those of :func:`comprehensiveness`.
     """
-    curves = masking_curves(model, X, scores, background, masking=masking, seed=seed)
+    curves = masking_curves(model, X, scores, background, **settings)
     return reduce(curves.full[:, None] - curves.kept, axis=1)
 
 

@@ -13,12 +13,11 @@ from typing import Protocol
 import numpy as np
 
 from xcid._check import as_int
-from xcid._kernels.random import below, words
+from xcid._kernels.random import below
+from xcid._kernels.streams import MASKING
 from xcid._kernels.thinning import thinned
 from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.space import FeatureSpace
-
-_DRAWS = np.array([23], dtype=np.uint64)  # stream of a row
 
 
 class Masking(Protocol):
@@ -83,7 +82,7 @@ class MarginalRows:
     def __call__(self, rows: Array, kept: Flags, keys: Unsigned, space: FeatureSpace) -> Array:
         n_features = rows.shape[1]
         counters = (np.arange(self.count)[:, None] * n_features + space.rank).astype(np.uint64)
-        at = below(words(words(keys, _DRAWS)[:, None, None], counters), len(space.background))
+        at = below(MASKING.bits(keys, counters), len(space.background))
         drawn = space.background[at, np.arange(n_features)]  # (n, count, d)
         return np.where(kept[:, :, None, :], rows[:, None, None, :], drawn[:, None])
 

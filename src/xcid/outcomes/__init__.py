@@ -11,13 +11,11 @@ outputs and its outputs for the background. ``where(output, names, number) -> st
 (k,) output of a row lies ("it above 0.5"), with ``number`` to write numbers; "" stands for the predicted class itself.
 """
 
-from xcid.outcomes._common import OTHER_LABEL, are_probabilities, class_names
 from xcid.outcomes.classes import Flip, SoftFlip, SoftToClass, ToClass
 from xcid.outcomes.numbers import Interval, Threshold, Within
 from xcid.records import Outcome
 
 __all__ = [
-    "OTHER_LABEL",
     "Flip",
     "Interval",
     "Outcome",
@@ -26,6 +24,4 @@ __all__ = [
     "Threshold",
     "ToClass",
     "Within",
-    "are_probabilities",
-    "class_names",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from xcid._kernels.arrays import namespace
 from xcid.errors import InvalidParameter
-from xcid.outcomes._common import Number, at_column, check_probabilities, column_of, ones
+from xcid.outcomes.outputs import Number, at_column, check_probabilities, column_of, ones
 from xcid.records import Array, Integers
 
 
@@ -69,7 +69,7 @@ class ToClass:
     """
 
     target: Any
-    _column: int | None = field(default=None, init=False, repr=False)
+    _column: int | None = field(default=None, init=False, repr=False, compare=False)
 
     def bind(self, names: Sequence[str], outputs: Array) -> ToClass:
         """Find the target among the model's classes."""

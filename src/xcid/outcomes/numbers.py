@@ -10,7 +10,7 @@ import numpy as np
 
 from xcid._check import as_float
 from xcid.errors import InvalidParameter
-from xcid.outcomes._common import Number, at_column, column_of, ones
+from xcid.outcomes.outputs import Number, at_column, column_of, ones
 from xcid.records import Array
 
 
@@ -27,7 +27,7 @@ class Threshold:
 
     level: float
     target: Any = None
-    _column: int = field(default=-1, init=False, repr=False)
+    _column: int = field(default=-1, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not np.isfinite(as_float(self.level, "level")):

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from xcid import wording
 from xcid.plots import _style
+from xcid.plots._places import span
 from xcid.records import Array, DensityPair
+from xcid.wording import colours
 
-MOST_LETTERS = 16
 ROOM = 30  # letters in a line under a picture
 MOST_TICKS = 4
 
@@ -19,20 +19,20 @@ MOST_TICKS = 4
 def draw_number(ax: Any, pair: DensityPair, own: float) -> float:
     """Draw curves, and stems for atoms; missing cells stand to the right of all. Gives the place of the own value."""
     cells, atoms = pair[~pair.atoms], pair[pair.atoms]
-    ax.fill_between(cells.points, np.minimum(cells.p, cells.q), color=_style.OVERLAP, alpha=0.5, linewidth=0)
-    ax.plot(cells.points, cells.p, color=_style.POSITIVE)
-    ax.plot(cells.points, cells.q, color=_style.NEGATIVE)
+    ax.fill_between(cells.points, np.minimum(cells.p, cells.q), color=colours.OVERLAP, alpha=0.5, linewidth=0)
+    ax.plot(cells.points, cells.p, color=colours.POSITIVE)
+    ax.plot(cells.points, cells.q, color=colours.NEGATIVE)
     ax.set_ylim(bottom=0)
     ax.set_yticks([])
     ax.spines[["top", "right", "left"]].set_visible(False)
     missing = np.isnan(atoms.points)
-    left, right = _limits(np.concatenate([cells.points, atoms.points, [own]]))
+    left, right = span(np.concatenate([cells.points, atoms.points, [own]]), 0.04)
     ax.set_xlim(left, right)
-    ax.locator_params(axis="x", nbins=MOST_TICKS, integer=_are_whole(pair.points))
+    are_whole = bool(np.all(np.isnan(pair.points) | (pair.points == np.round(pair.points))))
+    ax.locator_params(axis="x", nbins=MOST_TICKS, integer=are_whole)
     beyond = right + 0.1 * (right - left)
     if missing.any() or np.isnan(own):
-        ticks = [tick for tick in ax.get_xticks() if left <= tick <= right - 0.1 * (right - left)]
-        ax.set_xticks([*ticks, beyond], [*map(_style.number, ticks), "missing"])
+        _style.missing_tick(ax, (left, right - 0.1 * (right - left)), beyond, _style.number)
         ax.set_xlim(left, beyond + 0.04 * (right - left))
     if atoms.points.size:
         _stems(ax, replace(atoms, points=np.where(missing, beyond, atoms.points)))
@@ -44,13 +44,7 @@ def draw_levels(ax: Any, pair: DensityPair, levels: tuple[str, ...], own: float)
     place = np.where(np.isnan(pair.points), len(levels), pair.points)
     _paired_bars(ax, place, pair.p, pair.q, 0.4)
     names = [*levels, "missing"]
-    shown = [wording.elide(names[int(at)], MOST_LETTERS) for at in place]
-    slope = (
-        {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
-        if len(shown) * max(map(len, shown), default=0) > ROOM
-        else {}
-    )
-    ax.set_xticks(place, map(_style.plain, shown), fontsize=_style.SMALL, **slope)
+    _style.level_ticks(ax, place, [names[int(at)] for at in place], ROOM, fontsize=_style.SMALL)
     return len(levels) if np.isnan(own) else own
 
 
@@ -64,12 +58,10 @@ def draw_shares(ax: Any, pair: DensityPair) -> None:
 
 def _paired_bars(ax: Any, place: Array, p: Array, q: Array, width: float) -> None:
     """Masses side by side on a scale from 0 to 1; what both have is shaded across the two."""
-    ax.bar(place - width / 2, p, width=width, color=_style.POSITIVE)
-    ax.bar(place + width / 2, q, width=width, color=_style.NEGATIVE)
-    ax.bar(place, np.minimum(p, q), width=2 * width, color=_style.OVERLAP, alpha=0.5)
-    ax.set_ylim(0, 1)
-    ax.set_yticks([0, 1])
-    ax.tick_params(axis="y", labelsize=_style.SMALL)
+    ax.bar(place - width / 2, p, width=width, color=colours.POSITIVE)
+    ax.bar(place + width / 2, q, width=width, color=colours.NEGATIVE)
+    ax.bar(place, np.minimum(p, q), width=2 * width, color=colours.OVERLAP, alpha=0.5)
+    _mass_scale(ax)
     ax.spines[["top", "right"]].set_visible(False)
 
 
@@ -77,27 +69,16 @@ def _stems(ax: Any, atoms: DensityPair) -> None:
     """Atoms side by side on a scale of their own."""
     left, right = ax.get_xlim()
     scale = ax.twinx()
-    scale.set_ylim(0, 1)
-    scale.set_yticks([0, 1])
-    scale.tick_params(labelsize=_style.SMALL)
+    _mass_scale(scale)
     scale.spines[["top", "left"]].set_visible(False)
     shift = 0.012 * (right - left)
-    for points, mass, colour in (
-        (atoms.points - shift, atoms.p, _style.POSITIVE),
-        (atoms.points + shift, atoms.q, _style.NEGATIVE),
-    ):
-        scale.vlines(points, 0, mass, color=colour, linewidth=2)
-        scale.scatter(points, mass, s=14, color=colour, linewidths=0)
+    for way, mass, colour in ((-shift, atoms.p, colours.POSITIVE), (shift, atoms.q, colours.NEGATIVE)):
+        scale.vlines(atoms.points + way, 0, mass, color=colour, linewidth=2)
+        scale.scatter(atoms.points + way, mass, s=14, color=colour, linewidths=0)
     ax.set_xlim(left, right)
 
 
-def _are_whole(points: Array) -> bool:
-    return bool(np.all(np.isnan(points) | (points == np.round(points))))
-
-
-def _limits(points: Array) -> tuple[float, float]:
-    """Everything there is, with room around it."""
-    there = points[np.isfinite(points)]
-    low, high = (float(there.min()), float(there.max())) if there.size else (0.0, 1.0)
-    margin = 0.04 * (high - low) or 1.0
-    return low - margin, high + margin
+def _mass_scale(ax: Any) -> None:
+    ax.set_ylim(0, 1)
+    ax.set_yticks([0, 1])
+    ax.tick_params(axis="y", labelsize=_style.SMALL)

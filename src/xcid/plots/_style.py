@@ -1,8 +1,8 @@
-"""One look for all pictures; the colours are Okabe and Ito's, which colour-blind people can tell apart."""
+"""One look for all pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,41 +10,36 @@ import numpy as np
 from xcid import wording
 from xcid._require import require
 from xcid.records import Array, Explanation, Flags
+from xcid.wording import colours
+from xcid.wording.names import elide
 
-POSITIVE = "#0072B2"
-NEGATIVE = "#E69F00"
-OVERLAP = "#999999"
-INK = "#333333"
-HOLDS, PULLS, UNSIGNED = wording.HOLDS, wording.PULLS, wording.UNSIGNED
 MOST_LETTERS = 28
+MOST_LETTERS_OF_LEVELS = 16
 SMALL = 8  # points of what explains a picture
-_CYCLE = (POSITIVE, PULLS, HOLDS, "#CC79A7", NEGATIVE, UNSIGNED, INK)
+_CYCLE = (
+    colours.POSITIVE, colours.OPPOSES, colours.SUPPORTS, "#CC79A7", colours.NEGATIVE, colours.UNSIGNED, colours.INK,
+)  # fmt: skip
 
 
 def cycle(count: int) -> list[str]:
-    """Colours that can be told apart, over again where there are many."""
+    """Colours that can be distinguished, over again where there are many."""
     return [_CYCLE[at % len(_CYCLE)] for at in range(count)]
-
-
-def signs(explanation: Explanation, values: Array) -> list[str]:
-    """A colour for each score."""
-    return [wording.colour(explanation, value) for value in values]
 
 
 def ranks() -> Any:
     """Dark for low, bright for high; the palest end, which white paper swallows, is left out."""
-    colours = require("matplotlib.colors", extra="plot")
+    maps = require("matplotlib.colors", extra="plot")
     viridis = require("matplotlib", extra="plot").colormaps["viridis"]
-    return colours.ListedColormap(viridis(np.linspace(0.0, 0.88, 256)), name="low to high")
+    return maps.ListedColormap(viridis(np.linspace(0.0, 0.88, 256)), name="low to high")
 
 
-def short(name: str) -> str:
-    """A name that leaves room for the picture; a dollar sign would start a formula."""
-    return plain(wording.elide(name, MOST_LETTERS))
+def short(name: str, most: int = MOST_LETTERS) -> str:
+    """A name that leaves room for the picture."""
+    return plain(elide(name, most))
 
 
 def plain(text: str) -> str:
-    r"""Text that matplotlib takes as it is.
+    r"""Text that matplotlib takes as it is: a dollar sign would start a formula.
 
     Examples
     --------
@@ -56,61 +51,89 @@ def plain(text: str) -> str:
 
 def number(value: float) -> str:
     """A number with the minus sign that matplotlib sets."""
-    return f"{value:.4g}".replace("-", "−")
+    return wording.number(value).replace("-", "−")
 
 
 def cell_label(one: Explanation, feature: int) -> str:
     """A feature of a single row with its value, and why it has no score where it has none."""
-    status = str(one.feature_status[0, feature])
-    note = "" if status == "ok" else f" ({status})"
+    note = wording.note(one.feature_status[0, feature])
     return f"{short(one.feature_names[feature])} = {short(one.shown(0, feature))}{note}"
 
 
-def axis_label(explanation: Explanation) -> str:
-    """What a score means."""
-    return "score: + holds the output in place, − pulls away" if wording.is_signed(explanation) else "d1"
-
-
 def title(one: Explanation) -> str:
-    """A single row, what the model says of it, and what was lacking."""
-    status = str(one.status[0])
-    return plain(f"row {one.index[0]}: {wording.answer(one)}{'' if status == 'ok' else f' ({status})'}")
+    """A single row, what the model answers, and what was lacking."""
+    return plain(f"{wording.title(one)}{wording.note(one.status[0])}")
+
+
+def axes(ax: Any, width: float, height: float) -> Any:
+    """The given axes, or those of a new figure of so many inches."""
+    if ax is not None:
+        return ax
+    pyplot = require("matplotlib.pyplot", extra="plot")
+    return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def lines(ax: Any, labels: Sequence[str]) -> Any:
-    """Axes with a line for each label, from the bottom up; a figure as large as they need where none are given."""
-    if ax is None:
-        pyplot = require("matplotlib.pyplot", extra="plot")
-        width = 4.7 + 0.075 * max(map(len, labels), default=0)
-        _, ax = pyplot.subplots(figsize=(width, 1.3 + 0.28 * len(labels)), layout="constrained")
+    """Axes with a line for each label, from the bottom up."""
+    ax = axes(ax, 4.7 + 0.075 * max(map(len, labels), default=0), 1.3 + 0.28 * len(labels))
     ax.set_yticks(np.arange(len(labels)), labels)
     ax.set_ylim(-0.6, len(labels) - 0.4)
     ax.tick_params(axis="y", length=0)
-    ax.axvline(0, color=INK, linewidth=0.8)
+    ax.axvline(0, color=colours.INK, linewidth=0.8)
     ax.spines[["top", "right", "left"]].set_visible(False)
     return ax
 
 
+def unframed(ax: Any) -> None:
+    """Take ticks and frame away."""
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.spines[:].set_visible(False)
+
+
 def explain_axis(ax: Any, explanation: Explanation, *notes: str) -> None:
     """Say under the axis what a score means, and what the marks mean."""
-    ax.set_xlabel("\n".join([axis_label(explanation), *filter(None, notes)]), fontsize=SMALL + 1)
+    ax.set_xlabel("\n".join([wording.meaning(explanation), *filter(None, notes)]), fontsize=SMALL + 1)
 
 
-def left_out(n_features: int, n_shown: int) -> str:
-    """Say that there are more features than there is room for."""
-    return f"{n_features - n_shown} more features have smaller scores" if n_features > n_shown else ""
+def reach(explanation: Explanation, chosen: Any) -> Array | None:
+    """(2, n) how far limits lie to either side of chosen scores, as ``errorbar`` takes it; None without limits."""
+    if explanation.lower is None or explanation.upper is None:
+        return None
+    values = explanation.values[chosen]
+    return np.maximum([values - explanation.lower[chosen], explanation.upper[chosen] - values], 0.0)
 
 
-def faces(colours: Sequence[str], is_noise: Flags) -> list[str]:
-    """What cannot be told from noise is hollow."""
-    return ["none" if hollow else colour for colour, hollow in zip(colours, is_noise, strict=True)]
+def marks(limits: Array | None, is_hollow: Flags) -> str:
+    """What lines and hollow marks mean, where there are any."""
+    hollow = f"hollow: {wording.NOT_SIGNIFICANT}" if is_hollow.any() else ""
+    return "; ".join(filter(None, ["" if limits is None else "lines: 95 % limits", hollow]))
+
+
+def faces(edges: Sequence[str], is_hollow: Flags) -> list[str]:
+    """Fill what is significant."""
+    return ["none" if hollow else colour for colour, hollow in zip(edges, is_hollow, strict=True)]
+
+
+def level_ticks(ax: Any, places: Array, names: Sequence[str], room: int, **look: Any) -> None:
+    """Name levels under a picture, on a slope where they need more than some letters of room."""
+    shown = [short(name, MOST_LETTERS_OF_LEVELS) for name in names]
+    if len(shown) * max(map(len, shown), default=0) > room:
+        look |= {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(places, shown, **look)
+
+
+def missing_tick(ax: Any, ends: tuple[float, float], beyond: float, write: Callable[[float], str]) -> None:
+    """Keep the ticks between two ends, and add one for missing cells beyond them."""
+    ticks = [tick for tick in ax.get_xticks() if ends[0] <= tick <= ends[1]]
+    ax.set_xticks([*ticks, beyond], [*map(write, ticks), "missing"])
 
 
 def heat(ax: Any, shares: Array, names: Sequence[str]) -> None:
     """A square of shares from 0 to 1 with their figures."""
     ax.imshow(shares, vmin=0, vmax=1, cmap="Blues")
     for row, column in np.ndindex(shares.shape):
-        ink = "white" if shares[row, column] > 0.6 else INK
+        ink = "white" if shares[row, column] > 0.6 else colours.INK
         ax.text(column, row, f"{shares[row, column]:.2f}", ha="center", va="center", color=ink, fontsize=SMALL + 1)
     ax.set_xticks(np.arange(len(names)), [short(name) for name in names], rotation=30, ha="right")
     ax.set_yticks(np.arange(len(names)), [short(name) for name in names])

@@ -9,45 +9,25 @@ import numpy as np
 from xcid import wording
 from xcid._check import as_int
 from xcid.plots import _style
-from xcid.records import Array, Explanation
+from xcid.records import Explanation
+from xcid.wording import colours
 
 
 def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 20) -> Any:
-    """Draw the scores of one row, largest on top.
+    """Draw the scores of one row, at ``most`` so many, the largest on top, on ``ax`` or new Axes.
 
-    Lines are 95 % limits, where there are any; bars of features that cannot be told from noise are hollow.
-
-    Parameters
-    ----------
-    explanation : Explanation
-    row : int
-    ax : matplotlib Axes, optional
-    most : int
-        Features shown.
-
-    Returns
-    -------
-    matplotlib Axes
+    Lines are 95 % limits, where there are any; bars of features that are not significant are hollow.
     """
     one = explanation[row]
-    values = one.values[0]
-    order = wording.largest(values, as_int(most, "most", at_least=1))[::-1]
-    ax = _style.lines(ax, [_style.cell_label(one, int(i)) for i in order])
-    colours, is_noise = _style.signs(one, values[order]), wording.noise(one)[0, order]
-    places = np.arange(len(order))
-    ax.barh(places, values[order], height=0.7, color=_style.faces(colours, is_noise), edgecolor=colours, linewidth=1)
-    notes = []
-    if one.lower is not None and one.upper is not None:
-        _draw_limits(ax, values[order], one.lower[0, order], one.upper[0, order])
-        notes.append("lines: 95 % limits")
-    if is_noise.any():
-        notes.append(f"hollow: {wording.NOISE}")
+    order = wording.largest(one.values[0], as_int(most, "most", at_least=1))[::-1]
+    values, is_hollow = one.values[0, order], wording.not_significant(one)[0, order]
+    ax = _style.lines(ax, [_style.cell_label(one, int(at)) for at in order])
+    edges, places = colours.of_scores(one, values), np.arange(len(order))
+    ax.barh(places, values, height=0.7, color=_style.faces(edges, is_hollow), edgecolor=edges, linewidth=1)
+    limits = _style.reach(one, (0, order))
+    if limits is not None:
+        ax.errorbar(values, places, xerr=limits, fmt="none", ecolor=colours.INK, elinewidth=1, capsize=2)
     ax.set_title(_style.title(one), fontsize=10)
-    _style.explain_axis(ax, one, "; ".join(notes), _style.left_out(len(values), len(order)))
+    left_out = wording.left_out(len(one.feature_names), len(order))
+    _style.explain_axis(ax, one, _style.marks(limits, is_hollow), left_out)
     return ax
-
-
-def _draw_limits(ax: Any, values: Array, lower: Array, upper: Array) -> None:
-    """Draw 95 % limits."""
-    reach = np.maximum([values - lower, upper - values], 0.0)
-    ax.errorbar(values, np.arange(len(values)), xerr=reach, fmt="none", ecolor=_style.INK, elinewidth=1, capsize=2)

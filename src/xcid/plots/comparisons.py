@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from xcid import wording
-from xcid._require import require
 from xcid.errors import InvalidParameter
 from xcid.metrics import Curves, feature_agreement
 from xcid.plots import _style
@@ -19,28 +17,17 @@ def masking_curve(curves: Curves | Mapping[str, Curves], *, ax: Any = None) -> A
     """Draw the mean output as ever more features are masked (full lines) or kept (dashed), best first.
 
     A faithful ranking falls early when its features are masked and rises early when they are kept. Bands are two
-    standard errors.
-
-    Parameters
-    ----------
-    curves : Curves or mapping of str to Curves
-        Of :func:`xcid.metrics.masking_curves`; a mapping names several methods.
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
+    standard errors. The curves are those of :func:`xcid.metrics.masking_curves`; a mapping names several methods.
     """
     named = {"": curves} if isinstance(curves, Curves) else dict(curves)
     if not named:
         raise InvalidParameter("there are no curves to draw")
-    if ax is None:
-        _, ax = require("matplotlib.pyplot", extra="plot").subplots(figsize=(6, 4), layout="constrained")
+    ax = _style.axes(ax, 6, 4)
     for colour, (name, one) in zip(_style.cycle(len(named)), named.items(), strict=True):
         for part, line, what in ((one.masked, "-", "masked"), (one.kept, "--", "kept")):
             mean, margin = part.mean(axis=0), 2 * part.std(axis=0) / np.sqrt(len(part))
             stages = np.arange(part.shape[1])
-            ax.plot(stages, mean, line, color=colour, label=_style.plain(f"{wording.elide(name, 40)} {what}".strip()))
+            ax.plot(stages, mean, line, color=colour, label=f"{_style.short(name, 40)} {what}".strip())
             ax.fill_between(stages, mean - margin, mean + margin, color=colour, alpha=0.15, linewidth=0)
     ax.set_xlabel("features masked or kept, best first")
     ax.set_ylabel("mean output")
@@ -67,19 +54,13 @@ def agreement(
     by : callable
         ``by(scores_a, scores_b, k) -> (n,)``; the share of common features by default.
     ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
     """
     names = list(scores)
     if len(names) < 2:
         raise InvalidParameter(f"agreement is that of at least two methods, not of {len(names)}")
     values = [part.values if isinstance(part, Explanation) else np.asarray(part) for part in scores.values()]
     shares = np.array([[float(np.mean(by(a, b, k))) for b in values] for a in values])
-    if ax is None:
-        size = 1.8 + 0.7 * len(names)
-        _, ax = require("matplotlib.pyplot", extra="plot").subplots(figsize=(size, size), layout="constrained")
+    ax = _style.axes(ax, 1.8 + 0.7 * len(names), 1.8 + 0.7 * len(names))
     _style.heat(ax, shares, names)
     ax.set_title(f"agreement, top {k}", fontsize=10)
     return ax

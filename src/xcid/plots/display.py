@@ -55,20 +55,10 @@ class ExplanationDisplay:
         ax: Any = None,
         **settings: Any,
     ) -> ExplanationDisplay:
-        """Explain rows with the recommended setting and draw them.
+        """Explain the rows ``X`` with the recommended setting, and draw them.
 
-        Parameters
-        ----------
-        model, background
-            As for :class:`xcid.Explainer`.
-        X : table
-            The rows.
-        draw : callable
-        seed : int
-        ax : matplotlib Axes, optional
-            An array of them for :func:`xcid.plots.densities`.
-        settings
-            Of the drawing: ``row=3, most=8``.
+        ``draw``, ``ax`` (an array of Axes for :func:`xcid.plots.densities`) and further settings such as
+        ``row=3, most=8`` are those of the drawing.
         """
         return cls(Explainer(model, background)(X, seed=seed), draw=draw).plot(ax, **settings)
 

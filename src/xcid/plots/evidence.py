@@ -12,6 +12,7 @@ from xcid._require import require
 from xcid.plots import _style
 from xcid.plots._pair import draw_levels, draw_number, draw_shares
 from xcid.records import Explanation
+from xcid.wording import colours
 
 MOST_COLUMNS = 4
 MOST_LETTERS = 24
@@ -22,32 +23,19 @@ def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most:
 
     The overlap is shaded, the row's own value marked, d1 printed. Atoms are stems whose height is their mass, on the
     right-hand scale from 0 to 1; levels are paired bars; missing cells stand last. Curves have no scale: the area under
-    one is the mass that is not in its atoms.
-
-    Parameters
-    ----------
-    explanation : Explanation
-    row : int
-    axes : array of matplotlib Axes, optional
-        One for each feature drawn.
-    most : int
-        Features shown.
-
-    Returns
-    -------
-    array of matplotlib Axes
+    one is the mass that is not in its atoms. ``axes`` is an array of Axes, one for each feature drawn, and comes back.
     """
     one = explanation[row]
-    order = np.argsort(-one.importance[0], kind="stable")[: as_int(most, "most", at_least=1)]
+    order = wording.largest(one.importance[0], as_int(most, "most", at_least=1)).tolist()
     if axes is None:
         axes = _grid(one, len(order))
     flat = np.ravel(axes)
     for ax, feature in zip(flat, order, strict=False):
         if len(one.features[feature]) > 1:
-            draw_shares(ax, one.evidence(0, int(feature)))
+            draw_shares(ax, one.evidence(0, feature))
         else:
-            _draw_column(ax, one, int(feature))
-        name = _style.plain(wording.elide(one.feature_names[feature], MOST_LETTERS))
+            _draw_column(ax, one, feature)
+        name = _style.short(one.feature_names[feature], MOST_LETTERS)
         ax.set_title(f"{name}   d1 = {one.importance[0, feature]:.2f}", fontsize=10)
     _draw_legend(flat[0].figure)
     return axes
@@ -58,9 +46,8 @@ def _grid(one: Explanation, count: int) -> Any:
     n_columns = min(MOST_COLUMNS, count)
     n_rows = -(-count // n_columns)
     size = (max(3.1 * n_columns, 4.6), 2.4 * n_rows + 0.7)  # room for the legend
-    figure, grid = require("matplotlib.pyplot", extra="plot").subplots(
-        n_rows, n_columns, figsize=size, squeeze=False, layout="constrained"
-    )
+    pyplot = require("matplotlib.pyplot", extra="plot")
+    figure, grid = pyplot.subplots(n_rows, n_columns, figsize=size, squeeze=False, layout="constrained")
     n_features = len(one.feature_names)
     note = f"\nlargest d1: {count} of {n_features} features" if n_features > count else ""
     figure.suptitle(f"{_style.title(one)}{note}", fontsize=10)
@@ -73,16 +60,15 @@ def _draw_legend(figure: Any) -> None:
     patch = require("matplotlib.patches", extra="plot").Patch
     line = require("matplotlib.lines", extra="plot").Line2D
     handles = [
-        patch(color=_style.POSITIVE, label="C+ (output flips)"),
-        patch(color=_style.NEGATIVE, label="C− (output stays)"),
-        patch(color=_style.OVERLAP, alpha=0.5, linewidth=0, label="overlap"),
-        line([], [], color=_style.INK, linewidth=1, linestyle=":", label="own value"),
-        line([], [], color=_style.INK, linewidth=2, marker="o", markersize=4, label="atom: share at one value"),
+        patch(color=colours.POSITIVE, label="C+ (output flips)"),
+        patch(color=colours.NEGATIVE, label="C− (output stays)"),
+        patch(color=colours.OVERLAP, alpha=0.5, linewidth=0, label="overlap"),
+        line([], [], color=colours.INK, linewidth=1, linestyle=":", label="own value"),
+        line([], [], color=colours.INK, linewidth=2, marker="o", markersize=4, label="atom: share at one value"),
     ]
     n_columns = 5 if figure.get_figwidth() > 9 else 3 if figure.get_figwidth() > 6 else 2
-    figure.legend(
-        handles=handles, loc="outside lower center", ncols=n_columns, frameon=False, fontsize=_style.SMALL + 1
-    )
+    place = {"loc": "outside lower center", "ncols": n_columns}
+    figure.legend(handles=handles, frameon=False, fontsize=_style.SMALL + 1, **place)
 
 
 def _draw_column(ax: Any, one: Explanation, feature: int) -> None:
@@ -93,4 +79,4 @@ def _draw_column(ax: Any, one: Explanation, feature: int) -> None:
     if one.units[column]:
         dates = np.round(ax.get_xticks()).astype(np.int64).astype(f"datetime64[{one.units[column]}]")
         ax.set_xticks(ax.get_xticks(), [str(date)[:10] for date in dates], rotation=30, fontsize=_style.SMALL)
-    ax.axvline(own, color=_style.INK, linewidth=1, linestyle=":")
+    ax.axvline(own, color=colours.INK, linewidth=1, linestyle=":")

@@ -8,55 +8,38 @@ import numpy as np
 
 from xcid import wording
 from xcid._check import as_int
-from xcid._require import require
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.plots import _style
-from xcid.plots._stack import stacked
+from xcid.plots._places import span, stacked, strips
 from xcid.records import Array, Explanation
+from xcid.wording import colours
 
-MOST_LETTERS = 18
 ROOM = 70  # letters in a line under the picture
 
 
 def scatter(explanation: Explanation, feature: int | str, *, ax: Any = None, most_limits: int = 60) -> Any:
     """Draw the scores of one feature over all rows against the feature's own values.
 
-    A dot is a row; hollow ones cannot be told from noise. Levels are strips of dots, side by side where their scores
-    are alike; missing cells are the last strip.
-
-    Parameters
-    ----------
-    explanation : Explanation
-    feature : int or str
-    ax : matplotlib Axes, optional
-    most_limits : int
-        95 % limits are drawn where there are at most this many rows; 0 for none.
-
-    Returns
-    -------
-    matplotlib Axes
+    A dot is a row; hollow ones are not significant. Levels are strips of dots, side by side where their scores are
+    alike; missing cells are the last strip. 95 % limits are drawn where there are at most ``most_limits`` rows.
     """
-    column = _column(explanation, feature)
+    column, at = _column(explanation, feature), explanation.position(feature)
     most_limits = as_int(most_limits, "most_limits", at_least=0)
     if not len(explanation):
         raise InvalidData("there are no rows to draw")
-    if ax is None:
-        _, ax = require("matplotlib.pyplot", extra="plot").subplots(figsize=(6, 4), layout="constrained")
-    at = explanation.position(feature)
-    values, is_noise = explanation.values[:, at], wording.noise(explanation)[:, at]
-    places = _places(ax, explanation, column, values)
-    ax.axhline(0, color=_style.INK, linewidth=0.8, zorder=0)
-    notes = []
-    if explanation.lower is not None and explanation.upper is not None and len(explanation) <= most_limits:
-        reach = np.maximum([values - explanation.lower[:, at], explanation.upper[:, at] - values], 0.0)
-        ax.errorbar(places, values, yerr=reach, fmt="none", ecolor=_style.OVERLAP, elinewidth=0.8, zorder=1)
-        notes.append("lines: 95 % limits")
-    if is_noise.any():
-        notes.append(f"hollow: {wording.NOISE}")
-    colours = _style.signs(explanation, values)
-    ax.scatter(places, values, s=20, facecolors=_style.faces(colours, is_noise), edgecolors=colours, linewidths=1)
-    ax.set_xlabel("\n".join(filter(None, [_style.short(explanation.feature_names[at]), "; ".join(notes)])))
-    ax.set_ylabel("score (+ holds, − pulls away)" if wording.is_signed(explanation) else "d1")
+    ax = _style.axes(ax, 6, 4)
+    values, is_hollow = explanation.values[:, at], wording.not_significant(explanation)[:, at]
+    draw_axis = _draw_levels if explanation.levels[column] else _draw_numbers
+    places = draw_axis(ax, explanation, column, values)
+    ax.axhline(0, color=colours.INK, linewidth=0.8, zorder=0)
+    limits = _style.reach(explanation, np.s_[:, at]) if len(explanation) <= most_limits else None
+    if limits is not None:
+        ax.errorbar(places, values, yerr=limits, fmt="none", ecolor=colours.OVERLAP, elinewidth=0.8, zorder=1)
+    edges = colours.of_scores(explanation, values)
+    ax.scatter(places, values, s=20, facecolors=_style.faces(edges, is_hollow), edgecolors=edges, linewidths=1)
+    notes = [_style.short(explanation.feature_names[at]), _style.marks(limits, is_hollow)]
+    ax.set_xlabel("\n".join(filter(None, notes)))
+    ax.set_ylabel(wording.meaning(explanation).replace(", ", "\n"), fontsize=_style.SMALL + 1)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
@@ -69,49 +52,33 @@ def _column(explanation: Explanation, feature: int | str) -> int:
     return columns[0]
 
 
-def _places(ax: Any, explanation: Explanation, column: int, values: Array) -> Array:
-    """(n,) where dots stand, with the ticks of the axis."""
-    own, levels = explanation.data[:, column], explanation.levels[column]
-    missing = np.isnan(own)
-    if levels:
-        return _strips(ax, np.where(missing, len(levels), own), [*levels, "missing"], values)
-    low, high = (float(own[~missing].min()), float(own[~missing].max())) if not missing.all() else (0.0, 0.0)
-    room = (high - low) or 1.0
-    _draw_number_ticks(ax, explanation, column, (low - 0.05 * room, high + 0.05 * room))
-    if not missing.any():
-        return own
-    beyond = high + 0.15 * room
-    ticks = [tick for tick in ax.get_xticks() if low - 0.05 * room <= tick <= high + 0.05 * room]
-    ax.set_xticks([*ticks, beyond], [*(_tick(explanation, column, tick) for tick in ticks), "missing"])
-    ax.set_xlim(low - 0.05 * room, beyond + 0.1 * room)
-    strip = 0.1 * room * stacked(values[missing], float(np.ptp(values)))
-    places = own.copy()
-    places[missing] = beyond + strip
-    return places
-
-
-def _strips(ax: Any, code: Array, names: list[str], values: Array) -> Array:
-    """A strip for each level that some row has."""
-    there, strip = np.unique(code, return_inverse=True)
-    places = strip.astype(np.float64)
-    for at in range(len(there)):
-        places[strip == at] += stacked(values[strip == at], float(np.ptp(values)))
-    labels = [wording.elide(names[int(level)], MOST_LETTERS) for level in there]
-    slope = (
-        {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if len(labels) * max(map(len, labels)) > ROOM else {}
-    )
-    ax.set_xticks(np.arange(len(there)), map(_style.plain, labels), **slope)
+def _draw_levels(ax: Any, explanation: Explanation, column: int, values: Array) -> Array:
+    """Name a strip for each level that some row has; gives the (n,) places of dots."""
+    own, names = explanation.data[:, column], [*explanation.levels[column], "missing"]
+    there, places = strips(np.where(np.isnan(own), len(names) - 1, own), values)
+    _style.level_ticks(ax, np.arange(len(there), dtype=np.float64), [names[int(level)] for level in there], ROOM)
     ax.set_xlim(-0.6, len(there) - 0.4)
     return places
 
 
-def _draw_number_ticks(ax: Any, explanation: Explanation, column: int, limits: tuple[float, float]) -> None:
-    ax.set_xlim(*limits)
+def _draw_numbers(ax: Any, explanation: Explanation, column: int, values: Array) -> Array:
+    """Set the axis for numbers or dates, with a strip for missing cells; gives the (n,) places of dots."""
+    own = explanation.data[:, column]
+    missing, ends = np.isnan(own), span(own, 0.05)
+    ax.set_xlim(*ends)
+
+    def write(tick: float) -> str:
+        return explanation.cell(float(tick), column)[:10] if explanation.units[column] else _style.number(tick)
+
     if explanation.units[column]:
         ax.locator_params(axis="x", nbins=5)
-        ticks = [tick for tick in ax.get_xticks() if limits[0] <= tick <= limits[1]]
-        ax.set_xticks(ticks, [_tick(explanation, column, tick) for tick in ticks])
-
-
-def _tick(explanation: Explanation, column: int, tick: float) -> str:
-    return explanation.cell(float(tick), column)[:10] if explanation.units[column] else _style.number(tick)
+        ticks = [tick for tick in ax.get_xticks() if ends[0] <= tick <= ends[1]]
+        ax.set_xticks(ticks, map(write, ticks))
+    if not missing.any():
+        return own
+    step = (ends[1] - ends[0]) / 11
+    _style.missing_tick(ax, ends, ends[1] + step, write)
+    ax.set_xlim(ends[0], ends[1] + 2 * step)
+    places = own.copy()
+    places[missing] = ends[1] + step + step * stacked(values[missing], float(np.ptp(values)))
+    return places

@@ -10,25 +10,32 @@ from typing import Any
 
 import numpy as np
 
-from xcid import __version__
+from xcid import __version__, wording
 from xcid.errors import InvalidData
-from xcid.records import SIGNIFICANT, Explanation, Integers
+from xcid.records import FEATURE_STATUSES, SIGNIFICANT, STATUSES, Explanation, Integers
+from xcid.records.fields import FEATURE, declared
 from xcid.report._json import encoded, size
-from xcid.report._text import clean
-from xcid.report.evidence import CELLS, TOP, picture
+from xcid.report.evidence import TOP, picture
 from xcid.report.scores import changes_of, overview, row_of, unit_of
 from xcid.report.values import Values
-from xcid.report.words import STATUSES
+from xcid.wording.names import clean, sentence
 
 BUDGET = 1_850_000  # bytes of all data: the page around them has some 50 kB, and 2 MB are promised
 ROWS_SHARE = 0.72  # of what the names leave, for scores; the rest is for evidence
 MOST_FEATURES = 500
 MOST_NOTES = 20
+COMMON = {
+    "phrases": {
+        "supports": wording.SUPPORTS,
+        "opposes": wording.OPPOSES,
+        "unsigned": wording.UNSIGNED,
+        "not_significant": wording.NOT_SIGNIFICANT,
+    },
+    "feature_statuses": {name: status.meaning for name, status in FEATURE_STATUSES.items()},
+    "significant_at": SIGNIFICANT,
+    "top": TOP,
+}  # what all pages need to know
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-_BY_FEATURE = (
-    "values", "importance", "direction", "feature_status", "lower", "upper", "p_values", "null_mean", "null_quantile",
-    "spread", "significant",
-)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -51,15 +58,7 @@ class Room:
 def collected(pieces: Iterable[Explanation], title: str, notes: Sequence[str], values: Values) -> str:
     """Give the data of a page in JSON that is safe within HTML.
 
-    Parameters
-    ----------
-    pieces : explanations of the same features
-        One after the other, so that their evidence need not be in memory at the same time.
-    title : str
-    notes : sequence of str
-        What else there is to know, such as how the model was trained.
-    values : Values
-        Whether values of the table are shown.
+    Pieces come one after the other, so that their evidence need not be in memory at the same time.
     """
     rows: list[str] = []
     bare: list[Explanation] = []
@@ -72,9 +71,9 @@ def collected(pieces: Iterable[Explanation], title: str, notes: Sequence[str], v
         bare.append(replace(narrow, cloud=None))
     if not rows:
         raise InvalidData("there are no rows to report")
-    whole = Explanation.concatenate(bare)
-    common = _common(whole, title, notes, values)
-    common |= {"unit": unit, "overview": overview(whole, unit), "left_out": _left_out(room, whole)}
+    joined = Explanation.concatenate(bare)
+    common = _common(joined, title, notes, values)
+    common |= {"unit": unit, "overview": overview(joined, unit), "left_out": _left_out(room, joined)}
     return f'{encoded(common)[:-1]},"rows":[{",".join(rows)}]}}'
 
 
@@ -82,7 +81,7 @@ def narrowed(explanation: Explanation, chosen: Integers) -> Explanation:
     """The same with some of the features."""
     if len(chosen) == len(explanation.feature_names):
         return explanation
-    parts = {name: getattr(explanation, name) for name in _BY_FEATURE}
+    parts = {each.name: getattr(explanation, each.name) for each in declared(explanation) if FEATURE in each.axes}
     fewer: dict[str, Any] = {name: part[:, chosen] for name, part in parts.items() if part is not None}
     features = tuple(explanation.features[at] for at in chosen)
     cloud = None if explanation.cloud is None else replace(explanation.cloud, features=features)
@@ -92,28 +91,30 @@ def narrowed(explanation: Explanation, chosen: Integers) -> Explanation:
 
 def _features(piece: Explanation) -> Integers:
     """Positions of the features with the largest mean scores, as many as a page has room for; in their own order."""
-    order = np.argsort(-np.abs(piece.values).mean(axis=0), kind="stable")
-    return np.sort(order[:MOST_FEATURES])
+    return np.sort(wording.largest(np.abs(piece.values).mean(axis=0), MOST_FEATURES))
 
 
-def _common(whole: Explanation, title: str, notes: Sequence[str], values: Values) -> dict[str, Any]:
+def _common(joined: Explanation, title: str, notes: Sequence[str], values: Values) -> dict[str, Any]:
     """What is not about a single row."""
-    written = {name: _ADDRESS.sub("", text) for name, text in (whole.settings or {}).items()}
+    written = {name: _ADDRESS.sub("", text) for name, text in (joined.settings or {}).items()}
     versions = f"xcid {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
     return {
         "title": clean(title),
         "notes": [clean(note, 600) for note in notes[:MOST_NOTES]],
-        "features": [clean(name) for name in whole.feature_names],
-        "classes": [clean(name) for name in whole.output_names] if whole.outputs.shape[1] > 1 else [],
-        "signed": bool(whole.direction.any()),
+        "features": [clean(name) for name in joined.feature_names],
+        "classes": [clean(name) for name in joined.output_names] if joined.outputs.shape[1] > 1 else [],
+        "signed": wording.is_signed(joined),
         "hidden": values.is_hidden,
-        "noise_above": SIGNIFICANT,
-        "cells": CELLS,
-        "top": TOP,
-        "statuses": [[name, STATUSES.get(name, "")] for name in dict.fromkeys(map(clean, whole.status))],
+        "statuses": [[name, _status(name)] for name in dict.fromkeys(map(clean, joined.status))],
         "settings": [[clean(name), clean(values.setting(text), 400)] for name, text in written.items()],
         "versions": versions,
-    }
+    } | COMMON
+
+
+def _status(name: str) -> str:
+    """What a status of rows means and what can be done about it; nothing for one that is not known."""
+    known = STATUSES.get(name)
+    return "" if known is None else " ".join(map(sentence, filter(None, [known.meaning, known.advice])))
 
 
 def _rows(piece: Explanation, first: int, unit: float, values: Values, room: Room) -> Iterator[str]:
@@ -137,7 +138,7 @@ def _evidence(piece: Explanation, row: int, values: Values, room: Room) -> dict[
     if piece.density is None:
         return found
     pictures: list[Any] = [None] * len(piece.feature_names)
-    for feature in np.argsort(-np.abs(piece.values[row]), kind="stable").tolist():
+    for feature in wording.largest(piece.values[row]).tolist():
         if room.evidence <= 0:
             room.pictures_left_out += 1
             continue
@@ -146,21 +147,21 @@ def _evidence(piece: Explanation, row: int, values: Values, room: Room) -> dict[
     return found | {"evidence": pictures}
 
 
-def _left_out(room: Room, whole: Explanation) -> list[str]:
+def _left_out(room: Room, joined: Explanation) -> list[str]:
     """Say what is not on the page, and why."""
     said = []
-    n_features, n_all = len(whole.feature_names), len(whole.column_names)
+    n_features, n_all = len(joined.feature_names), len(joined.column_names)
     if n_features == MOST_FEATURES < n_all:
         said.append(
             f"The page has the {n_features} features with the largest mean scores, of those of {n_all} columns."
         )
     if room.rows_left_out:
         said.append(
-            f"The last {room.rows_left_out:,} of {len(whole):,} rows are not listed, to keep the file small; the table "
-            "over all rows counts them."
+            f"The last {room.rows_left_out:,} of {len(joined):,} rows are not listed, to keep the file small; the "
+            "table over all rows counts them."
         )
     if room.pictures_left_out:
-        n_pictures = (len(whole) - room.rows_left_out) * n_features
+        n_pictures = (len(joined) - room.rows_left_out) * n_features
         said.append(
             f"The evidence of {room.pictures_left_out:,} of {n_pictures:,} scores is left out, to keep the file small: "
             "report fewer rows to see it."

@@ -5,14 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import secrets
+from collections.abc import Mapping
 from importlib.resources import files
-from pathlib import Path
 
-from xcid.errors import InvalidFile
-from xcid.report._text import clean
+from xcid.wording.names import clean
 
-SCRIPTS = ("dom.js", "bars.js", "evidence.js", "page.js")  # the first three know nothing of the page
+SHARED = ("dom.js", "bars.js", "evidence.js", "row.js")  # what the app has too
 STYLES = ("look.css", "page.css")
 POLICY = (
     "default-src 'none'; script-src '{script}'; style-src '{style}'; base-uri 'none'; form-action 'none'; "
@@ -20,14 +18,22 @@ POLICY = (
 )
 
 
-def asset(name: str) -> str:
+def asset(name: str, room: str = "xcid.report") -> str:
     """Text of a file that ships with the package."""
-    return (files("xcid.report") / "assets" / name).read_text(encoding="utf-8")
+    return (files(room) / "assets" / name).read_text(encoding="utf-8")
+
+
+def filled(frame: str, parts: Mapping[str, str]) -> str:
+    """Put parts in the places of a frame that are named ``@@name@@``, and those that all pages share in theirs."""
+    _, *shared = asset("parts.html").split("@@")  # name, text, name, text, ...
+    known = {name: text.strip() for name, text in zip(shared[::2], shared[1::2], strict=True)} | dict(parts)
+    pieces = frame.split("@@")  # text, name, text, name, ..., text: what is put in is not read again
+    return "".join(known[piece] if at % 2 else piece for at, piece in enumerate(pieces))
 
 
 def assembled(title: str, data: str) -> str:
     """Put a page together from a title and the data in JSON that is safe within HTML."""
-    script, style = ("\n".join(asset(name) for name in names) for names in (SCRIPTS, STYLES))
+    script, style = ("\n".join(map(asset, names)) for names in ((*SHARED, "report.js"), STYLES))
     parts = {
         "policy": POLICY.format(script=fingerprint(script), style=fingerprint(style)),
         "title": html.escape(clean(title)),
@@ -35,22 +41,9 @@ def assembled(title: str, data: str) -> str:
         "data": data,
         "script": script,
     }
-    pieces = asset("frame.html").split("@@")  # text, name, text, name, ..., text: what is put in is not read again
-    return "".join(parts[piece] if at % 2 else piece for at, piece in enumerate(pieces))
+    return filled(asset("report.html"), parts)
 
 
 def fingerprint(text: str) -> str:
     """What a Content-Security-Policy calls a script or a style by."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-def write(text: str, path: Path) -> None:
-    """Write a file that appears under its name only when it is complete."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
-        temporary.replace(path)
-    except OSError as error:
-        raise InvalidFile(f"{path} cannot be written: {error.strerror}; check the folder and its free space") from error
-    finally:
-        temporary.unlink(missing_ok=True)

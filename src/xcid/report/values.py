@@ -4,109 +4,67 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from xcid import wording
 from xcid.errors import InvalidParameter
 from xcid.records import Array
-from xcid.report._text import clean
+from xcid.wording.names import clean
 
 Name: TypeAlias = Literal["shown", "hidden"]
 MOST_LETTERS = 80
 
 
-class Values(Protocol):
+@dataclass(frozen=True, slots=True)
+class Values:
     """What becomes of each thing that comes from the table."""
 
-    @property
-    def is_hidden(self) -> bool:
-        """Whether pictures have no values at their axes."""
-
-    def cell(self, text: str) -> str:
-        """A value in words."""
-
-    def number(self, value: float) -> str:
-        """An output of a regression, or a limit measured on outputs."""
-
-    def row(self, position: int, name: Any) -> str:
-        """Name of a row."""
-
-    def level(self, position: int, name: str) -> str:
-        """Name of a level in a picture."""
-
-    def line(self, low: float, high: float) -> Callable[[Array], Array]:
-        """Places on an axis that goes from low to high."""
-
-    def setting(self, text: str) -> str:
-        """A setting as it was written down."""
+    is_hidden: bool  # whether pictures have no values at their axes
+    cell: Callable[[str], str]  # a value as text
+    number: Callable[[float], str]  # an output of a regression, or a limit measured on outputs
+    row: Callable[[int, Any], str]  # the name of a row, from its position and its name in the table
+    level: Callable[[int, str], str]  # the name of a level, from its place in a picture and its name in the table
+    line: Callable[[float, float], Callable[[Array], Array]]  # places on an axis that goes from low to high
+    setting: Callable[[str], str]  # a setting as it was written down
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """All of them."""
-
-    is_hidden: bool = False
-
-    def cell(self, text: str) -> str:
-        """As it is."""
-        return clean(text, MOST_LETTERS)
-
-    def number(self, value: float) -> str:
-        """Four digits."""
-        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}" if abs(value) < 1e9 else f"{value:.4g}"
-
-    def row(self, position: int, name: Any) -> str:
-        """As the table names it."""
-        return clean(name, MOST_LETTERS)
-
-    def level(self, position: int, name: str) -> str:
-        """As it is."""
-        return clean(name, MOST_LETTERS)
-
-    def line(self, low: float, high: float) -> Callable[[Array], Array]:
-        """As they are."""
-        return lambda points: points
-
-    def setting(self, text: str) -> str:
-        """As it is."""
-        return text
+def _cut(text: object) -> str:
+    return clean(text, MOST_LETTERS)
 
 
-@dataclass(frozen=True, slots=True)
-class Hidden:
-    """Names of features and classes, scores and probabilities, and the shapes of pictures, but no value."""
-
-    is_hidden: bool = True
-
-    def cell(self, text: str) -> str:
-        """Nothing."""
-        return "hidden"
-
-    def number(self, value: float) -> str:
-        """Nothing."""
-        return "a hidden number"
-
-    def row(self, position: int, name: Any) -> str:
-        """Its position: an index may name a person."""
-        return str(position)
-
-    def level(self, position: int, name: str) -> str:
-        """Its place in the picture; that a cell is missing is no value."""
-        return name if name == "missing" else f"value {position + 1}"
-
-    def line(self, low: float, high: float) -> Callable[[Array], Array]:
-        """From 0 to 1, whatever the range."""
-        width = high - low
-        return lambda points: (points - low) / width if width > 0 else np.full(np.shape(points), 0.5)
-
-    def setting(self, text: str) -> str:
-        """The name without what it was made with, which may hold samples."""
-        name, is_call, _ = text.partition("(")
-        return f"{name}(…)" if is_call else text if text.lstrip("-").isdecimal() else "hidden"
+def _from_0_to_1(low: float, high: float) -> Callable[[Array], Array]:
+    width = high - low
+    return lambda points: (points - low) / width if width > 0 else np.full(np.shape(points), 0.5)
 
 
-SHOWN, HIDDEN = Shown(), Hidden()
+def _name_alone(text: str) -> str:
+    """The name of a setting without what it was made with, which may hold samples."""
+    name, is_call, _ = text.partition("(")
+    return f"{name}(…)" if is_call else text if text.lstrip("-").isdecimal() else "hidden"
+
+
+SHOWN = Values(
+    is_hidden=False,
+    cell=_cut,
+    number=wording.number,
+    row=lambda position, name: _cut(name),
+    level=lambda position, name: _cut(name),
+    line=lambda low, high: lambda points: points,
+    setting=str,
+)
+# Names of features and classes, scores, probabilities and the shapes of pictures stay; an index may name a person, and
+# that a cell is missing is no value.
+HIDDEN = Values(
+    is_hidden=True,
+    cell=lambda text: "hidden",
+    number=lambda value: "a hidden number",
+    row=lambda position, name: str(position),
+    level=lambda position, name: name if name == "missing" else f"value {position + 1}",
+    line=_from_0_to_1,
+    setting=_name_alone,
+)
 
 
 def named(name: Name) -> Values:

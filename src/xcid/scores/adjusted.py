@@ -9,7 +9,7 @@ from scipy import special
 
 from xcid._check import as_float, as_int
 from xcid._kernels import logistic
-from xcid._kernels.arrays import ratio, times
+from xcid._kernels.arrays import blocks, ratio, times
 from xcid.densities import Mixed
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Density, Perturbations
@@ -55,19 +55,20 @@ class Adjusted:
         as_int(self.steps, "steps", at_least=1)
 
     def __call__(self, cloud: Perturbations) -> Scores:
-        """Score every feature of every row; rows where one of the sets is empty get 0."""
         importance = PerFeature(self.density)(cloud).importance
-        parts = [self._log_odds(cloud[part]) for part in _blocks(cloud)]
+        n_samples, n_columns = cloud.positive.shape[1], cloud.origin.shape[1]
+        held = n_samples if cloud.given is None else n_samples * 3 * n_columns
+        parts = [self._log_odds(cloud[part]) for part in blocks(len(cloud), MOST_CELLS // held)]
         return calibrated(importance, *(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def _log_odds(self, cloud: Perturbations) -> tuple[Array, Array, Array]:
         """(n, f) log odds ratios, their standard errors, and (n,) degrees of freedom."""
         regression = prepared(cloud)
-        given = cloud.positive + cloud.negative  # 0 for an empty place
-        weight = None if cloud.given is None else given
-        membership = cloud.negative
-        if weight is not None:
-            membership = np.divide(membership, given, out=np.full(given.shape, 0.5), where=given > 0)
+        weight, membership = None, cloud.negative
+        if cloud.given is not None:
+            weight = cloud.positive + cloud.negative  # 0 for an empty place
+            membership = np.divide(membership, weight, out=np.full(weight.shape, 0.5), where=weight > 0)
+            weight = weight + ~weight.any(axis=1, keepdims=True)  # a row without samples scores 0 by any weights
         log_odds, residuals = self.fitted(regression, membership, weight)
         error, freedom = errors(cloud, regression.influences, residuals)
         known = (cloud.positive.sum(axis=1) > 0) & (cloud.negative.sum(axis=1) > 0)
@@ -111,10 +112,3 @@ def to_d1(log_odds: Array) -> Array:
     [0.0, -0.5]
     """
     return np.sign(log_odds) * -np.expm1(-np.abs(log_odds) / 2)
-
-
-def _blocks(cloud: Perturbations) -> list[slice]:
-    n_samples, n_columns = cloud.positive.shape[1], cloud.origin.shape[1]
-    held = n_samples if cloud.given is None else n_samples * 3 * n_columns
-    size = max(1, MOST_CELLS // held)
-    return [slice(start, start + size) for start in range(0, len(cloud), size)]

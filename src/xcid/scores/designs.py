@@ -16,21 +16,11 @@ MOST_SOURCES = 2_048  # background rows that stand for all
 
 
 class Design(NamedTuple):
-    """Columns of a regression, for each of n rows or one for all.
+    """Columns of a regression, for each of n rows or one for all."""
 
-    Attributes
-    ----------
-    columns : (n or 1, s, c)
-        Whether each feature was changed, and to what; 0 where it was not.
-    expected : (n or 1, c)
-        Mean of each column over new values of its feature.
-    feature : (c,)
-        The feature that each column is about.
-    """
-
-    columns: Array
-    expected: Array
-    feature: Integers
+    columns: Array  # (n or 1, s, c) whether each feature was changed, and to what; 0 where it was not
+    expected: Array  # (n or 1, c) mean of each column over new values of its feature
+    feature: Integers  # (c,) the feature that each column is about
 
     @property
     def contrasts(self) -> Array:
@@ -40,42 +30,36 @@ class Design(NamedTuple):
 
 
 class _Values(NamedTuple):
-    """Cells of one feature.
+    """Cells of one feature."""
 
-    Attributes
-    ----------
-    changed : (n or 1, s) bool
-    new : (n or 1, N, d)
-        Where new values come from: the background where it is known, else the samples themselves.
-    counts : (n or 1, N) bool
-        Which of them are new values.
-    """
-
-    changed: Flags
-    new: Array
-    counts: Flags
+    changed: Flags  # (n or 1, s)
+    new: Array  # (n or 1, N, d) where new values come from: the background if it is known, else the samples themselves
+    counts: Flags  # (n or 1, N) which of them are new values
 
 
 def of_plan(plan: Plan, discrete: Flags) -> Design:
     """The columns that all rows of a plan share."""
     taken, donors = plan.taken[None], np.concatenate([plan.values, plan.values])[None]
     new = plan.background[thinned(len(plan.background), MOST_SOURCES)][None]
-    known = np.ones(new.shape[:2], dtype=bool)
-    features = [_Values(taken[:, :, at], new, known) for at in range(len(plan.features))]
+    features = [_of_background(taken[:, :, at], new) for at in range(len(plan.features))]
     return _design(donors, features, plan.features, discrete, new)
 
 
 def of_cloud(cloud: Perturbations) -> Design:
     """Columns for each row by itself."""
-    changed = changed_in(cloud)
-    new = None if cloud.plan is None else cloud.plan.background[None]
-    features = []
-    for at in range(len(cloud.features)):
-        if new is None or (cloud.plan is not None and cloud.plan.fitted[at]):
-            features.append(_Values(changed[:, :, at], cloud.samples, changed[:, :, at]))
-        else:
-            features.append(_Values(changed[:, :, at], new, np.ones(new.shape[:2], dtype=bool)))
+    changed, plan = changed_in(cloud), cloud.plan
+    new = None if plan is None else plan.background[None]
+    features = [
+        _Values(changed[:, :, at], cloud.samples, changed[:, :, at])
+        if plan is None or new is None or plan.fitted[at]
+        else _of_background(changed[:, :, at], new)
+        for at in range(len(cloud.features))
+    ]
     return _design(cloud.samples, features, cloud.features, cloud.discrete, new)
+
+
+def _of_background(changed: Flags, background: Array) -> _Values:
+    return _Values(changed, background, np.ones(background.shape[:2], dtype=bool))
 
 
 def changed_in(cloud: Perturbations) -> Flags:

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from xcid._kernels.arrays import same
 from xcid.records import Array, Flags, Perturbations
 
 Direction: TypeAlias = Callable[[Perturbations], Array]
@@ -22,21 +23,18 @@ def held_in_place(cloud: Perturbations) -> Array:
 
     +1: it is commoner where the output stays, so it holds the output in place. -1: it pulls away from it.
     """
-    same = kept(cloud).astype(np.float64)
-    negative, positive = (_mean(same, weights) for weights in (cloud.negative, cloud.positive))
-    return np.sign(negative - positive)
+    unchanged = kept(cloud).astype(np.float64)
+    shares = [
+        np.einsum("nsd,ns->nd", unchanged, weights)
+        / np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        for weights in (cloud.negative, cloud.positive)
+    ]
+    return np.sign(shares[0] - shares[1])
 
 
 def kept(cloud: Perturbations) -> Flags:
     """(n, s, f) which features have the row's own value, or a group all of its own values."""
-    origin = cloud.origin[:, None, :]
-    same = (cloud.samples == origin) | (np.isnan(cloud.samples) & np.isnan(origin))
-    if len(cloud.features) == same.shape[2]:
-        return same
-    return np.stack([same[:, :, list(columns)].all(axis=2) for columns in cloud.features], axis=2)
-
-
-def _mean(kept: Array, weights: Array) -> Array:
-    total = np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    result: Array = np.einsum("nsd,ns->nd", kept, weights) / total
-    return result
+    cells = same(cloud.samples, cloud.origin[:, None, :])
+    if len(cloud.features) == cells.shape[2]:
+        return cells
+    return np.stack([cells[:, :, list(columns)].all(axis=2) for columns in cloud.features], axis=2)

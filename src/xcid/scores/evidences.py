@@ -14,25 +14,18 @@ def evidence(cloud: Perturbations, row: int, feature: int, density: Density) -> 
     columns = cloud.features[feature]
     if len(columns) > 1:
         return joint(cloud, row, columns).compact()
-    for part in planned.parts(cloud, density):
-        if cloud.plan is not None and columns in cloud.plan.features:
-            at = cloud.plan.features.index(columns)
-            if at in part.features:
-                return planned.pair(part, cloud, row, at).compact()
     (column,) = columns
-    pair = estimate(
-        Discrete() if cloud.discrete[column] else density,
-        cloud.samples[row, :, column],
-        cloud.positive[row],
-        cloud.negative[row],
-    )
-    return pair.compact()
+    for part in planned.parts(cloud, density):
+        if column in part.columns:
+            return planned.pair(part, cloud, row, column).compact()
+    one, chosen = cloud[row : row + 1], Discrete() if cloud.discrete[column] else density
+    return estimate(chosen, one.samples[0, :, column], one.positive[0], one.negative[0]).compact()
 
 
 def joint(cloud: Perturbations, row: int, columns: tuple[int, ...]) -> DensityPair:
     """Give the two joint densities of some columns of one row."""
-    at = list(columns)
-    return Joint()(cloud.samples[row][:, at], cloud.positive[row], cloud.negative[row], cloud.discrete[at])
+    one, at = cloud[row : row + 1], list(columns)
+    return Joint()(one.samples[0][:, at], one.positive[0], one.negative[0], one.discrete[at])
 
 
 def estimate(density: Density, values: Array, positive: Array, negative: Array) -> DensityPair:

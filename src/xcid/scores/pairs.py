@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from xcid._check import as_int
-from xcid._kernels.random import uniform, words
+from xcid._kernels.random import uniform
+from xcid._kernels.streams import PAIRS, Stream
 from xcid.records import Array, Integers, Perturbations, Unsigned
 from xcid.scores.directions import kept
 
 BINS = 4  # of the values that a number changes to
 MOST_CELLS = 8  # of a feature: rarer ones share the last
-_SHUFFLE = np.array([[3], [5]], dtype=np.uint64)  # streams of a row, apart from those of the generators
 
 
 class PairScores(NamedTuple):
@@ -32,22 +32,12 @@ def pairs(cloud: Perturbations, row: int, key: Unsigned, shuffles: int = 99) -> 
     independent in each set; the joint d1 that remains is what the two single ones explain. It is estimated from as
     many samples by the same cells, so that the bias of a d1 of small samples is in both and cancels.
 
-    Parameters
-    ----------
-    cloud : Perturbations
-    row : int
-    key : word
-        Of the row's random numbers.
-    shuffles : int
-
-    Returns
-    -------
-    PairScores
-        ``joint`` d1, the mean of the shuffled ones, and the share of those that reach it (the joint one included).
+    Gives the joint d1, the mean of the shuffled ones, and the share of those that reach it (the joint one included).
     """
     as_int(shuffles, "shuffles", at_least=1)
     cells, feature = _indicators(cloud, row)
-    chosen = [_resampled(weights, key, stream) for weights, stream in zip(_sets(cloud, row), _SHUFFLE, strict=True)]
+    sets = cloud.positive[row], cloud.negative[row]
+    chosen = [_resampled(weights / weights.sum(), key, stream) for weights, stream in zip(sets, PAIRS, strict=True)]
     member = (feature[:, None] == np.arange(len(cloud.features))).astype(np.float64)  # (cells, f)
     p, q = (cells[at].T @ cells[at] / len(at) for at in chosen)
     joint = _d1(p, q, member)
@@ -55,7 +45,7 @@ def pairs(cloud: Perturbations, row: int, key: Unsigned, shuffles: int = 99) -> 
     for shuffle in range(1, shuffles + 1):
         tables = [
             cells[at].T @ cells[at[_permutation(len(at), key, stream, shuffle)]] / len(at)
-            for at, stream in zip(chosen, _SHUFFLE, strict=True)
+            for at, stream in zip(chosen, PAIRS, strict=True)
         ]
         shuffled = _d1(tables[0], tables[1], member)
         alone += shuffled / shuffles
@@ -63,20 +53,16 @@ def pairs(cloud: Perturbations, row: int, key: Unsigned, shuffles: int = 99) -> 
     return PairScores(joint, (alone + alone.T) / 2, np.maximum(reached, reached.T) / (shuffles + 1))
 
 
-def _sets(cloud: Perturbations, row: int) -> tuple[Array, Array]:
-    positive, negative = cloud.positive[row], cloud.negative[row]
-    return positive / positive.sum(), negative / negative.sum()
-
-
 def _indicators(cloud: Perturbations, row: int) -> tuple[Array, Integers]:
     """(s, cells) which cell of each feature a sample lies in, and (cells,) the feature of each cell."""
-    same = kept(cloud[row : row + 1])[0]
-    mass = (cloud.positive[row] + cloud.negative[row]) / 2
+    one = cloud[row : row + 1]
+    same, samples, mass = kept(one)[0], one.samples[0], (one.positive[0] + one.negative[0]) / 2
     blocks = []
     for feature, columns in enumerate(cloud.features):
         code = np.where(same[:, feature], 0, 1)
         for column in columns:
-            code = _combined(code, _cut(cloud.samples[row, :, column], ~same[:, feature], bool(cloud.discrete[column])))
+            cut = _cut(samples[:, column], ~same[:, feature], bool(cloud.discrete[column]))
+            code = code * (int(cut.max(initial=0)) + 1) + cut
         blocks.append(_limited(np.where(same[:, feature], 0, code + 1), mass))
     return np.concatenate(blocks, axis=1), np.repeat(np.arange(len(blocks)), [block.shape[1] for block in blocks])
 
@@ -88,10 +74,6 @@ def _cut(values: Array, changed: Array, discrete: bool) -> Integers:
     known = values[changed & ~np.isnan(values)]
     edges = np.unique(np.quantile(known, np.arange(1, BINS) / BINS)) if known.size else np.empty(0)
     return np.where(np.isnan(values), 0, 1 + np.searchsorted(edges, np.nan_to_num(values), side="right"))
-
-
-def _combined(first: Integers, second: Integers) -> Integers:
-    return first * (int(second.max(initial=0)) + 1) + second
 
 
 def _limited(code: Integers, mass: Array) -> Array:
@@ -109,13 +91,14 @@ def _d1(p: Array, q: Array, member: Array) -> Array:
     return 1 - overlap / (2 - overlap)
 
 
-def _resampled(weights: Array, key: Unsigned, stream: Unsigned) -> Integers:
+def _resampled(weights: Array, key: Unsigned, stream: Stream) -> Integers:
     """Systematic sample of positions with the given weights: of equal weights every one once."""
     size = max(1, round(1 / float(np.sum(weights**2))))
     edges = np.cumsum(weights)
-    start = float(uniform(words(key, stream))[0])
+    start = float(uniform(stream.of(key))[0])
     return np.searchsorted(edges / edges[-1], (np.arange(size) + start) / size, side="right").clip(max=len(weights) - 1)
 
 
-def _permutation(size: int, key: Unsigned, stream: Unsigned, shuffle: int) -> Integers:
-    return np.argsort(words(words(key, stream), np.arange(size, dtype=np.uint64) + np.uint64(shuffle * size)))
+def _permutation(size: int, key: Unsigned, stream: Stream, shuffle: int) -> Integers:
+    """The positions of a sample in the random order of one shuffle."""
+    return np.argsort(stream.bits(key, np.arange(shuffle * size, (shuffle + 1) * size, dtype=np.uint64))[0])

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from xcid._kernels.arrays import blocks
 from xcid.densities import Discrete, Kernel
 from xcid.distances import Distance, Overlap
 from xcid.records import Array, Density, Integers, Perturbations
@@ -58,7 +59,6 @@ class PerFeature:
     direction: Direction = unsigned
 
     def __call__(self, cloud: Perturbations) -> Scores:
-        """Score every feature of every row; rows where one of the sets is empty get 0."""
         importance = np.zeros((len(cloud), len(cloud.features)))
         first = np.array([columns[0] for columns in cloud.features])
         is_group = np.array([len(columns) > 1 for columns in cloud.features])
@@ -81,12 +81,9 @@ class PerFeature:
 
     def _distances(self, density: Density, cloud: Perturbations, columns: Integers) -> Array:
         """Distances of some columns of all rows, a block at a time."""
-        n = len(cloud)
-        result = np.zeros((n, len(columns)))
-        block = max(1, MOST_ITEMS // len(columns))
-        for start in range(0, n, block):
-            part = slice(start, start + block)
-            values = np.ascontiguousarray(cloud.samples[part, :, columns].transpose(0, 2, 1))
+        result, samples = np.zeros((len(cloud), len(columns))), cloud.samples
+        for part in blocks(len(cloud), MOST_ITEMS // len(columns)):
+            values = np.ascontiguousarray(samples[part, :, columns].transpose(0, 2, 1))
             pair = estimate(density, values, cloud.positive[part, None, :], cloud.negative[part, None, :])
             result[part] = self.distance(pair.p, pair.q, pair.weights)
         return result

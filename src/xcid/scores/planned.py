@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
-from xcid._kernels.arrays import namespace, ratio
+from xcid._kernels.arrays import blocks, namespace, ratio, same
 from xcid.densities import Discrete
 from xcid.densities.slots import Slots, Slotted
 from xcid.distances import Distance, Overlap
@@ -19,27 +19,14 @@ TINY = 1e-300
 
 
 class Part(NamedTuple):
-    """Features of a plan whose densities have slots of one kind.
+    """Features of a plan whose densities have slots of one kind."""
 
-    Attributes
-    ----------
-    features, columns : (k,)
-        Their positions among the plan's features, and in the table.
-    slots : Slots
-    counter : (k * (1 + g), 2p) sparse
-        From weights of samples to the weight at the row's own value and in each of g slots.
-    pooled : (k, 1, 1 + g)
-        The masses there when all samples count 1, smoothed.
-    widths : (k, 1, 1 + g)
-        Of the cells; 1 for atoms.
-    """
-
-    features: Integers
-    columns: Integers
+    features: Integers  # (k,) their positions among the plan's features
+    columns: Integers  # (k,) and in the table
     slots: Slots
-    counter: sparse.csr_array
-    pooled: Array
-    widths: Array
+    counter: sparse.csr_array  # (k * (1 + g), 2p) from weights of samples to those at the own value and in each slot
+    pooled: Array  # (k, 1, 1 + g) the masses there when all samples count 1, smoothed
+    widths: Array  # (k, 1, 1 + g) of the cells; 1 for atoms
 
     def masses(self, positive: Array) -> Array:
         """(k, n, 1 + g) what (n, 2p) weights of samples put at the row's own value, in atoms and (smoothed) cells."""
@@ -74,8 +61,8 @@ def _parts(plan: Plan, density: Slotted, discrete: Flags) -> list[Part]:
     found = []
     for one, chosen in ((density, ~discrete[first]), (Discrete(), discrete[first])):
         features = np.flatnonzero(chosen & single)
-        for start in range(0, len(features), MOST_FEATURES):
-            some = features[start : start + MOST_FEATURES]
+        for block in blocks(len(features), MOST_FEATURES):
+            some = features[block]
             found.append(_part(plan, some, first[some], one.slots(plan.values[:, first[some]])))
     return [part for part in found if part.features.size]
 
@@ -83,15 +70,8 @@ def _parts(plan: Plan, density: Slotted, discrete: Flags) -> list[Part]:
 def _part(plan: Plan, features: Integers, columns: Integers, slots: Slots) -> Part:
     kept = np.flatnonzero(slots.covered)
     features, columns = features[kept], columns[kept]
-    slots = Slots(
-        slots.atoms[kept],
-        slots.first[kept],
-        slots.width[kept],
-        slots.place[:, kept],
-        slots.share[:, kept],
-        slots.smoothing,
-        slots.covered[kept],
-    )
+    per_feature = {name: getattr(slots, name)[kept] for name in ("atoms", "first", "width", "covered")}
+    slots = slots._replace(place=slots.place[:, kept], share=slots.share[:, kept], **per_feature)
     taken = plan.taken[:, features]  # (2p, k)
     (n_samples, k), n_places, first = taken.shape, 1 + slots.n_slots, 1 + slots.atoms.shape[1]
     slot, beyond = (np.tile(part, (2, 1)) for part in (1 + slots.place, slots.share))
@@ -110,10 +90,8 @@ def _part(plan: Plan, features: Integers, columns: Integers, slots: Slots) -> Pa
 
 def distances(part: Part, cloud: Perturbations, distance: Distance) -> Array:
     """(n, k) distances between the curves of C+ and C- of the features of a part."""
-    n, k = len(cloud), len(part.features)
-    result, size = np.empty((n, k)), max(1, MOST_CELLS // part.pooled.size)
-    for start in range(0, n, size):
-        rows = slice(start, start + size)
+    result = np.empty((len(cloud), len(part.features)))
+    for rows in blocks(len(cloud), MOST_CELLS // part.pooled.size):
         if isinstance(distance, Overlap):
             result[rows] = distance.of_variation(variations(part, cloud.positive[rows], cloud.origin[rows]))
         else:
@@ -132,16 +110,15 @@ def variations(part: Counted, positive: Array, origin: Array) -> Array:
     apart = part.masses(positive - weight / total).swapaxes(0, 1)  # (n, k, 1 + g)
     atoms, own = part.slots.atoms, origin[:, part.columns][:, :, None]
     first, others = apart[:, :, :1], apart[:, :, 1 : 1 + atoms.shape[1]]
-    same = (own == atoms) | (xp.isnan(own) & xp.isnan(atoms))
-    joined = xp.where(same, abs(first + others) - abs(first) - abs(others), 0.0).sum(axis=2)
+    joined = xp.where(same(own, atoms), abs(first + others) - abs(first) - abs(others), 0.0).sum(axis=2)
     variation: Array = xp.linalg.vector_norm(apart, ord=1, axis=2) + joined
     variation *= ratio(total + 0 * weight, weight * (total - weight)) / 2
     return variation
 
 
-def pair(part: Part, cloud: Perturbations, row: int, feature: int) -> DensityPair:
-    """The two densities of one feature of one row."""
-    at, slots = int(np.flatnonzero(part.features == feature)[0]), part.slots
+def pair(part: Part, cloud: Perturbations, row: int, column: int) -> DensityPair:
+    """The two densities of one column of one row."""
+    at, slots = int(np.flatnonzero(part.columns == column)[0]), part.slots
     own = cloud.origin[row, part.columns[at]]
     p, q, widths = (part[at, 0] for part in _curves(part, cloud.positive[[row]], cloud.origin[[row]]))
     cells = slots.first[at] + slots.width[at] * (np.arange(len(slots.smoothing)) + 0.5)
@@ -163,7 +140,7 @@ def _curves(part: Part, positive: Array, origin: Array) -> tuple[Array, Array, A
 def _join_own(p: Array, q: Array, atoms: Array, own: Array) -> None:
     """Let (k, n) own values that are among the (k, a) atoms join them."""
     own, atoms = own[:, :, None], atoms[:, None, :]
-    same = (own == atoms) | (np.isnan(own) & np.isnan(atoms))
+    joined = same(own, atoms)
     for curve in (p, q):
-        curve[:, :, 1 : 1 + atoms.shape[2]] += np.where(same, curve[:, :, :1], 0.0)
-        curve[:, :, 0] *= ~same.any(axis=2)
+        curve[:, :, 1 : 1 + atoms.shape[2]] += np.where(joined, curve[:, :, :1], 0.0)
+        curve[:, :, 0] *= ~joined.any(axis=2)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xcid._kernels import hadamard, logistic
-from xcid._kernels.arrays import namespace, times
+from xcid._kernels.arrays import namespace, same, times
 from xcid.records import Array, Flags, Perturbations, Plan
 from xcid.scores import designs
 
@@ -15,21 +15,11 @@ FEWEST = 12  # blocks, and donors, whose differences tell of chance
 
 
 class Regression(NamedTuple):
-    """Of n rows, or one for all.
+    """What the regressions of n rows need, or one for all."""
 
-    Attributes
-    ----------
-    columns : Columns
-        What memberships are regressed on.
-    contrasts : (n or 1, c, f)
-        What turns coefficients into the mean effect of changing each feature.
-    influences : (n or 1, s, f)
-        What a unit of residual of each sample does to these effects, at unit curvature.
-    """
-
-    columns: logistic.Columns
-    contrasts: Array
-    influences: Array
+    columns: logistic.Columns  # what memberships are regressed on
+    contrasts: Array  # (n or 1, c, f) from coefficients to the mean effect of changing each feature
+    influences: Array  # (n or 1, s, f) what a unit of residual does to these effects, at unit curvature
 
 
 def prepared(cloud: Perturbations) -> Regression:
@@ -53,15 +43,14 @@ def changes(cloud: Perturbations) -> Flags:
         ever: Flags = np.any(designs.changed_in(cloud), axis=1)
         return ever
     fixed = plan.once("fixed", _fixed)
-    differs = (cloud.origin != fixed) & ~(np.isnan(cloud.origin) & np.isnan(fixed))
+    differs = ~same(cloud.origin, fixed)
     return np.stack([differs[:, list(columns)].any(axis=1) for columns in plan.features], axis=1) & plan.free
 
 
 def _fixed(plan: Plan) -> Array:
     """(d,) the value that all donors have; infinite where they differ."""
     first = plan.values[0]
-    same = np.all((plan.values == first) | (np.isnan(plan.values) & np.isnan(first)), axis=0)
-    return np.where(same, first, np.inf)
+    return np.where(same(plan.values, first).all(axis=0), first, np.inf)
 
 
 def errors(cloud: Perturbations, influences: Array, residuals: Array) -> tuple[Array, Array]:
@@ -69,7 +58,7 @@ def errors(cloud: Perturbations, influences: Array, residuals: Array) -> tuple[A
 
     Complements are taken together, and so are the pairs of a block of balanced masks. Blocks follow an order in which
     donors that are alike are neighbours, so that differences of neighbouring blocks measure what is left to chance.
-    With few blocks each pair stands for itself, which is on the safe side; with few donors nothing is told from noise.
+    With few blocks each pair stands for itself, which is on the safe side; with few donors nothing is significant.
     """
     n, n_features = len(residuals), influences.shape[2]
     if cloud.plan is None:
@@ -107,15 +96,15 @@ def _pair_squares(influences: Array, residuals: Array) -> Array:
 def _block_sums(influences: Array, residuals: Array, size: int) -> Array:
     """(n, blocks, f) what blocks of ``size`` pairs do to the effects; the last block takes the rest."""
     pairs = residuals.shape[1] // 2
-    n_blocks, whole = pairs // size, pairs // size * size
+    n_blocks, used = pairs // size, pairs // size * size
     halves = [(influences[:, :pairs], residuals[:, :pairs]), (influences[:, pairs:], residuals[:, pairs:])]
     sums: Array = namespace(residuals).zeros_like(residuals[:, :n_blocks, None] * influences[0, 0])
     for influence, residual in halves:
-        by_block = residual[:, :whole].reshape(len(residual), n_blocks, size)
-        matrices = influence[:, :whole].reshape(len(influence), n_blocks, size, -1)
+        by_block = residual[:, :used].reshape(len(residual), n_blocks, size)
+        matrices = influence[:, :used].reshape(len(influence), n_blocks, size, -1)
         if len(matrices) == 1:
             sums += (by_block.swapaxes(0, 1) @ matrices[0]).swapaxes(0, 1)
         else:
             sums += (by_block[:, :, None, :] @ matrices)[:, :, 0]
-        sums[:, -1] += times(residual[:, whole:], influence[:, whole:])
+        sums[:, -1] += times(residual[:, used:], influence[:, used:])
     return sums

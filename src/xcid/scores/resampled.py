@@ -10,7 +10,8 @@ from scipy import special
 
 from xcid._check import as_int
 from xcid._kernels import ties
-from xcid._kernels.random import below, words
+from xcid._kernels.random import below
+from xcid._kernels.streams import RESAMPLED
 from xcid.densities import Mixed
 from xcid.records import SIGNIFICANT, Array, Density, Integers, Perturbations
 from xcid.scores.directions import held_in_place
@@ -19,7 +20,7 @@ from xcid.scores.per_feature import PerFeature, Scores
 NORMAL_95 = 1.959964
 CELLS = 48  # of a smooth part
 SHARE, REPEATS = 0.05, 5  # when a value is an atom; see Mixed
-_PERMUTE, _RESAMPLE = np.array([[29], [31]], dtype=np.uint64)  # streams
+_PERMUTE, _RESAMPLE = RESAMPLED
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Resampled:
 
     def __call__(self, cloud: Perturbations) -> Scores:
         """Score every feature, and say what chance may do to it; groups get no null and no limits but 0 and 1."""
-        found = self.score(cloud)
+        found, samples = self.score(cloud), cloud.samples
         shape = found.values.shape
         p_values, null_mean, null_quantile = np.ones(shape), np.zeros(shape), np.ones(shape)
         low, high = np.zeros(shape), np.ones(shape)
@@ -62,14 +63,14 @@ class Resampled:
             weights = np.stack([cloud.positive[row], cloud.negative[row]])
             used = np.flatnonzero(weights.sum(axis=0) > 0)
             if not weights.any(axis=1).all():
-                continue
+                continue  # nothing to compare
             weights = weights[:, used]
             permuted = weights[:, _permutations(len(used), self.permutations)]
             drawn = weights[:, :, None] * _counts(len(used), self.resamples).astype(np.float64)
             for feature, columns in enumerate(cloud.features):
                 if len(columns) > 1:
                     continue
-                code, smooth = _cells(cloud.samples[row, used, columns[0]], weights, bool(cloud.discrete[columns[0]]))
+                code, smooth = _cells(samples[row, used, columns[0]], weights, bool(cloud.discrete[columns[0]]))
                 here = float(_d1(weights[:, :, None], code, smooth)[0])
                 null, again = _d1(permuted, code, smooth), _d1(drawn, code, smooth)
                 p_values[row, feature] = (1 + np.sum(null >= here - 1e-12)) / (1 + self.permutations)
@@ -93,13 +94,13 @@ class Resampled:
 def _permutations(size: int, count: int) -> Integers:
     """(size, count) permutations; the same for all clouds of a size."""
     counters = np.arange(size * count, dtype=np.uint64).reshape(size, count)
-    return np.argsort(words(_PERMUTE, counters), axis=0)
+    return np.argsort(_PERMUTE.constant(counters), axis=0)
 
 
 @lru_cache(maxsize=8)
 def _counts(size: int, count: int) -> Integers:
     """(size, count) how often each sample is drawn with replacement; the same for all clouds of a size."""
-    drawn = below(words(_RESAMPLE, np.arange(size * count, dtype=np.uint64).reshape(size, count)), size)
+    drawn = below(_RESAMPLE.constant(np.arange(size * count, dtype=np.uint64).reshape(size, count)), size)
     return np.bincount((drawn + size * np.arange(count)).ravel(), minlength=size * count).reshape(count, size).T
 
 

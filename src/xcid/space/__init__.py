@@ -8,7 +8,8 @@ from xcid.space.columns import Column, Kind, is_missing
 from xcid.space.constraints import Constraints
 from xcid.space.features import FeatureSpace
 from xcid.space.groups import Features
-from xcid.space.tables import Backend, ToRows, cells_maker, frame_maker, in_order, labels, require_backend
+from xcid.space.makers import Backend, ToRows, cells_maker, frame_maker, in_order, require_backend
+from xcid.space.tables import labels
 
 __all__ = [
     "Backend",

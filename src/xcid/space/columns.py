@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -32,11 +32,6 @@ class Column:
     levels: tuple[Any, ...] = ()
     unit: Unit = ""
 
-    @property
-    def is_discrete(self) -> bool:
-        """No density: exact frequencies of levels."""
-        return bool(self.levels)
-
     def encode(self, cells: Cells, what: str) -> Array:
         """Numbers for the cells: themselves, or the positions of levels; NaN where missing."""
         if self.unit:
@@ -57,17 +52,9 @@ class Column:
 
 
 def detect(name: str, cells: Cells, order: tuple[Any, ...] | None, wanted: Kind | None) -> Column:
-    """Find out the kind of a background column.
+    """Find out the kind of a background column, or check the kind that the user wants.
 
-    Parameters
-    ----------
-    name : str
-    cells : (N,)
-        As the table gives them.
-    order : tuple or None
-        The levels of an ordered category; empty for a category without order, None for all other columns.
-    wanted : Kind or None
-        What the user says it is.
+    ``order`` holds the levels of an ordered category, is empty for one without order and None for all other columns.
     """
     present = [cell for cell in cells.tolist() if not is_missing(cell)]
     if not present:
@@ -78,9 +65,10 @@ def detect(name: str, cells: Cells, order: tuple[Any, ...] | None, wanted: Kind 
         return Column(name, "integer" if unit == "D" else "continuous", unit=unit)
     if wanted is not None and wanted not in get_args(Kind):
         raise InvalidParameter(f"the kind of {name!r} must be one of {list(get_args(Kind))}, not {wanted!r}")
-    types = {_kind_of_cell(cell) for cell in present}
+    types = {_type_of(cell) for cell in present}
     if len(types) > 1:
-        row = next(i for i, cell in enumerate(cells.tolist()) if isinstance(cell, str))
+        odd = "text" if "text" in types else "boolean"
+        row = next(i for i, cell in enumerate(cells.tolist()) if _type_of(cell) == odd)
         raise InvalidData(
             f"column {name!r} of the background holds {cells[row]!r:.60} in row {row} among other things: "
             "make it all numbers or all text"
@@ -93,10 +81,17 @@ def detect(name: str, cells: Cells, order: tuple[Any, ...] | None, wanted: Kind 
         levels = tuple(level for level in order or () if level in seen) or tuple(sorted(seen))
         kind: Kind = "boolean" if types == {"boolean"} else "ordinal" if order else "categorical"
         return Column(name, wanted or kind, levels)
-    whole = resolution(numbers(cells, name, "the background")) == 1
-    if wanted == "integer" and not whole:
+    is_integer = resolution(numbers(cells, name, "the background")) == 1
+    if wanted == "integer" and not is_integer:
         raise InvalidParameter(f"column {name!r} holds numbers that are not whole: it cannot be integer")
-    return Column(name, wanted or ("integer" if whole else "continuous"))
+    return Column(name, wanted or ("integer" if is_integer else "continuous"))
+
+
+def objects(values: Sequence[Any]) -> Cells:
+    """Any values as an array of objects; sequences among them stay cells."""
+    cells = np.empty(len(values), dtype=object)
+    cells[:] = values
+    return cells
 
 
 def is_missing(cell: Any) -> bool:
@@ -117,11 +112,10 @@ def numbers(cells: Cells, name: str, what: str) -> Array:
         values = cells.astype(np.float64)
     else:
         values = np.array([_number(cell, row, name, what) for row, cell in enumerate(cells)])
-    if np.isinf(values).any():
-        row = int(np.flatnonzero(np.isinf(values))[0])
-        count = int(np.isinf(values).sum())
+    infinite = np.flatnonzero(np.isinf(values))
+    if infinite.size:
         raise InvalidData(
-            f"{what} has an infinite value in row {row}, column {name!r} ({count} such cells in all): "
+            f"{what} has an infinite value in row {infinite[0]}, column {name!r} ({infinite.size} such cells in all): "
             "fill or drop these rows"
         )
     return values
@@ -174,7 +168,7 @@ def _number(cell: Any, row: int, name: str, what: str) -> float:
     )
 
 
-def _kind_of_cell(cell: Any) -> str:
+def _type_of(cell: Any) -> str:
     if isinstance(cell, bool | np.bool_):
         return "boolean"
     return "text" if isinstance(cell, str) else "number"

@@ -60,19 +60,7 @@ class Constraints:
 
     def allowed(self, columns: tuple[Column, ...], background: Array) -> Flags:
         """(N, d) which cells of the background may replace others; checks every name and limit on the way."""
-        names = [column.name for column in columns]
-        for what in ("frozen", "ranges", "levels", "monotone"):
-            unknown = [name for name in getattr(self, what) if name not in names]
-            if unknown:
-                raise InvalidParameter(f"{what} names {unknown}, which the table does not have: it has {names}")
-        for group, members in self.groups.items():
-            unknown = [name for name in members if name not in names]
-            if unknown:
-                raise InvalidParameter(f"group {group!r} has {unknown}, which the table does not have: it has {names}")
-            if group in names and group not in members:
-                raise InvalidParameter(f"group {group!r} has the name of a column that is not in it: call it otherwise")
-        if set(self.frozen) == set(names):
-            raise InvalidParameter("all features are frozen: nothing is left to perturb")
+        self._check_names([column.name for column in columns])
         allowed = np.ones(background.shape, dtype=bool)
         for at, column in enumerate(columns):
             cells = background[:, at]
@@ -84,6 +72,19 @@ class Constraints:
             if not allowed[:, at].any() or np.isnan(cells[allowed[:, at]]).all():
                 raise InvalidParameter(f"no background value of {column.name!r} is allowed: widen its range or levels")
         return allowed
+
+    def _check_names(self, known: list[str]) -> None:
+        named = {f"{what} names": getattr(self, what) for what in ("frozen", "ranges", "levels", "monotone")}
+        named |= {f"group {group!r} has": members for group, members in self.groups.items()}
+        for what, names in named.items():
+            unknown = [name for name in names if name not in known]
+            if unknown:
+                raise InvalidParameter(f"{what} {unknown}, which the table does not have: it has {known}")
+        for group, members in self.groups.items():
+            if group in known and group not in members:
+                raise InvalidParameter(f"group {group!r} has the name of a column that is not in it: call it otherwise")
+        if set(self.frozen) == set(known):
+            raise InvalidParameter("all features are frozen: nothing is left to perturb")
 
     def direction(self, columns: tuple[Column, ...]) -> Array:
         """(d,) 1 for features that only rise, -1 for those that only fall, 0 for the others."""
@@ -100,9 +101,8 @@ def _check_groups(groups: Mapping[str, Sequence[str]]) -> None:
             raise InvalidParameter(f"group {group!r} must be a list of at least two columns, not {members!r}")
         for name in members:
             if name in owner:
-                raise InvalidParameter(
-                    f"{name!r} is in group {owner[name]!r} and again in group {group!r}: take one out"
-                )
+                twice = f"in group {owner[name]!r} and again in group {group!r}"
+                raise InvalidParameter(f"{name!r} is {twice}: take one out")
             owner[name] = group
 
 

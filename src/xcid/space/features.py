@@ -13,8 +13,9 @@ from xcid.errors import InvalidData, InvalidParameter
 from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.space.columns import Column, Kind, detect, resolution
 from xcid.space.constraints import Constraints
+from xcid.space.makers import Decode, maker
 from xcid.space.pools import Pools
-from xcid.space.tables import Table, maker, read
+from xcid.space.tables import Table, read
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,8 +37,8 @@ class FeatureSpace:
         Features that never change.
     direction : (d,)
         1 for features that only rise, -1 for those that only fall, else 0.
-    pools : Pools
-        Background values that may replace others.
+    pools, distinct : Pools
+        Background values that may replace others, and each of them once.
     rank : (d,) int
         Place of each feature in an order that depends on the background's content alone: random numbers follow it, so
         that neither the order nor the names of the columns matter.
@@ -56,8 +57,9 @@ class FeatureSpace:
     frozen: Flags
     direction: Array
     pools: Pools
+    distinct: Pools
     rank: Integers
-    decode: Callable[[Array], Any]
+    decode: Decode
     encode_groups: Callable[[Any, str], Array] | None = None
 
     @classmethod
@@ -72,32 +74,29 @@ class FeatureSpace:
         table = read(background, "the background", feature_names)
         if table.n_rows < 2:
             raise InvalidData(f"the background has {table.n_rows} rows: give at least 2, better some hundreds")
-        wanted = _checked_kinds(kinds or {}, table.names)
-        columns = tuple(
-            detect(name, cells, order, wanted.get(name))
-            for name, cells, order in zip(table.names, table.cells, table.orders, strict=True)
-        )
+        wanted = kinds or {}
+        columns = _detected(table, wanted)
         matrix = _matrix(columns, table, "the background")
         constraints = constraints or Constraints()
         pools = Pools.of(matrix, constraints.allowed(columns, matrix))
         ranges = np.array([constraints.ranges.get(column.name, (-np.inf, np.inf)) for column in columns], dtype=float)
+        steps = [
+            0.0 if wanted.get(name) == "continuous" and raw.dtype.kind not in "iu" else resolution(cells)
+            for name, cells, raw in zip(table.names, matrix.T, table.cells, strict=True)
+        ]
         return cls(
-            columns,
-            matrix,
-            np.maximum(np.nanmin(matrix, axis=0), ranges[:, 0]),
-            np.minimum(np.nanmax(matrix, axis=0), ranges[:, 1]),
-            np.array(
-                [
-                    0.0 if wanted.get(column.name) == "continuous" and raw.dtype.kind not in "iu" else resolution(cells)
-                    for column, cells, raw in zip(columns, matrix.T, table.cells, strict=True)
-                ]
-            ),
-            np.isnan(matrix).mean(axis=0),
-            np.isin([column.name for column in columns], constraints.frozen),
-            constraints.direction(columns),
-            pools,
-            np.argsort(np.argsort(content_keys(matrix.T, seed=0), kind="stable"), kind="stable"),
-            maker(table, columns),
+            columns=columns,
+            background=matrix,
+            lower=np.maximum(np.nanmin(matrix, axis=0), ranges[:, 0]),
+            upper=np.minimum(np.nanmax(matrix, axis=0), ranges[:, 1]),
+            resolution=np.array(steps),
+            missing=np.isnan(matrix).mean(axis=0),
+            frozen=np.isin(table.names, constraints.frozen),
+            direction=constraints.direction(columns),
+            pools=pools,
+            distinct=pools.distinct(),
+            rank=np.argsort(np.argsort(content_keys(matrix.T, seed=0), kind="stable"), kind="stable"),
+            decode=maker(table, columns),
         )
 
     @property
@@ -107,8 +106,8 @@ class FeatureSpace:
 
     @property
     def discrete(self) -> Flags:
-        """(d,) which features are made of levels."""
-        return np.array([column.is_discrete for column in self.columns])
+        """(d,) which features are made of levels: they have frequencies, no density."""
+        return np.array([bool(column.levels) for column in self.columns])
 
     @property
     def free(self) -> Integers:
@@ -172,12 +171,16 @@ class FeatureSpace:
             )
 
 
+def _detected(table: Table, wanted: Mapping[str, Kind]) -> tuple[Column, ...]:
+    """Find out the kinds of all columns, those that the user names first of all."""
+    unknown = [name for name in wanted if name not in table.names]
+    if unknown:
+        raise InvalidParameter(
+            f"kinds names {unknown}, which the table does not have; its columns are {list(table.names)}"
+        )
+    named = zip(table.names, table.cells, table.orders, strict=True)
+    return tuple(detect(name, cells, order, wanted.get(name)) for name, cells, order in named)
+
+
 def _matrix(columns: tuple[Column, ...], table: Table, what: str) -> Array:
     return np.column_stack([column.encode(cells, what) for column, cells in zip(columns, table.cells, strict=True)])
-
-
-def _checked_kinds(kinds: Mapping[str, Kind], names: tuple[str, ...]) -> Mapping[str, Kind]:
-    unknown = [name for name in kinds if name not in names]
-    if unknown:
-        raise InvalidParameter(f"kinds names {unknown}, which the table does not have; its columns are {list(names)}")
-    return kinds

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xcid.errors import InvalidParameter
-from xcid.records import Array, Perturbations, Plan
+from xcid.records import Array, Perturbations, Plan, Texts
 from xcid.space.columns import Column
 from xcid.space.constraints import Constraints
 from xcid.space.features import FeatureSpace
@@ -24,14 +24,8 @@ class Features:
     To a generator a group is one category whose levels are the joint values that the background has. So whatever
     generator is used, the columns of a group change together and to a combination that exists.
 
-    Attributes
-    ----------
-    columns : tuple of tuples of int
-        The columns of each feature.
-    space : FeatureSpace
-        The features as a generator sees them; that of the table itself where there are no groups.
-    values : tuple of (L, k) arrays
-        Joint values of each group, by code; empty for single columns.
+    ``columns`` are those of each feature, ``space`` is what a generator sees, that of the table itself where there are
+    no groups, and ``values`` are (L, k) joint values of each group, by code; empty for single columns.
     """
 
     columns: tuple[tuple[int, ...], ...]
@@ -57,6 +51,7 @@ class Features:
         allowed = constraints.allowed(table.columns, table.background)
         first = np.array([group[0] for group in columns])
         is_group = np.array([len(group) > 1 for group in columns])
+        pools = Pools.of(background, np.column_stack([allowed[:, group].all(axis=1) for group in columns]))
         space = replace(
             table,
             columns=tuple(
@@ -70,7 +65,8 @@ class Features:
             missing=np.where(is_group, 0.0, table.missing[first]),
             frozen=np.array([table.frozen[list(group)].any() for group in columns]),
             direction=table.direction[first],
-            pools=Pools.of(background, np.column_stack([allowed[:, group].all(axis=1) for group in columns])),
+            pools=pools,
+            distinct=pools.distinct(),
             rank=np.argsort(np.argsort([table.rank[list(group)].min() for group in columns])),
             decode=lambda codes: table.decode(folded.unfold(codes, np.full((len(codes), len(names)), np.nan))),
             encode_groups=lambda rows, what: folded.fold(table.encode(rows, what)),
@@ -99,14 +95,12 @@ class Features:
             return samples
         rows = np.array(np.broadcast_to(own[owner], (*samples.shape[:-1], own.shape[-1])))
         for at, (group, values) in enumerate(zip(self.columns, self.values, strict=True)):
+            code = samples[..., at]
             if len(group) == 1:
-                rows[..., group[0]] = samples[..., at]
+                rows[..., group[0]] = code
             else:
-                code = samples[..., at]
-                there = code != OWN
-                rows[..., group] = np.where(
-                    there[..., None], values[np.where(there, code, 0).astype(np.int64)], rows[..., group]
-                )
+                known = values[np.where(code == OWN, 0, code).astype(np.int64)]
+                rows[..., group] = np.where((code == OWN)[..., None], rows[..., group], known)
         return rows
 
     def unfold_cloud(self, cloud: Perturbations, rows: Array, table: FeatureSpace) -> Perturbations:
@@ -121,9 +115,9 @@ class Features:
         values = self.unfold(plan.values, np.full((1, len(table.names)), np.nan))
         return replace(plan, values=values, background=table.background, features=self.columns)
 
-    def status(self, folded: Array) -> np.ndarray[tuple[int, ...], np.dtype[np.str_]]:
+    def status(self, folded: Array) -> Texts:
         """(n, f) "ok", "frozen", or "constant" where no other value is allowed, for (n, f) rows of features."""
-        space, pool = self.space, self.space.pools.distinct
+        space, pool = self.space, self.space.distinct
         _, common = pool.between(space.lower[None], space.upper[None])
         open_ = (common[0] < 2) | (space.direction != 0)  # those that may have nothing to change to
         changes = np.ones(folded.shape, dtype=bool)
@@ -139,15 +133,13 @@ class Features:
 
 def _ranked(group: tuple[int, ...], table: FeatureSpace) -> tuple[int, ...]:
     """Columns of a group in the order that does not depend on the table's; checks that they can change together."""
-    at = list(group)
+    at, names = list(group), [table.names[i] for i in group]
     if table.frozen[at].any() and not table.frozen[at].all():
-        raise InvalidParameter(
-            f"some of the grouped columns {[table.names[i] for i in at]} are frozen: freeze all or none"
-        )
+        raise InvalidParameter(f"some of the grouped columns {names} are frozen: freeze all or none")
     if table.direction[at].any():
         raise InvalidParameter(
-            f"one of the grouped columns {[table.names[i] for i in at]} is monotone: a group changes to joint values "
-            "of the background, which know no direction; take that column out of the group"
+            f"one of the grouped columns {names} is monotone: a group changes to joint values of the background, which "
+            "know no direction; take that column out of the group"
         )
     return tuple(sorted(group, key=lambda i: int(table.rank[i])))
 

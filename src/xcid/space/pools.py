@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from xcid.records import Array, Flags, Integers
 
 
-@dataclass(frozen=True, eq=False)
-class Pools:
-    """Sorted values of each feature.
-
-    Attributes
-    ----------
-    values : (N, d)
-        Each column ascending, padded with NaN.
-    sizes : (d,)
-        How many are there.
-    n_missing : (d,)
-        How many missing cells there are beside them.
-    """
+class Pools(NamedTuple):
+    """(N, d) values, each column ascending and padded with NaN; (d,) how many they are, and how many are missing."""
 
     values: Array
     sizes: Integers
@@ -34,7 +22,6 @@ class Pools:
         values = np.sort(np.where(allowed, background, np.nan), axis=0)  # NaN comes last
         return Pools(values, np.sum(~np.isnan(values), axis=0), np.sum(np.isnan(background) & allowed, axis=0))
 
-    @cached_property
     def distinct(self) -> Pools:
         """Every value once."""
         repeated = np.zeros(self.values.shape, dtype=bool)

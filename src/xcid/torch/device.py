@@ -19,7 +19,7 @@ from xcid.calibration import Repeats
 from xcid.distances import Overlap
 from xcid.errors import InvalidParameter, ModelError
 from xcid.explainer import Explainer
-from xcid.generators.balanced import LEAST_WEIGHT
+from xcid.generators.planned import LEAST_WEIGHT
 from xcid.models.modules import evaluating
 from xcid.pipeline import Setup
 from xcid.records import Array, Explanation, Perturbations, Plan

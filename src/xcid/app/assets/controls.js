@@ -2,7 +2,7 @@
 /*
  * xcid.drawControls(container, features, options): a slider, a field or a list for each feature.
  *
- * features  as xcid.app.describe gives them: kind "number" {low, high, step, unit} or "levels" {levels}; name, words, missing
+ * features  as xcid.app.describe gives them: kind "number" {low, high, step, unit} or "levels" {levels}; name, meaning, missing
  * options   {onEdit(key, cell), onFreeze(key, isFrozen), onLook(key)}; a cell is a number, a place of a level, or null
  * Gives {show(cells, own, frozen), filter(text, most) -> how many fit}.
  */
@@ -34,7 +34,7 @@
     const editor = feature.kind === "levels" ? levels(feature, edit) : number(feature, edit);
     const freeze = element("input", { type: "checkbox", "aria-label": `Freeze ${feature.name}` });
     freeze.addEventListener("change", () => options.onFreeze(key, freeze.checked));
-    const name = element("button", { type: "button", class: "name", title: feature.words || feature.name }, element("bdi", null, feature.name));
+    const name = element("button", { type: "button", class: "name", title: feature.meaning || feature.name }, element("bdi", null, feature.name));
     name.addEventListener("click", () => options.onLook(key));
     const was = element("button", { type: "button", class: "was" });
     let own = null;
@@ -52,9 +52,9 @@
       node.classList.toggle("frozen", isFrozen);
       freeze.checked = isFrozen;
       was.hidden = !isChanged;
-      const words = said(feature, ownCell);
-      was.replaceChildren("was ", element("bdi", null, words), " ↺");
-      was.setAttribute("aria-label", `Put ${feature.name} back to ${words}`);
+      const value = said(feature, ownCell);
+      was.replaceChildren("was ", element("bdi", null, value), " ↺");
+      was.setAttribute("aria-label", `Put ${feature.name} back to ${value}`);
       editor.show(cell);
     };
     return { node, show };

@@ -1,39 +1,43 @@
-"""Races of xcid with the paper's stack and with other methods."""
+"""Races of xcid with the paper's stack, with other methods, and of two workers with one."""
 
 from __future__ import annotations
 
 import copy
+import os
 import time
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
+from xcid.engines import Threads
 from xcid.explainer import Explainer
 from xcid.lab.bench.extent import Extent
 from xcid.lab.bench.peers import BATCHED, Peer, peers
-from xcid.lab.bench.record import Cell, Figure, Part, Table
+from xcid.lab.bench.record import Figure
 from xcid.lab.bench.stack import PaperStack
-from xcid.lab.bench.subjects import Subject, Timed, in_arrays, in_frames
-from xcid.lab.bench.timing import Contestant, race, ratio
+from xcid.lab.bench.subjects import Timed, in_arrays, in_frames
+from xcid.lab.bench.timing import Contestant, Timing, race, ratio, wall_ratio
+from xcid.lab.markdown import Cell, Table
+from xcid.lab.subjects import Subject
+from xcid.records import Array
 
 STACK = "the paper's setting against the paper's stack"
 PEERS = "the recommended setting against other methods"
 PAPER_SUBJECTS = (("diabetes", "logistic", 500.0), ("heart", "forest", 400.0))
 PEER_TARGETS = {"logistic": 10.0, "forest": 8.0}  # against KernelSHAP and LIME
+PEER_HEAD = ("subject", "method", "in a batch", "a row alone", "ms a row", "xcid: ms a row", "xcid: ms, a row alone")
+TWO_WORKERS = 1.8
 
 
-def against_stack(extent: Extent) -> Part:
-    """``Explainer.paper`` on whole test sets against dice-ml and scipy on a few rows."""
-    figures = [
-        _stack_figure(in_frames(table, name), m, target if m == extent.stack_sizes[0] else None, extent)
-        for table, name, target in PAPER_SUBJECTS
-        if table in extent.stack_tables
-        for m in extent.stack_sizes
-    ]
-    return Part(tuple(figures))
+def against_stack(extent: Extent) -> Iterator[Figure]:
+    """``Explainer.paper`` on all test rows against dice-ml and scipy on a few."""
+    for table, name, target in PAPER_SUBJECTS:
+        if table in extent.stack_tables:
+            for m in extent.stack_sizes:
+                yield _stack_figure(in_frames(table, name), m, target, extent)
 
 
-def _stack_figure(subject: Subject, m: int, target: float | None, extent: Extent) -> Figure:
+def _stack_figure(subject: Subject, m: int, target: float, extent: Extent) -> Figure:
     stack = PaperStack(subject.model, subject.train, subject.target, m)
     ours = Explainer.paper(subject.model, subject.train, m=m)
     is_first = m == extent.stack_sizes[0]  # the others take minutes a row, and are warm by then
@@ -50,17 +54,17 @@ def _stack_figure(subject: Subject, m: int, target: float | None, extent: Extent
     return Figure(
         f"stack/{subject.table}/{subject.name}/{m}",
         STACK,
-        f"{subject.title}, m = {m}",
+        f"{subject.description}, m = {m}",
         ratio(found["stack"], found["xcid"]),
-        target=target,
-        detail=f"{len(subject.test)} rows against {len(few)}: {_ms(found['xcid'].seconds)} ms a row against "
-        f"{_ms(found['stack'].seconds)} ms; {share:.0%} of xcid's is the model's{lacking}",
+        target=target if is_first else None,
+        detail=f"{len(subject.test)} rows against {len(few)}: {_ms(found['xcid'])} ms a row against "
+        f"{_ms(found['stack'])} ms; {share:.0%} of xcid's is the model's{lacking}",
     )
 
 
 def _model_share(subject: Subject, m: int) -> tuple[float, int]:
     """Share of the time in the paper's setting that passes in the model, and rows that found too few samples."""
-    watched, timed = copy.copy(subject.model), Timed(subject.model)
+    watched, timed = copy.copy(subject.model), Timed(subject.model.predict_proba)
     watched.predict_proba = timed
     explainer = Explainer.paper(watched, subject.train, m=m)
     explainer(subject.test)
@@ -69,17 +73,25 @@ def _model_share(subject: Subject, m: int) -> tuple[float, int]:
     return timed.seconds / (time.process_time() - start), int(np.sum(explanation.status != "ok"))
 
 
-def against_peers(extent: Extent) -> Part:
+def against_peers(extent: Extent) -> Iterator[Figure | Table]:
     """The recommended setting against SHAP, LIME and DiCE, in a batch and for a row alone."""
-    figures: list[Figure] = []
     lines: list[tuple[Cell, ...]] = []
     for table in extent.tables:
         for name in extent.models:
             subject = in_arrays(table, name)
-            ours, line = _peer_figures(subject, peers(subject), extent)
-            figures += ours
-            lines += line
-    head = ("subject", "method", "in a batch", "a row alone", "ms a row", "xcid: ms a row", "xcid: ms, a row alone")
+            found = _peer_race(subject, peers(subject), extent)
+            batch, alone = found.pop("xcid"), found.pop("xcid, one row")
+            for peer, theirs in found.items():
+                yield Figure(
+                    f"peers/{table}/{name}/{peer}",
+                    PEERS,
+                    f"{subject.description}, against {peer}",
+                    ratio(theirs, batch),
+                    target=PEER_TARGETS.get(name) if peer in ("KernelSHAP", "LIME") else None,
+                    detail=f"{_ms(batch)} ms a row against {_ms(theirs)} ms",
+                )
+                milliseconds = (1e3 * timing.seconds for timing in (theirs, batch, alone))
+                lines.append((subject.description, peer, ratio(theirs, batch), ratio(theirs, alone), *milliseconds))
     note = (
         f"How many times faster xcid is: up to {extent.rows:,} rows at a time, and one by one. The others go row by "
         f"row and are timed on {extent.peer_rows}, but for TreeSHAP, which reads the trees in place of asking the "
@@ -87,12 +99,10 @@ def against_peers(extent: Extent) -> Part:
         "p-values. KernelSHAP is left out for more than 300 columns, where its samples take gigabytes, and DiCE for "
         "more than 30: at 100 columns a row takes it half a minute."
     )
-    return Part(tuple(figures), (Table(PEERS, head, tuple(lines), note),))
+    yield Table(PEERS, PEER_HEAD, tuple(lines), note)
 
 
-def _peer_figures(
-    subject: Subject, others: dict[str, Peer], extent: Extent
-) -> tuple[list[Figure], list[tuple[Cell, ...]]]:
+def _peer_race(subject: Subject, others: dict[str, Peer], extent: Extent) -> dict[str, Timing]:
     ours, few = Explainer(subject.model, subject.train), subject.rows(extent.peer_rows)
     many = subject.rows(extent.rows_of(subject.test.shape[1]))
     contestants = [
@@ -100,25 +110,31 @@ def _peer_figures(
         Contestant("xcid, one row", lambda: ours(many[:1])),
         *(_contestant(name, peer, many if name in BATCHED else few) for name, peer in others.items()),
     ]
-    found = race(contestants, extent.rounds)
-    alone, batch = found["xcid, one row"], found["xcid"]
-    figures: list[Figure] = []
-    lines: list[tuple[Cell, ...]] = []
-    for name in others:
-        faster = ratio(found[name], batch)
-        target = PEER_TARGETS.get(subject.name) if name in ("KernelSHAP", "LIME") else None
-        what = f"{subject.title}, against {name}"
-        detail = f"{_ms(batch.seconds)} ms a row against {_ms(found[name].seconds)} ms"
-        key = f"peers/{subject.table}/{subject.name}/{name}"
-        figures.append(Figure(key, PEERS, what, faster, target=target, detail=detail))
-        shown = (1e3 * timing.seconds for timing in (found[name], batch, alone))
-        lines.append((subject.title, name, faster, ratio(found[name], alone), *shown))
-    return figures, lines
+    return race(contestants, extent.rounds)
 
 
-def _contestant(name: str, peer: Peer, rows: Any) -> Contestant:
+def _contestant(name: str, peer: Peer, rows: Array) -> Contestant:
     return Contestant(name, lambda: peer(rows), len(rows), warm=lambda: peer(rows[:1]))
 
 
-def _ms(seconds: float) -> str:
-    return f"{1e3 * seconds:,.3g}"
+def workers(extent: Extent) -> Iterator[Figure]:
+    """A forest's rows, shared by two threads; by the clock, since both take the processor's time."""
+    what = f"two workers against one, Diabetes, forest, {extent.worker_rows:,} rows"
+    value, detail = None, "this machine has one core"
+    if (os.cpu_count() or 1) > 1:
+        threads, subject = Threads(workers=2), in_arrays("diabetes", "forest")
+        explainer, rows = Explainer(subject.model, subject.train), subject.rows(extent.worker_rows)
+        found = race(
+            [
+                Contestant("one", lambda: explainer(rows), warm=lambda: explainer(rows[:1])),
+                Contestant("two", lambda: threads(explainer, rows), warm=lambda: threads(explainer, rows[:2])),
+            ],
+            extent.long_rounds,
+        )
+        value = wall_ratio(found["one"], found["two"])
+        detail = f"{found['one'].elapsed:.3g} s against {found['two'].elapsed:.3g} s by the clock"
+    yield Figure("workers/2", "workers", what, value, target=TWO_WORKERS, detail=detail)
+
+
+def _ms(timing: Timing) -> str:
+    return f"{1e3 * timing.seconds:,.3g}"

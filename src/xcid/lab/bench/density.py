@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -13,11 +14,12 @@ from xcid.densities.slots import PER_BANDWIDTH, REACH
 from xcid.distances import Overlap
 from xcid.explainer import Explainer
 from xcid.lab.bench.extent import Extent
-from xcid.lab.bench.record import Figure, Part
-from xcid.lab.bench.stack import N_GRID, d1
-from xcid.lab.bench.subjects import Subject, in_arrays
+from xcid.lab.bench.record import Figure
+from xcid.lab.bench.stack import N_GRID, d1, unlike
+from xcid.lab.bench.subjects import in_arrays
 from xcid.lab.bench.timing import Contestant, race, ratio
-from xcid.records import Array, Flags, Integers, Perturbations
+from xcid.lab.subjects import Subject
+from xcid.records import Array, Flags, Perturbations
 from xcid.scores import PerFeature
 
 GROUP = "densities and d1 of one feature of one row, against scipy"
@@ -26,25 +28,43 @@ N_FINE = 2**14  # points of the reference
 BLOCK = 128  # features of rows that are estimated at a time
 
 
-def densities(extent: Extent) -> Part:
+class _Setting(NamedTuple):
+    """d1 of many items, each a feature of a row: of all of them by xcid, and of one by scipy."""
+
+    key: str
+    what: str
+    n_items: int
+    ours: Callable[[], Array]
+    theirs: Callable[[int], float]
+    fine: Callable[[int], float]  # the reference
+
+
+def densities(extent: Extent) -> Iterator[Figure]:
     """The paper's densities of 50 + 50 samples, and the recommended evidence of 1,000."""
     subject = in_arrays("diabetes", "logistic")
-    return Part((*_paper(subject, extent), *_recommended(subject, extent)))
+    yield from _figures(_paper(subject), extent)
+    yield from _figures(_recommended(subject), extent)
 
 
-class _Item(NamedTuple):
-    positive: Array
-    negative: Array
+def _figures(setting: _Setting, extent: Extent) -> Iterator[Figure]:
+    key, what, n_items, ours, theirs, fine = setting
+    some = np.linspace(0, n_items - 1, extent.density_items).astype(int).tolist()
+    error = float(np.max(np.abs(ours()[some] - [fine(item) for item in some])))
+    scipy = Contestant("scipy", lambda: [theirs(item) for item in some], len(some))
+    found = race([scipy, Contestant("xcid", ours, n_items)], max(3, extent.rounds))
+    detail = f"{1e6 * found['xcid'].seconds:.3g} µs against {1e6 * found['scipy'].seconds:.4g} µs"
+    yield Figure(f"density/{key}", GROUP, what, ratio(found["scipy"], found["xcid"]), target=TARGET, detail=detail)
+    detail = f"against {N_FINE:,} points or more, the largest of {len(some)}"
+    yield Figure(f"density/{key}/error", GROUP, f"{what}: error of d1", error, "", "lower", LARGEST_ERROR, detail)
 
 
-def _paper(subject: Subject, extent: Extent) -> tuple[Figure, ...]:
+def _paper(subject: Subject) -> _Setting:
     cloud = Explainer.paper(subject.model, subject.train)(subject.test).cloud
     assert cloud is not None
-    samples, items = cloud.samples, []
-    for row in range(len(cloud)):
-        for feature in range(samples.shape[2]):
-            values = samples[row, :, feature]
-            item = _Item(values[cloud.positive[row] > 0], values[cloud.negative[row] > 0])
+    items = []
+    for samples, positive, negative in zip(cloud.samples, cloud.positive > 0, cloud.negative > 0, strict=True):
+        for values in samples.T:
+            item = values[positive], values[negative]
             if min(map(len, item)) == 50 and min(map(np.ptp, item)) > 0:  # scipy fails on constants
                 items.append(item)
     values = np.array([np.concatenate(item) for item in items])
@@ -58,49 +78,39 @@ def _paper(subject: Subject, extent: Extent) -> tuple[Figure, ...]:
             found.append(distance(pair.p, pair.q, pair.weights))
         return np.concatenate(found)
 
-    some = np.linspace(0, len(items) - 1, extent.density_items).astype(np.int64)
-    fine = np.array([_fine(items[item]) for item in some])
-    return _figures(
-        "50 + 50 samples, the paper's densities",
-        "paper",
-        ours,
-        lambda item: d1(*items[int(item)]),
-        (len(items), some, ours()[some], fine),
-        extent,
-    )
+    what = "50 + 50 samples, the paper's densities"
+    return _Setting("paper", what, len(items), ours, lambda item: d1(*items[item]), lambda item: _fine(*items[item]))
 
 
-def _fine(item: _Item) -> float:
+def _fine(*samples: Array) -> float:
     """d1 by scipy on points that are dense where either estimate is narrow."""
-    estimates = [stats.gaussian_kde(sample, "silverman") for sample in item]
+    estimates = [stats.gaussian_kde(sample, "silverman") for sample in samples]
     grids = []
-    for sample, estimate in zip(item, estimates, strict=True):
+    for sample, estimate in zip(samples, estimates, strict=True):
         margin = 8 * float(np.sqrt(estimate.covariance[0, 0]))
         grids.append(np.linspace(sample.min() - margin, sample.max() + margin, N_FINE))
         grids.append(np.add.outer(np.unique(sample), np.linspace(-margin, margin, 257)).ravel())
-    grid = np.unique(np.concatenate(grids))
-    p, q = (estimate(grid) for estimate in estimates)
-    return float(1 - np.trapezoid(np.minimum(p, q), grid) / np.trapezoid(np.maximum(p, q), grid))
+    return unlike(estimates, np.unique(np.concatenate(grids)))
 
 
-def _recommended(subject: Subject, extent: Extent) -> tuple[Figure, ...]:
+def _recommended(subject: Subject) -> _Setting:
     explainer = Explainer(subject.model, subject.train)
-    explanation = explainer(subject.test)
-    cloud = explanation.cloud
+    cloud = explainer(subject.test).cloud
     assert cloud is not None
     score, samples = PerFeature(explainer.setup.score.density), cloud.samples
     n, f = cloud.origin.shape
-    some = np.linspace(0, n * f - 1, extent.density_items).astype(np.int64)
-    known = {int(item): _Mixture.of(cloud, samples, *divmod(int(item), f)) for item in some}
-    fine = np.array([known[int(item)].d1(N_FINE) for item in some])
-    importance = score(cloud).importance.ravel()
-    return _figures(
-        "1,000 samples, the recommended evidence",
+
+    @cache
+    def mixture(item: int) -> _Mixture:
+        return _Mixture.of(cloud, samples, *divmod(item, f))
+
+    return _Setting(
         "recommended",
-        lambda: score(cloud),
-        lambda item: known[int(item)].d1(N_GRID),
-        (n * f, some, importance[some], fine),
-        extent,
+        "1,000 samples, the recommended evidence",
+        n * f,
+        lambda: score(cloud).importance.ravel(),
+        lambda item: mixture(item).d1(N_GRID),
+        lambda item: mixture(item).d1(N_FINE),
     )
 
 
@@ -139,28 +149,3 @@ class _Mixture(NamedTuple):
             least += np.trapezoid(np.minimum(*curves), grid)
             most += np.trapezoid(np.maximum(*curves), grid)
         return float(1 - least / most)
-
-
-def _figures(
-    what: str,
-    key: str,
-    ours: Callable[[], object],
-    theirs: Callable[[int], float],
-    measured: tuple[int, Integers, Array, Array],
-    extent: Extent,
-) -> tuple[Figure, ...]:
-    n_items, some, values, fine = measured
-    found = race(
-        [
-            Contestant("scipy", lambda: [theirs(item) for item in some], len(some)),
-            Contestant("xcid", ours, n_items),
-        ],
-        max(3, extent.rounds),
-    )
-    detail = f"{1e6 * found['xcid'].seconds:.3g} µs against {1e6 * found['scipy'].seconds:.4g} µs"
-    error = float(np.max(np.abs(values - fine)))
-    words = f"against {N_FINE:,} points or more, the largest of {len(some)}"
-    return (
-        Figure(f"density/{key}", GROUP, what, ratio(found["scipy"], found["xcid"]), target=TARGET, detail=detail),
-        Figure(f"density/{key}/error", GROUP, f"{what}: error of d1", error, "", "lower", LARGEST_ERROR, words),
-    )

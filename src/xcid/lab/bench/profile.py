@@ -6,15 +6,19 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 from xcid.explainer import Explainer
 from xcid.generators import Balanced
 from xcid.lab.bench.extent import Extent
-from xcid.lab.bench.record import Cell, Figure, Part, Table
-from xcid.lab.bench.subjects import Subject, in_arrays
+from xcid.lab.bench.record import Figure
+from xcid.lab.bench.subjects import in_arrays
+from xcid.lab.markdown import Cell, Table
+from xcid.lab.subjects import Subject
 from xcid.question import Membership
+from xcid.records import Array
 from xcid.scores import Adjusted, PerFeature
 
 GROUP = "the recommended setting, total time over the model's own"
@@ -32,9 +36,16 @@ class Stages:
     """Seconds of the processor in each stage, without the stages that it calls."""
 
     def __init__(self) -> None:
-        self.seconds = dict.fromkeys([*STAGES, MODEL, REST], 0.0)
         self.inside = [REST]
-        self.since = time.process_time()
+        self._clear()
+
+    def _clear(self) -> None:
+        self.seconds, self.since = dict.fromkeys([MODEL, *STAGES, REST], 0.0), time.process_time()
+
+    def _switch(self) -> None:
+        now = time.process_time()
+        self.seconds[self.inside[-1]] += now - self.since
+        self.since = now
 
     def timed(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """The same function, whose time counts for a stage."""
@@ -50,81 +61,50 @@ class Stages:
 
         return call
 
-    def _switch(self) -> None:
-        now = time.process_time()
-        self.seconds[self.inside[-1]] += now - self.since
-        self.since = now
-
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Time the calls of all stages; each is the call of a class."""
-        before: dict[type, Any] = {owner: owner.__call__ for owner in STAGES.values()}
-        try:
+        """Time the calls of all stages from 0 on; each is the call of a class."""
+        with contextlib.ExitStack() as patches:
             for stage, owner in STAGES.items():
-                _replace_call(owner, self.timed(stage, before[owner]))
-            self.since = time.process_time()
+                patches.enter_context(mock.patch.object(owner, "__call__", self.timed(stage, owner.__call__)))
+            self._clear()
             yield
             self._switch()
-        finally:
-            for owner, call in before.items():
-                _replace_call(owner, call)
 
 
-def _replace_call(owner: Any, call: Callable[..., Any]) -> None:
-    owner.__call__ = call
-
-
-def profile(extent: Extent) -> Part:
+def profile(extent: Extent) -> Iterator[Figure | Table]:
     """The share of each stage, and the total over the model's own time."""
-    figures, lines = [], []
+    lines: list[tuple[Cell, ...]] = []
     for table in extent.tables:
         for name in extent.models:
             subject = in_arrays(table, name)
-            seconds = _profiled(subject, extent)
-            total, n_rows = sum(seconds.values()), extent.rows_of(subject.test.shape[1])
-            lines.append(_line(subject, seconds, total / n_rows))
-            figures.append(
-                Figure(
-                    f"overhead/{table}/{name}",
-                    GROUP,
-                    subject.title,
-                    total / seconds[MODEL],
-                    better="lower",
-                    target=TARGETS.get(name) if subject.test.shape[1] <= 20 else None,
-                    detail=f"{1e3 * total / n_rows:.3g} ms a row, "
-                    f"{1e3 * seconds[MODEL] / n_rows:.3g} of them in the model",
-                )
+            n_columns = subject.test.shape[1]
+            rows = subject.rows(extent.rows_of(n_columns))
+            seconds = _profiled(subject, rows, extent.rounds)
+            total = sum(seconds.values())
+            a_row, in_model = 1e3 * total / len(rows), 1e3 * seconds[MODEL] / len(rows)
+            lines.append((subject.description, a_row, *(f"{part / total:.0%}" for part in seconds.values())))
+            yield Figure(
+                f"overhead/{table}/{name}",
+                GROUP,
+                subject.description,
+                total / seconds[MODEL],
+                better="lower",
+                target=TARGETS.get(name) if n_columns <= 20 else None,
+                detail=f"{a_row:.3g} ms a row, {in_model:.3g} of them in the model",
             )
     head = ("subject", "ms a row", MODEL, *STAGES, REST)
     note = "Shares of the processor's time, the recommended setting."
-    return Part(tuple(figures), (Table("where the time goes", head, tuple(lines), note),))
+    yield Table("where the time goes", head, tuple(lines), note)
 
 
-def _profiled(subject: Subject, extent: Extent) -> dict[str, float]:
+def _profiled(subject: Subject, rows: Array, rounds: int) -> dict[str, float]:
     """Medians over rounds."""
-    watched = _Watched(subject.model)
-    explainer, rows = Explainer(watched, subject.train), subject.rows(extent.rows_of(subject.test.shape[1]))
+    stages, found = Stages(), []
+    explainer = Explainer(stages.timed(MODEL, subject.model.predict_proba), subject.train)
     explainer(rows)  # warm
-    found = []
-    for _ in range(extent.rounds):
-        stages = Stages()
-        watched.ask = stages.timed(MODEL, subject.model.predict_proba)
+    for _ in range(rounds):
         with stages.watching():
             explainer(rows)
         found.append(stages.seconds)
     return {stage: float(np.median([seconds[stage] for seconds in found])) for stage in found[0]}
-
-
-class _Watched:
-    """A model whose function can be exchanged."""
-
-    def __init__(self, model: Any) -> None:
-        self.ask = model.predict_proba
-
-    def __call__(self, X: Any) -> Any:
-        return self.ask(X)
-
-
-def _line(subject: Subject, seconds: dict[str, float], a_row: float) -> tuple[Cell, ...]:
-    total = sum(seconds.values())
-    return (subject.title, 1e3 * a_row, *(f"{seconds[stage] / total:.0%}" for stage in (MODEL, *STAGES, REST)))

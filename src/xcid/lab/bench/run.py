@@ -1,28 +1,30 @@
-"""The whole benchmark: one step after the other."""
+"""The benchmark: one step after the other."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from xcid.errors import XcidWarning
-from xcid.lab.bench import contests, density, growth, machine, memory, profile, start, workers
+from xcid.lab import machine
+from xcid.lab.bench import contests, density, growth, processes, profile
 from xcid.lab.bench.extent import Extent
 from xcid.lab.bench.peers import check_installed
-from xcid.lab.bench.record import Part, Record
+from xcid.lab.bench.record import Figure, Record
+from xcid.lab.markdown import Table
 
-Step: TypeAlias = Callable[[Extent], Part]
+Step: TypeAlias = Callable[[Extent], Iterable[Figure | Table]]
 STEPS: Mapping[str, Step] = {
     "the paper's setting against the paper's stack": contests.against_stack,
     "the recommended setting against other methods": contests.against_peers,
     "where the time goes": profile.profile,
     "densities": density.densities,
-    "two workers": workers.workers,
+    "two workers": contests.workers,
     "growth": growth.growth,
-    "memory": memory.memory,
-    "start": start.start,
+    "memory": processes.memory,
+    "start": processes.start,
 }
 
 
@@ -32,7 +34,7 @@ def measure(extent: Extent, say: Callable[[str], None], steps: Mapping[str, Step
     Parameters
     ----------
     extent : Extent
-        ``Extent.quick()``, ``Extent()`` or ``Extent.full()``.
+        One of ``EXTENTS``, or your own.
     say : callable
         Gets a line about each step.
     steps : mapping of str to callable
@@ -40,17 +42,18 @@ def measure(extent: Extent, say: Callable[[str], None], steps: Mapping[str, Step
 
     Examples
     --------
-    >>> from xcid.lab.bench import Extent, measure
-    >>> record = measure(Extent.quick(), print)  # doctest: +SKIP
+    >>> from xcid.lab.bench import EXTENTS, measure
+    >>> record = measure(EXTENTS["quick"], print)  # doctest: +SKIP
     """
     check_installed()
-    began, parts = time.perf_counter(), []
+    began = time.perf_counter()
+    found: list[Figure | Table] = []
     for name, step in steps.items():
         since, spent = time.perf_counter(), time.process_time()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", XcidWarning)  # a row that lacks flips takes its time all the same
-            parts.append(step(extent))
+            warnings.simplefilter("ignore", XcidWarning)  # a row that lacks flips takes its time, too
+            found += step(extent)
         say(f"{name}: {time.perf_counter() - since:.0f} s, {time.process_time() - spent:.0f} of them at work")
     about = {**machine.about(extent.name), "took": f"{time.perf_counter() - began:.0f} s"}
-    figures = tuple(figure for part in parts for figure in part.figures)
-    return Record(about, figures, tuple(table for part in parts for table in part.tables))
+    figures = tuple(one for one in found if isinstance(one, Figure))
+    return Record(about, figures, tuple(one for one in found if isinstance(one, Table)))

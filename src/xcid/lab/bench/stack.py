@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy.stats import gaussian_kde
 
+from xcid._lent import silenced
 from xcid._require import require
 from xcid.records import Array
 
@@ -37,16 +34,15 @@ class PaperStack:
 
     def __call__(self, rows: Any) -> Array:
         """(n, d) scores."""
-        return np.array([self.row(rows.iloc[[i]]) for i in range(len(rows))])
+        return np.array([self._row(rows.iloc[[i]]) for i in range(len(rows))])
 
-    def row(self, row: Any) -> Array:
-        """(d,) scores of one row."""
-        flipped = self.counterfactuals(row, "opposite")
-        kept = self.counterfactuals(row, int(self.model.predict(row)[0]))
+    def _row(self, row: Any) -> Array:
+        flipped = self._counterfactuals(row, "opposite")
+        kept = self._counterfactuals(row, int(self.model.predict(row)[0]))
         return np.array([d1(flipped[:, i], kept[:, i]) for i in range(row.shape[1])])
 
-    def counterfactuals(self, row: Any, desired_class: str | int) -> Array:
-        """(at most m, d) samples of a class; fewer come without a word, and are counted in ``short``."""
+    def _counterfactuals(self, row: Any, desired_class: str | int) -> Array:
+        """(at most m, d) samples of a class; where there are fewer, dice-ml is silent, and ``short`` counts it."""
         with silenced():
             found = self.dice.generate_counterfactuals(
                 row, total_CFs=self.m, desired_class=desired_class, **self.settings
@@ -73,18 +69,10 @@ def d1(positive: Array, negative: Array, n_grid: int = N_GRID) -> float:
     estimates = [gaussian_kde(sample, "silverman") for sample in (positive, negative)]
     margin = 4 * max(float(np.sqrt(estimate.covariance[0, 0])) for estimate in estimates)
     both = np.concatenate([positive, negative])
-    grid = np.linspace(both.min() - margin, both.max() + margin, n_grid)
+    return unlike(estimates, np.linspace(both.min() - margin, both.max() + margin, n_grid))
+
+
+def unlike(estimates: list[gaussian_kde], grid: Array) -> float:
+    """1 - ∫min / ∫max of two estimates on a grid."""
     p, q = (estimate(grid) for estimate in estimates)
     return float(1 - np.trapezoid(np.minimum(p, q), grid) / np.trapezoid(np.maximum(p, q), grid))
-
-
-@contextlib.contextmanager
-def silenced() -> Iterator[None]:
-    """Keep a library from writing and warning."""
-    with (
-        contextlib.redirect_stderr(io.StringIO()),
-        contextlib.redirect_stdout(io.StringIO()),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore")
-        yield

@@ -11,31 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 LEAST = 0.05  # seconds of a turn: shorter calls are repeated
-ONE_THREAD = {  # read by the libraries of linear algebra when they are loaded
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "VECLIB_MAXIMUM_THREADS": "1",
-}
+ONE_THREAD = dict.fromkeys(  # read by the libraries of linear algebra when they are loaded
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
 
 
 class Contestant(NamedTuple):
-    """Something to be timed.
-
-    Attributes
-    ----------
-    name : str
-    call : callable
-    units : float
-        Rows (or whatever is counted) that one call does.
-    warm : callable, optional
-        A shorter call that loads and fills all that is kept between calls; by default the call itself.
-    """
+    """Something to be timed."""
 
     name: str
     call: Callable[[], Any]
-    units: float = 1.0
-    warm: Callable[[], Any] | None = None
+    units: float = 1.0  # rows (or whatever is counted) that one call does
+    warm: Callable[[], Any] | None = None  # a shorter call that fills all that is kept; by default the call itself
 
 
 class Timing(NamedTuple):

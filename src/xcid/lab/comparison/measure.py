@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,65 +29,46 @@ MAKERS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Runs:
-    """What a method gave for n rows.
+class Runs(NamedTuple):
+    """What a method gave for n rows."""
 
-    Attributes
-    ----------
-    values, again : (n, d)
-        Scores with one seed and with the next.
-    evaluations : (n,)
-    milliseconds : (b,)
-        For a row, in each block of rows.
-    """
-
-    values: Array
-    again: Array
-    evaluations: Array
-    milliseconds: Array
+    values: Array  # (n, d) scores
+    again: Array  # (n, d) with the next seed
+    evaluations: Array  # (n,)
+    milliseconds: Array  # (b,) for a row, in each block of rows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
-    """Figures of several methods.
-
-    Attributes
-    ----------
-    methods : tuple of str
-    k : int
-        Size of the top sets that are compared.
-    figures : mapping of str to mapping of str to Interval
-        By method and figure.
-    agreement : mapping of (str, str) to Interval
-        Share of the top k that two methods have in common.
-    left_out : mapping of str to str
-        Methods that could not run, and why.
-    """
+class Comparison(NamedTuple):
+    """Figures of several methods."""
 
     methods: tuple[str, ...]
-    k: int
-    figures: dict[str, dict[str, Interval]]
-    agreement: dict[tuple[str, str], Interval]
-    left_out: dict[str, str]
+    k: int  # size of the top sets that are compared
+    figures: dict[str, dict[str, Interval]]  # by method and figure
+    agreement: dict[tuple[str, str], Interval]  # share of the top k that two methods have in common
+    left_out: dict[str, str]  # methods that could not run, and why
 
 
 def compare(
-    model: Any, train: Any, rows: Any, methods: Sequence[str], seed: int, told: Callable[[int, int], None]
+    model: Any, train: Any, rows: Any, methods: Sequence[str], seed: int, progress: Callable[[int, int], None]
 ) -> Comparison:
     """Run the methods on the rows; one that cannot run is left out."""
     runs: dict[str, Runs] = {}
     left_out: dict[str, str] = {}
-    blocks = min(BLOCKS, size(rows))
-    total = len(methods) * 2 * blocks
+    steps = 2 * min(BLOCKS, size(rows))
+    total = len(methods) * steps
     for place, method in enumerate(methods):
-        done = place * 2 * blocks
-        told(done, total)
+
+        def further(more: int, done: int = place * steps) -> None:
+            progress(done + more, total)
+
+        further(0)
         try:
-            runs[method] = _run(MAKERS[method], model, train, rows, seed, partial(_further, told, done, total))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", XcidWarning)  # rows with few flips are part of the comparison
+                runs[method] = _run(MAKERS[method](model, train), rows, seed, further)
         except XcidError as error:
             left_out[method] = " ".join(str(error).split())
-    told(total, total)
+    progress(total, total)
     if not runs:
         raise InvalidData(f"no method can explain these rows: {left_out}")
     k = min(4, next(iter(runs.values())).values.shape[1])
@@ -100,30 +79,19 @@ def compare(
     return Comparison(tuple(runs), k, figures, agreement, left_out)
 
 
-def _further(told: Callable[[int, int], None], done: int, total: int, more: int) -> None:
-    told(done + more, total)
-
-
-def _run(
-    make: Callable[[Any, Any], Any], model: Any, train: Any, rows: Any, seed: int, told: Callable[[int], None]
-) -> Runs:
-    parts = np.array_split(np.arange(size(rows)), min(BLOCKS, size(rows)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", XcidWarning)  # rows with few flips are part of the comparison
-        explain = make(model, train)
-        explain(part(rows, [0]), seed=seed)  # warm up
-        values, again, evaluations, milliseconds = [], [], [], []
-        for number, positions in enumerate(parts):
-            block = part(rows, positions.tolist())
-            start = time.perf_counter()
-            explanation = explain(block, seed=seed)
-            milliseconds.append(1e3 * (time.perf_counter() - start) / len(positions))
-            told(2 * number + 1)
-            again.append(explain(block, seed=seed + 1).values)
-            values.append(explanation.values)
-            evaluations.append(explanation.n_evaluations.astype(np.float64))
-            told(2 * number + 2)
-    return Runs(np.concatenate(values), np.concatenate(again), np.concatenate(evaluations), np.array(milliseconds))
+def _run(explain: Any, rows: Any, seed: int, progress: Callable[[int], None]) -> Runs:
+    explain(part(rows, [0]), seed=seed)  # warm up
+    blocks = []
+    for number, positions in enumerate(np.array_split(np.arange(size(rows)), min(BLOCKS, size(rows)))):
+        block = part(rows, positions.tolist())
+        start = time.perf_counter()
+        explanation = explain(block, seed=seed)
+        milliseconds = 1e3 * (time.perf_counter() - start) / len(positions)
+        progress(2 * number + 1)
+        again = explain(block, seed=seed + 1).values
+        blocks.append((explanation.values, again, explanation.n_evaluations.astype(np.float64), [milliseconds]))
+        progress(2 * number + 2)
+    return Runs(*map(np.concatenate, zip(*blocks, strict=True)))
 
 
 def _figures(runs: Runs, model: Any, train: Any, rows: Any, k: int, seed: int) -> dict[str, Interval]:

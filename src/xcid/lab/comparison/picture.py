@@ -10,8 +10,9 @@ from xcid._require import require
 from xcid.lab.comparison.measure import MASKINGS, Comparison
 from xcid.metrics import Interval
 from xcid.plots import _style
+from xcid.wording import colours
 
-COLOURS = {"comp": _style.HOLDS, "suff": _style.PULLS}
+COLOURS = {"comp": colours.SUPPORTS, "suff": colours.OPPOSES}
 MARKERS = dict(zip(MASKINGS, "os", strict=True))
 
 
@@ -35,7 +36,7 @@ def _faithfulness(ax: Any, comparison: Comparison) -> None:
             ax.errorbar(
                 means, places + shift, xerr=margins, fmt=marker, color=colour, capsize=2, label=f"{kind}, {name}"
             )
-    ax.axvline(0, color=_style.INK, linewidth=0.8)
+    ax.axvline(0, color=colours.INK, linewidth=0.8)
     ax.set_yticks(places, comparison.methods)
     ax.invert_yaxis()
     ax.set_xlabel("fall of the output, ± two standard errors")

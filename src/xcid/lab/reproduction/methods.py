@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeAlias
 
-from xcid import Explainer, Explanation
+import numpy as np
+
+from xcid import Explainer, Explanation, Perturbations
 from xcid.baselines import Chance, DiceImportance, Lime, Shap
 from xcid.densities import Kernel
 from xcid.generators import Dice, Generator, Genetic, Random
-from xcid.lab.reproduction.constants import ConstantsScoreZero
 from xcid.lab.reproduction.settings import Settings
-from xcid.lab.reproduction.subjects import Subject
+from xcid.lab.subjects import Subject
 from xcid.outcomes import Flip
-from xcid.scores import PerFeature
+from xcid.records import Array, Flags
+from xcid.scores import PerFeature, Score, Scores
 
 Explain: TypeAlias = Callable[..., Explanation]
 """``explain(rows, seed=0)``."""
+Make: TypeAlias = Callable[[Subject, int], Explain]
+"""From a subject and m, the counterfactuals of each kind."""
 
+BANDWIDTHS: dict[str, str | float] = {"silverman": "silverman", "one": 1.0}
 OWN_SAMPLES = {"epanechnikov": 1_000, "exponential": 2_000}  # first seeds, where each kernel has samples of its own
-
-
-def repeated(settings: Settings) -> int:
-    """Runs of a method that draws counterfactuals."""
-    return settings.repeats
 
 
 def once(settings: Settings) -> int:
@@ -32,100 +32,73 @@ def once(settings: Settings) -> int:
     return 1
 
 
-def every_row(settings: Settings) -> int | None:
-    """Rows of a method that can afford them all."""
-    return settings.rows
-
-
-def few_rows(settings: Settings) -> int | None:
-    """Rows of dice-ml's genetic method."""
-    return settings.dice_genetic_rows
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Method:
-    """One way to score features.
-
-    Attributes
-    ----------
-    key, title : str
-    make : callable
-        From a subject and the settings to what explains its rows.
-    runs : callable
-        How many runs the settings want.
-    rows : callable
-        How many rows; None for all.
-    first_seed : int
-        The runs have this and the following seeds.
-    """
+class Method(NamedTuple):
+    """One way to score features: how many runs and rows the settings want, and the seed of the first run."""
 
     key: str
     title: str
-    make: Callable[[Subject, Settings], Explain]
-    runs: Callable[[Settings], int] = repeated
-    rows: Callable[[Settings], int | None] = every_row
+    make: Make
+    runs: Callable[[Settings], int] = attrgetter("repeats")
+    rows: Callable[[Settings], int | None] = attrgetter("rows")
     first_seed: int = 0
 
 
-def _paper(subject: Subject, settings: Settings) -> Explain:
-    return Explainer.paper(subject.model, subject.train, m=settings.m)
+class ConstantsScoreZero:
+    """The paper's score, but 0 for a feature that is constant in C+ or in C-.
+
+    By its definition d1 of one value against a spread of values is 1: they share no density. Features that no
+    counterfactual changes then come first. The paper is silent on it, and skipping them is the other way to read it.
+    """
+
+    density = Kernel()  # for the evidence
+
+    def __call__(self, cloud: Perturbations) -> Scores:
+        """Score every feature of every row."""
+        constant = _constant(cloud.samples, cloud.positive) | _constant(cloud.samples, cloud.negative)
+        values = np.where(constant, 0.0, PerFeature(self.density)(cloud).values)
+        return Scores(values, values, np.zeros_like(values))
 
 
-def _paper_without_constants(subject: Subject, settings: Settings) -> Explain:
-    return Explainer(
-        subject.model,
-        subject.train,
-        generator=Random(m=settings.m),
-        score=ConstantsScoreZero(),
-        outcome=Flip(),
+def _constant(samples: Array, weights: Array) -> Flags:
+    """(n, d) whether all of the (n, s, d) samples with weight in (n, s) are equal.
+
+    Examples
+    --------
+    >>> _constant(np.array([[[1.0, 2.0], [1.0, 3.0], [9.0, 9.0]]]), np.array([[1.0, 1.0, 0.0]])).tolist()
+    [[True, False]]
+    """
+    there = weights[..., None] > 0
+    high = np.where(there, samples, -np.inf).max(axis=1)
+    low = np.where(there, samples, np.inf).min(axis=1)
+    return high <= low
+
+
+def _paper(**changes: Any) -> Make:
+    return lambda subject, m: Explainer.paper(subject.model, subject.train, m=m, **changes)
+
+
+def _sampled(generator: Callable[[int], Generator], score: Score) -> Make:
+    """The paper's outcome with another generator or score."""
+    return lambda subject, m: Explainer(
+        subject.model, subject.train, generator=generator(m), score=score, outcome=Flip()
     )
 
 
-def _recommended(subject: Subject, settings: Settings) -> Explain:
-    return Explainer(subject.model, subject.train)
-
-
-def _dice(subject: Subject, settings: Settings) -> Explain:
-    return DiceImportance(subject.model, subject.train, generator=Dice(m=settings.m))
-
-
-def _shap(subject: Subject, settings: Settings) -> Explain:
-    return Shap(subject.model, subject.train)
-
-
-def _lime(subject: Subject, settings: Settings) -> Explain:
-    return Lime(subject.model, subject.train, discretizer="quartile")  # LIME's own default
-
-
-def _chance(subject: Subject, settings: Settings) -> Explain:
-    return Chance(subject.model, subject.train)
-
-
-def _kernel(kernel: str, bandwidth: str | float) -> Callable[[Subject, Settings], Explain]:
-    def make(subject: Subject, settings: Settings) -> Explain:
-        return Explainer.paper(subject.model, subject.train, m=settings.m, density=Kernel(kernel, bandwidth=bandwidth))
-
-    return make
-
-
-def _searched(generator: Callable[[int], Generator]) -> Callable[[Subject, Settings], Explain]:
-    """The paper's score on the samples of another generator."""
-
-    def make(subject: Subject, settings: Settings) -> Explain:
-        return Explainer(
-            subject.model, subject.train, generator=generator(settings.m), score=PerFeature(), outcome=Flip()
-        )
-
-    return make
+def _without_m(method: Callable[..., Explain], **settings: Any) -> Make:
+    return lambda subject, m: method(subject.model, subject.train, **settings)
 
 
 def _kernels() -> list[Method]:
     """Both other kernels by two bandwidths, on the samples of the Gaussian one and on samples of their own."""
-    bandwidths: dict[str, str | float] = {"silverman": "silverman", "one": 1.0}
     return [
-        Method(f"{kernel}-{width}{suffix}", f"{kernel}, {width}", _kernel(kernel, value), first_seed=seed)
+        Method(
+            f"{kernel}-{width}{suffix}",
+            f"{kernel}, {width}",
+            _paper(density=Kernel(kernel, bandwidth=bandwidth)),
+            first_seed=seed,
+        )
         for kernel, own_seed in OWN_SAMPLES.items()
-        for width, value in bandwidths.items()
+        for width, bandwidth in BANDWIDTHS.items()
         for suffix, seed in (("", 0), ("-own", own_seed))
     ]
 
@@ -133,22 +106,22 @@ def _kernels() -> list[Method]:
 METHODS: dict[str, Method] = {
     method.key: method
     for method in (
-        Method("cid", "CID", _paper),
-        Method("cid-again", "CID, other seeds", _paper, first_seed=3_000),
-        Method("cid-zero", "CID, constants 0", _paper_without_constants),
-        Method("recommended", "recommended", _recommended),
-        Method("shap", "SHAP", _shap, runs=once),
-        Method("lime", "LIME", _lime, runs=once),
-        Method("chance", "chance", _chance),
+        Method("cid", "CID", _paper()),
+        Method("cid-again", "CID, other seeds", _paper(), first_seed=3_000),
+        Method("cid-zero", "CID, constants 0", _sampled(lambda m: Random(m=m), ConstantsScoreZero())),
+        Method("recommended", "recommended", _without_m(Explainer)),
+        Method("shap", "SHAP", _without_m(Shap), once),
+        Method("lime", "LIME", _without_m(Lime, discretizer="quartile"), once),  # LIME's own default
+        Method("chance", "chance", _without_m(Chance)),
         *_kernels(),
-        Method("genetic", "genetic", _searched(lambda m: Genetic(m=m, population=max(75, m)))),
-        Method("dice", "DiCE", _dice),
+        Method("genetic", "genetic", _sampled(lambda m: Genetic(m=m, population=max(75, m)), PerFeature())),
+        Method("dice", "DiCE", lambda subject, m: DiceImportance(subject.model, subject.train, generator=Dice(m=m))),
         Method(
             "dice-genetic",
             "genetic (dice-ml)",
-            _searched(lambda m: Dice("genetic", m=m)),
-            runs=once,
-            rows=few_rows,
+            _sampled(lambda m: Dice("genetic", m=m), PerFeature()),
+            once,
+            attrgetter("dice_genetic_rows"),
         ),
     )
 }

@@ -5,55 +5,22 @@ from __future__ import annotations
 import base64
 import html
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from importlib.resources import files
+from typing import NamedTuple, TypeAlias
 
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; margin: 0.5rem 0 1rem; font-variant-numeric: tabular-nums; }
-th, td { border-bottom: 1px solid #ddd; padding: 0.2rem 0.7rem; text-align: left; vertical-align: top; }
-th { border-bottom: 2px solid #888; }
-img { max-width: 100%; }
-figure { margin: 1rem 0; }
-figcaption, .note { color: #555; font-size: 90%; }
-"""
+from xcid.lab.markdown import Table, escaped, number, table
+
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(NamedTuple):
     """A title of the given level."""
 
     level: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A paragraph."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Points:
-    """A list."""
-
-    items: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Cells of text under a head, with a title above and perhaps a note below."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(NamedTuple):
     """A PNG with a caption; ``name`` is that of its file beside the Markdown page."""
 
     name: str
@@ -61,27 +28,30 @@ class Picture:
     png: bytes
 
 
-Block: TypeAlias = Heading | Text | Points | Table | Picture
+Block: TypeAlias = Heading | str | list[str] | Table | Picture
+"""Text is a paragraph, and a list of texts a list of points."""
 
 
 def markdown(blocks: Sequence[Block], folder: str) -> str:
     """The page as Markdown; pictures are files in a folder beside it."""
     parts: dict[type, Callable[..., str]] = {
-        Heading: lambda block: f"{'#' * block.level} {_md(block.text)}",
-        Text: lambda block: _md(block.text),
-        Points: lambda block: "\n".join(f"- {_md(item)}" for item in block.items),
+        Heading: lambda block: f"{'#' * block.level} {escaped(block.text)}",
+        str: escaped,
+        list: lambda block: "\n".join(f"- {escaped(item)}" for item in block),
         Table: _markdown_table,
-        Picture: lambda block: f"![{_md(block.caption)}]({folder}/{block.name}.png)\n\n{_md(block.caption)}",
+        Picture: lambda block: f"![{escaped(block.caption)}]({folder}/{block.name}.png)\n\n{escaped(block.caption)}",
     }
     return "\n\n".join(parts[type(block)](block) for block in blocks) + "\n"
 
 
-def html_page(blocks: Sequence[Block], title: str) -> str:
-    """The page as one HTML file: pictures inside, nothing to load, all text escaped."""
+def html_page(blocks: Sequence[Block]) -> str:
+    """The page as one HTML file, named after its first heading: pictures inside, nothing to load, all text escaped."""
+    style = (files("xcid.lab.reproduction") / "page.css").read_text(encoding="utf-8")
+    title = next(block.text for block in blocks if isinstance(block, Heading))
     parts: dict[type, Callable[..., str]] = {
-        Heading: lambda block: f"<h{block.level}>{_html(block.text)}</h{block.level}>",
-        Text: lambda block: f"<p>{_html(block.text)}</p>",
-        Points: lambda block: "<ul>" + "".join(f"<li>{_html(item)}</li>" for item in block.items) + "</ul>",
+        Heading: lambda block: f"<h{block.level}>{html.escape(block.text)}</h{block.level}>",
+        str: lambda block: f"<p>{html.escape(block)}</p>",
+        list: lambda block: "<ul>" + "".join(f"<li>{html.escape(item)}</li>" for item in block) + "</ul>",
         Table: _html_table,
         Picture: _html_picture,
     }
@@ -89,39 +59,28 @@ def html_page(blocks: Sequence[Block], title: str) -> str:
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{html.escape(POLICY)}">\n'
-        f"<title>{_html(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+        f"<title>{html.escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
     )
 
 
-def _markdown_table(table: Table) -> str:
-    lines = [table.head, ("---",) * len(table.head), *table.rows]
-    text = "\n".join("| " + " | ".join(_md(cell) for cell in line) + " |" for line in lines)
-    note = f"\n\n{_md(table.note)}" if table.note else ""
-    return f"**{_md(table.title)}**\n\n{text}{note}"
+def _markdown_table(block: Table) -> str:
+    note = f"\n\n{escaped(block.note)}" if block.note else ""
+    return f"**{escaped(block.title)}**\n\n{table(block.head, block.lines)}{note}"
 
 
-def _html_table(table: Table) -> str:
-    head = "".join(f"<th>{_html(cell)}</th>" for cell in table.head)
-    rows = "".join(f"<tr>{''.join(f'<td>{_html(cell)}</td>' for cell in row)}</tr>\n" for row in table.rows)
-    note = f'<p class="note">{_html(table.note)}</p>' if table.note else ""
-    title = f"<p><strong>{_html(table.title)}</strong></p>"
+def _html_table(block: Table) -> str:
+    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in block.head)
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{html.escape(number(cell))}</td>' for cell in row)}</tr>\n" for row in block.lines
+    )
+    note = f'<p class="note">{html.escape(block.note)}</p>' if block.note else ""
+    title = f"<p><strong>{html.escape(block.title)}</strong></p>"
     return f"{title}\n<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n{note}"
 
 
 def _html_picture(picture: Picture) -> str:
     data = base64.b64encode(picture.png).decode("ascii")
-    caption = _html(picture.caption)
+    caption = html.escape(picture.caption)
     return (
         f'<figure><img alt="{caption}" src="data:image/png;base64,{data}"><figcaption>{caption}</figcaption></figure>'
     )
-
-
-def _html(text: str) -> str:
-    return html.escape(text)
-
-
-def _md(text: str) -> str:
-    """Text that Markdown takes literally, but for what nothing here needs to escape."""
-    for mark in ("\\", "|", "<", "*", "_", "`", "["):
-        text = text.replace(mark, f"\\{mark}")
-    return text.replace("\n", " ")

@@ -1,135 +1,72 @@
-"""What the paper's words may mean: the same runs, counted in several ways."""
+"""What the paper may mean: the same runs, counted in several ways, each known by its title."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
 
 import numpy as np
 
-from xcid.lab.reproduction.measure import Array, Measured, Results
+from xcid.lab.reproduction.measure import Measured, Results
 from xcid.metrics import Interval, feature_agreement, interval, rank_agreement
+from xcid.records import Array
 
-
-@dataclass(frozen=True, slots=True)
-class Faithfulness:
-    """One way to comprehensiveness and sufficiency.
-
-    Attributes
-    ----------
-    title : str
-    reduce : callable
-        Over the d + 1 stages: the mean is what the paper prints.
-    ranking : callable
-        The (n, d + 1) outputs with the best features masked, and kept.
-    side : callable
-        (n,) +1, or -1 where the output is that of the other class.
-    """
-
-    title: str
-    reduce: Callable[..., Array]
-    ranking: Callable[[Measured], tuple[Array, Array]]
-    side: Callable[[Measured], Array]
-
-    def __call__(self, measured: Measured) -> tuple[Array, Array]:
-        """(n,) comprehensiveness and (n,) sufficiency."""
-        masked, kept = self.ranking(measured)
-        comprehensiveness, sufficiency = (
-            self.side(measured) * self.reduce(measured.full[:, None] - outputs, axis=1) for outputs in (masked, kept)
-        )
-        return comprehensiveness, sufficiency
-
-
-@dataclass(frozen=True, slots=True)
-class KernelAgreement:
-    """One way to compare kernels.
-
-    Attributes
-    ----------
-    title : str
-    agreement : callable
-        ``agreement(scores_a, scores_b, k) -> (n,)``.
-    width : str
-        Bandwidth of the two other kernels: "silverman" or "one".
-    samples : str
-        "" where all kernels have the same samples, "-own" where each has its own.
-    scores : callable
-        From a result to (n, d) scores: the mean of the runs, or one of them.
-    """
-
-    title: str
-    agreement: Callable[..., Array]
-    width: str
-    samples: str
-    scores: Callable[[Measured], Array]
-
-    def __call__(self, results: Results, k: int) -> dict[str, Interval]:
-        """Agreement of each pair of kernels."""
-        names = ("epanechnikov", "exponential")
-        scores = {name: self.scores(results[f"{name}-{self.width}{self.samples}"]) for name in names}
-        scores = {"gaussian": self.scores(results["cid"])} | scores
-        pairs = (("gaussian", "epanechnikov"), ("gaussian", "exponential"), ("epanechnikov", "exponential"))
-        return {f"{a}, {b}": interval(self.agreement(scores[a], scores[b], k)) for a, b in pairs}
-
-
-def by_magnitude(measured: Measured) -> tuple[Array, Array]:
-    """Largest absolute score first."""
-    return measured.masked, measured.kept
-
-
-def by_signed_score(measured: Measured) -> tuple[Array, Array]:
-    """Highest score first, negative ones last."""
-    return measured.masked_signed, measured.kept_signed
-
-
-def by_magnitude_reversed(measured: Measured) -> tuple[Array, Array]:
-    """Smallest absolute score first: masking the best l features is keeping the worst d - l."""
-    return measured.kept[:, ::-1], measured.masked[:, ::-1]
-
-
-def by_signed_score_reversed(measured: Measured) -> tuple[Array, Array]:
-    """Lowest score first."""
-    return measured.kept_signed[:, ::-1], measured.masked_signed[:, ::-1]
-
-
-def of_predicted_class(measured: Measured) -> Array:
-    """The output is the probability of the class that is predicted for the row, as the paper has it."""
-    return np.ones(len(measured.full))
-
-
-def of_class_1(measured: Measured) -> Array:
-    """The output is the probability of class 1, whatever is predicted."""
-    return np.where(measured.predicted == 1, 1.0, -1.0)
-
-
-def mean_of_runs(measured: Measured) -> Array:
-    """(n, d) scores as in the main text."""
-    return measured.scores
-
-
-def single_run(measured: Measured) -> Array:
-    """(n, d) scores without the repeats that the appendix does not mention."""
-    return measured.runs[0]
-
-
-RANKINGS = {
-    "by magnitude": by_magnitude,
-    "by signed score": by_signed_score,
-    "by magnitude, smallest first": by_magnitude_reversed,
-    "by signed score, lowest first": by_signed_score_reversed,
+REDUCTIONS: dict[str, Callable[..., Array]] = {"mean": np.mean, "sum": np.sum}  # the mean is what the paper prints
+RANKINGS: dict[str, Callable[[Measured], tuple[Array, Array]]] = {  # outputs with the first features masked, and kept
+    "by magnitude": lambda one: (one.masked, one.kept),
+    "by signed score": lambda one: (one.masked_signed, one.kept_signed),
+    # masking the best l features is keeping the worst d - l
+    "by magnitude, smallest first": lambda one: (one.kept[:, ::-1], one.masked[:, ::-1]),
+    "by signed score, lowest first": lambda one: (one.kept_signed[:, ::-1], one.masked_signed[:, ::-1]),
 }
-FAITHFULNESS = tuple(
-    Faithfulness(f"{reduce_words}, {ranking_words}, {side_words}", reduce, ranking, side)
-    for side_words, side in (("predicted class", of_predicted_class), ("class 1", of_class_1))
-    for ranking_words, ranking in RANKINGS.items()
-    for reduce_words, reduce in (("mean", np.mean), ("sum", np.sum))
-)
-PRINTED, PLAIN_SUM, SIGNED = FAITHFULNESS[0], FAITHFULNESS[1], FAITHFULNESS[2]
+SIDES: dict[str, Callable[[Measured], Array]] = {  # +1, or -1 where the output is that of the other class
+    "predicted class": lambda one: np.ones(len(one.full)),  # as the paper has it
+    "class 1": lambda one: np.where(one.predicted == 1, 1.0, -1.0),  # whatever is predicted
+}
 
-KERNELS = tuple(
-    KernelAgreement(f"{count_words}, {width_words}, {sample_words}, {run_words}", agreement, width, samples, scores)
-    for count_words, agreement in (("sets", feature_agreement), ("ranks", rank_agreement))
-    for width_words, width in (("Silverman", "silverman"), ("bandwidth 1", "one"))
-    for sample_words, samples in (("same samples", ""), ("own samples", "-own"))
-    for run_words, scores in (("mean of runs", mean_of_runs), ("one run", single_run))
-)
+
+def faithfulness(reduction: str, ranking: str, side: str, measured: Measured) -> tuple[Array, Array]:
+    """(n,) comprehensiveness and (n,) sufficiency."""
+    comprehensiveness, sufficiency = (
+        SIDES[side](measured) * REDUCTIONS[reduction](measured.full[:, None] - outputs, axis=1)
+        for outputs in RANKINGS[ranking](measured)
+    )
+    return comprehensiveness, sufficiency
+
+
+FAITHFULNESS = {
+    f"{reduction}, {ranking}, {side}": partial(faithfulness, reduction, ranking, side)
+    for side in SIDES
+    for ranking in RANKINGS
+    for reduction in REDUCTIONS
+}
+PRINTED, PLAIN_SUM, SIGNED, *_ = FAITHFULNESS
+
+COUNTS = {"sets": feature_agreement, "ranks": rank_agreement}
+SAMPLED = {  # methods of the two other kernels: by bandwidth, and whether they have samples of their own
+    "Silverman, same samples": "silverman",
+    "Silverman, own samples": "silverman-own",
+    "bandwidth 1, same samples": "one",
+    "bandwidth 1, own samples": "one-own",
+}
+RUNS: dict[str, Callable[[Measured], Array]] = {
+    "mean of runs": lambda one: one.scores,  # as in the main text
+    "one run": lambda one: one.runs[0],  # the appendix mentions no repeats
+}
+
+
+def kernel_agreement(count: str, sampled: str, runs: str, results: Results, k: int) -> dict[str, Interval]:
+    """Agreement of each pair of kernels."""
+    keys = {"gaussian": "cid"} | {name: f"{name}-{SAMPLED[sampled]}" for name in ("epanechnikov", "exponential")}
+    scores = {name: RUNS[runs](results[key]) for name, key in keys.items()}
+    return {f"{a}, {b}": interval(COUNTS[count](scores[a], scores[b], k)) for a, b in combinations(scores, 2)}
+
+
+KERNELS = {
+    f"{count}, {sampled}, {runs}": partial(kernel_agreement, count, sampled, runs)
+    for count in COUNTS
+    for sampled in SAMPLED
+    for runs in RUNS
+}
+AS_DESCRIBED, *_ = KERNELS

@@ -1,17 +1,19 @@
-"""The whole reproduction: measure, summarise, and only then lay the published figures beside."""
+"""The reproduction: measure, summarise, and only then read the published figures."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from xcid._require import require
-from xcid.lab.reproduction.contents import TITLE, draw, page
+from xcid.lab.output import write
+from xcid.lab.reproduction.contents import page
 from xcid.lab.reproduction.measure import Say, measure_all, measure_first_row
 from xcid.lab.reproduction.ours import Ours, as_json
 from xcid.lab.reproduction.pages import html_page, markdown
-from xcid.lab.reproduction.settings import Settings
-from xcid.lab.reproduction.store import Store, write_bytes
-from xcid.lab.reproduction.subjects import subjects
+from xcid.lab.reproduction.pictures import draw
+from xcid.lab.reproduction.published import Case, load
+from xcid.lab.reproduction.settings import MODEL_SEED, SUBJECTS, Settings
+from xcid.lab.subjects import fitted
 
 IMAGES = "images/reproduction"
 
@@ -37,18 +39,19 @@ def reproduce(out: Path, settings: Settings, say: Say) -> Path:
         Of the HTML page.
     """
     require("matplotlib.figure", extra="plot")  # before the long part, not after it
-    store, both = Store(out / "pieces"), subjects()
-    first_rows = [measure_first_row(subject, settings, store, say) for subject in both]
-    results = [measure_all(subject, settings, store, say) for subject in both]
-    ours = {subject.key: Ours.of(found, settings.k) for subject, found in zip(both, results, strict=True)}
-    write_bytes(out / "figures.json", as_json(ours).encode())
+    subjects, pieces = [fitted(*subject, MODEL_SEED) for subject in SUBJECTS.items()], out / "pieces"
+    first_rows = [measure_first_row(subject, settings, pieces, say) for subject in subjects]
+    results = [measure_all(subject, settings, pieces, say) for subject in subjects]
+    ours = [Ours.of(found, settings.k) for found in results]
+    write(out / "figures.json", as_json(dict(zip(SUBJECTS, ours, strict=True))))
     say("drawing")
-    pictures = draw(both, settings, results, first_rows)
-    blocks = page(both, settings, results, ours, pictures)
+    cases = [Case(*parts) for parts in zip(subjects, results, first_rows, ours, load(), strict=True)]
+    pictures = draw(cases, settings)
     for picture in pictures:
-        write_bytes(out / IMAGES / f"{picture.name}.png", picture.png)
-    write_bytes(out / "reproduction.md", markdown(blocks, IMAGES).encode())
+        write(out / IMAGES / f"{picture.name}.png", picture.png)
+    blocks = page(cases, settings, pictures)
+    write(out / "reproduction.md", markdown(blocks, IMAGES))
     path = out / "reproduction.html"
-    write_bytes(path, html_page(blocks, TITLE).encode())
+    write(path, html_page(blocks))
     say(f"written: {path}")
     return path

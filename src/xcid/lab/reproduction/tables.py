@@ -2,124 +2,162 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from xcid.lab.reproduction.closeness import MAIN, METRICS, TITLES, apart, gap, metric_of, shown
-from xcid.lab.reproduction.ours import Ours
-from xcid.lab.reproduction.pages import Table
-from xcid.lab.reproduction.published import Published
-from xcid.lab.reproduction.readings import KERNELS, PLAIN_SUM, PRINTED, SIGNED
-from xcid.lab.reproduction.subjects import Subject
+from xcid.lab.markdown import Table
+from xcid.lab.reproduction.published import (
+    APPENDIX,
+    MAIN,
+    METRICS,
+    Case,
+    apart,
+    faithful,
+    gap,
+    of_kernels,
+    width_factor,
+)
+from xcid.lab.reproduction.readings import AS_DESCRIBED, FAITHFULNESS, KERNELS, PLAIN_SUM, PRINTED, SIGNED
 from xcid.metrics import Interval
 
-SETTINGS = {
-    "Gaussian (= CID)": ("cid", "cid"),
-    "Epanechnikov, Silverman": ("epanechnikov", "epanechnikov-silverman"),
-    "Epanechnikov, bandwidth 1": ("epanechnikov", "epanechnikov-one"),
-    "Exponential, Silverman": ("exponential", "exponential-silverman"),
-    "Exponential, bandwidth 1": ("exponential", "exponential-one"),
-    "genetic": ("genetic", "genetic"),
-    "genetic (dice-ml, few rows)": ("genetic", "dice-genetic"),
-}  # row of Tables 7 and 8: published name, our method
+TITLES = {
+    "dice": "DiCE",
+    "shap": "SHAP",
+    "lime": "LIME",
+    "cid": "CID",
+    "cid-zero": "CID (constants 0)",
+    "recommended": "recommended",
+}
+PAIRS = {"single run": "CID with itself, two single runs", "cid, cid-again": "CID with itself, other seeds"}
+OTHER_KERNELS = {
+    "Epanechnikov, Silverman": "epanechnikov-silverman",
+    "Epanechnikov, bandwidth 1": "epanechnikov-one",
+    "Exponential, Silverman": "exponential-silverman",
+    "Exponential, bandwidth 1": "exponential-one",
+}
+GENETIC = {"genetic": "genetic", "genetic (dice-ml, few rows)": "dice-genetic"}
+SETTINGS = {"Gaussian (= CID)": "cid", **OTHER_KERNELS, **GENETIC}  # rows of Tables 7 and 8
+TWO_WAYS = ("published", "ours, mean", "difference", "ours, sum", "difference")
 
 
-def agreement_table(number: int, subject: Subject, ours: Ours, published: Published, k: int) -> Table:
+def readings_table(cases: Sequence[Case]) -> Table:
+    """How close each reading of the faithfulness metrics comes."""
+    lines = []
+    for reading in FAITHFULNESS:
+        main = [faithful(case, reading, MAIN) for case in cases]
+        appendix = [faithful(case, reading, APPENDIX) for case in cases]
+        both = [cell for pairs in main for cell in (f"{gap(pairs):.3f}", f"{width_factor(pairs):.1f}")]
+        lines.append((reading, *both, *(f"{gap(pairs):.3f}" for pairs in appendix)))
+    head = [f"{case.title}, Tables 3 and 4{what}" for case in cases for what in ("", ": widths")]
+    head += [f"{case.title}, Table {number}" for number, case in enumerate(cases, start=7)]
+    return Table(
+        "Mean absolute distance to the published figures, by reading of the metrics",
+        ("reading", *head),
+        tuple(lines),
+        "Tables 3 and 4: four methods by two metrics; widths is the factor by which the intervals differ. Tables 7 and "
+        "8: the two other kernels (Silverman) and the genetic search, by two metrics.",
+    )
+
+
+def methods_table(cases: Sequence[Case]) -> Table:
+    """The closest reading of each method by itself."""
+    lines = []
+    for case in cases:
+        for key in MAIN:
+            best = min(FAITHFULNESS, key=lambda reading: gap(faithful(case, reading, [key])))
+            figures = [shown(one, 2) for ours, published in faithful(case, best, [key]) for one in (published, ours)]
+            lines.append((case.title, TITLES[key], best, *figures))
+    heads = [f"{metric}, {whose}" for metric in METRICS for whose in ("published", "ours")]
+    return Table(
+        "The closest reading of each method by itself",
+        ("data", "method", "reading", *heads),
+        tuple(lines),
+        "One and the same reading for all methods of a table would be needed for their comparison to mean anything.",
+    )
+
+
+def agreement_table(number: int, case: Case, k: int) -> Table:
     """Tables 1 and 2."""
-    rows = []
-    for pair, figure in ours.agreement.items():
-        there = published.agreement.get(pair.replace("cid-zero", "cid"))
-        rows.append((_pair_words(pair), *_beside(figure, there, 2)))
-    chance = (f"chance: k / d = {k} / {subject.n_features}", "", f"{k / subject.n_features:.2f}", "")
-    return Table(
-        f"Table {number}. Feature agreement of the top {k}, {subject.title}",
-        ("pair", "published", "ours", "difference"),
-        (*rows, chance),
-    )
-
-
-def faithfulness_table(
-    number: int,
-    metric: str,
-    subjects: Sequence[Subject],
-    ours: Mapping[str, Ours],
-    published: Mapping[str, Published],
-) -> Table:
-    """Tables 3 and 4: as printed (normalised), and as plain sums."""
-    rows = []
-    for subject in subjects:
-        mine, theirs = ours[subject.key], metric_of(published[subject.key], metric)
-        for key in ("cid", "cid-zero", *MAIN[1:]):
-            there = theirs[key.partition("-")[0]]
-            rows.append((subject.title, TITLES[key], *_two_ways(mine, metric, key, there)))
-        for key in ("shap", "lime", "recommended"):
-            signed = getattr(mine, metric)[SIGNED.title][key]
-            rows.append((subject.title, f"{TITLES[key]}, signed", "", shown(signed, 3), "", "", ""))
-        chance = _two_ways(mine, metric, "chance", None)
-        rows.append((subject.title, "chance", *chance))
-    better = "higher" if metric == "comprehensiveness" else "lower"
-    return Table(
-        f"Table {number}. {metric.capitalize()} ({better} is better)",
-        ("data", "method", "published", "ours, mean", "difference", "ours, sum", "difference"),
-        tuple(rows),
-    )
-
-
-def kernel_table(number: int, subject: Subject, ours: Ours, published: Published) -> Table:
-    """Tables 5 and 6, under every reading; the closest one first."""
-    ranked = sorted(KERNELS, key=lambda reading: gap(ours.kernels[reading.title], published.kernels))
-    rows = [
-        (
-            reading.title,
-            *(shown(figure, 2) for figure in ours.kernels[reading.title].values()),
-            f"{gap(ours.kernels[reading.title], published.kernels):.2f}",
-        )
-        for reading in ranked
+    lines = [
+        (_pair(pair), *_beside(figure, case.published.agreement.get(pair.replace("cid-zero", "cid")), 2))
+        for pair, figure in case.ours.agreement.items()
     ]
-    pairs = list(ours.kernels[KERNELS[0].title])
-    printed = ("published", *(shown(published.kernels[pair], 2) for pair in pairs), "")
+    d = case.subject.n_features
     return Table(
-        f"Table {number}. Agreement of kernels, {subject.title}",
+        f"Table {number}. Feature agreement of the top {k}, {case.title}",
+        ("pair", "published", "ours", "difference"),
+        (*lines, (f"chance: k / d = {k} / {d}", "", f"{k / d:.2f}", "")),
+    )
+
+
+def faithfulness_table(number: int, metric: str, cases: Sequence[Case]) -> Table:
+    """Tables 3 and 4: as printed (normalised), and as plain sums."""
+    lines: list[tuple[str, ...]] = []
+    for case in cases:
+        for key in ("cid", "cid-zero", *MAIN[1:]):
+            lines.append((case.title, TITLES[key], *_two_ways(case, metric, key)))
+        for key in ("shap", "lime", "recommended"):
+            signed = getattr(case.ours, metric)[SIGNED][key]
+            lines.append((case.title, f"{TITLES[key]}, signed", "", shown(signed, 3), "", "", ""))
+        lines.append((case.title, "chance", *_two_ways(case, metric, "chance")))
+    better = "higher" if metric == "comprehensiveness" else "lower"
+    title = f"Table {number}. {metric.capitalize()} ({better} is better)"
+    return Table(title, ("data", "method", *TWO_WAYS), tuple(lines))
+
+
+def kernel_table(number: int, case: Case) -> Table:
+    """Tables 5 and 6, under every reading; the closest one first."""
+    kernels, published = case.ours.kernels, case.published.kernels
+    gaps = {reading: gap(of_kernels(case, reading)) for reading in KERNELS}
+    lines = [
+        (title, *(shown(figure, 2) for figure in kernels[title].values()), f"{gaps[title]:.2f}")
+        for title in sorted(gaps, key=gaps.__getitem__)
+    ]
+    pairs = list(kernels[AS_DESCRIBED])
+    return Table(
+        f"Table {number}. Agreement of kernels, {case.title}",
         ("reading", *pairs, "mean distance"),
-        (printed, *rows),
+        (("published", *(shown(published[pair], 2) for pair in pairs), ""), *lines),
         "The last column is the mean absolute distance to the three published figures.",
     )
 
 
-def settings_table(number: int, subject: Subject, ours: Ours, published: Published) -> Table:
+def settings_table(number: int, case: Case) -> Table:
     """Tables 7 and 8."""
-    rows = []
-    for title, (name, key) in SETTINGS.items():
-        for metric in METRICS:
-            if key in getattr(ours, metric)[PRINTED.title]:
-                there = metric_of(published, metric)[name]
-                rows.append((title, metric, *_two_ways(ours, metric, key, there)))
-    return Table(
-        f"Table {number}. Faithfulness by kernel and generator, {subject.title}",
-        ("setting", "metric", "published", "ours, mean", "difference", "ours, sum", "difference"),
-        tuple(rows),
-    )
+    lines = [
+        (title, metric, *_two_ways(case, metric, key))
+        for title, key in SETTINGS.items()
+        for metric in METRICS
+        if key in case.results
+    ]
+    title = f"Table {number}. Faithfulness by kernel and generator, {case.title}"
+    return Table(title, ("setting", "metric", *TWO_WAYS), tuple(lines))
 
 
-def genetic_table(subjects: Sequence[Subject], ours: Mapping[str, Ours], published: Mapping[str, Published]) -> Table:
+def genetic_table(cases: Sequence[Case]) -> Table:
     """The agreement that the appendix gives in its text."""
-    rows = [
-        (subject.title, name, *_beside(figure, published[subject.key].genetic, 2))
-        for subject in subjects
-        for name, figure in ours[subject.key].genetic.items()
+    lines = [
+        (case.title, name, *_beside(figure, case.published.genetic, 2))
+        for case in cases
+        for name, figure in case.ours.genetic.items()
     ]
     return Table(
         "Agreement of genetic with random counterfactuals",
         ("data", "counted by, searched by", "published", "ours", "difference"),
-        tuple(rows),
+        tuple(lines),
         "genetic is the library's own search, dice-genetic that of dice-ml itself, on few rows and in one run.",
     )
 
 
-def _two_ways(ours: Ours, metric: str, key: str, there: Interval | None) -> tuple[str, ...]:
-    """Published, mean, difference, sum, difference."""
-    mean, total = (getattr(ours, metric)[reading.title][key] for reading in (PRINTED, PLAIN_SUM))
-    first, second = _beside(mean, there, 3), _beside(total, there, 3)
-    return (*first, *second[1:])
+def shown(figure: Interval, digits: int) -> str:
+    """A mean with its interval."""
+    return f"{figure.mean:.{digits}f} ± {figure.margin:.{digits}f}"
+
+
+def _two_ways(case: Case, metric: str, key: str) -> tuple[str, ...]:
+    """Published, mean, difference, sum, difference; "dice-genetic" and "genetic" are both the paper's genetic."""
+    published = getattr(case.published, metric).get(key.removeprefix("dice-").partition("-")[0])
+    mean, total = (getattr(case.ours, metric)[reading][key] for reading in (PRINTED, PLAIN_SUM))
+    return (*_beside(mean, published, 3), *_beside(total, published, 3)[1:])
 
 
 def _beside(ours: Interval, published: Interval | None, digits: int) -> tuple[str, str, str]:
@@ -128,10 +166,5 @@ def _beside(ours: Interval, published: Interval | None, digits: int) -> tuple[st
     return shown(published, digits), shown(ours, digits), f"{apart(ours, published):+.1f}"
 
 
-def _pair_words(pair: str) -> str:
-    if pair == "single run":
-        return "CID with itself, two single runs"
-    a, b = pair.split(", ")
-    if b == "cid-again":
-        return "CID with itself, other seeds"
-    return f"{TITLES[a]}, {TITLES[b]}"
+def _pair(pair: str) -> str:
+    return PAIRS.get(pair) or ", ".join(TITLES[name] for name in pair.split(", "))

@@ -2,8 +2,8 @@
 /*
  * xcid.drawBars(container, data, options): scores as a list of bars that can be chosen by mouse and keyboard.
  *
- * data     {signed, limit, decimals, items}; the axis goes to `limit`. An item has
- *          {key, name, cell, score, lower, upper, p, noise, fixed}; lower, upper, p, fixed may be null.
+ * data     {signed, phrases, limit, decimals, items}; the axis goes to `limit`. An item has
+ *          {key, name, cell, score, lower, upper, p, faint, fixed}; lower, upper, p, fixed may be null.
  * options  {selected, onSelect(key), label}
  * Gives {select(key)}, which marks another bar without a new drawing.
  */
@@ -48,17 +48,17 @@
   }
 
   function bar(item, data, share) {
-    const side = !data.signed ? "plain" : item.score < 0 ? "pulls" : "holds";
-    const noise = item.noise ? " noise" : "";
+    const side = !data.signed ? "plain" : item.score < 0 ? "opposes" : "supports";
+    const faint = item.faint ? " faint" : "";
     const [zero, end] = [share(0), share(item.score)];
     const track = svg("svg", { "aria-hidden": "true" });
     track.append(
       svg("line", { class: "grid-line", x1: 0, x2: "100%", y1: "50%", y2: "50%" }),
-      svg("rect", { class: `body ${side}${noise}`, x: percent(Math.min(zero, end)), width: percent(Math.abs(end - zero)), y: "18%", height: "64%", rx: 2 }),
+      svg("rect", { class: `body ${side}${faint}`, x: percent(Math.min(zero, end)), width: percent(Math.abs(end - zero)), y: "18%", height: "64%", rx: 2 }),
     );
     if (item.lower !== null && item.upper !== null && !item.fixed) {
       const [low, high] = [percent(share(item.lower)), percent(share(item.upper))];
-      const mark = { class: `limits${noise}` };
+      const mark = { class: `limits${faint}` };
       track.append(
         svg("line", { ...mark, x1: low, x2: high, y1: "50%", y2: "50%" }),
         svg("line", { ...mark, x1: low, x2: low, y1: "34%", y2: "66%" }),
@@ -67,10 +67,10 @@
     }
     track.append(svg("line", { class: "zero", x1: percent(zero), x2: percent(zero), y1: 0, y2: "100%" }));
     const score = fixed(item.score, data.decimals, data.signed);
-    const shown = item.fixed ? item.fixed : (item.noise ? "~ " : "") + score;
+    const shown = item.fixed ? item.fixed : (item.faint ? "~ " : "") + score;
     const name = element("span", { class: "name" }, element("bdi", { title: item.name }, item.name), " ");
     name.append(element("span", { class: "cell" }, element("bdi", null, item.cell)));
-    const state = item.fixed ? " fixed" : noise;
+    const state = item.fixed ? " fixed" : faint;
     return element(
       "div",
       { class: "bar", role: "option", "aria-label": said(item, data, score) },
@@ -85,8 +85,9 @@
     if (item.lower !== null && item.upper !== null) {
       parts.push(`limits ${fixed(item.lower, data.decimals, data.signed)} to ${fixed(item.upper, data.decimals, data.signed)}`);
     }
-    if (item.noise) parts.push("cannot be told from noise");
-    else if (data.signed && item.score !== 0) parts.push(item.score > 0 ? "holds the output in place" : "pulls away from it");
+    const { supports, opposes, not_significant: notSignificant } = data.phrases;
+    if (item.faint) parts.push(notSignificant);
+    else if (data.signed && item.score !== 0) parts.push(item.score > 0 ? supports : opposes);
     return parts.join(", ");
   }
 

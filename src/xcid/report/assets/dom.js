@@ -24,12 +24,13 @@
     return (100 * share).toFixed(2) + "%";
   }
 
-  /* A number with four digits, as short as it gets. */
+  /* A number with four digits, or all digits of its whole part: as xcid.wording.number has it. */
   function plain(value) {
     if (value === null || !Number.isFinite(value)) return "–";
     const size = Math.abs(value);
-    if (size !== 0 && (size < 1e-4 || size >= 1e7)) return value.toExponential(2);
-    return String(Number(value.toPrecision(4))).replace("-", "−");
+    if (size >= 1e4 && size < 1e9) return value.toLocaleString("en", { maximumFractionDigits: 0 }).replace("-", "−");
+    const short = Number(value.toPrecision(4));
+    return (size !== 0 && (size < 1e-4 || size >= 1e9) ? short.toExponential() : String(short)).replaceAll("-", "−");
   }
 
   function fixed(value, decimals, signed) {

@@ -1,4 +1,4 @@
-"""The paper's figures, drawn from what was measured."""
+"""The paper's Figures 1 to 7, drawn from what was measured."""
 
 from __future__ import annotations
 
@@ -10,18 +10,46 @@ import numpy as np
 
 from xcid import Explainer, plots
 from xcid._require import require
-from xcid.lab.reproduction.measure import Array, FirstRow, Results
+from xcid.lab.reproduction.measure import Results
+from xcid.lab.reproduction.pages import Picture
+from xcid.lab.reproduction.published import MAIN, Case
 from xcid.lab.reproduction.settings import Settings
-from xcid.lab.reproduction.subjects import Subject
+from xcid.lab.reproduction.tables import OTHER_KERNELS, TITLES
+from xcid.lab.subjects import Subject
+from xcid.records import Array
 
 DPI = 72
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#555555")
-TREND = {"cid": "CID", "dice": "DiCE", "shap": "SHAP", "lime": "LIME"}
+KERNELS = {"Gaussian, Silverman": "cid", **OTHER_KERNELS}
+GENERATORS = {"random": "cid", "genetic": "genetic"}
 
 
-def illustration(subject: Subject, settings: Settings) -> bytes:
+def draw(cases: Sequence[Case], settings: Settings) -> list[Picture]:
+    """All figures, with their captions."""
+    first = cases[0]
+    drawn = {
+        f"Densities of C+ and C− of the first test entry of {first.title} in the paper's setting; dotted: its own "
+        "value.": illustration(first.subject, settings.m),
+        f"Importance of the first test entries in {settings.first_row_repeats} runs, by CID and by DiCE.": (
+            repeated_runs(cases)
+        ),
+        f"Output of the first test entry of {first.title} as the best features of each method are masked.": (
+            trend(first.results)
+        ),
+    }
+    for what, methods in (("kernel", KERNELS), ("generator", GENERATORS)):
+        for case in cases:
+            caption = f"Importance by {what}, {case.title}: all rows, feature by feature."
+            drawn[caption] = distributions(case, methods)
+    return [
+        Picture(f"figure-{number}", f"Figure {number}. {caption}", png)
+        for number, (caption, png) in enumerate(drawn.items(), start=1)
+    ]
+
+
+def illustration(subject: Subject, m: int) -> bytes:
     """Figure 1: the two densities of every feature of the first test entry."""
-    explanation = Explainer.paper(subject.model, subject.train, m=settings.m)(subject.test.iloc[:1])
+    explanation = Explainer.paper(subject.model, subject.train, m=m)(subject.test.iloc[:1])
     figure, axes = _grid(-(-subject.n_features // 4), 4, 3.0, 2.1)
     plots.densities(explanation, axes=axes.ravel()[: subject.n_features])
     for unused in axes.ravel()[subject.n_features :]:
@@ -29,25 +57,23 @@ def illustration(subject: Subject, settings: Settings) -> bytes:
     return _png(figure)
 
 
-def repeated_runs(subjects: Sequence[Subject], runs: Sequence[Mapping[str, FirstRow]]) -> bytes:
+def repeated_runs(cases: Sequence[Case]) -> bytes:
     """Figure 2: the scores of the first test entry over many runs, by CID and by DiCE."""
-    figure, axes = _grid(len(subjects), 2, 6.0, 2.9)
-    for line, subject, by_method in zip(axes, subjects, runs, strict=True):
-        for ax, key, title in zip(line, ("cid", "dice"), ("CID", "DiCE"), strict=True):
-            _boxes(ax, list(subject.test.columns), {title: by_method[key].runs})
-            ax.set_title(f"{subject.title}, {title}", fontsize=10)
+    figure, axes = _grid(len(cases), 2, 6.0, 2.9)
+    for line, case in zip(axes, cases, strict=True):
+        for ax, (key, scores) in zip(line, case.first_row.items(), strict=True):
+            _boxes(ax, list(case.subject.test.columns), {TITLES[key]: scores})
+            ax.set_title(f"{case.title}, {TITLES[key]}", fontsize=10)
     return _png(figure)
 
 
-def trend(subject: Subject, results: Results) -> bytes:
+def trend(results: Results) -> bytes:
     """Figure 3: the output of the first test entry as its best features are masked one by one."""
-    figure, axes = _grid(1, 1, 7.0, 3.6)
-    ax = axes[0, 0]
-    stages = np.arange(subject.n_features + 1)
-    for (key, title), colour in zip(TREND.items(), COLOURS, strict=False):
-        ax.plot(stages, results[key].masked[0], marker="o", markersize=4, color=colour, label=title)
-    recommended = results["recommended"].masked_signed[0]
-    ax.plot(stages, recommended, marker="s", markersize=4, color=COLOURS[4], label="recommended (signed)")
+    figure, ((ax,),) = _grid(1, 1, 7.0, 3.6)
+    lines = {TITLES[key]: (results[key].masked[0], "o") for key in MAIN}
+    lines["recommended (signed)"] = results["recommended"].masked_signed[0], "s"
+    for (title, (outputs, marker)), colour in zip(lines.items(), COLOURS, strict=True):
+        ax.plot(np.arange(len(outputs)), outputs, marker=marker, markersize=4, color=colour, label=title)
     ax.set_xlabel("features masked, best first")
     ax.set_ylabel("probability of the predicted class")
     ax.spines[["top", "right"]].set_visible(False)
@@ -55,10 +81,11 @@ def trend(subject: Subject, results: Results) -> bytes:
     return _png(figure)
 
 
-def distributions(subject: Subject, scores: Mapping[str, Array]) -> bytes:
+def distributions(case: Case, methods: Mapping[str, str]) -> bytes:
     """Figures 4 to 7: the scores of all rows, feature by feature, of several settings side by side."""
-    figure, axes = _grid(1, 1, 11.0, 3.6)
-    _boxes(axes[0, 0], list(subject.test.columns), scores)
+    figure, ((ax,),) = _grid(1, 1, 11.0, 3.6)
+    scores = {title: case.results[key].scores for title, key in methods.items()}
+    _boxes(ax, list(case.subject.test.columns), scores)
     figure.legend(loc="outside lower center", ncols=len(scores), frameon=False, fontsize=8)
     return _png(figure)
 

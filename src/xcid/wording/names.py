@@ -1,4 +1,4 @@
-"""Text from data, made fit for a page: short, and without letters that act on the text around them."""
+"""Names and values from data, made fit to be shown: short, and without letters that act on the text around them."""
 
 from __future__ import annotations
 
@@ -42,3 +42,22 @@ def listed(names: list[str]) -> str:
     ('a', 'a and b', 'a, b and c')
     """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def sentence(text: str) -> str:
+    """Text with a capital letter and a full stop."""
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def elide(name: str, most: int) -> str:
+    """A name of at most so many letters: names that start alike often differ at their ends, so the middle goes.
+
+    Examples
+    --------
+    >>> elide("serum cholesterol, measured twice", 16)
+    'serum c…ed twice'
+    """
+    if len(name) <= most:
+        return name
+    head = (most - 1) // 2
+    return f"{name[:head].rstrip()}…{name[len(name) - (most - 1 - head) :].lstrip()}"

@@ -1,0 +1,108 @@
+"""Generators whose rows all follow one plan: what is bound to a background, what is drawn for a run, and the cloud."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from xcid._kernels.arrays import blocks
+from xcid._kernels.random import run_key
+from xcid._kernels.streams import LIMITS
+from xcid.generators.donors import centroids, fitted, limited
+from xcid.generators.reach import counters
+from xcid.generators.search import Member, lacking
+from xcid.records import Array, Flags, Integers, Perturbations, Plan, Unsigned
+from xcid.space import FeatureSpace
+
+LEAST_WEIGHT = 5.0  # of a set that can be compared with the other
+MOST_PLANS = 8  # that a bound generator remembers
+MOST_BYTES = 2**23  # of samples at a time: larger pieces are slower to get from the system than to fill
+
+
+class Choice(Protocol):
+    """What a user chose: how to draw a plan when background rows are in a given order."""
+
+    def bind(self, space: FeatureSpace, outputs: Array) -> Bound: ...
+
+    def plan(self, space: FeatureSpace, key: Unsigned, order: Integers) -> Plan: ...
+
+
+class Bound:
+    """A choice for one background: draws the plans of runs, and keeps the last ones in a cache.
+
+    It looks like the choice in records of settings, and travels without its cache. Threads get one and the same plan.
+    """
+
+    def __init__(self, choice: Choice, order: Integers) -> None:
+        self.choice, self.order = choice, order
+        self._one_at_a_time = threading.Lock()
+        self._plan = functools.lru_cache(MOST_PLANS)(functools.partial(_plan, choice, order))
+
+    def __repr__(self) -> str:
+        return repr(self.choice)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Bound, (self.choice, self.order)
+
+    def bind(self, space: FeatureSpace, outputs: Array) -> Bound:
+        """Bind the choice to another background."""
+        return self.choice.bind(space, outputs)
+
+    def draw(self, space: FeatureSpace, key: Unsigned) -> Drawn:
+        """Draw the masks and donors of a run, or take those of an earlier one with the same key."""
+        with self._one_at_a_time:
+            return Drawn(self._plan(space, int(key[0])))
+
+    def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
+        """Perturb each row by the plan of seed 0."""
+        return self.draw(space, run_key(0))(rows, keys, space, member)
+
+
+def _plan(choice: Choice, order: Integers, space: FeatureSpace, key: int) -> Plan:
+    return choice.plan(space, np.array([key], dtype=np.uint64), order)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """A generator that follows a plan: all of its samples are asked about and kept."""
+
+    plan: Plan
+
+    def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
+        """Perturb each row as often as the plan says."""
+        plan, n_samples = self.plan, 2 * len(self.plan.masks)
+        given, positive = [], np.empty((len(rows), n_samples))
+        for part in blocks(len(rows), MOST_BYTES // (8 * n_samples * rows.shape[1])):
+            samples = self._samples(rows[part], keys[part], space)
+            owner = np.repeat(np.arange(len(rows))[part], n_samples)
+            positive[part] = member(samples.reshape(-1, rows.shape[1]), owner).reshape(-1, n_samples)
+            given += [samples] if plan.fitted.any() else []
+        negative = 1 - positive
+        return Perturbations(
+            rows,
+            np.concatenate(given) if given else None,
+            positive,
+            negative,
+            np.full(len(rows), n_samples),
+            lacking(*(weights.sum(axis=1) < LEAST_WEIGHT for weights in (positive, negative))),
+            space.discrete,
+            plan=plan,
+        )
+
+    def _samples(self, rows: Array, keys: Unsigned, space: FeatureSpace) -> Array:
+        if not self.plan.fitted.any():
+            return self.plan.samples(rows)
+        random = LIMITS.bits(keys, counters(0, len(self.plan.values), space))
+        new = fitted(self.plan.values, rows, random, space)
+        return np.where(self.plan.taken, np.concatenate([new, new], axis=1), rows[:, None])
+
+
+def planned(space: FeatureSpace, masks: Flags, donors: Integers, centres: Unsigned) -> Plan:
+    """Put (p, f) masks and their donors together; the first pairs take centroids, by (c, f) random bits."""
+    values = np.concatenate([centroids(centres, space), space.background[donors]])
+    features = tuple((column,) for column in range(values.shape[1]))
+    return Plan(masks, ~space.frozen, limited(space), values, space.background, features)

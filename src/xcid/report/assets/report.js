@@ -1,0 +1,188 @@
+"use strict";
+/* The page of a report: reads the data, keeps what is chosen, and draws it. */
+(function (xcid) {
+  const { element, fixed, SHOWN, FLIPS, at, count, times, thousandths, spaced, note, facts, strip, output, items, sorted, limitOf, showMore, showLegend, flips, onWidth } = xcid;
+  const data = JSON.parse(at("data").textContent);
+  const decimals = xcid.decimals(data.unit);
+  const hasP = Boolean(data.rows[0].p);
+  const chosen = { row: 0, feature: 0, all: false, allOverview: false, sort: "score", rising: false };
+  let bars = null;
+
+  /* ---- rows ---- */
+
+  function fits(row) {
+    const sought = at("find").value.trim().toLowerCase();
+    const [output, status] = [at("output").value, at("status").value];
+    if (output !== "" && row.top !== Number(output)) return false;
+    if (status !== "" && row.status !== status) return false;
+    return !sought || [row.name, row.answer, ...row.cells].some((text) => text.toLowerCase().includes(sought));
+  }
+
+  function listRows() {
+    const found = data.rows.map((row, index) => [row, index]).filter(([row]) => fits(row));
+    const label = (row) => `${row.name} · ${row.answer}${row.status === "ok" ? "" : ` · ${spaced(row.status)}`}`;
+    at("row").replaceChildren(...found.map(([row, index]) => element("option", { value: index }, label(row))));
+    const isAll = found.length === data.rows.length;
+    at("count").textContent = !found.length ? "No row fits" : isAll ? count(found.length, "row") : `${found.length.toLocaleString("en")} of ${count(data.rows.length, "row")}`;
+    if (found.length && !found.some(([, index]) => index === chosen.row)) chosen.row = found[0][1];
+    showRow();
+  }
+
+  function step(by) {
+    const list = at("row");
+    const next = list.selectedIndex + by;
+    if (next < 0 || next >= list.options.length) return;
+    chosen.row = Number(list.options[next].value);
+    showRow();
+  }
+
+  function showRow() {
+    const row = data.rows[chosen.row];
+    const list = at("row");
+    list.value = String(chosen.row);
+    at("previous").disabled = list.selectedIndex <= 0;
+    at("next").disabled = list.selectedIndex < 0 || list.selectedIndex >= list.options.length - 1;
+    at("summary-title").textContent = `Row ${row.name}`;
+    at("sentences").textContent = row.sentences.join(" ");
+    at("facts").textContent = facts(row);
+    at("outputs").replaceChildren(...(row.outputs || []).map(([place, value], order) => output(data.classes[place], value, !order)));
+    showBars();
+    showEvidence();
+    showChanges(row);
+  }
+
+  /* ---- scores, evidence and counterfactuals ---- */
+
+  function showBars() {
+    const sought = at("filter").value.trim().toLowerCase();
+    const isOut = (item) => at("significant").checked && (item.faint || item.fixed);
+    const found = items(data.rows[chosen.row], data).filter((item) => item.name.toLowerCase().includes(sought) && !isOut(item));
+    bars = xcid.showBars(sorted(found, at("sort").value), data, { limit: LIMIT, isAll: chosen.all, selected: chosen.feature, onSelect: showFeature });
+  }
+
+  /* One axis for all rows, so that bars can be compared from row to row. */
+  const LIMIT = limitOf(data.unit * data.rows.reduce((most, row) => row.score.reduce((one, steps) => Math.max(one, Math.abs(steps || 0)), most), 0));
+
+  function showFeature(key) {
+    chosen.feature = key;
+    if (bars) bars.select(key);
+    showEvidence();
+  }
+
+  function showEvidence() {
+    const row = data.rows[chosen.row];
+    const pair = row.evidence ? row.evidence[chosen.feature] : null;
+    xcid.showEvidence(items(row, data)[chosen.feature], pair, row, data, "The evidence of this score is not in the file.");
+  }
+
+  function showChanges(row) {
+    const { nearest } = row;
+    const intro = !nearest ? "The samples behind this row are not in the file." : nearest.length ? FLIPS.some : FLIPS.none;
+    at("changes").replaceChildren(element("p", { class: "quiet" }, intro), ...flips(nearest || [], data.hidden));
+  }
+
+  /* ---- all rows ---- */
+
+  const COLUMNS = [["name", "feature"], ["score", data.signed ? "mean |score|" : "mean score"], ["significant", "significant"], ["d1", "mean d1"]]
+    .filter(([key]) => key === "name" || data.overview[key]).filter(([key]) => key !== "d1" || data.rows.some((row) => row.tried));
+
+  function showOverview() {
+    const { overview } = data;
+    const order = data.features.map((name, key) => key).sort((one, other) => {
+      const by = chosen.sort === "name" ? data.features[other].localeCompare(data.features[one], "en", { numeric: true }) : (overview[chosen.sort][other] || 0) - (overview[chosen.sort][one] || 0);
+      return (chosen.rising ? -by : by) || one - other;
+    });
+    const shown = chosen.allOverview ? order : order.slice(0, SHOWN);
+    const largest = Math.max(...overview.score.map((steps) => steps || 0), 1);
+    const heads = COLUMNS.map(([key, text]) => {
+      const button = element("button", { type: "button" }, text);
+      button.addEventListener("click", () => sortOverview(key));
+      const state = chosen.sort !== key ? "none" : chosen.rising ? "ascending" : "descending";
+      return element("th", { scope: "col", "aria-sort": state }, button);
+    });
+    at("overview").replaceChildren(element("thead", null, element("tr", null, ...heads)), element("tbody", null, ...shown.map((key) => overviewLine(key, largest))));
+    showMore(at("more-overview"), order.length, chosen.allOverview, SHOWN);
+  }
+
+  function overviewLine(key, largest) {
+    const button = element("button", { type: "button" }, element("bdi", null, data.features[key]));
+    button.addEventListener("click", () => {
+      showFeature(key);
+      at("bars-title").scrollIntoView({ block: "start" });
+    });
+    const { score, significant, d1 } = data.overview;
+    const cells = {
+      score: () => [strip(score[key] / largest, "share"), fixed(times(score[key], data.unit), decimals), limits(key)],
+      significant: () => [strip(significant[key] / 1000, "share"), `${Math.round(significant[key] / 10)} %`],
+      d1: () => [fixed(thousandths(d1[key]), 2)],
+    };
+    return element("tr", null, element("td", { class: "feature" }, button), ...COLUMNS.slice(1).map(([name]) => element("td", null, ...cells[name]())));
+  }
+
+  function limits(key) {
+    const { lower, upper } = data.overview;
+    const shown = (steps) => fixed(times(steps[key], data.unit), decimals);
+    return lower ? element("span", { class: "quiet limits-of-mean" }, ` (${shown(lower)} to ${shown(upper)})`) : null;
+  }
+
+  function sortOverview(key) {
+    chosen.rising = chosen.sort === key ? !chosen.rising : false;
+    chosen.sort = key;
+    showOverview();
+    at("overview").querySelectorAll("th button")[COLUMNS.findIndex(([name]) => name === key)].focus();
+  }
+
+  /* ---- what stays ---- */
+
+  function showFrame() {
+    at("title").textContent = data.title;
+    const hidden = data.hidden ? " · values are hidden" : "";
+    at("subtitle").textContent = `${count(data.rows.length, "row")}, ${count(data.features.length, "feature")}${data.classes.length ? `, ${count(data.classes.length, "class").replace("classs", "classes")}` : ""}${hidden}`;
+    at("notes").replaceChildren(...data.notes.map(note));
+    at("left-out").replaceChildren(...data.left_out.map(note));
+    at("settings").replaceChildren(...[...data.settings, ["versions", data.versions]].flatMap(([name, value]) => [element("dt", null, name), element("dd", null, value)]));
+    const poor = data.statuses.filter(([name, meaning]) => name !== "ok" && meaning);
+    at("statuses").replaceChildren(...poor.map(([name, meaning]) => element("p", { class: "status-meaning" }, element("b", null, spaced(name)), `: ${meaning}`)));
+    showLegend(data, hasP);
+    at("significant-box").hidden = !hasP;
+    at("changes-section").hidden = !data.rows.some((row) => row.nearest);
+  }
+
+  function fillChoices() {
+    const all = () => element("option", { value: "" }, "all");
+    const tops = [...new Set(data.rows.map((row) => row.top))].sort((one, other) => one - other);
+    at("output").replaceChildren(all(), ...tops.map((top) => element("option", { value: top }, data.classes[top] || "")));
+    at("output-box").hidden = !data.classes.length || tops.length < 2;
+    at("status").replaceChildren(all(), ...data.statuses.map(([name]) => element("option", { value: name }, spaced(name))));
+    at("status-box").hidden = data.statuses.length < 2;
+  }
+
+  function listen() {
+    at("row").addEventListener("change", () => {
+      chosen.row = Number(at("row").value);
+      showRow();
+    });
+    at("previous").addEventListener("click", () => step(-1));
+    at("next").addEventListener("click", () => step(1));
+    at("find").addEventListener("input", listRows);
+    for (const id of ["output", "status"]) at(id).addEventListener("change", listRows);
+    for (const id of ["sort", "significant"]) at(id).addEventListener("change", showBars);
+    at("filter").addEventListener("input", showBars);
+    at("more").addEventListener("click", () => {
+      chosen.all = !chosen.all;
+      showBars();
+    });
+    at("more-overview").addEventListener("click", () => {
+      chosen.allOverview = !chosen.allOverview;
+      showOverview();
+    });
+    onWidth(at("evidence"), showEvidence);
+  }
+
+  showFrame();
+  fillChoices();
+  chosen.feature = sorted(items(data.rows[0], data), "size")[0].key;
+  listRows();
+  showOverview();
+  listen();
+})(globalThis.xcid);

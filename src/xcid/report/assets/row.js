@@ -1,0 +1,145 @@
+"use strict";
+/*
+ * One explained row, as the report and the explorer both show it.
+ *
+ * page  {features, unit, signed, significant_at, phrases, feature_statuses, top, hidden}: features are names
+ * row   what xcid.report.scores.row_of gives: numbers of scores are whole numbers of units, others thousandths
+ */
+(function (xcid) {
+  const { element, svg, percent, plain, fixed, roundUp, legend, drawBars, drawEvidence } = xcid;
+  const SHOWN = 15; // features before "show all"
+  const at = (id) => document.getElementById(id);
+  const count = (number, what) => `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
+  const times = (steps, unit) => (Number.isFinite(steps) ? steps * unit : null);
+  const thousandths = (steps) => (Number.isFinite(steps) ? steps / 1000 : null);
+  const decimals = (unit) => Math.max(0, Math.round(-Math.log10(unit)));
+  const spaced = (status) => status.replaceAll("_", " ");
+  const note = (text) => element("p", { class: "note quiet" }, text);
+
+  /* ---- the prediction ---- */
+
+  function facts(row) {
+    const asked = `${count(row.evaluations, "evaluation")} of the model`;
+    const flips = row.tried ? `${row.flips.toLocaleString("en")} of ${count(row.tried, "perturbation")} flip it · ` : "";
+    return `${flips}${asked} · status: ${spaced(row.status)}`;
+  }
+
+  function strip(share, className) {
+    return svg("svg", { class: className, "aria-hidden": "true" },
+      svg("rect", { class: "rest", width: "100%", height: "100%", rx: 3 }), svg("rect", { class: "part", width: percent(share || 0), height: "100%", rx: 3 }));
+  }
+
+  /* The output of a class: a probability as a strip, with a mark where it was before edits. */
+  function output(name, value, isTop, before) {
+    const isShare = (one) => Number.isFinite(one) && one >= 0 && one <= 1;
+    const drawn = isShare(value) ? strip(value) : element("span");
+    if (isShare(value) && isShare(before)) drawn.append(svg("line", { class: "before", x1: percent(before), x2: percent(before), y1: "-25%", y2: "125%" }));
+    const shown = !isShare(value) ? plain(value) : value > 0 && value < 0.01 ? "< 0.01" : fixed(value, 2);
+    return element("div", { class: isTop ? "output top" : "output" }, element("bdi", { title: name }, name), drawn, element("span", null, shown));
+  }
+
+  /* ---- scores ---- */
+
+  /* Everything about each feature of a row; what has a p-value that is not at most the level is faint. */
+  function items(row, page) {
+    const fixedOnes = new Map(row.fixed || []);
+    return page.features.map((name, key) => {
+      const p = row.p ? thousandths(row.p[key]) : null;
+      const fixedAs = fixedOnes.get(key) || null;
+      return {
+        key, name, cell: row.cells[key], score: times(row.score[key], page.unit), p, d1: thousandths(row.d1[key]), fixed: fixedAs,
+        lower: row.lower ? times(row.lower[key], page.unit) : null, upper: row.upper ? times(row.upper[key], page.unit) : null,
+        faint: Boolean(row.p) && !fixedAs && !(p !== null && p <= page.significant_at),
+      };
+    });
+  }
+
+  const ORDERS = {
+    size: (one, other) => Math.abs(other.score) - Math.abs(one.score),
+    score: (one, other) => other.score - one.score,
+    name: (one, other) => one.name.localeCompare(other.name, "en", { numeric: true }),
+    table: (one, other) => one.key - other.key,
+  };
+
+  function sorted(found, order) {
+    return found.sort((one, other) => ORDERS[order](one, other) || one.key - other.key);
+  }
+
+  /* The end of an axis for scores up to a size. */
+  function limitOf(largest) {
+    const room = largest * 1.15;
+    return room <= 1 || largest > 1 ? roundUp(room) : 1;
+  }
+
+  function showMore(button, total, isAll, most) {
+    button.hidden = total <= most;
+    button.textContent = isAll ? `Show the first ${most}` : `Show all ${total} features`;
+  }
+
+  /* The first bars, or all; gives what drawBars gives, or null where there is none. */
+  function showBars(found, page, { limit, isAll, ...options }) {
+    const shown = isAll ? found : found.slice(0, SHOWN);
+    showMore(at("more"), found.length, isAll, SHOWN);
+    if (shown.length) {
+      const { signed, phrases, unit } = page;
+      return drawBars(at("bars"), { signed, phrases, limit, decimals: decimals(unit), items: shown }, { ...options, label: "Scores of the features: choose one to see its evidence" });
+    }
+    at("bars").replaceChildren(element("p", { class: "quiet" }, "No feature fits."));
+    return null;
+  }
+
+  /* The meaning of bars, and what the text says that is not so everywhere. */
+  function showLegend({ signed, phrases }, hasP) {
+    const marks = signed ? [["body supports", phrases.supports], ["body opposes", phrases.opposes]] : [["body plain", phrases.unsigned]];
+    const faint = hasP ? [["body supports faint", `~ ${phrases.not_significant}`]] : [];
+    at("bars-legend").replaceChildren(...legend(...marks, ...faint).children);
+    for (const [className, isShown] of [["if-signed", signed], ["if-unsigned", !signed], ["if-p", hasP]]) {
+      for (const node of document.getElementsByClassName(className)) node.hidden = !isShown;
+    }
+  }
+
+  /* ---- evidence and counterfactuals ---- */
+
+  function showEvidence(item, pair, row, page, lacking) {
+    at("evidence-title").replaceChildren("Evidence: ", element("bdi", null, item.name));
+    if (pair) drawEvidence(at("evidence"), pair, { name: item.name, cell: item.cell, top: page.top, hidden: page.hidden });
+    else at("evidence").replaceChildren(element("p", { class: "quiet" }, lacking));
+    at("figures").replaceChildren(...figures(item, row, page).map(([name, value]) => element("div", null, element("dt", null, name), element("dd", null, element("bdi", null, value)))));
+  }
+
+  function figures(item, row, { unit, signed, phrases, feature_statuses: statuses }) {
+    const score = (value) => fixed(value, decimals(unit), signed);
+    const found = [["value", item.cell]];
+    if (row.tried) found.push(["d1", fixed(item.d1, 2)]);
+    if (item.fixed) return [...found, ["score", Object.hasOwn(statuses, item.fixed) ? `${item.fixed}: ${statuses[item.fixed]}` : item.fixed]];
+    found.push(["score", score(item.score)]);
+    if (item.lower !== null && item.upper !== null) found.push(["95 % limits", `${score(item.lower)} to ${score(item.upper)}`]);
+    if (item.p !== null) found.push(["p-value", (item.p <= 0.001 ? "≤ 0.001" : fixed(item.p, 3)) + (item.faint ? `: ${phrases.not_significant}` : "")]);
+    return found;
+  }
+
+  function flips(nearest, isHidden) {
+    return nearest.map((flip, number) => element("div", { class: "flip" },
+      element("span", { class: "number" }, `${["Nearest", "Second", "Third"][number] || number + 1}: ${count(flip.changes.length + flip.more, "change")}`),
+      element("span", { class: "what" }, ...flip.changes.map((one) => change(one, isHidden)), flip.more ? element("span", { class: "quiet" }, `and ${flip.more} smaller ones`) : null)));
+  }
+
+  function change([name, from, to], isHidden) {
+    const values = isHidden ? ["changes"] : [element("bdi", null, from), " → ", element("bdi", { class: "to" }, to)];
+    return element("span", { class: "change" }, element("b", null, element("bdi", null, name)), " ", ...values);
+  }
+
+  const FLIPS = { some: "The nearest perturbations, among those behind the scores, that flip the output.", none: "None of the perturbations that were tried flips the output." };
+
+  /* Draw anew when an element has another width. */
+  function onWidth(node, draw) {
+    let width = node.clientWidth;
+    new ResizeObserver(() => {
+      if (node.clientWidth === width) return;
+      width = node.clientWidth;
+      draw();
+    }).observe(node);
+  }
+
+  Object.assign(xcid, { SHOWN, FLIPS, at, count, times, thousandths, decimals, spaced, note, facts, strip, output, items, sorted, limitOf, showMore, showBars, showLegend, showEvidence, flips, onWidth });
+})((globalThis.xcid = globalThis.xcid || {}));

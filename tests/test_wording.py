@@ -1,0 +1,127 @@
+"""One wording: all views of an explanation agree on what is significant, what was predicted and what is lacking."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+mpl.use("Agg")
+from matplotlib import pyplot as plt
+
+import xcid
+from xcid import wording
+from xcid.adapters.interpret import LocalExplanation
+from xcid.records import FEATURE_STATUSES, SIGNIFICANT, STATUSES, Status
+from xcid.wording import names
+
+TABLE = np.random.default_rng(0).normal(size=(120, 3)).round(2)
+NAMES = ["first", "second", "third"]
+
+
+@pytest.fixture(scope="module")
+def one():
+    """One row whose features are all significant."""
+    made = xcid.Explainer(lambda X: 1 / (1 + np.exp(-X.sum(axis=1))), TABLE, feature_names=NAMES)(TABLE[:1])
+    values = np.array([[0.3, -0.2, 0.1]])
+    return replace(made, values=values, direction=np.sign(values), p_values=np.full((1, 3), 0.001))
+
+
+def page(explanation, folder):
+    """The data of a report."""
+    explanation.report(folder / "r.html")
+    return json.loads(re.search(r'id="data">(.*?)</script>', (folder / "r.html").read_text("utf-8"), re.DOTALL)[1])
+
+
+class TestSignificance:
+    @pytest.mark.parametrize(
+        ("p_value", "is_significant"),
+        [(0.0, True), (SIGNIFICANT, True), (np.nextafter(SIGNIFICANT, 1), False), (1.0, False), (np.nan, False)],
+    )
+    def test_every_view_has_the_same_rule(self, one, tmp_path, p_value, is_significant):
+        shown = replace(one, p_values=np.array([[p_value, 0.001, 0.001]]))
+        assert wording.not_significant(shown).tolist() == [[not is_significant, False, False]]
+        assert ("~ not significant (p > 0.05)" in str(shown)) != is_significant
+        assert ("background:transparent" in shown._repr_html_()) != is_significant
+        assert any(bar.get_facecolor()[3] == 0 for bar in xcid.plots.bar(shown).patches) != is_significant
+        plt.close("all")
+        data = page(shown, tmp_path)
+        assert ("first is not significant." in data["rows"][0]["sentences"]) != is_significant
+        (p, *_) = data["rows"][0]["p"]  # the page compares thousandths with the level
+        assert (p is not None and p / 1000 <= data["significant_at"]) == is_significant
+
+    def test_what_cannot_change_is_neither(self, one):
+        frozen = replace(one, feature_status=np.array([["frozen", "ok", "ok"]]), p_values=np.ones((1, 3)))
+        assert wording.not_significant(frozen).tolist() == [[False, True, True]]
+        two = xcid.Explanation.concatenate([frozen, frozen])
+        assert two._repr_html_().count(">0%<") == 3
+
+    def test_without_p_values(self, one):
+        assert not wording.not_significant(replace(one, p_values=None)).any()
+
+
+class TestAnswers:
+    def test_a_row_without_an_output(self, one, tmp_path):
+        failed = replace(one, outputs=np.full((1, 2), np.nan))
+        assert str(failed).startswith("row 0: no output; ")
+        assert ">row 0: no output<" in failed._repr_html_()
+        assert xcid.plots.bar(failed).get_title() == "row 0: no output"
+        plt.close("all")
+        row = page(failed, tmp_path)["rows"][0]
+        assert (row["answer"], row["sentences"][0]) == ("no output", "The model gives no output.")
+        assert "outputs" not in row
+        found = LocalExplanation("x", failed).data(0)["perf"]
+        assert found["predicted"] == "no output"
+        assert np.isnan(found["predicted_score"])
+
+    def test_every_view_has_the_same_answer(self, one, tmp_path):
+        said = wording.answer(one.outputs[0], one.output_names)
+        assert re.fullmatch(r"[01] with 0\.\d\d", said)
+        assert str(one).startswith(f"row 0: output {said};")
+        assert f">row 0: output {said}<" in one._repr_html_()
+        row = page(one, tmp_path)["rows"][0]
+        assert (row["answer"], row["sentences"][0]) == (said, f"The model predicts {said}.")
+
+    @pytest.mark.parametrize(
+        ("outputs", "classes", "said"),
+        [
+            ([0.2, 0.8], ("no", "yes"), "yes with 0.80"),
+            ([1.0, 0.0], ("no", xcid.outcomes.OTHER_LABEL), "no"),
+            ([-3.0, 12.3456], ("no", "yes"), "yes with 12.3"),
+            ([1234.56], ("output",), "1235"),
+            ([-123456.0], ("output",), "-123,456"),
+            ([np.nan, 0.5], ("no", "yes"), "no output"),
+        ],
+    )
+    def test_kinds(self, outputs, classes, said):
+        assert wording.answer(np.array(outputs), classes) == said
+
+
+class TestStatuses:
+    def test_a_new_one_needs_no_other_wording(self, one, tmp_path, monkeypatch):
+        monkeypatch.setitem(STATUSES, "half_known", Status("half_known", "only half of it is known", "ask again"))
+        half = replace(one, status=np.array(["half_known"]))
+        assert "half_known" in str(half)
+        assert "(half_known)" in half._repr_html_()
+        assert xcid.report.summary(half)[1] == "Only half of it is known."
+        assert page(half, tmp_path)["statuses"] == [["half_known", "Only half of it is known. Ask again."]]
+
+    def test_pages_know_what_features_lack(self, one, tmp_path):
+        known = page(one, tmp_path)["feature_statuses"]
+        assert known == {name: status.meaning for name, status in FEATURE_STATUSES.items()}
+
+
+def test_what_is_left_out():
+    assert [wording.left_out(n, 12) for n in (3, 12, 13, 40)] == [
+        "", "", "1 more feature has a smaller score", "28 more features have smaller scores",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("most", [1, 2, 7, 8])
+def test_elided_names_are_short_and_keep_both_ends(most):
+    assert len(names.elide("abcdefghij", most)) == most
+    assert names.elide("abcdefghij", 7) == "abc…hij"
