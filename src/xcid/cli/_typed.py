@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any, TypeVar
 
 from xcid.errors import InvalidParameter
@@ -25,8 +24,7 @@ def add_verb(subparsers: Any, document: str, summary: str, **more: Any) -> argpa
 
 def record(kind: type[T], options: argparse.Namespace, **more: Any) -> T:
     """Make a record of what was typed, by the names of its fields."""
-    names = [field.name for field in fields(kind) if field.name not in more]  # type: ignore[arg-type]
-    return kind(**{name: getattr(options, name) for name in names}, **more)
+    return kind(**{name: getattr(options, name) for name in kind.__annotations__ if name not in more}, **more)
 
 
 def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:

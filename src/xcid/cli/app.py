@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
 from xcid.cli._progress import progress
@@ -23,16 +22,15 @@ MOST_PORT = 65_535
 OF_A_TABLE = ("target", "data", "model")  # options that a demo does not go with
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """What was typed."""
 
     subject: _subjects.Subject
     demo: str | None
-    port: int
-    title: str | None
     open: bool
     quiet: bool
+    port: int
+    title: str | None
 
 
 def add(subparsers: Any) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
 from xcid.cli._choices import METHODS, MODELS
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from xcid.lab.comparison.measure import Comparison
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """What was typed."""
 
     data: Path
@@ -30,11 +28,11 @@ class Options:
     model: str
     rows: int
     methods: tuple[str, ...]
-    out: Path | None
     trust: Sequence[str]
     unsafe_pickle: bool
     seed: int
     quiet: bool
+    out: Path | None
 
 
 def add(subparsers: Any) -> None:

@@ -6,11 +6,10 @@ import argparse
 import sys
 from collections import Counter, deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import tee, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
 from xcid.cli._choices import MOST_OF_A_CHUNK, ROWS_OF_A_CHUNK
@@ -28,8 +27,7 @@ MANY_ROWS = 10_000
 ROWS_SHOWN = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """What was typed."""
 
     subject: _subjects.Subject

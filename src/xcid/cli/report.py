@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
 from xcid.cli._explained import explained, note_statuses
@@ -25,8 +24,7 @@ ROWS_AT_A_TIME = 16  # with the samples behind them
 EXTENSIONS = (".html", ".htm")
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """What was typed."""
 
     subject: _subjects.Subject

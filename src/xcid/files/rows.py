@@ -40,12 +40,12 @@ class Rows:
     layout: Layout
     positions: range
 
-    def __len__(self) -> int:
-        return len(self.positions)
-
     def count(self, size: int) -> int:
         """Number of chunks of a size."""
         return -(-len(self.positions) // size)
+
+    def __len__(self) -> int:
+        return len(self.positions)
 
     def chunks(self, size: int, wanted: Sequence[int] | None = None) -> Iterator[Chunk]:
         """Chunks of a size, all of them or those with the wanted numbers, which rise."""
