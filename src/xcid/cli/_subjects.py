@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli._choices import MODELS
-from xcid.cli._typed import chosen, rows, whole_number
+from xcid.cli._typed import chosen, record, rows, whole_number
 
 if TYPE_CHECKING:
     from xcid.files.backgrounds import Background
@@ -95,10 +95,13 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
-def check(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    """End with the usage where options do not go together."""
+def subject_of(options: argparse.Namespace, parser: argparse.ArgumentParser, train: str | None = None) -> Subject:
+    """What is explained, of all that was typed; end with the usage where options do not go together."""
+    if options.model is None and options.train is None:
+        options.train = train
     if options.train and not options.target:
         parser.error("--train needs --target, the column to learn")
+    return record(Subject, options)
 
 
 def read(subject: Subject, note: Callable[[str], None]) -> Inputs:

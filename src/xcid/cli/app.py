@@ -45,18 +45,15 @@ def add(subparsers: Any) -> None:
 
 
 def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    if options.model is None and options.train is None:
-        options.train = DEFAULT_MODEL
     if options.background is None:
         given = [f"--{name}" for name in OF_A_TABLE if getattr(options, name) is not None]
         if given:
             parser.error(f"{' and '.join(given)} needs --background, the table it is about")
-        options.demo = options.demo or DEMOS[0]
-    elif options.demo:
+        run(record(Options, options, subject=record(_subjects.Subject, options), demo=options.demo or DEMOS[0]))
+        return
+    if options.demo:
         parser.error("give --demo or --background, not both")
-    else:
-        _subjects.check(options, parser)
-    run(record(Options, options, subject=record(_subjects.Subject, options)))
+    run(record(Options, options, subject=_subjects.subject_of(options, parser, DEFAULT_MODEL)))
 
 
 def run(options: Options) -> None:

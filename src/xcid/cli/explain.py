@@ -62,10 +62,10 @@ def add(subparsers: Any) -> None:
 
 
 def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    _subjects.check(options, parser)
+    subject = _subjects.subject_of(options, parser)
     if options.folder is not None and (options.out is None or options.json):
         parser.error("--run needs --out, the file for its result, and goes without --json")
-    run(record(Options, options, subject=record(_subjects.Subject, options)))
+    run(record(Options, options, subject=subject))
 
 
 def run(options: Options) -> None:

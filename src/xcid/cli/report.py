@@ -51,10 +51,7 @@ def add(subparsers: Any) -> None:
 
 
 def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    if options.model is None and options.train is None:
-        options.train = DEFAULT_MODEL
-    _subjects.check(options, parser)
-    run(record(Options, options, subject=record(_subjects.Subject, options)))
+    run(record(Options, options, subject=_subjects.subject_of(options, parser, DEFAULT_MODEL)))
 
 
 def run(options: Options) -> None:
