@@ -25,7 +25,7 @@ def to_columns(explanation: Explanation) -> dict[str, Any]:
     columns = {
         "row": np.repeat(explanation.index, d),
         "feature": np.tile(np.array(explanation.feature_names), n),
-        "data": _one_number(explanation).ravel(),
+        "data": one_number(explanation).ravel(),
         "shown": np.array([explanation.shown(row, feature) for row in range(n) for feature in range(d)]),
     }
     known = [each for each in fields.declared(explanation) if each.line]
@@ -66,7 +66,7 @@ def to_shap(explanation: Explanation) -> Any:
     return shap.Explanation(
         values=explanation.values,
         base_values=np.zeros(len(explanation)),
-        data=_one_number(explanation),
+        data=one_number(explanation),
         display_data=_in_words(explanation),
         feature_names=list(explanation.feature_names),
     )
@@ -74,7 +74,7 @@ def to_shap(explanation: Explanation) -> Any:
 
 def _in_words(explanation: Explanation) -> Any:
     """(n, f) objects: what people read of levels, dates, groups and missing cells, and numbers as they are."""
-    numbers = _one_number(explanation)
+    numbers = one_number(explanation)
     words = numbers.astype(object)
     for feature, columns in enumerate(explanation.features):
         is_number = len(columns) == 1 and not explanation.levels[columns[0]] and not explanation.units[columns[0]]
@@ -84,7 +84,7 @@ def _in_words(explanation: Explanation) -> Any:
     return words
 
 
-def _one_number(explanation: Explanation) -> Array:
+def one_number(explanation: Explanation) -> Array:
     """(n, f) the number of each feature; NaN for groups, which have more than one."""
     numbers = [
         explanation.data[:, columns[0]] if len(columns) == 1 else np.full(len(explanation), np.nan)

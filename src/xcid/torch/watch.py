@@ -17,12 +17,10 @@ from xcid.generators import Balanced
 from xcid.records import Array, Explanation, Perturbations
 from xcid.scores import PerFeature, Resampled, Score, unsigned
 from xcid.torch._layer import Explain, Layer
-from xcid.torch._memory import in_blocks
-from xcid.torch._network import Tensor, as_array
+from xcid.torch._network import Tensor, as_array, in_blocks
 from xcid.torch._rows import explained, setup_of
-from xcid.torch.fills import Background, Fill
 from xcid.torch.images import ImageExplainer
-from xcid.torch.segments import Segments
+from xcid.torch.segments import Background, Fill, Segments
 
 MOST_CELLS = 4_096  # of an input that are perturbed one by one
 
