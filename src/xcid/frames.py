@@ -39,15 +39,13 @@ def to_columns(explanation: Explanation) -> dict[str, Any]:
 def frame_of(columns: Mapping[str, Any], backend: Backend) -> Any:
     """Make a data frame of the given library from columns by name."""
     require_backend(backend)
-    is_text = {name for name, column in columns.items() if getattr(column, "dtype", None) is not None}
-    is_text = {name for name in is_text if columns[name].dtype.kind == "U"}
+    is_text = {name for name, column in columns.items() if isinstance(column, np.ndarray) and column.dtype.kind == "U"}
     lists = {name: column.tolist() if name in is_text else column for name, column in columns.items()}
     return nw.from_dict(lists, backend=backend).to_native()
 
 
 def pairs_to_frame(interactions: Interactions, backend: Backend) -> Any:
     """Give one line for each pair: first, second, value, joint, alone, p_value."""
-    require_backend(backend)
     first, second = ([pair[side] for pair in interactions.pairs] for side in (0, 1))
     columns = {
         "first": first,

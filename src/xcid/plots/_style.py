@@ -19,14 +19,9 @@ SMALL = 8  # points of what explains a picture
 BINS = 60  # of an axis: dots of one bin stand on each other
 WIDTH = 0.8  # of the fullest bin, where lines are 1 apart
 FEWEST = 12  # so many dots fill the width
-_CYCLE = (
+CYCLE = (  # colours that can be distinguished
     colours.POSITIVE, colours.OPPOSES, colours.SUPPORTS, "#CC79A7", colours.NEGATIVE, colours.UNSIGNED, colours.INK,
 )  # fmt: skip
-
-
-def cycle(count: int) -> list[str]:
-    """Colours that can be distinguished, over again where there are many."""
-    return [_CYCLE[at % len(_CYCLE)] for at in range(count)]
 
 
 def ranks() -> Any:

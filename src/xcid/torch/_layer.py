@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -147,7 +146,11 @@ class Layer:
 
         def some(part: Tensor) -> Tensor:
             seen: list[Tensor] = []
-            with self._hooked(lambda module, given, made: seen.append(_first(made).detach().cpu().clone())):
+
+            def keep(module: Any, given: Any, made: Any) -> None:
+                seen.append(_first(made).detach().cpu().clone())
+
+            with self.module.register_forward_hook(keep):
                 self.network.ask(self.network.place(part))
             self._check(seen, len(part))
             return seen[0]
@@ -169,18 +172,10 @@ class Layer:
                 replaced = new.to(_first(made))
                 return (replaced, *made[1:]) if isinstance(made, tuple) else replaced
 
-            with self._hooked(give):
+            with self.module.register_forward_hook(give):
                 return network.ask(network.place(row).expand(len(part), *row.shape[1:]))
 
         return lambda rows: in_blocks(some, np.asarray(rows, dtype=np.float64), network.at_once)
-
-    @contextlib.contextmanager
-    def _hooked(self, hook: Callable[[Any, Any, Any], Any]) -> Iterator[None]:
-        handle = self.module.register_forward_hook(hook)
-        try:
-            yield
-        finally:
-            handle.remove()
 
     def _check(self, seen: list[Tensor], n_inputs: int) -> None:
         if len(seen) != 1:

@@ -80,10 +80,13 @@ class Network:
         return cls(model, *(home_of(model) if hasattr(model, "hf_device_map") else one_home(model)), answer, at_once)
 
     def settled(self, inputs: Tensor) -> Network:
-        """The same network, with the meaning of its answers decided from those to these inputs."""
+        """The same network; several columns of answers to these inputs are logits where they are no probabilities."""
         if self.answer is not None:
             return self
-        return replace(self, answer=probabilities if _are_logits(self(inputs)) else _as_it_is)
+        raw = self(inputs)
+        several = raw.ndim == 2 and raw.shape[1] > 1
+        are_logits = several and ((raw < 0).any() or (np.abs(raw.sum(axis=1) - 1) > SUM_TOLERANCE).any())
+        return replace(self, answer=probabilities if are_logits else _as_it_is)
 
     def place(self, inputs: Tensor) -> Tensor:
         """Bring inputs to the device of the model, and numbers to its precision."""
@@ -163,13 +166,6 @@ def probabilities(answers: Tensor) -> Tensor:
 
 def _as_it_is(answers: Tensor) -> Tensor:
     return answers
-
-
-def _are_logits(raw: Array) -> bool:
-    """Whether answers have several columns that are no probabilities."""
-    if raw.ndim != 2 or raw.shape[1] < 2:
-        return False
-    return bool((raw < 0).any() or (np.abs(raw.sum(axis=1) - 1) > SUM_TOLERANCE).any())
 
 
 def _tensor_of(given: Any) -> Tensor:

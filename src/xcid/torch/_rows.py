@@ -139,7 +139,7 @@ class Distinct:
         return np.asarray(self.ask(sources))[place.reshape(-1)]
 
 
-def setup_of_parts(ask: Distinct, names: Sequence[str], n_fills: int, settings: dict[str, Any]) -> Setup:
+def parts_setup(ask: Distinct, names: Sequence[str], n_fills: int, settings: dict[str, Any]) -> Setup:
     """What explains parts; ``settings`` are those of :class:`xcid.Explainer`, and ``n`` perturbations."""
     clash = sorted({"feature_names", "kinds", "density", "constraints"} & set(settings))
     if clash:

@@ -15,7 +15,7 @@ from xcid.outcomes import Outcome
 from xcid.pipeline import Setup
 from xcid.records import Array, Explanation, Integers
 from xcid.torch._network import AT_ONCE, Answer, Network, Tensor, as_array, as_tensor, in_blocks, like
-from xcid.torch._rows import Distinct, by_parts, explained_parts, gathered, question, setup_of_parts
+from xcid.torch._rows import Distinct, by_parts, explained_parts, gathered, parts_setup, question
 from xcid.torch.segments import Background, Fill, Patches, Segments, fills_of, labels_of
 
 Mix: TypeAlias = Callable[[Integers], Tensor]
@@ -104,7 +104,7 @@ class ImageExplainer:
             first = self.known[0]
             mix, _ = self._mixer(first, np.zeros(first.shape[-2:], dtype=np.int64))
             names = [f"segment {at}" for at in range(n_segments)]
-            self._setups[key] = setup_of_parts(self._ask(mix), names, n_fills, self.settings)
+            self._setups[key] = parts_setup(self._ask(mix), names, n_fills, self.settings)
         return self._setups[key]
 
     def _ask(self, mix: Mix) -> Distinct:

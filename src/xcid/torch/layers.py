@@ -15,16 +15,7 @@ from xcid.outcomes import Outcome
 from xcid.records import Array, Explanation, Integers
 from xcid.torch._layer import Channels, Explain, How, Layer, Units
 from xcid.torch._network import AT_ONCE, Answer, Network, Tensor, as_array, as_tensor, like
-from xcid.torch._rows import (
-    Distinct,
-    by_parts,
-    explained,
-    explained_parts,
-    gathered,
-    question,
-    setup_of,
-    setup_of_parts,
-)
+from xcid.torch._rows import Distinct, by_parts, explained, explained_parts, gathered, parts_setup, question, setup_of
 from xcid.torch.segments import Fill, Mean, fills_of
 
 
@@ -123,7 +114,7 @@ class AblateLayer:
 
         ask, n_fills = asking(background[:1], found[:1])
         settings = {**settings, "outcome": question(settings["outcome"], layer.network(background))}
-        setup = setup_of_parts(ask, layer.units.names(layer.name, shape), n_fills, settings)
+        setup = parts_setup(ask, layer.units.names(layer.name, shape), n_fills, settings)
 
         def explain(row: Tensor, seed: int) -> Explanation | Failed:
             return by_parts(explained_parts(setup, asking(row, layer.activations(row))[0], seed))
