@@ -39,7 +39,7 @@ def test_a_regression_is_asked_what_moves_it():
         assert np.all(np.abs(model.predict(flips) - explanation.outputs[row]) > half_width)
         assert np.all(np.abs(model.predict(stays) - explanation.outputs[row]) <= half_width)
     assert np.mean(explanation.importance.argmax(axis=1) == 1) > 0.9
-    assert f"row 0: output {explanation.outputs[0, 0]:.6g};" in str(explanation)
+    assert f"row 0: output {explanation.outputs[0, 0]:.4g};" in str(explanation)
 
 
 def test_a_regression_with_numbers_between_0_and_1_is_still_one():

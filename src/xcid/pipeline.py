@@ -17,7 +17,7 @@ from xcid.calibration import Repeats, Stop
 from xcid.errors import InvalidParameter, NotEnoughFlips, warn
 from xcid.generators import Generator, Genetic, Marginal
 from xcid.outcomes import Outcome, ToClass
-from xcid.outcomes.outputs import class_names
+from xcid.outcomes.classes import class_names
 from xcid.question import Membership, is_one_sided
 from xcid.records import Array, Explanation, Integers, Interactions, Perturbations, Unsigned
 from xcid.scores import PerFeature, Score, Scores, pairs, unsigned

@@ -8,7 +8,7 @@ from xcid._check import require_callable
 from xcid._faults import Deadline
 from xcid.errors import InvalidParameter
 from xcid.outcomes import Flip, Interval, Outcome, SoftFlip
-from xcid.outcomes.outputs import are_probabilities
+from xcid.outcomes.classes import are_probabilities
 from xcid.records import Array, Integers
 from xcid.subject import Subject
 

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from xcid.errors import InvalidFile, MissingDependency
-from xcid.files import tables
+from xcid.files import packed, tables
+from xcid.files.readers import read
 
 LIBRARIES = ["pandas", "polars", "pyarrow"]
 WRITE = {
@@ -40,7 +41,7 @@ def test_every_format_by_every_library(tmp_path, table, monkeypatch, suffix, bac
     monkeypatch.setattr(tables, "library", lambda: backend)
     path = tmp_path / f"t{suffix.upper()}"
     WRITE[suffix](table, path)
-    found = tables.read(path)
+    found = read(path)
     assert type(found).__module__.split(".")[0] == backend
     assert cells(found) == cells(table)
 
@@ -49,14 +50,14 @@ def test_every_format_by_every_library(tmp_path, table, monkeypatch, suffix, bac
 def test_missing_cells_of_text_files(tmp_path, monkeypatch, backend):
     monkeypatch.setattr(tables, "library", lambda: backend)
     (tmp_path / "t.csv").write_text("a,b\n1,x\n,NA\nnan,None\n")
-    assert cells(tables.read(tmp_path / "t.csv")) == {"a": [1, None, None], "b": ["x", None, "None"]}
+    assert cells(read(tmp_path / "t.csv")) == {"a": [1, None, None], "b": ["x", None, "None"]}
 
 
 @pytest.mark.parametrize("backend", LIBRARIES)
 def test_marks_and_quotes(tmp_path, monkeypatch, backend):
     monkeypatch.setattr(tables, "library", lambda: backend)
     (tmp_path / "t.csv").write_text('\ufeffa,b\n1,"x, ""y""\nz"\n2,w\n', encoding="utf-8")
-    assert cells(tables.read(tmp_path / "t.csv")) == {"a": [1, 2], "b": ['x, "y"\nz', "w"]}
+    assert cells(read(tmp_path / "t.csv")) == {"a": [1, 2], "b": ['x, "y"\nz', "w"]}
 
 
 @pytest.mark.parametrize("backend", LIBRARIES)
@@ -65,9 +66,9 @@ def test_blank_lines_are_no_rows(tmp_path, monkeypatch, backend):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n\n3,4\n")
     if backend == "polars":  # makes rows of them
         with pytest.raises(InvalidFile, match="has 2 rows, but 3 are read from it: take out blank lines"):
-            tables.read(tmp_path / "t.csv")
+            read(tmp_path / "t.csv")
     else:
-        assert cells(tables.read(tmp_path / "t.csv")) == {"a": [1, 3], "b": [2, 4]}
+        assert cells(read(tmp_path / "t.csv")) == {"a": [1, 3], "b": [2, 4]}
 
 
 @pytest.mark.parametrize("backend", LIBRARIES)
@@ -90,13 +91,13 @@ def test_text_that_is_refused(tmp_path, monkeypatch, backend, text, message):
     monkeypatch.setattr(tables, "library", lambda: backend)
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(InvalidFile, match=message):
-        tables.read(tmp_path / "t.csv")
+        read(tmp_path / "t.csv")
 
 
 def test_text_of_another_encoding(tmp_path):
     (tmp_path / "t.csv").write_bytes("a,b\n1,ü\n".encode("latin-1"))
     with pytest.raises(InvalidFile, match="not UTF-8"):
-        tables.read(tmp_path / "t.csv")
+        read(tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize(
@@ -112,26 +113,26 @@ def test_text_of_another_encoding(tmp_path):
 def test_json_lines_that_are_refused(tmp_path, text, message):
     (tmp_path / "t.jsonl").write_text(text)
     with pytest.raises(InvalidFile, match=message):
-        tables.read(tmp_path / "t.jsonl")
+        read(tmp_path / "t.jsonl")
 
 
 def test_a_key_that_is_not_there_is_a_missing_cell(tmp_path):
     (tmp_path / "t.jsonl").write_text('{"a": 1, "b": "x"}\n{"a": 2}\n')
-    assert cells(tables.read(tmp_path / "t.jsonl")) == {"a": [1, 2], "b": ["x", None]}
+    assert cells(read(tmp_path / "t.jsonl")) == {"a": [1, 2], "b": ["x", None]}
 
 
 @pytest.mark.parametrize("content", [{"a": 1}, [1, 2]])
 def test_json_of_other_things(tmp_path, content):
     (tmp_path / "t.json").write_text(json.dumps(content))
     with pytest.raises(InvalidFile, match="no list of objects"):
-        tables.read(tmp_path / "t.json")
+        read(tmp_path / "t.json")
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".feather", ".arrow", ".json"])
 def test_damaged_files(tmp_path, suffix):
     (tmp_path / f"t{suffix}").write_bytes(b"PAR1 this is none PAR1")
     with pytest.raises(InvalidFile, match=r"cannot be read|is no Feather file: it is a Parquet file|is a Parquet file"):
-        tables.read(tmp_path / f"t{suffix}")
+        read(tmp_path / f"t{suffix}")
 
 
 @pytest.mark.parametrize(
@@ -140,35 +141,35 @@ def test_damaged_files(tmp_path, suffix):
 def test_files_that_are_none(tmp_path, name, message):
     (tmp_path / "d.csv").mkdir()
     with pytest.raises(InvalidFile, match=message):
-        tables.read(tmp_path / name)
+        read(tmp_path / name)
 
 
 @pytest.mark.parametrize("backend", LIBRARIES)
 def test_many_cells_in_few_bytes(tmp_path, monkeypatch, backend):
     monkeypatch.setattr(tables, "library", lambda: backend)
-    monkeypatch.setattr(tables, "MOST_CELLS", 2**20)
+    monkeypatch.setattr(packed, "MOST_CELLS", 2**20)
     pq.write_table(pa.table({"a": np.zeros(2**21)}), tmp_path / "bomb.parquet", compression="zstd")
     with pytest.raises(InvalidFile, match=r"2,097,152 cells in .* bytes: refused"):
-        tables.read(tmp_path / "bomb.parquet")
+        read(tmp_path / "bomb.parquet")
 
 
 def test_long_text_in_few_bytes(tmp_path):
     long = pa.table({"a": ["x" * 2**22] * 50, "y": range(50)})
     pq.write_table(long, tmp_path / "bomb.parquet", compression="zstd", write_statistics=False)
     with pytest.raises(InvalidFile, match=r"unpacks from .* bytes: refused"):
-        tables.read(tmp_path / "bomb.parquet")
+        read(tmp_path / "bomb.parquet")
 
 
 def test_columns_of_one_name(tmp_path):
     pq.write_table(pa.table([[1, 2], [3, 4]], names=["a", "a"]), tmp_path / "t.parquet")
     with pytest.raises(InvalidFile, match=r"columns \['a'\] of .* appear more than once"):
-        tables.read(tmp_path / "t.parquet")
+        read(tmp_path / "t.parquet")
 
 
 def test_empty_tables(tmp_path):
     pd.DataFrame({"a": []}).to_parquet(tmp_path / "t.parquet")
     with pytest.raises(InvalidFile, match="0 rows and 1 columns"):
-        tables.read(tmp_path / "t.parquet")
+        read(tmp_path / "t.parquet")
 
 
 class TestWithoutLibraries:
@@ -187,16 +188,16 @@ class TestWithoutLibraries:
         installed()
         monkeypatch.setitem(__import__("sys").modules, "pandas", None)
         with pytest.raises(MissingDependency, match=r'pip install "xcid\[pandas\]"'):
-            tables.read(csv)
+            read(csv)
 
     def test_parquet_by_polars_alone(self, installed, table, tmp_path):
         table.to_parquet(tmp_path / "t.parquet")
         installed("polars")
-        assert cells(tables.read(tmp_path / "t.parquet")) == cells(table)
+        assert cells(read(tmp_path / "t.parquet")) == cells(table)
 
     def test_parquet_by_pandas_alone(self, installed, monkeypatch, table, tmp_path):
         table.to_parquet(tmp_path / "t.parquet")
         installed("pandas")
         monkeypatch.setitem(__import__("sys").modules, "polars", None)
         with pytest.raises(MissingDependency, match=r'pip install "xcid\[pyarrow\]"'):
-            tables.read(tmp_path / "t.parquet")
+            read(tmp_path / "t.parquet")

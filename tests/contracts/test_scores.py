@@ -144,10 +144,6 @@ def test_the_order_of_columns_does_not_matter(score, cloud):
     assert_same(score(replace(cloud, **columns)), chosen(due, (slice(None), order)), tolerance=1e-8)
 
 
-TAKEN_FOR_COLUMNS = pytest.mark.xfail(reason="as many features as columns are taken for the columns in their order")
-
-
-@pytest.mark.parametrize("name", [pytest.param(one, marks=[TAKEN_FOR_COLUMNS] * (one in SIGNED)) for one in SCORES])
 def test_the_order_of_features_does_not_matter(score):
     cloud, order = GIVEN["hard"], np.array([4, 2, 5, 0, 3, 1])
     moved = score(replace(cloud, features=tuple(cloud.features[at] for at in order)))

@@ -21,9 +21,9 @@ import pyarrow.parquet as pq
 import xcid
 from xcid import densities, distances
 from xcid.errors import InvalidFile, XcidError
-from xcid.files import tables
+from xcid.files import readers, tables
 
-SUFFIXES = tuple(tables.READERS)
+SUFFIXES = tuple(readers.OPENERS)
 TOLERANCE = 1e-6
 
 
@@ -36,7 +36,7 @@ def read_table(data: bytes) -> None:
         path = Path(folder) / f"t{SUFFIXES[data[0] % len(SUFFIXES)]}"
         path.write_bytes(data[1:])
         try:
-            frame = tables.read(path)
+            frame = readers.read(path)
         except XcidError as error:
             assert path.name in str(error), "the file is not named"  # noqa: PT017
             return

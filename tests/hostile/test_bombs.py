@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.feather as pf
 import pyarrow.parquet as pq
@@ -15,25 +16,26 @@ from bombs import EXPLANATIONS, MODELS, TABLES
 from tables import good
 
 from xcid.errors import InvalidFile
-from xcid.files import tables, unpacked
+from xcid.files import readers, unpacked
+from xcid.files.backgrounds import Background
+from xcid.files.rows import Rows
 
 MOST_GROWTH = 150 * 2**20  # bytes, where the least of the bombs unpacks to 256 MiB
 READER = """
 import json, resource, sys
 from pathlib import Path
 import xcid
-from xcid.files import tables
-from xcid.files import models
+from xcid.files import readers, models
 from xcid.errors import InvalidFile
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 folder, said = Path(sys.argv[1]), {}
 for name in ("good.parquet", "good.feather"):
-    tables.read(folder / name)  # loads the libraries
+    readers.read(folder / name)  # loads the libraries
 try: models.load(folder / "none.skops", [])
 except InvalidFile: pass
 import skops.io, sklearn.linear_model
 before = peak()
-readers = (tables.read, lambda path: models.load(path, []), xcid.load)
+readers = (readers.read, lambda path: models.load(path, []), xcid.load)
 for read, names in zip(readers, json.loads(sys.argv[2])):
     for name in names:
         try:
@@ -95,7 +97,7 @@ def test_sizes_of_honest_parquet_files(tmp_path, compression, coded, version):
         pages = unpacked.parquet._pages(file, *_extent(groups[0].column(0)))
         assert sum(pages) > 0.95 * groups[0].column(0).total_uncompressed_size - 1_000
         assert unpacked.in_parquet(file) == (50_000, 3, due)
-    assert tables.read(path)["s"].tolist() == table["s"].to_pylist()
+    assert readers.read(path)["s"].tolist() == table["s"].to_pylist()
 
 
 def _extent(chunk):
@@ -120,4 +122,15 @@ def test_a_feather_buffer_that_lies_is_refused(tmp_path):
     assert true in content
     path.write_bytes(content.replace(true, small))
     with pytest.raises(InvalidFile, match=r"t\.feather cannot be read"):
-        tables.read(path)
+        readers.read(path)
+
+
+def test_long_text_in_rows_to_explain(tmp_path):
+    """Pieces are checked as a table that is read at once: a short code may repeat a long cell."""
+    pd.DataFrame({"a": ["x", "y"] * 20, "b": range(40)}).to_csv(tmp_path / "train.csv", index=False)
+    long = pa.table({"a": ["x" * 2**22] * 50, "b": range(50)})
+    pq.write_table(long, tmp_path / "bomb.parquet", compression="zstd", write_statistics=False)
+    background = Background.read(tmp_path / "train.csv", None)
+    source = background.opened(tmp_path / "bomb.parquet")
+    with pytest.raises(InvalidFile, match=r"column 'a' of .* unpacks from .* bytes: refused"):
+        next(Rows(source, background.layout, range(50)).chunks(9))

@@ -65,8 +65,7 @@ def test_there_and_back(text):
 
 
 def written(tmp_path, columns):
-    with writers.writer(tmp_path / "t.csv") as write:
-        write(columns)
+    writers.write(tmp_path / "t.csv", [columns])
     with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
         return list(csv.reader(file))
 

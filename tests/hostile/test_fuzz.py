@@ -53,11 +53,11 @@ def test_every_byte_of_parquet(bit):
 
 def test_a_foreign_error_is_found(monkeypatch):
     """The targets can fail."""
-    from xcid.files import tables
+    from xcid.files import readers
 
     def broken(path):
         raise KeyError("odd")
 
-    monkeypatch.setattr(tables, "read", broken)
+    monkeypatch.setattr(readers, "read", broken)
     with pytest.raises(KeyError):
         read_table(b"\x00" + good_tables()[".csv"])

@@ -11,7 +11,8 @@ from tables import CASES, ROWS, TEXT, Case, good
 
 import xcid
 from xcid.errors import InvalidData, InvalidFile, XcidError
-from xcid.files import cells, delimited, tables
+from xcid.files import messages, tables
+from xcid.files.readers import opened, read
 
 SECONDS = 10.0  # far more than any of them takes, and far less than anything quadratic would
 BAD = [case for case in CASES if case.says]
@@ -63,11 +64,11 @@ def test_other_libraries_read_it_or_refuse_it(tmp_path, monkeypatch, case, libra
     monkeypatch.setattr(tables, "library", lambda: library)
     path = case.make(tmp_path)[1]
     try:
-        found = tables.size(tables.read(path))
+        found = tables.size(read(path))
     except XcidError as error:
         assert path.name in str(error)  # noqa: PT017
     else:
-        assert found == delimited.check(path, cells.SEPARATORS[path.suffix])
+        assert found == opened(path).n_rows
 
 
 @pytest.mark.parametrize("case", ROWS, ids=str)
@@ -93,7 +94,7 @@ class TestWhere:
         path = tmp_path / "t.csv"
         path.write_text('a,b\n1,"x\ny"\n\n2,z\n"inf",w\n')
         with pytest.raises(InvalidFile, match=r"infinite value in row 2 \(line 6\), column 'a'"):
-            tables.read(path)
+            read(path)
 
     def test_rows_are_those_of_the_file_and_not_of_the_selection(self, command, tmp_path):
         good().to_csv(tmp_path / "train.csv", index=False)
@@ -106,9 +107,9 @@ class TestWhere:
         path = tmp_path / "t.jsonl"
         path.write_text('{"a": 1, "name": "Jane Doe"}\n{"a": "' + "secret" * 50 + '", "name": "John"}\n{"a": 1}\n')
         with pytest.raises(InvalidFile) as caught:
-            tables.read(path)
+            read(path)
         assert "Jane" not in str(caught.value)
-        assert str(caught.value).count("secret") <= delimited.MOST_SHOWN // 6
+        assert str(caught.value).count("secret") <= messages.MOST_SHOWN // 6
 
 
 class TestUnreadable:
@@ -122,7 +123,7 @@ class TestUnreadable:
 
         monkeypatch.setattr("pathlib.Path.open", fail)
         with pytest.raises(InvalidFile, match=f"t.csv cannot be read: {error.strerror}"):
-            tables.read(path)
+            read(path)
 
 
 class TestWidePython:

@@ -105,7 +105,7 @@ def test_ctrl_c(run, due, tmp_path, in_this_process, command):
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     status, printed, err = finish(process)
     assert (status, printed) == (130, "")
-    assert "the same command goes on from there" in err
+    assert "the same command resumes it" in err
     assert not (tmp_path / "scores.csv").exists()
     kept = chunks_in(tmp_path / "run")
     assert 2 <= kept < N_CHUNKS

@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 import multiprocessing
+import re
 import sys
 from collections import Counter
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-import xcid
-from xcid.cli import _large, _progress
+from xcid.cli import _progress
 from xcid.errors import InvalidData, InvalidFile, InvalidParameter, ModelError
-from xcid.runs import folder, fragments, readers, workers
-from xcid.runs.chunks import cut
-from xcid.runs.layout import Layout
-from xcid.runs.run import Job, look_through
-from xcid.runs.worker import Task, explain
+from xcid.files import tables as tables_room
+from xcid.files.backgrounds import Background
+from xcid.files.layout import Layout, Rule
+from xcid.files.readers import opened
+from xcid.files.rows import Rows
+from xcid.files.sources import held as held_table
+from xcid.runs import folder, fragments, workers
+from xcid.runs.worker import Task
+from xcid.space import FeatureSpace
 
 from .conftest import save
 
 
+def rows_of(path, background, positions=None):
+    """Rows of a file that are explained against a background whose target is y."""
+    space = FeatureSpace.of(background)
+    source = opened(path)
+    positions = range(source.n_rows) if positions is None else positions
+    return Rows(source, Layout.of(background, space, "y"), positions), space
+
+
 class TestTypes:
-    """The background says what a column is, whatever the rows of a chunk look like."""
+    """The background says what a column is, whatever the rows of a piece look like."""
 
     @pytest.fixture
     def background(self):
@@ -37,14 +50,9 @@ class TestTypes:
             }
         )
 
-    @pytest.fixture
-    def layout(self, background):
-        return Layout.of(xcid.Explainer(lambda X: X["flag"].astype(int), background).space, "y")
-
-    @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
-    def test_every_chunk_has_the_same_types(self, background, layout, tmp_path, monkeypatch, suffix):
+    @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".feather"])
+    def test_every_chunk_has_the_same_types(self, background, tmp_path, suffix):
         """Chunks of one row: one with 1 for a number, one with digits for a name, one with nothing at all."""
-        monkeypatch.setattr("xcid.runs.texts.ROWS_AT_ONCE", 1)
         rows = pd.DataFrame(
             {
                 "number": [1, np.nan, 0.25],
@@ -54,105 +62,123 @@ class TestTypes:
                 "y": [0, 1, 0],
             }
         )
-        frames = list(_large.source(save(rows, tmp_path / f"rows{suffix}"), layout).frames(0))
-        assert [first for first, _ in frames] == [0, 1, 2]
-        assert len({tuple(map(str, frame.dtypes)) for _, frame in frames}) == 1
-        whole = pd.concat([frame for _, frame in frames])
+        found, space = rows_of(save(rows, tmp_path / f"rows{suffix}"), background)
+        frames = [chunk.frame for chunk in found.chunks(1)]
+        assert len({tuple(map(str, frame.dtypes)) for frame in frames}) == 1
+        whole = pd.concat(frames)
         assert list(whole.columns) == ["number", "code", "flag", "level"]
         assert whole["code"].tolist() == ["007", "12", "3.50"]
         assert whole["flag"].tolist() == [True, False, True]
         assert np.array_equal(whole["number"], [1, np.nan, 0.25], equal_nan=True)
-        space = xcid.Explainer(lambda X: X["flag"].astype(int), background).space
         assert space.encode(whole)[:, 3].tolist() == [0, 1, 2]
 
-    @pytest.mark.parametrize(
-        ("suffix", "place"),
-        [
-            (".csv", "holds 'many' in row 7, column 'number' (line 9)"),
-            (".jsonl", "has in row 7 (line 8) 'many' in column 'number'"),
-        ],
-    )
-    def test_a_value_that_does_not_fit_is_named_by_its_place(self, layout, background, tmp_path, suffix, place):
-        rows = background.astype(object).head(10).fillna({"number": 1.0})
-        rows.loc[7, "number"] = "many"
-        path = save(rows, tmp_path / f"rows{suffix}")
-        with pytest.raises(InvalidData) as caught:
-            list(_large.source(path, layout).frames(0))
-        assert f"{path} {place}" in str(caught.value)
+    @pytest.mark.parametrize("library", ["polars", "pyarrow"])
+    @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".feather"])
+    def test_the_same_cells_for_every_library(self, background, tmp_path, monkeypatch, suffix, library):
+        path = save(background.astype({"level": int}), tmp_path / f"rows{suffix}")
+        due = [space.encode(chunk.frame) for rows, space in [rows_of(path, background)] for chunk in rows.chunks(6)]
+        monkeypatch.setattr(tables_room, "library", lambda: library)
+        found = [space.encode(chunk.frame) for rows, space in [rows_of(path, background)] for chunk in rows.chunks(6)]
+        assert np.array_equal(np.concatenate(due), np.concatenate(found), equal_nan=True)
 
-    @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather", ".jsonl"])
-    def test_an_unknown_level_is_named_by_its_place(self, layout, background, tmp_path, suffix):
-        space = xcid.Explainer(lambda X: X["flag"].astype(int), background).space
-        rows = background.drop(columns="level").assign(level=1)
+    @pytest.mark.parametrize(("suffix", "line"), [(".csv", " (line 19)"), (".parquet", ""), (".jsonl", " (line 18)")])
+    def test_rows_that_are_not_asked_for_may_hold_anything(self, background, tmp_path, suffix, line):
+        rows = background.astype({"level": int})
         rows.loc[17, "code"] = "nine"
         path = save(rows, tmp_path / f"rows{suffix}")
-        job = Job(_large.source(path, layout), range(3, 20), path, 4)
-        with pytest.raises(InvalidData, match=f"column 'code' of {path} holds 'nine' in row 17"):
-            look_through(job, space)
+        found, space = rows_of(path, background, range(17))
+        found.check(space)
+        found, space = rows_of(path, background, range(3, 20))
+        with pytest.raises(InvalidData, match=re.escape(f"{path} holds 'nine' in row 17{line}, column 'code', which")):
+            found.check(space)
+
+    def test_a_number_that_a_type_cannot_hold_is_named_by_its_place(self, background, tmp_path):
+        small = background.assign(count=np.arange(20, dtype=np.int8))
+        rows = background.astype({"level": int}).assign(count=[*range(19), 300])
+        path = save(rows, tmp_path / "rows.csv")
+        found, space = rows_of(path, small)
+        with pytest.raises(InvalidData, match=r"300 in row 19 \(line 21\), column 'count'"):
+            found.check(space)
 
     @pytest.mark.parametrize(
         ("line", "message"),
         [
             ('{"number": 1', "line 2 of .* is not JSON"),
-            ('{"number": 1, "number": 2}', "a name more than once"),
+            ('{"number": 1, "number": 2}', r"\['number'\] more than once"),
             ("[1, 2]", "line 2 of .* is no object"),
-            ('{"number": [1]}', r"in row 1 \(line 2\) \[1\] in column 'number'"),
-            ('{"code": {"a": 1}}', "a list or an object in column 'code'"),
-            ('{"other": 1}', r"the columns \['other'\], which the background does not have"),
+            ('{"number": [1]}', r"columns \['number'\] of .* have lists or objects"),
+            ('{"code": {"a": 1}}', r"columns \['code'\] of .* have lists or objects"),
+            ('{"other": 1}', r"unknown \['other'\]"),
         ],
     )
-    def test_bad_json_lines(self, layout, tmp_path, line, message):
-        (tmp_path / "rows.jsonl").write_text('{"number": 1, "y": 3}\n' + line + "\n")
+    def test_bad_json_lines(self, background, tmp_path, line, message):
+        path = tmp_path / "rows.jsonl"
+        path.write_text('{"number": 1, "code": "12", "flag": true, "level": 1, "y": 3}\n' + line + "\n")
+        background.assign(y=0).to_parquet(tmp_path / "train.parquet")
         with pytest.raises((InvalidData, InvalidFile), match=message):
-            list(_large.source(tmp_path / "rows.jsonl", layout).frames(0))
+            Background.read(tmp_path / "train.parquet", "y").opened(path)
 
     @pytest.mark.parametrize("suffix", [".parquet", ".feather", ".csv", ".tsv", ".jsonl", ".json", ".xlsx"])
-    def test_files_that_are_none(self, layout, tmp_path, suffix):
+    def test_files_that_are_none(self, tmp_path, suffix):
         path = tmp_path / f"rows{suffix}"
         with pytest.raises(InvalidFile):
-            _large.source(path, layout)
+            opened(path)
         path.write_bytes(b"\x00\x01 nonsense")
-        with pytest.raises((InvalidFile, InvalidData)):
-            list(_large.source(path, layout).frames(0))
+        with pytest.raises(InvalidFile):
+            opened(path)
+
+
+class Cut:
+    """A table in memory that comes in pieces of some rows."""
+
+    path = Path("the table")
+
+    def __init__(self, n_rows, size):
+        self.n_rows, self.size, self.asked = n_rows, size, []
+
+    def pieces(self, first, layout):
+        for start in range(0, self.n_rows, self.size):
+            self.asked.append(start)
+            yield start, {"at": np.arange(start, min(start + self.size, self.n_rows), dtype=float)}
+
+
+NUMBERS = Layout({"at": Rule("number", (), may_be_missing=False)}, None)
 
 
 class TestChunks:
-    @pytest.mark.parametrize("frame_rows", [1, 4, 7, 100])
-    @pytest.mark.parametrize("positions", [range(50), range(3, 47, 5), range(49, 50)])
-    def test_the_same_rows_however_the_file_is_read(self, frame_rows, positions):
-        table = pd.DataFrame({"at": np.arange(50)})
-        frames = [(start, table[start : start + frame_rows]) for start in range(0, 50, frame_rows)]
+    @pytest.mark.parametrize("piece_rows", [1, 4, 7, 100])
+    @pytest.mark.parametrize("positions", [range(50), range(3, 47, 5), range(49, 50), range(40, 3, -3)])
+    def test_the_same_rows_however_the_file_is_read(self, piece_rows, positions):
+        rows = Rows(Cut(50, piece_rows), NUMBERS, positions)
         n_chunks = -(-len(positions) // 6)
-        for wanted in (range(n_chunks), range(n_chunks - 1, n_chunks)):
-            chunks = list(cut(frames, positions, 6, wanted, "the table"))
-            assert [chunk.number for chunk in chunks] == list(wanted)
+        for wanted in (None, range(n_chunks), range(n_chunks - 1, n_chunks)):
+            chunks, numbers = list(rows.chunks(6, wanted)), range(n_chunks) if wanted is None else wanted
+            assert [chunk.number for chunk in chunks] == list(numbers)
             assert all(chunk.frame["at"].tolist() == list(chunk.positions) for chunk in chunks)
-            due = [row for number in wanted for row in positions[number * 6 : number * 6 + 6]]
+            due = [row for number in numbers for row in positions[number * 6 : number * 6 + 6]]
             assert [row for chunk in chunks for row in chunk.positions] == due
 
     def test_a_file_that_ends_too_soon(self):
         with pytest.raises(InvalidFile, match="the table ends before row 9"):
-            list(cut([(0, pd.DataFrame({"at": range(8)}))], range(10), 5, [0, 1], "the table"))
+            list(Rows(Cut(8, 8), NUMBERS, range(10)).chunks(5))
 
     def test_no_more_is_read_than_is_asked_for(self):
-        """One frame ahead at most: what waits takes memory."""
-        asked = []
-
-        def frames():
-            for start in range(0, 40, 4):
-                asked.append(start)
-                yield start, pd.DataFrame({"at": range(start, start + 4)})
-
-        chunks = cut(frames(), range(40), 4, range(10), "the table")
-        next(chunks)
-        assert asked == [0]
+        """One piece ahead at most: what waits takes memory."""
+        source = Cut(40, 4)
+        next(Rows(source, NUMBERS, range(40)).chunks(4))
+        assert source.asked == [0]
 
     @pytest.mark.parametrize("suffix", [".parquet", ".feather"])
     def test_what_is_before_the_first_wanted_row_is_not_read(self, tables, suffix):
         _, rows = tables
-        layout = Layout(("size",), ("size",), {}, None)
-        first, _ = next(iter(_large.source(rows(suffix), layout).frames(50)))
+        first, _ = next(opened(rows(suffix)).pieces(50, NUMBERS))
         assert 0 < first <= 50
+
+    def test_a_held_table_is_a_source_too(self):
+        held = held_table(Path("t.csv"), pd.DataFrame({"at": range(5)}))
+        assert (held.n_rows, held.names) == (5, ("at",))
+        (chunk,) = Rows(held, NUMBERS, range(3, 5)).chunks(9)
+        assert chunk.frame["at"].tolist() == [3, 4]
 
 
 class TestFragments:
@@ -190,13 +216,13 @@ def test_one_run_at_a_time_in_a_folder(tmp_path):
 class TestWorkers:
     def test_what_cannot_travel_is_refused_before_a_process_starts(self, tmp_path, monkeypatch):
         monkeypatch.setattr(workers, "_start", lambda *_: pytest.fail("a process was started"))
-        task = Task(lambda: None, 0, ".csv", tmp_path, "rows.csv", 1)
+        task = Task(lambda: None, 0, ".csv", tmp_path, 1)
         with pytest.raises(InvalidParameter, match="cannot be sent to other processes"):
             list(workers.explained(iter([]), task, 1, print))
 
     def test_workers_that_die_as_they_start(self, tmp_path):
         """They are not started for ever."""
-        task, lines = Task(partial(sys.exit, 3), 0, ".csv", tmp_path, "rows.csv", 1), []
+        task, lines = Task(partial(sys.exit, 3), 0, ".csv", tmp_path, 1), []
         with pytest.raises(ModelError, match=r"3 workers died as they started \(exit status 3\)"):
             list(workers.explained(iter([]), task, 1, lines.append))
         assert sum("died as it started" in line for line in lines) == 3
@@ -211,16 +237,6 @@ class TestWorkers:
         assert "odd" not in lines[0]
         assert isinstance(workers._error(workers.Failed("MemoryError", ""), None, print), MemoryError)
         assert isinstance(workers._error(workers.Failed("ZeroDivisionError", "oh"), None, print), ModelError)
-
-    def test_a_row_is_blamed_by_its_place_in_the_file(self, tables):
-        train, _ = tables
-        background = pd.read_csv(train).drop(columns="y")
-        explainer = xcid.Explainer(lambda X: (X["count"] > 4).astype(int), background)
-        rows = background.head(6).copy()
-        rows.loc[4, "code"] = "new"
-        (chunk,) = cut([(100, rows)], range(100, 106), 6, [0], "t")
-        with pytest.raises(InvalidData, match=r"column 'code' of rows.csv holds 'new' in row 104"):
-            explain(explainer, chunk, partial(explainer, seed=0), "rows.csv")
 
 
 class TestProgress:
@@ -253,9 +269,3 @@ class TestProgress:
         line(0, 3)
         line(3, 3)
         assert capsys.readouterr().err == ""
-
-
-def test_a_held_table_is_a_source_too():
-    frame = pd.DataFrame({"at": range(5)})
-    assert readers.Held(frame).n_rows == 5
-    assert [first for first, _ in readers.Held(frame).frames(3)] == [0]

@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import xcid
-from xcid.cli import _large, explain
-from xcid.runs import formats, manifest
+from xcid.cli import _typed, explain
+from xcid.files import formats, readers, sources
+from xcid.runs import manifest
 from xcid.runs import run as runs
 
 from .conftest import CHUNK, N_ROWS, SECRET, make_table, one_after_the_other, save
@@ -105,7 +106,7 @@ def test_chunks_make_no_difference(run, command, plain, tmp_path, chunk):
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".feather"])
 def test_some_rows(run, command, tmp_path, rows, suffix):
     assert command(run(suffix, ".csv", "--rows", rows))[0] == 0
-    due = list(range(N_ROWS)[xcid.cli._rows.rows(rows)])
+    due = list(range(N_ROWS)[_typed.rows(rows)])
     assert pd.read_csv(tmp_path / "scores.csv")["row"].unique().tolist() == due
 
 
@@ -122,11 +123,19 @@ def test_the_paper(run, command, typed, tmp_path):
     assert np.allclose(run_["value"], plain_["value"], atol=1e-9)
 
 
-def test_a_large_table_is_streamed_without_a_folder_too(typed, command, plain, tmp_path, monkeypatch):
-    """The plain command reads a large file some rows at a time, and writes and shows the same."""
+@pytest.fixture
+def joined(monkeypatch):
+    """Files that are read at once."""
+    found = []
+    read = readers.joined
+    monkeypatch.setattr("xcid.files.backgrounds.joined", lambda source: found.append(source.path.name) or read(source))
+    return found
+
+
+def test_a_table_is_streamed_without_a_folder_too(typed, command, plain, tmp_path, monkeypatch, joined):
+    """The plain command reads every file some rows at a time, and writes and shows the same."""
     due = command(typed(".csv", "--json"))[1]
-    monkeypatch.setattr(_large, "SMALL", 1)
-    monkeypatch.setattr("xcid.cli._inputs.read", lambda *_: pytest.fail("the table was read as a whole"))
+    monkeypatch.setattr(sources, "ROWS_AT_ONCE", 7)
     for suffix in (".csv", ".parquet", ".feather", ".jsonl"):
         status, printed, err = command(typed(suffix, "--out", tmp_path / "scores.csv", "--workers", 2))
         assert status == 0, err
@@ -134,16 +143,18 @@ def test_a_large_table_is_streamed_without_a_folder_too(typed, command, plain, t
         assert f"{N_ROWS} of {N_ROWS} rows" in err
         assert np.allclose(pd.read_csv(tmp_path / "scores.csv")["value"], plain["value"], atol=1e-9)
     assert len(json.loads(command(typed(".csv", "--json"))[1])) == len(json.loads(due))
+    assert set(joined) == {"train.csv"}
 
 
-def test_trained_once(tables, command, tmp_path, in_this_process, monkeypatch):
-    """A model that is trained here is kept, so that whoever goes on has the same one."""
+def test_trained_once(tables, command, tmp_path, in_this_process, monkeypatch, joined):
+    """A model that is trained here is kept, so that whoever resumes the run has the same one."""
     train, rows = tables
     where = ("--run", tmp_path / "run", "--out", tmp_path / "scores.csv")
     arguments = ("explain", "--background", train, "--target", "y", "--train", "boosting", "--data", rows(".csv"))
     status, _, err = command((*arguments, *where, "--rows", ":20"))
     assert status == 0, err
     assert "HistGradientBoostingClassifier trained on 120 rows" in err
+    assert joined == ["train.csv"] * 2  # once by the first process, once by the worker
     first = (tmp_path / "scores.csv").read_bytes()
     (tmp_path / "run" / "chunks" / "00000000.chunk").unlink()
     monkeypatch.setattr("xcid.files.training.train", lambda *_: pytest.fail("trained again"))
@@ -214,7 +225,7 @@ class TestGoingOn:
         path = save(bad, tmp_path / "rows.csv")
         status, _, err = command(run(".csv", ".csv", "--data", path))
         assert status == 2
-        assert f"column 'colour' of {path} holds 'mauve' in row 70" in err
+        assert f"{path} holds 'mauve' in row 70 (line 72), column 'colour', which the background does not have" in err
         save(make_table(N_ROWS, seed=2), path)
         assert command(run(".csv", ".csv", "--data", path))[0] == 0
 
@@ -265,8 +276,8 @@ class TestFolder:
         status, _, err = command(run(".csv", ".csv", *other))
         assert status == 2
         assert "crimson" in err
-        for folder in ("run", "other"):
-            kept = "".join((tmp_path / folder / name).read_text() for name in ("log.txt", "manifest.json"))
+        for names in (("run/log.txt", "run/manifest.json"), ("other/log.txt",)):
+            kept = "".join((tmp_path / name).read_text() for name in names)
             assert not {SECRET, "crimson", "007"} & set(kept.replace(":", " ").replace("'", " ").split())
             assert SECRET not in kept
         assert "ended by InvalidData" in (tmp_path / "other" / "log.txt").read_text()

@@ -12,7 +12,7 @@ from xcid.errors import InvalidData
 from xcid.explainer import Explainer
 from xcid.models.libraries import is_instance
 from xcid.outcomes import Outcome, SoftToClass, ToClass
-from xcid.outcomes.outputs import are_probabilities
+from xcid.outcomes.classes import are_probabilities
 from xcid.records import Array
 
 

@@ -9,7 +9,7 @@ from xcid.app._fields import Fields
 from xcid.errors import InvalidParameter
 from xcid.explainer import Explainer
 from xcid.outcomes import Interval, Outcome, SoftToClass, Threshold, ToClass
-from xcid.outcomes.outputs import are_probabilities, class_names
+from xcid.outcomes.classes import are_probabilities, class_names
 from xcid.question import usual_outcome
 from xcid.records import Array
 from xcid.report.scores import rounded

@@ -2,8 +2,7 @@
 
 It ends with 0 where all went well, 2 where it was called in a wrong way or something is wrong with a file or a table,
 1 where something else went wrong, such as a model that fails (one line on stderr says what), 130 after Ctrl-C and 141
-where the reader of a pipe went away. What a verb needs is
-imported when it runs: ``xcid --help`` answers at once.
+where the reader of a pipe went away. What a verb needs is imported when it runs: ``xcid --help`` answers at once.
 """
 
 from __future__ import annotations

@@ -4,44 +4,24 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Protocol
+from typing import TextIO
 
 EVERY = 0.1  # seconds between two pictures of the bar
 WIDTH = 24
 
 
-class Progress(Protocol):
-    """Anything that is told how much is done, and what there is to say."""
-
-    def __call__(self, done: int, total: int) -> None: ...
-
-    def note(self, message: str) -> None:
-        """Say something in a line of its own."""
-
-
-class Silent:
-    """Says nothing."""
-
-    def __call__(self, done: int, total: int) -> None: ...
-
-    def note(self, message: str) -> None:
-        """Say nothing."""
-
-
-class Line:
+class Progress:
     """One line that is written over in a terminal; elsewhere only the last one, without a bar.
 
-    Parameters
-    ----------
-    what : str
-        What is counted.
+    It says how much is done of what is counted, on a stream; without one it says nothing.
     """
 
-    def __init__(self, what: str) -> None:
-        self.what, self.start, self.first, self.last = what, time.monotonic(), 0, -EVERY
-        self.rewrites, self.done = sys.stderr.isatty(), -1
+    def __init__(self, what: str, stream: TextIO | None) -> None:
+        self.what, self.start, self.first, self.last, self.done = what, time.monotonic(), 0, -EVERY, -1
+        self.stream, self.rewrites = stream, stream is not None and stream.isatty()
 
     def __call__(self, done: int, total: int) -> None:
+        """Say how much is done."""
         now = time.monotonic()
         if self.done < 0 or done < self.done:
             self.start, self.first = now, done  # what was done before says nothing of the rate
@@ -52,15 +32,18 @@ class Line:
         text = f"{done:,} of {total:,} {self.what}{rate(done - self.first, total - done, now - self.start)}"
         filled = WIDTH * done // max(total, 1)
         bar = "#" * filled + "." * (WIDTH - filled)
-        sys.stderr.write(f"\r\033[K{bar} {text}" if self.rewrites else f"{text}\n")
+        self._write(f"\r\033[K{bar} {text}" if self.rewrites else f"{text}\n")
         if self.rewrites and done >= total:
-            sys.stderr.write("\n")
-        sys.stderr.flush()
+            self._write("\n")
 
     def note(self, message: str) -> None:
         """Say something in a line of its own."""
-        sys.stderr.write(f"\r\033[K{message}\n" if self.rewrites else f"{message}\n")
-        sys.stderr.flush()
+        self._write(f"\r\033[K{message}\n" if self.rewrites else f"{message}\n")
+
+    def _write(self, text: str) -> None:
+        if self.stream is not None:
+            self.stream.write(text)
+            self.stream.flush()
 
 
 def rate(done: int, left: int, seconds: float) -> str:
@@ -86,4 +69,4 @@ def _time(seconds: float) -> str:
 
 def progress(what: str, quiet: bool) -> Progress:
     """What ``--quiet`` asks for."""
-    return Silent() if quiet else Line(what)
+    return Progress(what, None if quiet else sys.stderr)

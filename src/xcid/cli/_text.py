@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def printable(text: str) -> str:
     r"""Names from files may hold what a terminal takes for a command.
@@ -12,3 +14,8 @@ def printable(text: str) -> str:
     'a name that turns ?[31mred'
     """
     return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
+
+
+def sentences(notes: Sequence[str]) -> list[str]:
+    """Notes as they are shown on a page."""
+    return [f"{note[0].upper()}{note[1:]}." for note in notes]

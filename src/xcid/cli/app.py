@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xcid.cli import _inputs
+from xcid.cli import _subjects
 from xcid.cli._progress import progress
+from xcid.cli._text import sentences
+from xcid.cli._typed import add_verb, chosen, record, whole_number
 
 if TYPE_CHECKING:
     from xcid.app import Workshop
@@ -16,55 +18,57 @@ if TYPE_CHECKING:
 DEFAULT_MODEL = "forest"
 DEMOS = ("diabetes", "heart")
 MOST_ROWS = 1_000  # that can be picked
+MOST_PORT = 65_535
 OF_A_TABLE = ("target", "data", "model")  # options that a demo does not go with
+
+
+class Options(NamedTuple):
+    """What was typed."""
+
+    subject: _subjects.Subject
+    demo: str | None
+    open: bool
+    quiet: bool
+    port: int
+    title: str | None
 
 
 def add(subparsers: Any) -> None:
     """Add the verb."""
-    parser = subparsers.add_parser(
-        "app", help="edit rows on a page, and see what decides them", description=__doc__.partition(": ")[2]
-    )
-    _inputs.add(parser, DEFAULT_MODEL, DEMOS)
-    parser.add_argument("--port", type=_port, default=0, help="of the page's address (default: one that is free)")
+    parser = add_verb(subparsers, __doc__, "edit rows on a page, and see what decides them")
+    _subjects.add(parser, DEFAULT_MODEL, DEMOS)
+    port = whole_number(0, MOST_PORT)
+    parser.add_argument("--port", type=port, default=0, help="of the page's address (default: one that is free)")
     parser.add_argument("--title", metavar="TEXT", help="headline of the page")
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     parser.set_defaults(run=partial(_checked, parser))
 
 
-def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > 65_535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port: they go from 0 to 65535")
-    return int(text)
-
-
 def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    if options.model is None and options.train is None:
-        options.train = DEFAULT_MODEL
     if options.background is None:
         given = [f"--{name}" for name in OF_A_TABLE if getattr(options, name) is not None]
         if given:
             parser.error(f"{' and '.join(given)} needs --background, the table it is about")
-        options.demo = options.demo or DEMOS[0]
-    elif options.demo:
+        run(record(Options, options, subject=record(_subjects.Subject, options), demo=options.demo or DEMOS[0]))
+        return
+    if options.demo:
         parser.error("give --demo or --background, not both")
-    else:
-        _inputs.check(options, parser)
-    run(options)
+    run(record(Options, options, subject=_subjects.subject_of(options, parser, DEFAULT_MODEL)))
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: Options) -> None:
     """Answer a page until Ctrl-C."""
     from xcid.app import serve
 
-    told = progress("rows", options.quiet)
-    workshop = _demo(options) if options.demo else _table(options)
+    line = progress("rows", options.quiet)
+    workshop = _table(options) if options.demo is None else _demo(options, options.demo)
     for note in workshop.notes:
-        told.note(note)
-    told.note("open this address in a browser on this machine; Ctrl-C ends it")
+        line.note(note)
+    line.note("open this address in a browser on this machine; Ctrl-C ends it")
     serve(workshop, port=options.port, ready=partial(_ready, options))
 
 
-def _ready(options: argparse.Namespace, address: str) -> None:
+def _ready(options: Options, address: str) -> None:
     sys.stdout.write(f"{address}\n")
     sys.stdout.flush()
     if options.open:
@@ -73,39 +77,30 @@ def _ready(options: argparse.Namespace, address: str) -> None:
         webbrowser.open(address)
 
 
-def _table(options: argparse.Namespace) -> Workshop:
+def _table(options: Options) -> Workshop:
     from xcid.app import Workshop
     from xcid.app.workshop import TITLE
-    from xcid.files import tables
 
-    notes: list[str] = []
-    inputs = _inputs.read(options, notes.append)
-    if options.model is None and options.data is None:
+    subject, notes = options.subject, list[str]()
+    inputs = _subjects.read(subject, notes.append)
+    if subject.model is None and subject.data is None:
         notes.append("the rows are among those that it was trained on, where a model is surer than elsewhere")
-    positions = _few(inputs.positions, notes)
-    title = options.title or (TITLE if options.target is None else f"What decides {options.target}")
-    data = tables.part(inputs.data, positions)
-    return Workshop(inputs.model, inputs.background, data, positions, title, _sentences(notes), seed=options.seed)
+    n_rows = len(inputs.rows)
+    if n_rows > MOST_ROWS:
+        notes.append(f"the first {MOST_ROWS:,} of {n_rows:,} rows can be picked; --rows A:B chooses others")
+    first = next(inputs.rows.chunks(MOST_ROWS))
+    title = options.title or (TITLE if subject.target is None else f"What decides {subject.target}")
+    background = inputs.background.features
+    return Workshop(inputs.model, background, first.frame, first.positions, title, sentences(notes), seed=subject.seed)
 
 
-def _demo(options: argparse.Namespace) -> Workshop:
+def _demo(options: Options, name: str) -> Workshop:
     from xcid.app import Workshop
-    from xcid.cli._rows import chosen
     from xcid.files import demos, tables
 
-    made = demos.demo(options.demo, options.train, options.seed)
-    positions = chosen(options.rows, len(made.positions))
+    subject = options.subject
+    made = demos.demo(name, subject.train or DEFAULT_MODEL, subject.seed)
+    positions = chosen(subject.rows, len(made.positions))
     names = [made.positions[at] for at in positions]
-    data, title, notes = tables.part(made.data, positions), options.title or made.title, _sentences([made.note])
-    return Workshop(made.model, made.background, data, names, title, notes, made.words, options.seed)
-
-
-def _few(positions: range, notes: list[str]) -> range:
-    """As many rows as a list to pick from should have."""
-    if len(positions) > MOST_ROWS:
-        notes.append(f"the first {MOST_ROWS:,} of {len(positions):,} rows can be picked; --rows A:B chooses others")
-    return positions[:MOST_ROWS]
-
-
-def _sentences(notes: list[str]) -> list[str]:
-    return [f"{note[0].upper()}{note[1:]}." for note in notes]
+    data, title, notes = tables.part(made.data, positions), options.title or made.title, sentences([made.note])
+    return Workshop(made.model, made.background, data, names, title, notes, made.descriptions, subject.seed)

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from xcid.cli._progress import progress
+from xcid.cli._typed import add_verb, record
+
+
+class Options(NamedTuple):
+    """What was typed."""
+
+    quick: bool
+    full: bool
+    out: Path
+    against: Path | None
+    page: Path | None
+    quiet: bool
 
 
 def add(subparsers: Any) -> None:
     """Add the verb."""
-    parser = subparsers.add_parser(
-        "bench", help="measure the speed beside other methods", description=__doc__.partition(": ")[2]
-    )
+    parser = add_verb(subparsers, __doc__, "measure the speed beside other methods")
     extent = parser.add_mutually_exclusive_group()
     extent.add_argument("--quick", action="store_true", help="two models and few rows: half a minute")
     extent.add_argument("--full", action="store_true", help="wide tables, large m, a million rows: an hour")
@@ -27,10 +36,10 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--against", type=Path, metavar="FILE", help="record of an earlier run, to see what got slower")
     parser.add_argument("--page", type=Path, metavar="FILE", help="the result as a page in Markdown")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=lambda options: run(record(Options, options)))
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: Options) -> None:
     """Measure with one thread, print the tables, and keep the record."""
     timing = import_module("xcid.lab.bench.timing")
     if not timing.is_limited():
@@ -46,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
     sys.stdout.write(page.printed(now, (record.slower(before, now),) if before else ()))
 
 
-def _again(environment: dict[str, str], options: argparse.Namespace) -> None:
+def _again(environment: dict[str, str], options: Options) -> None:
     """Start anew: libraries of linear algebra read how many threads they may use when they are loaded."""
     paths = {f"--{name}": getattr(options, name) for name in ("out", "against", "page")}
     flags = [f"--{name}" for name in ("quick", "full", "quiet") if getattr(options, name)]

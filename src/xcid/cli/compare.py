@@ -4,50 +4,53 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xcid.cli import _inputs
+from xcid.cli import _subjects
 from xcid.cli._choices import METHODS, MODELS
 from xcid.cli._progress import Progress, progress
+from xcid.cli._splits import split
 from xcid.cli._text import printable
+from xcid.cli._typed import add_verb, record, whole_number
 
 if TYPE_CHECKING:
     from xcid.lab.comparison.measure import Comparison
 
-TEST_SHARE = 0.2
 
+class Options(NamedTuple):
+    """What was typed."""
 
-class Split(NamedTuple):
-    """A model, the rows it may know, and rows to explain."""
-
-    model: Any
-    train: Any
-    rows: Any
-    words: str
+    data: Path
+    target: str | None
+    model: str
+    rows: int
+    methods: tuple[str, ...]
+    trust: Sequence[str]
+    unsafe_pickle: bool
+    seed: int
+    quiet: bool
+    out: Path | None
 
 
 def add(subparsers: Any) -> None:
     """Add the verb."""
-    parser = subparsers.add_parser("compare", help="other methods beside it", description=__doc__.partition(": ")[2])
+    parser = add_verb(subparsers, __doc__, "other methods beside it")
     parser.add_argument("--data", type=Path, required=True, metavar="FILE", help="a table; a fifth of it is explained")
     parser.add_argument("--target", metavar="COLUMN", help="what the model predicts; left out of the features")
     parser.add_argument(
         "--model", required=True, metavar="MODEL", help=f"{', '.join(MODELS)}, or a file as for explain"
     )
-    parser.add_argument("--rows", type=_count, default=50, metavar="N", help="rows to explain (default: 50)")
+    count = whole_number(1)
+    parser.add_argument("--rows", type=count, default=50, metavar="N", help="rows to explain (default: 50)")
     parser.add_argument(
         "--methods", type=_methods, default=METHODS, metavar="A,B", help=f"by default {','.join(METHODS)}"
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for figures.csv, figures.json, comparison.png")
-    _inputs.add_common(parser)
-    parser.set_defaults(run=lambda options: _checked(parser, options))
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows")
-    return int(text)
+    _subjects.add_common(parser)
+    parser.set_defaults(run=partial(_checked, parser))
 
 
 def _methods(text: str) -> tuple[str, ...]:
@@ -61,88 +64,38 @@ def _methods(text: str) -> tuple[str, ...]:
 def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     if options.model in MODELS and not options.target:
         parser.error(f"--model {options.model} is trained, and needs --target, the column to learn")
-    run(options)
+    run(record(Options, options))
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: Options) -> None:
     """Compare, print the tables, and keep them where asked."""
     from xcid.files.atomic import folder
     from xcid.lab.comparison.measure import compare
     from xcid.lab.comparison.text import markdown
 
     out = None if options.out is None else folder(options.out)
-    told = progress("runs", options.quiet)
-    split = _split(options)
-    comparison = compare(split.model, split.train, split.rows, options.methods, options.seed, told)
-    print(printable(f"{split.words}\n\n{markdown(comparison)}"))  # noqa: T201
+    line, parts = progress("runs", options.quiet), split(options)
+    comparison = compare(parts.model, parts.train, parts.rows, options.methods, options.seed, line)
+    print(printable(f"{parts.description}\n\n{markdown(comparison)}"))  # noqa: T201
     if out is not None:
-        _keep(comparison, split.words, out, told)
+        _keep(comparison, parts.description, out, line)
 
 
-def _split(options: argparse.Namespace) -> Split:
-    """Hold out a fifth of the rows; a model that is trained has not seen them."""
-    import numpy as np
-
-    from xcid.files import models, tables, training
-
-    table = tables.read(options.data)
-    n_rows = tables.size(table)
-    shuffled = np.random.default_rng(options.seed).permutation(n_rows)
-    n_test = max(1, round(TEST_SHARE * n_rows))
-    test, known = shuffled[:n_test].tolist(), sorted(shuffled[n_test:].tolist())
-    features, train_table = tables.without(table, options.target), tables.part(table, known)
-    train = tables.part(features, known)
-    fit, passed_over = _fit(train, features, test, options.rows)
-    if options.model in MODELS:
-        trained = training.train(train_table, options.target, options.model, options.seed)
-        model, words = trained.model, trained.words
-    else:
-        model = models.load(Path(options.model), options.trust, unsafe_pickle=options.unsafe_pickle)
-        words = f"{options.model} with {len(known):,} rows as background"
-    words = f"{words}; {len(fit)} others explained"
-    if passed_over:
-        words += f" ({passed_over} passed over, with levels or missing cells that the {len(known):,} rows do not have)"
-    return Split(model, train, tables.part(features, fit), words)
-
-
-def _fit(train: Any, features: Any, test: list[int], most: int) -> tuple[list[int], int]:
-    """Rows that can be explained against the training rows, and how many before them cannot."""
-    from xcid.errors import InvalidData
-    from xcid.files.tables import part
-    from xcid.space import FeatureSpace
-
-    space = FeatureSpace.of(train, None)
-    fit: list[int] = []
-    passed_over = 0
-    for position in test:
-        if len(fit) == most:
-            break
-        try:
-            space.encode(part(features, [position]))
-            fit.append(position)
-        except InvalidData as error:
-            passed_over, reason = passed_over + 1, error
-    if not fit:
-        raise InvalidData(f"none of the {len(test)} rows to explain fits the others: {reason}")
-    return fit, passed_over
-
-
-def _keep(comparison: Comparison, words: str, out: Path, told: Progress) -> None:
+def _keep(comparison: Comparison, subject: str, out: Path, line: Progress) -> None:
     """Write the figures, and draw them where matplotlib is installed."""
     import numpy as np
 
     from xcid.errors import MissingDependency
     from xcid.files.atomic import replacing
-    from xcid.files.writers import writer
+    from xcid.files.writers import write
     from xcid.lab.comparison.picture import draw
 
     lines = [(method, *line) for method, found in comparison.figures.items() for line in _lines(found)]
     lines += [(a, f"top {comparison.k} in common with {b}", *one) for (a, b), one in comparison.agreement.items()]
     names = ("method", "figure", "mean", "margin")
-    with writer(out / "figures.csv") as write:
-        write({name: np.array([line[at] for line in lines]) for at, name in enumerate(names)})
+    write(out / "figures.csv", [{name: np.array([line[at] for line in lines]) for at, name in enumerate(names)}])
     report = {
-        "subject": words,
+        "subject": subject,
         "figures": [dict(zip(names, map(_strict, line), strict=True)) for line in lines],
         "left_out": comparison.left_out,
     }
@@ -151,7 +104,7 @@ def _keep(comparison: Comparison, words: str, out: Path, told: Progress) -> None
     try:
         picture = draw(comparison)
     except MissingDependency as error:
-        told.note(f"no picture: {error}")
+        line.note(f"no picture: {error}")
         return
     with replacing(out / "comparison.png") as path:
         picture.savefig(path, dpi=150, format="png")

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from xcid._require import require
+from xcid.cli._typed import add_verb
 
 SHELLS = ("bash", "zsh", "fish")
 ASKED = "_ARGCOMPLETE"  # a shell that wants to complete sets this, and calls the command
@@ -20,13 +21,10 @@ To keep it:
 
 def add(subparsers: Any) -> None:
     """Add the verb."""
-    parser = subparsers.add_parser(
-        "completion",
-        help="let your shell complete what you type",
-        description=__doc__.partition(": ")[2],
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = add_verb(
+        subparsers, __doc__, "let your shell complete what you type",
+        epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
     parser.add_argument("shell", choices=SHELLS)
     parser.set_defaults(run=run)
 

@@ -3,113 +3,128 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from functools import partial
+from itertools import tee, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xcid.cli import _inputs
+from xcid.cli import _subjects
 from xcid.cli._choices import MOST_OF_A_CHUNK, ROWS_OF_A_CHUNK
-from xcid.cli._pieces import note_statuses, pieces
-from xcid.cli._progress import Progress, progress
+from xcid.cli._explained import explained, note_statuses
+from xcid.cli._progress import progress
 from xcid.cli._text import printable
+from xcid.cli._typed import add_verb, record, whole_number
 
 if TYPE_CHECKING:
-    from xcid.files.writers import Write
+    from xcid.files.formats import Columns
     from xcid.records import Explanation
 
-ROWS_AT_A_TIME = 64
+ROWS_AT_A_TIME = 64  # so that one sees how far it is; of many rows, as many as an explainer takes at once
+MANY_ROWS = 10_000
 ROWS_SHOWN = 3
+
+
+class Options(NamedTuple):
+    """What was typed."""
+
+    subject: _subjects.Subject
+    workers: int
+    out: Path | None
+    json: bool
+    paper: bool
+    folder: Path | None
+    chunk: int
+    quiet: bool
 
 
 def add(subparsers: Any) -> None:
     """Add the verb."""
-    parser = subparsers.add_parser("explain", help="explain rows of a table", description=__doc__.partition(": ")[2])
-    _inputs.add(parser)
-    _inputs.add_workers(parser, "threads, or with --run processes,")
+    parser = add_verb(subparsers, __doc__, "explain rows of a table")
+    _subjects.add(parser)
+    _subjects.add_workers(parser, "threads, or with --run processes,")
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="one line a row and feature: .csv, .parquet, .feather, .json, .jsonl"
     )
     parser.add_argument("--json", action="store_true", help="the same lines as JSON on stdout, in place of bars")
-    parser.add_argument("--paper", action="store_true", help="the paper's setting: unsigned d1, nothing added")
+    _subjects.add_paper(parser)
     parser.add_argument(
         "--run", dest="folder", type=Path, metavar="DIR",
-        help="keep finished rows there and use processes: the same command goes on where it was interrupted",
+        help="keep finished rows there and use processes: the same command resumes what was interrupted",
     )  # fmt: skip
     parser.add_argument(
-        "--chunk", type=_chunk, default=ROWS_OF_A_CHUNK, metavar="N",
+        "--chunk", type=whole_number(1, MOST_OF_A_CHUNK), default=ROWS_OF_A_CHUNK, metavar="N",
         help=f"rows that a run keeps at a time (default: {ROWS_OF_A_CHUNK}); few for slow models",
     )  # fmt: skip
     parser.set_defaults(run=partial(_checked, parser))
 
 
-def _chunk(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_OF_A_CHUNK:
-        raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_OF_A_CHUNK}, not {text!r}")
-    return int(text)
-
-
 def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    _inputs.check(options, parser)
+    subject = _subjects.subject_of(options, parser)
     if options.folder is not None and (options.out is None or options.json):
         parser.error("--run needs --out, the file for its result, and goes without --json")
-    run(options)
+    run(record(Options, options, subject=subject))
 
 
-def run(options: argparse.Namespace) -> None:
-    """Explain the rows piece by piece, so that any number of them fits into memory."""
-    from xcid.cli import _large
+def run(options: Options) -> None:
+    """Explain the rows some at a time, so that any number of them fits into memory."""
+    from xcid.cli import _runs
+    from xcid.explainer import Explainer
     from xcid.files import writers
 
+    subject, line = options.subject, progress("rows", options.quiet)
     if options.out is not None:
-        writers.check(options.out, options.background, options.data, options.model)
-    told = progress("rows", options.quiet)
-    if options.folder is not None:
-        _large.run(options, told)
+        writers.check(options.out, subject.background, subject.data, subject.model)
+    if options.folder is not None and options.out is not None:
+        _runs.run(options, options.folder, options.out, line)
         return
-    explained, total = _large.streamed(options, told) if _large.is_large(options) else _held(options, told)
-    _write(options, explained, total)
-
-
-def _held(options: argparse.Namespace, told: Progress) -> tuple[Iterator[Explanation], int]:
-    """Explain rows of a table in memory; and how many there are."""
-    from xcid.explainer import Explainer
-
-    inputs = _inputs.read(options, told.note)
+    model, background, rows = _subjects.read(subject, line.note)
     make = Explainer.paper if options.paper else Explainer
-    explainer = make(inputs.model, inputs.background, max_evidence_bytes=0)
-    explained = pieces(explainer, inputs, options.seed, told, ROWS_AT_A_TIME, options.workers)
-    return explained, len(inputs.positions)
+    explainer = make(model, background.features, max_evidence_bytes=0)
+    size = ROWS_AT_A_TIME if len(rows) < MANY_ROWS else ROWS_OF_A_CHUNK
+    found = explained(explainer, rows, subject.seed, size, options.workers, line)
+    _write(options, found, len(rows))
 
 
-def _write(options: argparse.Namespace, explained: Iterator[Explanation], total: int) -> None:
+def _write(options: Options, found: Iterator[Explanation], total: int) -> None:
     """Write the pieces as they come, and show the first rows."""
+    from xcid.files import writers
     from xcid.frames import to_columns
 
     statuses: Counter[str] = Counter()
     shown: list[Explanation] = []
-    with contextlib.ExitStack() as stack:
-        writers = [stack.enter_context(one) for one in _writers(options)]
-        for piece in explained:
-            for write in writers:
-                write(to_columns(piece))
-            statuses.update(piece.status.tolist())
-            shown.extend(list(piece[:ROWS_SHOWN])[: ROWS_SHOWN - len(shown)])
+    pieces = _noted(found, statuses, shown)
+    columns: Iterator[Columns] = map(to_columns, pieces)
+    if options.json:
+        columns = _printed(columns)
+    if options.out is not None:
+        writers.write(options.out, columns)
+    else:
+        deque(columns if options.json else pieces, maxlen=0)
     note_statuses(statuses)
     if not options.json:
         _show(shown, total, options.out)
 
 
-def _writers(options: argparse.Namespace) -> Iterator[contextlib.AbstractContextManager[Write]]:
-    from xcid.files import writers
+def _noted(found: Iterator[Explanation], statuses: Counter[str], shown: list[Explanation]) -> Iterator[Explanation]:
+    """The pieces; how their rows ended is counted on the way, and the first rows are kept."""
+    for piece in found:
+        statuses.update(piece.status.tolist())
+        shown.extend(list(piece[:ROWS_SHOWN])[: ROWS_SHOWN - len(shown)])
+        yield piece
 
-    if options.json:
-        yield writers.json_array(sys.stdout)
-    if options.out is not None:
-        yield writers.writer(options.out)
+
+def _printed(columns: Iterator[Columns]) -> Iterator[Columns]:
+    """Columns that are printed as JSON on their way."""
+    from xcid.files.formats import array, pack_json
+
+    ours, theirs = tee(columns)
+    for text, piece in zip_longest(array(map(pack_json, ours)), theirs):
+        sys.stdout.write(text.decode())
+        if piece is not None:
+            yield piece
 
 
 def _show(shown: list[Explanation], total: int, out: Path | None) -> None:
@@ -119,5 +134,5 @@ def _show(shown: list[Explanation], total: int, out: Path | None) -> None:
     for one in shown:
         print(printable(bars(one)))  # noqa: T201
     if total > len(shown):
-        place = f"all of them are in {out}" if out is not None else "--out FILE keeps all of them"
-        print(f"and {total - len(shown):,} more rows: {place}")  # noqa: T201
+        where = f"all of them are in {out}" if out is not None else "--out FILE keeps all of them"
+        print(f"and {total - len(shown):,} more rows: {where}")  # noqa: T201

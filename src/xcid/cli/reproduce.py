@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from xcid.cli._progress import progress
+from xcid.cli._typed import add_verb, record
+
+
+class Options(NamedTuple):
+    """What was typed."""
+
+    out: Path
+    quick: bool
+    quiet: bool
 
 
 def add(subparsers: Any) -> None:
     """Add the verb."""
-    parser = subparsers.add_parser(
-        "reproduce", help="make the paper's tables again", description=__doc__.partition(": ")[2]
-    )
+    parser = add_verb(subparsers, __doc__, "make the paper's tables again")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the results")
     parser.add_argument("--quick", action="store_true", help="few rows and repeats: minutes, not hours")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=lambda options: run(record(Options, options)))
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: Options) -> None:
     """Reproduce, and print where the result is."""
     from xcid.files.atomic import folder
 

@@ -1,88 +1,103 @@
-"""Text tables, looked through before a library reads them: a line that is too short or too long is refused.
-
-Libraries of data frames fill up short lines and shift long ones, or rename columns of the same name.
-"""
+"""CSV and TSV files, looked through first: libraries fill up short lines, shift long ones or rename columns."""
 
 from __future__ import annotations
 
 import csv
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from xcid._require import require
 from xcid.errors import InvalidFile
-from xcid.files import signatures
-from xcid.space.tables import MOST_COLUMNS
+from xcid.files import signatures, tables
+from xcid.files.layout import Layout, number
+from xcid.files.messages import MOST_SHOWN
+from xcid.files.sources import Columns, Source, text
 
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
 ENCODING = "utf-8-sig"  # with or without the mark that some programs put in front
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # the same for all libraries
 OTHERS = ",;\t|"
-MOST_SHOWN = 60  # letters of a cell or a name in a message
-MOST_SAID = 200  # of a foreign message
 BLOCK = 2**20
 
 
-def check(path: Path, separator: str) -> int:
-    """Count the rows; refuse lines with different numbers of cells, and columns that are not well named."""
+def opened(path: Path) -> Source:
+    """Look through a file; refuse lines with different numbers of cells."""
+    separator = SEPARATORS[path.suffix.lower()]
     signatures.check_text(path)
     _check_bytes(path)
-    start = 1  # line where the present row begins
+    lines = _lines(path, separator)
+    _, names = next(lines, (1, []))
+    if not names:
+        raise InvalidFile(f"{path} is empty: a line of column names and some rows are needed")
+    if len(names) == 1 and any(other in names[0] for other in OTHERS if other != separator):
+        raise InvalidFile(f"{path} has one column, {names[0]!r:.{MOST_SHOWN}}: separate the cells by {separator!r}")
+    tables.check_names(path, names)
+    n_rows = 0
+    for line, cells in lines:
+        if len(cells) != len(names):
+            raise InvalidFile(
+                f"line {line} of {path} has {len(cells)} cells, and the first line has {len(names)}: "
+                "mend that line (a cell with a separator in it needs quotes)"
+            )
+        n_rows += 1
+    if not n_rows:
+        raise InvalidFile(f"{path} has a line of column names and no rows")
+    joined = partial(_joined, path, separator, n_rows)
+    rows = lambda: islice(_lines(path, separator), 1, None)  # noqa: E731
+    return text(path, tuple(names), n_rows, joined, rows, partial(_columns, names))
+
+
+def _joined(path: Path, separator: str, n_rows: int) -> Any:
+    """All rows, with the types that the library of data frames finds."""
+    frame = READERS[tables.library()](path, separator)
+    if tables.size(frame) != n_rows:
+        raise InvalidFile(f"{path} has {n_rows} rows, but {tables.size(frame)} are read from it: take out blank lines")
+    return frame
+
+
+def _columns(names: list[str], rows: list[list[str]], layout: Layout) -> Columns:
+    cells = dict(zip(names, zip(*rows, strict=True), strict=True))
+    return {name: _parsed(cells[name], layout.parser(name)) for name in layout.columns}
+
+
+def _parsed(texts: tuple[str, ...], parse: Callable[[str], Any]) -> Any:
+    if parse is number and (numbers := _numbers(texts)) is not None:
+        return numbers
+    return [None if text in MISSING else parse(text) for text in texts]
+
+
+def _numbers(texts: tuple[str, ...]) -> Any:
+    """A column of plain numbers at once; None where some cell needs a closer look."""
+    try:
+        values = np.array(list(map(float, texts)))
+    except ValueError:
+        return None
+    together = "".join(texts)
+    is_plain = together.isascii() and "_" not in together and not np.isnan(values).any()
+    return values if is_plain else None
+
+
+def _lines(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Cells of each row, that of the names first, with the line where it begins; blank lines are passed over."""
+    start = 1
     try:
         with path.open(encoding=ENCODING, newline="") as file:
-            lines = csv.reader(file, delimiter=separator, strict=True)
-            names = next(lines, [])
-            _check_names(path, names, separator)
-            n_rows = 0
-            start = lines.line_num + 1
-            for cells in lines:
-                if cells and len(cells) != len(names):
-                    raise InvalidFile(
-                        f"line {lines.line_num} of {path} has {len(cells)} cells, and the first line has {len(names)}: "
-                        "mend that line (a cell with a separator in it needs quotes)"
-                    )
-                n_rows += bool(cells)
-                start = lines.line_num + 1
+            reader = csv.reader(file, delimiter=separator, strict=True)
+            for cells in reader:
+                if cells or start == 1:
+                    yield start, cells
+                start = reader.line_num + 1
     except csv.Error as error:
-        raise InvalidFile(f"line {start} of {path} cannot be read as a text table: {_reason(error)}") from error
+        reason = "it begins a cell with a quote that never ends" if "unexpected end" in str(error) else error
+        raise InvalidFile(f"line {start} of {path} cannot be read as a text table: {reason}") from error
     except UnicodeDecodeError as error:
         line = _line_that_is_no_text(path)
         raise InvalidFile(f"line {line} of {path} is not UTF-8 text ({error.reason}): save it as UTF-8") from error
-    if not n_rows:
-        raise InvalidFile(f"{path} has a line of column names and no rows")
-    return n_rows
-
-
-def line_of(path: Path, separator: str, row: int) -> int:
-    """Line where a row begins, counted from 1; rows are counted from 0 and blank lines are none."""
-    with path.open(encoding=ENCODING, newline="") as file:
-        lines = csv.reader(file, delimiter=separator, strict=True)
-        start = 1
-        for cells in lines:
-            row -= bool(cells)
-            if row < -1:
-                break
-            start = lines.line_num + 1
-    return start
-
-
-def check_width(path: Path, n_columns: int) -> None:
-    """Refuse more columns than can be explained: the work grows with their square."""
-    if n_columns > MOST_COLUMNS:
-        raise InvalidFile(
-            f"{path} has {n_columns:,} columns, and {MOST_COLUMNS:,} are the most that can be explained: choose some"
-        )
-
-
-def shown(names: Sequence[object], most: int = 8) -> str:
-    """The first of a list that may be long, each of which may be long."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return f"[{', '.join(f'{name!r:.{MOST_SHOWN}}' for name in names[:most])}]{more}"
-
-
-def short(error: Exception) -> str:
-    """What a library says, which may hold a whole line of the table."""
-    text = " ".join(str(error).split())
-    return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}…"
 
 
 def _check_bytes(path: Path) -> None:
@@ -105,24 +120,21 @@ def _line_that_is_no_text(path: Path) -> int:
     return 1
 
 
-def _check_names(path: Path, names: list[str], separator: str) -> None:
-    if not names:
-        raise InvalidFile(f"{path} is empty: a line of column names and some rows are needed")
-    check_width(path, len(names))
-    blank = [position for position, name in enumerate(names) if not name.strip()]
-    if blank:
-        raise InvalidFile(
-            f"columns {shown(blank)} of {path} have no name: name them, or leave them out (pandas writes its index "
-            "like that: to_csv(..., index=False))"
-        )
-    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
-    if repeated:
-        raise InvalidFile(f"the columns {shown(repeated)} of {path} appear more than once: rename them")
-    if len(names) == 1 and any(other in names[0] for other in OTHERS if other != separator):
-        raise InvalidFile(f"{path} has one column, {names[0]!r:.{MOST_SHOWN}}: separate the cells by {separator!r}")
+def _by_pandas(path: Path, separator: str) -> Any:
+    settings = {"index_col": False, "keep_default_na": False, "na_values": list(MISSING)}
+    return require("pandas", extra="pandas").read_csv(path, sep=separator, encoding=ENCODING, **settings)
 
 
-def _reason(error: csv.Error) -> str:
-    if "unexpected end" in str(error):
-        return "it begins a cell with a quote that never ends"
-    return str(error)
+def _by_polars(path: Path, separator: str) -> Any:
+    settings = {"null_values": list(MISSING), "infer_schema_length": None}
+    return require("polars", extra="polars").read_csv(path, separator=separator, **settings)
+
+
+def _by_pyarrow(path: Path, separator: str) -> Any:
+    csv = require("pyarrow.csv", extra="pyarrow")
+    cells = csv.ConvertOptions(null_values=list(MISSING), strings_can_be_null=True)
+    lines = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
+    return csv.read_csv(path, parse_options=lines, convert_options=cells)
+
+
+READERS = {"pandas": _by_pandas, "polars": _by_polars, "pyarrow": _by_pyarrow}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -17,30 +16,16 @@ TITLES = {"diabetes": "Who has diabetes", "heart": "Who has heart disease"}
 TARGET = "answer"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Demo:
-    """A model that was trained on four fifths of a table, and the other rows.
-
-    Attributes
-    ----------
-    model : object
-    background, data : data frames
-        What it was trained on, and the rest.
-    positions : list of int
-        Where the rows of the rest are in the whole table.
-    title, note : str
-        The question, and what the model is and how well it does.
-    words : mapping of str to str
-        What features mean.
-    """
+class Demo(NamedTuple):
+    """A model that was trained on four fifths of a table, and the other rows."""
 
     model: Any
     background: Any
     data: Any
-    positions: list[int]
+    positions: list[int]  # where the rows of the data are in the table
     title: str
-    note: str
-    words: Mapping[str, str]
+    note: str  # what the model is and how well it does
+    descriptions: Mapping[str, str]  # what features mean
 
 
 def demo(name: str, kind: str, seed: int) -> Demo:
@@ -53,7 +38,7 @@ def demo(name: str, kind: str, seed: int) -> Demo:
     trained = training.train(_with(background, answers[rest].tolist()), TARGET, kind, seed)
     right = np.mean(np.asarray(trained.model.predict(data)).ravel() == answers[held])
     kept = f"it gets {right:.0%} of the other {len(held)} rows right, which are those to pick from"
-    note = f"{trained.words.partition(' for ')[0]}; {kept}. Table: {table.source}"
+    note = f"{trained.description.partition(' for ')[0]}; {kept}. Table: {table.source}"
     return Demo(trained.model, background, data, held, TITLES[name], note, table.descriptions)
 
 

@@ -19,13 +19,8 @@ UNPICKLED = (".pkl", ".pickle", ".joblib", ".sav")  # by joblib, where that is a
 def load(path: Path, trusted: Sequence[str], *, unsafe_pickle: bool = False) -> Any:
     """Load a model by the extension of its file, which says how it is read and never that it is safe.
 
-    Parameters
-    ----------
-    path : Path
-    trusted : sequence of str
-        Types that a skops file may bring beside those that skops knows and those in ``_vetted``.
-    unsafe_pickle : bool
-        Whether a file that is named as a pickle may run the code that is in it.
+    A skops file may bring the trusted types beside those that skops knows and those in ``vetted``; a file that is named
+    as a pickle may run the code that is in it only with ``unsafe_pickle``.
     """
     suffix = path.suffix.lower()
     if suffix in UNPICKLED and unsafe_pickle:
@@ -85,12 +80,8 @@ def _onnx(path: Path, trusted: Sequence[str]) -> Any:
     return session(str(path), providers=["CPUExecutionProvider"])
 
 
-def _xgboost(path: Path, trusted: Sequence[str]) -> Any:
-    return require("xgboost", extra="xgboost").Booster(model_file=str(path))
-
-
-def _lightgbm(path: Path, trusted: Sequence[str]) -> Any:
-    return require("lightgbm", extra="lightgbm").Booster(model_file=str(path))
+def _booster(package: str) -> Callable[[Path, Sequence[str]], Any]:
+    return lambda path, trusted: require(package, extra=package).Booster(model_file=str(path))
 
 
 def _catboost(path: Path, trusted: Sequence[str]) -> Any:
@@ -100,8 +91,8 @@ def _catboost(path: Path, trusted: Sequence[str]) -> Any:
 LOADERS: dict[str, Callable[[Path, Sequence[str]], Any]] = {
     ".skops": _skops,
     ".onnx": _onnx,
-    ".json": _xgboost,
-    ".ubj": _xgboost,
-    ".txt": _lightgbm,
+    ".json": _booster("xgboost"),
+    ".ubj": _booster("xgboost"),
+    ".txt": _booster("lightgbm"),
     ".cbm": _catboost,
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -10,7 +9,7 @@ import numpy as np
 
 from xcid._require import require
 from xcid.errors import InvalidData, ModelError, XcidError
-from xcid.files.tables import column_of, part, size, without
+from xcid.files.tables import column_of, missing, part, size, without
 
 MOST_CLASSES = 20  # of a column of whole numbers that is a class
 MOST_JUDGED = 20_000  # rows that a model is tried on before it is trained on all
@@ -39,19 +38,11 @@ FAMILIES = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Trained:
-    """A fitted model.
-
-    Attributes
-    ----------
-    model : object
-    words : str
-        What it is and what it was fitted on.
-    """
+class Trained(NamedTuple):
+    """A fitted model, and a text that says what it is and what it was fitted on."""
 
     model: Any
-    words: str
+    description: str
 
 
 def train(frame: Any, target: str, kind: str, seed: int) -> Trained:
@@ -78,7 +69,11 @@ def train(frame: Any, target: str, kind: str, seed: int) -> Trained:
 
 
 def judged(frame: Any, target: str, kind: str, seed: int) -> str:
-    """Say how well such a model does on a fifth of the rows when it is trained on the others; "" where it cannot be."""
+    """Say how well such a model does on a fifth of the rows when it is trained on the others; "" where it cannot be.
+
+    This is a second fit, of at most ``MOST_JUDGED`` rows, which only those pay for who show it: a model that is
+    trained on all rows leaves none to judge it by.
+    """
     order = np.random.default_rng(seed).permutation(size(frame))[:MOST_JUDGED]
     held, rest = (part(frame, rows.tolist()) for rows in np.split(order, [len(order) // 5]))
     wanted = column_of(frame, target)
@@ -95,10 +90,10 @@ def judged(frame: Any, target: str, kind: str, seed: int) -> str:
         commonest = known[counts.argmax()]
         right, by_habit = np.mean(predicted == actual), np.mean(actual == commonest)
         found = f"gets {right:.0%} of {n_rows} right; always saying {commonest} would get {by_habit:.0%}"
-        return f"such a model, trained on four fifths of the rows, {found}"
-    spread = float(np.var(actual))
-    explained = 1 - float(np.mean((predicted - actual) ** 2)) / spread if spread else 0.0
-    found = f"explains {explained:.0%} of the variance of {n_rows}"
+    else:
+        spread = float(np.var(actual))
+        explained = 1 - float(np.mean((predicted - actual) ** 2)) / spread if spread else 0.0
+        found = f"explains {explained:.0%} of the variance of {n_rows}"
     return f"such a model, trained on four fifths of the rows, {found}"
 
 
@@ -112,9 +107,9 @@ def is_classes(wanted: nw.Series[Any]) -> bool:
 
 def labels(wanted: nw.Series[Any]) -> Any:
     """(n,) targets; all rows must have one."""
-    missing = wanted.is_null() | wanted.is_nan() if wanted.dtype.is_float() else wanted.is_null()
-    if missing.any():
-        raise InvalidData(f"{int(missing.sum())} rows have no target {wanted.name!r}: leave them out")
+    holes = missing(wanted)
+    if holes.any():
+        raise InvalidData(f"{int(holes.sum())} rows have no target {wanted.name!r}: leave them out")
     if wanted.dtype.is_numeric():
         return wanted.to_numpy()
     return np.array([str(value) for value in wanted.to_list()])

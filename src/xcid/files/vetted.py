@@ -3,13 +3,13 @@
 skops makes an object by ``cls.__new__`` and ``__setstate__`` (or by a constructor that the file cannot choose), and
 every part of it must be of a trusted type too. So a type may stand here if neither of the two runs what the file says:
 each was read for that, and the reason is beside it. What its content may do, a type does not say: compiled code that
-walks a tree does not look whether an index lies within it. ``_trees`` checks those before anything asks the model.
+walks a tree does not look whether an index lies within it. ``trees`` checks those before anything asks the model.
 """
 
 from __future__ import annotations
 
 STATE_ONLY = "takes its attributes as they are"
-COMPILED = "compiled; copies arrays and numbers, which _trees checks"
+COMPILED = "compiled; copies arrays and numbers, which trees checks"
 NUMBERS_ONLY = "a function of arrays, without any other effect"
 
 _SKLEARN = {

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from xcid.errors import ModelError
-from xcid.outcomes.outputs import OTHER_LABEL
+from xcid.outcomes.classes import OTHER_LABEL
 from xcid.records import Array
 from xcid.space import FeatureSpace, ToRows, cells_maker, frame_maker, in_order
 

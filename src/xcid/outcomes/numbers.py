@@ -10,7 +10,7 @@ import numpy as np
 
 from xcid._check import as_float
 from xcid.errors import InvalidParameter
-from xcid.outcomes.outputs import Number, at_column, column_of, ones
+from xcid.outcomes.classes import Number, at_column, column_of, ones
 from xcid.records import Array
 
 

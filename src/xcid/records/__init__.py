@@ -4,8 +4,7 @@ from xcid.records.arrays import Array, Flags, Integers, Texts, Unsigned
 from xcid.records.cloud import Perturbations, Plan
 from xcid.records.explanation import SIGNIFICANT, Explanation
 from xcid.records.interactions import Interactions
-from xcid.records.pair import DensityPair
-from xcid.records.seams import Density, Outcome
+from xcid.records.pair import Density, DensityPair, Outcome
 from xcid.records.status import FEATURE_STATUSES, STATUSES, Status, meaning
 
 __all__ = [

@@ -16,8 +16,7 @@ from xcid.records import fields
 from xcid.records.arrays import Array, Flags, Integers, Texts
 from xcid.records.cloud import Perturbations
 from xcid.records.fields import COLUMN, FEATURE, OUTPUT, ROW, first, per
-from xcid.records.pair import DensityPair
-from xcid.records.seams import Density, Outcome
+from xcid.records.pair import Density, DensityPair, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -1,9 +1,9 @@
-"""Two densities of one feature: that of C+ and that of C-."""
+"""Two densities of one feature, that of C+ and that of C-, and the seams that an explanation remembers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -45,3 +45,19 @@ class DensityPair:
         used = np.flatnonzero(self.weights * (self.p + self.q) > 0)
         order = used[np.argsort(self.points[used], kind="stable")]
         return self[order]
+
+
+class Density(Protocol):
+    """Anything that turns weighted samples of features into pairs of densities; a plain function qualifies.
+
+    ``values``, ``positive`` and ``negative`` have a common shape ``(..., s)`` after broadcasting; the result is
+    batched over the same leading axes. A density has mass 1 where its weights have a positive sum and 0 elsewhere.
+    """
+
+    def __call__(self, values: Array, positive: Array, negative: Array) -> DensityPair: ...
+
+
+class Outcome(Protocol):
+    """Anything that tells positives from negatives; a plain function qualifies. See :mod:`xcid.outcomes`."""
+
+    def __call__(self, outputs: Array, reference: Array) -> Array: ...

@@ -17,12 +17,7 @@ MANIFEST, CHUNKS, LOG, LOCK = "manifest.json", "chunks", "log.txt", "lock"
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Where a run keeps what it has.
-
-    Attributes
-    ----------
-    path : Path
-    """
+    """Where a run keeps what it has."""
 
     path: Path
 
@@ -37,18 +32,22 @@ class Folder:
         with contextlib.suppress(OSError), (self.path / LOG).open("a", encoding="utf-8") as file:
             file.write(f"{now} {os.getpid()} {event}\n")
 
-    def adopt(self, wanted: manifest.Manifest) -> bool:
-        """Take the folder for a run, and say whether it is at its start; refuse one whose chunks belong to another."""
-        path, has_chunks = self.path / MANIFEST, any(self.chunks.glob(f"*{fragments.SUFFIX}"))
+    @property
+    def has_chunks(self) -> bool:
+        """Whether there are finished chunks, of this run or of another."""
+        return any(self.chunks.glob(f"*{fragments.SUFFIX}"))
+
+    def adopt(self, wanted: manifest.Manifest) -> None:
+        """Take the folder for a run; refuse one whose chunks belong to another."""
+        path = self.path / MANIFEST
         found = manifest.differences(manifest.read(path), wanted) if path.exists() else ["there is no manifest"]
-        if found and has_chunks:
+        if found and self.has_chunks:
             raise InvalidParameter(
-                f"the run in {self.path} cannot go on, for its finished chunks are of another run: "
+                f"the run in {self.path} cannot be resumed, for its finished chunks are of another run: "
                 f"{'; '.join(found)}; give what was given then, or another folder"
             )
         if found:
             manifest.write(path, wanted)
-        return not has_chunks
 
 
 @contextlib.contextmanager

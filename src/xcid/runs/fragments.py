@@ -7,8 +7,8 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from xcid.errors import InvalidFile
 from xcid.files.atomic import replacing
@@ -16,17 +16,8 @@ from xcid.files.atomic import replacing
 SUFFIX = ".chunk"
 
 
-@dataclass(frozen=True, slots=True)
-class Fragment:
-    """What is known of a finished chunk without its content.
-
-    Attributes
-    ----------
-    number : int
-    rows : int
-    statuses : Counter
-        How many of them ended how.
-    """
+class Fragment(NamedTuple):
+    """What is known of a finished chunk without its content: how many of its rows ended how."""
 
     number: int
     rows: int

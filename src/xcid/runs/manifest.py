@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import json
@@ -28,7 +29,7 @@ def describe(inputs: Mapping[str, Path], settings: Mapping[str, Any]) -> Manifes
         "version": VERSION,
         "inputs": {what: _file(path) for what, path in inputs.items()},
         "settings": dict(settings),
-        "versions": {"python": platform.python_version(), "machine": platform.machine(), **_versions()},
+        "versions": {"python": platform.python_version(), "machine": platform.machine(), **dict(_installed())},
     }
 
 
@@ -77,16 +78,10 @@ def _file(path: Path) -> dict[str, Any]:
     return {"name": path.name, "sha256": digest(path), "bytes": path.stat().st_size}
 
 
-def _versions() -> dict[str, str]:
-    return dict(_installed())
-
-
 def _installed() -> Iterator[tuple[str, str]]:
     for name in PACKAGES:
-        try:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             yield name, importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
 
 
 def _shown_file(file: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What happens in a worker: a chunk comes in, a finished chunk is left in the folder, a word goes back."""
+"""What happens in a worker: a chunk comes in, a finished one is left in the folder, and its record goes back."""
 
 from __future__ import annotations
 
@@ -9,50 +9,31 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from xcid.errors import InvalidData, XcidError
+from xcid.engines.threads import one_core_each
+from xcid.errors import XcidError
 from xcid.explainer import Explainer
+from xcid.files.formats import FORMATS
+from xcid.files.rows import Chunk
 from xcid.frames import to_columns
-from xcid.records import Explanation
 from xcid.runs import fragments
-from xcid.runs.chunks import Chunk
-from xcid.runs.formats import FORMATS
-from xcid.runs.places import blamed
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What is done with each chunk; it travels to the workers.
+class Task(NamedTuple):
+    """What is done with each chunk; it travels to the workers."""
 
-    Attributes
-    ----------
-    make : callable
-        Makes the explainer, from files.
-    seed : int
-    format : str
-        Extension of the result.
-    folder : Path
-        For finished chunks.
-    table : str
-        Name of the table, for messages.
-    cores : int
-        That a worker's libraries may use.
-    """
-
-    make: Callable[[], Explainer]
+    make: Callable[[], Explainer]  # from files
     seed: int
-    format: str
-    folder: Path
-    table: str
-    cores: int
+    format: str  # extension of the result
+    folder: Path  # for finished chunks
+    cores: int  # that a worker's libraries may use
 
 
 class Ready(NamedTuple):
@@ -84,33 +65,14 @@ def serve(connection: Connection, task: Task) -> None:
             connection.send(_failed(error))
             return
         connection.send(Ready())
-        with _few_cores(task.cores):
+        with one_core_each(model_cores=task.cores):
             while (chunk := connection.recv()) is not None:
                 connection.send(_answer(explainer, task, chunk))
 
 
-def explain(explainer: Explainer, chunk: Chunk, ask: Callable[[Any], Explanation], table: str) -> Explanation:
-    """Explain a chunk; a row that cannot be is named by its place in the file.
-
-    Parameters
-    ----------
-    explainer : Explainer
-    chunk : Chunk
-    ask : callable
-        Lets the explainer explain a frame.
-    table : str
-        Name of the file.
-    """
-    try:
-        explanation = ask(chunk.frame)
-    except InvalidData as error:
-        raise blamed(explainer.space, chunk, table) or error from error
-    return replace(explanation, index=np.array(chunk.positions))
-
-
 def _answer(explainer: Explainer, task: Task, chunk: Chunk) -> Done | Failed:
     try:
-        explanation = explain(explainer, chunk, partial(explainer, seed=task.seed), task.table)
+        explanation = replace(explainer(chunk.frame, seed=task.seed), index=np.array(chunk.positions))
         statuses = Counter(explanation.status.tolist())
         fragment = fragments.Fragment(chunk.number, len(chunk.positions), statuses)
         fragments.write(task.folder, fragment, FORMATS[task.format].pack(to_columns(explanation)))
@@ -130,13 +92,3 @@ def _end_with_the_parent() -> None:
     if parent is not None:
         wait([parent.sentinel])
         os._exit(1)
-
-
-def _few_cores(cores: int) -> contextlib.AbstractContextManager[Any]:
-    """One core for matrix products, so that sums have one order; a share of the cores for the model's own threads."""
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return contextlib.nullcontext()
-    limits: contextlib.AbstractContextManager[Any] = threadpool_limits({"blas": 1, "openmp": cores})
-    return limits

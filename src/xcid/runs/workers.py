@@ -14,7 +14,7 @@ from typing import Any
 
 from xcid import errors
 from xcid.errors import InvalidParameter, ModelError
-from xcid.runs.chunks import Chunk
+from xcid.files.rows import Chunk
 from xcid.runs.fragments import Fragment
 from xcid.runs.worker import Done, Failed, Task, serve
 
@@ -133,10 +133,10 @@ def _replaced(worker: _Worker, deaths: Counter[int | None], task: Task, log: Cal
     chunk, cause = worker.chunk, _cause(worker.process.exitcode)
     number = chunk.number if chunk is not None and worker.is_ready else None
     deaths[number] += 1
-    where = "as it started" if chunk is None or number is None else f"at chunk {number}, {chunk.words}"
+    where = "as it started" if chunk is None or number is None else f"at chunk {number}, {chunk.label}"
     log(f"worker {worker.process.pid} died {where}: {cause}")
     if deaths[number] >= MOST_DEATHS:
-        what = "as they started" if chunk is None or number is None else f"while they explained {chunk.words}"
+        what = "as they started" if chunk is None or number is None else f"while they explained {chunk.label}"
         raise ModelError(
             f"{MOST_DEATHS} workers died {what} ({cause}): see whether there is enough memory, and what the model does "
             "with these rows; what is finished is kept"
@@ -156,13 +156,13 @@ def _cause(exit_code: int | None) -> str:
 
 def _error(failed: Failed, chunk: Chunk | None, log: Callable[[str], None]) -> Exception:
     """The error of a worker in this process; what it says may hold data, so the log only has its name."""
-    log(f"{failed.kind} {'as a worker started' if chunk is None else f'in chunk {chunk.number}, {chunk.words}'}")
+    log(f"{failed.kind} {'as a worker started' if chunk is None else f'in chunk {chunk.number}, {chunk.label}'}")
     if failed.kind == "MemoryError":
         return MemoryError()
     kind = getattr(errors, failed.kind, None)
     if isinstance(kind, type) and issubclass(kind, errors.XcidError):
         return kind(failed.message)
-    return ModelError(f"{'a worker' if chunk is None else chunk.words} failed: {failed.message}")
+    return ModelError(f"{'a worker' if chunk is None else chunk.label} failed: {failed.message}")
 
 
 def _end(worker: _Worker) -> None:

@@ -35,6 +35,6 @@ def held_in_place(cloud: Perturbations) -> Array:
 def kept(cloud: Perturbations) -> Flags:
     """(n, s, f) which features have the row's own value, or a group all of its own values."""
     cells = same(cloud.samples, cloud.origin[:, None, :])
-    if len(cloud.features) == cells.shape[2]:
-        return cells
+    if all(columns == (at,) for at, columns in enumerate(cloud.features)):
+        return cells  # every column is a feature
     return np.stack([cells[:, :, list(columns)].all(axis=2) for columns in cloud.features], axis=2)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from xcid.outcomes.outputs import OTHER_LABEL, are_probabilities
+from xcid.outcomes.classes import OTHER_LABEL, are_probabilities
 from xcid.records import SIGNIFICANT, Array, Explanation, Flags, Integers
 from xcid.wording.names import clean
 

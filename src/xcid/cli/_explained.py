@@ -1,19 +1,22 @@
-"""Explanations of a table, some rows at a time."""
+"""Explanations of rows, some at a time."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from xcid.cli._inputs import Inputs
     from xcid.cli._progress import Progress
+    from xcid.explainer import Explainer
+    from xcid.files.rows import Rows
     from xcid.records import Explanation
 
 
-def pieces(explainer: Any, inputs: Inputs, seed: int, told: Progress, size: int, workers: int) -> Iterator[Explanation]:
-    """Explain some rows at a time; a row has the same scores in whatever piece it is."""
+def explained(
+    explainer: Explainer, rows: Rows, seed: int, size: int, workers: int, progress: Progress
+) -> Iterator[Explanation]:
+    """Explain so many rows at a time; a row has the same scores in whatever piece it is."""
     import warnings
     from dataclasses import replace
 
@@ -21,18 +24,17 @@ def pieces(explainer: Any, inputs: Inputs, seed: int, told: Progress, size: int,
 
     from xcid.engines import Threads
     from xcid.errors import XcidWarning
-    from xcid.files.tables import part
 
     size = size if workers == 1 else max(size, workers * explainer.setup.rows_at_once)
-    total = len(inputs.positions)
-    told(0, total)
-    for start in range(0, total, size):
-        positions = inputs.positions[start : start + size]
+    done = 0
+    progress(done, len(rows))
+    for chunk in rows.chunks(size):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", XcidWarning)  # of rows without flips: counted over all pieces instead
-            explanation = Threads(workers)(explainer, part(inputs.data, positions), seed=seed)
-        told(start + len(positions), total)
-        yield replace(explanation, index=np.array(positions))
+            explanation = Threads(workers)(explainer, chunk.frame, seed=seed)
+        done += len(chunk.positions)
+        progress(done, len(rows))
+        yield replace(explanation, index=np.array(chunk.positions))
 
 
 def note_statuses(statuses: Counter[str]) -> None:

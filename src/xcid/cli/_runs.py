@@ -1,0 +1,110 @@
+"""``xcid explain --run``: a folder remembers finished rows, and several processes share the work."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xcid.cli import _subjects
+from xcid.errors import XcidError
+
+if TYPE_CHECKING:
+    from xcid.cli._progress import Progress
+    from xcid.cli.explain import Options
+    from xcid.explainer import Explainer
+    from xcid.files.backgrounds import Background
+    from xcid.runs.folder import Folder
+    from xcid.runs.run import Job
+    from xcid.runs.worker import Task
+
+OWN_TYPES = ("xcid.files.training.days", "xcid.files.training.objects")  # in models that are trained here
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How any process makes the explainer of a run, from files."""
+
+    subject: _subjects.Subject
+    paper: bool
+
+    def __call__(self) -> Explainer:
+        return self.explainer(_subjects.read_background(self.subject))
+
+    def explainer(self, background: Background) -> Explainer:
+        """The explainer for a background that was read already."""
+        from xcid.explainer import Explainer
+
+        model = _subjects.model_for(self.subject, background, lambda note: None)
+        return (Explainer.paper if self.paper else Explainer)(model, background.features, max_evidence_bytes=0)
+
+
+def run(options: Options, path: Path, out: Path, progress: Progress) -> None:
+    """Explain all rows in a folder of their own; what is done there is not done again."""
+    from xcid.cli._explained import note_statuses
+    from xcid.runs.folder import opened
+    from xcid.runs.run import run as run_all
+
+    with opened(path) as folder:
+        try:
+            job, task = _prepared(options, folder, out.suffix.lower(), progress.note)
+            statuses = run_all(job, task, folder, out, progress)
+        except KeyboardInterrupt:
+            folder.log("interrupted")
+            progress.note(f"interrupted: what is finished is in {path}, and the same command resumes it")
+            raise
+        except XcidError as error:
+            folder.log(f"ended by {type(error).__name__}")  # what it says may hold data
+            raise
+    note_statuses(statuses)
+    print(f"{statuses.total():,} rows are explained in {out}")  # noqa: T201
+
+
+def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str], None]) -> tuple[Job, Task]:
+    """Look at everything before the first worker starts."""
+    from xcid.runs import manifest
+    from xcid.runs.run import Job
+    from xcid.runs.worker import Task
+
+    subject = options.subject
+    background = _subjects.read_background(subject)
+    job = Job(_subjects.read_rows(subject, background), options.chunk, options.workers)
+    if not folder.has_chunks:
+        job.rows.check(background.space)
+    model = subject.model or _trained(subject, background, folder, note)
+    trust = OWN_TYPES if subject.model is None else subject.trust
+    recipe = Recipe(replace(subject, model=model, train=None, trust=trust), options.paper)
+    recipe.explainer(background)  # fails here rather than in every worker
+    positions = job.rows.positions
+    settings = {
+        "seed": subject.seed,
+        "target": subject.target,
+        "rows": [positions.start, positions.stop, positions.step],
+        "train": subject.train,
+        "paper": options.paper,
+        "chunk": options.chunk,
+        "format": suffix,
+    }
+    inputs = {"model": model, "background": subject.background, "data": job.rows.source.path}
+    folder.adopt(manifest.describe(inputs, settings))
+    cores = max(1, (os.cpu_count() or 1) // options.workers)
+    return job, Task(recipe, subject.seed, suffix, folder.chunks.absolute(), cores)
+
+
+def _trained(subject: _subjects.Subject, background: Background, folder: Folder, note: Callable[[str], None]) -> Path:
+    """Train a model once and keep it in the folder: all workers, and those who resume the run, have the same one."""
+    from xcid._require import require
+    from xcid.files.atomic import replacing
+    from xcid.runs.manifest import digest
+
+    known = (digest(subject.background), subject.target, subject.train, subject.seed)
+    path = folder.path / f"model-{hashlib.sha256(repr(known).encode()).hexdigest()[:12]}.skops"
+    if not path.exists():
+        io = require("skops.io", extra="skops")
+        model = _subjects.model_for(subject, background, note)
+        with replacing(path) as temporary:
+            io.dump(model, temporary)
+    return path

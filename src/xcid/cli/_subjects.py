@@ -1,0 +1,144 @@
+"""What verbs about a model and its table share: their options, and the way from these to objects."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from xcid.cli._choices import MODELS
+from xcid.cli._typed import chosen, record, rows, whole_number
+
+if TYPE_CHECKING:
+    from xcid.files.backgrounds import Background
+    from xcid.files.rows import Rows
+
+MOST_SEED = 2**32 - 1  # what scikit-learn takes
+MOST_WORKERS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is explained, as it was typed."""
+
+    background: Path
+    target: str | None
+    data: Path | None
+    rows: slice
+    model: Path | None
+    train: str | None
+    trust: Sequence[str]
+    unsafe_pickle: bool
+    seed: int
+
+    @property
+    def lesson(self) -> tuple[str, str, int]:
+        """Target, kind and seed of a model that is trained here."""
+        assert self.target is not None
+        assert self.train is not None
+        return self.target, self.train, self.seed
+
+
+class Inputs(NamedTuple):
+    """What is explained, read and checked."""
+
+    model: Any
+    background: Background
+    rows: Rows
+
+
+def add(parser: argparse.ArgumentParser, train: str | None = None, demos: Sequence[str] = ()) -> None:
+    """Add the options that say what is explained; a kind of model to train is what happens where none is asked for.
+
+    Demos are tables that are there without a file: the first is taken where none is asked for.
+    """
+    table = "CSV, TSV, Parquet, Feather or JSON lines"
+    parser.add_argument("--background", type=Path, required=not demos, metavar="FILE", help=f"usual rows: {table}")
+    if demos:
+        parser.add_argument("--demo", choices=demos, help=f"a table that comes with xcid (default: {demos[0]})")
+    parser.add_argument("--target", metavar="COLUMN", help="what the model predicts; left out of the features")
+    parser.add_argument("--data", type=Path, metavar="FILE", help="rows to explain (default: the background)")
+    parser.add_argument("--rows", type=rows, default=slice(None), metavar="A:B", help="which of them: 5, 0:10, :3, -3:")
+    model = parser.add_mutually_exclusive_group(required=train is None)
+    model.add_argument("--model", type=Path, metavar="FILE", help=".skops, .onnx, .json, .ubj, .txt (LightGBM), .cbm")
+    default = "" if train is None else f" (default: {train})"
+    model.add_argument("--train", choices=MODELS, help=f"train one on the background instead{default}")
+    add_common(parser)
+
+
+def add_workers(parser: argparse.ArgumentParser, who: str = "threads") -> None:
+    """Add the option of verbs that explain many rows."""
+    workers = whole_number(1, MOST_WORKERS)
+    parser.add_argument("--workers", type=workers, default=1, metavar="N", help=f"{who} that explain rows at once")
+
+
+def add_paper(parser: argparse.ArgumentParser) -> None:
+    """Add the option of verbs that know the paper's setting."""
+    parser.add_argument("--paper", action="store_true", help="the paper's setting: unsigned d1, nothing added")
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """Add the options of every verb that asks a model."""
+    parser.add_argument(
+        "--trust", nargs="+", action="extend", default=[], metavar="TYPE",
+        help="types that a .skops file may bring; those of scikit-learn, XGBoost and LightGBM need no trust",
+    )  # fmt: skip
+    parser.add_argument(
+        "--unsafe-pickle", action="store_true",
+        help="load a .pkl, .pickle, .joblib or .sav model: this runs whatever code is in the file, with all your "
+        "rights; only for files that you made yourself",
+    )  # fmt: skip
+    seed = whole_number(0, MOST_SEED - 1)
+    parser.add_argument("--seed", type=seed, default=0, help="the same seed gives the same answer (default: 0)")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def subject_of(options: argparse.Namespace, parser: argparse.ArgumentParser, train: str | None = None) -> Subject:
+    """What is explained, of all that was typed; end with the usage where options do not go together."""
+    if options.model is None and options.train is None:
+        options.train = train
+    if options.train and not options.target:
+        parser.error("--train needs --target, the column to learn")
+    return record(Subject, options)
+
+
+def read(subject: Subject, note: Callable[[str], None]) -> Inputs:
+    """Read the tables, refuse rows that cannot be explained, and get the model."""
+    background = read_background(subject)
+    found = read_rows(subject, background)
+    found.check(background.space)
+    return Inputs(model_for(subject, background, note), background, found)
+
+
+def read_background(subject: Subject) -> Background:
+    """Read the background; a model that is trained on it needs a target in every row."""
+    from xcid.files.backgrounds import Background
+
+    background = Background.read(subject.background, subject.target)
+    if subject.train:
+        background.check_target()
+    return background
+
+
+def read_rows(subject: Subject, background: Background) -> Rows:
+    """Find the rows to explain, which are read when they are needed."""
+    from xcid.files.rows import Rows
+
+    source = background.opened(subject.data)
+    return Rows(source, background.layout, chosen(subject.rows, source.n_rows))
+
+
+def model_for(subject: Subject, background: Background, note: Callable[[str], None]) -> Any:
+    """Load the model, or train one on the background."""
+    from xcid.files import models, tables, training
+
+    if subject.model is not None:
+        model = models.load(subject.model, subject.trust, unsafe_pickle=subject.unsafe_pickle)
+        if subject.target is None:
+            tables.check_known(background.table, getattr(model, "feature_names_in_", None))
+        return model
+    trained = training.train(background.table, *subject.lesson)
+    note(trained.description)
+    return trained.model

@@ -1,0 +1,138 @@
+"""What a table is written as: columns are packed to bytes where they are made, and packed pieces joined to a file.
+
+Packing is the slow part, which the workers of a large run do; to join text is to copy bytes.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
+
+from xcid._require import require
+from xcid.files.formulas import defused
+
+Columns: TypeAlias = Mapping[str, Any]  # arrays of one length
+LINES_OF_A_GROUP = 2**17  # of a Parquet file or a record batch: what one has to hold in memory to write it
+
+
+class Format(NamedTuple):
+    """How columns become bytes, and how packed pieces become a file."""
+
+    pack: Callable[[Columns], bytes]
+    join: Callable[[BinaryIO, Iterable[bytes]], None]
+
+
+def _lines(columns: Columns) -> Iterator[tuple[Any, ...]]:
+    """The cells of each line; None for a number that is none."""
+    return zip(*(map(_or_missing, part.tolist()) for part in columns.values()), strict=True)
+
+
+def _or_missing(cell: Any) -> Any:
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
+
+
+def _pack_csv(columns: Columns) -> bytes:
+    """Lines for files that spreadsheets open: text that would be a formula is marked."""
+    text = io.StringIO(newline="")
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(map(defused, columns))
+    lines.writerows(map(defused, line) for line in _lines(columns))
+    return text.getvalue().encode()
+
+
+def _join_csv(file: BinaryIO, packed: Iterable[bytes]) -> None:
+    for number, part in enumerate(packed):
+        file.write(part[part.index(b"\n") + 1 :] if number else part)  # the names once
+
+
+def pack_json(columns: Columns) -> bytes:
+    """One object a line, in strict JSON."""
+    objects = (dict(zip(columns, line, strict=True)) for line in _lines(columns))
+    return "".join(f"{json.dumps(one, ensure_ascii=False, allow_nan=False)}\n" for one in objects).encode()
+
+
+def _join_lines(file: BinaryIO, packed: Iterable[bytes]) -> None:
+    file.writelines(packed)
+
+
+def _join_array(file: BinaryIO, packed: Iterable[bytes]) -> None:
+    file.writelines(array(packed))
+
+
+def array(packed: Iterable[bytes]) -> Iterator[bytes]:
+    """One list of the objects of all lines."""
+    for number, part in enumerate(packed):
+        yield (b",\n" if number else b"[\n") + part.rstrip(b"\n").replace(b"\n", b",\n")
+    yield b"\n]\n"
+
+
+def _pack_arrow(columns: Columns) -> bytes:
+    cells, sink = {name: part.tolist() for name, part in columns.items()}, io.BytesIO()
+    if _has_pyarrow():
+        table = require("pyarrow", extra="pyarrow").table(cells)
+        with require("pyarrow.ipc", extra="pyarrow").new_stream(sink, table.schema) as stream:
+            stream.write_table(table)
+    else:
+        require("polars", extra="pyarrow").DataFrame(cells).write_ipc_stream(sink)
+    return sink.getvalue()
+
+
+def _join_parquet(file: BinaryIO, packed: Iterable[bytes]) -> None:
+    if _has_pyarrow():
+        _join_groups(require("pyarrow.parquet", extra="pyarrow").ParquetWriter, file, packed)
+    else:
+        _by_polars(packed).write_parquet(file)
+
+
+def _join_feather(file: BinaryIO, packed: Iterable[bytes]) -> None:
+    if _has_pyarrow():
+        _join_groups(require("pyarrow.ipc", extra="pyarrow").new_file, file, packed)
+    else:
+        _by_polars(packed).write_ipc(file)
+
+
+def _join_groups(opened: Callable[[BinaryIO, Any], Any], file: BinaryIO, packed: Iterable[bytes]) -> None:
+    groups = _groups(packed)
+    first = next(groups)
+    with opened(file, first.schema) as out:
+        out.write_table(first)
+        for group in groups:
+            out.write_table(group.cast(first.schema))
+
+
+def _groups(packed: Iterable[bytes]) -> Iterator[Any]:
+    """Tables of many pieces each: a file of very small groups is slow to read."""
+    arrow = require("pyarrow", extra="pyarrow")
+    waiting: list[Any] = []
+    for part in packed:
+        waiting.append(arrow.ipc.open_stream(part).read_all())
+        if sum(map(len, waiting)) >= LINES_OF_A_GROUP:
+            yield arrow.concat_tables(waiting).combine_chunks()
+            waiting = []
+    if waiting:
+        yield arrow.concat_tables(waiting).combine_chunks()
+
+
+def _by_polars(packed: Iterable[bytes]) -> Any:
+    polars = require("polars", extra="pyarrow")
+    return polars.concat([polars.read_ipc_stream(part) for part in packed])
+
+
+def _has_pyarrow() -> bool:
+    return importlib.util.find_spec("pyarrow") is not None
+
+
+_feather = Format(_pack_arrow, _join_feather)
+FORMATS = {
+    ".csv": Format(_pack_csv, _join_csv),
+    ".parquet": Format(_pack_arrow, _join_parquet),
+    ".feather": _feather,
+    ".arrow": _feather,
+    ".json": Format(pack_json, _join_array),
+    ".jsonl": Format(pack_json, _join_lines),
+}
