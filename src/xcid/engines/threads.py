@@ -54,11 +54,15 @@ class Threads:
             return explainer(X, seed=seed, apply=apply)
 
 
-def one_core_each() -> contextlib.AbstractContextManager[Any]:
-    """Keep NumPy's matrix products to the thread that asks for them; scikit-learn brings what that takes."""
+def one_core_each(model_cores: int | None = None) -> contextlib.AbstractContextManager[Any]:
+    """Keep NumPy's matrix products to the thread that asks for them; scikit-learn brings what that takes.
+
+    The model's own threads get ``model_cores``; by default they are its own affair.
+    """
     try:
         from threadpoolctl import threadpool_limits
     except ImportError:
         return contextlib.nullcontext()
-    limits: contextlib.AbstractContextManager[Any] = threadpool_limits({"blas": 1})
+    most = {"blas": 1} if model_cores is None else {"blas": 1, "openmp": model_cores}
+    limits: contextlib.AbstractContextManager[Any] = threadpool_limits(most)
     return limits
