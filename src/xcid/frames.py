@@ -65,21 +65,20 @@ def to_shap(explanation: Explanation) -> Any:
         values=explanation.values,
         base_values=np.zeros(len(explanation)),
         data=one_number(explanation),
-        display_data=_in_words(explanation),
+        display_data=_readable(explanation),
         feature_names=list(explanation.feature_names),
     )
 
 
-def _in_words(explanation: Explanation) -> Any:
+def _readable(explanation: Explanation) -> Any:
     """(n, f) objects: what people read of levels, dates, groups and missing cells, and numbers as they are."""
     numbers = one_number(explanation)
-    words = numbers.astype(object)
+    shown = numbers.astype(object)
     for feature, columns in enumerate(explanation.features):
-        is_number = len(columns) == 1 and not explanation.levels[columns[0]] and not explanation.units[columns[0]]
-        for row in range(len(explanation)):
-            if not is_number or np.isnan(numbers[row, feature]):
-                words[row, feature] = explanation.shown(row, feature)
-    return words
+        has_text = any(explanation.levels[column] or explanation.units[column] for column in columns)
+        for row in np.flatnonzero(has_text | np.isnan(numbers[:, feature])).tolist():
+            shown[row, feature] = explanation.shown(row, feature)
+    return shown
 
 
 def one_number(explanation: Explanation) -> Array:

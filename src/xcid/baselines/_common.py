@@ -52,5 +52,4 @@ class Counting:
 
 def seeds_of(keys: Unsigned) -> list[int]:
     """Seeds of 32 bits for a library that wants some, from the keys of rows."""
-    seeds: list[int] = (SEEDS.of(keys) >> np.uint64(32)).tolist()
-    return seeds
+    return (SEEDS.of(keys) >> np.uint64(32)).tolist()

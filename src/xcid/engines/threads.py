@@ -64,5 +64,4 @@ def one_core_each(model_cores: int | None = None) -> contextlib.AbstractContextM
     except ImportError:
         return contextlib.nullcontext()
     most = {"blas": 1} if model_cores is None else {"blas": 1, "openmp": model_cores}
-    limits: contextlib.AbstractContextManager[Any] = threadpool_limits(most)
-    return limits
+    return threadpool_limits(most)

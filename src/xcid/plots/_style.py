@@ -156,5 +156,4 @@ def stacked(values: Array, length: float) -> Array:
     place = np.empty(len(values))
     place[order] = np.arange(len(values)) - np.repeat(np.cumsum(count) - count, count)
     step = WIDTH / max(int(count.max()), FEWEST)
-    offset: Array = step * (place - (count[code] - 1) / 2)
-    return offset
+    return step * (place - (count[code] - 1) / 2)

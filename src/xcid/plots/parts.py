@@ -98,8 +98,7 @@ def _grey(picture: Array) -> Array:
         return picture
     if picture.ndim != 3:
         raise InvalidData(f"an image has the shape (h, w), (c, h, w) or (h, w, c), not {picture.shape}")
-    grey: Array = picture.mean(axis=0 if picture.shape[0] <= picture.shape[2] else 2)
-    return grey
+    return picture.mean(axis=0 if picture.shape[0] <= picture.shape[2] else 2)
 
 
 def _wrapped(words: list[str]) -> list[tuple[int, int]]:

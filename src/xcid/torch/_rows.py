@@ -111,7 +111,6 @@ class Kept:
         return self.score.density
 
     def __call__(self, cloud: Perturbations) -> Scores:
-        """Score every part."""
         return self.score(binary(cloud))
 
 

@@ -86,7 +86,7 @@ def labels_of(segments: Segments, image: Array) -> Integers:
             f"the segments are {labels.dtype} of shape {labels.shape}: give an integer for each of the "
             f"{image.shape[-2]} x {image.shape[-1]} pixels"
         )
-    numbered: Integers = np.unique(labels, return_inverse=True)[1].reshape(labels.shape)
+    numbered = np.unique(labels, return_inverse=True)[1].reshape(labels.shape)
     if numbered.max() == 0:
         raise InvalidParameter("the image is one segment: there is nothing to compare; cut it smaller")
     return numbered
