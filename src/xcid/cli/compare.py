@@ -17,7 +17,7 @@ from xcid.cli._text import printable
 from xcid.cli._typed import add_verb, record, whole_number
 
 if TYPE_CHECKING:
-    from xcid.lab.comparison.measure import Comparison
+    from xcid.lab.comparison import Comparison
 
 
 class Options(NamedTuple):
@@ -70,8 +70,7 @@ def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> No
 def run(options: Options) -> None:
     """Compare, print the tables, and keep them where asked."""
     from xcid.files.atomic import folder
-    from xcid.lab.comparison.measure import compare
-    from xcid.lab.comparison.text import markdown
+    from xcid.lab.comparison import compare, markdown
 
     out = None if options.out is None else folder(options.out)
     line, parts = progress("runs", options.quiet), split(options)
@@ -88,7 +87,7 @@ def _keep(comparison: Comparison, subject: str, out: Path, line: Progress) -> No
     from xcid.errors import MissingDependency
     from xcid.files.atomic import replacing
     from xcid.files.writers import write
-    from xcid.lab.comparison.picture import draw
+    from xcid.lab.comparison import draw
 
     lines = [(method, *line) for method, found in comparison.figures.items() for line in _lines(found)]
     lines += [(a, f"top {comparison.k} in common with {b}", *one) for (a, b), one in comparison.agreement.items()]
