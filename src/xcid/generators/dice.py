@@ -16,7 +16,7 @@ from xcid.errors import InvalidParameter
 from xcid.generators.objectives import MARGINS, Margin, named
 from xcid.generators.reach import Reach
 from xcid.generators.search import Member, Search, check_search
-from xcid.models.modules import evaluating, home_of
+from xcid.models.libraries import evaluating, home_of
 from xcid.records import Array, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 
