@@ -16,10 +16,9 @@ import pytest
 from xcid.cli import _progress
 from xcid.errors import InvalidData, InvalidFile, InvalidParameter, ModelError
 from xcid.files import tables as tables_room
-from xcid.files.backgrounds import Background
-from xcid.files.layout import Layout, Rule
-from xcid.files.readers import opened
+from xcid.files.readers import Background, opened
 from xcid.files.rows import Rows
+from xcid.files.sources import Layout, Rule
 from xcid.files.sources import held as held_table
 from xcid.runs import folder, fragments, workers
 from xcid.runs.worker import Task

@@ -1,7 +1,7 @@
 """A page on this machine where rows are edited, and what decides them is seen at once.
 
-``controls.py`` says what can be edited and asked, ``requests.py`` checks what a page asks, ``answers.py`` gives plain
-numbers and sentences for it, ``workshop.py`` keeps the explainers, and ``server.py`` with ``gate.py`` puts Starlette
+``controls.py`` says what can be edited, ``requests.py`` what can be asked, and checks it, ``answers.py`` gives plain
+numbers and sentences for it, ``workshop.py`` keeps the explainers, and ``server.py`` and ``serving.py`` put Starlette
 and a guard in front. What draws is in ``assets/`` and in those of the report.
 """
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xcid import wording
-from xcid.app.questions import questions
+from xcid.app.requests import questions
 from xcid.explainer import Explainer
 from xcid.records import Array
 from xcid.report.contents import COMMON

@@ -19,11 +19,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from xcid.app.answers import MOST_LETTERS
-from xcid.app.gate import Gate
+from xcid.app.serving import Gate
 from xcid.app.workshop import Workshop
 from xcid.errors import XcidError
-from xcid.report._json import encoded
-from xcid.report.page import SHARED, STYLES, asset, filled
+from xcid.report.page import SHARED, STYLES, asset, encoded, filled
 from xcid.wording.names import clean
 
 MOST_BYTES = 2**20  # of a request

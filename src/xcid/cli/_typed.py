@@ -1,14 +1,17 @@
-"""What is typed: verbs, numbers, rows (5, 0:10, :3, -3:), and the records that options become at the edge of a verb."""
+"""What is typed and shown: verbs, numbers, rows (5, 0:10, :3, -3:), and the records that options become."""
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from xcid.errors import InvalidParameter
 
+MODELS = ("logistic", "forest", "boosting", "network")
+METHODS = ("xcid", "paper", "shap", "lime", "dice", "occlusion", "chance")
+ROWS_OF_A_CHUNK, MOST_OF_A_CHUNK = 256, 65_536  # of a large run; an explainer takes 256 at once
 T = TypeVar("T")
 _ROWS = re.compile(r"-?\d+|-?\d*:-?\d*(:-?\d*)?")
 
@@ -67,3 +70,19 @@ def chosen(selection: slice, size: int) -> range:
             f"--rows {start}:{stop} selects none of the {size} rows, whose positions go from 0 to {size - 1}"
         )
     return positions
+
+
+def printable(text: str) -> str:
+    r"""Names from files may hold what a terminal takes for a command.
+
+    Examples
+    --------
+    >>> printable("a name that turns \x1b[31mred")
+    'a name that turns ?[31mred'
+    """
+    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
+
+
+def sentences(notes: Sequence[str]) -> list[str]:
+    """Notes as they are shown on a page."""
+    return [f"{note[0].upper()}{note[1:]}." for note in notes]

@@ -10,7 +10,6 @@ from xcid._require import require
 from xcid.cli._typed import add_verb
 
 SHELLS = ("bash", "zsh", "fish")
-ASKED = "_ARGCOMPLETE"  # a shell that wants to complete sets this, and calls the command
 EPILOG = """\
 To keep it:
   bash   xcid completion bash >> ~/.bashrc

@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
-from xcid.cli._choices import MOST_OF_A_CHUNK, ROWS_OF_A_CHUNK
-from xcid.cli._explained import explained, note_statuses
 from xcid.cli._progress import progress
-from xcid.cli._text import printable
-from xcid.cli._typed import add_verb, record, whole_number
+from xcid.cli._subjects import explained, note_statuses
+from xcid.cli._typed import MOST_OF_A_CHUNK, ROWS_OF_A_CHUNK, add_verb, printable, record, whole_number
 
 if TYPE_CHECKING:
     from xcid.files.formats import Columns

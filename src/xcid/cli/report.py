@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
-from xcid.cli._explained import explained, note_statuses
 from xcid.cli._progress import progress
-from xcid.cli._text import sentences
-from xcid.cli._typed import add_verb, record
+from xcid.cli._subjects import explained, note_statuses
+from xcid.cli._typed import add_verb, record, sentences
 
 if TYPE_CHECKING:
     from xcid.records import Explanation

@@ -30,7 +30,7 @@ def add(subparsers: Any) -> None:
 
 def run(options: Options) -> None:
     """Reproduce, and print where the result is."""
-    from xcid.files.atomic import folder
+    from xcid.files.writers import folder
 
     reproduction = import_module("xcid.lab.reproduction")
     settings = reproduction.Settings.quick() if options.quick else reproduction.Settings.full()

@@ -13,10 +13,9 @@ import numpy as np
 
 from xcid._require import require
 from xcid.errors import InvalidFile
-from xcid.files import signatures, tables
-from xcid.files.layout import Layout, number
-from xcid.files.messages import MOST_SHOWN
-from xcid.files.sources import Columns, Source, text
+from xcid.files import tables
+from xcid.files.messages import MOST_SHOWN, check_text
+from xcid.files.sources import Columns, Layout, Source, number, text
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 ENCODING = "utf-8-sig"  # with or without the mark that some programs put in front
@@ -28,7 +27,7 @@ BLOCK = 2**20
 def opened(path: Path) -> Source:
     """Look through a file; refuse lines with different numbers of cells."""
     separator = SEPARATORS[path.suffix.lower()]
-    signatures.check_text(path)
+    check_text(path)
     _check_bytes(path)
     lines = _lines(path, separator)
     _, names = next(lines, (1, []))

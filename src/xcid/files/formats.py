@@ -1,6 +1,10 @@
 """What a table is written as: columns are packed to bytes where they are made, and packed pieces joined to a file.
 
 Packing is the slow part, which the workers of a large run do; to join text is to copy bytes.
+
+A name, a level or a label of a row may come from anywhere, and ``=HYPERLINK(...)`` in a CSV file would run when a
+spreadsheet opens it. So such text is written with an apostrophe in front; numbers stay numbers, also those that begin
+with a sign.
 """
 
 from __future__ import annotations
@@ -10,14 +14,17 @@ import importlib.util
 import io
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from xcid._require import require
-from xcid.files.formulas import defused
 
 Columns: TypeAlias = Mapping[str, Any]  # arrays of one length
 LINES_OF_A_GROUP = 2**17  # of a Parquet file or a record batch: what one has to hold in memory to write it
+STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+MARK = "'"
+_NUMBER = re.compile(r"[-+]?(\d+(,\d{3})*(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 
 
 class Format(NamedTuple):
@@ -136,3 +143,30 @@ FORMATS = {
     ".json": Format(pack_json, _join_array),
     ".jsonl": Format(pack_json, _join_lines),
 }
+
+
+def defused(cell: Any) -> Any:
+    """Give a cell as it may be written; whatever is not text is left alone.
+
+    Examples
+    --------
+    >>> defused("=1+1"), defused("-1.5"), defused("age"), defused(-1.5)
+    ("'=1+1", '-1.5', 'age', -1.5)
+    """
+    return f"{MARK}{cell}" if isinstance(cell, str) and _is_formula(cell) else cell
+
+
+def original(cell: str) -> str:
+    """Give what :func:`defused` was given.
+
+    Examples
+    --------
+    >>> original("'=1+1"), original("'tis"), original("-1.5")
+    ('=1+1', "'tis", '-1.5')
+    """
+    return cell[len(MARK) :] if cell.startswith(MARK) and _is_formula(cell) else cell
+
+
+def _is_formula(text: str) -> bool:
+    """Marks in front count as part of it: then every text has its own written form."""
+    return text.lstrip(MARK).startswith(STARTS) and not _NUMBER.fullmatch(text)

@@ -8,9 +8,8 @@ from typing import Any, TypeAlias
 
 from xcid._require import require
 from xcid.errors import InvalidFile
-from xcid.files import signatures, sources, tables, unpacked
-from xcid.files.layout import Layout
-from xcid.files.sources import Pieces, Source
+from xcid.files import messages, sources, tables, unpacked
+from xcid.files.sources import Layout, Pieces, Source
 
 Parts: TypeAlias = Iterator[tuple[int, Any]]  # Arrow tables of some rows each, with the position of the first
 MOST_CELLS, CELLS_PER_BYTE = 2**24, 100  # of a Parquet file: one that exceeds both is refused
@@ -19,7 +18,7 @@ BUFFER = 2**20  # bytes of a Parquet column that are read ahead: without it a ro
 
 def check_parquet(path: Path) -> None:
     """Refuse a file that is no such thing, or that unpacks to too much."""
-    signatures.check_packed(path, signatures.PARQUET, "Parquet")
+    messages.check_packed(path, messages.PARQUET, "Parquet")
     n_bytes = path.stat().st_size
     with path.open("rb") as file:
         extent = unpacked.in_parquet(file)
@@ -32,7 +31,7 @@ def check_parquet(path: Path) -> None:
 
 def check_feather(path: Path) -> None:
     """Refuse a file that is no such thing, or that unpacks to too much."""
-    signatures.check_packed(path, signatures.FEATHER, "Feather")
+    messages.check_packed(path, messages.FEATHER, "Feather")
     with path.open("rb") as file:
         unpacked.check(path, path.stat().st_size, unpacked.in_feather(file))
 

@@ -11,10 +11,9 @@ import numpy as np
 
 from xcid.errors import InvalidData, InvalidFile
 from xcid.files import sources, tables
-from xcid.files.fitting import fitted
-from xcid.files.layout import Layout
+from xcid.files.cells import fitted
 from xcid.files.messages import naming
-from xcid.files.sources import Columns, Pieces, Source
+from xcid.files.sources import Columns, Layout, Pieces, Source
 from xcid.frames import frame_of
 from xcid.space import FeatureSpace
 

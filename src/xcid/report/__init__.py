@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from xcid.files.atomic import replacing
+from xcid.files.writers import replacing
 from xcid.records import Explanation
 from xcid.report import values as _values
 from xcid.report.contents import collected

@@ -14,8 +14,8 @@ from xcid import __version__, wording
 from xcid.errors import InvalidData
 from xcid.records import FEATURE_STATUSES, SIGNIFICANT, STATUSES, Explanation, Integers
 from xcid.records.fields import FEATURE, declared
-from xcid.report._json import encoded, size
 from xcid.report.evidence import TOP, picture
+from xcid.report.page import encoded, size
 from xcid.report.scores import changes_of, overview, row_of, unit_of
 from xcid.report.values import Values
 from xcid.wording.names import clean, sentence

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from xcid.errors import InvalidFile, InvalidParameter
-from xcid.files.atomic import replacing
 from xcid.files.formats import FORMATS
 from xcid.files.rows import Rows
+from xcid.files.writers import replacing
 from xcid.runs import fragments
 from xcid.runs.folder import Folder
 from xcid.runs.worker import Task
