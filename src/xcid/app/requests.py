@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -17,7 +16,8 @@ from xcid.question import usual_outcome
 from xcid.records import Array
 from xcid.report.scores import rounded
 from xcid.space import FeatureSpace
-from xcid.subject import Subject
+
+NEEDED = {"flip": (), "class": ("target",), "threshold": ("target", "level"), "interval": ("half_width",)}
 
 
 def questions(explainer: Explainer) -> list[dict[str, Any]]:
@@ -44,41 +44,16 @@ def outcome(explainer: Explainer, asked: Fields) -> Outcome:
     kind = asked.text("kind")
     if kind not in known:
         raise InvalidParameter(f"the question must be one of {known}, not {kind!r:.40}")
-    return _MAKERS[kind](explainer.subject, asked)
-
-
-def _flip(subject: Subject, asked: Fields) -> Outcome:
-    asked.only("kind")
-    return usual_outcome(subject)
-
-
-def _to_class(subject: Subject, asked: Fields) -> Outcome:
-    asked.only("kind", "target")
-    make = SoftToClass if are_probabilities(subject.outputs) else ToClass
-    return make(_target(subject, asked))
-
-
-def _threshold(subject: Subject, asked: Fields) -> Outcome:
-    asked.only("kind", "target", "level")
-    return Threshold(asked.number("level"), _target(subject, asked))
-
-
-def _interval(subject: Subject, asked: Fields) -> Outcome:
-    asked.only("kind", "half_width")
-    return Interval(asked.number("half_width"))
-
-
-_MAKERS: dict[str, Callable[[Subject, Fields], Outcome]] = {
-    "flip": _flip,
-    "class": _to_class,
-    "threshold": _threshold,
-    "interval": _interval,
-}
-
-
-def _target(subject: Subject, asked: Fields) -> str:
-    names = class_names(subject.output_names)
-    return names[asked.position("target", len(names))]
+    asked.only("kind", *NEEDED[kind])
+    subject, names = explainer.subject, class_names(explainer.subject.output_names)
+    if kind == "flip":
+        return usual_outcome(subject)
+    if kind == "interval":
+        return Interval(asked.number("half_width"))
+    target = names[asked.position("target", len(names))]
+    if kind == "threshold":
+        return Threshold(asked.number("level"), target)
+    return (SoftToClass if are_probabilities(subject.outputs) else ToClass)(target)
 
 
 def _middle(outputs: Array) -> float:

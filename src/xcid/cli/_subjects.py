@@ -155,7 +155,10 @@ def model_for(subject: Subject, background: Background, note: Callable[[str], No
 def explained(
     explainer: Explainer, rows: Rows, seed: int, size: int, workers: int, progress: Progress
 ) -> Iterator[Explanation]:
-    """Explain so many rows at a time; a row has the same scores in whatever piece it is."""
+    """Explain so many rows at a time, and warn of those that lack perturbations.
+
+    A row has the same scores in whatever piece it is.
+    """
     import warnings
     from dataclasses import replace
 
@@ -165,15 +168,16 @@ def explained(
     from xcid.errors import XcidWarning
 
     size = size if workers == 1 else max(size, workers * explainer.setup.rows_at_once)
-    done = 0
-    progress(done, len(rows))
+    statuses: Counter[str] = Counter()
+    progress(0, len(rows))
     for chunk in rows.chunks(size):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", XcidWarning)  # of rows without flips: counted over all pieces instead
             explanation = Threads(workers)(explainer, chunk.frame, seed=seed)
-        done += len(chunk.positions)
-        progress(done, len(rows))
+        statuses.update(explanation.status.tolist())
+        progress(statuses.total(), len(rows))
         yield replace(explanation, index=np.array(chunk.positions))
+    note_statuses(statuses)
 
 
 def note_statuses(statuses: Counter[str]) -> None:

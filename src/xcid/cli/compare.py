@@ -88,13 +88,17 @@ def _keep(comparison: Comparison, subject: str, out: Path, line: Progress) -> No
     from xcid.files.writers import replacing, write
     from xcid.lab.comparison.picture import draw
 
-    lines = [(method, *line) for method, found in comparison.figures.items() for line in _lines(found)]
+    figures = comparison.figures.items()
+    lines = [(method, name, one.mean, one.margin) for method, found in figures for name, one in found.items()]
     lines += [(a, f"top {comparison.k} in common with {b}", *one) for (a, b), one in comparison.agreement.items()]
     names = ("method", "figure", "mean", "margin")
     write(out / "figures.csv", [{name: np.array([line[at] for line in lines]) for at, name in enumerate(names)}])
     report = {
         "subject": subject,
-        "figures": [dict(zip(names, map(_strict, line), strict=True)) for line in lines],
+        "figures": [
+            {name: None if cell == float("inf") else cell for name, cell in zip(names, line, strict=True)}
+            for line in lines
+        ],  # strict JSON has no infinity
         "left_out": comparison.left_out,
     }
     with replacing(out / "figures.json") as path:
@@ -106,15 +110,6 @@ def _keep(comparison: Comparison, subject: str, out: Path, line: Progress) -> No
         return
     with replacing(out / "comparison.png") as path:
         picture.savefig(path, dpi=150, format="png")
-
-
-def _lines(figures: dict[str, Any]) -> list[tuple[str, float, float]]:
-    return [(name, one.mean, one.margin) for name, one in figures.items()]
-
-
-def _strict(cell: Any) -> Any:
-    """Strict JSON has no infinity."""
-    return None if cell == float("inf") else cell
 
 
 class Split(NamedTuple):

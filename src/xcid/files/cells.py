@@ -141,15 +141,13 @@ def _numbers(cells: Any) -> Fitted:
     missing = np.array([is_missing(cell) for cell in cells])
     wrong = np.array([isinstance(cell, np.timedelta64) or not isinstance(cell, NUMBER) for cell in cells]) & ~missing
     none = missing | wrong
-    numbers = [np.nan if is_none else _float(cell) for cell, is_none in zip(cells, none, strict=True)]
-    return Fitted(np.array(numbers), missing, wrong)
-
-
-def _float(cell: Any) -> float:
-    try:
-        return float(cell)
-    except OverflowError:
-        return np.inf
+    numbers = np.full(len(none), np.nan)
+    for at in np.flatnonzero(~none):
+        try:
+            numbers[at] = float(cells[at])
+        except OverflowError:
+            numbers[at] = np.inf
+    return Fitted(numbers, missing, wrong)
 
 
 def _dates(cells: Any) -> Fitted:

@@ -32,8 +32,7 @@ MOST_SAID = 200  # of a foreign message
 
 def check_text(path: Path) -> None:
     """Refuse a file that is known to hold something else than text."""
-    found = _named(_start(path))
-    if found:
+    if found := _named(_start(path)):
         raise InvalidFile(f"{path} is {found}")
 
 
@@ -54,10 +53,7 @@ def _start(path: Path) -> bytes:
 
 
 def _named(start: bytes) -> str:
-    for mark, (kind, advice) in KNOWN.items():
-        if start.startswith(mark):
-            return f"{kind}: {advice}"
-    return ""
+    return next((f"{kind}: {advice}" for mark, (kind, advice) in KNOWN.items() if start.startswith(mark)), "")
 
 
 def shown(names: Sequence[object], most: int = 8) -> str:

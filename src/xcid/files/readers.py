@@ -82,23 +82,13 @@ OPENERS: dict[str, Callable[[Path], Source]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Background:
-    """Usual rows.
-
-    Attributes
-    ----------
-    source : Source
-    table, features : data frames
-        With the target, where there is one, and without it.
-    space : FeatureSpace
-    layout : Layout
-        What rows to explain must be.
-    """
+    """Usual rows."""
 
     source: Source
-    table: Any
-    features: Any
+    table: Any  # a data frame, with the target where there is one
+    features: Any  # the same without the target
     space: FeatureSpace
-    layout: Layout
+    layout: Layout  # what rows to explain must be
 
     @classmethod
     def read(cls, path: Path, target: str | None) -> Background:

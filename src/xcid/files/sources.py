@@ -96,29 +96,14 @@ def _truth(text: str) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """A table that was looked through, and can be read as often as it is needed.
-
-    Attributes
-    ----------
-    path : Path
-    names : tuple of str
-        Of the columns.
-    n_rows : int
-    joined : callable
-        Gives all rows as a data frame, whose types follow from its cells.
-    pieces : callable
-        From the first wanted row and a layout to some rows at a time, up to the end. Pieces before that row may be
-        left out.
-    line : callable
-        From a row to its line in a text file, counted from 1.
-    """
+    """A table that was looked through, and can be read as often as it is needed."""
 
     path: Path
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of the columns
     n_rows: int
-    joined: Callable[[], Any]
-    pieces: Callable[[int, Layout], Pieces]
-    line: Callable[[int], int | None] = lambda row: None
+    joined: Callable[[], Any]  # all rows as a data frame, whose types follow from its cells
+    pieces: Callable[[int, Layout], Pieces]  # from the piece with some row, or an earlier one, up to the end
+    line: Callable[[int], int | None] = lambda row: None  # of a row in a text file, counted from 1
 
     def place(self, row: int) -> str:
         """Name a row by its position, as ``--rows`` does, and in a text file by its line."""

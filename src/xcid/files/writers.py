@@ -16,11 +16,7 @@ from xcid.files.formats import FORMATS, Columns
 def replacing(target: Path, token: str | None = None) -> Iterator[Path]:
     """Lend a temporary name beside the target; what was there before stays until all went well.
 
-    Parameters
-    ----------
-    target : Path
-    token : str, optional
-        Part of the temporary name. One that is the same each time lets the next try write over what a killed one left.
+    A token is part of that name: one that is the same each time lets the next try write over what a killed one left.
     """
     temporary = target.with_name(f".{target.name}.{token or secrets.token_hex(4)}")
     try:

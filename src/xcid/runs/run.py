@@ -6,7 +6,7 @@ import os
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -51,7 +51,10 @@ def run(job: Job, task: Task, folder: Folder, out: Path, progress: Progress) -> 
         statuses.update(fragment.statuses)
     progress(statuses.total(), total)
     folder.log(f"run of {total} rows in {job.n_chunks} chunks: {len(ready)} are finished, {job.workers} workers")
-    for fragment in _made(job, task, folder, [number for number in range(job.n_chunks) if number not in ready]):
+    wanted = [number for number in range(job.n_chunks) if number not in ready]
+    chunks = job.rows.chunks(job.chunk_rows, wanted)
+    for fragment in explained(chunks, task, min(job.workers, len(wanted)), folder.log) if wanted else ():
+        folder.log(f"chunk {fragment.number} is finished")
         statuses.update(fragment.statuses)
         progress(statuses.total(), total)
     if _signature(path) != before:
@@ -59,15 +62,6 @@ def run(job: Job, task: Task, folder: Folder, out: Path, progress: Progress) -> 
     fragments.sweep(folder.chunks)  # of workers that were killed
     _join(job, task, folder, out)
     return statuses
-
-
-def _made(job: Job, task: Task, folder: Folder, wanted: list[int]) -> Iterator[fragments.Fragment]:
-    """Make the chunks that are not there."""
-    if wanted:
-        chunks = job.rows.chunks(job.chunk_rows, wanted)
-        for fragment in explained(chunks, task, min(job.workers, len(wanted)), folder.log):
-            folder.log(f"chunk {fragment.number} is finished")
-            yield fragment
 
 
 def _join(job: Job, task: Task, folder: Folder, out: Path) -> None:

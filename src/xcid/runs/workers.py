@@ -35,14 +35,8 @@ class _Worker:
 def explained(chunks: Iterator[Chunk], task: Task, n_workers: int, log: Callable[[str], None]) -> Iterator[Fragment]:
     """Let workers explain chunks, and say which are finished, in whatever order they are.
 
-    Parameters
-    ----------
-    chunks : iterator of Chunk
-        Asked for the next one only when a worker is free: no more are in memory than there are workers.
-    task : Task
-    n_workers : int
-    log : callable
-        Takes a line about what happened, without data.
+    The next chunk is asked for only when a worker is free: no more are in memory than there are workers. What is
+    logged holds no data.
     """
     check(task)
     workers: list[_Worker] = []
