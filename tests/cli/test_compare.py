@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from xcid.cli import compare
-from xcid.cli._typed import METHODS, MODELS
+from xcid.cli._terminal import METHODS, MODELS
 from xcid.files.training import FAMILIES
 from xcid.lab.comparison import measure
 

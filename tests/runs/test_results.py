@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import xcid
-from xcid.cli import _typed, explain
+from xcid.cli import _terminal, explain
 from xcid.files import formats, readers, sources
 from xcid.runs import folder
 from xcid.runs import run as runs
@@ -106,7 +106,7 @@ def test_chunks_make_no_difference(run, command, plain, tmp_path, chunk):
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".feather"])
 def test_some_rows(run, command, tmp_path, rows, suffix):
     assert command(run(suffix, ".csv", "--rows", rows))[0] == 0
-    due = list(range(N_ROWS)[_typed.rows(rows)])
+    due = list(range(N_ROWS)[_terminal.rows(rows)])
     assert pd.read_csv(tmp_path / "scores.csv")["row"].unique().tolist() == due
 
 

@@ -14,7 +14,7 @@ from xcid.outcomes import Interval, Outcome, SoftToClass, Threshold, ToClass
 from xcid.outcomes.classes import are_probabilities, class_names
 from xcid.question import usual_outcome
 from xcid.records import Array
-from xcid.report.scores import rounded
+from xcid.report.rows import rounded
 from xcid.space import FeatureSpace
 
 NEEDED = {"flip": (), "class": ("target",), "threshold": ("target", "level"), "interval": ("half_width",)}
@@ -74,7 +74,11 @@ def read(explainer: Explainer, body: bytes) -> Asked:
 
     Features, levels and classes are called by their places in lists, so that no name is ever looked up.
     """
-    asked = Fields("the request", _json(body))
+    try:
+        found = json.loads(body, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise InvalidParameter("the request is not JSON") from error
+    asked = Fields("the request", found)
     asked.only("cells", "frozen", "question", "feature")
     space = explainer.space
     return Asked(
@@ -83,13 +87,6 @@ def read(explainer: Explainer, body: bytes) -> Asked:
         outcome(explainer, Fields("the question", asked.get("question"))),
         asked.position("feature", len(space.names)),
     )
-
-
-def _json(body: bytes) -> Any:
-    try:
-        return json.loads(body, parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        raise InvalidParameter("the request is not JSON") from error
 
 
 def _no_number(text: str) -> NoReturn:

@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import Any
 
 from xcid import __version__
-from xcid.cli._typed import printable
+from xcid.cli._terminal import printable
 from xcid.errors import InvalidData, InvalidFile, InvalidParameter, NotEnoughFlips, XcidError
 
 __all__ = ["main"]

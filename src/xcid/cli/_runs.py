@@ -13,7 +13,7 @@ from xcid.cli import _subjects
 from xcid.errors import XcidError
 
 if TYPE_CHECKING:
-    from xcid.cli._progress import Progress
+    from xcid.cli._terminal import Progress
     from xcid.cli.explain import Options
     from xcid.explainer import Explainer
     from xcid.files.readers import Background
@@ -44,7 +44,6 @@ class Recipe:
 
 def run(options: Options, path: Path, out: Path, progress: Progress) -> None:
     """Explain all rows in a folder of their own; what is done there is not done again."""
-    from xcid.cli._subjects import note_statuses
     from xcid.runs.folder import opened
     from xcid.runs.run import run as run_all
 
@@ -59,7 +58,7 @@ def run(options: Options, path: Path, out: Path, progress: Progress) -> None:
         except XcidError as error:
             folder.log(f"ended by {type(error).__name__}")  # what it says may hold data
             raise
-    note_statuses(statuses)
+    _subjects.note_statuses(statuses)
     print(f"{statuses.total():,} rows are explained in {out}")  # noqa: T201
 
 

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xcid.cli._typed import MODELS, chosen, record, rows, whole_number
+from xcid.cli._terminal import MODELS, chosen, record, rows, whole_number
 
 if TYPE_CHECKING:
-    from xcid.files.readers import Background
-    from xcid.files.rows import Rows
-from collections import Counter
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from xcid.cli._progress import Progress
+    from xcid.cli._terminal import Progress
     from xcid.explainer import Explainer
+    from xcid.files.readers import Background
     from xcid.files.rows import Rows
     from xcid.records import Explanation
 

@@ -8,8 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
-from xcid.cli._progress import progress
-from xcid.cli._typed import add_verb, chosen, record, sentences, whole_number
+from xcid.cli._terminal import add_verb, chosen, progress, record, sentences, whole_number
 
 if TYPE_CHECKING:
     from xcid.app import Workshop

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
-from xcid.cli._progress import Progress, progress
-from xcid.cli._typed import METHODS, MODELS, add_verb, printable, record, whole_number
+from xcid.cli._terminal import METHODS, MODELS, Progress, add_verb, printable, progress, record, whole_number
 
 if TYPE_CHECKING:
     from xcid.lab.comparison.measure import Comparison

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from xcid._require import require
-from xcid.cli._typed import add_verb
+from xcid.cli._terminal import add_verb
 
 SHELLS = ("bash", "zsh", "fish")
 EPILOG = """\

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
-from xcid.cli._progress import progress
 from xcid.cli._subjects import explained
-from xcid.cli._typed import MOST_OF_A_CHUNK, ROWS_OF_A_CHUNK, add_verb, printable, record, whole_number
+from xcid.cli._terminal import MOST_OF_A_CHUNK, ROWS_OF_A_CHUNK, add_verb, printable, progress, record, whole_number
 
 if TYPE_CHECKING:
     from xcid.files.formats import Columns

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
-from xcid.cli._progress import progress
 from xcid.cli._subjects import explained
-from xcid.cli._typed import add_verb, record, sentences
+from xcid.cli._terminal import add_verb, progress, record, sentences
 
 if TYPE_CHECKING:
     pass

@@ -105,10 +105,15 @@ def _parquet_file(path: Path) -> tuple[Any, Any]:
 
 def _decoded(table: Any, schema: Any, path: Path) -> Any:
     """Text written out, where that does not take too much room."""
+    compute = require("pyarrow.compute", extra="pyarrow")
     for field in filter(_is_text, schema):
         at = table.schema.get_field_index(field.name)
-        unpacked.check(f"column {field.name!r} of {path}", path.stat().st_size, _decoded_size(table.column(at)))
-        table = table.set_column(at, field.name, table.column(at).cast(field.type))
+        column, n_bytes = table.column(at), 0
+        for chunk in column.chunks if str(column.type).startswith("dictionary") else ():
+            lengths = compute.binary_length(chunk.dictionary)
+            n_bytes += compute.sum(compute.cast(lengths.take(chunk.indices), "int64")).as_py() or 0
+        unpacked.check(f"column {field.name!r} of {path}", path.stat().st_size, n_bytes)
+        table = table.set_column(at, field.name, column.cast(field.type))
     return table
 
 
@@ -121,13 +126,3 @@ def _frame(table: Any) -> Any:
     if tables.library() == "pandas":
         return table.to_pandas(date_as_object=False)
     return require("polars", extra="polars").from_arrow(table) if tables.library() == "polars" else table
-
-
-def _decoded_size(column: Any) -> int:
-    """Bytes of coded text when it is written out."""
-    compute = require("pyarrow.compute", extra="pyarrow")
-    total = 0
-    for chunk in column.chunks if str(column.type).startswith("dictionary") else ():
-        lengths = compute.binary_length(chunk.dictionary)
-        total += compute.sum(compute.cast(lengths.take(chunk.indices), "int64")).as_py() or 0
-    return total

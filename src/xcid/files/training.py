@@ -182,14 +182,10 @@ def demo(name: str, kind: str, seed: int) -> Demo:
     held, rest = (np.sort(rows).tolist() for rows in np.split(order, [len(order) // 5]))
     answers = np.array(table.target_names)[table.target]
     background, data = tables.part(table.data, rest), tables.part(table.data, held)
-    trained = train(_with(background, answers[rest].tolist()), TARGET, kind, seed)
+    narwhal = nw.maybe_reset_index(nw.from_native(background, eager_only=True))
+    column = nw.new_series(TARGET, answers[rest].tolist(), nw.String, backend=narwhal.implementation)
+    trained = train(narwhal.with_columns(column).to_native(), TARGET, kind, seed)
     right = np.mean(np.asarray(trained.model.predict(data)).ravel() == answers[held])
     kept = f"it gets {right:.0%} of the other {len(held)} rows right, which are those to pick from"
     note = f"{trained.description.partition(' for ')[0]}; {kept}. Table: {table.source}"
     return Demo(trained.model, background, data, held, TITLES[name], note, table.descriptions)
-
-
-def _with(frame: Any, answers: list[str]) -> Any:
-    narwhal = nw.from_native(frame, eager_only=True)
-    column = nw.new_series(TARGET, answers, nw.String, backend=narwhal.implementation)
-    return nw.maybe_reset_index(narwhal).with_columns(column).to_native()

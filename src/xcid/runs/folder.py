@@ -59,7 +59,8 @@ class Folder:
                 f"{'; '.join(found)}; give what was given then, or another folder"
             )
         if found:
-            write(path, wanted)
+            with replacing(path) as temporary:
+                temporary.write_text(json.dumps(wanted, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 @contextlib.contextmanager
@@ -100,16 +101,13 @@ def describe(inputs: Mapping[str, Path], settings: Mapping[str, Any]) -> Manifes
     return {
         "format": FORMAT,
         "version": VERSION,
-        "inputs": {what: _file(path) for what, path in inputs.items()},
+        "inputs": {
+            what: {"name": path.name, "sha256": digest(path), "bytes": path.stat().st_size}
+            for what, path in inputs.items()
+        },
         "settings": dict(settings),
         "versions": {"python": platform.python_version(), "machine": platform.machine(), **dict(_installed())},
     }
-
-
-def write(path: Path, manifest: Manifest) -> None:
-    """Keep a description."""
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def read(path: Path) -> Manifest:
@@ -145,10 +143,6 @@ def digest(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise InvalidFile(f"{path} cannot be read: {error.strerror}") from error
-
-
-def _file(path: Path) -> dict[str, Any]:
-    return {"name": path.name, "sha256": digest(path), "bytes": path.stat().st_size}
 
 
 def _installed() -> Iterator[tuple[str, str]]:

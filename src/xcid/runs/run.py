@@ -60,16 +60,11 @@ def run(job: Job, task: Task, folder: Folder, out: Path, progress: Progress) -> 
     if _signature(path) != before:
         raise InvalidFile(f"{path} changed while it was read: start again in another folder")
     fragments.sweep(folder.chunks)  # of workers that were killed
-    _join(job, task, folder, out)
-    return statuses
-
-
-def _join(job: Job, task: Task, folder: Folder, out: Path) -> None:
-    """Write the file; one that is killed here leaves a temporary file that the next one writes over."""
     started, token = time.monotonic(), f"{zlib.crc32(os.fsencode(folder.path.resolve())):08x}"
-    with replacing(out, token) as temporary, temporary.open("wb") as file:
+    with replacing(out, token) as temporary, temporary.open("wb") as file:  # the next run overwrites what a kill leaves
         FORMATS[task.format].join(file, fragments.contents(folder.chunks, range(job.n_chunks)))
-    folder.log(f"the result of {len(job.rows)} rows is written in {time.monotonic() - started:.1f} s")
+    folder.log(f"the result of {total} rows is written in {time.monotonic() - started:.1f} s")
+    return statuses
 
 
 def _signature(path: Path) -> tuple[int, int]:

@@ -56,7 +56,8 @@ def explained(chunks: Iterator[Chunk], task: Task, n_workers: int, log: Callable
                     yield message.fragment
                 worker.is_ready, deaths[None] = True, 0
                 worker.chunk = worker.chunk if worker.chunk and not isinstance(message, Done) else next(chunks, None)
-                _tell(worker)
+                with contextlib.suppress(OSError):  # that it is dead comes out when it is listened to
+                    worker.connection.send(worker.chunk)
                 if worker.chunk is None:
                     workers.remove(worker)
                     _end(worker)
@@ -111,12 +112,6 @@ def _heard(worker: _Worker) -> Any:
         return worker.connection.recv() if worker.connection.poll() else None
     except (EOFError, OSError, pickle.UnpicklingError):
         return None
-
-
-def _tell(worker: _Worker) -> None:
-    """Hand a worker its chunk; that it is dead comes out when it is listened to."""
-    with contextlib.suppress(OSError):
-        worker.connection.send(worker.chunk)
 
 
 def _replaced(worker: _Worker, deaths: Counter[int | None], task: Task, log: Callable[[str], None]) -> _Worker:

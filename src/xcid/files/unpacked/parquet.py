@@ -31,13 +31,6 @@ class Extent(NamedTuple):
 
 def in_parquet(file: IO[bytes]) -> Extent:
     """Find the rows, the columns and the bytes of all pages of a file."""
-    footer = _footer(file)
-    groups = [[one[CHUNK] for one in group[COLUMNS]] for group in footer[GROUPS]]
-    n_bytes = sum(_chunk(file, chunk) for group in groups for chunk in group)
-    return Extent(footer[ROWS], max(map(len, groups), default=0), n_bytes)
-
-
-def _footer(file: IO[bytes]) -> dict[int, Any]:
     size = file.seek(0, 2)
     file.seek(max(0, size - 8))
     end = file.read(8)
@@ -45,7 +38,10 @@ def _footer(file: IO[bytes]) -> dict[int, Any]:
     if end[4:] != MARK or length + 8 > size:
         raise ValueError("the file has no footer")
     file.seek(size - 8 - length)
-    return Reader(file.read(length)).struct()
+    footer = Reader(file.read(length)).struct()
+    groups = [[one[CHUNK] for one in group[COLUMNS]] for group in footer[GROUPS]]
+    n_bytes = sum(_chunk(file, chunk) for group in groups for chunk in group)
+    return Extent(footer[ROWS], max(map(len, groups), default=0), n_bytes)
 
 
 def _chunk(file: IO[bytes], chunk: dict[int, Any]) -> int:
