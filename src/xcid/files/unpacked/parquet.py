@@ -14,10 +14,10 @@ MARK = b"PAR1"
 MOST_HEADER = 2**16  # bytes; statistics of long text make long headers
 ROWS, GROUPS = 3, 4  # fields of the footer
 COLUMNS = 1  # of a row group
-CHUNK = 3  # of a column of a group: what is told of it
+CHUNK = 3  # of a column of a group: its metadata
 UNPACKED_SIZE, PACKED_SIZE, DATA, DICTIONARY = 6, 7, 9, 11  # of that
 UNPACKED, PACKED = 2, 3  # of a page header
-TRUE, FALSE, BYTE, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = 1, 2, 3, 7, 8, 9, 10, 11, 12
+TRUE, FALSE, BYTE, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = 1, 2, 3, 7, 8, 9, 10, 11, 12  # kinds of values in Thrift
 MOST_DEPTH = 32
 
 
