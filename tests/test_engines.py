@@ -17,9 +17,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import xcid
-from xcid.engines import _frames, _pickling
-from xcid.engines._frames import Work
-from xcid.engines._pickling import check_picklable
+from xcid.engines import _frames
+from xcid.engines._frames import Work, check_picklable
 from xcid.errors import InvalidData, InvalidParameter, MissingDependency, ModelError
 from xcid.generators import Balanced
 
@@ -157,7 +156,7 @@ class TestTrouble:
             return probability(frame)
 
         work = work_of(explainer_of(breaks))
-        _pickling.loaded(work.payload).subject.predict.ask.__closure__[0].cell_contents.append(1)
+        _frames.loaded(work.payload).subject.predict.ask.__closure__[0].cell_contents.append(1)
         with pytest.raises(ModelError, match="the service is gone"):
             work(TABLE[:3])
 
@@ -176,7 +175,7 @@ class TestPickling:
 
     def test_an_explainer_is_loaded_once_in_a_process(self):
         payload = work_of(explainer_of()).payload
-        assert _pickling.loaded(payload) is _pickling.loaded(bytes(bytearray(payload)))
+        assert _frames.loaded(payload) is _frames.loaded(bytes(bytearray(payload)))
 
     def test_the_part_that_cannot_travel_is_named(self):
         class Session:
@@ -224,9 +223,7 @@ class TestProcess:
         spying_now = []
         work = work_of(explainer_of(spying))
         cells = dict(
-            zip(
-                spying.__code__.co_freevars, _pickling.loaded(work.payload).subject.predict.ask.__closure__, strict=True
-            )
+            zip(spying.__code__.co_freevars, _frames.loaded(work.payload).subject.predict.ask.__closure__, strict=True)
         )
         cells["spying_now"].cell_contents.append(1)
         with threadpool_limits(2, "blas"):

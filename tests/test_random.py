@@ -95,7 +95,7 @@ class TestStreams:
             ("scores.pairs", "row"): [3, 5],
             ("scores.resampled", "none"): [29, 31],
             ("metrics.maskings", "row"): [23],
-            ("baselines.chance", "row"): [None],
+            ("baselines.plain", "row"): [None],
             ("baselines._common", "row"): [61],
             ("calibration.tops", "none"): [None],
         }

@@ -16,6 +16,7 @@ from matplotlib import pyplot as plt
 import xcid
 from xcid import wording
 from xcid.adapters.interpret import LocalExplanation
+from xcid.outcomes.classes import OTHER_LABEL
 from xcid.records import FEATURE_STATUSES, SIGNIFICANT, STATUSES, Status
 from xcid.wording import names
 
@@ -90,7 +91,7 @@ class TestAnswers:
         ("outputs", "classes", "said"),
         [
             ([0.2, 0.8], ("no", "yes"), "yes with 0.80"),
-            ([1.0, 0.0], ("no", xcid.outcomes.OTHER_LABEL), "no"),
+            ([1.0, 0.0], ("no", OTHER_LABEL), "no"),
             ([-3.0, 12.3456], ("no", "yes"), "yes with 12.3"),
             ([1234.56], ("output",), "1235"),
             ([-123456.0], ("output",), "-123,456"),

@@ -67,11 +67,8 @@ def flips(explanation: Explanation, row: int, nearest: int, diverse: int) -> Fli
 
 def _changes(explanation: Explanation, row: int, flip: Array, moved: Flags) -> str:
     cell, own = explanation.cell, explanation.data[row]
-    parts = [
-        f"{explanation.column_names[at]} {cell(own[at], at)} -> {cell(flip[at], at)}"
-        for at in np.flatnonzero(moved).tolist()
-    ]
-    return ", ".join(parts)
+    names, changed = explanation.column_names, np.flatnonzero(moved).tolist()
+    return ", ".join(f"{names[at]} {cell(own[at], at)} -> {cell(flip[at], at)}" for at in changed)
 
 
 def _distinct(samples: Array) -> Array:

@@ -25,7 +25,7 @@ def to_columns(explanation: Explanation) -> dict[str, Any]:
     columns = {
         "row": np.repeat(explanation.index, d),
         "feature": np.tile(np.array(explanation.feature_names), n),
-        "data": _one_number(explanation).ravel(),
+        "data": one_number(explanation).ravel(),
         "shown": np.array([explanation.shown(row, feature) for row in range(n) for feature in range(d)]),
     }
     known = [each for each in fields.declared(explanation) if each.line]
@@ -39,15 +39,13 @@ def to_columns(explanation: Explanation) -> dict[str, Any]:
 def frame_of(columns: Mapping[str, Any], backend: Backend) -> Any:
     """Make a data frame of the given library from columns by name."""
     require_backend(backend)
-    is_text = {name for name, column in columns.items() if getattr(column, "dtype", None) is not None}
-    is_text = {name for name in is_text if columns[name].dtype.kind == "U"}
+    is_text = {name for name, column in columns.items() if isinstance(column, np.ndarray) and column.dtype.kind == "U"}
     lists = {name: column.tolist() if name in is_text else column for name, column in columns.items()}
     return nw.from_dict(lists, backend=backend).to_native()
 
 
 def pairs_to_frame(interactions: Interactions, backend: Backend) -> Any:
     """Give one line for each pair: first, second, value, joint, alone, p_value."""
-    require_backend(backend)
     first, second = ([pair[side] for pair in interactions.pairs] for side in (0, 1))
     columns = {
         "first": first,
@@ -66,25 +64,24 @@ def to_shap(explanation: Explanation) -> Any:
     return shap.Explanation(
         values=explanation.values,
         base_values=np.zeros(len(explanation)),
-        data=_one_number(explanation),
-        display_data=_in_words(explanation),
+        data=one_number(explanation),
+        display_data=_readable(explanation),
         feature_names=list(explanation.feature_names),
     )
 
 
-def _in_words(explanation: Explanation) -> Any:
+def _readable(explanation: Explanation) -> Any:
     """(n, f) objects: what people read of levels, dates, groups and missing cells, and numbers as they are."""
-    numbers = _one_number(explanation)
-    words = numbers.astype(object)
+    numbers = one_number(explanation)
+    shown = numbers.astype(object)
     for feature, columns in enumerate(explanation.features):
-        is_number = len(columns) == 1 and not explanation.levels[columns[0]] and not explanation.units[columns[0]]
-        for row in range(len(explanation)):
-            if not is_number or np.isnan(numbers[row, feature]):
-                words[row, feature] = explanation.shown(row, feature)
-    return words
+        has_text = any(explanation.levels[column] or explanation.units[column] for column in columns)
+        for row in np.flatnonzero(has_text | np.isnan(numbers[:, feature])).tolist():
+            shown[row, feature] = explanation.shown(row, feature)
+    return shown
 
 
-def _one_number(explanation: Explanation) -> Array:
+def one_number(explanation: Explanation) -> Array:
     """(n, f) the number of each feature; NaN for groups, which have more than one."""
     numbers = [
         explanation.data[:, columns[0]] if len(columns) == 1 else np.full(len(explanation), np.nan)

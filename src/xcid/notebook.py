@@ -32,14 +32,13 @@ def html(explanation: Explanation) -> str:
 def _one(one: Explanation) -> str:
     order = wording.largest(one.values[0], MOST)
     faint = wording.not_significant(one)[0]
-    has_limits = one.lower is not None and one.upper is not None
-    titles = ["feature", "value", "score", *(["95 % limits"] if has_limits else []), ""]
+    limits = [] if one.lower is None or one.upper is None else [one.lower[0], one.upper[0]]
+    titles = ["feature", "value", "score", *(["95 % limits"] if limits else []), ""]
     lines = []
     for at, colour in zip(order.tolist(), colours.of_scores(one, one.values[0, order]), strict=True):
         cells = [_name(one.feature_names[at]), _name(one.shown(0, at)), _number(wording.score(one, one.values[0, at]))]
-        if one.lower is not None and one.upper is not None:
-            low, high = (wording.score(one, limit[0, at]) for limit in (one.lower, one.upper))
-            cells.append(_number(f"{low} to {high}"))
+        if limits:
+            cells.append(_number(" to ".join(wording.score(one, limit[at]) for limit in limits)))
         why = wording.note(one.feature_status[0, at]).strip()
         cells.append(_cell(why) if why else _bar(one.values[0, at], colour, "transparent" if faint[at] else colour))
         lines.append("".join(cells))

@@ -31,31 +31,15 @@ SAMPLES_PER_ROW = 4096  # that a block has room for
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setup:
-    """Everything that an Explainer knows: what is explained, the question, the parts of the method, and limits.
-
-    Attributes
-    ----------
-    subject : Subject
-    outcome : Outcome
-        Bound to the subject.
-    generator : Generator
-        Bound to the subject.
-    score : Score
-    stop : Stop
-    time_limit : float or None
-        Seconds that a run of one row may take.
-    memory : int
-        Bytes that a block of rows and its perturbations may take.
-    max_evidence_bytes : int
-    """
+    """Everything that an Explainer knows: what is explained, the question, the parts of the method, and limits."""
 
     subject: Subject
-    outcome: Outcome
-    generator: Generator
+    outcome: Outcome  # bound to the subject
+    generator: Generator  # likewise
     score: Score
     stop: Stop
-    time_limit: float | None
-    memory: int
+    time_limit: float | None  # seconds that a run of one row may take
+    memory: int  # bytes that a block of rows and its perturbations may take
     max_evidence_bytes: int
 
     @property

@@ -52,14 +52,7 @@ def is_one_sided(outcome: Outcome, subject: Subject) -> bool:
 class Membership:
     """How far samples lie on the other side of the question than the row they come from.
 
-    Parameters
-    ----------
-    subject : Subject
-    outcome : Outcome
-    rows, reference : (n, d), (n, k)
-        The rows that are perturbed, and their outputs.
-    deadline : Deadline
-        When to give up.
+    ``rows`` (n, d) are perturbed, and ``reference`` (n, k) are their outputs; the deadline says when to give up.
     """
 
     def __init__(self, subject: Subject, outcome: Outcome, rows: Array, reference: Array, deadline: Deadline) -> None:

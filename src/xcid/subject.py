@@ -17,26 +17,13 @@ MEMORY = 2**28  # bytes that one call of the model may take
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subject:
-    """A model and the table that it is explained on.
+    """A model and the table that it is explained on."""
 
-    Attributes
-    ----------
-    model : object
-        As the user gave it.
-    space : FeatureSpace
-        The columns of the table.
-    features : Features
-        What is perturbed and scored: columns, and groups of columns.
-    predict : Predictor
-    outputs : (N, k)
-        Of the background.
-    """
-
-    model: Any
-    space: FeatureSpace
-    features: Features
+    model: Any  # as the user gave it
+    space: FeatureSpace  # the columns of the table
+    features: Features  # what is perturbed and scored: columns, and groups of columns
     predict: Predictor
-    outputs: Array
+    outputs: Array  # (N, k) of the background
 
     @classmethod
     def of(

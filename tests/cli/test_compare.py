@@ -14,7 +14,7 @@ import pytest
 from xcid.cli import compare
 from xcid.cli._terminal import METHODS, MODELS
 from xcid.files.training import FAMILIES
-from xcid.lab.comparison import measure
+from xcid.lab import comparison
 
 FAST = "xcid,occlusion,chance"
 
@@ -33,7 +33,7 @@ def options(csv):
 
 
 def test_names_that_can_be_typed():
-    assert tuple(measure.MAKERS) == METHODS
+    assert tuple(comparison.MAKERS) == METHODS
     assert tuple(FAMILIES) == MODELS
 
 

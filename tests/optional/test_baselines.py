@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import xcid
 from xcid import metrics
 from xcid.baselines import Chance, DiceImportance, Lime, Occlusion, Shap
-from xcid.baselines.dice import Changed
+from xcid.baselines.plain import Changed
 from xcid.errors import InvalidData, InvalidParameter, MissingDependency
 from xcid.generators import Random
 

@@ -14,8 +14,8 @@ import pytest
 
 from xcid import cli
 from xcid.errors import InvalidFile
-from xcid.lab.bench import page, profile, timing
-from xcid.lab.bench.record import Figure, Record, load, save, slower
+from xcid.lab.bench import profile, timing
+from xcid.lab.bench.record import Figure, Record, load, page, save, slower
 from xcid.lab.markdown import Table
 
 for package in ("sklearn", "pandas", "shap", "lime", "dice_ml"):
@@ -25,7 +25,7 @@ for package in ("sklearn", "pandas", "shap", "lime", "dice_ml"):
 TINY = """
 from pathlib import Path
 from xcid.lab import bench
-from xcid.lab.bench import profile, run
+from xcid.lab.bench import profile
 from xcid.lab.bench.record import save
 extent = bench.Extent(
     name="tiny", rounds=3, rows=100, peer_rows=1, stack_rows=1, stack_tables=("diabetes",), tables=("diabetes",),
@@ -46,7 +46,7 @@ Adjusted.__call__ = row_by_row
 """
 
 
-def measured(path, before="", steps="run.STEPS"):
+def measured(path, before="", steps="bench.STEPS"):
     """A run in a process of its own, with one thread."""
     code = TINY.format(before=before, steps=steps, path=os.fspath(path))
     subprocess.run([sys.executable, "-c", code], env={**os.environ, **timing.ONE_THREAD}, check=True, timeout=600)
@@ -176,19 +176,19 @@ def test_slower_since():
 
 class TestPage:
     def test_misses_are_shown(self):
-        text = page.page(made(figure(5.0, target=10.0), figure(20.0, key="b", target=10.0)))
+        text = page(made(figure(5.0, target=10.0), figure(20.0, key="b", target=10.0)))
         assert "1 of 2 targets met" in text
         assert re.search(r"what of a .* 5x .* NOT MET", text)
         assert "- what of a: 5x where ≥ 10x is wanted" in text
         assert "- what of b" not in text
 
     def test_what_was_not_measured_says_why(self):
-        text = page.page(made(figure(None, target=10.0, detail="this machine has one core")))
+        text = page(made(figure(None, target=10.0, detail="this machine has one core")))
         assert re.search(r"not measured .* this machine has one core", text)
         assert "0 of 1 targets met" in text
 
     def test_tables_are_rectangular(self, record):
-        tables = re.findall(r"(?:^\|.*\n)+", page.page(record), flags=re.MULTILINE)
+        tables = re.findall(r"(?:^\|.*\n)+", page(record), flags=re.MULTILINE)
         assert len(tables) == 1 + len(record.tables)
         for table in tables:
             assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
@@ -257,7 +257,7 @@ class TestCommand:
         assert cli.main(["bench", "--quick", "--out", str(out), "--page", str(written)]) == 0
         assert limited == ["quick"]
         assert load(out) == record
-        assert written.read_text(encoding="utf-8") == page.page(record)
+        assert written.read_text(encoding="utf-8") == page(record)
         assert "targets met" in capsys.readouterr().out
 
     def test_against_an_earlier_run(self, limited, record, tmp_path, capsys):

@@ -12,8 +12,8 @@ import pytest
 from xcid.errors import InvalidParameter
 from xcid.lab.markdown import Table
 from xcid.lab.output import digest, piece
-from xcid.lab.reproduction import Settings, measure, pages, published, readings, reproduce
-from xcid.lab.reproduction.settings import SUBJECTS
+from xcid.lab.reproduction import Settings, measure, ours, pages, published, reproduce
+from xcid.lab.reproduction.methods import SUBJECTS
 from xcid.metrics import Interval
 
 for package in ("sklearn", "matplotlib", "shap", "lime", "dice_ml"):
@@ -178,27 +178,27 @@ class TestReadings:
         return measure.Measured(runs, full, masked, kept, masked, kept, predicted, zero, zero)
 
     def test_the_reverse_swaps_the_metrics(self, measured):
-        comp, suff = readings.FAITHFULNESS["mean, by magnitude, predicted class"](measured)
-        reverse = readings.FAITHFULNESS["mean, by magnitude, smallest first, predicted class"]
+        comp, suff = ours.FAITHFULNESS["mean, by magnitude, predicted class"](measured)
+        reverse = ours.FAITHFULNESS["mean, by magnitude, smallest first, predicted class"]
         np.testing.assert_allclose((comp, suff), reverse(measured)[::-1])
 
     def test_the_sum_is_d_plus_1_means(self, measured):
-        mean, total = (readings.FAITHFULNESS[title](measured) for title in (readings.PRINTED, readings.PLAIN_SUM))
+        mean, total = (ours.FAITHFULNESS[title](measured) for title in (ours.PRINTED, ours.PLAIN_SUM))
         np.testing.assert_allclose(total, 4 * np.array(mean))
 
     def test_class_1_turns_the_rows_of_class_0(self, measured):
-        comp, _ = readings.FAITHFULNESS["mean, by magnitude, class 1"](measured)
-        printed, _ = readings.FAITHFULNESS[readings.PRINTED](measured)
+        comp, _ = ours.FAITHFULNESS["mean, by magnitude, class 1"](measured)
+        printed, _ = ours.FAITHFULNESS[ours.PRINTED](measured)
         np.testing.assert_allclose(comp, printed * [-1, 1, 1, -1, 1])
 
     def test_titles_differ(self):
-        assert len(readings.FAITHFULNESS) == len(readings.KERNELS) == 16
+        assert len(ours.FAITHFULNESS) == len(ours.KERNELS) == 16
 
     def test_first_titles_are_what_the_paper_says(self):
-        assert readings.PRINTED == "mean, by magnitude, predicted class"
-        assert readings.PLAIN_SUM == "sum, by magnitude, predicted class"
-        assert readings.SIGNED == "mean, by signed score, predicted class"
-        assert readings.AS_DESCRIBED == "sets, Silverman, same samples, mean of runs"
+        assert ours.PRINTED == "mean, by magnitude, predicted class"
+        assert ours.PLAIN_SUM == "sum, by magnitude, predicted class"
+        assert ours.SIGNED == "mean, by signed score, predicted class"
+        assert ours.AS_DESCRIBED == "sets, Silverman, same samples, mean of runs"
 
 
 def test_difference_is_in_units_of_both_intervals():

@@ -62,7 +62,7 @@ DICE = _streams("generators.dice", "row", stays=41, flips=42)
 PAIRS = _streams("scores.pairs", "row", positive=3, negative=5)
 RESAMPLED = _streams("scores.resampled", "none", permute=29, resample=31)
 (MASKING,) = _streams("metrics.maskings", "row", draws=23)
-(CHANCE,) = _streams("baselines.chance", "row", scores=None)
+(CHANCE,) = _streams("baselines.plain", "row", scores=None)
 (SEEDS,) = _streams("baselines._common", "row", seeds=61)
 (TOP,) = _streams("calibration.tops", "none", draws=None)
 
@@ -85,7 +85,7 @@ SHARED: Mapping[frozenset[str], str] = {
 NUMBERLESS: Mapping[str, str] = {
     "generators.marginal": "its bits are the keys of the numbered streams, so a hash lies between; scores.pairs alone "
     "uses two of them as they are, for the place where it begins to count samples",
-    "baselines.chance": "nothing else is drawn for scores by chance",
+    "baselines.plain": "nothing else is drawn for scores by chance",
     "calibration.tops": "its keys are 0, 1, ..., two of them those of scores.resampled, which draws for other scores",
 }
 """Owners that draw with the key itself, and so share a number with all others, and why that does no harm."""

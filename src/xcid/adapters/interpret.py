@@ -19,13 +19,7 @@ MOST = 15  # features in a picture
 
 
 class Interpret:
-    """Explains rows as InterpretML's own explainers do.
-
-    Parameters
-    ----------
-    explainer : Explainer
-        ``Interpret(xcid.Explainer(model, train))``.
-    """
+    """Explains rows as InterpretML's own explainers do: ``Interpret(xcid.Explainer(model, train))``."""
 
     available_explanations = ("local",)
     explainer_type = "blackbox"

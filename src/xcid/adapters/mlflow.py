@@ -93,11 +93,7 @@ def _write(explanation: Explanation, folder: Path) -> None:
     if not len(explanation):
         return
     explanation.report(folder / "report.html")
-    _save(bar(explanation), folder / "bar.png")
-    if len(explanation) > 1:
-        _save(beeswarm(explanation), folder / "beeswarm.png")
-
-
-def _save(ax: Any, path: Path) -> None:
-    ax.figure.savefig(path, dpi=DPI)
-    require("matplotlib.pyplot", extra="plot").close(ax.figure)
+    for draw in [bar, beeswarm] if len(explanation) > 1 else [bar]:
+        figure = draw(explanation).figure
+        figure.savefig(folder / f"{draw.__name__}.png", dpi=DPI)
+        require("matplotlib.pyplot", extra="plot").close(figure)

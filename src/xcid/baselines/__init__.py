@@ -6,10 +6,8 @@ the present value supports the class that is predicted for the row, or raises th
 is a feature's share in the absolute scores of the row.
 """
 
-from xcid.baselines.chance import Chance
-from xcid.baselines.dice import DiceImportance
 from xcid.baselines.lime import Lime
-from xcid.baselines.occlusion import Occlusion
+from xcid.baselines.plain import Chance, DiceImportance, Occlusion
 from xcid.baselines.shap import Shap
 
 __all__ = ["Chance", "DiceImportance", "Lime", "Occlusion", "Shap"]

@@ -9,7 +9,6 @@ import numpy as np
 
 from xcid._check import as_int
 from xcid._kernels.streams import SEEDS
-from xcid._kernels.thinning import thinned
 from xcid.records import Array, Explanation, Integers, Unsigned
 from xcid.space import labels
 from xcid.subject import Subject
@@ -22,12 +21,13 @@ def explained(subject: Subject, X: Any, seed: int, method: Method, settings: dic
     rows = subject.space.encode(X)
     outputs = subject.predict(rows)
     values, n_evaluations = method(rows, outputs, subject.space.keys(rows, as_int(seed, "seed")))
-    n = len(rows)
+    n, size = len(rows), np.abs(values)
+    total = size.sum(axis=1, keepdims=True)
     return subject.explanation(
         rows,
         outputs,
         values=values,
-        importance=_shares(values),
+        importance=np.divide(size, total, out=np.zeros_like(size), where=total > 0),
         direction=np.sign(values),
         status=np.full(n, "ok"),
         n_evaluations=n_evaluations + 1,  # and the row itself
@@ -37,11 +37,6 @@ def explained(subject: Subject, X: Any, seed: int, method: Method, settings: dic
         index=labels(X, n),
         settings={name: str(value) for name, value in (settings | {"seed": seed}).items()},
     )
-
-
-def sample(subject: Subject, count: int) -> Array:
-    """(at most count, d) background rows, spread evenly over it."""
-    return subject.space.background[thinned(len(subject.space.background), count)]
 
 
 class Counting:
@@ -57,11 +52,4 @@ class Counting:
 
 def seeds_of(keys: Unsigned) -> list[int]:
     """Seeds of 32 bits for a library that wants some, from the keys of rows."""
-    seeds: list[int] = (SEEDS.of(keys) >> np.uint64(32)).tolist()
-    return seeds
-
-
-def _shares(values: Array) -> Array:
-    size = np.abs(values)
-    total = size.sum(axis=1, keepdims=True)
-    return np.divide(size, total, out=np.zeros_like(size), where=total > 0)
+    return (SEEDS.of(keys) >> np.uint64(32)).tolist()

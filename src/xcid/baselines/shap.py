@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from xcid._check import as_int
+from xcid._kernels.thinning import thinned
 from xcid._lent import quiet_and_seeded
 from xcid._require import require
-from xcid.baselines._common import Counting, Method, explained, sample, seeds_of
+from xcid.baselines._common import Counting, Method, explained, seeds_of
 from xcid.records import Array, Explanation, Integers, Unsigned
 from xcid.subject import Subject
 
@@ -45,7 +46,8 @@ class Shap:
             self.shap = require("shap", extra="shap")
         self.subject = Subject.of(model, background)
         self.coalitions = as_int(coalitions, "coalitions", at_least=1)
-        self.sample = sample(self.subject, as_int(rows, "rows", at_least=1))
+        known = self.subject.space.background
+        self.sample = known[thinned(len(known), as_int(rows, "rows", at_least=1))]
         trees = _tree_values(self.shap, model, self.subject, self.sample)
         self.explainer = "kernel" if trees is None else "tree"
         self.method: Method = self._asked if trees is None else functools.partial(_taken_apart, trees)

@@ -1,7 +1,6 @@
 """How far scores can be trusted: corrected p-values, top sets, repeated runs, stopping, averages over many rows."""
 
-from xcid.calibration.averages import aggregate, average
-from xcid.calibration.stops import Decided, Repeats, Stop
+from xcid.calibration.runs import Decided, Repeats, Stop, aggregate, average
 from xcid.calibration.tops import benjamini_hochberg, in_top, top_agreement
 
 __all__ = [

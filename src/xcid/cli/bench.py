@@ -44,14 +44,14 @@ def run(options: Options) -> None:
     if not timing.is_limited():
         _again({**os.environ, **timing.ONE_THREAD}, options)
         return
-    bench, record, page = (import_module(f"xcid.lab.bench{name}") for name in ("", ".record", ".page"))
+    bench, record = (import_module(f"xcid.lab.bench{name}") for name in ("", ".record"))
     before = record.load(options.against) if options.against else None  # before the long part, not after it
     extent = bench.EXTENTS["quick" if options.quick else "full" if options.full else "default"]
     now = bench.measure(extent, progress("steps", options.quiet).note)
     record.save(now, options.out)
     if options.page:
-        import_module("xcid.lab.output").write(options.page, page.page(now))
-    sys.stdout.write(page.printed(now, (record.slower(before, now),) if before else ()))
+        import_module("xcid.lab.output").write(options.page, record.page(now))
+    sys.stdout.write(record.printed(now, (record.slower(before, now),) if before else ()))
 
 
 def _again(environment: dict[str, str], options: Options) -> None:

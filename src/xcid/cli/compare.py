@@ -13,7 +13,7 @@ from xcid.cli import _subjects
 from xcid.cli._terminal import METHODS, MODELS, Progress, add_verb, printable, progress, record, whole_number
 
 if TYPE_CHECKING:
-    from xcid.lab.comparison.measure import Comparison
+    from xcid.lab.comparison import Comparison
 
 TEST_SHARE = 0.2
 
@@ -68,8 +68,7 @@ def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> No
 def run(options: Options) -> None:
     """Compare, print the tables, and keep them where asked."""
     from xcid.files.writers import folder
-    from xcid.lab.comparison.measure import compare
-    from xcid.lab.comparison.text import markdown
+    from xcid.lab.comparison import compare, markdown
 
     out = None if options.out is None else folder(options.out)
     line, parts = progress("runs", options.quiet), split(options)
@@ -85,7 +84,7 @@ def _keep(comparison: Comparison, subject: str, out: Path, line: Progress) -> No
 
     from xcid.errors import MissingDependency
     from xcid.files.writers import replacing, write
-    from xcid.lab.comparison.picture import draw
+    from xcid.lab.comparison import draw
 
     figures = comparison.figures.items()
     lines = [(method, name, one.mean, one.margin) for method, found in figures for name, one in found.items()]

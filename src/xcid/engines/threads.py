@@ -57,15 +57,11 @@ class Threads:
 def one_core_each(model_cores: int | None = None) -> contextlib.AbstractContextManager[Any]:
     """Keep NumPy's matrix products to the thread that asks for them; scikit-learn brings what that takes.
 
-    Parameters
-    ----------
-    model_cores : int, optional
-        Cores for the model's own threads; by default they are its own affair.
+    The model's own threads get ``model_cores``; by default they are its own affair.
     """
     try:
         from threadpoolctl import threadpool_limits
     except ImportError:
         return contextlib.nullcontext()
     most = {"blas": 1} if model_cores is None else {"blas": 1, "openmp": model_cores}
-    limits: contextlib.AbstractContextManager[Any] = threadpool_limits(most)
-    return limits
+    return threadpool_limits(most)

@@ -17,7 +17,7 @@ from xcid.generators.dice_table import DiceTable, Method
 from xcid.generators.objectives import MARGINS, Margin, named
 from xcid.generators.reach import Reach
 from xcid.generators.search import Member, Search, check_search
-from xcid.models.modules import evaluating, home_of
+from xcid.models.libraries import evaluating, home_of
 from xcid.records import Array, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 

@@ -18,7 +18,7 @@ from xcid.generators.metric import Metric
 from xcid.generators.objectives import MARGINS, OBJECTIVES, Diverse, Margin, Objective, named
 from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, Search, check_search
-from xcid.models.modules import evaluating, home_of
+from xcid.models.libraries import evaluating, home_of
 from xcid.records import Array, Flags, Perturbations, Unsigned
 from xcid.space import FeatureSpace
 

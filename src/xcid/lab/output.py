@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -50,6 +52,15 @@ def digest(key: Mapping[str, object]) -> str:
     True
     """
     return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def versions(packages: Sequence[str], missing: str) -> dict[str, str]:
+    """Versions of packages, and what to say of those that are not installed."""
+    found = dict.fromkeys(packages, missing)
+    for package in packages:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[package] = metadata.version(package)
+    return found
 
 
 def _read(path: Path) -> Arrays | None:

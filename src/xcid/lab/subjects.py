@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,6 +17,7 @@ TABLES = {"diabetes": datasets.load_diabetes, "heart": datasets.load_heart}
 TITLES = {"diabetes": "Diabetes", "heart": "Heart"}
 SPLIT_SEED, TEST_SHARE = 42, 0.2
 MADE_UP_ROWS, MADE_UP_SEED = 1_000, 0
+BENCH_SEED = 0  # of the models that are timed
 
 
 class Subject(NamedTuple):
@@ -58,34 +61,71 @@ def fitted(table: str, name: str, seed: int, kind: Callable[[Any], Any] = lambda
     cells of Heart are missing, which neither a forest nor all methods take: the training rows' median stands in.
     """
     data, target = _table(table)
-    split = require("sklearn.model_selection", extra="bench").train_test_split
+    split = _sklearn("model_selection").train_test_split
     train, test, *targets = split(data.astype(float), target, test_size=TEST_SHARE, random_state=SPLIT_SEED)
     train, test, target, test_target = map(kind, (train.fillna(train.median()), test.fillna(train.median()), *targets))
     return Subject(table, name, _model(name, seed).fit(train, target), train, test, target, test_target)
+
+
+@functools.cache
+def in_frames(table: str, name: str) -> Subject:
+    """A model fitted on a data frame, as the paper's stack wants it."""
+    return fitted(table, name, BENCH_SEED)
+
+
+@functools.cache
+def in_arrays(table: str, name: str) -> Subject:
+    """A model fitted on an array, which no contestant has to make a table for."""
+    return fitted(table, name, BENCH_SEED, np.asarray)
+
+
+def linear(n_columns: int) -> Callable[[Array], Array]:
+    """A model that costs next to nothing: what is left is the cost of explaining."""
+    weights = np.random.default_rng(BENCH_SEED).normal(size=n_columns) / np.sqrt(n_columns)
+    return lambda X: 1 / (1 + np.exp(-(X @ weights)))
+
+
+class Timed:
+    """A model's function that counts the processor's seconds inside it."""
+
+    def __init__(self, predict: Callable[[Any], Any]) -> None:
+        self.predict, self.seconds = predict, 0.0
+
+    def __call__(self, X: Any) -> Any:
+        """Ask the model."""
+        start = time.process_time()
+        answers = self.predict(X)
+        self.seconds += time.process_time() - start
+        return answers
+
+
+def cloud_of(n_rows: int, n_columns: int, seed: int = 0) -> Array:
+    """(n, d) rows of normal numbers."""
+    return np.random.default_rng(seed).normal(size=(n_rows, n_columns))
 
 
 def _table(table: str) -> tuple[Any, Any]:
     if table in TABLES:
         known = TABLES[table]()
         return known.data, known.target
-    made, n_columns = require("sklearn.datasets", extra="bench").make_classification, int(table)
+    made, n_columns = _sklearn("datasets").make_classification, int(table)
     X, y = made(MADE_UP_ROWS, n_columns, n_informative=max(4, n_columns // 3), random_state=MADE_UP_SEED)
     return require("pandas", extra="bench").DataFrame(X, columns=[f"x{i}" for i in range(n_columns)]), y
 
 
 def _model(name: str, seed: int) -> Any:
-    ensemble = require("sklearn.ensemble", extra="bench")
     makers: dict[str, Callable[[], Any]] = {
-        "logistic": lambda: require("sklearn.linear_model", extra="bench").LogisticRegression(max_iter=1_000),
-        "forest": lambda: ensemble.RandomForestClassifier(100, random_state=seed),
-        "boosting": lambda: ensemble.GradientBoostingClassifier(random_state=seed),
-        "histogram boosting": lambda: ensemble.HistGradientBoostingClassifier(random_state=seed),
-        "network": lambda: _network(seed),
+        "logistic": lambda: _sklearn("linear_model").LogisticRegression(max_iter=1_000),
+        "forest": lambda: _sklearn("ensemble").RandomForestClassifier(100, random_state=seed),
+        "boosting": lambda: _sklearn("ensemble").GradientBoostingClassifier(random_state=seed),
+        "histogram boosting": lambda: _sklearn("ensemble").HistGradientBoostingClassifier(random_state=seed),
+        "network": lambda: _sklearn("pipeline").make_pipeline(
+            _sklearn("preprocessing").StandardScaler(),
+            _sklearn("neural_network").MLPClassifier(random_state=seed, max_iter=2_000),
+        ),
     }
     return makers[name]()
 
 
-def _network(seed: int) -> Any:
-    network = require("sklearn.neural_network", extra="bench").MLPClassifier(random_state=seed, max_iter=2_000)
-    scaler = require("sklearn.preprocessing", extra="bench").StandardScaler()
-    return require("sklearn.pipeline", extra="bench").make_pipeline(scaler, network)
+def _sklearn(part: str) -> Any:
+    return require(f"sklearn.{part}", extra="bench")

@@ -1,9 +1,8 @@
 """Figures of merit of scores: plain arrays go in, so that any method can be judged; (n,) figures come out."""
 
-from xcid.metrics.agreement import feature_agreement, kendall_tau, rank_agreement, sign_agreement
+from xcid.metrics.agreement import feature_agreement, kendall_tau, rank_agreement, sign_agreement, sparsity, stability
 from xcid.metrics.faithfulness import Curves, comprehensiveness, masking_curves, sufficiency
 from xcid.metrics.maskings import Centre, JointRows, MarginalRows, Masking, SimilarRows, mean, median
-from xcid.metrics.stability import sparsity, stability
 from xcid.metrics.summary import Interval, interval, paired
 
 __all__ = [

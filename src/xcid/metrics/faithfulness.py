@@ -10,7 +10,7 @@ import numpy as np
 
 from xcid._check import as_int, require_callable
 from xcid.errors import InvalidData
-from xcid.metrics._scores import matrix
+from xcid.metrics.agreement import matrix
 from xcid.metrics.maskings import Masking, mean
 from xcid.records import Array
 from xcid.subject import Subject

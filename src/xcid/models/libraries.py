@@ -7,21 +7,30 @@ it. To add a library, write a function here that takes a model and its feature s
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from xcid._require import require
 from xcid.errors import ModelError, XcidError
-from xcid.models.modules import evaluating, home_of
-from xcid.models.onnx import from_onnx
-from xcid.models.tables import columns_of, ordered, stacked
+from xcid.models.tables import Cells, columns_of, ordered, stacked
 from xcid.records import Array
 from xcid.space import FeatureSpace
 
 Adapted = tuple[Any, Callable[[Array], Any]]
+# Of the inputs of ONNX sessions.
+TYPES = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(float16)": np.float16,
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+    "tensor(bool)": np.bool_,
+    "tensor(string)": np.object_,
+}
 
 
 def adapted(model: Any, space: FeatureSpace) -> Adapted | None:
@@ -120,9 +129,86 @@ def _torch(model: Any, space: FeatureSpace) -> Adapted:
 
 
 def _onnx(model: Any, space: FeatureSpace) -> Adapted:
-    """``onnxruntime.InferenceSession``: named inputs and several outputs."""
-    ask, classes, decode = from_onnx(model, space)
-    return (ask if classes is None else Classifier(ask, classes)), decode
+    """``onnxruntime.InferenceSession``: one input matrix or one input a column, labels and probabilities.
+
+    Probabilities are used where there are any: a sequence of maps (skl2onnx's zipmap) or a matrix of several columns;
+    else the first output. One column is read like that of a function: probabilities if within [0, 1], else numbers.
+    """
+    inputs, decode = model.get_inputs(), columns_of(space)
+    _check_inputs(inputs, space.names)
+    shape = inputs[0].shape
+    size: int | None = shape[0] if shape and isinstance(shape[0], int) else None  # of a call, where it is fixed
+
+    def run(columns: Sequence[Cells]) -> list[Any]:
+        return model.run(None, _feeds(inputs, space.names, columns))
+
+    def ask(columns: Sequence[Cells]) -> Cells:
+        n_rows = len(columns[0])
+        if size is None or n_rows == size:
+            return _best(run(columns))
+        at = np.minimum(np.arange(-(-n_rows // size) * size), n_rows - 1).reshape(-1, size)
+        return np.concatenate([_best(run([column[rows] for column in columns])) for rows in at])[:n_rows]
+
+    maps = [at for at, output in enumerate(model.get_outputs()) if output.type.startswith("seq(map")]
+    if not maps:
+        return ask, decode
+    first = run(decode(space.background[: 1 if size is None else size]))
+    return Classifier(ask, list(first[maps[0]][0])), decode
+
+
+def _check_inputs(inputs: Sequence[Any], names: tuple[str, ...]) -> None:
+    strange = [f"{one.name} ({one.type})" for one in inputs if one.type not in TYPES]
+    if strange:
+        raise ModelError(f"the session has the inputs {strange}: only tensors of {list(TYPES)} can be given")
+    unknown = [one.name for one in inputs if one.name not in names]
+    if len(inputs) > 1 and unknown:
+        raise ModelError(
+            f"the session has the inputs {unknown}, which the background does not have; its columns are {list(names)}: "
+            "rename them, or give feature_names with an array"
+        )
+
+
+def _feeds(inputs: Sequence[Any], names: tuple[str, ...], columns: Sequence[Cells]) -> dict[str, Cells]:
+    """Input tensors by name: all columns in one, or one for each."""
+    if len(inputs) == 1:
+        return {inputs[0].name: stacked(columns, TYPES[inputs[0].type])}
+    feeds: dict[str, Cells] = {}
+    for one in inputs:
+        column, dtype = columns[names.index(one.name)], TYPES[one.type]
+        if column.dtype.kind == "f" and np.dtype(dtype).kind in "ib" and np.isnan(column).any():
+            raise ValueError(f"missing cells of {one.name!r} cannot become {one.type}")
+        feeds[one.name] = column.astype(dtype).reshape(-1, *[1] * (len(one.shape) - 1))
+    return feeds
+
+
+def _best(answers: Sequence[Any]) -> Cells:
+    """Probabilities where there are any, else the first answer."""
+    for answer in answers:
+        if isinstance(answer, list) and answer and isinstance(answer[0], dict):
+            return np.array([[row[name] for name in answer[0]] for row in answer])
+        if isinstance(answer, np.ndarray) and answer.dtype.kind == "f" and answer.ndim == 2 and answer.shape[1] > 1:
+            return answer
+    return np.asarray(answers[0])
+
+
+def home_of(module: Any) -> tuple[Any, Any]:
+    """Device and precision of the first weights that are floating-point numbers."""
+    torch = require("torch", extra="torch")
+    weights = (weight for part in (module.parameters(), module.buffers()) for weight in part)
+    like = next((weight for weight in weights if weight.is_floating_point()), torch.empty(0, dtype=torch.float32))
+    return like.device, like.dtype
+
+
+@contextlib.contextmanager
+def evaluating(module: Any) -> Iterator[None]:
+    """Put a module in evaluation mode for a while, and every part of it back into its own."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, mode in modes:
+            part.training = mode
 
 
 ADAPTERS: dict[tuple[str, str], Callable[[Any, FeatureSpace], Adapted]] = {

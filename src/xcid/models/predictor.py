@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from xcid.errors import ModelError, XcidError
-from xcid.models.answers import Answers, Reader, reader
+from xcid.errors import ModelError, XcidError, warn
 from xcid.models.libraries import adapted
-from xcid.models.preflight import preflight
-from xcid.models.tables import as_trained
+from xcid.models.tables import Cells, Reader, as_trained, reader
 from xcid.records import Array
 from xcid.space import FeatureSpace
+
+TRIED = 22  # rows that are asked about three times: together, together again, and in parts
+TOLERANCE = 1e-6  # relative to the largest output
+RANDOM = (
+    "the model is not deterministic: {rows} background rows got another answer when asked again (by up to {gap:.3g}), "
+    "so explanations will not repeat: switch its randomness off or fix its seed"
+)
+DEPENDENT = (
+    "the model's answer for a row depends on the other rows of the call: {rows} background rows got another answer in "
+    "a smaller call (by up to {gap:.3g}), so explanations depend on how rows are put together: give a model that "
+    "answers each row by itself"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +44,7 @@ class Predictor:
         parts = [self.checked(_raw(self.ask, self.decode(rows), len(rows)), rows) for rows in blocks]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    def checked(self, answers: Answers, matrix: Array) -> Array:
+    def checked(self, answers: Cells, matrix: Array) -> Array:
         """Read raw answers for an (n, d) matrix."""
         outputs = self.read(answers)
         if not np.isfinite(outputs).all():
@@ -54,7 +65,10 @@ def wrap(model: Any, space: FeatureSpace, memory: int) -> tuple[Predictor, Array
     ``memory`` bytes.
     """
     model, decode = adapted(model, space) or (model, as_trained(model, space))
-    ask = _ask(model)
+    ways = (getattr(model, "predict_proba", None), getattr(model, "predict", None), model)
+    ask = next(filter(callable, ways), None)
+    if ask is None:
+        raise ModelError(f"a model needs predict_proba, predict or a call; {type(model).__name__} has none of them")
     max_rows = max(1, memory // (64 * len(space.names)))
     sample = space.background[:max_rows]
     try:
@@ -77,17 +91,7 @@ def _hint(space: FeatureSpace) -> str:
     return f" (the background has {' and '.join(notes)})" if notes else ""
 
 
-def _ask(model: Any) -> Callable[[Any], Any]:
-    for method in ("predict_proba", "predict"):
-        ask = getattr(model, method, None)
-        if callable(ask):
-            return ask
-    if callable(model):
-        return model
-    raise ModelError(f"a model needs predict_proba, predict or a call; {type(model).__name__} has none of them")
-
-
-def _raw(ask: Callable[[Any], Any], table: Any, n_rows: int) -> Answers:
+def _raw(ask: Callable[[Any], Any], table: Any, n_rows: int) -> Cells:
     try:
         answers = np.array(ask(table))  # a copy: some models answer in one buffer time and again
     except XcidError:
@@ -100,3 +104,32 @@ def _raw(ask: Callable[[Any], Any], table: Any, n_rows: int) -> Answers:
             f"it must be ({n_rows}, number of classes) or ({n_rows},)"
         )
     return answers
+
+
+def preflight(predict: Callable[[Array], Array], background: Array, n_outputs: int, precision: float) -> None:
+    """Warn about a model whose answer for a row changes from call to call or with the rows beside it.
+
+    Where the model fails there is nothing to compare, and the error comes when it is asked in earnest. ``precision`` is
+    the machine precision of its answers: a network in single precision may differ by some units of it.
+    """
+    rows, tolerance = background[:TRIED], max(TOLERANCE, 100 * precision)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what a model says of these few rows it says again of others
+        first, again = (_answers(predict, rows, n_outputs) for _ in range(2))
+        parts = np.split(rows, [1, 1 + len(rows) // 2])  # the first row alone, and two halves of the rest
+        split = np.concatenate([_answers(predict, part, n_outputs) for part in parts if len(part)])
+    for other, message in ((again, RANDOM), (split, DEPENDENT)):
+        gaps = np.abs(first - other)
+        scale = np.fmax(np.abs(first), np.abs(other)).max(axis=0)
+        changed = np.any(gaps > tolerance * scale, axis=1)  # never a row that got no answer
+        if changed.any():
+            warn(message.format(rows=f"{changed.sum()} of {len(rows)}", gap=np.nanmax(gaps)))
+            return
+
+
+def _answers(predict: Callable[[Array], Array], rows: Array, n_outputs: int) -> Array:
+    """Outputs of the rows; NaN where the model fails, as some do on a single row."""
+    try:
+        return predict(rows)
+    except ModelError:
+        return np.full((len(rows), n_outputs), np.nan)

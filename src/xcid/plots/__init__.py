@@ -4,13 +4,11 @@ Every plot takes ``ax``, the Axes to draw on, and returns them; without, it make
 the position of a row, and ``most`` the number of features that are shown, those with the largest scores.
 """
 
-from xcid.plots.bars import bar
 from xcid.plots.comparisons import agreement, masking_curve
 from xcid.plots.display import ExplanationDisplay
 from xcid.plots.evidence import densities
 from xcid.plots.parts import image, tokens
-from xcid.plots.scatters import scatter
-from xcid.plots.swarms import beeswarm, stability
+from xcid.plots.scores import bar, beeswarm, scatter, stability
 
 __all__ = [
     "ExplanationDisplay",

@@ -16,14 +16,12 @@ from xcid.wording.names import elide
 MOST_LETTERS = 28
 MOST_LETTERS_OF_LEVELS = 16
 SMALL = 8  # points of what explains a picture
-_CYCLE = (
+BINS = 60  # of an axis: dots of one bin stand on each other
+WIDTH = 0.8  # of the fullest bin, where lines are 1 apart
+FEWEST = 12  # so many dots fill the width
+CYCLE = (  # colours that can be distinguished
     colours.POSITIVE, colours.OPPOSES, colours.SUPPORTS, "#CC79A7", colours.NEGATIVE, colours.UNSIGNED, colours.INK,
 )  # fmt: skip
-
-
-def cycle(count: int) -> list[str]:
-    """Colours that can be distinguished, over again where there are many."""
-    return [_CYCLE[at % len(_CYCLE)] for at in range(count)]
 
 
 def ranks() -> Any:
@@ -86,8 +84,7 @@ def lines(ax: Any, labels: Sequence[str]) -> Any:
 
 def unframed(ax: Any) -> None:
     """Take ticks and frame away."""
-    ax.set_xticks([])
-    ax.set_yticks([])
+    ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
 
 
@@ -139,3 +136,24 @@ def heat(ax: Any, shares: Array, names: Sequence[str]) -> None:
     ax.set_yticks(np.arange(len(names)), [short(name) for name in names])
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
+
+
+def span(points: Array, margin: float) -> tuple[float, float]:
+    """The ends of an axis for all finite points, with a share of their range as room on either side."""
+    there = points[np.isfinite(points)]
+    low, high = (float(there.min()), float(there.max())) if there.size else (0.0, 1.0)
+    room = margin * (high - low) or 1.0
+    return low - room, high + room
+
+
+def stacked(values: Array, length: float) -> Array:
+    """(n,) offsets from the middle of a line for dots that would cover each other, on an axis of a length."""
+    if not len(values):
+        return np.zeros(0)
+    code = np.round((values - values.min()) / (length or 1.0) * BINS).astype(np.int64)
+    order = np.argsort(code, kind="stable")
+    count = np.bincount(code)
+    place = np.empty(len(values))
+    place[order] = np.arange(len(values)) - np.repeat(np.cumsum(count) - count, count)
+    step = WIDTH / max(int(count.max()), FEWEST)
+    return step * (place - (count[code] - 1) / 2)

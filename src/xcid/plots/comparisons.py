@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -23,7 +24,7 @@ def masking_curve(curves: Curves | Mapping[str, Curves], *, ax: Any = None) -> A
     if not named:
         raise InvalidParameter("there are no curves to draw")
     ax = _style.axes(ax, 6, 4)
-    for colour, (name, one) in zip(_style.cycle(len(named)), named.items(), strict=True):
+    for colour, (name, one) in zip(itertools.cycle(_style.CYCLE), named.items(), strict=False):
         for part, line, what in ((one.masked, "-", "masked"), (one.kept, "--", "kept")):
             mean, margin = part.mean(axis=0), 2 * part.std(axis=0) / np.sqrt(len(part))
             stages = np.arange(part.shape[1])

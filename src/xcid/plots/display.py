@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from xcid.explainer import Explainer
-from xcid.plots.bars import bar
 from xcid.plots.evidence import densities
+from xcid.plots.scores import bar
 from xcid.records import Explanation
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,13 @@ from xcid import wording
 from xcid._check import as_int
 from xcid._require import require
 from xcid.plots import _style
-from xcid.plots._pair import draw_levels, draw_number, draw_shares
-from xcid.records import Explanation
+from xcid.records import Array, DensityPair, Explanation
 from xcid.wording import colours
 
 MOST_COLUMNS = 4
 MOST_LETTERS = 24
+ROOM = 30  # letters in a line under a picture
+MOST_TICKS = 4
 
 
 def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most: int = 12) -> Any:
@@ -32,7 +34,7 @@ def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most:
     flat = np.ravel(axes)
     for ax, feature in zip(flat, order, strict=False):
         if len(one.features[feature]) > 1:
-            draw_shares(ax, one.evidence(0, feature))
+            _draw_shares(ax, one.evidence(0, feature))
         else:
             _draw_column(ax, one, feature)
         name = _style.short(one.feature_names[feature], MOST_LETTERS)
@@ -75,8 +77,75 @@ def _draw_column(ax: Any, one: Explanation, feature: int) -> None:
     """Draw the densities of a feature that is one column, and mark its own value."""
     (column,) = one.features[feature]
     pair, levels, own = one.evidence(0, feature), one.levels[column], float(one.data[0, column])
-    own = draw_levels(ax, pair, levels, own) if levels else draw_number(ax, pair, own)
+    own = _draw_levels(ax, pair, levels, own) if levels else _draw_number(ax, pair, own)
     if one.units[column]:
         dates = np.round(ax.get_xticks()).astype(np.int64).astype(f"datetime64[{one.units[column]}]")
         ax.set_xticks(ax.get_xticks(), [str(date)[:10] for date in dates], rotation=30, fontsize=_style.SMALL)
     ax.axvline(own, color=colours.INK, linewidth=1, linestyle=":")
+
+
+def _draw_number(ax: Any, pair: DensityPair, own: float) -> float:
+    """Draw curves, and stems for atoms; missing cells stand to the right of all. Gives the place of the own value."""
+    cells, atoms = pair[~pair.atoms], pair[pair.atoms]
+    ax.fill_between(cells.points, np.minimum(cells.p, cells.q), color=colours.OVERLAP, alpha=0.5, linewidth=0)
+    ax.plot(cells.points, cells.p, color=colours.POSITIVE)
+    ax.plot(cells.points, cells.q, color=colours.NEGATIVE)
+    ax.set_ylim(bottom=0)
+    ax.set_yticks([])
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    missing = np.isnan(atoms.points)
+    left, right = _style.span(np.concatenate([cells.points, atoms.points, [own]]), 0.04)
+    ax.set_xlim(left, right)
+    are_whole = bool(np.all(np.isnan(pair.points) | (pair.points == np.round(pair.points))))
+    ax.locator_params(axis="x", nbins=MOST_TICKS, integer=are_whole)
+    beyond = right + 0.1 * (right - left)
+    if missing.any() or np.isnan(own):
+        _style.missing_tick(ax, (left, right - 0.1 * (right - left)), beyond, _style.number)
+        ax.set_xlim(left, beyond + 0.04 * (right - left))
+    if atoms.points.size:
+        _stems(ax, replace(atoms, points=np.where(missing, beyond, atoms.points)))
+    return beyond if np.isnan(own) else own
+
+
+def _draw_levels(ax: Any, pair: DensityPair, levels: tuple[str, ...], own: float) -> float:
+    """Draw paired bars of the masses of levels, missing cells last. Gives the place of the own level."""
+    place = np.where(np.isnan(pair.points), len(levels), pair.points)
+    _paired_bars(ax, place, pair.p, pair.q, 0.4)
+    names = [*levels, "missing"]
+    _style.level_ticks(ax, place, [names[int(at)] for at in place], ROOM, fontsize=_style.SMALL)
+    return len(levels) if np.isnan(own) else own
+
+
+def _draw_shares(ax: Any, pair: DensityPair) -> None:
+    """Draw the joint densities of a group over the share of flips at each place: as far apart as they are."""
+    edges = np.linspace(0, 1, 11)
+    p, q = (np.histogram(pair.points, edges, weights=pair.weights * mass)[0] for mass in (pair.p, pair.q))
+    _paired_bars(ax, (edges[1:] + edges[:-1]) / 2, p, q, 0.04)
+    ax.set_xlabel("share of flips among like perturbations", fontsize=_style.SMALL)
+
+
+def _paired_bars(ax: Any, place: Array, p: Array, q: Array, width: float) -> None:
+    """Masses side by side on a scale from 0 to 1; what both have is shaded across the two."""
+    ax.bar(place - width / 2, p, width=width, color=colours.POSITIVE)
+    ax.bar(place + width / 2, q, width=width, color=colours.NEGATIVE)
+    ax.bar(place, np.minimum(p, q), width=2 * width, color=colours.OVERLAP, alpha=0.5)
+    _mass_scale(ax)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _stems(ax: Any, atoms: DensityPair) -> None:
+    """Atoms side by side on a scale of their own."""
+    left, right = ax.get_xlim()
+    scale = ax.twinx()
+    _mass_scale(scale)
+    scale.spines[["top", "left"]].set_visible(False)
+    shift = 0.012 * (right - left)
+    for way, mass, colour in ((-shift, atoms.p, colours.POSITIVE), (shift, atoms.q, colours.NEGATIVE)):
+        scale.vlines(atoms.points + way, 0, mass, color=colour, linewidth=2)
+        scale.scatter(atoms.points + way, mass, s=14, color=colour, linewidths=0)
+    ax.set_xlim(left, right)
+
+
+def _mass_scale(ax: Any) -> None:
+    ax.set(ylim=(0, 1), yticks=[0, 1])
+    ax.tick_params(axis="y", labelsize=_style.SMALL)

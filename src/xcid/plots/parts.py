@@ -10,10 +10,10 @@ from xcid import wording
 from xcid._require import require
 from xcid.errors import InvalidData
 from xcid.plots import _style
-from xcid.plots._places import LINE, wrapped
 from xcid.records import Array, Explanation
 from xcid.wording import colours
 
+LINE = 60  # letters
 STEP = 1.9  # from line to line, in heights of a letter
 DEEPEST = 0.8  # of colours over an image
 TINY = 1e-12
@@ -64,7 +64,7 @@ def tokens(explanation: Explanation, row: int = 0, *, ax: Any = None) -> Any:
     one = explanation[row]
     there = [at for at in range(len(one.feature_names)) if not np.isnan(one.data[0, one.features[at][0]])]
     words, values = [one.shown(0, at) for at in there], one.values[0, there]
-    places = wrapped(words)
+    places = _wrapped(words)
     n_lines = places[-1][1] + 1 if places else 1
     most = max(float(np.abs(values).max(initial=0.0)), TINY)
     is_white = wording.not_significant(one)[0, there]
@@ -98,5 +98,15 @@ def _grey(picture: Array) -> Array:
         return picture
     if picture.ndim != 3:
         raise InvalidData(f"an image has the shape (h, w), (c, h, w) or (h, w, c), not {picture.shape}")
-    grey: Array = picture.mean(axis=0 if picture.shape[0] <= picture.shape[2] else 2)
-    return grey
+    return picture.mean(axis=0 if picture.shape[0] <= picture.shape[2] else 2)
+
+
+def _wrapped(words: list[str]) -> list[tuple[int, int]]:
+    """Where each word of a text begins: (column, line)."""
+    places, column, line = [], 0, 0
+    for word in words:
+        if column and column + len(word) > LINE:
+            column, line = 0, line + 1
+        places.append((column, line))
+        column += len(word) + 2
+    return places

@@ -23,32 +23,18 @@ Combine: TypeAlias = Callable[..., Any]
 class Declared(NamedTuple):
     """What a field of a record holds.
 
-    Attributes
-    ----------
-    name : str
-    axes : tuple of str
-        Of its array; none for what all rows share.
-    dtype : type or None
-        Of its cells; None where they may have any type.
-    unknown : object
-        What a row of which nothing is known holds.
-    line : str
-        The name of its column in a table with a line for each row and feature; "" where it has none.
-    runs, rows : callable or None
-        How repeated runs of a row, and many rows, become one: ``numpy.mean``, ``numpy.sum``, :func:`first`; the result
-        lacks what does not say.
-    is_needed : bool
-        Whether no record may lack it.
+    ``runs`` and ``rows`` say how repeated runs of a row, and many rows, become one (``numpy.mean``, ``numpy.sum``,
+    :func:`first`); an average lacks what does not say.
     """
 
     name: str
-    axes: tuple[str, ...]
-    dtype: Any
-    unknown: Any
-    line: str
+    axes: tuple[str, ...]  # of its array; none for what all rows share
+    dtype: Any  # of its cells; None where they may have any type
+    unknown: Any  # what a row of which nothing is known holds
+    line: str  # its column in a table with a line for each row and feature; "" where it has none
     runs: Combine | None
     rows: Combine | None
-    is_needed: bool
+    is_needed: bool  # whether no record may lack it
 
     @property
     def is_per_row(self) -> bool:

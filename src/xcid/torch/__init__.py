@@ -1,14 +1,11 @@
 """Neural networks: activation space, images, text; torch (the extra ``torch``) is imported when it is first needed."""
 
-from xcid.torch.ablate import AblateLayer
+from xcid.torch._layer import Cells, Channels
 from xcid.torch.device import Device
-from xcid.torch.fills import Background, Blur, Mean, Noise, Zero
 from xcid.torch.images import ImageExplainer
-from xcid.torch.layers import LayerExplainer
-from xcid.torch.perturb import PerturbLayer
-from xcid.torch.segments import Patches, Superpixels
+from xcid.torch.layers import AblateLayer, LayerExplainer, PerturbLayer
+from xcid.torch.segments import Background, Blur, Mean, Noise, Patches, Superpixels, Zero
 from xcid.torch.text import Drop, MaskToken, TextExplainer, Tokens, words
-from xcid.torch.units import Cells, Channels
 from xcid.torch.watch import WatchLayer
 
 __all__ = [

@@ -1,25 +1,60 @@
-"""A network that is asked and given back as it was: evaluation mode, no gradients, its own device and precision."""
+"""A network that is asked and given back as it was: evaluation mode, no gradients, its own device and precision.
+
+Blocks of inputs that do not fit into memory are halved and tried again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from xcid._check import as_int, require_callable
 from xcid._require import require
 from xcid.errors import InvalidData, InvalidParameter, ModelError, XcidError
-from xcid.models.modules import evaluating, home_of
+from xcid.models.libraries import evaluating, home_of
 from xcid.records import Array
-from xcid.torch._memory import in_blocks
 
+T = TypeVar("T")
 AT_ONCE = 256  # inputs of a call
 SUM_TOLERANCE = 1e-2  # of probabilities in half precision
-
 Tensor = Any
 Answer = Callable[[Tensor], Tensor]
+
+
+def halved(function: Callable[[Any], T], rows: Any, at_once: int | None = None) -> Iterator[T]:
+    """Apply a function to blocks of rows, in order; after a lack of memory to blocks of half the size.
+
+    ``rows`` is anything that has a length and can be sliced, and ``at_once`` the rows of the first block, by default
+    all of them. Where the memory does not suffice for a single row, a ModelError is raised.
+    """
+    torch = require("torch", extra="torch")
+    size, start = max(1, len(rows) if at_once is None else at_once), 0
+    while start < len(rows):
+        lacking = False
+        try:
+            made = function(rows[start : start + size])
+        except (torch.cuda.OutOfMemoryError, MemoryError) as error:
+            if size == 1:
+                raise ModelError(
+                    f"the memory does not suffice for a single row: {str(error).strip() or type(error).__name__}; "
+                    "use a smaller input, half precision or another device"
+                ) from error
+            lacking = True
+        if lacking:  # outside the handler, whose error would keep the tensors of the failed call alive
+            size = (min(size, len(rows) - start) + 1) // 2
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+            continue
+        start += size
+        yield made
+
+
+def in_blocks(function: Callable[[Any], Any], rows: Any, at_once: int) -> Array:
+    """Put together what a function gives for blocks of rows that fit into memory."""
+    return np.concatenate(list(halved(function, rows, at_once)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,10 +80,13 @@ class Network:
         return cls(model, *(home_of(model) if hasattr(model, "hf_device_map") else one_home(model)), answer, at_once)
 
     def settled(self, inputs: Tensor) -> Network:
-        """The same network, with the meaning of its answers decided from those to these inputs."""
+        """The same network; several columns of answers to these inputs are logits where they are no probabilities."""
         if self.answer is not None:
             return self
-        return replace(self, answer=probabilities if _are_logits(self(inputs)) else _as_it_is)
+        raw = self(inputs)
+        several = raw.ndim == 2 and raw.shape[1] > 1
+        are_logits = several and ((raw < 0).any() or (np.abs(raw.sum(axis=1) - 1) > SUM_TOLERANCE).any())
+        return replace(self, answer=probabilities if are_logits else _as_it_is)
 
     def place(self, inputs: Tensor) -> Tensor:
         """Bring inputs to the device of the model, and numbers to its precision."""
@@ -128,13 +166,6 @@ def probabilities(answers: Tensor) -> Tensor:
 
 def _as_it_is(answers: Tensor) -> Tensor:
     return answers
-
-
-def _are_logits(raw: Array) -> bool:
-    """Whether answers have several columns that are no probabilities."""
-    if raw.ndim != 2 or raw.shape[1] < 2:
-        return False
-    return bool((raw < 0).any() or (np.abs(raw.sum(axis=1) - 1) > SUM_TOLERANCE).any())
 
 
 def _tensor_of(given: Any) -> Tensor:

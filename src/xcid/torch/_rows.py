@@ -1,24 +1,34 @@
-"""Rows explained one at a time, each by a model of its own: the network with this row's input."""
+"""Rows explained one at a time, each by a model of its own: the network with this row's input.
+
+Where the features are parts of the input that are kept or filled (images, text, units that are switched off), a row of
+the table says to a generator where each part comes from: 0 is the input itself, and 1, 2, ... are fills. To the score
+all fills are one: what was kept and what was filled. So fills differ like donors do, and chance among them is in the
+limits, but no score depends on how they are numbered.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from xcid import pipeline
 from xcid._faults import Failed, counted, filled, warn_of_few
-from xcid.errors import ModelError, NotEnoughFlips
+from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
+from xcid.generators import Balanced
+from xcid.outcomes import Interval, Outcome
 from xcid.pipeline import Setup
-from xcid.records import Array, Explanation
+from xcid.records import Array, Density, Explanation, Integers, Perturbations
 from xcid.records.fields import FEATURE, declared
+from xcid.scores import Adjusted, Score, Scores
 
 Ask: TypeAlias = Callable[[Any], Any]
 MOST_BYTES = 2**28  # of evidence
 PADDING = {"p_values": 1.0, "feature_status": "constant"}  # of features that a row does not have; everything else is 0
+ENOUGH = 16  # rows of the table: with fewer than a dozen no score is significant
 
 
 def setup_of(ask: Ask, table: Array, names: Sequence[str], kind: str, settings: Mapping[str, Any]) -> Setup:
@@ -87,3 +97,95 @@ def _padded(piece: Explanation | Failed, width: int) -> Explanation | Failed:
         scales=(*piece.scales, *(0.0,) * len(more)),
         cloud=None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Another score, which sees only what was kept and what was filled."""
+
+    score: Score = field(default_factory=Adjusted)
+
+    @property
+    def density(self) -> Density:
+        """The density that draws the evidence of the other score."""
+        return self.score.density
+
+    def __call__(self, cloud: Perturbations) -> Scores:
+        return self.score(binary(cloud))
+
+
+def binary(cloud: Perturbations) -> Perturbations:
+    """The same cloud with 1 for what was kept and 0 for what was filled."""
+    origin = np.ones(cloud.origin.shape)
+    if cloud.plan is None or cloud.given is not None:
+        return replace(cloud, origin=origin, given=(cloud.samples == 0).astype(np.float64))
+    plan = cloud.plan.once(
+        "kept or filled",
+        lambda plan: replace(plan, values=0 * plan.values, background=0 * plan.background),
+    )
+    return replace(cloud, origin=origin, plan=plan)
+
+
+class Distinct:
+    """Asks about equal (s, f) sources of parts once, and counts what it asks: with few parts there are few sources."""
+
+    def __init__(self, ask: Callable[[Integers], Any]) -> None:
+        self.ask, self.asked = ask, 0
+
+    def __call__(self, rows: Any) -> Array:
+        sources, place = np.unique(np.asarray(rows).astype(np.int64), axis=0, return_inverse=True)
+        self.asked += len(sources)
+        return np.asarray(self.ask(sources))[place.reshape(-1)]
+
+
+def parts_setup(ask: Distinct, names: Sequence[str], n_fills: int, settings: dict[str, Any]) -> Setup:
+    """What explains parts; ``settings`` are those of :class:`xcid.Explainer`, and ``n`` perturbations."""
+    clash = sorted({"feature_names", "kinds", "density", "constraints"} & set(settings))
+    if clash:
+        raise InvalidParameter(f"the features are parts of an input: {', '.join(clash)} cannot be set")
+    n = settings.get("n")
+    if n is not None and "generator" in settings:
+        raise InvalidParameter("give n or a generator, not both: a generator has its own number of perturbations")
+    n_rows = n_fills * -(-max(ENOUGH, len(names) // 2 + 1) // n_fills)
+    table = np.repeat(1.0 + np.arange(n_rows)[:, None] % n_fills, len(names), axis=1)
+    chosen = {"generator": Balanced(n, centroid_share=0.0), **settings}
+    chosen["score"] = Kept(settings.get("score", Adjusted()))
+    chosen.pop("n", None)
+    return setup_of(ask, table, names, "integer", chosen)
+
+
+def question(outcome: Outcome | None, outputs: Array) -> Outcome | None:
+    """The question that was asked; where it is about numbers, with the spread of those of the background.
+
+    An Explainer of parts knows the outputs of filled inputs only, which may all be the same.
+    """
+    numbers = outputs.reshape(len(outputs), -1).astype(np.float64)
+    if numbers.shape[1] > 1 or (outcome is None and numbers.min() >= 0 and numbers.max() <= 1):
+        return outcome
+    asked = Interval() if outcome is None else outcome
+    return asked.bind(("output",), numbers) if isinstance(asked, Interval) else asked
+
+
+def explained_parts(setup: Setup, ask: Distinct, seed: int) -> Explanation | Failed:
+    """Explain one input by its sources; its evaluations are those that were asked for."""
+    piece = explained(setup, np.zeros((1, len(setup.subject.space.names))), ask, seed)
+    return piece if isinstance(piece, Failed) else replace(piece, n_evaluations=np.array([ask.asked]))
+
+
+def by_parts(
+    piece: Explanation | Failed, levels: Sequence[tuple[str, ...]] | None = None, codes: Array | None = None
+) -> Explanation | Failed:
+    """An explanation of sources as one of parts: level 0 of each is what it is filled with, ``codes`` (f,) what it is.
+
+    By default a part is "kept" or "filled".
+    """
+    if isinstance(piece, Failed):
+        return piece
+    n_parts, cloud = len(piece.feature_names), piece.cloud
+    levels = [("filled", "kept")] * n_parts if levels is None else levels
+    codes = np.ones(n_parts) if codes is None else codes
+    if cloud is not None:
+        cloud = binary(cloud)
+        given = None if cloud.given is None else cloud.given * codes
+        cloud = replace(cloud, origin=codes[None], given=given, discrete=np.ones(n_parts, dtype=bool))
+    return replace(piece, data=codes[None], levels=tuple(levels), cloud=cloud)

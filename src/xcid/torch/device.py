@@ -20,14 +20,13 @@ from xcid.distances import Overlap
 from xcid.errors import InvalidParameter, ModelError
 from xcid.explainer import Explainer
 from xcid.generators.planned import LEAST_WEIGHT
-from xcid.models.modules import evaluating
+from xcid.models.libraries import evaluating
 from xcid.pipeline import Setup
 from xcid.records import Array, Explanation, Perturbations, Plan
 from xcid.scores import Adjusted, planned, regressions
 from xcid.scores.adjusted import calibrated
 from xcid.space import labels
-from xcid.torch._memory import halved
-from xcid.torch._network import one_home
+from xcid.torch._network import halved, one_home
 
 ROWS = 32_768  # at a time
 OUTCOMES = ("Flip", "ToClass", "SoftFlip", "SoftToClass", "Threshold", "Interval", "Within")

@@ -14,12 +14,9 @@ from xcid.errors import InvalidData, InvalidParameter
 from xcid.outcomes import Outcome
 from xcid.pipeline import Setup
 from xcid.records import Array, Explanation, Integers
-from xcid.torch import fills
-from xcid.torch import segments as cuts
-from xcid.torch._memory import in_blocks
-from xcid.torch._network import AT_ONCE, Answer, Network, Tensor, as_array, as_tensor, like
-from xcid.torch._parts import Distinct, by_parts, explained_parts, question, setup_of_parts
-from xcid.torch._rows import gathered
+from xcid.torch._network import AT_ONCE, Answer, Network, Tensor, as_array, as_tensor, in_blocks, like
+from xcid.torch._rows import Distinct, by_parts, explained_parts, gathered, parts_setup, question
+from xcid.torch.segments import Background, Fill, Patches, Segments, fills_of, labels_of
 
 Mix: TypeAlias = Callable[[Integers], Tensor]
 
@@ -51,16 +48,16 @@ class ImageExplainer:
         model: Any,
         background: Any,
         *,
-        segments: cuts.Segments | None = None,
-        fill: fills.Fill | None = None,
+        segments: Segments | None = None,
+        fill: Fill | None = None,
         at_once: int = AT_ONCE,
         n: int | None = None,
         outcome: Outcome | None = None,
         answer: Answer | None = None,
         **settings: Any,
     ) -> None:
-        self.segments = cuts.Patches() if segments is None else segments
-        self.fill = fills.Background() if fill is None else fill
+        self.segments = Patches() if segments is None else segments
+        self.fill = Background() if fill is None else fill
         require_callable(self.segments, "segments", "xcid.torch.Patches(4)")
         require_callable(self.fill, "fill", "xcid.torch.Blur()")
         network, self.background = Network.of(model, answer, at_once), as_tensor(background, "the background")
@@ -80,7 +77,7 @@ class ImageExplainer:
 
     def labels(self, image: Any) -> Integers:
         """(h, w) the segment of each pixel of one image."""
-        return cuts.checked(self.segments, as_array(like(image, self.background)[0]))
+        return labels_of(self.segments, as_array(like(image, self.background)[0]))
 
     def map(self, explanation: Explanation, image: Any, row: int = 0) -> Array:
         """(h, w) the score of each pixel's segment, for one of the explained images."""
@@ -95,7 +92,7 @@ class ImageExplainer:
     def explained(self, image: Tensor, seed: int) -> tuple[Explanation | Failed, Mix]:
         """Explain the sources of one (c, h, w) image's segments; beside it, how to make the images of its samples."""
         plain = as_array(image)
-        labels = cuts.checked(self.segments, plain)
+        labels = labels_of(self.segments, plain)
         mix, n_fills = self._mixer(plain, labels)
         setup = self._setup(int(labels.max()) + 1, n_fills)
         return explained_parts(setup, self._ask(mix), seed), mix
@@ -107,7 +104,7 @@ class ImageExplainer:
             first = self.known[0]
             mix, _ = self._mixer(first, np.zeros(first.shape[-2:], dtype=np.int64))
             names = [f"segment {at}" for at in range(n_segments)]
-            self._setups[key] = setup_of_parts(self._ask(mix), names, n_fills, self.settings)
+            self._setups[key] = parts_setup(self._ask(mix), names, n_fills, self.settings)
         return self._setups[key]
 
     def _ask(self, mix: Mix) -> Distinct:
@@ -120,7 +117,7 @@ class ImageExplainer:
         From (s, f) sources of its segments (0 is the image, b its b-th fill) come (s, c, h, w) images.
         """
         torch = require("torch", extra="torch")
-        filled = fills.checked(self.fill, image, self.known)
+        filled = fills_of(self.fill, image, self.known)
         stack = torch.as_tensor(np.concatenate([image[None], filled])).to(self.background.dtype)
         places, (height, width) = torch.as_tensor(labels), labels.shape
         rows, columns = torch.arange(height)[:, None], torch.arange(width)

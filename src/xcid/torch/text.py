@@ -14,10 +14,8 @@ from xcid._faults import Failed
 from xcid.errors import InvalidData, InvalidParameter, ModelError
 from xcid.outcomes import Interval, Outcome
 from xcid.records import Array, Explanation, Integers
-from xcid.torch._memory import in_blocks
-from xcid.torch._network import AT_ONCE, Answer, Network, probabilities
-from xcid.torch._parts import Distinct, by_parts, explained_parts, question, setup_of_parts
-from xcid.torch._rows import gathered
+from xcid.torch._network import AT_ONCE, Answer, Network, in_blocks, probabilities
+from xcid.torch._rows import Distinct, by_parts, explained_parts, gathered, parts_setup, question
 
 Span: TypeAlias = tuple[int, int]
 Tokenize: TypeAlias = Callable[[str], Sequence[Span]]
@@ -159,7 +157,7 @@ class TextExplainer:
             return self.ask([self.fill(text, spans) for spans in chosen])
 
         ask = Distinct(filled)
-        setup = setup_of_parts(ask, [f"token {at}" for at in range(len(where))], 1, self.settings)
+        setup = parts_setup(ask, [f"token {at}" for at in range(len(where))], 1, self.settings)
         given = self.settings["outcome"]
         if isinstance(setup.outcome, Interval) and (given is None or getattr(given, "half_width", 1.0) is None):
             raise InvalidParameter(

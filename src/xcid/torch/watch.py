@@ -17,12 +17,10 @@ from xcid.generators import Balanced
 from xcid.records import Array, Explanation, Perturbations
 from xcid.scores import PerFeature, Resampled, Score, unsigned
 from xcid.torch._layer import Explain, Layer
-from xcid.torch._memory import in_blocks
-from xcid.torch._network import Tensor, as_array
+from xcid.torch._network import Tensor, as_array, in_blocks
 from xcid.torch._rows import explained, setup_of
-from xcid.torch.fills import Background, Fill
 from xcid.torch.images import ImageExplainer
-from xcid.torch.segments import Segments
+from xcid.torch.segments import Background, Fill, Segments
 
 MOST_CELLS = 4_096  # of an input that are perturbed one by one
 
@@ -55,12 +53,20 @@ class WatchLayer:
     def ready(self, layer: Layer, background: Tensor, settings: dict[str, Any]) -> Explain:
         """Make an Explainer of the inputs' cells, or of segments."""
         chosen = {**settings, "score": PerFeature(Mixed(), direction=unsigned)}  # cheap, as its values are not used
-        if self.segments is None:
-            return _Watched(layer, background, self.score, _cells(layer, background, chosen))
+        perturb = (_cells if self.segments is None else self._segments)(layer, background, chosen)
+        return _Watched(layer, background, self.score, perturb)
+
+    def _segments(self, layer: Layer, background: Tensor, settings: dict[str, Any]) -> Perturb:
+        """Segments of an image are kept or filled."""
         network = layer.network
-        chosen |= {"segments": self.segments, "fill": self.fill, "answer": network.answer, "at_once": network.at_once}
-        images = ImageExplainer(network.model, background, **chosen)
-        return _Watched(layer, background, self.score, _segments(images))
+        own = {"segments": self.segments, "fill": self.fill, "answer": network.answer, "at_once": network.at_once}
+        images = ImageExplainer(network.model, background, **(settings | own))
+
+        def perturb(row: Tensor, seed: int) -> tuple[Explanation | Failed, Callable[[Array], Tensor]]:
+            piece, mix = images.explained(row[0], seed)
+            return piece, lambda samples: mix(samples.astype(np.int64))
+
+        return perturb
 
 
 class _Watched:
@@ -126,13 +132,3 @@ def _cells(layer: Layer, background: Tensor, settings: dict[str, Any]) -> Pertur
     chosen = {"generator": Balanced(centroid_share=share), **settings}
     setup = setup_of(ask, flat(background), [f"input[{at}]" for at in range(n_cells)], kind, chosen)
     return lambda row, seed: (explained(setup, flat(row), ask, seed), inputs_of)
-
-
-def _segments(images: ImageExplainer) -> Perturb:
-    """Segments of an image are kept or filled."""
-
-    def perturb(row: Tensor, seed: int) -> tuple[Explanation | Failed, Callable[[Array], Tensor]]:
-        piece, mix = images.explained(row[0], seed)
-        return piece, lambda samples: mix(samples.astype(np.int64))
-
-    return perturb

@@ -6,19 +6,17 @@ import copy
 import os
 import time
 from collections.abc import Iterator
+from itertools import product, starmap
 
 import numpy as np
 
 from xcid.engines import Threads
 from xcid.explainer import Explainer
-from xcid.lab.bench.extent import Extent
-from xcid.lab.bench.peers import BATCHED, Peer, peers
+from xcid.lab.bench.peers import BATCHED, PaperStack, Peer, peers
 from xcid.lab.bench.record import Figure
-from xcid.lab.bench.stack import PaperStack
-from xcid.lab.bench.subjects import Timed, in_arrays, in_frames
-from xcid.lab.bench.timing import Contestant, Timing, race, ratio, wall_ratio
+from xcid.lab.bench.timing import Contestant, Extent, Timing, race, ratio, wall_ratio
 from xcid.lab.markdown import Cell, Table
-from xcid.lab.subjects import Subject
+from xcid.lab.subjects import Subject, Timed, in_arrays, in_frames
 from xcid.records import Array
 
 STACK = "the paper's setting against the paper's stack"
@@ -76,22 +74,20 @@ def _model_share(subject: Subject, m: int) -> tuple[float, int]:
 def against_peers(extent: Extent) -> Iterator[Figure | Table]:
     """The recommended setting against SHAP, LIME and DiCE, in a batch and for a row alone."""
     lines: list[tuple[Cell, ...]] = []
-    for table in extent.tables:
-        for name in extent.models:
-            subject = in_arrays(table, name)
-            found = _peer_race(subject, peers(subject), extent)
-            batch, alone = found.pop("xcid"), found.pop("xcid, one row")
-            for peer, theirs in found.items():
-                yield Figure(
-                    f"peers/{table}/{name}/{peer}",
-                    PEERS,
-                    f"{subject.description}, against {peer}",
-                    ratio(theirs, batch),
-                    target=PEER_TARGETS.get(name) if peer in ("KernelSHAP", "LIME") else None,
-                    detail=f"{_ms(batch)} ms a row against {_ms(theirs)} ms",
-                )
-                milliseconds = (1e3 * timing.seconds for timing in (theirs, batch, alone))
-                lines.append((subject.description, peer, ratio(theirs, batch), ratio(theirs, alone), *milliseconds))
+    for subject in starmap(in_arrays, product(extent.tables, extent.models)):
+        found = _peer_race(subject, peers(subject), extent)
+        batch, alone = found.pop("xcid"), found.pop("xcid, one row")
+        for peer, theirs in found.items():
+            yield Figure(
+                f"peers/{subject.table}/{subject.name}/{peer}",
+                PEERS,
+                f"{subject.description}, against {peer}",
+                ratio(theirs, batch),
+                target=PEER_TARGETS.get(subject.name) if peer in ("KernelSHAP", "LIME") else None,
+                detail=f"{_ms(batch)} ms a row against {_ms(theirs)} ms",
+            )
+            milliseconds = (1e3 * timing.seconds for timing in (theirs, batch, alone))
+            lines.append((subject.description, peer, ratio(theirs, batch), ratio(theirs, alone), *milliseconds))
     note = (
         f"How many times faster xcid is: up to {extent.rows:,} rows at a time, and one by one. The others go row by "
         f"row and are timed on {extent.peer_rows}, but for TreeSHAP, which reads the trees in place of asking the "
@@ -104,7 +100,7 @@ def against_peers(extent: Extent) -> Iterator[Figure | Table]:
 
 def _peer_race(subject: Subject, others: dict[str, Peer], extent: Extent) -> dict[str, Timing]:
     ours, few = Explainer(subject.model, subject.train), subject.rows(extent.peer_rows)
-    many = subject.rows(extent.rows_of(subject.test.shape[1]))
+    many = subject.rows(extent.rows_of(subject.n_features))
     contestants = [
         Contestant("xcid", lambda: ours(many), len(many)),
         Contestant("xcid, one row", lambda: ours(many[:1])),

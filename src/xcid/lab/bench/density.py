@@ -13,12 +13,10 @@ from xcid.densities import Kernel, Mixed
 from xcid.densities.slots import PER_BANDWIDTH, REACH
 from xcid.distances import Overlap
 from xcid.explainer import Explainer
-from xcid.lab.bench.extent import Extent
+from xcid.lab.bench.peers import N_GRID, d1, unlike
 from xcid.lab.bench.record import Figure
-from xcid.lab.bench.stack import N_GRID, d1, unlike
-from xcid.lab.bench.subjects import in_arrays
-from xcid.lab.bench.timing import Contestant, race, ratio
-from xcid.lab.subjects import Subject
+from xcid.lab.bench.timing import Contestant, Extent, race, ratio
+from xcid.lab.subjects import Subject, in_arrays
 from xcid.records import Array, Flags, Perturbations
 from xcid.scores import PerFeature
 

@@ -9,11 +9,10 @@ import numpy as np
 
 from xcid.explainer import Explainer
 from xcid.generators import Balanced
-from xcid.lab.bench.extent import Extent
 from xcid.lab.bench.record import Figure
-from xcid.lab.bench.subjects import Timed, cloud_of, linear
-from xcid.lab.bench.timing import Contestant, race, ratio
+from xcid.lab.bench.timing import Contestant, Extent, race, ratio
 from xcid.lab.markdown import Table
+from xcid.lab.subjects import Timed, cloud_of, linear
 from xcid.records import Array
 
 Point: TypeAlias = tuple[float, float, float]
@@ -59,7 +58,13 @@ def growth(extent: Extent) -> Iterator[Figure | Table]:
     yield from _over_rows(extent.growing_rows)
     for key, sweep in SWEEPS.items():
         sizes = getattr(extent, f"growing_{key}")
-        yield from _over(key, sweep, sizes, [_point(key, *sweep.shape(size), extent.turn) for size in sizes])
+        points = [_point(key, *sweep.shape(size), extent.turn) for size in sizes]
+        what = f"exponent in {sweep.what}, {sizes[0]:,} to {sizes[-1]:,} ({sweep.fixed})"
+        found = exponent(sizes, [outside for _, outside, _ in points])
+        yield Figure(f"growth/{key}", GROUP, what, found, "", "lower", EXPONENT, "time outside the model")
+        lines = tuple((f"{size:,}", *point) for size, point in zip(sizes, points, strict=True))
+        head = (sweep.symbol, "ms a row", "outside the model", "ms, first row")
+        yield Table(f"time of a row by {sweep.title}", head, lines, "The first row also pays for what all rows share.")
 
 
 def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
@@ -94,15 +99,6 @@ def _first_rows(explainer: Explainer, rows: Array, size: int, times: int) -> Con
             explainer(rows[:size])
 
     return Contestant(str(size), call, size * times, warm=lambda: explainer(rows[:1]))
-
-
-def _over(key: str, sweep: Sweep, sizes: Sequence[int], points: Sequence[Point]) -> Iterator[Figure | Table]:
-    what = f"exponent in {sweep.what}, {sizes[0]:,} to {sizes[-1]:,} ({sweep.fixed})"
-    found = exponent(sizes, [outside for _, outside, _ in points])
-    yield Figure(f"growth/{key}", GROUP, what, found, "", "lower", EXPONENT, "time outside the model")
-    lines = tuple((f"{size:,}", *point) for size, point in zip(sizes, points, strict=True))
-    head = (sweep.symbol, "ms a row", "outside the model", "ms, first row")
-    yield Table(f"time of a row by {sweep.title}", head, lines, "The first row also pays for what all rows share.")
 
 
 def _point(key: str, n_columns: int, n_samples: int, turn: float) -> Point:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-
-import numpy as np
 
 from xcid._require import require
 from xcid.explainer import Explainer
-from xcid.lab.bench.extent import Extent
 from xcid.lab.bench.record import Figure
-from xcid.lab.bench.subjects import cloud_of, linear
-from xcid.lab.bench.timing import ONE_THREAD
+from xcid.lab.bench.timing import ONE_THREAD, Contestant, Extent, race
 from xcid.lab.markdown import Table
+from xcid.lab.subjects import cloud_of, linear
 
 N_COLUMNS, PIECE = 20, 2_000
 PLAIN = (1, 1_000)  # rows of a call
@@ -75,10 +73,8 @@ def peak() -> float | None:
     program was started.
     """
     status = Path("/proc/self/status")
-    if status.exists():
-        for line in status.read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024 / 1e6
+    if status.exists() and (found := re.search(r"^VmHWM:\s*(\d+)", status.read_text(), flags=re.MULTILINE)):
+        return int(found[1]) * 1024 / 1e6
     if sys.platform == "darwin":
         resource = require("resource", extra="bench")
         return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) / 1e6
@@ -87,12 +83,12 @@ def peak() -> float | None:
 
 def start(extent: Extent) -> Iterator[Figure]:
     """Import the library, and ask the command for help."""
-    times: dict[str, list[float]] = {what: [] for what in COMMANDS}
-    for _ in range(TIMES):
-        for what, (arguments, _target) in COMMANDS.items():
-            began = time.perf_counter()
-            subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True)
-            times[what].append(time.perf_counter() - began)
+    run = partial(subprocess.run, stdout=subprocess.DEVNULL, check=True)
+    contestants = [
+        Contestant(what, partial(run, [sys.executable, *arguments]), warm=lambda: None)
+        for what, (arguments, _) in COMMANDS.items()
+    ]
+    found = race(contestants, TIMES)
     for what, (_, target) in COMMANDS.items():
-        median = float(np.median(times[what]))
-        yield Figure(f"start/{what}", "start", what, median, "s", "lower", target, "with Python's own start")
+        seconds = found[what].elapsed
+        yield Figure(f"start/{what}", "start", what, seconds, "s", "lower", target, "with Python's own start")

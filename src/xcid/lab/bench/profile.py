@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
+from itertools import product, starmap
 from typing import Any
 from unittest import mock
 
@@ -12,11 +13,10 @@ import numpy as np
 
 from xcid.explainer import Explainer
 from xcid.generators import Balanced
-from xcid.lab.bench.extent import Extent
 from xcid.lab.bench.record import Figure
-from xcid.lab.bench.subjects import in_arrays
+from xcid.lab.bench.timing import Extent
 from xcid.lab.markdown import Cell, Table
-from xcid.lab.subjects import Subject
+from xcid.lab.subjects import Subject, in_arrays
 from xcid.question import Membership
 from xcid.records import Array
 from xcid.scores import Adjusted, PerFeature
@@ -75,24 +75,21 @@ class Stages:
 def profile(extent: Extent) -> Iterator[Figure | Table]:
     """The share of each stage, and the total over the model's own time."""
     lines: list[tuple[Cell, ...]] = []
-    for table in extent.tables:
-        for name in extent.models:
-            subject = in_arrays(table, name)
-            n_columns = subject.test.shape[1]
-            rows = subject.rows(extent.rows_of(n_columns))
-            seconds = _profiled(subject, rows, extent.rounds)
-            total = sum(seconds.values())
-            a_row, in_model = 1e3 * total / len(rows), 1e3 * seconds[MODEL] / len(rows)
-            lines.append((subject.description, a_row, *(f"{part / total:.0%}" for part in seconds.values())))
-            yield Figure(
-                f"overhead/{table}/{name}",
-                GROUP,
-                subject.description,
-                total / seconds[MODEL],
-                better="lower",
-                target=TARGETS.get(name) if n_columns <= 20 else None,
-                detail=f"{a_row:.3g} ms a row, {in_model:.3g} of them in the model",
-            )
+    for subject in starmap(in_arrays, product(extent.tables, extent.models)):
+        rows = subject.rows(extent.rows_of(subject.n_features))
+        seconds = _profiled(subject, rows, extent.rounds)
+        total = sum(seconds.values())
+        a_row, in_model = 1e3 * total / len(rows), 1e3 * seconds[MODEL] / len(rows)
+        lines.append((subject.description, a_row, *(f"{part / total:.0%}" for part in seconds.values())))
+        yield Figure(
+            f"overhead/{subject.table}/{subject.name}",
+            GROUP,
+            subject.description,
+            total / seconds[MODEL],
+            better="lower",
+            target=TARGETS.get(subject.name) if subject.n_features <= 20 else None,
+            detail=f"{a_row:.3g} ms a row, {in_model:.3g} of them in the model",
+        )
     head = ("subject", "ms a row", MODEL, *STAGES, REST)
     note = "Shares of the processor's time, the recommended setting."
     yield Table("where the time goes", head, tuple(lines), note)

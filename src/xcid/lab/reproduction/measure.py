@@ -13,17 +13,15 @@ import numpy as np
 
 from xcid import Explanation
 from xcid.errors import XcidWarning
-from xcid.lab import machine
-from xcid.lab.output import Arrays, piece
-from xcid.lab.reproduction.methods import METHODS, Method
-from xcid.lab.reproduction.settings import MODEL_SEED, Settings
+from xcid.lab.output import Arrays, piece, versions
+from xcid.lab.reproduction.methods import METHODS, MODEL_SEED, Method, Settings
 from xcid.lab.subjects import SPLIT_SEED, TEST_SHARE, Subject
 from xcid.metrics import masking_curves
 from xcid.records import Array
 
 Say: TypeAlias = Callable[[str], None]
 FORMAT = 1  # of a piece: raise it when what is stored changes
-PACKAGES = ("xcid", "numpy", "scikit-learn", "dice-ml", "shap", "lime")
+PACKAGES = ("xcid", "numpy", "scikit-learn", "dice-ml", "shap", "lime")  # that figures depend on
 FIRST_ROW = ("cid", "dice")
 
 
@@ -102,11 +100,6 @@ def first_row(subject: Subject, method: Method, settings: Settings) -> Arrays:
     return {"runs": np.concatenate([explanation.values for explanation in explained])}
 
 
-def versions() -> dict[str, str]:
-    """The packages that figures depend on."""
-    return machine.versions(PACKAGES, "none")
-
-
 def _runs(subject: Subject, method: Method, settings: Settings, rows: Any, count: int) -> list[Explanation]:
     explain = method.make(subject, settings.m)
     with warnings.catch_warnings():
@@ -118,7 +111,7 @@ def _key(subject: Subject, method: Method, settings: Settings) -> dict[str, obje
     """All that a piece depends on."""
     return {
         "format": FORMAT,
-        "versions": versions(),
+        "versions": versions(PACKAGES, "none"),
         "subject": subject.table,
         "model": repr(subject.model),
         "split": [SPLIT_SEED, TEST_SHARE, MODEL_SEED],

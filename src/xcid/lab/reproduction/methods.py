@@ -1,18 +1,20 @@
-"""What explains: the paper's CID with its variants, the recommended setting, and the other methods."""
+"""What is run, and how much of it: the paper's CID with its variants, the recommended setting, and other methods."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from xcid import Explainer, Explanation, Perturbations
+from xcid._check import as_int
 from xcid.baselines import Chance, DiceImportance, Lime, Shap
 from xcid.densities import Kernel
+from xcid.errors import InvalidParameter
 from xcid.generators import Dice, Generator, Genetic, Random
-from xcid.lab.reproduction.settings import Settings
 from xcid.lab.subjects import Subject
 from xcid.outcomes import Flip
 from xcid.records import Array, Flags
@@ -25,6 +27,38 @@ Make: TypeAlias = Callable[[Subject, int], Explain]
 
 BANDWIDTHS: dict[str, str | float] = {"silverman": "silverman", "one": 1.0}
 OWN_SAMPLES = {"epanechnikov": 1_000, "exponential": 2_000}  # first seeds, where each kernel has samples of its own
+SUBJECTS = {"diabetes": "logistic", "heart": "forest"}
+MODEL_SEED = 42
+LEAST = {"rows": 2, "repeats": 1, "first_row_repeats": 2, "dice_genetic_rows": 0, "m": 2, "k": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Rows and repeats of the experiments; the paper's by default."""
+
+    rows: int | None = None  # of each test set, from the first on; None for all of them
+    repeats: int = 10  # runs of the methods that draw counterfactuals; their scores are averaged
+    first_row_repeats: int = 100  # runs of the first test entry, whose distribution Figure 2 shows
+    dice_genetic_rows: int = 20  # for dice-ml's own genetic method, which takes seconds a row; 0 leaves it out
+    m: int = 50  # counterfactuals of each kind
+    k: int = 4  # features of a top set
+
+    def __post_init__(self) -> None:
+        for name, bound in LEAST.items():
+            if getattr(self, name) is not None:
+                as_int(getattr(self, name), name, at_least=bound)
+        if self.dice_genetic_rows == 1:
+            raise InvalidParameter("dice_genetic_rows must be 0 or at least 2: one row has no interval")
+
+    @classmethod
+    def full(cls) -> Settings:
+        """All test rows and the paper's repeats; some twenty minutes, most of it in dice-ml."""
+        return cls()
+
+    @classmethod
+    def quick(cls) -> Settings:
+        """A few rows and repeats: all pages in about a minute, with wide intervals."""
+        return cls(rows=12, repeats=2, first_row_repeats=10, dice_genetic_rows=2)
 
 
 def once(settings: Settings) -> int:
@@ -88,21 +122,6 @@ def _without_m(method: Callable[..., Explain], **settings: Any) -> Make:
     return lambda subject, m: method(subject.model, subject.train, **settings)
 
 
-def _kernels() -> list[Method]:
-    """Both other kernels by two bandwidths, on the samples of the Gaussian one and on samples of their own."""
-    return [
-        Method(
-            f"{kernel}-{width}{suffix}",
-            f"{kernel}, {width}",
-            _paper(density=Kernel(kernel, bandwidth=bandwidth)),
-            first_seed=seed,
-        )
-        for kernel, own_seed in OWN_SAMPLES.items()
-        for width, bandwidth in BANDWIDTHS.items()
-        for suffix, seed in (("", 0), ("-own", own_seed))
-    ]
-
-
 METHODS: dict[str, Method] = {
     method.key: method
     for method in (
@@ -113,7 +132,17 @@ METHODS: dict[str, Method] = {
         Method("shap", "SHAP", _without_m(Shap), once),
         Method("lime", "LIME", _without_m(Lime, discretizer="quartile"), once),  # LIME's own default
         Method("chance", "chance", _without_m(Chance)),
-        *_kernels(),
+        *(  # the other kernels, on the samples of the Gaussian one and on samples of their own
+            Method(
+                f"{kernel}-{width}{suffix}",
+                f"{kernel}, {width}",
+                _paper(density=Kernel(kernel, bandwidth=bandwidth)),
+                first_seed=seed,
+            )
+            for kernel, own_seed in OWN_SAMPLES.items()
+            for width, bandwidth in BANDWIDTHS.items()
+            for suffix, seed in (("", 0), ("-own", own_seed))
+        ),
         Method("genetic", "genetic", _sampled(lambda m: Genetic(m=m, population=max(75, m)), PerFeature())),
         Method("dice", "DiCE", lambda subject, m: DiceImportance(subject.model, subject.train, generator=Dice(m=m))),
         Method(

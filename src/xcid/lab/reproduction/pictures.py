@@ -11,9 +11,9 @@ import numpy as np
 from xcid import Explainer, plots
 from xcid._require import require
 from xcid.lab.reproduction.measure import Results
+from xcid.lab.reproduction.methods import Settings
 from xcid.lab.reproduction.pages import Picture
 from xcid.lab.reproduction.published import MAIN, Case
-from xcid.lab.reproduction.settings import Settings
 from xcid.lab.reproduction.tables import OTHER_KERNELS, TITLES
 from xcid.lab.subjects import Subject
 from xcid.records import Array

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from xcid.lab.reproduction.measure import Results
+from xcid.lab.reproduction.methods import SUBJECTS
 from xcid.lab.reproduction.ours import Cells, Ours
-from xcid.lab.reproduction.settings import SUBJECTS
 from xcid.lab.subjects import Subject
 from xcid.metrics import Interval
 from xcid.records import Array
@@ -108,7 +108,7 @@ def gap(pairs: Pairs) -> float:
     return float(np.mean([abs(ours.mean - published.mean) for ours, published in pairs]))
 
 
-def width_factor(pairs: Pairs) -> float:
+def width_ratio(pairs: Pairs) -> float:
     """By what factor the intervals differ from the published ones, up or down, in the geometric mean."""
     ratios = [max(ours.margin, 1e-12) / published.margin for ours, published in pairs]
     return float(np.exp(np.mean(np.abs(np.log(ratios)))))

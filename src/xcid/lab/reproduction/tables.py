@@ -5,18 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xcid.lab.markdown import Table
-from xcid.lab.reproduction.published import (
-    APPENDIX,
-    MAIN,
-    METRICS,
-    Case,
-    apart,
-    faithful,
-    gap,
-    of_kernels,
-    width_factor,
-)
-from xcid.lab.reproduction.readings import AS_DESCRIBED, FAITHFULNESS, KERNELS, PLAIN_SUM, PRINTED, SIGNED
+from xcid.lab.reproduction.ours import AS_DESCRIBED, FAITHFULNESS, KERNELS, PLAIN_SUM, PRINTED, SIGNED
+from xcid.lab.reproduction.published import APPENDIX, MAIN, METRICS, Case, apart, faithful, gap, of_kernels, width_ratio
 from xcid.metrics import Interval
 
 TITLES = {
@@ -45,7 +35,7 @@ def readings_table(cases: Sequence[Case]) -> Table:
     for reading in FAITHFULNESS:
         main = [faithful(case, reading, MAIN) for case in cases]
         appendix = [faithful(case, reading, APPENDIX) for case in cases]
-        both = [cell for pairs in main for cell in (f"{gap(pairs):.3f}", f"{width_factor(pairs):.1f}")]
+        both = [cell for pairs in main for cell in (f"{gap(pairs):.3f}", f"{width_ratio(pairs):.1f}")]
         lines.append((reading, *both, *(f"{gap(pairs):.3f}" for pairs in appendix)))
     head = [f"{case.title}, Tables 3 and 4{what}" for case in cases for what in ("", ": widths")]
     head += [f"{case.title}, Table {number}" for number, case in enumerate(cases, start=7)]

@@ -1,4 +1,4 @@
-"""Methods on the same rows of the same model: figures, each with two standard errors."""
+"""Methods on the same rows of the same model: figures, each with two standard errors, as text and as a picture."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xcid import baselines, metrics
+from xcid._require import require
 from xcid.errors import InvalidData, XcidError, XcidWarning
 from xcid.explainer import Explainer
 from xcid.files.tables import part, size
+from xcid.lab.markdown import aligned
 from xcid.metrics import Interval, interval
+from xcid.plots import _style
 from xcid.records import Array
+from xcid.wording import colours
 
 BLOCKS = 5  # of rows, each timed by itself
 MASKINGS: dict[str, metrics.Masking] = {"mean": metrics.mean, "joint rows": metrics.JointRows(50)}
+MARKERS = dict(zip(MASKINGS, "os", strict=True))
+COLOURS = {"comp": colours.SUPPORTS, "suff": colours.OPPOSES}
 MAKERS: dict[str, Callable[[Any, Any], Any]] = {
     "xcid": Explainer,
     "paper": Explainer.paper,
@@ -106,3 +112,61 @@ def _figures(runs: Runs, model: Any, train: Any, rows: Any, k: int, seed: int) -
     figures["evaluations a row"] = interval(runs.evaluations)
     figures["ms a row"] = interval(runs.milliseconds)
     return figures
+
+
+def markdown(comparison: Comparison) -> str:
+    """The figures, the agreement of the methods, and what was left out."""
+    methods = comparison.methods
+    figures = [[method, *map(shown, comparison.figures[method].values())] for method in methods]
+    agreement = [[method, *(shown(comparison.agreement[method, other]) for other in methods)] for method in methods]
+    parts = [
+        aligned(["method", *comparison.figures[methods[0]]], figures, str.rjust, gap="-"),
+        "comp: how far the output falls when the best features are masked, the higher the better;\n"
+        "suff: when only they are kept, the lower the better; ±: two standard errors (of ms: over blocks of rows)",
+        aligned([f"top {comparison.k} in common", *methods], agreement, str.rjust, gap="-"),
+        *(f"left out: {method}: {reason}" for method, reason in comparison.left_out.items()),
+    ]
+    return "\n\n".join(parts)
+
+
+def shown(figure: Interval) -> str:
+    """A mean with its margin, in as many digits as it is worth.
+
+    Examples
+    --------
+    >>> shown(Interval(0.12345, 0.01)), shown(Interval(25401.2, 12.0)), shown(Interval(1.5, float("inf")))
+    ('0.123 ± 0.010', '25,401 ± 12', '1.500 ± ?')
+    """
+    digits = 3 if abs(figure.mean) < 10 else 1 if abs(figure.mean) < 1000 else 0
+    margin = f"{figure.margin:,.{digits}f}" if figure.margin < float("inf") else "?"
+    return f"{figure.mean:,.{digits}f} ± {margin}"
+
+
+def draw(comparison: Comparison) -> Any:
+    """Faithfulness with its margins, and which methods agree, in a matplotlib Figure apart from those of pyplot."""
+    figure = require("matplotlib.figure", extra="plot").Figure(
+        figsize=(11, 2.2 + 0.45 * len(comparison.methods)), layout="constrained"
+    )
+    left, right = figure.subplots(1, 2)
+    _faithfulness(left, comparison)
+    names = comparison.methods
+    _style.heat(right, np.array([[comparison.agreement[a, b].mean for b in names] for a in names]), names)
+    right.set_title(f"share of the top {comparison.k} in common")
+    return figure
+
+
+def _faithfulness(ax: Any, comparison: Comparison) -> None:
+    places = np.arange(len(comparison.methods))
+    for shift, (name, marker) in zip((-0.12, 0.12), MARKERS.items(), strict=True):
+        for kind, colour in COLOURS.items():
+            figures = [comparison.figures[method][f"{kind}, {name}"] for method in comparison.methods]
+            means, margins = np.transpose(figures)
+            known = np.where(np.isfinite(margins), margins, 0.0)
+            ax.errorbar(means, places + shift, xerr=known, fmt=marker, color=colour, capsize=2, label=f"{kind}, {name}")
+    ax.axvline(0, color=colours.INK, linewidth=0.8)
+    ax.set_yticks(places, comparison.methods)
+    ax.invert_yaxis()
+    ax.set_xlabel("fall of the output, ± two standard errors")
+    ax.set_title("faithfulness: comp high, suff low")
+    ax.legend(fontsize="small", frameon=False, ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.14))
+    ax.spines[["top", "right"]].set_visible(False)

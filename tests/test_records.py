@@ -1,0 +1,104 @@
+"""A field of a record is declared once: selecting, joining, padding, averaging, frames and files follow from that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import pytest
+
+import xcid
+from xcid import frames
+from xcid.records import FEATURE_STATUSES, STATUSES, Array, Explanation, meaning
+from xcid.records import fields as declared_fields
+from xcid.records.fields import FEATURE, ROW, declared, first, per
+
+TABLE = np.random.default_rng(4).normal(size=(60, 3))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moody(Explanation):
+    """An explanation with a field that xcid does not know."""
+
+    mood: Array | None = per(ROW, FEATURE, unknown=0.5, line="mood", runs=np.mean, rows=np.max, default=None)
+    whim: Array | None = per(ROW, unknown=7.0, default=None)
+
+
+def of_class(explanation, **more):
+    return Moody(**{each.name: getattr(explanation, each.name) for each in fields(explanation)}, **more)
+
+
+@pytest.fixture(scope="module")
+def explanation():
+    return xcid.Explainer(lambda X: X[:, 0] > 0, TABLE, generator=xcid.generators.Balanced(n=100), repeats=2)(TABLE[:4])
+
+
+@pytest.fixture(scope="module")
+def moody(explanation):
+    return of_class(explanation, mood=np.arange(12.0).reshape(4, 3), whim=np.arange(4.0))
+
+
+class TestANewField:
+    def test_selected(self, moody):
+        assert moody[[2, 0]].mood.tolist() == [[6, 7, 8], [0, 1, 2]]
+        assert moody[1].whim.tolist() == [1]
+
+    def test_joined(self, moody):
+        joined = declared_fields.join([moody[:1], moody[2:]])
+        assert joined.mood[:, 0].tolist() == [0, 6, 9]
+        assert declared_fields.join([moody, replace(moody, mood=None)]).mood is None
+
+    def test_unknown(self, moody):
+        blank = declared_fields.unknown(moody, 2, status=np.array(["model_failed"] * 2))
+        assert blank.mood.tolist() == [[0.5] * 3] * 2
+        assert blank.whim.tolist() == [7, 7]
+        assert blank.status.tolist() == ["model_failed"] * 2
+
+    def test_averaged(self, moody):
+        over = declared_fields.over_runs([moody, replace(moody, mood=moody.mood + 1)])
+        assert over.mood[0].tolist() == [0.5, 1.5, 2.5]
+        assert over.whim is None  # it does not say how runs become one
+        assert declared_fields.over_rows(moody).mood.tolist() == [[9, 10, 11]]
+
+    def test_in_frames(self, moody):
+        columns = frames.to_columns(moody)
+        assert columns["mood"].tolist() == list(range(12))
+        assert "whim" not in columns
+
+    def test_in_every_file_that_knows_it(self, moody, tmp_path):
+        """Files of a version that does not know a field pass over it; the archive refuses what it cannot name."""
+        moody.save(tmp_path / "m.json")
+        loaded = xcid.load(tmp_path / "m.json")
+        assert np.array_equal(loaded.values, moody.values)
+
+
+class TestDeclarations:
+    def test_everything_that_is_per_row_says_so(self, explanation):
+        known = {each.name for each in declared(Explanation)}
+        undeclared = {each.name for each in fields(Explanation)} - known
+        assert undeclared == {"density", "outcome", "settings"}
+        for each in declared(Explanation):
+            part = getattr(explanation, each.name)
+            assert each.is_per_row == (part is not None and not isinstance(part, tuple)) or part is None
+
+    def test_needed_fields_say_how_runs_and_rows_become_one(self):
+        lacking = [each.name for each in declared(Explanation) if each.is_per_row and each.is_needed and not each.runs]
+        lacking += [each.name for each in declared(Explanation) if each.is_per_row and each.is_needed and not each.rows]
+        assert not lacking
+
+    def test_first(self):
+        assert first([3, 4]) == 3
+        assert first(np.array([3, 4])).tolist() == [3]
+
+
+class TestStatuses:
+    @pytest.mark.parametrize("known", [STATUSES, FEATURE_STATUSES], ids=["rows", "features"])
+    def test_each_has_a_sentence(self, known):
+        for name, status in known.items():
+            assert status.name == name
+            assert meaning(name, known) == status.meaning
+            assert status.meaning[0].islower()
+            assert not status.meaning.endswith(".")
+
+    def test_one_of_a_newer_version_says_its_name(self):
+        assert meaning("enlightened") == "status: enlightened"
