@@ -55,14 +55,14 @@ SABOTAGES = (
     ),
     Sabotage(
         "report without escapes",
-        "report/_json.py",
+        "report/page.py",
         "return text.translate(_ESCAPES)",
         "return text",
         (PROMISES + "test_names_do_not_become_elements_of_a_report",),
     ),
     Sabotage(
         "formulas in CSV",
-        "files/formulas.py",
+        "files/formats.py",
         "return text.lstrip(MARK).startswith(STARTS) and",
         "return False and",
         (FORMULAS,),

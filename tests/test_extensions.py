@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import xcid
-from xcid.files.backgrounds import Background
+from xcid.files.readers import Background
 from xcid.files.rows import Rows
 from xcid.runs.folder import opened
 from xcid.runs.run import Job, run

@@ -17,9 +17,9 @@ from xcid.errors import InvalidData, InvalidFile, InvalidParameter
 from xcid.outcomes import Interval, Threshold, ToClass, Within
 from xcid.report import page as page_room
 from xcid.report import report, summary
-from xcid.report._json import encoded
 from xcid.report.contents import MOST_FEATURES
 from xcid.report.evidence import CELLS, TOP, picture
+from xcid.report.page import encoded
 from xcid.report.values import HIDDEN, SHOWN
 from xcid.wording import colours
 from xcid.wording.names import clean

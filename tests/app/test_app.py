@@ -536,9 +536,9 @@ class TestServer:
 @pytest.mark.parametrize("name", ["diabetes", "heart"])
 @pytest.mark.parametrize("kind", ["logistic", "forest"])
 def test_an_answer_within_a_second(name, kind):
-    from xcid.files import demos
+    from xcid.files import training
 
-    made = demos.demo(name, kind, 0)
+    made = training.demo(name, kind, 0)
     workshop = app.Workshop(made.model, made.background, made.data)
     cells = workshop.describe()["rows"][0]["cells"]
     asked = {"cells": cells, "question": {"kind": "flip"}, "feature": 0}

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from xcid.cli import _splits
-from xcid.cli._choices import METHODS, MODELS
+from xcid.cli import compare
+from xcid.cli._terminal import METHODS, MODELS
 from xcid.files.training import FAMILIES
 from xcid.lab import comparison
 
@@ -158,10 +158,10 @@ def test_no_row_fits(command, table, tmp_path):
 
 def test_test_rows_are_not_trained_on(csv, table):
     options = types.SimpleNamespace(data=csv, target="y", model="logistic", rows=50, seed=3, trust=[])
-    split = _splits.split(options)
+    split = compare.split(options)
     assert len(split.train) + len(split.rows) == len(table)
     assert not set(split.train.index) & set(split.rows.index)
-    again = _splits.split(options)
+    again = compare.split(options)
     assert np.array_equal(split.rows["first"], again.rows["first"])
 
 

@@ -14,7 +14,7 @@ from xcid.cli import VERBS, completion
 
 pytest.importorskip("argcomplete", reason="needs the extra completion")
 
-NAMES = sorted(verb.__name__.rpartition(".")[2] for verb in VERBS)
+NAMES = sorted(VERBS)
 
 
 @pytest.fixture

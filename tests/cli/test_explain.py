@@ -13,7 +13,7 @@ import xcid
 from xcid.cli import explain
 from xcid.errors import ModelError, warn
 from xcid.files import tables, training
-from xcid.files.formulas import original
+from xcid.files.formats import original
 
 READ = {
     ".csv": lambda path: pd.read_csv(path, keep_default_na=False, na_values=[""]),

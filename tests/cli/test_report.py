@@ -117,7 +117,7 @@ def test_rows_without_flips_are_said(command, csv, out, monkeypatch):
     from collections import Counter
 
     statuses = []
-    monkeypatch.setattr(report, "note_statuses", statuses.append)
+    monkeypatch.setattr("xcid.cli._subjects.note_statuses", statuses.append)
     typed = ("--background", csv, "--target", "y", "--train", "logistic", "--rows", ":5", "--out", out)
     assert command("report", *typed)[0] == 0
     assert statuses == [Counter({"ok": 5})]

@@ -17,7 +17,7 @@ from tables import good
 
 from xcid.errors import InvalidFile
 from xcid.files import readers, unpacked
-from xcid.files.backgrounds import Background
+from xcid.files.readers import Background
 from xcid.files.rows import Rows
 
 MOST_GROWTH = 150 * 2**20  # bytes, where the least of the bombs unpacks to 256 MiB

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xcid.files import writers
-from xcid.files.formulas import STARTS, defused, original
+from xcid.files.formats import STARTS, defused, original
 
 FORMULAS = [
     "=1+1",

@@ -13,13 +13,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from xcid.cli import _progress
+from xcid.cli import _terminal
 from xcid.errors import InvalidData, InvalidFile, InvalidParameter, ModelError
 from xcid.files import tables as tables_room
-from xcid.files.backgrounds import Background
-from xcid.files.layout import Layout, Rule
-from xcid.files.readers import opened
+from xcid.files.readers import Background, opened
 from xcid.files.rows import Rows
+from xcid.files.sources import Layout, Rule
 from xcid.files.sources import held as held_table
 from xcid.runs import folder, fragments, workers
 from xcid.runs.worker import Task
@@ -243,11 +242,11 @@ class TestProgress:
     @pytest.fixture
     def shown(self, monkeypatch, capsys):
         clock = iter(np.arange(0.0, 1e6, 2.0))
-        monkeypatch.setattr(_progress.time, "monotonic", lambda: float(next(clock)))
+        monkeypatch.setattr(_terminal.time, "monotonic", lambda: float(next(clock)))
 
         def told(is_terminal, *calls):
             monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal, raising=False)
-            line = _progress.progress("rows", quiet=False)
+            line = _terminal.progress("rows", quiet=False)
             for done in calls:
                 line(done, 100)
             return capsys.readouterr().err
@@ -265,7 +264,7 @@ class TestProgress:
         assert shown(False, 0, 50, 100) == "100 of 100 rows, 25 a second, 4.0 s\n"
 
     def test_quiet(self, capsys):
-        line = _progress.progress("rows", quiet=True)
+        line = _terminal.progress("rows", quiet=True)
         line(0, 3)
         line(3, 3)
         assert capsys.readouterr().err == ""

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import xcid
-from xcid.cli import _typed, explain
+from xcid.cli import _terminal, explain
 from xcid.files import formats, readers, sources
-from xcid.runs import manifest
+from xcid.runs import folder
 from xcid.runs import run as runs
 
 from .conftest import CHUNK, N_ROWS, SECRET, make_table, one_after_the_other, save
@@ -106,7 +106,7 @@ def test_chunks_make_no_difference(run, command, plain, tmp_path, chunk):
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".feather"])
 def test_some_rows(run, command, tmp_path, rows, suffix):
     assert command(run(suffix, ".csv", "--rows", rows))[0] == 0
-    due = list(range(N_ROWS)[_typed.rows(rows)])
+    due = list(range(N_ROWS)[_terminal.rows(rows)])
     assert pd.read_csv(tmp_path / "scores.csv")["row"].unique().tolist() == due
 
 
@@ -128,7 +128,7 @@ def joined(monkeypatch):
     """Files that are read at once."""
     found = []
     read = readers.joined
-    monkeypatch.setattr("xcid.files.backgrounds.joined", lambda source: found.append(source.path.name) or read(source))
+    monkeypatch.setattr("xcid.files.readers.joined", lambda source: found.append(source.path.name) or read(source))
     return found
 
 
@@ -256,7 +256,7 @@ class TestFolder:
         found = json.loads((tmp_path / "run" / "manifest.json").read_text())
         train, rows = tables
         for what, path in (("background", train), ("data", rows(".csv")), ("model", train.with_name("model.joblib"))):
-            due = {"name": path.name, "sha256": manifest.digest(path), "bytes": path.stat().st_size}
+            due = {"name": path.name, "sha256": folder.digest(path), "bytes": path.stat().st_size}
             assert found["inputs"][what] == due
         assert found["settings"] == {
             "seed": 0, "target": "y", "rows": [0, N_ROWS, 1], "train": None, "paper": False, "chunk": CHUNK,

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from xcid import wording
-from xcid.app.questions import questions
+from xcid.app.requests import questions
 from xcid.explainer import Explainer
 from xcid.records import Array
 from xcid.report.contents import COMMON
-from xcid.report.scores import rounded
+from xcid.report.rows import rounded
 from xcid.space import Column, labels
 from xcid.wording.names import clean
 

@@ -1,19 +1,63 @@
-"""What a page asks, checked value by value: nothing that comes from outside gets further unread."""
+"""What a page can ask and asks, checked value by value: nothing that comes from outside gets further unread."""
 
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from xcid.app._fields import Fields, finite, place
-from xcid.app.questions import outcome
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.explainer import Explainer
-from xcid.outcomes import Outcome
+from xcid.outcomes import Interval, Outcome, SoftToClass, Threshold, ToClass
+from xcid.outcomes.classes import are_probabilities, class_names
+from xcid.question import usual_outcome
 from xcid.records import Array
+from xcid.report.rows import rounded
 from xcid.space import FeatureSpace
+
+NEEDED = {"flip": (), "class": ("target",), "threshold": ("target", "level"), "interval": ("half_width",)}
+
+
+def questions(explainer: Explainer) -> list[dict[str, Any]]:
+    """The kinds of questions, the usual one first, each with what it needs and a sensible value for that.
+
+    ``targets`` says that a class has to be named, out of the first so many.
+    """
+    outputs, names = explainer.subject.outputs, explainer.subject.output_names
+    if explainer.subject.is_regression:
+        width = Interval().bind(names, outputs).half_width or 1.0
+        interval = {"kind": "interval", "half_width": rounded(width, 3)}
+        return [interval, {"kind": "threshold", "level": _middle(outputs[:, 0])}]
+    targets = len(class_names(names))
+    asked: list[dict[str, Any]] = [{"kind": "flip"}, {"kind": "class", "targets": targets}]
+    if targets == len(names):  # the model gives more than labels
+        level = 0.5 if are_probabilities(outputs) else _middle(outputs[:, -1])
+        asked.append({"kind": "threshold", "targets": targets, "target": targets - 1, "level": level})
+    return asked
+
+
+def outcome(explainer: Explainer, asked: Fields) -> Outcome:
+    """The outcome that a page asks for; says what is wrong where there is no such thing."""
+    known = [question["kind"] for question in questions(explainer)]
+    kind = asked.text("kind")
+    if kind not in known:
+        raise InvalidParameter(f"the question must be one of {known}, not {kind!r:.40}")
+    asked.only("kind", *NEEDED[kind])
+    subject, names = explainer.subject, class_names(explainer.subject.output_names)
+    if kind == "flip":
+        return usual_outcome(subject)
+    if kind == "interval":
+        return Interval(asked.number("half_width"))
+    target = names[asked.position("target", len(names))]
+    if kind == "threshold":
+        return Threshold(asked.number("level"), target)
+    return (SoftToClass if are_probabilities(subject.outputs) else ToClass)(target)
+
+
+def _middle(outputs: Array) -> float:
+    return rounded(float(outputs.min() + outputs.max()) / 2, 3)
 
 
 class Asked(NamedTuple):
@@ -30,7 +74,11 @@ def read(explainer: Explainer, body: bytes) -> Asked:
 
     Features, levels and classes are called by their places in lists, so that no name is ever looked up.
     """
-    asked = Fields("the request", _json(body))
+    try:
+        found = json.loads(body, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise InvalidParameter("the request is not JSON") from error
+    asked = Fields("the request", found)
     asked.only("cells", "frozen", "question", "feature")
     space = explainer.space
     return Asked(
@@ -39,13 +87,6 @@ def read(explainer: Explainer, body: bytes) -> Asked:
         outcome(explainer, Fields("the question", asked.get("question"))),
         asked.position("feature", len(space.names)),
     )
-
-
-def _json(body: bytes) -> Any:
-    try:
-        return json.loads(body, parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        raise InvalidParameter("the request is not JSON") from error
 
 
 def _no_number(text: str) -> NoReturn:
@@ -81,3 +122,63 @@ def _table(space: FeatureSpace, row: Array) -> Any:
         at = int(changed[0])
         raise InvalidData(f"{space.names[at]!r} cannot be {row[0, at]:g}: its column holds whole or smaller numbers")
     return table
+
+
+class Fields:
+    """An object from JSON, and what it is called in messages."""
+
+    def __init__(self, what: str, found: Any) -> None:
+        if not isinstance(found, dict):
+            raise InvalidParameter(f"{what} must be an object with names and values, not {found!r:.40}")
+        self.what, self.found = what, found
+
+    def only(self, *names: str) -> None:
+        """Refuse all other fields, and ask for these."""
+        if set(self.found) != set(names):
+            raise InvalidParameter(f"{self.what} must have {list(names)}, not {sorted(map(str, self.found))!r:.200}")
+
+    def get(self, name: str) -> Any:
+        """A field as it is."""
+        if name not in self.found:
+            raise InvalidParameter(f"{self.what} has no {name!r}")
+        return self.found[name]
+
+    def text(self, name: str) -> str:
+        """A field that is text."""
+        value = self.get(name)
+        if not isinstance(value, str):
+            raise InvalidParameter(f"{name!r} of {self.what} must be text, not {value!r:.40}")
+        return value
+
+    def number(self, name: str) -> float:
+        """A field that is a finite number."""
+        return finite(self.get(name), f"{name!r} of {self.what}")
+
+    def position(self, name: str, size: int) -> int:
+        """A field that is a place in a list."""
+        return place(self.get(name), size, f"{name!r} of {self.what}")
+
+    def positions(self, name: str, size: int) -> tuple[int, ...]:
+        """A field that is a list of places in another list, none twice; in order."""
+        found, what = self.get(name), f"{name!r} of {self.what}"
+        if not isinstance(found, list) or len(found) > size:
+            raise InvalidParameter(f"{what} must be a list of at most {size} places")
+        places = {place(value, size, what) for value in found}
+        if len(places) != len(found):
+            raise InvalidParameter(f"{what} names a place twice")
+        return tuple(sorted(places))
+
+
+def finite(value: Any, what: str) -> float:
+    """A finite number; True is none, and an integer may be too large for one."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and abs(value) <= sys.float_info.max:
+        return float(value)
+    raise InvalidParameter(f"{what} must be a finite number, not {'empty' if value is None else f'{value!r:.40}'}")
+
+
+def place(value: Any, size: int, what: str) -> int:
+    """A place in a list of some size."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < size:
+        raise InvalidParameter(f"{what} must be a whole number from 0 to {size - 1}, not {value!r:.40}")
+    return value

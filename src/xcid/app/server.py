@@ -18,12 +18,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from xcid.app.answers import MOST_LETTERS
-from xcid.app.gate import Gate
-from xcid.app.workshop import Workshop
+from xcid.app.serving import Gate
+from xcid.app.workshop import MOST_LETTERS, Workshop
 from xcid.errors import XcidError
-from xcid.report._json import encoded
-from xcid.report.page import SHARED, STYLES, asset, filled
+from xcid.report.page import SHARED, STYLES, asset, encoded, filled
 from xcid.wording.names import clean
 
 MOST_BYTES = 2**20  # of a request
@@ -42,7 +40,7 @@ def application(workshop: Workshop, token: str, hosts: Iterable[str]) -> Gate:
     for name, work in works.items():
         methods = ["GET"] if name == "description" else ["POST"]
         routes.append(Route(f"/{{token}}/{name}", _desk(desk, work), methods=methods))
-    handlers: Any = {HTTPException: _refused, XcidError: _wrong, Exception: _failed}
+    handlers: Any = dict.fromkeys((HTTPException, XcidError, Exception), _complaint)
     return Gate(Starlette(routes=routes, exception_handlers=handlers), token, hosts)
 
 
@@ -111,18 +109,11 @@ def _json(record: Any, status: int = 200) -> Response:
     return Response(encoded(record), status, media_type="application/json")
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    """No such address, a wrong method, or too much."""
-    assert isinstance(error, HTTPException)
-    return _json({"error": clean(error.detail, MOST_LETTERS)}, error.status_code)
-
-
-async def _wrong(request: Request, error: Exception) -> Response:
-    """Something is wrong with what was asked."""
-    return _json({"error": clean(error, MOST_LETTERS)}, 400)
-
-
-async def _failed(request: Request, error: Exception) -> Response:
-    """A mistake of ours; the terminal has all of it."""
+async def _complaint(request: Request, error: Exception) -> Response:
+    """Say what is wrong: with the address, with what was asked, or here; of the last the terminal has all."""
+    if isinstance(error, HTTPException):
+        return _json({"error": clean(error.detail, MOST_LETTERS)}, error.status_code)
+    if isinstance(error, XcidError):
+        return _json({"error": clean(error, MOST_LETTERS)}, 400)
     logging.getLogger("xcid.app").error("a request failed", exc_info=error)
     return _json({"error": clean(f"{type(error).__name__}: {error}", MOST_LETTERS)}, 500)

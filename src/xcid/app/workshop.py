@@ -1,22 +1,104 @@
-"""What a page works with: a model, its rows, and an explainer for each set of frozen features."""
+"""What a page works with (a model, its rows, an explainer for each set of frozen features), and the answers it gets."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from xcid.app.answers import answer, search
+from xcid import wording
 from xcid.app.controls import describe
-from xcid.app.requests import read
+from xcid.app.requests import Asked, read
+from xcid.counterfactuals import Flips, flips
+from xcid.errors import ModelError, NotEnoughFlips, XcidWarning
 from xcid.explainer import Explainer
+from xcid.pipeline import search_parts
+from xcid.records import Explanation
+from xcid.report.evidence import picture
+from xcid.report.rows import NEAREST, changes_of, outputs_of, row_of, unit_of, written
+from xcid.report.values import SHOWN
 from xcid.space import Constraints
 from xcid.wording.names import clean
 
+MOST_PICTURES = 40  # that come with an answer; that of the feature that is looked at always does
+MOST_LETTERS = 600  # of an error
+MOST_FLIPS = 200  # that a search looks through
+ONE_SIDE = (
+    "Nothing that was tried gets to the other side of this question, from this row or from the background: ask "
+    "another one, or free some features."
+)
 TITLE = "What decides this prediction"
 PATIENCE = 30.0  # seconds that a row may take: nobody waits longer for a page
 MOST_EXPLAINERS = 16  # sets of frozen features that are remembered
+
+
+def answer(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
+    """Explain a row.
+
+    The record has ``answer``, ``outputs`` ([class, value], the largest first), and ``row``, ``unit``, ``signed``,
+    ``evidence`` and ``nearest`` as a report has them; or the ``problem`` in words, where there is one.
+    """
+    try:
+        outputs = explainer.subject.predict(explainer.space.encode(asked.table))[0]
+    except ModelError as error:
+        return {"problem": clean(error, MOST_LETTERS)}
+    said = wording.answer(outputs, explainer.subject.output_names)
+    record: dict[str, Any] = {"answer": said, "outputs": outputs_of(outputs)}
+    try:
+        explanation = _quietly(explainer.asking(asked.outcome), asked, seed)
+    except NotEnoughFlips:
+        return record | {"problem": ONE_SIDE}
+    except ModelError as error:
+        return record | {"problem": clean(error, MOST_LETTERS)}
+    unit = unit_of(explanation)
+    return record | {
+        "row": row_of(explanation, 0, 0, unit, SHOWN),
+        "unit": unit,
+        "signed": wording.is_signed(explanation),
+        "evidence": _pictures(explanation, asked.feature),
+        "nearest": changes_of(explanation, 0, SHOWN),
+    }
+
+
+def search(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
+    """Search for flips that are near and change little: nearer than those among the samples behind the scores.
+
+    No two of them change the same features.
+    """
+    seeker = explainer.asking(asked.outcome).but(**search_parts(None))
+    try:
+        explanation = _quietly(seeker, asked, seed)
+        return {"nearest": written(explanation, 0, _unlike(explanation), SHOWN)}
+    except NotEnoughFlips:
+        return {"nearest": []}
+    except ModelError as error:
+        return {"problem": clean(error, MOST_LETTERS)}
+
+
+def _unlike(explanation: Explanation) -> Flips:
+    """The nearest flips of which no two change the same features: three steps of one slider are one answer."""
+    found = flips(explanation, 0, MOST_FLIPS, 0)
+    first: dict[bytes, int] = {}
+    for at, moved in enumerate(found.moved):
+        first.setdefault(moved.tobytes(), at)
+    kept = list(first.values())[:NEAREST]
+    return Flips(found.rows[kept], ("nearest",) * len(kept), found.moved[kept], found.distance[kept])
+
+
+def _quietly(explainer: Explainer, asked: Asked, seed: int) -> Explanation:
+    """Explain without warnings of few flips: the sentences about the row say it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", XcidWarning)
+        return explainer(asked.table, seed=seed)
+
+
+def _pictures(explanation: Explanation, feature: int) -> list[Any]:
+    """The evidence of the strongest features and of the one that is looked at; None for others."""
+    drawn = {*wording.largest(explanation.values[0], MOST_PICTURES).tolist(), feature}
+    n_features = len(explanation.feature_names)
+    return [picture(explanation, 0, at, SHOWN) if at in drawn else None for at in range(n_features)]
 
 
 @dataclass(eq=False)

@@ -15,16 +15,17 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from typing import Any
 
 from xcid import __version__
-from xcid.cli import app, bench, compare, completion, explain, report, reproduce
-from xcid.cli._text import printable
+from xcid.cli._terminal import printable
 from xcid.errors import InvalidData, InvalidFile, InvalidParameter, NotEnoughFlips, XcidError
 
 __all__ = ["main"]
 
-VERBS = (explain, compare, report, app, reproduce, bench, completion)
+VERBS = ("explain", "compare", "report", "app", "reproduce", "bench", "completion")
+ASKED = "_ARGCOMPLETE"  # a shell that wants to complete sets this, and calls the command
 FAILED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 BAD = (InvalidData, InvalidFile, InvalidParameter, NotEnoughFlips)
 _FROM_THE_END = re.compile(r"-\d+(:-?\d*){0,2}")  # -3: looks like an option to argparse
@@ -32,9 +33,10 @@ _FROM_THE_END = re.compile(r"-\d+(:-?\d*){0,2}")  # -3: looks like an option to 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command, by default the one that was typed, and give its exit status."""
-    if completion.ASKED in os.environ:
-        completion.offer(parser())
-    options = parser().parse_args(_joined(sys.argv[1:] if arguments is None else arguments))
+    if ASKED in os.environ:
+        import_module("xcid.cli.completion").offer(parser())
+    given = _joined(sys.argv[1:] if arguments is None else arguments)
+    options = parser(given[:1] if given and given[0] in VERBS else VERBS).parse_args(given)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that has no blocks for the bars
@@ -57,13 +59,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def parser() -> argparse.ArgumentParser:
-    """All verbs and their options."""
+def parser(verbs: Sequence[str] = VERBS) -> argparse.ArgumentParser:
+    """Verbs and their options: all of them, or only the one that was typed."""
     made = argparse.ArgumentParser(prog="xcid", description="Explains single decisions of any model.")
     made.add_argument("--version", action="version", version=f"xcid {__version__}")
     subparsers = made.add_subparsers(metavar="verb", required=True)
-    for verb in VERBS:
-        verb.add(subparsers)
+    for verb in verbs:
+        import_module(f"xcid.cli.{verb}").add(subparsers)
     return made
 
 

@@ -13,10 +13,10 @@ from xcid.cli import _subjects
 from xcid.errors import XcidError
 
 if TYPE_CHECKING:
-    from xcid.cli._progress import Progress
+    from xcid.cli._terminal import Progress
     from xcid.cli.explain import Options
     from xcid.explainer import Explainer
-    from xcid.files.backgrounds import Background
+    from xcid.files.readers import Background
     from xcid.runs.folder import Folder
     from xcid.runs.run import Job
     from xcid.runs.worker import Task
@@ -44,7 +44,6 @@ class Recipe:
 
 def run(options: Options, path: Path, out: Path, progress: Progress) -> None:
     """Explain all rows in a folder of their own; what is done there is not done again."""
-    from xcid.cli._explained import note_statuses
     from xcid.runs.folder import opened
     from xcid.runs.run import run as run_all
 
@@ -59,13 +58,13 @@ def run(options: Options, path: Path, out: Path, progress: Progress) -> None:
         except XcidError as error:
             folder.log(f"ended by {type(error).__name__}")  # what it says may hold data
             raise
-    note_statuses(statuses)
+    _subjects.note_statuses(statuses)
     print(f"{statuses.total():,} rows are explained in {out}")  # noqa: T201
 
 
 def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str], None]) -> tuple[Job, Task]:
     """Look at everything before the first worker starts."""
-    from xcid.runs import manifest
+    from xcid.runs.folder import describe
     from xcid.runs.run import Job
     from xcid.runs.worker import Task
 
@@ -89,7 +88,7 @@ def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str
         "format": suffix,
     }
     inputs = {"model": model, "background": subject.background, "data": job.rows.source.path}
-    folder.adopt(manifest.describe(inputs, settings))
+    folder.adopt(describe(inputs, settings))
     cores = max(1, (os.cpu_count() or 1) // options.workers)
     return job, Task(recipe, subject.seed, suffix, folder.chunks.absolute(), cores)
 
@@ -97,8 +96,8 @@ def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str
 def _trained(subject: _subjects.Subject, background: Background, folder: Folder, note: Callable[[str], None]) -> Path:
     """Train a model once and keep it in the folder: all workers, and those who resume the run, have the same one."""
     from xcid._require import require
-    from xcid.files.atomic import replacing
-    from xcid.runs.manifest import digest
+    from xcid.files.writers import replacing
+    from xcid.runs.folder import digest
 
     known = (digest(subject.background), subject.target, subject.train, subject.seed)
     path = folder.path / f"model-{hashlib.sha256(repr(known).encode()).hexdigest()[:12]}.skops"

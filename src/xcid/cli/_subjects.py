@@ -1,19 +1,22 @@
-"""What verbs about a model and its table share: their options, and the way from these to objects."""
+"""What verbs about a model and its table share: their options, the objects behind these, and explanations of rows."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xcid.cli._choices import MODELS
-from xcid.cli._typed import chosen, record, rows, whole_number
+from xcid.cli._terminal import MODELS, chosen, record, rows, whole_number
 
 if TYPE_CHECKING:
-    from xcid.files.backgrounds import Background
+    from xcid.cli._terminal import Progress
+    from xcid.explainer import Explainer
+    from xcid.files.readers import Background
     from xcid.files.rows import Rows
+    from xcid.records import Explanation
 
 MOST_SEED = 2**32 - 1  # what scikit-learn takes
 MOST_WORKERS = 256
@@ -114,7 +117,7 @@ def read(subject: Subject, note: Callable[[str], None]) -> Inputs:
 
 def read_background(subject: Subject) -> Background:
     """Read the background; a model that is trained on it needs a target in every row."""
-    from xcid.files.backgrounds import Background
+    from xcid.files.readers import Background
 
     background = Background.read(subject.background, subject.target)
     if subject.train:
@@ -142,3 +145,41 @@ def model_for(subject: Subject, background: Background, note: Callable[[str], No
     trained = training.train(background.table, *subject.lesson)
     note(trained.description)
     return trained.model
+
+
+def explained(
+    explainer: Explainer, rows: Rows, seed: int, size: int, workers: int, progress: Progress
+) -> Iterator[Explanation]:
+    """Explain so many rows at a time, and warn of those that lack perturbations.
+
+    A row has the same scores in whatever piece it is.
+    """
+    import warnings
+    from dataclasses import replace
+
+    import numpy as np
+
+    from xcid.engines import Threads
+    from xcid.errors import XcidWarning
+
+    size = size if workers == 1 else max(size, workers * explainer.setup.rows_at_once)
+    statuses: Counter[str] = Counter()
+    progress(0, len(rows))
+    for chunk in rows.chunks(size):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", XcidWarning)  # of rows without flips: counted over all pieces instead
+            explanation = Threads(workers)(explainer, chunk.frame, seed=seed)
+        statuses.update(explanation.status.tolist())
+        progress(statuses.total(), len(rows))
+        yield replace(explanation, index=np.array(chunk.positions))
+    note_statuses(statuses)
+
+
+def note_statuses(statuses: Counter[str]) -> None:
+    """Warn of rows that lack perturbations."""
+    from xcid.errors import warn
+
+    poor = {status: count for status, count in statuses.items() if status.startswith("insufficient")}
+    if poor:
+        found = ", ".join(f"{status}: {count}" for status, count in poor.items())
+        warn(f"{sum(poor.values())} of {statuses.total()} rows have too few perturbations of a kind ({found})")

@@ -8,9 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
-from xcid.cli._progress import progress
-from xcid.cli._text import sentences
-from xcid.cli._typed import add_verb, chosen, record, whole_number
+from xcid.cli._terminal import add_verb, chosen, progress, record, sentences, whole_number
 
 if TYPE_CHECKING:
     from xcid.app import Workshop
@@ -96,10 +94,10 @@ def _table(options: Options) -> Workshop:
 
 def _demo(options: Options, name: str) -> Workshop:
     from xcid.app import Workshop
-    from xcid.files import demos, tables
+    from xcid.files import tables, training
 
     subject = options.subject
-    made = demos.demo(name, subject.train or DEFAULT_MODEL, subject.seed)
+    made = training.demo(name, subject.train or DEFAULT_MODEL, subject.seed)
     positions = chosen(subject.rows, len(made.positions))
     names = [made.positions[at] for at in positions]
     data, title, notes = tables.part(made.data, positions), options.title or made.title, sentences([made.note])

@@ -9,8 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from xcid.cli._progress import progress
-from xcid.cli._typed import add_verb, record
+from xcid.cli._terminal import add_verb, progress, record
 
 
 class Options(NamedTuple):

@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
-from xcid.cli._choices import METHODS, MODELS
-from xcid.cli._progress import Progress, progress
-from xcid.cli._splits import split
-from xcid.cli._text import printable
-from xcid.cli._typed import add_verb, record, whole_number
+from xcid.cli._terminal import METHODS, MODELS, Progress, add_verb, printable, progress, record, whole_number
 
 if TYPE_CHECKING:
     from xcid.lab.comparison import Comparison
+
+TEST_SHARE = 0.2
 
 
 class Options(NamedTuple):
@@ -69,7 +67,7 @@ def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> No
 
 def run(options: Options) -> None:
     """Compare, print the tables, and keep them where asked."""
-    from xcid.files.atomic import folder
+    from xcid.files.writers import folder
     from xcid.lab.comparison import compare, markdown
 
     out = None if options.out is None else folder(options.out)
@@ -85,17 +83,20 @@ def _keep(comparison: Comparison, subject: str, out: Path, line: Progress) -> No
     import numpy as np
 
     from xcid.errors import MissingDependency
-    from xcid.files.atomic import replacing
-    from xcid.files.writers import write
+    from xcid.files.writers import replacing, write
     from xcid.lab.comparison import draw
 
-    lines = [(method, *line) for method, found in comparison.figures.items() for line in _lines(found)]
+    figures = comparison.figures.items()
+    lines = [(method, name, one.mean, one.margin) for method, found in figures for name, one in found.items()]
     lines += [(a, f"top {comparison.k} in common with {b}", *one) for (a, b), one in comparison.agreement.items()]
     names = ("method", "figure", "mean", "margin")
     write(out / "figures.csv", [{name: np.array([line[at] for line in lines]) for at, name in enumerate(names)}])
     report = {
         "subject": subject,
-        "figures": [dict(zip(names, map(_strict, line), strict=True)) for line in lines],
+        "figures": [
+            {name: None if cell == float("inf") else cell for name, cell in zip(names, line, strict=True)}
+            for line in lines
+        ],  # strict JSON has no infinity
         "left_out": comparison.left_out,
     }
     with replacing(out / "figures.json") as path:
@@ -109,10 +110,58 @@ def _keep(comparison: Comparison, subject: str, out: Path, line: Progress) -> No
         picture.savefig(path, dpi=150, format="png")
 
 
-def _lines(figures: dict[str, Any]) -> list[tuple[str, float, float]]:
-    return [(name, one.mean, one.margin) for name, one in figures.items()]
+class Split(NamedTuple):
+    """A model, the rows it may know, rows to explain, and a text that says what they are."""
+
+    model: Any
+    train: Any
+    rows: Any
+    description: str
 
 
-def _strict(cell: Any) -> Any:
-    """Strict JSON has no infinity."""
-    return None if cell == float("inf") else cell
+def split(options: Options) -> Split:
+    """Hold out a fifth of the rows; a model that is trained has not seen them."""
+    import numpy as np
+
+    from xcid.files import models, readers, tables, training
+
+    table = readers.read(options.data)
+    n_rows = tables.size(table)
+    shuffled = np.random.default_rng(options.seed).permutation(n_rows)
+    n_test = max(1, round(TEST_SHARE * n_rows))
+    test, known = shuffled[:n_test].tolist(), sorted(shuffled[n_test:].tolist())
+    features = tables.without(table, options.target)
+    train = tables.part(features, known)
+    fit, passed_over = _fit(train, features, test, options.rows)
+    if options.model in MODELS:
+        assert options.target is not None
+        model, text = training.train(tables.part(table, known), options.target, options.model, options.seed)
+    else:
+        model = models.load(Path(options.model), options.trust, unsafe_pickle=options.unsafe_pickle)
+        text = f"{options.model} with {len(known):,} rows as background"
+    text = f"{text}; {len(fit)} others explained"
+    if passed_over:
+        text += f" ({passed_over} passed over, with levels or missing cells that the {len(known):,} rows do not have)"
+    return Split(model, train, tables.part(features, fit), text)
+
+
+def _fit(train: Any, features: Any, test: list[int], most: int) -> tuple[list[int], int]:
+    """Rows that can be explained against the training rows, and how many before them cannot."""
+    from xcid.errors import InvalidData
+    from xcid.files.tables import part
+    from xcid.space import FeatureSpace
+
+    space = FeatureSpace.of(train)
+    fit: list[int] = []
+    passed_over = 0
+    for position in test:
+        if len(fit) == most:
+            break
+        try:
+            space.encode(part(features, [position]))
+            fit.append(position)
+        except InvalidData as error:
+            passed_over, reason = passed_over + 1, error
+    if not fit:
+        raise InvalidData(f"none of the {len(test)} rows to explain fits the others: {reason}")
+    return fit, passed_over

@@ -7,10 +7,9 @@ import sys
 from typing import Any
 
 from xcid._require import require
-from xcid.cli._typed import add_verb
+from xcid.cli._terminal import add_verb
 
 SHELLS = ("bash", "zsh", "fish")
-ASKED = "_ARGCOMPLETE"  # a shell that wants to complete sets this, and calls the command
 EPILOG = """\
 To keep it:
   bash   xcid completion bash >> ~/.bashrc

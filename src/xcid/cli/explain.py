@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator
 from functools import partial
 from itertools import tee, zip_longest
@@ -12,11 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
-from xcid.cli._choices import MOST_OF_A_CHUNK, ROWS_OF_A_CHUNK
-from xcid.cli._explained import explained, note_statuses
-from xcid.cli._progress import progress
-from xcid.cli._text import printable
-from xcid.cli._typed import add_verb, record, whole_number
+from xcid.cli._subjects import explained
+from xcid.cli._terminal import MOST_OF_A_CHUNK, ROWS_OF_A_CHUNK, add_verb, printable, progress, record, whole_number
 
 if TYPE_CHECKING:
     from xcid.files.formats import Columns
@@ -93,9 +90,8 @@ def _write(options: Options, found: Iterator[Explanation], total: int) -> None:
     from xcid.files import writers
     from xcid.frames import to_columns
 
-    statuses: Counter[str] = Counter()
     shown: list[Explanation] = []
-    pieces = _noted(found, statuses, shown)
+    pieces = _kept(found, shown)
     columns: Iterator[Columns] = map(to_columns, pieces)
     if options.json:
         columns = _printed(columns)
@@ -103,15 +99,13 @@ def _write(options: Options, found: Iterator[Explanation], total: int) -> None:
         writers.write(options.out, columns)
     else:
         deque(columns if options.json else pieces, maxlen=0)
-    note_statuses(statuses)
     if not options.json:
         _show(shown, total, options.out)
 
 
-def _noted(found: Iterator[Explanation], statuses: Counter[str], shown: list[Explanation]) -> Iterator[Explanation]:
-    """The pieces; how their rows ended is counted on the way, and the first rows are kept."""
+def _kept(found: Iterator[Explanation], shown: list[Explanation]) -> Iterator[Explanation]:
+    """The pieces; the first rows are kept on the way."""
     for piece in found:
-        statuses.update(piece.status.tolist())
         shown.extend(list(piece[:ROWS_SHOWN])[: ROWS_SHOWN - len(shown)])
         yield piece
 

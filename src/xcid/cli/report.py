@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
-from xcid.cli._explained import explained, note_statuses
-from xcid.cli._progress import progress
-from xcid.cli._text import sentences
-from xcid.cli._typed import add_verb, record
+from xcid.cli._subjects import explained
+from xcid.cli._terminal import add_verb, progress, record, sentences
 
 if TYPE_CHECKING:
-    from xcid.records import Explanation
+    pass
 
 DEFAULT_MODEL = "forest"
 FIRST_ROWS = slice(0, 100)  # where none are asked for
@@ -69,16 +66,14 @@ def run(options: Options) -> None:
         line.note(note)
     make = Explainer.paper if options.paper else Explainer
     explainer = make(inputs.model, inputs.background.features)
-    statuses: Counter[str] = Counter()
     found = explained(explainer, inputs.rows, subject.seed, ROWS_AT_A_TIME, options.workers, line)
     report(
-        _counted(found, statuses),
+        found,
         options.out,
         title=f"What decides {subject.target}" if options.title is None and subject.target else options.title,
         notes=sentences(notes),
         values="hidden" if options.redact else "shown",
     )
-    note_statuses(statuses)
     line.note(f"{options.out} is written ({options.out.stat().st_size / 1e6:.1f} MB): open it in a browser")
 
 
@@ -95,9 +90,3 @@ def _more_notes(subject: _subjects.Subject, inputs: _subjects.Inputs) -> Iterato
     n_rows = inputs.rows.source.n_rows
     if subject.rows == FIRST_ROWS and n_rows > len(inputs.rows):
         yield f"the first {len(inputs.rows)} of {n_rows:,} rows are explained; --rows A:B chooses others"
-
-
-def _counted(found: Iterator[Explanation], statuses: Counter[str]) -> Iterator[Explanation]:
-    for piece in found:
-        statuses.update(piece.status.tolist())
-        yield piece

@@ -7,8 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from xcid.cli._progress import progress
-from xcid.cli._typed import add_verb, record
+from xcid.cli._terminal import add_verb, progress, record
 
 
 class Options(NamedTuple):
@@ -30,7 +29,7 @@ def add(subparsers: Any) -> None:
 
 def run(options: Options) -> None:
     """Reproduce, and print where the result is."""
-    from xcid.files.atomic import folder
+    from xcid.files.writers import folder
 
     reproduction = import_module("xcid.lab.reproduction")
     settings = reproduction.Settings.quick() if options.quick else reproduction.Settings.full()

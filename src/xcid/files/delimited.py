@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -13,10 +13,9 @@ import numpy as np
 
 from xcid._require import require
 from xcid.errors import InvalidFile
-from xcid.files import signatures, tables
-from xcid.files.layout import Layout, number
-from xcid.files.messages import MOST_SHOWN
-from xcid.files.sources import Columns, Source, text
+from xcid.files import tables
+from xcid.files.messages import MOST_SHOWN, check_text
+from xcid.files.sources import Columns, Layout, Source, number, text
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 ENCODING = "utf-8-sig"  # with or without the mark that some programs put in front
@@ -28,7 +27,7 @@ BLOCK = 2**20
 def opened(path: Path) -> Source:
     """Look through a file; refuse lines with different numbers of cells."""
     separator = SEPARATORS[path.suffix.lower()]
-    signatures.check_text(path)
+    check_text(path)
     _check_bytes(path)
     lines = _lines(path, separator)
     _, names = next(lines, (1, []))
@@ -62,13 +61,13 @@ def _joined(path: Path, separator: str, n_rows: int) -> Any:
 
 def _columns(names: list[str], rows: list[list[str]], layout: Layout) -> Columns:
     cells = dict(zip(names, zip(*rows, strict=True), strict=True))
-    return {name: _parsed(cells[name], layout.parser(name)) for name in layout.columns}
-
-
-def _parsed(texts: tuple[str, ...], parse: Callable[[str], Any]) -> Any:
-    if parse is number and (numbers := _numbers(texts)) is not None:
-        return numbers
-    return [None if text in MISSING else parse(text) for text in texts]
+    found: Columns = {}
+    for name in layout.columns:
+        parse = layout.parser(name)
+        found[name] = _numbers(cells[name]) if parse is number else None
+        if found[name] is None:
+            found[name] = [None if text in MISSING else parse(text) for text in cells[name]]
+    return found
 
 
 def _numbers(texts: tuple[str, ...]) -> Any:
@@ -96,7 +95,9 @@ def _lines(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
         reason = "it begins a cell with a quote that never ends" if "unexpected end" in str(error) else error
         raise InvalidFile(f"line {start} of {path} cannot be read as a text table: {reason}") from error
     except UnicodeDecodeError as error:
-        line = _line_that_is_no_text(path)
+        with path.open("rb") as bad:
+            broken = ("\ufffd" in text.decode(errors="replace") for text in bad)
+            line = next((at for at, is_broken in enumerate(broken, start=1) if is_broken), 1)
         raise InvalidFile(f"line {line} of {path} is not UTF-8 text ({error.reason}): save it as UTF-8") from error
 
 
@@ -110,14 +111,6 @@ def _check_bytes(path: Path) -> None:
                 line = n_lines + block.count(b"\n", 0, at) + 1
                 raise InvalidFile(f"line {line} of {path} has a NUL byte (byte {n_bytes + at}): take it out")
             n_lines, n_bytes = n_lines + block.count(b"\n"), n_bytes + len(block)
-
-
-def _line_that_is_no_text(path: Path) -> int:
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if "\ufffd" in line.decode(errors="replace"):
-                return number
-    return 1
 
 
 def _by_pandas(path: Path, separator: str) -> Any:

@@ -1,6 +1,10 @@
 """What a table is written as: columns are packed to bytes where they are made, and packed pieces joined to a file.
 
 Packing is the slow part, which the workers of a large run do; to join text is to copy bytes.
+
+A name, a level or a label of a row may come from anywhere, and ``=HYPERLINK(...)`` in a CSV file would run when a
+spreadsheet opens it. So such text is written with an apostrophe in front; numbers stay numbers, also those that begin
+with a sign.
 """
 
 from __future__ import annotations
@@ -10,14 +14,17 @@ import importlib.util
 import io
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from xcid._require import require
-from xcid.files.formulas import defused
 
 Columns: TypeAlias = Mapping[str, Any]  # arrays of one length
 LINES_OF_A_GROUP = 2**17  # of a Parquet file or a record batch: what one has to hold in memory to write it
+STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+MARK = "'"
+_NUMBER = re.compile(r"[-+]?(\d+(,\d{3})*(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 
 
 class Format(NamedTuple):
@@ -29,11 +36,11 @@ class Format(NamedTuple):
 
 def _lines(columns: Columns) -> Iterator[tuple[Any, ...]]:
     """The cells of each line; None for a number that is none."""
-    return zip(*(map(_or_missing, part.tolist()) for part in columns.values()), strict=True)
-
-
-def _or_missing(cell: Any) -> Any:
-    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
+    cells = (
+        (None if isinstance(cell, float) and not math.isfinite(cell) else cell for cell in part.tolist())
+        for part in columns.values()
+    )
+    return zip(*cells, strict=True)
 
 
 def _pack_csv(columns: Columns) -> bytes:
@@ -56,14 +63,6 @@ def pack_json(columns: Columns) -> bytes:
     return "".join(f"{json.dumps(one, ensure_ascii=False, allow_nan=False)}\n" for one in objects).encode()
 
 
-def _join_lines(file: BinaryIO, packed: Iterable[bytes]) -> None:
-    file.writelines(packed)
-
-
-def _join_array(file: BinaryIO, packed: Iterable[bytes]) -> None:
-    file.writelines(array(packed))
-
-
 def array(packed: Iterable[bytes]) -> Iterator[bytes]:
     """One list of the objects of all lines."""
     for number, part in enumerate(packed):
@@ -73,7 +72,7 @@ def array(packed: Iterable[bytes]) -> Iterator[bytes]:
 
 def _pack_arrow(columns: Columns) -> bytes:
     cells, sink = {name: part.tolist() for name, part in columns.items()}, io.BytesIO()
-    if _has_pyarrow():
+    if importlib.util.find_spec("pyarrow") is not None:
         table = require("pyarrow", extra="pyarrow").table(cells)
         with require("pyarrow.ipc", extra="pyarrow").new_stream(sink, table.schema) as stream:
             stream.write_table(table)
@@ -82,27 +81,22 @@ def _pack_arrow(columns: Columns) -> bytes:
     return sink.getvalue()
 
 
-def _join_parquet(file: BinaryIO, packed: Iterable[bytes]) -> None:
-    if _has_pyarrow():
-        _join_groups(require("pyarrow.parquet", extra="pyarrow").ParquetWriter, file, packed)
-    else:
-        _by_polars(packed).write_parquet(file)
+def _arrow(module: str, writer: str, by_polars: str) -> Format:
+    """Tables of Arrow, written by a writer of pyarrow group by group, or else by a method of polars at once."""
 
+    def join(file: BinaryIO, packed: Iterable[bytes]) -> None:
+        if importlib.util.find_spec("pyarrow") is None:
+            polars = require("polars", extra="pyarrow")
+            getattr(polars.concat([polars.read_ipc_stream(part) for part in packed]), by_polars)(file)
+            return
+        groups = _groups(packed)
+        first = next(groups)
+        with getattr(require(module, extra="pyarrow"), writer)(file, first.schema) as out:
+            out.write_table(first)
+            for group in groups:
+                out.write_table(group.cast(first.schema))
 
-def _join_feather(file: BinaryIO, packed: Iterable[bytes]) -> None:
-    if _has_pyarrow():
-        _join_groups(require("pyarrow.ipc", extra="pyarrow").new_file, file, packed)
-    else:
-        _by_polars(packed).write_ipc(file)
-
-
-def _join_groups(opened: Callable[[BinaryIO, Any], Any], file: BinaryIO, packed: Iterable[bytes]) -> None:
-    groups = _groups(packed)
-    first = next(groups)
-    with opened(file, first.schema) as out:
-        out.write_table(first)
-        for group in groups:
-            out.write_table(group.cast(first.schema))
+    return Format(_pack_arrow, join)
 
 
 def _groups(packed: Iterable[bytes]) -> Iterator[Any]:
@@ -118,21 +112,39 @@ def _groups(packed: Iterable[bytes]) -> Iterator[Any]:
         yield arrow.concat_tables(waiting).combine_chunks()
 
 
-def _by_polars(packed: Iterable[bytes]) -> Any:
-    polars = require("polars", extra="pyarrow")
-    return polars.concat([polars.read_ipc_stream(part) for part in packed])
+def defused(cell: Any) -> Any:
+    """Give a cell as it may be written; whatever is not text is left alone.
+
+    Examples
+    --------
+    >>> defused("=1+1"), defused("-1.5"), defused("age"), defused(-1.5)
+    ("'=1+1", '-1.5', 'age', -1.5)
+    """
+    return f"{MARK}{cell}" if isinstance(cell, str) and _is_formula(cell) else cell
 
 
-def _has_pyarrow() -> bool:
-    return importlib.util.find_spec("pyarrow") is not None
+def original(cell: str) -> str:
+    """Give what :func:`defused` was given.
+
+    Examples
+    --------
+    >>> original("'=1+1"), original("'tis"), original("-1.5")
+    ('=1+1', "'tis", '-1.5')
+    """
+    return cell[len(MARK) :] if cell.startswith(MARK) and _is_formula(cell) else cell
 
 
-_feather = Format(_pack_arrow, _join_feather)
+def _is_formula(text: str) -> bool:
+    """Marks in front count as part of it: then every text has its own written form."""
+    return text.lstrip(MARK).startswith(STARTS) and not _NUMBER.fullmatch(text)
+
+
+_feather = _arrow("pyarrow.ipc", "new_file", "write_ipc")
 FORMATS = {
     ".csv": Format(_pack_csv, _join_csv),
-    ".parquet": Format(_pack_arrow, _join_parquet),
+    ".parquet": _arrow("pyarrow.parquet", "ParquetWriter", "write_parquet"),
     ".feather": _feather,
     ".arrow": _feather,
-    ".json": Format(pack_json, _join_array),
-    ".jsonl": Format(pack_json, _join_lines),
+    ".json": Format(pack_json, lambda file, packed: file.writelines(array(packed))),
+    ".jsonl": Format(pack_json, lambda file, packed: file.writelines(packed)),
 }

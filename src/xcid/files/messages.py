@@ -1,4 +1,4 @@
-"""What a message may show of a table: names, one cell and what a library says, each cut to a few letters."""
+"""What is said of a file that is refused: what it really is, names, one cell and what a library says, cut short."""
 
 from __future__ import annotations
 
@@ -9,8 +9,51 @@ from pathlib import Path
 
 from xcid.errors import InvalidFile, XcidError
 
+PARQUET, FEATHER = b"PAR1", b"ARROW1"
+UNPACK = "unpack it first: packed text is not read"
+KNOWN = {
+    PARQUET: ("a Parquet file", "name it .parquet"),
+    FEATHER: ("a Feather file", "name it .feather"),
+    b"\x1f\x8b": ("a gzip archive", UNPACK),
+    b"BZh": ("a bzip2 archive", UNPACK),
+    b"\xfd7zXZ\x00": ("an xz archive", UNPACK),
+    b"\x28\xb5\x2f\xfd": ("a Zstandard archive", UNPACK),
+    b"PK\x03\x04": ("a ZIP archive or an Excel file", "save the table as CSV or Parquet"),
+    b"\xd0\xcf\x11\xe0": ("an old Excel file", "save the table as CSV or Parquet"),
+    b"\xff\xfe": ("text in UTF-16 and not in UTF-8", "save it as UTF-8"),
+    b"\xfe\xff": ("text in UTF-16 and not in UTF-8", "save it as UTF-8"),
+    b"\x00\x00\xfe\xff": ("text in UTF-32 and not in UTF-8", "save it as UTF-8"),
+    b"SQLite format 3\x00": ("an SQLite database", "save the table as CSV or Parquet"),
+    b"%PDF": ("a PDF document", "save the table as CSV or Parquet"),
+}
 MOST_SHOWN = 60  # letters of a cell or a name
 MOST_SAID = 200  # of a foreign message
+
+
+def check_text(path: Path) -> None:
+    """Refuse a file that is known to hold something else than text."""
+    if found := _named(_start(path)):
+        raise InvalidFile(f"{path} is {found}")
+
+
+def check_packed(path: Path, mark: bytes, kind: str) -> None:
+    """Refuse a file that does not begin and end as its kind does."""
+    start = _start(path)
+    if not start.startswith(mark):
+        raise InvalidFile(f"{path} is no {kind} file{f': it is {found}' if (found := _named(start)) else ''}")
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - len(mark)))
+        if path.stat().st_size < 2 * len(mark) or file.read() != mark:
+            raise InvalidFile(f"{path} is a {kind} file that is cut off or damaged: its end is missing; copy it again")
+
+
+def _start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(max(map(len, KNOWN)))
+
+
+def _named(start: bytes) -> str:
+    return next((f"{kind}: {advice}" for mark, (kind, advice) in KNOWN.items() if start.startswith(mark)), "")
 
 
 def shown(names: Sequence[object], most: int = 8) -> str:

@@ -48,7 +48,10 @@ def _read(path: Path, loader: Callable[[Path, Sequence[str]], Any], trusted: Seq
 
 
 def _skops(path: Path, trusted: Sequence[str]) -> Any:
-    _check_archive(path)
+    if not zipfile.is_zipfile(path):
+        raise InvalidFile(f"{path} is no skops file (these are ZIP archives): save the model with skops.io.dump")
+    with path.open("rb") as file:  # skops unpacks before it looks
+        unpacked.check(path, path.stat().st_size, unpacked.in_zip(file))
     io = require("skops.io", extra="skops")
     found = set(io.get_untrusted_types(file=path))
     unknown = sorted(found - set(trusted) - set(VETTED))
@@ -67,14 +70,6 @@ def _pickle(path: Path, trusted: Sequence[str]) -> Any:
     return require("joblib", extra="cli").load(path)
 
 
-def _check_archive(path: Path) -> None:
-    """Refuse what unpacks to too much: skops unpacks before it looks."""
-    if not zipfile.is_zipfile(path):
-        raise InvalidFile(f"{path} is no skops file (these are ZIP archives): save the model with skops.io.dump")
-    with path.open("rb") as file:
-        unpacked.check(path, path.stat().st_size, unpacked.in_zip(file))
-
-
 def _onnx(path: Path, trusted: Sequence[str]) -> Any:
     session = require("onnxruntime", extra="onnx").InferenceSession
     return session(str(path), providers=["CPUExecutionProvider"])
@@ -84,15 +79,11 @@ def _booster(package: str) -> Callable[[Path, Sequence[str]], Any]:
     return lambda path, trusted: require(package, extra=package).Booster(model_file=str(path))
 
 
-def _catboost(path: Path, trusted: Sequence[str]) -> Any:
-    return require("catboost", extra="catboost").CatBoost().load_model(str(path))
-
-
 LOADERS: dict[str, Callable[[Path, Sequence[str]], Any]] = {
     ".skops": _skops,
     ".onnx": _onnx,
     ".json": _booster("xgboost"),
     ".ubj": _booster("xgboost"),
     ".txt": _booster("lightgbm"),
-    ".cbm": _catboost,
+    ".cbm": lambda path, trusted: require("catboost", extra="catboost").CatBoost().load_model(str(path)),
 }

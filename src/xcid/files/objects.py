@@ -9,22 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from xcid.errors import InvalidFile
-from xcid.files import signatures, tables
+from xcid.files import tables
 from xcid.files.delimited import ENCODING
-from xcid.files.messages import repeated, short, shown
+from xcid.files.messages import check_text, repeated, short, shown
 from xcid.files.sources import Columns, Lines, Source, text
 from xcid.frames import frame_of
 
 
 def of_lines(path: Path) -> Source:
     """Look through a file with one object a line."""
-    signatures.check_text(path)
+    check_text(path)
     return _source(path, partial(_lines, path))
 
 
 def of_list(path: Path) -> Source:
     """Parse a file with one list of objects; it stays in memory, since a list is parsed at once."""
-    signatures.check_text(path)
+    check_text(path)
     found = json.loads(path.read_text(encoding=ENCODING), object_pairs_hook=_once)
     if not isinstance(found, list) or not all(isinstance(record, dict) for record in found):
         raise InvalidFile(f"{path} is no list of objects, one for each row")

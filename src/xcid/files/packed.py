@@ -8,9 +8,8 @@ from typing import Any, TypeAlias
 
 from xcid._require import require
 from xcid.errors import InvalidFile
-from xcid.files import signatures, sources, tables, unpacked
-from xcid.files.layout import Layout
-from xcid.files.sources import Pieces, Source
+from xcid.files import messages, sources, tables, unpacked
+from xcid.files.sources import Layout, Pieces, Source
 
 Parts: TypeAlias = Iterator[tuple[int, Any]]  # Arrow tables of some rows each, with the position of the first
 MOST_CELLS, CELLS_PER_BYTE = 2**24, 100  # of a Parquet file: one that exceeds both is refused
@@ -19,7 +18,7 @@ BUFFER = 2**20  # bytes of a Parquet column that are read ahead: without it a ro
 
 def check_parquet(path: Path) -> None:
     """Refuse a file that is no such thing, or that unpacks to too much."""
-    signatures.check_packed(path, signatures.PARQUET, "Parquet")
+    messages.check_packed(path, messages.PARQUET, "Parquet")
     n_bytes = path.stat().st_size
     with path.open("rb") as file:
         extent = unpacked.in_parquet(file)
@@ -32,7 +31,7 @@ def check_parquet(path: Path) -> None:
 
 def check_feather(path: Path) -> None:
     """Refuse a file that is no such thing, or that unpacks to too much."""
-    signatures.check_packed(path, signatures.FEATHER, "Feather")
+    messages.check_packed(path, messages.FEATHER, "Feather")
     with path.open("rb") as file:
         unpacked.check(path, path.stat().st_size, unpacked.in_feather(file))
 
@@ -106,10 +105,15 @@ def _parquet_file(path: Path) -> tuple[Any, Any]:
 
 def _decoded(table: Any, schema: Any, path: Path) -> Any:
     """Text written out, where that does not take too much room."""
+    compute = require("pyarrow.compute", extra="pyarrow")
     for field in filter(_is_text, schema):
         at = table.schema.get_field_index(field.name)
-        unpacked.check(f"column {field.name!r} of {path}", path.stat().st_size, _decoded_size(table.column(at)))
-        table = table.set_column(at, field.name, table.column(at).cast(field.type))
+        column, n_bytes = table.column(at), 0
+        for chunk in column.chunks if str(column.type).startswith("dictionary") else ():
+            lengths = compute.binary_length(chunk.dictionary)
+            n_bytes += compute.sum(compute.cast(lengths.take(chunk.indices), "int64")).as_py() or 0
+        unpacked.check(f"column {field.name!r} of {path}", path.stat().st_size, n_bytes)
+        table = table.set_column(at, field.name, column.cast(field.type))
     return table
 
 
@@ -122,13 +126,3 @@ def _frame(table: Any) -> Any:
     if tables.library() == "pandas":
         return table.to_pandas(date_as_object=False)
     return require("polars", extra="polars").from_arrow(table) if tables.library() == "polars" else table
-
-
-def _decoded_size(column: Any) -> int:
-    """Bytes of coded text when it is written out."""
-    compute = require("pyarrow.compute", extra="pyarrow")
-    total = 0
-    for chunk in column.chunks if str(column.type).startswith("dictionary") else ():
-        lengths = compute.binary_length(chunk.dictionary)
-        total += compute.sum(compute.cast(lengths.take(chunk.indices), "int64")).as_py() or 0
-    return total

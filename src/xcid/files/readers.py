@@ -1,17 +1,24 @@
-"""The one way in: a file is looked through by the reader of its kind, and every error names it."""
+"""The one way in: a file is looked through by the reader of its kind, and every error names it.
+
+The background is read at once, since all rows are explained against it, and is the measure of what other tables hold.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import narwhals.stable.v2 as nw
+
 from xcid._require import require
-from xcid.errors import InvalidFile
+from xcid.errors import InvalidData, InvalidFile
 from xcid.files import cells, delimited, objects, packed, tables
-from xcid.files.messages import naming
-from xcid.files.sources import Source, held
+from xcid.files.messages import naming, shown
+from xcid.files.sources import Layout, Source, held
+from xcid.space import FeatureSpace
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 
@@ -71,3 +78,51 @@ OPENERS: dict[str, Callable[[Path], Source]] = {
     ".ndjson": objects.of_lines,
     ".json": objects.of_list,
 }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Background:
+    """Usual rows."""
+
+    source: Source
+    table: Any  # a data frame, with the target where there is one
+    features: Any  # the same without the target
+    space: FeatureSpace
+    layout: Layout  # what rows to explain must be
+
+    @classmethod
+    def read(cls, path: Path, target: str | None) -> Background:
+        """Read a background, and refuse one that nothing can be learnt from."""
+        source = opened(path)
+        table = joined(source)
+        if tables.names(table) == (target,):
+            raise InvalidData(f"{path} has no column but the target {target!r}: features are needed")
+        features = tables.without(table, target)
+        if source.n_rows < 2:
+            raise InvalidData(f"{path} has 1 row: a background needs at least 2, better some hundreds")
+        frame = nw.from_native(features, eager_only=True)
+        for name in frame.columns:
+            if tables.missing(frame.get_column(name)).all():
+                raise InvalidData(f"column {name!r} of {path} is missing in all {len(frame)} rows: drop it")
+        space = FeatureSpace.of(features)
+        return cls(source, table, features, space, Layout.of(features, space, target))
+
+    def opened(self, path: Path | None) -> Source:
+        """Open a table of rows to explain, by default the background itself."""
+        if path is None:
+            return held(self.source.path, self.features, self.source.line)
+        source = opened(path)
+        self.layout.check_names(path, source.names)
+        return source
+
+    def check_target(self) -> None:
+        """Refuse a target that is not there, or not in every row."""
+        target, frame, path = self.layout.target, nw.from_native(self.table, eager_only=True), self.source.path
+        if target not in frame.columns:
+            raise InvalidData(f"there is no target column {target!r}; the columns are {shown(frame.columns)} in {path}")
+        holes = tables.missing(frame.get_column(target))
+        if holes.any():
+            raise InvalidData(
+                f"{int(holes.sum())} rows have no target {target!r}: leave them out; the first of them is "
+                f"{self.source.place(int(holes.argmax()))} of {path}"
+            )

@@ -11,10 +11,9 @@ import numpy as np
 
 from xcid.errors import InvalidData, InvalidFile
 from xcid.files import sources, tables
-from xcid.files.fitting import fitted
-from xcid.files.layout import Layout
+from xcid.files.cells import fitted
 from xcid.files.messages import naming
-from xcid.files.sources import Columns, Pieces, Source
+from xcid.files.sources import Columns, Layout, Pieces, Source
 from xcid.frames import frame_of
 from xcid.space import FeatureSpace
 
@@ -118,8 +117,8 @@ def _taken(column: Any, at: list[int]) -> Any:
 
 
 def _joined(parts: list[Columns]) -> Columns:
-    return {name: _end_to_end([part[name] for part in parts]) for name in parts[0]}
-
-
-def _end_to_end(cells: list[Any]) -> Any:
-    return np.concatenate(cells) if isinstance(cells[0], np.ndarray) else list(chain(*cells))
+    cells = {name: [part[name] for part in parts] for name in parts[0]}
+    return {
+        name: np.concatenate(some) if isinstance(some[0], np.ndarray) else list(chain(*some))
+        for name, some in cells.items()
+    }

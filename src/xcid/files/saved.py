@@ -13,7 +13,7 @@ import numpy as np
 
 from xcid.errors import InvalidFile, MissingDependency
 from xcid.files import documents, unpacked
-from xcid.files.atomic import replacing
+from xcid.files.writers import replacing
 from xcid.outcomes import Outcome
 from xcid.records import Density, Explanation, Perturbations, Plan, fields
 

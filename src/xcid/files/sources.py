@@ -1,47 +1,109 @@
-"""A table in a file, however it is written: its columns, and its rows at once or some at a time."""
+"""A table in a file, however it is written: what its columns must be, and its rows at once or some at a time.
+
+What the columns must be, the background decides, not the rows that a piece happens to have.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
+import narwhals.stable.v2 as nw
+
+from xcid.errors import InvalidData
 from xcid.files import tables
-from xcid.files.layout import Layout
+from xcid.files.messages import shown
+from xcid.space import FeatureSpace
 
+Kind: TypeAlias = Literal["number", "whole number", "date", "level"]
+TRUE, FALSE = ("True", "TRUE", "true"), ("False", "FALSE", "false")  # as pandas reads them
 Columns: TypeAlias = dict[str, Any]  # arrays or lists of cells, of one length
 Pieces: TypeAlias = Iterator[tuple[int, Columns]]  # some rows each, with the position of the first
 Lines: TypeAlias = Iterator[tuple[int | None, Any]]  # the cells of each row, with its line in the file
 ROWS_AT_ONCE = 4096  # of a piece
 
 
+class Rule(NamedTuple):
+    """What the cells of a column must be."""
+
+    kind: Kind
+    levels: tuple[Any, ...]
+    may_be_missing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The columns of rows to explain; the target may be among them, and is left out."""
+
+    columns: dict[str, Rule]
+    target: str | None
+
+    @classmethod
+    def of(cls, background: Any, space: FeatureSpace, target: str | None) -> Layout:
+        """The layout of a background without its target."""
+        types = nw.from_native(background, eager_only=True).schema
+        columns = {}
+        for column, share, dtype in zip(space.columns, space.missing, types.values(), strict=True):
+            number: Kind = "whole number" if dtype.is_integer() else "number"
+            kind: Kind = "level" if column.levels else "date" if column.unit else number
+            columns[column.name] = Rule(kind, column.levels, bool(share))
+        return cls(columns, target)
+
+    def check_names(self, path: Path, names: Sequence[str]) -> None:
+        """Refuse a table with other columns."""
+        found = [name for name in names if name != self.target]
+        if not found:
+            raise InvalidData(f"{path} has no column but the target {self.target!r}: features are needed")
+        missed = [name for name in self.columns if name not in found]
+        extra = [name for name in found if name not in self.columns]
+        if missed or extra:
+            raise InvalidData(
+                f"{path} has {len(found)} columns and the background has {len(self.columns)}: "
+                f"missing {shown(missed)}, unknown {shown(extra)}"
+            )
+
+    def parser(self, name: str) -> Callable[[str], Any]:
+        """From the text of a cell to what it stands for; text that cannot be that stays text, and is refused later."""
+        rule = self.columns[name]
+        level = type(rule.levels[0]) if rule.levels else float
+        if rule.kind == "date" or level is str:
+            return str
+        return _truth if level is bool else number
+
+
+def number(text: str) -> Any:
+    """The number that a text is, as all libraries read it; else the text.
+
+    Examples
+    --------
+    >>> number("1e3"), number(" 2.5"), number("1_000"), number("many")
+    (1000.0, 2.5, '1_000', 'many')
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    is_python_only = "_" in text or value != value or not text.isascii()
+    return text if is_python_only else value
+
+
+def _truth(text: str) -> Any:
+    return True if text in TRUE else False if text in FALSE else text
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """A table that was looked through, and can be read as often as it is needed.
-
-    Attributes
-    ----------
-    path : Path
-    names : tuple of str
-        Of the columns.
-    n_rows : int
-    joined : callable
-        Gives all rows as a data frame, whose types follow from its cells.
-    pieces : callable
-        From the first wanted row and a layout to some rows at a time, up to the end. Pieces before that row may be
-        left out.
-    line : callable
-        From a row to its line in a text file, counted from 1.
-    """
+    """A table that was looked through, and can be read as often as it is needed."""
 
     path: Path
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of the columns
     n_rows: int
-    joined: Callable[[], Any]
-    pieces: Callable[[int, Layout], Pieces]
-    line: Callable[[int], int | None] = lambda row: None
+    joined: Callable[[], Any]  # all rows as a data frame, whose types follow from its cells
+    pieces: Callable[[int, Layout], Pieces]  # from the piece with some row, or an earlier one, up to the end
+    line: Callable[[int], int | None] = lambda row: None  # of a row in a text file, counted from 1
 
     def place(self, row: int) -> str:
         """Name a row by its position, as ``--rows`` does, and in a text file by its line."""

@@ -1,18 +1,23 @@
-"""A sensible scikit-learn model for a table, where the user brings none."""
+"""A sensible scikit-learn model for a table, where the user brings none, and tables with such a model to look at."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from xcid import datasets
 from xcid._require import require
 from xcid.errors import InvalidData, ModelError, XcidError
-from xcid.files.tables import column_of, missing, part, size, without
+from xcid.files import tables
 
 MOST_CLASSES = 20  # of a column of whole numbers that is a class
 MOST_JUDGED = 20_000  # rows that a model is tried on before it is trained on all
+LOADERS = {"diabetes": datasets.load_diabetes, "heart": datasets.load_heart}
+TITLES = {"diabetes": "Who has diabetes", "heart": "Who has heart disease"}
+TARGET = "answer"
 
 
 class Family(NamedTuple):
@@ -51,8 +56,8 @@ def train(frame: Any, target: str, kind: str, seed: int) -> Trained:
     Text, whole numbers with few values and booleans are classes; other numbers make a regression. Trees get a table
     of numbers as it is; all other tables and models a pipeline that fills missing cells, scales and one-hot encodes.
     """
-    wanted = column_of(frame, target)
-    features = nw.from_native(without(frame, target), eager_only=True)
+    wanted = tables.column_of(frame, target)
+    features = nw.from_native(tables.without(frame, target), eager_only=True)
     values, is_class = labels(wanted), is_classes(wanted)
     if is_class and len(np.unique(values)) < 2:
         only = values[:1].tolist()[0]
@@ -74,19 +79,19 @@ def judged(frame: Any, target: str, kind: str, seed: int) -> str:
     This is a second fit, of at most ``MOST_JUDGED`` rows, which only those pay for who show it: a model that is
     trained on all rows leaves none to judge it by.
     """
-    order = np.random.default_rng(seed).permutation(size(frame))[:MOST_JUDGED]
-    held, rest = (part(frame, rows.tolist()) for rows in np.split(order, [len(order) // 5]))
-    wanted = column_of(frame, target)
-    if not size(held) or is_classes(wanted) != is_classes(column_of(rest, target)):
+    order = np.random.default_rng(seed).permutation(tables.size(frame))[:MOST_JUDGED]
+    held, rest = (tables.part(frame, rows.tolist()) for rows in np.split(order, [len(order) // 5]))
+    wanted = tables.column_of(frame, target)
+    if not tables.size(held) or is_classes(wanted) != is_classes(tables.column_of(rest, target)):
         return ""
     try:
         model = train(rest, target, kind, seed).model
-        predicted = np.asarray(model.predict(without(held, target))).ravel()
+        predicted = np.asarray(model.predict(tables.without(held, target))).ravel()
     except (XcidError, ValueError):  # a class or a level that only the held-out rows have
         return ""
-    actual, n_rows = labels(column_of(held, target)), f"the {size(held):,} held-out rows"
+    actual, n_rows = labels(tables.column_of(held, target)), f"the {tables.size(held):,} held-out rows"
     if is_classes(wanted):
-        known, counts = np.unique(labels(column_of(rest, target)), return_counts=True)
+        known, counts = np.unique(labels(tables.column_of(rest, target)), return_counts=True)
         commonest = known[counts.argmax()]
         right, by_habit = np.mean(predicted == actual), np.mean(actual == commonest)
         found = f"gets {right:.0%} of {n_rows} right; always saying {commonest} would get {by_habit:.0%}"
@@ -107,7 +112,7 @@ def is_classes(wanted: nw.Series[Any]) -> bool:
 
 def labels(wanted: nw.Series[Any]) -> Any:
     """(n,) targets; all rows must have one."""
-    holes = missing(wanted)
+    holes = tables.missing(wanted)
     if holes.any():
         raise InvalidData(f"{int(holes.sum())} rows have no target {wanted.name!r}: leave them out")
     if wanted.dtype.is_numeric():
@@ -156,3 +161,31 @@ def objects(table: Any) -> Any:
         column[:] = [None if hole else str(value) for hole, value in zip(missing, values, strict=True)]
         columns.append(column)
     return np.column_stack(columns)
+
+
+class Demo(NamedTuple):
+    """A model that was trained on four fifths of a table, and the other rows."""
+
+    model: Any
+    background: Any
+    data: Any
+    positions: list[int]  # where the rows of the data are in the table
+    title: str
+    note: str  # what the model is and how well it does
+    descriptions: Mapping[str, str]  # what features mean
+
+
+def demo(name: str, kind: str, seed: int) -> Demo:
+    """Train a model of a kind on most of a table."""
+    table = LOADERS[name](tables.library())
+    order = np.random.default_rng(seed).permutation(len(table.target))
+    held, rest = (np.sort(rows).tolist() for rows in np.split(order, [len(order) // 5]))
+    answers = np.array(table.target_names)[table.target]
+    background, data = tables.part(table.data, rest), tables.part(table.data, held)
+    narwhal = nw.maybe_reset_index(nw.from_native(background, eager_only=True))
+    column = nw.new_series(TARGET, answers[rest].tolist(), nw.String, backend=narwhal.implementation)
+    trained = train(narwhal.with_columns(column).to_native(), TARGET, kind, seed)
+    right = np.mean(np.asarray(trained.model.predict(data)).ravel() == answers[held])
+    kept = f"it gets {right:.0%} of the other {len(held)} rows right, which are those to pick from"
+    note = f"{trained.description.partition(' for ')[0]}; {kept}. Table: {table.source}"
+    return Demo(trained.model, background, data, held, TITLES[name], note, table.descriptions)

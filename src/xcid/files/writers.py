@@ -1,13 +1,58 @@
-"""The one way out: tables into files, some rows at a time."""
+"""The one way out: files that appear under their names only when they are complete, and tables in them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+import os
+import secrets
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from xcid.errors import InvalidFile
-from xcid.files.atomic import replacing
 from xcid.files.formats import FORMATS, Columns
+
+
+@contextlib.contextmanager
+def replacing(target: Path, token: str | None = None) -> Iterator[Path]:
+    """Lend a temporary name beside the target; what was there before stays until all went well.
+
+    A token is part of that name: one that is the same each time lets the next try write over what a killed one left.
+    """
+    temporary = target.with_name(f".{target.name}.{token or secrets.token_hex(4)}")
+    try:
+        temporary.touch(exist_ok=token is not None)
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(target)
+        _keep_name(target.absolute().parent)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        reason = error.strerror or error
+        raise InvalidFile(f"{target} cannot be written: {reason}; check the folder and its free space") from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _keep_name(folder: Path) -> None:
+    """Let the new name survive a power cut; some systems cannot open a folder, and then it may not."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def folder(path: Path) -> Path:
+    """Make a folder for results, where there is none."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidFile(f"the folder {path} cannot be made: {error.strerror}") from error
+    return path
 
 
 def check(path: Path, *inputs: Path | None, extensions: Iterable[str] = ()) -> None:

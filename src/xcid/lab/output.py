@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from xcid.files.atomic import folder, replacing
+from xcid.files.writers import folder, replacing
 
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
 

@@ -1,6 +1,6 @@
 """An Explanation as one HTML file that opens anywhere and asks for nothing.
 
-``sentences.py`` explains a row in sentences, ``scores.py`` and ``evidence.py`` give its plain numbers, ``contents.py``
+``rows.py`` explains a row in sentences and plain numbers, ``evidence.py`` gives what is behind a score, ``contents.py``
 puts them together within a budget of bytes, and ``page.py`` makes the file. What draws is in ``assets/``.
 """
 
@@ -10,12 +10,12 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from xcid.files.atomic import replacing
+from xcid.files.writers import replacing
 from xcid.records import Explanation
 from xcid.report import values as _values
 from xcid.report.contents import collected
 from xcid.report.page import assembled
-from xcid.report.sentences import summary
+from xcid.report.rows import summary
 
 __all__ = ["report", "summary"]
 

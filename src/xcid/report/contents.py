@@ -14,9 +14,9 @@ from xcid import __version__, wording
 from xcid.errors import InvalidData
 from xcid.records import FEATURE_STATUSES, SIGNIFICANT, STATUSES, Explanation, Integers
 from xcid.records.fields import FEATURE, declared
-from xcid.report._json import encoded, size
 from xcid.report.evidence import TOP, picture
-from xcid.report.scores import changes_of, overview, row_of, unit_of
+from xcid.report.page import encoded, size
+from xcid.report.rows import changes_of, overview, row_of, unit_of
 from xcid.report.values import Values
 from xcid.wording.names import clean, sentence
 
@@ -64,7 +64,8 @@ def collected(pieces: Iterable[Explanation], title: str, notes: Sequence[str], v
     bare: list[Explanation] = []
     for piece in filter(len, pieces):
         if not bare:
-            chosen, unit = _features(piece), unit_of(piece)
+            largest = wording.largest(np.abs(piece.values).mean(axis=0), MOST_FEATURES)
+            chosen, unit = np.sort(largest), unit_of(piece)  # features in their own order
             room = Room.beside(_common(narrowed(piece, chosen), title, notes, values))
         narrow = narrowed(piece, chosen)
         rows += _rows(narrow, sum(map(len, bare)), unit, values, room)
@@ -87,11 +88,6 @@ def narrowed(explanation: Explanation, chosen: Integers) -> Explanation:
     cloud = None if explanation.cloud is None else replace(explanation.cloud, features=features)
     names = tuple(explanation.feature_names[at] for at in chosen)
     return replace(explanation, **fewer, features=features, cloud=cloud, feature_names=names)
-
-
-def _features(piece: Explanation) -> Integers:
-    """Positions of the features with the largest mean scores, as many as a page has room for; in their own order."""
-    return np.sort(wording.largest(np.abs(piece.values).mean(axis=0), MOST_FEATURES))
 
 
 def _common(joined: Explanation, title: str, notes: Sequence[str], values: Values) -> dict[str, Any]:

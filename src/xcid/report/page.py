@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import json
 from collections.abc import Mapping
 from importlib.resources import files
+from typing import Any
 
 from xcid.wording.names import clean
 
@@ -16,6 +18,7 @@ POLICY = (
     "default-src 'none'; script-src '{script}'; style-src '{style}'; base-uri 'none'; form-action 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
+_ESCAPES = str.maketrans({letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"})
 
 
 def asset(name: str, room: str = "xcid.report") -> str:
@@ -47,3 +50,20 @@ def assembled(title: str, data: str) -> str:
 def fingerprint(text: str) -> str:
     """What a Content-Security-Policy calls a script or a style by."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def encoded(value: Any) -> str:
+    r"""Write strict JSON without spaces, and without the letters that could end or open an element.
+
+    Examples
+    --------
+    >>> encoded(["</script>", 1])
+    '["\\u003c/script\\u003e",1]'
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.translate(_ESCAPES)
+
+
+def size(value: Any) -> int:
+    """Bytes that it takes in a page."""
+    return len(encoded(value).encode())

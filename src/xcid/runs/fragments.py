@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from xcid.errors import InvalidFile
-from xcid.files.atomic import replacing
+from xcid.files.writers import replacing
 
 SUFFIX = ".chunk"
 

@@ -6,15 +6,15 @@ import os
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from xcid.errors import InvalidFile, InvalidParameter
-from xcid.files.atomic import replacing
 from xcid.files.formats import FORMATS
 from xcid.files.rows import Rows
+from xcid.files.writers import replacing
 from xcid.runs import fragments
 from xcid.runs.folder import Folder
 from xcid.runs.worker import Task
@@ -51,31 +51,20 @@ def run(job: Job, task: Task, folder: Folder, out: Path, progress: Progress) -> 
         statuses.update(fragment.statuses)
     progress(statuses.total(), total)
     folder.log(f"run of {total} rows in {job.n_chunks} chunks: {len(ready)} are finished, {job.workers} workers")
-    for fragment in _made(job, task, folder, [number for number in range(job.n_chunks) if number not in ready]):
+    wanted = [number for number in range(job.n_chunks) if number not in ready]
+    chunks = job.rows.chunks(job.chunk_rows, wanted)
+    for fragment in explained(chunks, task, min(job.workers, len(wanted)), folder.log) if wanted else ():
+        folder.log(f"chunk {fragment.number} is finished")
         statuses.update(fragment.statuses)
         progress(statuses.total(), total)
     if _signature(path) != before:
         raise InvalidFile(f"{path} changed while it was read: start again in another folder")
     fragments.sweep(folder.chunks)  # of workers that were killed
-    _join(job, task, folder, out)
-    return statuses
-
-
-def _made(job: Job, task: Task, folder: Folder, wanted: list[int]) -> Iterator[fragments.Fragment]:
-    """Make the chunks that are not there."""
-    if wanted:
-        chunks = job.rows.chunks(job.chunk_rows, wanted)
-        for fragment in explained(chunks, task, min(job.workers, len(wanted)), folder.log):
-            folder.log(f"chunk {fragment.number} is finished")
-            yield fragment
-
-
-def _join(job: Job, task: Task, folder: Folder, out: Path) -> None:
-    """Write the file; one that is killed here leaves a temporary file that the next one writes over."""
     started, token = time.monotonic(), f"{zlib.crc32(os.fsencode(folder.path.resolve())):08x}"
-    with replacing(out, token) as temporary, temporary.open("wb") as file:
+    with replacing(out, token) as temporary, temporary.open("wb") as file:  # the next run overwrites what a kill leaves
         FORMATS[task.format].join(file, fragments.contents(folder.chunks, range(job.n_chunks)))
-    folder.log(f"the result of {len(job.rows)} rows is written in {time.monotonic() - started:.1f} s")
+    folder.log(f"the result of {total} rows is written in {time.monotonic() - started:.1f} s")
+    return statuses
 
 
 def _signature(path: Path) -> tuple[int, int]:

@@ -35,14 +35,8 @@ class _Worker:
 def explained(chunks: Iterator[Chunk], task: Task, n_workers: int, log: Callable[[str], None]) -> Iterator[Fragment]:
     """Let workers explain chunks, and say which are finished, in whatever order they are.
 
-    Parameters
-    ----------
-    chunks : iterator of Chunk
-        Asked for the next one only when a worker is free: no more are in memory than there are workers.
-    task : Task
-    n_workers : int
-    log : callable
-        Takes a line about what happened, without data.
+    The next chunk is asked for only when a worker is free: no more are in memory than there are workers. What is
+    logged holds no data.
     """
     check(task)
     workers: list[_Worker] = []
@@ -62,7 +56,8 @@ def explained(chunks: Iterator[Chunk], task: Task, n_workers: int, log: Callable
                     yield message.fragment
                 worker.is_ready, deaths[None] = True, 0
                 worker.chunk = worker.chunk if worker.chunk and not isinstance(message, Done) else next(chunks, None)
-                _tell(worker)
+                with contextlib.suppress(OSError):  # that it is dead comes out when it is listened to
+                    worker.connection.send(worker.chunk)
                 if worker.chunk is None:
                     workers.remove(worker)
                     _end(worker)
@@ -117,12 +112,6 @@ def _heard(worker: _Worker) -> Any:
         return worker.connection.recv() if worker.connection.poll() else None
     except (EOFError, OSError, pickle.UnpicklingError):
         return None
-
-
-def _tell(worker: _Worker) -> None:
-    """Hand a worker its chunk; that it is dead comes out when it is listened to."""
-    with contextlib.suppress(OSError):
-        worker.connection.send(worker.chunk)
 
 
 def _replaced(worker: _Worker, deaths: Counter[int | None], task: Task, log: Callable[[str], None]) -> _Worker:

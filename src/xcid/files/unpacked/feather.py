@@ -47,13 +47,13 @@ def _block(file: IO[bytes], offset: int, n_metadata: int, n_body: int) -> int:
     buffers = list(rows.structs(BUFFERS, PLACE))
     if rows.table(COMPRESSION) is None:
         return sum(n_bytes for _, n_bytes in buffers)
-    return sum(_unpacked(file, offset + n_metadata + start, n_bytes) for start, n_bytes in buffers if n_bytes)
-
-
-def _unpacked(file: IO[bytes], start: int, n_bytes: int) -> int:
-    file.seek(start)
-    said: int = struct.unpack("<q", file.read(8))[0]
-    return n_bytes if said == STORED else max(said, 0)
+    total = 0
+    for start, n_bytes in buffers:
+        if n_bytes:
+            file.seek(offset + n_metadata + start)
+            said = struct.unpack("<q", file.read(8))[0]
+            total += n_bytes if said == STORED else max(said, 0)
+    return total
 
 
 class _Table:

@@ -1,7 +1,8 @@
 """Parquet: the headers of all pages, which say how much room each page needs.
 
 The footer repeats these sizes, but no reader holds it to them. A page is unpacked into as many bytes as its own header
-says.
+says. Both are written in Thrift's compact protocol; pyarrow reads that too, but a footer that is damaged in some places
+ends the whole process there.
 """
 
 from __future__ import annotations
@@ -9,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import IO, Any, NamedTuple
 
-from xcid.files.unpacked.thrift import Reader
-
 MARK = b"PAR1"
 MOST_HEADER = 2**16  # bytes; statistics of long text make long headers
 ROWS, GROUPS = 3, 4  # fields of the footer
 COLUMNS = 1  # of a row group
-CHUNK = 3  # of a column of a group: what is told of it
+CHUNK = 3  # of a column of a group: its metadata
 UNPACKED_SIZE, PACKED_SIZE, DATA, DICTIONARY = 6, 7, 9, 11  # of that
 UNPACKED, PACKED = 2, 3  # of a page header
+TRUE, FALSE, BYTE, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = 1, 2, 3, 7, 8, 9, 10, 11, 12  # kinds of values in Thrift
+MOST_DEPTH = 32
 
 
 class Extent(NamedTuple):
@@ -30,13 +31,6 @@ class Extent(NamedTuple):
 
 def in_parquet(file: IO[bytes]) -> Extent:
     """Find the rows, the columns and the bytes of all pages of a file."""
-    footer = _footer(file)
-    groups = [[one[CHUNK] for one in group[COLUMNS]] for group in footer[GROUPS]]
-    n_bytes = sum(_chunk(file, chunk) for group in groups for chunk in group)
-    return Extent(footer[ROWS], max(map(len, groups), default=0), n_bytes)
-
-
-def _footer(file: IO[bytes]) -> dict[int, Any]:
     size = file.seek(0, 2)
     file.seek(max(0, size - 8))
     end = file.read(8)
@@ -44,7 +38,10 @@ def _footer(file: IO[bytes]) -> dict[int, Any]:
     if end[4:] != MARK or length + 8 > size:
         raise ValueError("the file has no footer")
     file.seek(size - 8 - length)
-    return Reader(file.read(length)).struct()
+    footer = Reader(file.read(length)).struct()
+    groups = [[one[CHUNK] for one in group[COLUMNS]] for group in footer[GROUPS]]
+    n_bytes = sum(_chunk(file, chunk) for group in groups for chunk in group)
+    return Extent(footer[ROWS], max(map(len, groups), default=0), n_bytes)
 
 
 def _chunk(file: IO[bytes], chunk: dict[int, Any]) -> int:
@@ -64,3 +61,61 @@ def _pages(file: IO[bytes], start: int, end: int) -> Iterator[int]:
             raise ValueError(f"the page at byte {start} has no size")
         yield header[UNPACKED]
         start += reader.at + header[PACKED]
+
+
+class Reader:
+    """Reads values from the beginning of some bytes; ``at`` is the place behind what was read."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.at = data, 0
+
+    def struct(self, depth: int = 0) -> dict[int, Any]:
+        """Read values by the number of their field: whole numbers, structs and lists; None for all else."""
+        found: dict[int, Any] = {}
+        number = 0
+        while kind := (head := self._byte()) & 0x0F:
+            number = number + (head >> 4) if head >> 4 else self._signed()
+            found[number] = self._value(kind, depth + 1)
+        return found
+
+    def _value(self, kind: int, depth: int) -> Any:
+        if depth > MOST_DEPTH or kind == MAP or kind > STRUCT:
+            raise ValueError("the metadata are nested too deep, or hold fields of an unknown kind")
+        if kind == STRUCT:
+            return self.struct(depth)
+        if kind in (LIST, SET):
+            return self._list(depth)
+        if kind in (TRUE, FALSE):
+            return None
+        if kind in (BINARY, DOUBLE, BYTE):
+            length = self._plain() if kind == BINARY else 8 if kind == DOUBLE else 1
+            self.at += length
+            return None
+        return self._signed()
+
+    def _list(self, depth: int) -> list[Any]:
+        head = self._byte()
+        count = head >> 4 if head >> 4 < 15 else self._plain()
+        if count > len(self.data) - self.at:  # each takes a byte at least
+            raise ValueError("the metadata hold a list without end")
+        kind = BYTE if head & 0x0F in (TRUE, FALSE) else head & 0x0F
+        return [self._value(kind, depth + 1) for _ in range(count)]
+
+    def _byte(self) -> int:
+        if not 0 <= self.at < len(self.data):
+            raise ValueError("the metadata have no end")
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def _plain(self) -> int:
+        """A number in groups of seven bits."""
+        value = shift = 0
+        while (byte := self._byte()) & 0x80:
+            value, shift = value | (byte & 0x7F) << shift, shift + 7
+            if shift > 63:
+                raise ValueError("the metadata hold a number without end")
+        return value | byte << shift
+
+    def _signed(self) -> int:
+        value = self._plain()
+        return (value >> 1) ^ -(value & 1)

@@ -3,7 +3,7 @@
  * One explained row, as the report and the explorer both show it.
  *
  * page  {features, unit, signed, significant_at, phrases, feature_statuses, top, hidden}: features are names
- * row   what xcid.report.scores.row_of gives: numbers of scores are whole numbers of units, others thousandths
+ * row   what xcid.report.rows.row_of gives: numbers of scores are whole numbers of units, others thousandths
  */
 (function (xcid) {
   const { element, svg, percent, plain, fixed, roundUp, legend, drawBars, drawEvidence } = xcid;

@@ -1,4 +1,4 @@
-"""The plain numbers of rows, and of all rows together."""
+"""Rows in plain numbers and in a few sentences, and all rows together."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import numpy as np
 
 from xcid import counterfactuals, wording
 from xcid.errors import EvidenceNotKept, NotEnoughFlips
-from xcid.records import Array, Explanation
-from xcid.report.sentences import summary
-from xcid.report.values import Values
-from xcid.wording.names import clean
+from xcid.records import Array, Explanation, Flags, Integers, meaning
+from xcid.report.values import SHOWN, Values
+from xcid.wording.names import clean, listed, sentence
 
 MOST_CHANGES = 8  # of a counterfactual that are listed
 MOST_OUTPUTS = 6
 NEAREST = 3
+MOST_NAMES = 3  # in a sentence
+MOST_LETTERS = 40  # of a name
+MOST_LETTERS_OF_A_QUESTION = 80
 
 
 def unit_of(explanation: Explanation) -> float:
@@ -65,10 +67,9 @@ def rounded(number: float, digits: int = 4) -> float:
 def changes_of(explanation: Explanation, row: int, values: Values) -> list[dict[str, Any]]:
     """The nearest perturbations that flip a row: what changes, from where to where."""
     try:
-        flips = counterfactuals.flips(explanation, row, NEAREST, 0)
+        return written(explanation, row, counterfactuals.flips(explanation, row, NEAREST, 0), values)
     except (EvidenceNotKept, NotEnoughFlips):
         return []
-    return written(explanation, row, flips, values)
 
 
 def written(explanation: Explanation, row: int, flips: counterfactuals.Flips, values: Values) -> list[dict[str, Any]]:
@@ -112,3 +113,85 @@ def _thousandths_above(p_values: Array) -> list[int | None]:
     """P-values are rounded up: what is not significant must not seem so."""
     nearest = np.rint(p_values * 1000)
     return _steps(nearest + (nearest / 1000 < p_values), 1.0)
+
+
+def summary(explanation: Explanation, row: int = 0, values: Values = SHOWN) -> tuple[str, ...]:
+    """Say what the model predicts for one row, what supports it, what works against it, and what is not significant.
+
+    Examples
+    --------
+    >>> import numpy as np, xcid
+    >>> background = np.random.default_rng(0).normal(size=(200, 3))
+    >>> explainer = xcid.Explainer(lambda X: X[:, 1] > 0, background, feature_names=["a", "b", "c"])
+    >>> print(*summary(explainer([0.2, 1.5, -0.3])))
+    The model predicts True. b supports it. a and c are not significant.
+    """
+    one = explanation[row]
+    free, faint = one.feature_status[0] == "ok", wording.not_significant(one)[0]
+    decisive = free & ~faint & (one.values[0] != 0)
+    said, status = wording.answer(one.outputs[0], one.output_names, values.number), str(one.status[0])
+    sentences = [f"The model {'gives' if said == wording.NO_OUTPUT else 'predicts'} {said}."]
+    if status != "ok":
+        sentences.append(sentence(meaning(clean(status, MOST_LETTERS))))
+    if not decisive.any():
+        nothing = one.p_values is None or not free.any()
+        sentences.append("All scores are 0." if nothing else "No feature is significant.")
+    else:
+        sentences += _signed(one, decisive, values) if wording.is_signed(one) else _unsigned(one, decisive)
+        sentences += _counted(one, faint, "is not significant", "are not significant")
+    return (*sentences, *_counted(one, ~free, "could not change here", "could not change here"))
+
+
+def _signed(one: Explanation, decisive: Flags, values: Values) -> list[str]:
+    """Which features support the prediction, and which work against it."""
+    parts = []
+    for sign, (verb, what) in ((1, _supports(one, values)), (-1, ("work", "against it"))):
+        chosen = _largest(one, decisive & (sign * one.values[0] > 0))
+        if chosen.size:
+            parts.append(f"{_names(one, chosen)} {verb}{'s' if chosen.size == 1 else ''} {what}")
+    said = [f"{'; '.join(parts)}."]
+    return said if one.p_values is not None else [*said, "These scores have no p-values: small ones may be noise."]
+
+
+def _supports(one: Explanation, values: Values) -> tuple[str, str]:
+    """Verb and object of a sentence about features that support the prediction: "support it", "keep it above 2"."""
+    where = getattr(one.outcome, "where", None)
+    if where is None:
+        is_asked = one.outcome is not None or "outcome" in (one.settings or {})
+        return ("keep", "it on its side of the question") if is_asked else ("support", "it")
+    side = clean(where(one.outputs[0], one.output_names, values.number), MOST_LETTERS_OF_A_QUESTION)
+    return ("keep", side) if side else ("support", "it")
+
+
+def _unsigned(one: Explanation, decisive: Flags) -> list[str]:
+    """Where perturbations that flip differ, if scores have no sign."""
+    first = _largest(one, decisive)[:MOST_NAMES].tolist()
+    names = listed([f"{_name(one, at)} ({one.values[0, at]:.2f})" for at in first])
+    said = [f"Perturbations that flip it differ most from those that do not in {names}."]
+    return said if one.p_values is not None else [*said, "There are no signs and no p-values in this setting."]
+
+
+def _counted(one: Explanation, which: Flags, one_does: str, several_do: str) -> list[str]:
+    """A sentence about a few features by name, or about many by number."""
+    chosen = np.flatnonzero(which)
+    if not chosen.size:
+        return []
+    who = _names(one, chosen) if chosen.size <= MOST_NAMES else f"{chosen.size} of the {len(which)} features"
+    return [f"{who} {one_does if chosen.size == 1 else several_do}."]
+
+
+def _largest(one: Explanation, chosen: Flags) -> Integers:
+    """Positions of the chosen features, the largest scores first."""
+    order = wording.largest(one.values[0])
+    return order[chosen[order]]
+
+
+def _names(one: Explanation, chosen: Integers) -> str:
+    """The first names, and how many more there are; one more is named too."""
+    shown = chosen if chosen.size == MOST_NAMES + 1 else chosen[:MOST_NAMES]
+    names, more = [_name(one, at) for at in shown.tolist()], chosen.size - shown.size
+    return listed([*names, f"{more} more"] if more else names)
+
+
+def _name(one: Explanation, feature: int) -> str:
+    return clean(one.feature_names[feature], MOST_LETTERS)

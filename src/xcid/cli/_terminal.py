@@ -1,0 +1,154 @@
+"""What is typed at a terminal (verbs, numbers, rows) and shown there: text, and a line that says how far a job is."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TextIO, TypeVar
+
+from xcid.errors import InvalidParameter
+
+MODELS = ("logistic", "forest", "boosting", "network")
+METHODS = ("xcid", "paper", "shap", "lime", "dice", "occlusion", "chance")
+ROWS_OF_A_CHUNK, MOST_OF_A_CHUNK = 256, 65_536  # of a large run; an explainer takes 256 at once
+T = TypeVar("T")
+_ROWS = re.compile(r"-?\d+|-?\d*:-?\d*(:-?\d*)?")
+EVERY = 0.1  # seconds between two pictures of the bar
+WIDTH = 24
+
+
+def add_verb(subparsers: Any, document: str, summary: str, **more: Any) -> argparse.ArgumentParser:
+    """Add a verb; the docstring of its module names it, and describes it."""
+    name, _, description = document.partition(": ")
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        name.removeprefix("``xcid ").removesuffix("``"), help=summary, description=description, **more
+    )
+    return parser
+
+
+def record(kind: type[T], options: argparse.Namespace, **more: Any) -> T:
+    """Make a record of what was typed, by the names of its fields."""
+    return kind(**{name: getattr(options, name) for name in kind.__annotations__ if name not in more}, **more)
+
+
+def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
+    """Read a number that lies within limits."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < least or (most is not None and int(text) > most):
+            limits = f"from {least} to {most}" if most is not None else f"of at least {least}"
+            raise argparse.ArgumentTypeError(f"a whole number {limits}, not {text!r}")
+        return int(text)
+
+    return read
+
+
+def rows(text: str) -> slice:
+    """Read positions of rows, counted from 0; below 0 from the end.
+
+    Examples
+    --------
+    >>> rows("0:10"), rows("-3:"), rows("5"), rows("-1")
+    (slice(0, 10, None), slice(-3, None, None), slice(5, 6, None), slice(-1, None, None))
+    """
+    if not _ROWS.fullmatch(text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} does not select rows: type 5 for one, 0:10 for the first ten, -3: for the last"
+        )
+    if ":" not in text:
+        return slice(int(text), int(text) + 1 or None)
+    return slice(*(int(part) if part else None for part in text.split(":")))
+
+
+def chosen(selection: slice, size: int) -> range:
+    """Positions of the selected rows of a table; it must have some."""
+    if selection.step == 0:
+        raise InvalidParameter("rows cannot be counted in steps of 0")
+    positions = range(size)[selection]
+    if not positions:
+        start, stop = ("" if part is None else str(part) for part in (selection.start, selection.stop))
+        raise InvalidParameter(
+            f"--rows {start}:{stop} selects none of the {size} rows, whose positions go from 0 to {size - 1}"
+        )
+    return positions
+
+
+def printable(text: str) -> str:
+    r"""Names from files may hold what a terminal takes for a command.
+
+    Examples
+    --------
+    >>> printable("a name that turns \x1b[31mred")
+    'a name that turns ?[31mred'
+    """
+    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
+
+
+def sentences(notes: Sequence[str]) -> list[str]:
+    """Notes as they are shown on a page."""
+    return [f"{note[0].upper()}{note[1:]}." for note in notes]
+
+
+class Progress:
+    """One line that is written over in a terminal; elsewhere only the last one, without a bar.
+
+    It says how much is done of what is counted, on a stream; without one it says nothing.
+    """
+
+    def __init__(self, what: str, stream: TextIO | None) -> None:
+        self.what, self.start, self.first, self.last, self.done = what, time.monotonic(), 0, -EVERY, -1
+        self.stream, self.rewrites = stream, stream is not None and stream.isatty()
+
+    def __call__(self, done: int, total: int) -> None:
+        """Say how much is done."""
+        now = time.monotonic()
+        if self.done < 0 or done < self.done:
+            self.start, self.first = now, done  # what was done before says nothing of the rate
+        if done == self.done or (done < total and (not self.rewrites or now - self.last < EVERY)):
+            self.done = done
+            return
+        self.last, self.done = now, done
+        text = f"{done:,} of {total:,} {self.what}{rate(done - self.first, total - done, now - self.start)}"
+        filled = WIDTH * done // max(total, 1)
+        bar = "#" * filled + "." * (WIDTH - filled)
+        self._write(f"\r\033[K{bar} {text}" if self.rewrites else f"{text}\n")
+        if self.rewrites and done >= total:
+            self._write("\n")
+
+    def note(self, message: str) -> None:
+        """Say something in a line of its own."""
+        self._write(f"\r\033[K{message}\n" if self.rewrites else f"{message}\n")
+
+    def _write(self, text: str) -> None:
+        if self.stream is not None:
+            self.stream.write(text)
+            self.stream.flush()
+
+
+def rate(done: int, left: int, seconds: float) -> str:
+    """How fast it goes and how long it will take, or took.
+
+    Examples
+    --------
+    >>> rate(300, 600, 2.0), rate(900, 0, 6.0), rate(0, 900, 0.0)
+    (', 150 a second, 4 s left', ', 150 a second, 6.0 s', '')
+    """
+    if done <= 0 or seconds <= 0:
+        return ""
+    speed = done / seconds
+    shown = f"{speed:,.0f} a second" if speed >= 10 else f"{speed:.1f} a second"
+    return f", {shown}, {_time(left / speed)} left" if left else f", {shown}, {seconds:.1f} s"
+
+
+def _time(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def progress(what: str, quiet: bool) -> Progress:
+    """What ``--quiet`` asks for."""
+    return Progress(what, None if quiet else sys.stderr)
