@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
 from xcid.cli._subjects import explained
-from xcid.cli._terminal import add_verb, progress, record, sentences
+from xcid.cli._terminal import add_verb, apart, progress, record, sentences
 
 if TYPE_CHECKING:
     pass
@@ -48,7 +48,8 @@ def add(subparsers: Any) -> None:
 
 
 def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    run(record(Options, options, subject=_subjects.subject_of(options, parser, DEFAULT_MODEL)))
+    with apart(options.quiet):
+        run(record(Options, options, subject=_subjects.subject_of(options, parser, DEFAULT_MODEL)))
 
 
 def run(options: Options) -> None:
