@@ -30,8 +30,9 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
 from xcid.cli import main as xcid
+from xcid.errors import InvalidFile
 from xcid.runs import run as runs
-from xcid.runs import worker, workers
+from xcid.runs import worker
 
 ROWS, CHUNK, BACKGROUND = 40, 4, 60
 PATIENCE = 60  # seconds for a command
@@ -88,9 +89,9 @@ class Place:
     def ended(self, folder: Path) -> tuple[int, str]:
         """Run the command in this process: exit status and stderr."""
         err = io.StringIO()
-        with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()), _patience():
-            with mock.patch.object(runs, "explained", in_this_process):
-                return xcid(self.command(folder)), err.getvalue()
+        worker_here = mock.patch.object(runs, "explained", in_this_process)
+        with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()), _patience(), worker_here:
+            return xcid(self.command(folder)), err.getvalue()
 
     def fault(self, status: int, said: str) -> str:
         """What is wrong with how a command ended, if anything."""
@@ -106,11 +107,11 @@ class Place:
 
 def in_this_process(chunks, task, n_workers, log):  # type: ignore[no-untyped-def]
     """A worker that is a call."""
-    explainer = task.make()
+    explainer = worker.made(task)
     for chunk in chunks:
         answer = worker.answer(explainer, task, chunk)
         if isinstance(answer, worker.Failed):
-            raise workers._error(answer, chunk, log)
+            raise InvalidFile(answer.message)
         yield answer.fragment
 
 

@@ -71,8 +71,7 @@ def serve(connection: Connection, task: Task) -> None:
     warnings.simplefilter("ignore")  # the first process has said it
     with contextlib.suppress(EOFError, OSError):
         try:
-            with unchanged(task.inputs):
-                explainer = task.make()
+            explainer = made(task)
             if task.time_limit is not None:  # what is done once for all rows is not the first one's time
                 explain_block(explainer.setup, explainer.space.background[:1], task.seed)
         except Exception as error:
@@ -83,6 +82,12 @@ def serve(connection: Connection, task: Task) -> None:
             while (order := connection.recv()) is not None:
                 chunk, slow = order
                 connection.send(answer(explainer, task, chunk, slow, lambda: connection.send(RowDone())))
+
+
+def made(task: Task) -> Explainer:
+    """The explainer of a task, from the files that the run began with."""
+    with unchanged(task.inputs):
+        return task.make()
 
 
 def answer(
