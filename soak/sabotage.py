@@ -134,7 +134,7 @@ SABOTAGES = (
     Sabotage(
         "models that print into the result",
         "cli/_terminal.py",
-        "sys.stdout = sys.stderr\n",
+        "os.dup2(2, 1)\n",
         "pass\n",
         (RUNS + "TestModels::test_one_that_prints_does_not_break_json_nor_quiet",),
     ),
