@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from xcid._kernels.random import below, bits, content_keys, mix, uniform
-from xcid._kernels.streams import NUMBERLESS, SHARED, STREAMS
+from xcid._kernels.random import NUMBERLESS, SHARED, STREAMS, below, bits, content_keys, mix, uniform
 
 COUNTERS = np.arange(200_000, dtype=np.uint64)
 
@@ -80,13 +79,12 @@ class TestStreams:
         for stream in STREAMS:
             numbers.setdefault((stream.owner, stream.key), []).append(stream.number)
         assert numbers == {
-            ("_kernels.hadamard", "run"): [11, 12, 13],
+            ("_kernels.random", "run"): [11, 12, 13],
             ("generators.balanced", "run"): [14, 15, 16, 18],
             ("generators.planned", "row"): [17],
             ("generators.random", "row"): [1, 2],
-            ("generators.marginal", "row"): [None],
             ("generators.genetic", "row"): [21, 22, 23, 24, 25, 26, 27, 28],
-            ("generators.conditional", "row"): [21, 22, 23, 24],
+            ("generators.masks", "row"): [None, 21, 22, 23, 24],
             ("generators.nearest", "row"): [31, 32, 33, 34, 35],
             ("generators.gradient", "row"): [31, 32, 33, 34],
             ("generators.growing", "row"): [41, 42, 43, 44, 45],

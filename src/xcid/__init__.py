@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from xcid.explainer import Explainer
     from xcid.files.saved import load
     from xcid.records import DensityPair, Explanation, Perturbations
-    from xcid.scores.one_feature import d1
+    from xcid.scores.per_feature import d1
     from xcid.space import Constraints
 
 __version__ = "0.1.0"
@@ -67,7 +67,7 @@ _HOMES = {
     "Perturbations": "xcid.records",
     "XcidError": "xcid.errors",
     "XcidWarning": "xcid.errors",
-    "d1": "xcid.scores.one_feature",
+    "d1": "xcid.scores.per_feature",
     "load": "xcid.files.saved",
 }  # all other names are rooms
 

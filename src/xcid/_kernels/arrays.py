@@ -1,4 +1,4 @@
-"""NumPy's arrays and torch's tensors behind the same names: the hot loops run on either."""
+"""NumPy's arrays and torch's tensors behind the same names, for hot loops on either; blocks and samples of rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid.records import Array, Flags
+from xcid.records import Array, Flags, Integers
 
 
 def namespace(array: Any) -> Any:
@@ -19,6 +19,17 @@ def namespace(array: Any) -> Any:
 def blocks(total: int, size: int) -> Iterator[slice]:
     """Slices that cover so many rows, of at most ``size`` rows each, at least one."""
     return (slice(start, start + max(1, size)) for start in range(0, total, max(1, size)))
+
+
+def thinned(size: int, most: int) -> Integers:
+    """Positions of at most so many rows, evenly spread.
+
+    Examples
+    --------
+    >>> thinned(9, 3).tolist()
+    [0, 4, 8]
+    """
+    return np.linspace(0, size - 1, min(size, most)).round().astype(np.int64)
 
 
 def times(rows: Array, matrices: Array) -> Array:

@@ -18,22 +18,10 @@ REACH = 4.0  # bandwidths beyond the outermost sample: 3e-5 of a kernel's mass l
 
 
 def masses(values: Array, weights: Array, bandwidths: Array, low: Array, width: Array, n_cells: int) -> Array:
-    """Masses of the cells of each item's grid.
+    """(2, b, n_cells) masses of the cells of each item's grid.
 
-    Parameters
-    ----------
-    values : (b, s)
-        Samples.
-    weights : (2, b, s)
-        Of the samples, in either set.
-    bandwidths : (2, b)
-        Of the kernels.
-    low, width : (b,)
-        Left end of the grid; width of a cell.
-
-    Returns
-    -------
-    (2, b, n_cells)
+    The (b, s) samples have (2, b, s) weights in either set, the kernels (2, b) bandwidths, and the grids (b,) left ends
+    and widths of a cell.
     """
     spectrum = fft.rfft(_linear_counts(values, weights, low, width, n_cells))
     frequency = np.fft.rfftfreq(n_cells)

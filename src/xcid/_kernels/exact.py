@@ -1,4 +1,4 @@
-"""Two kernel estimates cut into cells with exact masses: slow, good to 1e-5, any shape, any ratio of bandwidths.
+"""Shapes of kernels, and two estimates by them cut into cells with exact masses: slow, good to 1e-5, any bandwidths.
 
 The overlap of two densities over a cell is the smaller of their two masses unless p - q changes sign inside it. So
 the line is cut where either density could bend (a fraction of a bandwidth, and the kinks of the kernel) and where
@@ -12,11 +12,54 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcid._kernels.shapes import Shape
 from xcid.records import Array
 
 NARROWEST = 1e-12  # of the range: below it float64 cannot place a kernel
 BLOCK = 256  # places summed at a time: the window of kernels that reach them stays narrow
+
+
+class Shape(NamedTuple):
+    """A kernel K(u) of unit mass."""
+
+    pdf: Callable[[Array], Array]
+    cdf: Callable[[Array], Array]
+    reach: float  # beyond it there is no mass that matters
+    kinks: tuple[float, ...]  # where it is not smooth
+
+
+def _gaussian_cdf(u: Array) -> Array:
+    from scipy.special import ndtr  # imported late: it costs half the start-up time and the default path does without
+
+    return ndtr(u)
+
+
+def _exponential_cdf(u: Array) -> Array:
+    tail = 0.5 * np.exp(-np.abs(u))
+    return np.where(u < 0, tail, 1 - tail)
+
+
+def _within(cdf: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """A distribution function whose mass lies between -1 and 1."""
+    return lambda u: cdf(np.clip(u, -1, 1))
+
+
+SHAPES = {
+    "gaussian": Shape(lambda u: np.exp(-0.5 * u * u) / np.sqrt(2 * np.pi), _gaussian_cdf, 6.0, ()),
+    "epanechnikov": Shape(
+        lambda u: np.maximum(0.75 * (1 - u * u), 0), _within(lambda u: 0.25 * (2 + 3 * u - u**3)), 1.0, (-1.0, 1.0)
+    ),
+    "exponential": Shape(lambda u: 0.5 * np.exp(-np.abs(u)), _exponential_cdf, 16.0, (0.0,)),
+    "tophat": Shape(lambda u: np.where(np.abs(u) < 1, 0.5, 0.0), _within(lambda u: 0.5 * (u + 1)), 1.0, (-1.0, 1.0)),
+    "triangular": Shape(
+        lambda u: np.maximum(1 - np.abs(u), 0), _within(lambda u: 0.5 + u - 0.5 * u * np.abs(u)), 1.0, (-1.0, 0.0, 1.0)
+    ),
+    "cosine": Shape(
+        lambda u: np.where(np.abs(u) < 1, np.pi / 4 * np.cos(np.pi / 2 * u), 0.0),
+        _within(lambda u: 0.5 * (1 + np.sin(np.pi / 2 * u))),
+        1.0,
+        (-1.0, 1.0),
+    ),
+}
 
 
 class _Set(NamedTuple):
@@ -34,22 +77,10 @@ def cells(
     bandwidths: tuple[float, float],
     per_bandwidth: int,
 ) -> tuple[Array, Array, Array]:
-    """Cut the line for one feature of one row.
+    """Cut the line for one feature of one row: (g + 1,) edges, and (g,) masses of either set.
 
-    Parameters
-    ----------
-    values : (s,)
-        Samples, of order one.
-    weights : two of (s,)
-        Normalised weights of the two sets; a set may be empty (all 0).
-    bandwidths : two floats
-        Above 0 where the set is not empty.
-    per_bandwidth : int
-        Cells in one bandwidth: 4 are good to 1e-4, 16 to 1e-5.
-
-    Returns
-    -------
-    edges : (g + 1,), masses of the first set : (g,), masses of the second set : (g,)
+    The (s,) samples are of order one and have (s,) normalised weights in either set, which may be empty (all 0); if it
+    is not, its bandwidth is above 0. Four cells per bandwidth are good to 1e-4, 16 to 1e-5.
     """
     centres, inverse = np.unique(values, return_inverse=True)
     sets = []

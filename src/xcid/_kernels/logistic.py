@@ -23,40 +23,20 @@ WIDE_PENALTY = 0.5  # the same, times the squared number of columns for each sam
 
 
 class Columns(NamedTuple):
-    """What n rows (or, with one for all, any number of them) are regressed on.
+    """What n rows (or, with one for all, any number of them) are regressed on."""
 
-    Attributes
-    ----------
-    centred : (n or 1, s, c)
-        Columns of mean 0.
-    inverse : (n or 1, c, c)
-        Inverse of their normal matrix with the penalty.
-    penalty : float
-    freedom : (n or 1,)
-        Effective number of coefficients, the constant included.
-    """
-
-    centred: Array
-    inverse: Array
+    centred: Array  # (n or 1, s, c) columns of mean 0
+    inverse: Array  # (n or 1, c, c) of their normal matrix with the penalty
     penalty: float
-    freedom: Array
+    freedom: Array  # (n or 1,) effective number of coefficients, the constant included
 
 
 class Fit(NamedTuple):
-    """What the steps lead to.
+    """What the steps lead to."""
 
-    Attributes
-    ----------
-    coefficients : (n, c)
-    residuals : (n, s)
-        Weighted memberships less the fitted ones.
-    curvature : (n, 1)
-        Mean weight of a sample.
-    """
-
-    coefficients: Array
-    residuals: Array
-    curvature: Array
+    coefficients: Array  # (n, c)
+    residuals: Array  # (n, s) weighted memberships less the fitted ones
+    curvature: Array  # (n, 1) mean weight of a sample
 
 
 def prepare(columns: Array, weight: Array | None = None) -> Columns:

@@ -1,15 +1,23 @@
-"""Counter-based random numbers for many rows at once.
+"""Counter-based random numbers for many rows at once, every stream of them, and balanced masks.
 
 The numbers of a row depend on its key and on the counter alone, so that a row gets the same numbers by itself, in a
 batch, in any order and on any number of workers, with no loop over rows. The generator is SplitMix64 (Steele, Lea and
 Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): a Weyl sequence through a 64-bit finaliser.
+
+A key has as many streams as there are numbers, and one stream does not tell of another. Two streams that are drawn
+under the same key in one run must have different numbers. A new one takes a number that its key has not seen. A number
+is never changed, since that would change what a seed gives: so ``SHARED`` and ``NUMBERLESS`` list the streams that have
+numbers in common, with the reason why they may.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, TypeAlias
+
 import numpy as np
 
-from xcid.records import Array, Integers, Unsigned
+from xcid.records import Array, Flags, Integers, Unsigned
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -55,3 +63,100 @@ def below(random: Unsigned, bound: int | Integers) -> Integers:
 def uniform(random: Unsigned) -> Array:
     """Turn random bits into floats in [0, 1)."""
     return (random >> _S11).astype(np.float64) * 2.0**-53
+
+
+Key: TypeAlias = Literal["run", "row", "walk", "none"]
+"""What the key is made from: the seed, the seed and a row's values, one walk of a row, or nothing."""
+
+
+class Stream(NamedTuple):
+    """A stream of random bits; one without a number draws with the key itself."""
+
+    owner: str
+    name: str
+    number: int | None
+    key: Key
+
+    def of(self, keys: Unsigned) -> Unsigned:
+        """(n,) the keys of this stream, for (n,) keys or a single one."""
+        return keys if self.number is None else bits(keys, np.array([self.number], dtype=np.uint64))
+
+    def bits(self, keys: Unsigned, counters: Unsigned) -> Unsigned:
+        """(n, ...) random bits for (n,) keys and (...) counters."""
+        return bits(self.of(keys).reshape(-1, *(1,) * counters.ndim), counters)
+
+    def constant(self, counters: Unsigned) -> Unsigned:
+        """Bits for (...) counters that are the same in every run: the number is the key."""
+        return bits(np.array([self.number], dtype=np.uint64), counters)
+
+
+def _streams(owner: str, key: Key, **numbers: int | None) -> tuple[Stream, ...]:
+    return tuple(Stream(owner, name, number, key) for name, number in numbers.items())
+
+
+HADAMARD = _streams("_kernels.random", "run", rows=11, columns=12, signs=13)
+BALANCED = _streams("generators.balanced", "run", start=14, masks=15, centroids=16, donors=18)
+(LIMITS,) = _streams("generators.planned", "row", limits=17)
+RANDOM = _streams("generators.random", "row", pick=1, value=2)
+(MARGINAL,) = _streams("generators.masks", "row", cells=None)
+GENETIC = _streams(
+    "generators.genetic", "row", first=21, second=22, new=23, share=24, cross=25, kind=26, value=27, step=28
+)
+CONDITIONAL = _streams("generators.masks", "row", mask=21, value=22, missing=23, pick=24)
+NEAREST = _streams("generators.nearest", "row", switch=31, end=32, part=33, own_part=34, own_way=35)
+GRADIENT = _streams("generators.gradient", "row", mask=31, pick=32, value=33, share=34)
+GROWING = _streams("generators.growing", "row", change=41, side=42, far=43, stays=44, flips=45)
+WALK = _streams("generators.growing", "walk", new=0, each=1, odds=2, forced=3)
+DICE = _streams("generators.dice", "row", stays=41, flips=42)
+PAIRS = _streams("scores.pairs", "row", positive=3, negative=5)
+RESAMPLED = _streams("scores.resampled", "none", permute=29, resample=31)
+(MASKING,) = _streams("metrics.maskings", "row", draws=23)
+(CHANCE,) = _streams("baselines.plain", "row", scores=None)
+(SEEDS,) = _streams("baselines._common", "row", seeds=61)
+(TOP,) = _streams("calibration.tops", "none", draws=None)
+
+STREAMS: tuple[Stream, ...] = (
+    *(*HADAMARD, *BALANCED, LIMITS, *RANDOM, MARGINAL, *GENETIC, *CONDITIONAL, *NEAREST, *GRADIENT, *GROWING, *WALK),
+    *(*DICE, *PAIRS, *RESAMPLED, MASKING, CHANCE, SEEDS, TOP),
+)
+
+ONE_SEARCH = "a run has one of the two generators"
+JUDGED_LATER = "scores are judged after they are made, on other samples"
+SHARED: Mapping[frozenset[str], str] = {
+    frozenset({"generators.genetic", "generators.masks"}): ONE_SEARCH,
+    frozenset({"generators.nearest", "generators.gradient"}): ONE_SEARCH,
+    frozenset({"generators.growing", "generators.dice"}): "Dice only seeds another library from its streams",
+    frozenset({"generators.genetic", "metrics.maskings"}): JUDGED_LATER,
+    frozenset({"generators.masks", "metrics.maskings"}): JUDGED_LATER,
+}
+"""Pairs of owners with a number in common under the same key, and why that does no harm."""
+
+NUMBERLESS: Mapping[str, str] = {
+    "generators.masks": "the bits of Marginal are the keys of the numbered streams, so a hash lies between; only "
+    "scores.pairs uses two of them as they are, for the place where it begins to count samples",
+    "baselines.plain": "nothing else is drawn for scores by chance",
+    "calibration.tops": "its keys are 0, 1, ..., two of them those of scores.resampled, which draws for other scores",
+}
+"""Owners that draw with the key itself, and so share a number with all others, and why that does no harm."""
+
+
+def hadamard_order(n_features: int) -> int:
+    """Rows of a block: the least power of two that has a column for every feature, at least 2."""
+    return int(2 ** max(1, int(np.ceil(np.log2(n_features)))))
+
+
+def hadamard_masks(key: Unsigned, rank: Integers, n_masks: int) -> Flags:
+    """(n_masks, f) masks for a (1,) key: blocks of a Hadamard matrix, whose columns are orthogonal.
+
+    In every block rows and columns are shuffled and flipped. ``rank`` (f,) says which column each feature gets.
+    """
+    size = hadamard_order(len(rank))
+    number = np.arange(size, dtype=np.uint32)
+    matrix = np.bitwise_count(number[:, None] & number) % 2 == 0  # Sylvester's: a sign is the parity of common bits
+    blocks = -(-n_masks // size)
+    counters = np.arange(blocks * size, dtype=np.uint64).reshape(blocks, size)
+    rows, columns, signs = (stream.bits(key, counters)[0] for stream in HADAMARD)
+    row, column = (np.argsort(random, axis=1) for random in (rows, columns))
+    column, flip = column[:, rank], (signs >> np.uint64(63)).astype(bool)[:, rank]
+    made = matrix[row[:, :, None], column[:, None, :]] ^ flip[:, None, :]
+    return made.reshape(blocks * size, len(rank))[:n_masks]

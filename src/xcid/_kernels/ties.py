@@ -8,18 +8,10 @@ from xcid.records import Array, Flags, Integers
 
 
 def distinct(values: Array, used: Flags) -> tuple[Integers, Array]:
-    """Number the distinct used values of each item in ascending order.
+    """Number the distinct used values of (b, s) items in ascending order.
 
-    Parameters
-    ----------
-    values, used : (b, s)
-
-    Returns
-    -------
-    code : (b, s)
-        Position of each sample's value; that of the last value for unused samples.
-    points : (b, u)
-        The values; the last one repeated where an item has fewer than u.
+    Gives the (b, s) position of each sample's value, that of the last one for unused samples; and the (b, u) values,
+    the last one repeated where an item has fewer than u.
     """
     n_items, n_samples = values.shape
     largest = np.where(used, values, -np.inf).max(axis=1, keepdims=True)

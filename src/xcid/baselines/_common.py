@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from xcid._check import as_int
-from xcid._kernels.streams import SEEDS
+from xcid._kernels.random import SEEDS
 from xcid.records import Array, Explanation, Integers, Unsigned
 from xcid.space import labels
 from xcid.subject import Subject

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from xcid._check import require_callable
-from xcid._kernels.random import uniform
-from xcid._kernels.streams import CHANCE
+from xcid._kernels.random import CHANCE, uniform
 from xcid.baselines._common import explained
 from xcid.densities import Mixed
 from xcid.explainer import Explainer

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from xcid._check import as_int
-from xcid._kernels.thinning import thinned
+from xcid._kernels.arrays import thinned
 from xcid._lent import quiet_and_seeded
 from xcid._require import require
 from xcid.baselines._common import Counting, Method, explained, seeds_of

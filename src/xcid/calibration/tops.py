@@ -6,8 +6,7 @@ import numpy as np
 from scipy import special
 
 from xcid._check import as_int
-from xcid._kernels.random import uniform
-from xcid._kernels.streams import TOP
+from xcid._kernels.random import TOP, uniform
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Explanation
 

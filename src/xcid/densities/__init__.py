@@ -5,9 +5,8 @@ that pile up an atom of their own and the rest a kernel. ``Joint`` is for the co
 """
 
 from xcid.densities.bandwidths import Each, Fixed, Pooled, scott, silverman
-from xcid.densities.discrete import Discrete
 from xcid.densities.joint import Joint
 from xcid.densities.kernel import Kernel
-from xcid.densities.mixed import Mixed
+from xcid.densities.mixed import Discrete, Mixed
 
 __all__ = ["Discrete", "Each", "Fixed", "Joint", "Kernel", "Mixed", "Pooled", "scott", "silverman"]

@@ -13,30 +13,15 @@ SMALLEST_UNIT, LARGEST_UNIT = 1e-303, 1e303  # so that neither a density nor the
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Items:
-    """Samples of b features, flattened over the leading axes, shifted and scaled to [0, 1].
+    """Samples of b features, flattened over the leading axes, shifted and scaled to [0, 1]."""
 
-    Attributes
-    ----------
-    batch : tuple of int
-        The leading axes.
-    values : (b, s)
-        Samples in units of the item's range; places without weight hold 0.
-    positive, negative : (b, s)
-        Weights that sum to 1, or to 0 for an empty set.
-    totals : two of (b, 1)
-        What they summed to before.
-    shift, unit : (b,)
-        Smallest sample and length of one unit, both divided by ``2**exponent``.
-    exponent : (b,) int
-    """
-
-    batch: tuple[int, ...]
-    values: Array
-    positive: Array
+    batch: tuple[int, ...]  # the leading axes
+    values: Array  # (b, s) samples in units of the item's range; places without weight hold 0
+    positive: Array  # (b, s) weights that sum to 1, or to 0 for an empty set
     negative: Array
-    totals: tuple[Array, Array]
-    shift: Array
-    unit: Array
+    totals: tuple[Array, Array]  # (b, 1) what they summed to before
+    shift: Array  # (b,) smallest sample and
+    unit: Array  # length of one unit, both divided by 2**exponent
     exponent: np.ndarray[tuple[int, ...], np.dtype[np.int32]]
 
     @property

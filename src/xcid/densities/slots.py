@@ -20,31 +20,15 @@ MOST_CELLS = 384
 
 
 class Slots(NamedTuple):
-    """Where p shared values of f features go.
+    """Where p shared values of f features go."""
 
-    Attributes
-    ----------
-    atoms : (f, a)
-        Values that have an atom, NaN for missing cells; infinite for unused places.
-    first, width : (f,)
-        Left end of the grid, and width of a cell; no width where there is no grid.
-    place : (p, f)
-        The slot of each value: the atoms are the first a, the cells follow.
-    share : (p, f)
-        Share of a value that goes to the next slot.
-    smoothing : (g, g)
-        From the weight in each cell to the mass in each cell.
-    covered : (f,) bool
-        Features that this holds for; the others have to be done row by row.
-    """
-
-    atoms: Array
-    first: Array
-    width: Array
-    place: Integers
-    share: Array
-    smoothing: Array
-    covered: Flags
+    atoms: Array  # (f, a) values that have an atom, NaN for missing cells; infinite for unused places
+    first: Array  # (f,) left end of the grid
+    width: Array  # (f,) of a cell; 0 where there is no grid
+    place: Integers  # (p, f) the slot of each value: the atoms are the first a, the cells follow
+    share: Array  # (p, f) of a value that goes to the next slot
+    smoothing: Array  # (g, g) from the weight in each cell to the mass in each cell
+    covered: Flags  # (f,) features that this holds for; the others have to be done row by row
 
     @property
     def n_slots(self) -> int:

@@ -3,7 +3,6 @@
 Any function with that signature is one. ``d_k`` is the paper's; the others are there to compare with.
 """
 
-from xcid.distances.others import hellinger, total_variation
-from xcid.distances.overlap import Distance, Overlap, d_k, overlap
+from xcid.distances.overlap import Distance, Overlap, d_k, hellinger, overlap, total_variation
 
 __all__ = ["Distance", "Overlap", "d_k", "hellinger", "overlap", "total_variation"]

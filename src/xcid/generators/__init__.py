@@ -6,13 +6,12 @@ from. Any function with that signature is a generator.
 """
 
 from xcid.generators.balanced import Balanced, Complements
-from xcid.generators.conditional import Conditional, Copula, Neighbours
 from xcid.generators.dice import Dice
 from xcid.generators.genetic import Genetic
 from xcid.generators.given import Given
 from xcid.generators.gradient import Gradient
 from xcid.generators.growing import Growing
-from xcid.generators.marginal import Marginal
+from xcid.generators.masks import Conditional, Copula, Marginal, Neighbours
 from xcid.generators.nearest import Nearest
 from xcid.generators.objectives import Diverse, Wachter
 from xcid.generators.random import Random

@@ -7,19 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from xcid._check import as_float, as_int
-from xcid._kernels import hadamard
-from xcid._kernels.random import run_key, uniform
-from xcid._kernels.streams import BALANCED
-from xcid._kernels.thinning import thinned
+from xcid._kernels.arrays import thinned
+from xcid._kernels.random import BALANCED, hadamard_masks, run_key, uniform
 from xcid.errors import InvalidParameter
-from xcid.generators.donors import MOST_DONORS, similar_order
 from xcid.generators.planned import Bound, Drawn, planned
-from xcid.generators.reach import counters
+from xcid.generators.reach import MOST_DONORS, counters
 from xcid.generators.search import Member
 from xcid.records import Array, Integers, Perturbations, Plan, Unsigned
 from xcid.space import FeatureSpace
 
 FEW_FEATURES = 20  # beyond them a row needs more perturbations
+LEAF = 4  # rows that are close enough to stay in any order
+OUTPUT_WEIGHT = 2.0  # of the model's outputs beside the features
+CLIP = 3.0  # standardised values beyond this count as this
+POWER_STEPS = 6
+DECIMALS = 9
 _START, _MASKS, _CENTRES, _DONORS = BALANCED
 
 
@@ -52,7 +54,7 @@ class Balanced:
 
     def bind(self, space: FeatureSpace, outputs: Array) -> Bound:
         """Put the background in order, by its values and the model's outputs for it."""
-        return Bound(self, similar_order(space, outputs))
+        return Bound(self, _similar_order(space, outputs))
 
     def draw(self, space: FeatureSpace, key: Unsigned) -> Drawn:
         """Draw the masks and donors of a run, where nothing is known of the outputs."""
@@ -64,7 +66,7 @@ class Balanced:
         n_donors = pairs - n_centroids
         start = uniform(_START.of(key))
         donors = order[((np.arange(n_donors) + start) * len(order) / max(n_donors, 1)).astype(np.int64) % len(order)]
-        masks = hadamard.masks(key, space.rank, pairs)
+        masks = hadamard_masks(key, space.rank, pairs)
         return planned(space, masks, donors, _CENTRES.bits(key, counters(0, n_centroids, space))[0])
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
@@ -121,3 +123,54 @@ def _sizes(n: int | None, centroid_share: float, space: FeatureSpace) -> tuple[i
     """The number of pairs, and of those among them that take a centroid."""
     pairs = (n or (1_000 if len(space.names) <= FEW_FEATURES else 3_000)) // 2
     return pairs, round(centroid_share * pairs)
+
+
+def _similar_order(space: FeatureSpace, outputs: Array) -> Integers:
+    """Put the background in an order in which neighbours are alike, by halving it along its leading direction.
+
+    Gives positions of at most ``MOST_DONORS`` rows; (N, k) are the model's outputs for the background, k may be 0.
+    """
+    chosen = thinned(len(space.background), MOST_DONORS)
+    points = np.concatenate(
+        [
+            _standardised(space.background[chosen]) / np.sqrt(space.background.shape[1]),
+            OUTPUT_WEIGHT * np.round(_scaled(outputs[chosen]), DECIMALS - 3),
+        ],
+        axis=1,
+    )
+    order, waiting = [], [np.arange(len(chosen))]
+    while waiting:
+        rows = waiting.pop()
+        if len(rows) <= LEAF:
+            order.append(rows)
+            continue
+        rows = rows[np.argsort(_leading(points[rows]), kind="stable")]
+        waiting += [rows[len(rows) // 2 :], rows[: len(rows) // 2]]
+    return chosen[np.concatenate(order)]
+
+
+def _standardised(values: Array) -> Array:
+    """Columns of mean 0 and spread 1; missing cells and constant columns are 0."""
+    spread = np.nanstd(values, axis=0)
+    centred = (values - np.nanmean(values, axis=0)) / np.where(spread > 0, spread, 1.0)
+    return np.clip(np.nan_to_num(centred), -CLIP, CLIP)
+
+
+def _scaled(outputs: Array) -> Array:
+    """Probabilities as they are, two of them as one; other numbers in units of four standard deviations."""
+    if outputs.shape[1] == 0:
+        return outputs
+    if outputs.min() >= 0 and outputs.max() <= 1:
+        return outputs / np.sqrt(2) if outputs.shape[1] > 1 else outputs
+    return _standardised(outputs) / 4
+
+
+def _leading(points: Array) -> Array:
+    """(n,) places of points along their leading principal direction, rounded so that ties stay ties."""
+    centred = points - points.mean(axis=0)
+    direction = centred[np.argmax(np.round(np.sum(centred**2, axis=1), DECIMALS))]
+    for _ in range(POWER_STEPS):
+        direction = (centred @ direction) @ centred
+        direction = direction / (np.sqrt(direction @ direction) + 1e-300)
+    place = np.round(centred @ direction, DECIMALS)
+    return np.where(np.sum(place**3) < 0, -place, place)

@@ -8,8 +8,7 @@ import numpy as np
 
 from xcid._check import as_int
 from xcid._kernels.arrays import same
-from xcid._kernels.random import below, uniform
-from xcid._kernels.streams import GENETIC
+from xcid._kernels.random import GENETIC, below, uniform
 from xcid.errors import InvalidParameter
 from xcid.generators.metric import Metric
 from xcid.generators.reach import Reach, counters
@@ -177,10 +176,11 @@ def _children(herds: _Herds, keys: Unsigned, at: Integers, m: int, generation: i
     first, second, new, share = (stream.bits(keys, of_child) for stream in GENETIC[:4])
     cross, kind, value, step = (stream.bits(keys, of_cell) for stream in GENETIC[4:])
 
-    sought = _sought(herds.found[at] < m, n_children)
+    lacking = herds.found[at] < m  # a child is to be of the kind that is lacking, or of either by turns
+    sought = np.where(lacking[:, :1] == lacking[:, 1:], np.arange(n_children) % 2, lacking[:, 1:])
     size = np.take_along_axis(herds.found[at], sought, axis=1)
-    parents = [herds.samples[at[:, None], sought, _tournament(random, size)] for random in (first, second)]
-    mixed = np.where(uniform(cross) < 0.5, *parents)
+    best_of_two = [np.minimum(below(random, size), below(random << np.uint64(32), size)) for random in (first, second)]
+    mixed = np.where(uniform(cross) < 0.5, *(herds.samples[at[:, None], sought, place] for place in best_of_two))
 
     drawn, own = reach.drawn(value), reach.rows[:, None]
     part_of_the_way = reach.fitted(own + (mixed - own) * uniform(step))
@@ -192,15 +192,3 @@ def _children(herds: _Herds, keys: Unsigned, at: Integers, m: int, generation: i
 
     newcomer = np.where(uniform(cross) < uniform(share)[..., None] ** 2, drawn, own)
     return np.where(((uniform(new) < NEWCOMERS) | (size == 0))[..., None], newcomer, changed)
-
-
-def _sought(lacking: Flags, n_children: int) -> Integers:
-    """(a, c) the kind that each child is to be of: by turns, or the one that is lacking."""
-    turns = np.broadcast_to(np.arange(n_children) % 2, (len(lacking), n_children))
-    return np.where((lacking[:, 0] == lacking[:, 1])[:, None], turns, lacking[:, 1:].astype(np.int64))
-
-
-def _tournament(random: Unsigned, size: Integers) -> Integers:
-    """The better of two random places below ``size``: populations are sorted."""
-    one, other = below(random, size), below(random << np.uint64(32), size)
-    return np.minimum(one, other)

@@ -9,14 +9,12 @@ import numpy as np
 
 from xcid._check import as_float
 from xcid._kernels.arrays import blocks
-from xcid._kernels.random import below, uniform
-from xcid._kernels.streams import GRADIENT
+from xcid._kernels.random import GRADIENT, below, uniform
 from xcid._require import require
 from xcid.errors import InvalidParameter
-from xcid.generators import lattice
 from xcid.generators.metric import Metric
 from xcid.generators.objectives import MARGINS, OBJECTIVES, Diverse, Margin, Objective, named
-from xcid.generators.reach import Reach, counters
+from xcid.generators.reach import ROUNDING, Reach, counters, steps_per_unit
 from xcid.generators.search import Member, Search, check_search
 from xcid.models.libraries import evaluating, home_of
 from xcid.records import Array, Flags, Perturbations, Unsigned
@@ -175,9 +173,11 @@ def _starts(reach: Reach, keys: Unsigned, first: int, size: int) -> tuple[Array,
 
 
 def _outward(reach: Reach, found: Array, moved: Flags) -> Array:
-    """Round numbers to their lattice, away from the row."""
-    own = reach.rows[:, None]
-    return np.where(moved, reach.fitted(lattice.outward(found, own, reach.space.resolution)), own)
+    """Round numbers to their lattice, away from the row; less than half a step from it is no move."""
+    own, steps = reach.rows[:, None], steps_per_unit(reach.space)
+    away = np.where(found > own, np.ceil(found * steps - ROUNDING), np.floor(found * steps + ROUNDING)) / steps
+    away = np.where(np.abs(found - own) * steps < 0.5, own, away)
+    return np.where(moved, reach.fitted(np.where(reach.space.resolution > 0, away, found)), own)
 
 
 def _on_the_way(reach: Reach, found: Array, moved: Flags, share: Array) -> Array:

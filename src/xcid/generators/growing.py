@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 
 from xcid._check import as_int, require_callable
-from xcid._kernels.arrays import blocks
-from xcid._kernels.random import below, uniform
-from xcid._kernels.streams import GROWING, WALK
-from xcid._kernels.thinning import thinned
+from xcid._kernels.arrays import blocks, thinned
+from xcid._kernels.random import GROWING, WALK, below, uniform
 from xcid.errors import InvalidParameter
-from xcid.generators.donors import background_rows
-from xcid.generators.marginal import Marginal
-from xcid.generators.reach import Reach, counters
+from xcid.generators.masks import Marginal
+from xcid.generators.reach import Reach, background_rows, counters
 from xcid.generators.search import Generator, Member, Search
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace

@@ -9,11 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from xcid._kernels.arrays import blocks, same
-from xcid._kernels.random import below, uniform
-from xcid._kernels.streams import NEAREST
-from xcid.generators.donors import background_rows
+from xcid._kernels.random import NEAREST, below, uniform
 from xcid.generators.metric import differences, robust_scales
-from xcid.generators.reach import Reach, counters
+from xcid.generators.reach import Reach, background_rows, counters
 from xcid.generators.search import Member, Search, check_search
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace

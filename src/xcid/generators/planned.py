@@ -10,10 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from xcid._kernels.arrays import blocks
-from xcid._kernels.random import run_key
-from xcid._kernels.streams import LIMITS
-from xcid.generators.donors import centroids, fitted, limited
-from xcid.generators.reach import counters
+from xcid._kernels.random import LIMITS, below, run_key, uniform
+from xcid.generators.reach import Reach, counters, steps_per_unit
 from xcid.generators.search import Member, lacking
 from xcid.records import Array, Flags, Integers, Perturbations, Plan, Unsigned
 from xcid.space import FeatureSpace
@@ -97,12 +95,43 @@ class Drawn:
         if not self.plan.fitted.any():
             return self.plan.samples(rows)
         random = LIMITS.bits(keys, counters(0, len(self.plan.values), space))
-        new = fitted(self.plan.values, rows, random, space)
+        new = _fitted(self.plan.values, rows, random, space)
         return np.where(self.plan.taken, np.concatenate([new, new], axis=1), rows[:, None])
 
 
 def planned(space: FeatureSpace, masks: Flags, donors: Integers, centres: Unsigned) -> Plan:
     """Put (p, f) masks and their donors together; the first pairs take centroids, by (c, f) random bits."""
-    values = np.concatenate([centroids(centres, space), space.background[donors]])
+    values = np.concatenate([_centroids(centres, space), space.background[donors]])
     features = tuple((column,) for column in range(values.shape[1]))
-    return Plan(masks, ~space.frozen, limited(space), values, space.background, features)
+    return Plan(masks, ~space.frozen, _limited(space), values, space.background, features)
+
+
+def _centroids(random: Unsigned, space: FeatureSpace) -> Array:
+    """(c, f) centroids of the background, by (c, f) random bits.
+
+    A number has the mean; on a lattice it is rounded up or down at random so as to keep the mean. A category takes a
+    random background value.
+    """
+    mean, steps = np.nanmean(space.background, axis=0), steps_per_unit(space)
+    centre = np.where(space.resolution > 0, np.floor(mean * steps + uniform(random)) / steps, mean)
+    place = below(random, np.maximum(space.pools.sizes, 1))
+    return np.where(space.discrete, space.pools.values[place, np.arange(len(mean))], centre)
+
+
+def _fitted(new: Array, rows: Array, random: Unsigned, space: FeatureSpace) -> Array:
+    """Fit (p, f) new values to what (n, f) rows may change to, by (n, p, f) random bits: (n, p, f).
+
+    A frozen feature keeps its value. A value that the constraints forbid is replaced by an allowed background value at
+    random; where there is none, by the row's own.
+    """
+    reach, own = Reach.of(rows, space), rows[:, None]
+    count = reach.count[:, None]
+    other = np.where(count > 0, reach.value(below(random, count)), own)
+    new = np.where(reach.holds(new[None]) | ~_limited(space), new, other)
+    return np.where(space.frozen, own, new)
+
+
+def _limited(space: FeatureSpace) -> Flags:
+    """(f,) features that some background values may not be changed to."""
+    pools = space.pools
+    return (pools.sizes + pools.n_missing < len(space.background)) | (space.direction != 0)

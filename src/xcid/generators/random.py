@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from xcid._kernels.arrays import blocks, same
-from xcid._kernels.random import below, bits, mix, uniform
-from xcid._kernels.streams import RANDOM
-from xcid.generators import lattice
+from xcid._kernels.random import RANDOM, below, bits, mix, uniform
+from xcid.generators.reach import step_range, steps_per_unit
 from xcid.generators.search import Member, Search, check_search
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
@@ -165,11 +164,12 @@ def _draw(random: Unsigned, rows: Array, feature: Integers, space: FeatureSpace)
     share = np.where(is_missing, 0.0, (share - missing) / (1 - missing))
     bounds = space.bounds(rows)
     row = np.arange(len(rows))[:, None, None]
-    low, high, resolution = bounds[0][row, feature], bounds[1][row, feature], space.resolution[feature]
-    first, last = lattice.ends(low, high, resolution)
-    rounded = np.minimum(first + np.floor(share * (last - first + 1)), last) / lattice.per_unit(resolution)
-    values = np.where(resolution > 0, rounded, low * (1 - share) + high * share)
-    values = np.where(np.where(resolution > 0, first > last, low > high), np.inf, values)
+    low, high, steps = bounds[0][row, feature], bounds[1][row, feature], steps_per_unit(space)[feature]
+    first, last = step_range(low, high, steps)
+    rounded = np.minimum(first + np.floor(share * (last - first + 1)), last) / steps
+    on_lattice = space.resolution[feature] > 0
+    values = np.where(on_lattice, rounded, low * (1 - share) + high * share)
+    values = np.where(np.where(on_lattice, first > last, low > high), np.inf, values)
     if space.discrete.any():
         levels = space.distinct
         begin, count = (part[row, feature] for part in levels.between(*bounds))

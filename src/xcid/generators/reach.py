@@ -1,4 +1,7 @@
-"""What the features of a row may become, within its limits and the values that the constraints allow."""
+"""What the features of a row may become: values of background rows, within its limits and what the constraints allow.
+
+Numbers may have a lattice: so many steps in a unit, as many as the background's decimals tell.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xcid._kernels.arrays import same
+from xcid._kernels.arrays import same, thinned
 from xcid._kernels.random import below
-from xcid.generators import lattice
 from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.space import FeatureSpace
-from xcid.space.pools import Pools
+from xcid.space.features import Pools
 
+MOST_DONORS = 4_096  # background rows that are looked at; more do not spread any better
+ROUNDING = 1e-6  # of a step: what 0.1 * 10 may be off
 _ONE, _TOP_BIT = np.uint64(1), np.uint64(63)
 
 
@@ -83,7 +87,9 @@ class Reach:
 
     def fitted(self, values: Array) -> Array:
         """Bring (n or 1, c, f) numbers into their range and onto their lattice; levels and missing cells pass."""
-        numbers = lattice.fitted(values, self.low[:, None], self.high[:, None], self.space.resolution)
+        low, high, steps = self.low[:, None], self.high[:, None], steps_per_unit(self.space)
+        rounded = np.clip(np.rint(values * steps), *step_range(low, high, steps)) / steps
+        numbers = np.where(self.space.resolution > 0, rounded, np.clip(values, low, high))
         return np.where(self.space.discrete, values, numbers)
 
     def nearest(self, cells: Array) -> Array:
@@ -95,3 +101,18 @@ class Reach:
 def counters(start: int, size: int, space: FeatureSpace) -> Unsigned:
     """(size, f) counters of the random bits of some candidates; they follow the order of the ranks."""
     return (np.arange(start, start + size)[:, None] * len(space.rank) + space.rank).astype(np.uint64)
+
+
+def steps_per_unit(space: FeatureSpace) -> Array:
+    """(f,) steps of the lattice in a unit; 1 where there is no lattice."""
+    return np.maximum(space.resolution, 1.0)
+
+
+def step_range(low: Array, high: Array, steps: Array) -> tuple[Array, Array]:
+    """First and last step between two limits; they cross where there is none."""
+    return np.ceil(low * steps - ROUNDING), np.floor(high * steps + ROUNDING)
+
+
+def background_rows(space: FeatureSpace) -> Array:
+    """Background rows, evenly thinned where there are very many."""
+    return space.background[thinned(len(space.background), MOST_DONORS)]

@@ -13,9 +13,8 @@ from typing import Protocol
 import numpy as np
 
 from xcid._check import as_int
-from xcid._kernels.random import below
-from xcid._kernels.streams import MASKING
-from xcid._kernels.thinning import thinned
+from xcid._kernels.arrays import thinned
+from xcid._kernels.random import MASKING, below
 from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.space import FeatureSpace
 

@@ -26,11 +26,9 @@ def image(explanation: Explanation, picture: Any, scores: Any, row: int = 0, *, 
 
     Parameters
     ----------
-    explanation : Explanation
-        Of :class:`xcid.torch.ImageExplainer`.
-    picture : array (h, w), (c, h, w) or (h, w, c)
-        The image of the row.
-    scores : array (h, w)
+    explanation : Explanation of :class:`xcid.torch.ImageExplainer`
+    picture : (h, w), (c, h, w) or (h, w, c) array, the image of the row
+    scores : (h, w) array
         The score of each pixel, from ``ImageExplainer.map``.
     row : int
     ax : matplotlib Axes, optional

@@ -5,10 +5,8 @@ recommended one.
 """
 
 from xcid.scores.adjusted import Adjusted
-from xcid.scores.directions import Direction, held_in_place, unsigned
-from xcid.scores.evidences import evidence
 from xcid.scores.pairs import PairScores, pairs
-from xcid.scores.per_feature import PerFeature, Score, Scores
+from xcid.scores.per_feature import Direction, PerFeature, Score, Scores, evidence, held_in_place, unsigned
 from xcid.scores.resampled import Resampled
 
 __all__ = [

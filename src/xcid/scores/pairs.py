@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from xcid._check import as_int
-from xcid._kernels.random import uniform
-from xcid._kernels.streams import PAIRS, Stream
+from xcid._kernels.random import PAIRS, Stream, uniform
 from xcid.records import Array, Integers, Perturbations, Unsigned
-from xcid.scores.directions import kept
+from xcid.scores.per_feature import kept
 
 BINS = 4  # of the values that a number changes to
 MOST_CELLS = 8  # of a feature: rarer ones share the last

@@ -130,17 +130,11 @@ def _curves(part: Part, positive: Array, origin: Array) -> tuple[Array, Array, A
     """(k, n, 1 + g) densities of C+ and C-, and (k, 1, 1 + g) widths: the row's own value, other atoms, cells."""
     p = part.masses(positive)
     q = np.maximum(part.pooled - p, 0.0)
-    _join_own(p, q, part.slots.atoms, origin[:, part.columns].T)
+    joined = same(origin[:, part.columns].T[:, :, None], part.slots.atoms[:, None, :])
+    for curve in (p, q):  # own values that are among the atoms join them
+        curve[:, :, 1 : 1 + joined.shape[2]] += np.where(joined, curve[:, :, :1], 0.0)
+        curve[:, :, 0] *= ~joined.any(axis=2)
     total, weight = positive.shape[1], positive.sum(axis=1)
     p /= np.maximum(weight, TINY)[:, None] * part.widths
     q /= np.maximum(total - weight, TINY)[:, None] * part.widths
     return p, q, part.widths
-
-
-def _join_own(p: Array, q: Array, atoms: Array, own: Array) -> None:
-    """Let (k, n) own values that are among the (k, a) atoms join them."""
-    own, atoms = own[:, :, None], atoms[:, None, :]
-    joined = same(own, atoms)
-    for curve in (p, q):
-        curve[:, :, 1 : 1 + atoms.shape[2]] += np.where(joined, curve[:, :, :1], 0.0)
-        curve[:, :, 0] *= ~joined.any(axis=2)

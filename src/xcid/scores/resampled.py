@@ -10,12 +10,10 @@ from scipy import special
 
 from xcid._check import as_int
 from xcid._kernels import ties
-from xcid._kernels.random import below
-from xcid._kernels.streams import RESAMPLED
+from xcid._kernels.random import RESAMPLED, below
 from xcid.densities import Mixed
 from xcid.records import SIGNIFICANT, Array, Density, Integers, Perturbations
-from xcid.scores.directions import held_in_place
-from xcid.scores.per_feature import PerFeature, Scores
+from xcid.scores.per_feature import PerFeature, Scores, held_in_place
 
 NORMAL_95 = 1.959964
 CELLS = 48  # of a smooth part

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,53 +14,56 @@ from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.space.columns import Column, Kind, detect, resolution
 from xcid.space.constraints import Constraints
 from xcid.space.makers import Decode, maker
-from xcid.space.pools import Pools
 from xcid.space.tables import Table, read
+
+
+class Pools(NamedTuple):
+    """Values that may replace others, feature by feature."""
+
+    values: Array  # (N, d) each column ascending and padded with NaN
+    sizes: Integers  # (d,) how many they are
+    n_missing: Integers  # (d,) and how many missing cells there are beside them
+
+    @staticmethod
+    def of(background: Array, allowed: Flags) -> Pools:
+        """The allowed cells of the background."""
+        values = np.sort(np.where(allowed, background, np.nan), axis=0)  # NaN comes last
+        return Pools(values, np.sum(~np.isnan(values), axis=0), np.sum(np.isnan(background) & allowed, axis=0))
+
+    def distinct(self) -> Pools:
+        """Every value once."""
+        repeated = np.zeros(self.values.shape, dtype=bool)
+        repeated[1:] = self.values[1:] == self.values[:-1]
+        values = np.sort(np.where(repeated, np.nan, self.values), axis=0)
+        return Pools(values, np.sum(~np.isnan(values), axis=0), self.n_missing)
+
+    def between(self, low: Array, high: Array) -> tuple[Integers, Integers]:
+        """First position and number of the values between (n, d) limits."""
+        start, count = (np.empty(low.shape, dtype=np.int64) for _ in range(2))
+        for feature, size in enumerate(self.sizes):
+            column = self.values[:size, feature]
+            start[:, feature] = np.searchsorted(column, low[:, feature], side="left")
+            count[:, feature] = np.searchsorted(column, high[:, feature], side="right") - start[:, feature]
+        return start, np.maximum(count, 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureSpace:
-    """The features of a table, learnt from a background table.
-
-    Attributes
-    ----------
-    columns : tuple of Column
-    background : (N, d)
-        The background rows as numbers; NaN where missing.
-    lower, upper : (d,)
-        Range of new values of each feature.
-    resolution : (d,)
-        Levels in one unit: 1 for integers and categories, 10 for one decimal, ...; 0 where values are continuous.
-    missing : (d,)
-        Share of missing cells.
-    frozen : (d,) bool
-        Features that never change.
-    direction : (d,)
-        1 for features that only rise, -1 for those that only fall, else 0.
-    pools, distinct : Pools
-        Background values that may replace others, and each of them once.
-    rank : (d,) int
-        Place of each feature in an order that depends on the background's content alone: random numbers follow it, so
-        that neither the order nor the names of the columns matter.
-    decode : callable
-        From a matrix to a table of the background's own kind.
-    encode_groups : callable or None
-        From a table to rows of features where columns are grouped; None where every column is a feature.
-    """
+    """The features of a table, learnt from a background table."""
 
     columns: tuple[Column, ...]
-    background: Array
-    lower: Array
+    background: Array  # (N, d) the background rows as numbers; NaN where missing
+    lower: Array  # (d,) range of new values
     upper: Array
-    resolution: Array
-    missing: Array
-    frozen: Flags
-    direction: Array
-    pools: Pools
-    distinct: Pools
-    rank: Integers
-    decode: Decode
-    encode_groups: Callable[[Any, str], Array] | None = None
+    resolution: Array  # (d,) levels in one unit: 1 for integers and categories, 10 for one decimal; 0 where continuous
+    missing: Array  # (d,) share of missing cells
+    frozen: Flags  # (d,) features that never change
+    direction: Array  # (d,) 1 for features that only rise, -1 for those that only fall, else 0
+    pools: Pools  # background values that may replace others
+    distinct: Pools  # and each of them once
+    rank: Integers  # (d,) places by the background's content alone, for random numbers: order and names do not matter
+    decode: Decode  # from a matrix to a table of the background's own kind
+    encode_groups: Callable[[Any, str], Array] | None = None  # from a table to rows of features, where there are groups
 
     @classmethod
     def of(
@@ -139,8 +142,7 @@ class FeatureSpace:
         """Turn one row or many into an (n, d) matrix; columns with names are found by name."""
         if self.encode_groups is not None:
             return self.encode_groups(table, what)
-        rows = read(table, what, self.names).in_order(self.names, what)
-        matrix = _matrix(self.columns, rows, what)
+        matrix = self.values(table, what)
         unseen = np.argwhere(np.isnan(matrix) & (self.missing == 0))
         if len(unseen):
             row, column = unseen[0]
@@ -151,9 +153,8 @@ class FeatureSpace:
         self._check_types(matrix, what)
         return matrix
 
-    def values(self, table: Any) -> Array:
+    def values(self, table: Any, what: str = "the table") -> Array:
         """Turn a table of the background's own kind into a matrix, whatever its values."""
-        what = "the table"
         return _matrix(self.columns, read(table, what, self.names).in_order(self.names, what), what)
 
     def _check_types(self, matrix: Array, what: str) -> None:

@@ -11,8 +11,7 @@ from xcid.errors import InvalidParameter
 from xcid.records import Array, Perturbations, Plan, Texts
 from xcid.space.columns import Column
 from xcid.space.constraints import Constraints
-from xcid.space.features import FeatureSpace
-from xcid.space.pools import Pools
+from xcid.space.features import FeatureSpace, Pools
 
 OWN = -1.0  # the code of a row whose joint value the background does not have
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import ndimage
 
 from xcid._check import as_float, as_int
-from xcid._kernels.thinning import thinned
+from xcid._kernels.arrays import thinned
 from xcid._require import require
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Integers

@@ -1,4 +1,4 @@
-"""Masks whose new values fit the features that stay: they are drawn jointly, given the kept ones."""
+"""Independent masks; new values are drawn feature by feature, or jointly so that they fit the features that stay."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from scipy.special import ndtr, ndtri
 
 from xcid._check import as_int, require_callable
 from xcid._kernels.arrays import blocks
-from xcid._kernels.random import below, uniform
-from xcid._kernels.streams import CONDITIONAL
-from xcid.generators.donors import background_rows
+from xcid._kernels.random import CONDITIONAL, MARGINAL, below, uniform
 from xcid.generators.metric import differences
-from xcid.generators.reach import Reach, counters
+from xcid.generators.reach import Reach, background_rows, counters
 from xcid.generators.search import Member, Search, check_search
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
@@ -27,6 +25,34 @@ _MASK, _VALUE, _MISSING, _PICK = CONDITIONAL
 
 Draw: TypeAlias = Callable[[Integers, Unsigned, Flags, int], Array]
 """``draw(at (a,), keys (a,), replaced (a, c, f), start) -> (a, c, f)``: new values where ``replaced``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marginal:
+    """Independent masks with values from the background's marginals.
+
+    Each feature of each candidate is replaced with probability 1/2, by the value of a random background row, drawn
+    for every feature by itself, among the values that the constraints allow. So a feature that makes no difference is
+    independent of flipping.
+
+    Parameters
+    ----------
+    m, max_evaluations : int
+        Positives and negatives to find for each row, and the most rows that the model is asked to predict for it.
+    """
+
+    m: int = 200
+    max_evaluations: int = 4_000
+
+    def __post_init__(self) -> None:
+        check_search(self)
+
+    def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
+        search = Search(rows, space, member, self.m, self.max_evaluations)
+        reach = Reach.of(rows, space)
+        for at, start, size in search.rounds():
+            search.offer(at, reach[at].masked(MARGINAL.bits(keys[at], counters(start, size, space))))
+        return search.result()
 
 
 class Method(Protocol):
