@@ -19,6 +19,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 PROMISES = "tests/hostile/test_promises.py::"
 RUNS = "tests/hostile/test_runs.py::"
+KINDS = "tests/hostile/test_kinds.py::"
 FORMULAS = "tests/hostile/test_formulas.py::test_formulas_get_a_mark"
 
 
@@ -158,6 +159,53 @@ SABOTAGES = (
         "except OSError as error:\n        drop",
         "except ZeroDivisionError as error:\n        drop",
         (RUNS + "TestStreams::test_no_way_out",),
+        "any kind of column",
+        "files/arrow.py",
+        "if not _is(_value(inner(field.type)), *KNOWN):",
+        "if False:",
+        (KINDS + "test_kinds_that_unpack_to_anything[coded-lists.feather]",),
+    ),
+    Sabotage(
+        "cells that take no room",
+        "files/unpacked/extent.py",
+        "CELL = 8 ",
+        "CELL = 0 ",
+        (KINDS + "test_rows_that_a_column_of_parquet_says_it_has",),
+    ),
+    Sabotage(
+        "codes of long text not counted",
+        "files/arrow.py",
+        "return int(lengths[codes].sum())",
+        "return 0",
+        (KINDS + "test_kinds_that_unpack_to_anything[coded-text.parquet]",),
+    ),
+    Sabotage(
+        "devices taken for files",
+        "files/unpacked/__init__.py",
+        "if not path.is_file() or not path.stat().st_size:",
+        "if False:",
+        (KINDS + "test_devices_and_pipes",),
+    ),
+    Sabotage(
+        "a new name in each line",
+        "files/objects.py",
+        "CELL = 16 ",
+        "CELL = 0 ",
+        (KINDS + "test_a_new_name_in_each_line",),
+    ),
+    Sabotage(
+        "text that is not UTF-8",
+        "files/arrow.py",
+        "column.validate(full=True)",
+        "pass",
+        (KINDS + "test_text_that_is_not_utf_8",),
+    ),
+    Sabotage(
+        "Parquet from an open file",
+        "files/arrow.py",
+        "file = open_file(path)",
+        'file = open_file(path.open("rb"))',
+        (KINDS + "test_parquet_is_opened_by_its_name",),
     ),
 )
 
