@@ -585,3 +585,37 @@ def test_an_answer_within_a_second(name, kind):
                 work(body)
                 times.append(time.perf_counter() - start)
             assert min(times) < 1, (work.__name__, frozen)
+
+
+class TestConnections:
+    """Too many connections end the oldest that is not at work, and none that is."""
+
+    class Transport:
+        def __init__(self):
+            self.aborted = False
+
+        def abort(self):
+            self.aborted = True
+
+        def get_extra_info(self, name):
+            return None
+
+    def test_the_oldest_idle_one_gives_way(self, monkeypatch):
+        uvicorn = pytest.importorskip("uvicorn")
+        from uvicorn.server import ServerState
+
+        from xcid.app import server
+
+        monkeypatch.setattr(server, "MOST_OPEN", 3)
+
+        async def crowd():
+            config, state = uvicorn.Config(lambda: None), ServerState()
+            opened = [server.Connection(config, state, {}) for _ in range(5)]
+            opened[0].cycle = SimpleNamespace(response_complete=False, more_body=False)  # at work
+            opened[1].cycle = SimpleNamespace(response_complete=False, more_body=True)  # still being sent
+            for one in opened:
+                one.connection_made(self.Transport())
+                await anyio.sleep(0.002)
+            return [one.transport.aborted for one in opened], len(state.connections)
+
+        assert anyio.run(crowd) == ([False, True, True, False, False], 3)

@@ -26,3 +26,8 @@ def test_the_page_survives_its_clients(capsys):
     pytest.importorskip("uvicorn", reason="needs the extra app")
     status = family("app").main(["--count", "60", "--crowd", "300"])
     assert (status, capsys.readouterr().out) == (0, "app: 61 tried, 61 held\n")
+
+
+def test_objects_that_misbehave_get_an_error_of_ours(capsys):
+    status = family("inputs").main(["--count", "600"])
+    assert (status, capsys.readouterr().out) == (0, "inputs: 600 tried, 600 held\n")
