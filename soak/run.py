@@ -54,6 +54,8 @@ def _checks(options: argparse.Namespace) -> list[Check]:
         Check(
             "injections, in a browser", [*pytest, "tests/browser", "-k", "never_run or policy or long_name"], _passed
         ),
+        Check("app", ["soak/app.py", "--seconds", str(options.seconds)], _last),
+        Check("library inputs", ["soak/inputs.py", "--seconds", str(options.seconds)], _last),
         Check("sabotage", ["soak/sabotage.py"], _red),
         Check("kills", ["soak/kills.py", "--rounds", str(options.rounds)], _last),
         Check("runs", ["soak/runs.py", "--seconds", str(options.seconds)], _last),

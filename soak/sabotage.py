@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PROMISES = "tests/hostile/test_promises.py::"
 RUNS = "tests/hostile/test_runs.py::"
 KINDS = "tests/hostile/test_kinds.py::"
+ATTACKS = "tests/hostile/test_attacks.py::"
 FORMULAS = "tests/hostile/test_formulas.py::test_formulas_get_a_mark"
 
 
@@ -206,6 +207,60 @@ SABOTAGES = (
         "file = open_file(path)",
         'file = open_file(path.open("rb"))',
         (KINDS + "test_parquet_is_opened_by_its_name",),
+        "slow clients of the app stay",
+        "app/server.py",
+        "            else:\n                self.drop()",
+        "",
+        (ATTACKS + "test_the_page_survives_its_clients",),
+    ),
+    Sabotage(
+        "any number of connections to the app",
+        "app/server.py",
+        "if len(self.connections) >= MOST_OPEN else []",
+        "if False else []",
+        ("tests/app/test_app.py::TestConnections",),
+    ),
+    Sabotage(
+        "requests count when they are read",
+        "app/server.py",
+        "        self.waiting += 1\n",
+        "        await request.body()\n        self.waiting += 1\n",
+        ("tests/app/test_app.py::TestServer::test_what_is_still_being_sent_is_in_the_queue",),
+    ),
+    Sabotage(
+        "token among a browser's arguments",
+        "cli/app.py",
+        "args=(page.as_uri(),)",
+        "args=(address,)",
+        ("tests/cli/test_app.py::test_a_browser_is_opened_only_where_asked_for_and_its_arguments_tell_nothing",),
+    ),
+    Sabotage(
+        "a matrix times its own view",
+        "_kernels/arrays.py",
+        "across.copy() if rows.shape[-2] > MOST_AT_ONCE else across",
+        "across",
+        ("tests/test_wide.py::TestProductsOfAMatrixWithItself",),
+    ),
+    Sabotage(
+        "foreign errors as they are",
+        "errors.py",
+        "    except (XcidError, MemoryError):",
+        "    except Exception:",
+        (ATTACKS + "test_objects_that_misbehave_get_an_error_of_ours",),
+    ),
+    Sabotage(
+        "times with and without a zone",
+        "space/features.py",
+        "if column.unit and is_zoned != column.zoned",
+        "if False and is_zoned != column.zoned",
+        ("tests/test_foreign.py::TestTimeZones",),
+    ),
+    Sabotage(
+        "masked answers count",
+        "models/predictor.py",
+        "    if n_masked:",
+        "    if False:",
+        ("tests/test_foreign.py::test_masked_answers_are_none",),
     ),
 )
 
@@ -225,7 +280,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def copied(folder: Path) -> Path:
     """Copy what the tests need."""
-    for name in ("src", "tests"):
+    for name in ("src", "tests", "soak"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", folder)
     return folder
