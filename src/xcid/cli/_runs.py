@@ -76,7 +76,8 @@ def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str
     model = subject.model or _trained(subject, background, folder, note)
     trust = OWN_TYPES if subject.model is None else subject.trust
     recipe = Recipe(replace(subject, model=model, train=None, trust=trust), options.paper)
-    recipe.explainer(background)  # fails here rather than in every worker
+    with _subjects.tried(recipe.subject, background):
+        recipe.explainer(background)  # fails here rather than in every worker
     positions = job.rows.positions
     settings = {
         "seed": subject.seed,
