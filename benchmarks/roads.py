@@ -1,6 +1,7 @@
 """The house in figures: lines and files of every room, and the files that a row passes on each road.
 
-A file is on a road when one of its functions runs while the command explains five rows, in whatever process.
+A file is on a road when one of its functions runs while a command explains five rows, in whatever process, or
+the app answers about one.
 
     python benchmarks/roads.py [--source src/xcid] [--files]
 """
@@ -17,11 +18,22 @@ from pathlib import Path
 
 from coverage import CoverageData
 
+ASK = """
+import json, pandas as pd, skops.io
+from xcid.app import Workshop
+table = pd.read_csv("table.csv").drop(columns="y")
+shop = Workshop(skops.io.load("model.skops"), table, table.head(5))
+shop.describe()
+asked = {"cells": table.iloc[0].tolist(), "frozen": [], "question": {"kind": "flip"}, "feature": 0}
+shop.answer(json.dumps(asked).encode())
+"""
 COMMON = ["--background", "table.csv", "--target", "y", "--model", "model.skops", "--rows", "0:5", "--quiet"]
+RUN = ["--data", "table.csv", "--run", "folder"]
 ROADS = {
-    "explain": ["explain", *COMMON, "--out", "scores.csv"],
-    "explain --run": ["explain", *COMMON, "--data", "table.csv", "--out", "scores.csv", "--run", "folder"],
-    "report": ["report", *COMMON, "--out", "report.html"],
+    "explain": ["-m", "xcid", "explain", *COMMON, "--out", "scores.csv"],
+    "explain --run": ["-m", "xcid", "explain", *COMMON, "--out", "scores.csv", *RUN],
+    "report": ["-m", "xcid", "report", *COMMON, "--out", "report.html"],
+    "app, one request": ["-c", ASK],
 }
 MAKE = """
 import numpy as np, pandas as pd, skops.io
@@ -68,7 +80,7 @@ def passed(source: Path, command: list[str]) -> list[str]:
         env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(source.parent), name])}
         subprocess.run([sys.executable, "-c", MAKE], cwd=folder, env=env, check=True)
         env["COVERAGE_PROCESS_START"] = str(folder / "rc")
-        subprocess.run([sys.executable, "-m", "xcid", *command], cwd=folder, env=env, check=True, capture_output=True)
+        subprocess.run([sys.executable, *command], cwd=folder, env=env, check=True, capture_output=True)
         data = CoverageData(str(folder / "all"))
         for part in folder.glob("data.*"):
             more = CoverageData(str(part))

@@ -74,7 +74,7 @@ SABOTAGES = (
         "scores/adjusted.py",
         "special.stdtrit(freedom, (1 + CONFIDENCE) / 2)[:, None] * error",
         "special.stdtrit(freedom, (1 + CONFIDENCE) / 2)[:, None] * error / 2",
-        (PROMISES + "test_limits_exclude_0_just_where_a_score_is_told_from_noise",),
+        (PROMISES + "test_limits_exclude_0_just_where_a_score_is_significant",),
     ),
     Sabotage(
         "sign flipped",

@@ -1,4 +1,4 @@
-"""Explainer: the whole pipeline on one screen."""
+"""Explainer: the way in. It checks what it is given, holds one Setup, and hands rows to the pipeline."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def record(
     n_flips: Integers,
     **known: Any,
 ) -> Explanation:
-    """Put the scores of (n, d) rows together with all that is known of them; for engines."""
+    """Put the scores of (n, d) rows together with all that is known of them; engines call it too."""
     parts = {name: getattr(setup, name) for name in ("generator", "score", "outcome", "stop")}
     return setup.subject.explanation(
         rows,

@@ -16,6 +16,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from xcid._require import require
@@ -81,22 +82,18 @@ def _pack_arrow(columns: Columns) -> bytes:
     return sink.getvalue()
 
 
-def _arrow(module: str, writer: str, by_polars: str) -> Format:
-    """Tables of Arrow, written by a writer of pyarrow group by group, or else by a method of polars at once."""
-
-    def join(file: BinaryIO, packed: Iterable[bytes]) -> None:
-        if importlib.util.find_spec("pyarrow") is None:
-            polars = require("polars", extra="pyarrow")
-            getattr(polars.concat([polars.read_ipc_stream(part) for part in packed]), by_polars)(file)
-            return
-        groups = _groups(packed)
-        first = next(groups)
-        with getattr(require(module, extra="pyarrow"), writer)(file, first.schema) as out:
-            out.write_table(first)
-            for group in groups:
-                out.write_table(group.cast(first.schema))
-
-    return Format(_pack_arrow, join)
+def _join_arrow(module: str, writer: str, by_polars: str, file: BinaryIO, packed: Iterable[bytes]) -> None:
+    """Let a writer of a module of pyarrow write groups of lines, or else a method of polars all at once."""
+    if importlib.util.find_spec("pyarrow") is None:
+        polars = require("polars", extra="pyarrow")
+        getattr(polars.concat([polars.read_ipc_stream(part) for part in packed]), by_polars)(file)
+        return
+    groups = _groups(packed)
+    first = next(groups)
+    with getattr(require(module, extra="pyarrow"), writer)(file, first.schema) as out:
+        out.write_table(first)
+        for group in groups:
+            out.write_table(group.cast(first.schema))
 
 
 def _groups(packed: Iterable[bytes]) -> Iterator[Any]:
@@ -139,10 +136,10 @@ def _is_formula(text: str) -> bool:
     return text.lstrip(MARK).startswith(STARTS) and not _NUMBER.fullmatch(text)
 
 
-_feather = _arrow("pyarrow.ipc", "new_file", "write_ipc")
+_feather = Format(_pack_arrow, partial(_join_arrow, "pyarrow.ipc", "new_file", "write_ipc"))
 FORMATS = {
     ".csv": Format(_pack_csv, _join_csv),
-    ".parquet": _arrow("pyarrow.parquet", "ParquetWriter", "write_parquet"),
+    ".parquet": Format(_pack_arrow, partial(_join_arrow, "pyarrow.parquet", "ParquetWriter", "write_parquet")),
     ".feather": _feather,
     ".arrow": _feather,
     ".json": Format(pack_json, lambda file, packed: file.writelines(array(packed))),

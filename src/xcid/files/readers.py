@@ -82,7 +82,7 @@ OPENERS: dict[str, Callable[[Path], Source]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Background:
-    """Usual rows."""
+    """Usual rows, read and checked, with all that rows to explain are held to."""
 
     source: Source
     table: Any  # a data frame, with the target where there is one

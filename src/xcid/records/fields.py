@@ -7,7 +7,8 @@ new field of a record is declared once, and nothing else has to hear of it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -60,12 +61,15 @@ def per(
     return dataclasses.field(metadata={KEY: (axes, dtype, unknown, line, runs, rows)}, **default)
 
 
-def declared(record: Any) -> Iterator[Declared]:
+def declared(record: Any) -> tuple[Declared, ...]:
     """Every declared field of a record or of its class."""
-    for each in dataclasses.fields(record):
-        if KEY in each.metadata:
-            is_needed: bool = each.default is dataclasses.MISSING
-            yield Declared(*(each.name, *each.metadata[KEY], is_needed))
+    return _declared(record if isinstance(record, type) else type(record))
+
+
+@functools.cache
+def _declared(kind: type) -> tuple[Declared, ...]:
+    known = [each for each in dataclasses.fields(kind) if KEY in each.metadata]
+    return tuple(Declared(*(each.name, *each.metadata[KEY], each.default is dataclasses.MISSING)) for each in known)
 
 
 def per_row(record: Any) -> dict[str, Any]:

@@ -1,25 +1,29 @@
-"""Everything that a page shows, in JSON, within a budget of bytes."""
+"""The report: everything that a page shows, in JSON, within a budget of bytes, and the page around it in a file."""
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from xcid import __version__, wording
 from xcid.errors import InvalidData
+from xcid.files.writers import replacing
 from xcid.records import FEATURE_STATUSES, SIGNIFICANT, STATUSES, Explanation, Integers
 from xcid.records.fields import FEATURE, declared
 from xcid.report.evidence import TOP, picture
-from xcid.report.page import encoded, size
+from xcid.report.page import assembled, encoded, size
 from xcid.report.rows import changes_of, overview, row_of, unit_of
-from xcid.report.values import Values
+from xcid.report.values import Name, Values, named
 from xcid.wording.names import clean, sentence
 
+TITLE = "What decides these predictions"
 BUDGET = 1_850_000  # bytes of all data: the page around them has some 50 kB, and 2 MB are promised
 ROWS_SHARE = 0.72  # of what the names leave, for scores; the rest is for evidence
 MOST_FEATURES = 500
@@ -53,6 +57,21 @@ class Room:
         """The room that names and settings leave."""
         left = BUDGET - 2 * size(common)  # the overview has as much again, and the statuses of later rows
         return Room(ROWS_SHARE * left, (1 - ROWS_SHARE) * left)
+
+
+def report(
+    pieces: Iterable[Explanation],
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    notes: Sequence[str] = (),
+    values: Name = "shown",
+) -> None:
+    """Write explanations of the same features as one page; the rest is as in :meth:`xcid.Explanation.report`."""
+    title = TITLE if title is None else title
+    page = assembled(title, collected(pieces, title, notes, named(values)))
+    with replacing(Path(path)) as temporary:
+        temporary.write_text(page, encoding="utf-8", newline="\n")
 
 
 def collected(pieces: Iterable[Explanation], title: str, notes: Sequence[str], values: Values) -> str:
