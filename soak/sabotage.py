@@ -21,6 +21,8 @@ PROMISES = "tests/hostile/test_promises.py::"
 RUNS = "tests/hostile/test_runs.py::"
 KINDS = "tests/hostile/test_kinds.py::"
 ATTACKS = "tests/hostile/test_attacks.py::"
+MODEL_FILES = "tests/hostile/test_model_files.py::"
+PARTS = "tests/cli/test_vetted.py::test_parts_that_do_not_fit_together"
 FORMULAS = "tests/hostile/test_formulas.py::test_formulas_get_a_mark"
 
 
@@ -261,6 +263,46 @@ SABOTAGES = (
         "    if n_masked:",
         "    if False:",
         ("tests/test_foreign.py::test_masked_answers_are_none",),
+        "model files not tried",
+        "files/trial.py",
+        "    _check(path, trusted, rows)\n    yield",
+        "    yield",
+        (MODEL_FILES + "TestTrial::test_harm_is_one_line",),
+    ),
+    Sabotage(
+        "model files replaced after the trial",
+        "files/trial.py",
+        "if _signature(path) != before:",
+        "if False:",
+        (MODEL_FILES + "TestTrial::test_a_file_that_changes_meanwhile_is_refused",),
+    ),
+    Sabotage(
+        "vetted types by any node",
+        "files/models.py",
+        "and maker not in makers(name)",
+        "and False",
+        (MODEL_FILES + "TestFilesOfOthers",),
+    ),
+    Sabotage(
+        "trust offered for any function",
+        "files/models.py",
+        'if name.partition(".")[0] in LOUD',
+        "if False",
+        (MODEL_FILES + "TestFilesOfOthers::test_no_function_that_runs_code_is_offered",),
+    ),
+    Sabotage(
+        "parts of estimators not looked at",
+        "files/trees.py",
+        "        fitted.check(part)\n",
+        "",
+        (PARTS,),
+    ),
+    Sabotage(
+        "bounds of neighbours not looked at",
+        "files/trees.py",
+        "bounds.shape != (sides, n_nodes, data.shape[1])",
+        "bounds.shape[1:] != (n_nodes, data.shape[1])",
+        (PARTS,),
     ),
 )
 

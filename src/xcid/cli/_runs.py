@@ -83,7 +83,8 @@ def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str
         seals["model"] = seals.get("model") or sealed(model)
         recipe = Recipe(replace(subject, model=model, train=None, trust=trust), options.paper)
         if options.time_limit is None:  # else it might hang, and only a worker can be ended
-            recipe.explainer(background)  # fails here rather than in every worker
+            with _subjects.tried(recipe.subject, background):
+                recipe.explainer(background)  # fails here rather than in every worker
     positions = job.rows.positions
     settings = {
         "seed": subject.seed,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -112,7 +113,17 @@ def read(subject: Subject, note: Callable[[str], None]) -> Inputs:
     background = read_background(subject)
     found = read_rows(subject, background)
     found.check(background.space)
-    return Inputs(model_for(subject, background, note), background, found)
+    with tried(subject, background):
+        return Inputs(model_for(subject, background, note), background, found)
+
+
+def tried(subject: Subject, background: Background) -> contextlib.AbstractContextManager[None]:
+    """Try the file of the model, if there is one, in a process of its own; the block loads it in this one."""
+    from xcid.files import trial
+
+    if subject.model is None:
+        return contextlib.nullcontext()
+    return trial.tried(subject.model, subject.trust, background.features)
 
 
 def read_background(subject: Subject) -> Background:

@@ -135,7 +135,7 @@ def split(options: Options) -> Split:
     """Hold out a fifth of the rows; a model that is trained has not seen them."""
     import numpy as np
 
-    from xcid.files import models, readers, tables, training
+    from xcid.files import models, readers, tables, training, trial
 
     table = readers.read(options.data)
     n_rows = tables.size(table)
@@ -149,7 +149,8 @@ def split(options: Options) -> Split:
         assert options.target is not None
         model, text = training.train(tables.part(table, known), options.target, options.model, options.seed)
     else:
-        model = models.load(Path(options.model), options.trust, unsafe_pickle=options.unsafe_pickle)
+        with trial.tried(Path(options.model), options.trust, train):
+            model = models.load(Path(options.model), options.trust, unsafe_pickle=options.unsafe_pickle)
         text = f"{options.model} with {len(known):,} rows as background"
     text = f"{text}; {len(fit)} others explained"
     if passed_over:
