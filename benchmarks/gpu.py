@@ -47,7 +47,7 @@ def main() -> int:
     start = time.perf_counter()
     explanation: Any = device(explainer, X)
     found["seconds end to end"] = time.perf_counter() - start
-    found["rows told from noise somewhere"] = float(np.mean((explanation.p_values < 0.05).any(axis=1)))
+    found["rows with a significant score"] = float(np.mean((explanation.p_values < 0.05).any(axis=1)))
     found |= parts(explainer, X[: min(len(X), 4 * arguments.block)], arguments.block)
     if arguments.device != "cpu":
         found["peak device memory, GB"] = torch.cuda.max_memory_allocated() / 1e9

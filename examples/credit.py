@@ -108,14 +108,14 @@ print("\n" + changes[["kind", "changes"]].to_string(index=False))
 # %% [markdown]
 # ## All decisions
 #
-# Share of rows in which a feature is told from noise, after a correction for seven features a row. The newsletter
-# and the date play no part in how the table was made. Where they are told from noise all the same, the model has
-# learnt them from its finite sample: scores are about the model, not about the world.
+# Share of rows in which a feature is significant, after a correction for seven features a row. The newsletter
+# and the date play no part in how the table was made. Where they are significant nevertheless, the model has learnt
+# them from its finite sample: scores are about the model, not about the world.
 
 # %%
-told = pd.Series((explanation.adjusted_p_values() < 0.05).mean(axis=0), index=explanation.feature_names)
+share = pd.Series((explanation.adjusted_p_values() < 0.05).mean(axis=0), index=explanation.feature_names)
 size = pd.Series(explanation.aggregate().values[0], index=explanation.feature_names)
-summary = pd.DataFrame({"mean |score|": size, "told from noise": told}).sort_values("mean |score|", ascending=False)
+summary = pd.DataFrame({"mean |score|": size, "significant": share}).sort_values("mean |score|", ascending=False)
 print("\n" + summary.round(2).to_string())
 
 # %%

@@ -26,7 +26,7 @@ forest.fit(train[numbers].to_numpy(), y_train)
 
 
 def model(frame):  # type: ignore[no-untyped-def]
-    """The model never sees the sex: its score should not be told from 0."""
+    """The model never sees the sex: its score should not be significant."""
     return forest.predict(frame[numbers].to_numpy())
 
 

@@ -31,7 +31,7 @@ def main() -> int:
     """Run all checks, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=8, help="of kills")
-    parser.add_argument("--seconds", type=int, default=120, help="of fuzzing")
+    parser.add_argument("--seconds", type=int, default=120, help="of fuzzing, and of attacks on runs")
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000], help="of the memory check")
     options = parser.parse_args()
     failed = 0
@@ -58,6 +58,7 @@ def _checks(options: argparse.Namespace) -> list[Check]:
         Check("library inputs", ["soak/inputs.py", "--seconds", str(options.seconds)], _last),
         Check("sabotage", ["soak/sabotage.py"], _red),
         Check("kills", ["soak/kills.py", "--rounds", str(options.rounds)], _last),
+        Check("runs", ["soak/runs.py", "--seconds", str(options.seconds)], _last),
         Check("fuzzing", ["soak/fuzz.py", "--seconds", str(options.seconds)], _executions),
         Check("peak memory", ["soak/memory.py", "--rows", *map(str, options.rows)], _peaks),
     ]

@@ -54,33 +54,33 @@ def test_changes_are_told_in_words_with_levels_missing_cells_and_dates():
         ROW.assign(since=[pd.Timestamp("2022-02-03")]),
         ROW.assign(age=[52], size=[9.5]),
     ]
-    told = given([*flips, ROW.assign(age=[31])]).counterfactuals(nearest=9, diverse=0)
-    assert set(told["changes"]) == {
+    found = given([*flips, ROW.assign(age=[31])]).counterfactuals(nearest=9, diverse=0)
+    assert set(found["changes"]) == {
         "city Lyon -> Oslo",
         "pay 3 -> missing",
         "since 2020-03-01 -> 2022-02-03",
         "age 30 -> 52, size 10 -> 9.5",
     }
-    assert told["n_changes"].tolist() == [2 if "," in words else 1 for words in told["changes"]]
+    assert found["n_changes"].tolist() == [2 if "," in words else 1 for words in found["changes"]]
 
 
 @pytest.mark.filterwarnings("ignore::xcid.XcidWarning")
-def test_a_missing_cell_of_the_row_is_told():
-    told = given([MISSING.assign(pay=[2.5])], row=MISSING).counterfactuals()
-    assert rows(told) == [("nearest", "pay missing -> 2.5", 1, 1.0)]
+def test_a_missing_cell_of_the_row_is_shown():
+    found = given([MISSING.assign(pay=[2.5])], row=MISSING).counterfactuals()
+    assert rows(found) == [("nearest", "pay missing -> 2.5", 1, 1.0)]
 
 
 @pytest.mark.filterwarnings("ignore::xcid.XcidWarning")
 def test_distances_are_in_mean_absolute_deviations_and_1_for_a_level():
-    told = given([ROW.assign(city=["Oslo"]), ROW.assign(age=[52], size=[9.5])]).counterfactuals(diverse=0)
+    found = given([ROW.assign(city=["Oslo"]), ROW.assign(age=[52], size=[9.5])]).counterfactuals(diverse=0)
     age, size = (np.abs(PEOPLE[name] - PEOPLE[name].median()).mean() for name in ("age", "size"))
-    assert told["distance"].tolist() == pytest.approx(sorted([1.0, 22 / age + 0.5 / size]))
+    assert found["distance"].tolist() == pytest.approx(sorted([1.0, 22 / age + 0.5 / size]))
 
 
-def test_all_that_is_told_flips(explainer):
+def test_all_that_is_found_flips(explainer):
     explanation = explainer(ROW)
-    told = explanation.counterfactuals(nearest=20, diverse=20)
-    for changes in told["changes"]:
+    found = explanation.counterfactuals(nearest=20, diverse=20)
+    for changes in found["changes"]:
         after = ROW.copy()
         for change in changes.split(", "):
             name, _, rest = change.partition(" ")
@@ -100,12 +100,12 @@ def test_nearest_are_sorted_and_none_is_nearer(explainer):
 
 
 def test_diverse_ones_differ_from_the_nearest_and_from_each_other(explainer):
-    told = explainer(ROW).counterfactuals(nearest=3, diverse=6)
-    assert told["kind"].tolist() == ["nearest"] * 3 + ["diverse"] * 6
-    assert told["changes"].is_unique
-    near, diverse = (part["distance"] for _, part in told.groupby("kind", sort=False))
+    found = explainer(ROW).counterfactuals(nearest=3, diverse=6)
+    assert found["kind"].tolist() == ["nearest"] * 3 + ["diverse"] * 6
+    assert found["changes"].is_unique
+    near, diverse = (part["distance"] for _, part in found.groupby("kind", sort=False))
     assert diverse.mean() > near.mean()
-    assert len(set.union(*(set(_changed(words)) for words in told["changes"][3:]))) == 5
+    assert len(set.union(*(set(_changed(words)) for words in found["changes"][3:]))) == 5
 
 
 def _changed(words):
@@ -117,16 +117,16 @@ def test_fewer_flips_than_asked_for_are_all_told():
         explanation = xcid.Explainer(
             decide, PEOPLE, generator=Given(pd.concat([ROW.assign(city=["Oslo"])] * 3 + [ROW.assign(age=[31])]), m=2)
         )(ROW)
-    told = explanation.counterfactuals(nearest=1, diverse=5)  # three times the same is one
-    assert rows(told) == [("nearest", "city Lyon -> Oslo", 1, 1.0)]
+    found = explanation.counterfactuals(nearest=1, diverse=5)  # three times the same is one
+    assert rows(found) == [("nearest", "city Lyon -> Oslo", 1, 1.0)]
 
 
 def test_a_search_finds_nearer_and_sparser_ones_than_the_samples_of_the_scores():
     background = np.random.default_rng(4).normal(size=(300, 6))
     explainer = xcid.Explainer(lambda X: X @ [3.0, 2.0, 1.0, 1.0, 0.5, 0.0] > 2, background)
-    told = [(explainer.counterfactuals(row), explainer(row).counterfactuals()) for row in background[:10]]
+    found = [(explainer.counterfactuals(row), explainer(row).counterfactuals()) for row in background[:10]]
     for name in ("distance", "n_changes"):
-        searched, sampled = (np.mean([pair[at][name][:3].mean() for pair in told]) for at in (0, 1))
+        searched, sampled = (np.mean([pair[at][name][:3].mean() for pair in found]) for at in (0, 1))
         assert searched < 0.95 * sampled
 
 
@@ -138,8 +138,8 @@ def test_the_same_seed_gives_the_same(explainer):
 
 def test_takes_another_generator_and_leaves_the_explainer_alone(explainer):
     before = explainer.setup.generator, explainer.setup.score, explainer.setup.stop
-    told = explainer.counterfactuals(ROW, generator=Nearest(m=20), nearest=2, diverse=1)
-    assert len(told) == 3
+    found = explainer.counterfactuals(ROW, generator=Nearest(m=20), nearest=2, diverse=1)
+    assert len(found) == 3
     assert (explainer.setup.generator, explainer.setup.score, explainer.setup.stop) == before
 
 
@@ -148,9 +148,9 @@ def test_the_columns_of_a_group_are_told_one_by_one():
     explainer = xcid.Explainer(decide, PEOPLE, constraints=together)
     row = PEOPLE[~decide(PEOPLE) & (PEOPLE["city"] == "Lyon")].iloc[:1]
     known = {(f"{age}", city) for age, city in PEOPLE[["age", "city"]].itertuples(index=False)}
-    told = explainer.counterfactuals(row, nearest=10, diverse=10)
-    assert told["changes"].str.contains("age .* -> ").any()
-    for words in told["changes"]:
+    found = explainer.counterfactuals(row, nearest=10, diverse=10)
+    assert found["changes"].str.contains("age .* -> ").any()
+    for words in found["changes"]:
         after = {"age": f"{row['age'].item()}", "city": "Lyon"}
         for change in words.split(", "):
             name, _, rest = change.partition(" ")
@@ -160,15 +160,15 @@ def test_the_columns_of_a_group_are_told_one_by_one():
 
 def test_frozen_features_do_not_change():
     explainer = xcid.Explainer(decide, PEOPLE, constraints=xcid.Constraints(frozen=["age", "since"]))
-    told = explainer.counterfactuals(ROW, nearest=20, diverse=20)
-    assert not told["changes"].str.contains("age|since").any()
+    found = explainer.counterfactuals(ROW, nearest=20, diverse=20)
+    assert not found["changes"].str.contains("age|since").any()
 
 
 @pytest.mark.parametrize("backend", ["polars", "pyarrow"])
 def test_other_libraries(explainer, backend):
-    told = explainer.counterfactuals(ROW, backend=backend)
-    assert type(told).__module__.startswith(backend)
-    frame = told if backend == "polars" else pl.from_arrow(told)
+    found = explainer.counterfactuals(ROW, backend=backend)
+    assert type(found).__module__.startswith(backend)
+    frame = found if backend == "polars" else pl.from_arrow(found)
     assert frame.columns == ["kind", "changes", "n_changes", "distance"]
     assert frame.rows() == rows(explainer.counterfactuals(ROW))
 
@@ -181,14 +181,14 @@ def test_rows_are_chosen_by_position(explainer):
 
 
 def test_nothing_asked_for_is_an_empty_frame(explainer):
-    told = explainer(ROW).counterfactuals(nearest=0, diverse=0)
-    assert told.shape == (0, 4)
+    found = explainer(ROW).counterfactuals(nearest=0, diverse=0)
+    assert found.shape == (0, 4)
 
 
 def test_diverse_ones_alone(explainer):
-    told = explainer(ROW).counterfactuals(nearest=0, diverse=4)
-    assert told["kind"].tolist() == ["diverse"] * 4
-    assert told["changes"].is_unique
+    found = explainer(ROW).counterfactuals(nearest=0, diverse=4)
+    assert found["kind"].tolist() == ["diverse"] * 4
+    assert found["changes"].is_unique
 
 
 @pytest.mark.parametrize("settings", [{"nearest": -1}, {"diverse": 1.5}, {"backend": "csv"}])
@@ -214,7 +214,7 @@ def test_without_evidence_it_says_so():
 
 
 def test_soft_members_count_with_more_than_half():
-    """With probabilities every sample belongs to C+ in part; what is told changes the class."""
+    """With probabilities every sample belongs to C+ in part; what is found changes the class."""
 
     def probability(X):
         share = 1 / (1 + np.exp(-X[:, 0]))
@@ -222,8 +222,8 @@ def test_soft_members_count_with_more_than_half():
 
     background = np.random.default_rng(0).normal(size=(200, 2))
     explainer = xcid.Explainer(probability, background, generator=Marginal(m=50), feature_names=["a", "b"])
-    told = explainer([-1.0, 0.0]).counterfactuals(nearest=100, diverse=0)
-    assert all(float(words.split(" -> ")[1].split(",")[0]) > 0 for words in told["changes"])
+    found = explainer([-1.0, 0.0]).counterfactuals(nearest=100, diverse=0)
+    assert all(float(words.split(" -> ")[1].split(",")[0]) > 0 for words in found["changes"])
 
 
 def test_the_search_wants_one_row_and_keeps_its_evidence():

@@ -15,6 +15,9 @@ import pytest
 from matplotlib import pyplot as plt
 
 from xcid import cli
+from xcid.files.formats import FORMATS
+from xcid.files.readers import OPENERS
+from xcid.records import FEATURE_STATUSES, STATUSES
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -121,6 +124,19 @@ def test_every_verb_and_option_is_described(verb, capsys):
     options = set(re.findall(r"^  (?:-h, )?(--[a-z-]+)", capsys.readouterr().out, flags=re.MULTILINE))
     assert "--help" in options
     assert {option for option in options if not re.search(rf"{option}\b", text)} == set()
+
+
+@pytest.mark.parametrize(("line", "known"), [("tables in", OPENERS), ("tables out", FORMATS)])
+def test_every_extension_is_listed(line, known):
+    text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    (listed,) = re.findall(rf"^\| {line} \| (.*) \|$", text, flags=re.MULTILINE)
+    assert re.findall(r"`(\.\w+)`", listed) == list(known)
+
+
+def test_every_status_is_described():
+    text = (ROOT / "docs" / "reading.md").read_text(encoding="utf-8")
+    assert [name for name in STATUSES if f"`{name}`" not in text] == []
+    assert [name for name in FEATURE_STATUSES if f'"{name}"' not in text] == []
 
 
 def test_readme_examples_run(capsys):

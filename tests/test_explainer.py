@@ -124,7 +124,7 @@ def test_forest_on_heart():
     assert np.all(explanation.importance.max(axis=1) > 0.2)
 
 
-def test_rows_without_enough_flips_are_told_and_the_rest_is_explained():
+def test_rows_without_enough_flips_are_reported_and_the_rest_is_explained():
     background = np.random.default_rng(2).uniform(size=(200, 2))
     explainer = xcid.Explainer(lambda X: X[:, 0] > 1.5, background, generator=Marginal(m=20, max_evaluations=100))
     with pytest.warns(xcid.XcidWarning, match=r"1 of 2 rows .* row 0 has 0 flips"):

@@ -1,4 +1,4 @@
-"""Explainer: the whole pipeline on one screen."""
+"""Explainer: the way in. It checks what it is given, holds one Setup, and hands rows to the pipeline."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any, TypeVar
 
 from xcid import pipeline
 from xcid._check import as_float, as_int, require_callable
+from xcid._faults import UNKNOWN
 from xcid.calibration import Repeats, Stop
 from xcid.densities import Kernel, Mixed
-from xcid.errors import InvalidParameter, telling
+from xcid.errors import InvalidParameter, ModelError
 from xcid.generators import Balanced, Generator, Random
 from xcid.outcomes import Flip, Outcome, SoftFlip
 from xcid.pipeline import Apply, Setup
 from xcid.question import bound, usual_outcome
-from xcid.records import Density, Explanation, Interactions
+from xcid.records import STATUSES, Density, Explanation, Interactions
 from xcid.scores import Adjusted, PerFeature, Score, unsigned
 from xcid.space import Backend, Constraints, FeatureSpace, Kind, labels
 from xcid.subject import Subject
 
 T = TypeVar("T")
-SETTINGS, WORK = "a setting cannot be used", "a part of the explainer, or what it was given, failed"
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -94,23 +94,22 @@ class Explainer:
         memory: int = 2**28,
         max_evidence_bytes: int = 2**28,
     ) -> None:
-        with telling(InvalidParameter, SETTINGS):
-            if score is not None and density is not None:
-                raise InvalidParameter("give a score or a density, not both: a score has its own density")
-            if stop is not None and repeats != 1:
-                raise InvalidParameter("give repeats or stop, not both: a stop decides on the number of runs itself")
-            if time_limit is not None and not as_float(time_limit, "time_limit (seconds)") > 0:
-                raise InvalidParameter(f"time_limit must be a number of seconds above 0, not {time_limit}")
-            stop = _part(stop, Repeats(repeats), "stop", "xcid.calibration.Decided()")
-            density = _part(density, Mixed(), "density", "xcid.densities.Mixed()")
-            score = _part(score, Adjusted(density), "score", "xcid.scores.Adjusted()")
-            generator = _part(generator, Balanced(), "generator", "xcid.generators.Balanced()")
-            memory = as_int(memory, "memory (bytes)", at_least=1)
-            subject = Subject.of(model, background, feature_names, kinds, constraints, memory)
-            outcome = bound(usual_outcome(subject) if outcome is None else outcome, subject)
-            kept = as_int(max_evidence_bytes, "max_evidence_bytes", at_least=0)
-            generator = pipeline.bound(generator, subject)
-            self._set(Setup(subject, outcome, generator, score, stop, time_limit, memory, kept))
+        if score is not None and density is not None:
+            raise InvalidParameter("give a score or a density, not both: a score has its own density")
+        if stop is not None and repeats != 1:
+            raise InvalidParameter("give repeats or stop, not both: a stop decides on the number of runs itself")
+        if time_limit is not None and not as_float(time_limit, "time_limit (seconds)") > 0:
+            raise InvalidParameter(f"time_limit must be a number of seconds above 0, not {time_limit}")
+        stop = _part(stop, Repeats(repeats), "stop", "xcid.calibration.Decided()")
+        density = _part(density, Mixed(), "density", "xcid.densities.Mixed()")
+        score = _part(score, Adjusted(density), "score", "xcid.scores.Adjusted()")
+        generator = _part(generator, Balanced(), "generator", "xcid.generators.Balanced()")
+        memory = as_int(memory, "memory (bytes)", at_least=1)
+        subject = Subject.of(model, background, feature_names, kinds, constraints, memory)
+        outcome = bound(usual_outcome(subject) if outcome is None else outcome, subject)
+        kept = as_int(max_evidence_bytes, "max_evidence_bytes", at_least=0)
+        generator = pipeline.bound(generator, subject)
+        self._set(Setup(subject, outcome, generator, score, stop, time_limit, memory, kept))
 
     def _set(self, setup: Setup) -> None:
         object.__setattr__(self, "setup", setup)
@@ -140,8 +139,7 @@ class Explainer:
 
     def asking(self, outcome: Outcome) -> Explainer:
         """The same explainer with another question."""
-        with telling(InvalidParameter, WORK):
-            return self.but(outcome=bound(outcome, self.subject))
+        return self.but(outcome=bound(outcome, self.subject))
 
     @property
     def subject(self) -> Subject:
@@ -167,9 +165,8 @@ class Explainer:
             Applies a function to each block of rows, as the built-in ``map`` does; that of a pool of threads spreads
             the blocks over its workers (see :class:`xcid.engines.Threads`).
         """
-        with telling(InvalidParameter, WORK):
-            explanation = pipeline.explain(self.setup, self.space.encode(X), as_int(seed, "seed"), apply)
-            return pipeline.checked(self.setup, replace(explanation, index=labels(X, len(explanation))))
+        explanation = pipeline.explain(self.setup, self.space.encode(X), as_int(seed, "seed"), apply)
+        return pipeline.checked(self.setup, replace(explanation, index=labels(X, len(explanation))))
 
     def stream(self, pieces: Iterable[Any], *, seed: int = 0, apply: Apply = map) -> Iterator[Explanation]:
         """Explain table after table, such as chunks of a file that does not fit into memory.
@@ -197,8 +194,7 @@ class Explainer:
         By default masks and values are independent, so that features that only depend on each other in the background
         do not interact.
         """
-        with telling(InvalidParameter, WORK):
-            return pipeline.interactions(self.setup, self.space.encode(row), as_int(seed, "seed"), shuffles, generator)
+        return pipeline.interactions(self.setup, self.space.encode(row), as_int(seed, "seed"), shuffles, generator)
 
     def counterfactuals(
         self,
@@ -215,10 +211,11 @@ class Explainer:
         It has the ``nearest`` flips and as many ``diverse`` ones, which are farthest from them and from each other. By
         default a genetic search finds few and small changes. ``backend`` is the library of the frame.
         """
-        with telling(InvalidParameter, WORK):
-            pipeline.only_row(self.space.encode(row), "counterfactuals")
-            found = self.but(**pipeline.search_parts(generator))(row, seed=seed)
-            return found.counterfactuals(0, nearest=nearest, diverse=diverse, backend=backend)
+        pipeline.only_row(self.space.encode(row), "counterfactuals")
+        found = self.but(**pipeline.search_parts(generator))(row, seed=seed)
+        if found.status[0] in UNKNOWN:
+            raise ModelError(STATUSES[str(found.status[0])].meaning)  # and a warning has said why
+        return found.counterfactuals(0, nearest=nearest, diverse=diverse, backend=backend)
 
 
 def _part(given: T | None, usual: T, name: str, example: str) -> T:

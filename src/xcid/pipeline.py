@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from xcid._check import require_callable
-from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_few
+from xcid._faults import UNKNOWN, Deadline, Failed, counted, filled, isolated, warn_of_few
 from xcid._kernels.random import run_key
 from xcid.calibration import Repeats, Stop
 from xcid.errors import InvalidParameter, NotEnoughFlips, warn
@@ -26,6 +26,7 @@ from xcid.subject import Subject
 Blocks: TypeAlias = list[Explanation | Failed]
 Apply: TypeAlias = Callable[[Callable[[Array], Blocks], list[Array]], Iterable[Blocks]]
 MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enough
+REFERENCE_ROWS = 4  # that a model is tried on when it failed for all others
 SAMPLES_PER_ROW = 4096  # that a block has room for
 
 
@@ -58,7 +59,7 @@ def explain(setup: Setup, rows: Array, seed: int, apply: Apply = map) -> Explana
     """Explain (n, d) rows block by block; samples are kept while they are few."""
     starts = range(0, max(len(rows), 1), setup.rows_at_once)
     blocks = [rows[start : start + setup.rows_at_once] for start in starts]
-    pieces: list[Explanation | Failed] = []
+    reference, pieces = setup.subject.space.background[:REFERENCE_ROWS], list[Explanation | Failed]()
     kept_bytes = 0
     for block in apply(functools.partial(explain_block, setup, seed=seed), blocks):
         for piece in block:
@@ -66,7 +67,7 @@ def explain(setup: Setup, rows: Array, seed: int, apply: Apply = map) -> Explana
                 kept_bytes += piece.cloud.nbytes
                 piece = piece if kept_bytes <= setup.max_evidence_bytes else replace(piece, cloud=None)
             pieces.append(piece)
-    return Explanation.concatenate(filled(pieces))
+    return Explanation.concatenate(filled(pieces, lambda: explain_block(setup, reference, seed)))
 
 
 def explain_block(setup: Setup, rows: Array, seed: int) -> Blocks:
@@ -121,7 +122,7 @@ def record(
     n_flips: Integers,
     **known: Any,
 ) -> Explanation:
-    """Put the scores of (n, d) rows together with all that is known of them; for engines."""
+    """Put the scores of (n, d) rows together with all that is known of them; engines call it too."""
     parts = {name: getattr(setup, name) for name in ("generator", "score", "outcome", "stop")}
     return setup.subject.explanation(
         rows,
@@ -139,7 +140,8 @@ def record(
 
 def checked(setup: Setup, explanation: Explanation) -> Explanation:
     """Raise where nothing could be explained, warn where some rows could not."""
-    if not explanation.n_flips.any() and is_one_sided(setup.outcome, setup.subject):
+    is_known = not np.isin(explanation.status, UNKNOWN).all()
+    if is_known and not explanation.n_flips.any() and is_one_sided(setup.outcome, setup.subject):
         raise NotEnoughFlips(
             f"all {len(setup.subject.outputs)} background rows and all perturbations lie on one side of "
             f"{setup.outcome!r}: one class only, no decision to explain ({counted(explanation, 0)}); check the "

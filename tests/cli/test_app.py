@@ -134,7 +134,7 @@ def test_ctrl_c_ends_it_while_a_model_is_at_work(csv):
     assert found == [(503, '{"error":"xcid app is shutting down"}')]
 
 
-def test_a_mistake_of_ours_is_told_in_the_terminal(csv):
+def test_a_mistake_of_ours_is_said_in_the_terminal(csv):
     wrong = "from xcid.app import Workshop; Workshop.answer = lambda *_: 1 / 0;"
     made = Running("--background", csv, "--target", "y", "--train", "logistic", "--quiet", code=wrong + START)
     assert made.ask(f"{made.parts.path}answer", "{}")[0] == 500

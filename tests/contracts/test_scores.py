@@ -93,9 +93,9 @@ def test_parts_lie_where_they_should(name, score, cloud):
     assert np.all((scores.importance >= 0) & (scores.importance <= 1))
     assert np.all(np.abs(scores.values) <= 1)
     assert np.all(np.isin(scores.direction, [-1, 0, 1]))
-    told = (scores.direction != 0) & (scores.importance > NOTHING)
-    assert np.array_equal(np.sign(scores.values[told]), scores.direction[told])
-    assert told.any() == (name in SIGNED)
+    signed = (scores.direction != 0) & (scores.importance > NOTHING)
+    assert np.array_equal(np.sign(scores.values[signed]), scores.direction[signed])
+    assert signed.any() == (name in SIGNED)
 
 
 @every_cloud
@@ -281,7 +281,7 @@ def test_what_decides_alone_scores_most(name, score, pulls):
 
 
 @each_calibrated
-def test_noise_is_seldom_told_from_chance(score):
+def test_noise_is_seldom_significant(score):
     """Membership has nothing to do with any feature: p-values below 0.05 are rare, values below the null quantile."""
     found = []
     for seed in range(20, 28):
@@ -318,7 +318,7 @@ def test_a_score_travels(score):
 @pytest.mark.parametrize("kind", ["hard", "soft", "empty places", "planned"])
 @pytest.mark.parametrize("name", [one for one in SCORES if one != "another distance"])
 def test_the_density_of_a_score_draws_the_evidence_of_its_importance(name, kind):
-    """d1 of the two densities that are shown is the importance that is told."""
+    """d1 of the two densities that are shown is the importance."""
     score, cloud = SCORES[name], CLOUDS[kind]
     importance = score(cloud).importance
     for row in range(0, len(cloud), 2):

@@ -51,11 +51,11 @@ def test_a_budget_is_never_exceeded_by_a_single_row(generator):
     assert explanation.n_evaluations.max() <= 60 + 1  # and the row itself
 
 
-def test_limits_exclude_0_just_where_a_score_is_told_from_noise():
+def test_limits_exclude_0_just_where_a_score_is_significant():
     explanation = xcid.Explainer(model, TABLE)(TABLE[:30])
-    told = (explanation.lower > 0) | (explanation.upper < 0)
-    assert 0 < told.mean() < 1
-    assert np.array_equal(told, explanation.p_values < 0.05)
+    beyond = (explanation.lower > 0) | (explanation.upper < 0)
+    assert 0 < beyond.mean() < 1
+    assert np.array_equal(beyond, explanation.p_values < 0.05)
 
 
 def test_the_feature_that_holds_the_answer_in_place_has_a_score_above_0():

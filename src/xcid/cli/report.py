@@ -6,14 +6,11 @@ import argparse
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from xcid.cli import _subjects
 from xcid.cli._subjects import explained
-from xcid.cli._terminal import add_verb, progress, record, sentences
-
-if TYPE_CHECKING:
-    pass
+from xcid.cli._terminal import add_verb, apart, progress, record, sentences
 
 DEFAULT_MODEL = "forest"
 FIRST_ROWS = slice(0, 100)  # where none are asked for
@@ -48,7 +45,8 @@ def add(subparsers: Any) -> None:
 
 
 def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    run(record(Options, options, subject=_subjects.subject_of(options, parser, DEFAULT_MODEL)))
+    with apart(options.quiet):
+        run(record(Options, options, subject=_subjects.subject_of(options, parser, DEFAULT_MODEL)))
 
 
 def run(options: Options) -> None:

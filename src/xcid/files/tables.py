@@ -60,7 +60,7 @@ def without(frame: Any, column: str | None) -> Any:
 
 
 def column_of(frame: Any, name: str) -> nw.Series[Any]:
-    """One column."""
+    """One column, which must be there."""
     narwhal = nw.from_native(frame, eager_only=True)
     if name not in narwhal.columns:
         raise InvalidData(f"there is no target column {name!r}; the columns are {shown(narwhal.columns)}")

@@ -1,6 +1,6 @@
 """The values that flow through the library, all of them frozen: row -> Perturbations -> DensityPair -> Explanation."""
 
-from xcid.records.arrays import Array, Flags, Integers, Texts, Unsigned
+from xcid.records.arrays import Array, Backend, Flags, Integers, Texts, Unsigned
 from xcid.records.cloud import Perturbations, Plan
 from xcid.records.explanation import SIGNIFICANT, Explanation
 from xcid.records.interactions import Interactions
@@ -12,6 +12,7 @@ __all__ = [
     "SIGNIFICANT",
     "STATUSES",
     "Array",
+    "Backend",
     "Density",
     "DensityPair",
     "Explanation",

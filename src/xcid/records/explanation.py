@@ -13,7 +13,7 @@ import numpy.typing as npt
 from xcid._check import position_of, selection
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.records import fields
-from xcid.records.arrays import Array, Flags, Integers, Texts
+from xcid.records.arrays import Array, Backend, Flags, Integers, Texts
 from xcid.records.cloud import Perturbations
 from xcid.records.fields import COLUMN, FEATURE, OUTPUT, ROW, first, per
 from xcid.records.pair import Density, DensityPair, Outcome
@@ -203,7 +203,7 @@ class Explanation:
         *,
         nearest: int = 3,
         diverse: int = 3,
-        backend: Literal["pandas", "polars", "pyarrow"] = "pandas",
+        backend: Backend = "pandas",
     ) -> Any:
         """Give the nearest and the most diverse perturbations that flip a row's output, as a readable frame of changes.
 
@@ -240,7 +240,7 @@ class Explanation:
 
         return calibration.aggregate(self, by)
 
-    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
+    def to_frame(self, backend: Backend = "pandas") -> Any:
         """Give one line for each row and feature as a data frame of pandas, polars or pyarrow."""
         from xcid import frames
 

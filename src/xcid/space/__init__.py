@@ -4,11 +4,12 @@ This is the only room that knows data frames. Everything behind it works on matr
 levels of a category for their position, and NaN for a missing cell.
 """
 
+from xcid.records import Backend
 from xcid.space.columns import Column, Kind, is_missing
 from xcid.space.constraints import Constraints
 from xcid.space.features import FeatureSpace
 from xcid.space.groups import Features
-from xcid.space.makers import Backend, ToRows, cells_maker, frame_maker, in_order, require_backend
+from xcid.space.makers import ToRows, cells_maker, frame_maker, in_order, require_backend
 from xcid.space.tables import labels
 
 __all__ = [

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, TypeAlias, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from xcid._require import require
 from xcid.errors import InvalidParameter
-from xcid.records import Array, Integers
+from xcid.records import Array, Backend, Integers
 from xcid.space.columns import Cells, Column, objects, to_times
 from xcid.space.tables import Table, is_sparse, time_zone
 
-Backend: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 Decode: TypeAlias = Callable[[Array], Any]
 """From a matrix of codes and numbers to a table."""
 
