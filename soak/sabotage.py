@@ -160,6 +160,8 @@ SABOTAGES = (
         "except OSError as error:\n        drop",
         "except ZeroDivisionError as error:\n        drop",
         (RUNS + "TestStreams::test_no_way_out",),
+    ),
+    Sabotage(
         "any kind of column",
         "files/arrow.py",
         "if not _is(_value(inner(field.type)), *KNOWN):",
@@ -207,6 +209,8 @@ SABOTAGES = (
         "file = open_file(path)",
         'file = open_file(path.open("rb"))',
         (KINDS + "test_parquet_is_opened_by_its_name",),
+    ),
+    Sabotage(
         "slow clients of the app stay",
         "app/server.py",
         "            else:\n                self.drop()",
