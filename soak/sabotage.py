@@ -162,6 +162,8 @@ SABOTAGES = (
         "except OSError as error:\n        drop",
         "except ZeroDivisionError as error:\n        drop",
         (RUNS + "TestStreams::test_no_way_out",),
+    ),
+    Sabotage(
         "any kind of column",
         "files/arrow.py",
         "if not _is(_value(inner(field.type)), *KNOWN):",
@@ -209,6 +211,8 @@ SABOTAGES = (
         "file = open_file(path)",
         'file = open_file(path.open("rb"))',
         (KINDS + "test_parquet_is_opened_by_its_name",),
+    ),
+    Sabotage(
         "slow clients of the app stay",
         "app/server.py",
         "            else:\n                self.drop()",
@@ -253,8 +257,8 @@ SABOTAGES = (
     Sabotage(
         "times with and without a zone",
         "space/features.py",
-        "if column.unit and is_zoned != column.zoned",
-        "if False and is_zoned != column.zoned",
+        "if column.unit and is_zoned and not column.zoned",
+        "if False",
         ("tests/test_foreign.py::TestTimeZones",),
     ),
     Sabotage(

@@ -193,11 +193,10 @@ def _matrix(columns: tuple[Column, ...], table: Table, what: str) -> Array:
     found = []
     for column, cells in zip(columns, table.cells, strict=True):
         is_zoned = column.name in table.zoned
-        if column.unit and is_zoned != column.zoned and cells.dtype.kind == "M" and not np.isnat(cells).all():
-            given, due = ("a", "none") if is_zoned else ("no", "one")
+        if column.unit and is_zoned and not column.zoned and cells.dtype.kind == "M" and not np.isnat(cells).all():
             raise InvalidData(
-                f"the times of column {column.name!r} of {what} have {given} time zone, and those of the background "
-                f"have {due}: give both a zone, or none"
+                f"the times of column {column.name!r} of {what} have a time zone, and those of the background "
+                "have none: give both a zone, or none"
             )
         with telling(InvalidData, f"column {column.name!r} of {what} cannot be read"):
             found.append(column.encode(cells, what))
