@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
-import sys
 import zipfile
-from pathlib import Path
 
 import harmful
 import numpy as np
@@ -25,7 +22,6 @@ io = pytest.importorskip("skops.io", reason="needs the extra skops")
 
 X = pd.DataFrame(np.random.default_rng(3).normal(size=(80, 3)), columns=["a", "b", "c"]).round(3)
 Y = (X["a"] > 0).astype(int)
-SCRIPT = Path(__file__).resolve().parents[2] / "soak" / "models.py"
 
 
 @pytest.fixture
@@ -120,14 +116,3 @@ class TestFilesOfOthers:
         with pytest.raises(InvalidFile, match="do not load this file") as caught:
             models.load(tmp_path / "m.skops", [])
         assert "--trust" not in str(caught.value)
-
-
-def test_a_share_of_the_soak(capfd):
-    if not SCRIPT.exists():
-        pytest.skip("the folder soak is not there")
-    spec = importlib.util.spec_from_file_location("soaked_models", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["soaked_models"] = module
-    spec.loader.exec_module(module)
-    assert module.main(["--count", "60", "--share", "0.06", "--seconds", "60", "--workers", "1"]) == 0
-    assert " tried, " in capfd.readouterr().out
