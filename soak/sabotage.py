@@ -267,6 +267,8 @@ SABOTAGES = (
         "    if n_masked:",
         "    if False:",
         ("tests/test_foreign.py::test_masked_answers_are_none",),
+    ),
+    Sabotage(
         "model files not tried",
         "files/trial.py",
         "    _check(path, trusted, rows)\n    yield",

@@ -8,15 +8,14 @@ from typing import Any, TypeVar
 
 from xcid import pipeline
 from xcid._check import as_float, as_int, require_callable
-from xcid._faults import UNKNOWN
 from xcid.calibration import Repeats, Stop
 from xcid.densities import Kernel, Mixed
-from xcid.errors import InvalidParameter, ModelError
+from xcid.errors import InvalidParameter
 from xcid.generators import Balanced, Generator, Random
 from xcid.outcomes import Flip, Outcome, SoftFlip
 from xcid.pipeline import Apply, Setup
 from xcid.question import bound, usual_outcome
-from xcid.records import STATUSES, Density, Explanation, Interactions
+from xcid.records import Density, Explanation, Interactions
 from xcid.scores import Adjusted, PerFeature, Score, unsigned
 from xcid.space import Backend, Constraints, FeatureSpace, Kind, labels
 from xcid.subject import Subject
@@ -212,9 +211,7 @@ class Explainer:
         default a genetic search finds few and small changes. ``backend`` is the library of the frame.
         """
         pipeline.only_row(self.space.encode(row), "counterfactuals")
-        found = self.but(**pipeline.search_parts(generator))(row, seed=seed)
-        if found.status[0] in UNKNOWN:
-            raise ModelError(STATUSES[str(found.status[0])].meaning)  # and a warning has said why
+        found = pipeline.known(self.but(**pipeline.search_parts(generator))(row, seed=seed))
         return found.counterfactuals(0, nearest=nearest, diverse=diverse, backend=backend)
 
 

@@ -14,12 +14,12 @@ from xcid._check import require_callable
 from xcid._faults import UNKNOWN, Deadline, Failed, counted, filled, isolated, warn_of_few
 from xcid._kernels.random import run_key
 from xcid.calibration import Repeats, Stop
-from xcid.errors import InvalidParameter, NotEnoughFlips, warn
+from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips, warn
 from xcid.generators import Generator, Genetic, Marginal
 from xcid.outcomes import Outcome, ToClass
 from xcid.outcomes.classes import class_names
 from xcid.question import Membership, is_one_sided
-from xcid.records import Array, Explanation, Integers, Interactions, Perturbations, Unsigned
+from xcid.records import STATUSES, Array, Explanation, Integers, Interactions, Perturbations, Unsigned
 from xcid.scores import PerFeature, Score, Scores, pairs, unsigned
 from xcid.subject import Subject
 
@@ -187,6 +187,13 @@ def only_row(rows: Array, what: str) -> None:
     """Refuse a table of several rows."""
     if len(rows) != 1:
         raise InvalidParameter(f"{what} are those of one row, and this table has {len(rows)}")
+
+
+def known(found: Explanation) -> Explanation:
+    """An explanation of one row; an error where the model failed for it, of which a warning has said why."""
+    if found.status[0] in UNKNOWN:
+        raise ModelError(STATUSES[str(found.status[0])].meaning)
+    return found
 
 
 def search_parts(generator: Generator | None) -> dict[str, Any]:
