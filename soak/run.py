@@ -50,6 +50,7 @@ def _checks(options: argparse.Namespace) -> list[Check]:
     pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider"]
     return [
         Check("bad tables", [*pytest, "tests/hostile/test_tables.py"], _passed),
+        Check("tables of every kind", ["soak/tables.py", "--seconds", str(options.seconds)], _last),
         Check("bombs", [*pytest, "tests/hostile/test_bombs.py"], _passed),
         Check("model files", ["soak/models.py", "--count", str(options.files)], _last),
         Check("model faults", [*pytest, "tests/hostile/test_models.py", "tests/test_faults.py"], _passed),

@@ -41,9 +41,8 @@ class Explainer:
     density : Density, optional
         Shorthand for the default score with another density.
     outcome : Outcome, optional
-        What counts as a flip: an object of :mod:`xcid.outcomes` or a function. By default any change of the predicted
-        class, by its probability; for a regression a move by more than half a standard deviation of the background's
-        outputs.
+        What counts as a flip: an object of :mod:`xcid.outcomes` or a function. By default a change of the predicted
+        class, by its probability; for a regression a move by half a standard deviation of the background's outputs.
     feature_names : sequence of str, optional
         For arrays; a data frame brings its own.
     kinds : mapping of str to str, optional
