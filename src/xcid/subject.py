@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from xcid.errors import ModelError, telling
 from xcid.models import Predictor, names_for, wrap
 from xcid.records import Array, Explanation
 from xcid.space import Constraints, Features, FeatureSpace, Kind
@@ -38,12 +37,9 @@ class Subject:
     ) -> Subject:
         """Learn what the table holds, and try the model on it."""
         limits = Constraints() if constraints is None else constraints
-        with telling(ModelError, f"this {type(model).__name__} cannot be asked"):
-            names = names_for(model, background, feature_names)
-        space = FeatureSpace.of(background, names, kinds, limits)
+        space = FeatureSpace.of(background, names_for(model, background, feature_names), kinds, limits)
         features = Features.of(space, limits)
-        with telling(ModelError, f"this {type(model).__name__} cannot be asked"):
-            return cls(model, space, features, *wrap(model, space, memory))
+        return cls(model, space, features, *wrap(model, space, memory))
 
     @property
     def output_names(self) -> tuple[str, ...]:

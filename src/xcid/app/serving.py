@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HOST = "127.0.0.1"
-BACKLOG = 32  # connections that are taken at a time: a flood must not take all file descriptors at once
 PATIENCE = 1  # seconds that a request at work has when the server ends
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
@@ -41,7 +40,7 @@ def serve(workshop: Workshop, *, port: int = 0, ready: Callable[[str], Any]) -> 
     """
     uvicorn = require("uvicorn", extra="app")
     require("starlette", extra="app")
-    from xcid.app.server import Connection, application
+    from xcid.app.server import application
 
     workshop.describe()  # what cannot work says so before there is a page
     token = secrets.token_urlsafe(24)
@@ -50,9 +49,8 @@ def serve(workshop: Workshop, *, port: int = 0, ready: Callable[[str], Any]) -> 
         app = application(workshop, token, [f"{HOST}:{port}", f"localhost:{port}"])
         config = uvicorn.Config(
             app,
-            http=Connection,
+            http="h11",
             ws="none",
-            backlog=BACKLOG,
             loop="asyncio",
             lifespan="off",
             log_config=None,
@@ -62,7 +60,7 @@ def serve(workshop: Workshop, *, port: int = 0, ready: Callable[[str], Any]) -> 
             proxy_headers=False,
             timeout_graceful_shutdown=PATIENCE,
         )
-        listener.listen(BACKLOG)  # from here on a browser that is too early waits
+        listener.listen()  # from here on a browser that is too early waits
         ready(f"http://{HOST}:{port}/{token}/")
         uvicorn.Server(config).run(sockets=[listener])
 
