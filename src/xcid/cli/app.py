@@ -82,7 +82,7 @@ def _table(options: Options) -> Workshop:
     subject, notes = options.subject, list[str]()
     inputs = _subjects.read(subject, notes.append)
     if subject.model is None and subject.data is None:
-        notes.append("the rows are among those that it was trained on, where a model is more confident than on new rows")
+        notes.append("the rows are among those that it was trained on, where a model is more confident")
     n_rows = len(inputs.rows)
     if n_rows > MOST_ROWS:
         notes.append(f"the first {MOST_ROWS:,} of {n_rows:,} rows can be picked; --rows A:B chooses others")

@@ -83,7 +83,7 @@ def _more_notes(subject: _subjects.Subject, inputs: _subjects.Inputs) -> Iterato
         if judgement:
             yield judgement
         if subject.data is None:
-            yield "the rows below are among those that it was trained on, where a model is more confident than on new rows"
+            yield "the rows below are among those that it was trained on, where a model is more confident"
     n_rows = inputs.rows.source.n_rows
     if subject.rows == FIRST_ROWS and n_rows > len(inputs.rows):
         yield f"the first {len(inputs.rows)} of {n_rows:,} rows are explained; --rows A:B chooses others"
