@@ -31,7 +31,8 @@ def main() -> int:
     """Run all checks, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=8, help="of kills")
-    parser.add_argument("--seconds", type=int, default=120, help="of fuzzing")
+    parser.add_argument("--seconds", type=int, default=120, help="of fuzzing, and of attacks on runs")
+    parser.add_argument("--files", type=int, default=5000, help="of models that were tampered with")
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000], help="of the memory check")
     options = parser.parse_args()
     failed = 0
@@ -49,13 +50,18 @@ def _checks(options: argparse.Namespace) -> list[Check]:
     pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider"]
     return [
         Check("bad tables", [*pytest, "tests/hostile/test_tables.py"], _passed),
+        Check("tables of every kind", ["soak/tables.py", "--seconds", str(options.seconds)], _last),
         Check("bombs", [*pytest, "tests/hostile/test_bombs.py"], _passed),
+        Check("model files", ["soak/models.py", "--count", str(options.files)], _last),
         Check("model faults", [*pytest, "tests/hostile/test_models.py", "tests/test_faults.py"], _passed),
         Check(
             "injections, in a browser", [*pytest, "tests/browser", "-k", "never_run or policy or long_name"], _passed
         ),
+        Check("app", ["soak/app.py", "--seconds", str(options.seconds)], _last),
+        Check("library inputs", ["soak/inputs.py", "--seconds", str(options.seconds)], _last),
         Check("sabotage", ["soak/sabotage.py"], _red),
         Check("kills", ["soak/kills.py", "--rounds", str(options.rounds)], _last),
+        Check("runs", ["soak/runs.py", "--seconds", str(options.seconds)], _last),
         Check("fuzzing", ["soak/fuzz.py", "--seconds", str(options.seconds)], _executions),
         Check("peak memory", ["soak/memory.py", "--rows", *map(str, options.rows)], _peaks),
     ]

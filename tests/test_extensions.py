@@ -15,7 +15,7 @@ import pytest
 import xcid
 from xcid.files.readers import Background
 from xcid.files.rows import Rows
-from xcid.runs.folder import opened
+from xcid.runs.folder import opened, sealed
 from xcid.runs.run import Job, run
 from xcid.runs.worker import Task
 
@@ -103,8 +103,9 @@ def test_run_in_a_folder(explanation, tmp_path, monkeypatch):
     background = Background.read(path, None)
     rows = Rows(background.opened(None), background.layout, range(6))
     with opened(tmp_path / "run") as folder:
-        task = Task(explainer, 0, ".csv", folder.chunks, 1)
-        statuses = run(Job(rows, 4, 2), task, folder, tmp_path / "scores.csv", lambda done, total: None)
+        task = Task(explainer, 0, ".csv", folder.chunks, 1, "own", ())
+        nothing = lambda done, total: None  # noqa: E731
+        statuses, _ = run(Job(rows, 4, 2), task, sealed(path), folder, tmp_path / "scores.csv", nothing)
     assert statuses.total() == 6
     scores = pd.read_csv(tmp_path / "scores.csv")
     assert scores["value"].to_numpy().reshape(6, 3) == pytest.approx(explanation.values, abs=1e-9)

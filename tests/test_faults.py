@@ -90,6 +90,18 @@ def test_a_model_that_fails_for_all_rows_is_an_error():
         xcid.Explainer(model, TABLE)(TABLE[:3])
 
 
+def test_a_row_that_fails_alone_is_a_status_like_one_that_fails_among_others():
+    explainer = explainer_of(bad_for([2], "raises"), [2])
+    with pytest.warns(XcidWarning, match="1 of 1 rows could not be explained"):
+        alone = explainer(TABLE[2:3])
+    with pytest.warns(XcidWarning, match="1 of 5 rows could not be explained"):
+        among = explainer(TABLE[:5])[2:3]
+    assert alone.status.tolist() == among.status.tolist() == ["model_failed"]
+    for name in ("values", "lower", "upper", "p_values", "outputs", "data", "n_flips", "n_evaluations"):
+        assert np.array_equal(getattr(alone, name), getattr(among, name), equal_nan=True), name
+    assert alone.cloud is None
+
+
 def test_files_and_pictures_of_failed_rows(tmp_path):
     with pytest.warns(XcidWarning, match="1 of 5 rows"):
         explanation = explainer_of(bad_for([2], "raises"), [2])(TABLE[:5])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from xcid.errors import InvalidParameter
+
+T = TypeVar("T")
 
 
 def as_int(value: Any, name: str, *, at_least: int | None = None) -> int:
@@ -60,6 +62,13 @@ def require_callable(value: Any, name: str, example: str) -> None:
     """
     if not callable(value):
         raise InvalidParameter(f"{name} must be a function or an object like {example}, not {value!r}")
+
+
+def given_or(given: T | None, usual: T, name: str, example: str) -> T:
+    """A part of a method that was given, or the usual one; it must be callable."""
+    part = usual if given is None else given
+    require_callable(part, name, example)
+    return part
 
 
 def selection(rows: Any, size: int) -> Any:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from xcid.errors import ModelError, TooSlow, warn
+from xcid.errors import ModelError, TooSlow, XcidWarning, warn
 from xcid.records import STATUSES, Array, Explanation, fields
+
+FIRST = "; the first: "
+UNKNOWN = ("model_failed", "too_slow")  # statuses of rows that failed
 
 
 class Failed(NamedTuple):
@@ -35,17 +41,48 @@ def isolated(explain: Callable[[Array], Explanation], rows: Array) -> list[Expla
         return [Failed(rows, error)]
 
 
-def filled(pieces: Sequence[Explanation | Failed]) -> list[Explanation]:
-    """Put rows that failed in their places, with a status and scores of 0; raise where all of them failed."""
+def filled(
+    pieces: Sequence[Explanation | Failed], reference: Callable[[], Sequence[Explanation | Failed]] = list
+) -> list[Explanation]:
+    """Put rows that failed in their places, with a status and scores of 0.
+
+    Where all of them failed, the model is broken if it fails for the reference data too, and only then its error is
+    raised.
+    """
     done = [piece for piece in pieces if isinstance(piece, Explanation)]
     failed = [piece for piece in pieces if isinstance(piece, Failed)]
     if not failed:
         return done
-    if not done:
+    like = done or [replace(piece, cloud=None) for piece in reference() if isinstance(piece, Explanation)]
+    if not like:
         raise failed[0].error
     n_failed, n_rows = sum(len(piece.rows) for piece in failed), sum(_length(piece) for piece in pieces)
-    warn(f"{n_failed} of {n_rows} rows could not be explained, see explanation.status; the first: {failed[0].error}")
-    return [piece if isinstance(piece, Explanation) else _empty(piece, done[0]) for piece in pieces]
+    warn(f"{n_failed} of {n_rows} rows could not be explained, see explanation.status{FIRST}{failed[0].error}")
+    return [piece if isinstance(piece, Explanation) else _empty(piece, like[0]) for piece in pieces]
+
+
+@contextlib.contextmanager
+def overheard() -> Iterator[list[str]]:
+    """Collect why the first row of each part of a table failed; of rows that do, it is said of all parts together."""
+    said: list[str] = []
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def hear(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, XcidWarning):
+                said.extend(str(message).split(FIRST, 1)[1:])
+            else:
+                show(message, category, *where, **more)
+
+        warnings.simplefilter("always", XcidWarning)
+        warnings.showwarning = hear
+        yield said
+
+
+def first_reason(explanation: Explanation, said: Sequence[str]) -> str:
+    """Why the first row that failed did, by what was overheard; nothing where none did."""
+    failed = explanation.index[np.isin(explanation.status, UNKNOWN)]
+    return f"row {failed[0]}: {said[0]}" if said and len(failed) else ""
 
 
 def warn_of_few(explanation: Explanation) -> None:
@@ -78,7 +115,12 @@ class Deadline:
     def check(self) -> None:
         """Raise when the time is over."""
         if self.seconds is not None and time.monotonic() - self.start > self.seconds:
-            raise TooSlow(f"the model took more than the {self.seconds:g} s that it may take; raise time_limit")
+            raise too_slow(self.seconds)
+
+
+def too_slow(seconds: float | None) -> TooSlow:
+    """The error of a row that takes longer than it may."""
+    return TooSlow(f"the model took more than the {seconds:g} s that it may take; raise time_limit")
 
 
 def _length(piece: Explanation | Failed) -> int:

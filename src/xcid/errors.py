@@ -21,6 +21,8 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 __all__ = [
     "EvidenceNotKept",
@@ -74,6 +76,25 @@ class MissingDependency(XcidError, ImportError):
 
 class XcidWarning(UserWarning):
     """The result is usable, but there is something to know about it."""
+
+
+def said(error: BaseException) -> str:
+    """The kind of a foreign exception and what it says, if it can say anything."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
+
+
+@contextmanager
+def telling(error: type[XcidError], what: str) -> Iterator[None]:
+    """Turn what foreign code raises here into an error of ours that says what could not be done."""
+    try:
+        yield
+    except (XcidError, MemoryError):
+        raise
+    except Exception as caught:
+        raise error(f"{what}: {' '.join(said(caught).split()):.200}") from caught
 
 
 def warn(message: str) -> None:

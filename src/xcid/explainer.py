@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from xcid import pipeline
-from xcid._check import as_float, as_int, require_callable
+from xcid._check import as_float, as_int, given_or
 from xcid.calibration import Repeats, Stop
 from xcid.densities import Kernel, Mixed
-from xcid.errors import InvalidParameter
+from xcid.errors import InvalidParameter, telling
 from xcid.generators import Balanced, Generator, Random
 from xcid.outcomes import Flip, Outcome, SoftFlip
 from xcid.pipeline import Apply, Setup
@@ -20,7 +20,7 @@ from xcid.scores import Adjusted, PerFeature, Score, unsigned
 from xcid.space import Backend, Constraints, FeatureSpace, Kind, labels
 from xcid.subject import Subject
 
-T = TypeVar("T")
+SETTINGS, WORK = "a setting cannot be used", "a part of the explainer, or what it was given, failed"
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -92,22 +92,23 @@ class Explainer:
         memory: int = 2**28,
         max_evidence_bytes: int = 2**28,
     ) -> None:
-        if score is not None and density is not None:
-            raise InvalidParameter("give a score or a density, not both: a score has its own density")
-        if stop is not None and repeats != 1:
-            raise InvalidParameter("give repeats or stop, not both: a stop decides on the number of runs itself")
-        if time_limit is not None and not as_float(time_limit, "time_limit (seconds)") > 0:
-            raise InvalidParameter(f"time_limit must be a number of seconds above 0, not {time_limit}")
-        stop = _part(stop, Repeats(repeats), "stop", "xcid.calibration.Decided()")
-        density = _part(density, Mixed(), "density", "xcid.densities.Mixed()")
-        score = _part(score, Adjusted(density), "score", "xcid.scores.Adjusted()")
-        generator = _part(generator, Balanced(), "generator", "xcid.generators.Balanced()")
-        memory = as_int(memory, "memory (bytes)", at_least=1)
-        subject = Subject.of(model, background, feature_names, kinds, constraints, memory)
-        outcome = bound(usual_outcome(subject) if outcome is None else outcome, subject)
-        kept = as_int(max_evidence_bytes, "max_evidence_bytes", at_least=0)
-        generator = pipeline.bound(generator, subject)
-        self._set(Setup(subject, outcome, generator, score, stop, time_limit, memory, kept))
+        with telling(InvalidParameter, SETTINGS):
+            if score is not None and density is not None:
+                raise InvalidParameter("give a score or a density, not both: a score has its own density")
+            if stop is not None and repeats != 1:
+                raise InvalidParameter("give repeats or stop, not both: a stop decides on the number of runs itself")
+            if time_limit is not None and not as_float(time_limit, "time_limit (seconds)") > 0:
+                raise InvalidParameter(f"time_limit must be a number of seconds above 0, not {time_limit}")
+            stop = given_or(stop, Repeats(repeats), "stop", "xcid.calibration.Decided()")
+            density = given_or(density, Mixed(), "density", "xcid.densities.Mixed()")
+            score = given_or(score, Adjusted(density), "score", "xcid.scores.Adjusted()")
+            generator = given_or(generator, Balanced(), "generator", "xcid.generators.Balanced()")
+            memory = as_int(memory, "memory (bytes)", at_least=1)
+            subject = Subject.of(model, background, feature_names, kinds, constraints, memory)
+            outcome = bound(usual_outcome(subject) if outcome is None else outcome, subject)
+            kept = as_int(max_evidence_bytes, "max_evidence_bytes", at_least=0)
+            generator = pipeline.bound(generator, subject)
+            self._set(Setup(subject, outcome, generator, score, stop, time_limit, memory, kept))
 
     def _set(self, setup: Setup) -> None:
         object.__setattr__(self, "setup", setup)
@@ -137,7 +138,8 @@ class Explainer:
 
     def asking(self, outcome: Outcome) -> Explainer:
         """The same explainer with another question."""
-        return self.but(outcome=bound(outcome, self.subject))
+        with telling(InvalidParameter, WORK):
+            return self.but(outcome=bound(outcome, self.subject))
 
     @property
     def subject(self) -> Subject:
@@ -163,8 +165,9 @@ class Explainer:
             Applies a function to each block of rows, as the built-in ``map`` does; that of a pool of threads spreads
             the blocks over its workers (see :class:`xcid.engines.Threads`).
         """
-        explanation = pipeline.explain(self.setup, self.space.encode(X), as_int(seed, "seed"), apply)
-        return pipeline.checked(self.setup, replace(explanation, index=labels(X, len(explanation))))
+        with telling(InvalidParameter, WORK):
+            explanation = pipeline.explain(self.setup, self.space.encode(X), as_int(seed, "seed"), apply)
+            return pipeline.checked(self.setup, replace(explanation, index=labels(X, len(explanation))))
 
     def stream(self, pieces: Iterable[Any], *, seed: int = 0, apply: Apply = map) -> Iterator[Explanation]:
         """Explain table after table, such as chunks of a file that does not fit into memory.
@@ -192,7 +195,8 @@ class Explainer:
         By default masks and values are independent, so that features that only depend on each other in the background
         do not interact.
         """
-        return pipeline.interactions(self.setup, self.space.encode(row), as_int(seed, "seed"), shuffles, generator)
+        with telling(InvalidParameter, WORK):
+            return pipeline.interactions(self.setup, self.space.encode(row), as_int(seed, "seed"), shuffles, generator)
 
     def counterfactuals(
         self,
@@ -209,12 +213,7 @@ class Explainer:
         It has the ``nearest`` flips and as many ``diverse`` ones, which are farthest from them and from each other. By
         default a genetic search finds few and small changes. ``backend`` is the library of the frame.
         """
-        pipeline.only_row(self.space.encode(row), "counterfactuals")
-        found = self.but(**pipeline.search_parts(generator))(row, seed=seed)
-        return found.counterfactuals(0, nearest=nearest, diverse=diverse, backend=backend)
-
-
-def _part(given: T | None, usual: T, name: str, example: str) -> T:
-    """A part of the method that was given, or the usual one; it must be callable."""
-    require_callable(usual if given is None else given, name, example)
-    return usual if given is None else given
+        with telling(InvalidParameter, WORK):
+            pipeline.only_row(self.space.encode(row), "counterfactuals")
+            found = pipeline.known(self.but(**pipeline.search_parts(generator))(row, seed=seed))
+            return found.counterfactuals(0, nearest=nearest, diverse=diverse, backend=backend)

@@ -11,21 +11,22 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from xcid._check import require_callable
-from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_few
+from xcid._faults import UNKNOWN, Deadline, Failed, counted, filled, isolated, warn_of_few
 from xcid._kernels.random import run_key
 from xcid.calibration import Repeats, Stop
-from xcid.errors import InvalidParameter, NotEnoughFlips, warn
+from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips, warn
 from xcid.generators import Generator, Genetic, Marginal
 from xcid.outcomes import Outcome, ToClass
 from xcid.outcomes.classes import class_names
 from xcid.question import Membership, is_one_sided
-from xcid.records import Array, Explanation, Integers, Interactions, Perturbations, Unsigned
+from xcid.records import STATUSES, Array, Explanation, Integers, Interactions, Perturbations, Unsigned
 from xcid.scores import PerFeature, Score, Scores, pairs, unsigned
 from xcid.subject import Subject
 
 Blocks: TypeAlias = list[Explanation | Failed]
 Apply: TypeAlias = Callable[[Callable[[Array], Blocks], list[Array]], Iterable[Blocks]]
 MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enough
+REFERENCE_ROWS = 4  # that a model is tried on when it failed for all others
 SAMPLES_PER_ROW = 4096  # that a block has room for
 
 
@@ -58,7 +59,7 @@ def explain(setup: Setup, rows: Array, seed: int, apply: Apply = map) -> Explana
     """Explain (n, d) rows block by block; samples are kept while they are few."""
     starts = range(0, max(len(rows), 1), setup.rows_at_once)
     blocks = [rows[start : start + setup.rows_at_once] for start in starts]
-    pieces: list[Explanation | Failed] = []
+    reference, pieces = setup.subject.space.background[:REFERENCE_ROWS], list[Explanation | Failed]()
     kept_bytes = 0
     for block in apply(functools.partial(explain_block, setup, seed=seed), blocks):
         for piece in block:
@@ -66,7 +67,7 @@ def explain(setup: Setup, rows: Array, seed: int, apply: Apply = map) -> Explana
                 kept_bytes += piece.cloud.nbytes
                 piece = piece if kept_bytes <= setup.max_evidence_bytes else replace(piece, cloud=None)
             pieces.append(piece)
-    return Explanation.concatenate(filled(pieces))
+    return Explanation.concatenate(filled(pieces, lambda: explain_block(setup, reference, seed)))
 
 
 def explain_block(setup: Setup, rows: Array, seed: int) -> Blocks:
@@ -139,7 +140,8 @@ def record(
 
 def checked(setup: Setup, explanation: Explanation) -> Explanation:
     """Raise where nothing could be explained, warn where some rows could not."""
-    if not explanation.n_flips.any() and is_one_sided(setup.outcome, setup.subject):
+    is_known = not np.isin(explanation.status, UNKNOWN).all()
+    if is_known and not explanation.n_flips.any() and is_one_sided(setup.outcome, setup.subject):
         raise NotEnoughFlips(
             f"all {len(setup.subject.outputs)} background rows and all perturbations lie on one side of "
             f"{setup.outcome!r}: one class only, no decision to explain ({counted(explanation, 0)}); check the "
@@ -185,6 +187,13 @@ def only_row(rows: Array, what: str) -> None:
     """Refuse a table of several rows."""
     if len(rows) != 1:
         raise InvalidParameter(f"{what} are those of one row, and this table has {len(rows)}")
+
+
+def known(found: Explanation) -> Explanation:
+    """An explanation of one row; an error where the model failed for it, of which a warning has said why."""
+    if found.status[0] in UNKNOWN:
+        raise ModelError(STATUSES[str(found.status[0])].meaning)
+    return found
 
 
 def search_parts(generator: Generator | None) -> dict[str, Any]:

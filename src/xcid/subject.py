@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from xcid.errors import ModelError, telling
 from xcid.models import Predictor, names_for, wrap
 from xcid.records import Array, Explanation
 from xcid.space import Constraints, Features, FeatureSpace, Kind
@@ -37,9 +38,12 @@ class Subject:
     ) -> Subject:
         """Learn what the table holds, and try the model on it."""
         limits = Constraints() if constraints is None else constraints
-        space = FeatureSpace.of(background, names_for(model, background, feature_names), kinds, limits)
+        with telling(ModelError, f"this {type(model).__name__} cannot be asked"):
+            names = names_for(model, background, feature_names)
+        space = FeatureSpace.of(background, names, kinds, limits)
         features = Features.of(space, limits)
-        return cls(model, space, features, *wrap(model, space, memory))
+        with telling(ModelError, f"this {type(model).__name__} cannot be asked"):
+            return cls(model, space, features, *wrap(model, space, memory))
 
     @property
     def output_names(self) -> tuple[str, ...]:

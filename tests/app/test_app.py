@@ -6,6 +6,7 @@ import json
 import threading
 import time
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -500,15 +501,15 @@ class TestServer:
         async def crowd():
             found = []
 
-            async def one(body):
+            async def one():
                 try:
-                    found.append(await desk(work, body))
+                    found.append(await desk(work, SimpleNamespace(method="GET")))
                 except server.HTTPException as error:
                     found.append(error.status_code)
 
             async with anyio.create_task_group() as group:
-                for at in range(12):
-                    group.start_soon(one, at)
+                for _ in range(12):
+                    group.start_soon(one)
                 with anyio.move_on_after(5):
                     while found.count(503) < 4:
                         await anyio.sleep(0.01)
@@ -519,6 +520,37 @@ class TestServer:
         assert found.count(503) == 12 - server.MOST_WAITING
         assert max(most) == 1
         assert desk.waiting == 0
+
+    def test_what_is_still_being_sent_is_in_the_queue(self, gate):
+        """Half-sent requests hold places of the eight, and the next is told so before it is read."""
+        from xcid.app import server
+
+        statuses = []
+
+        async def crowd():
+            end = anyio.Event()
+
+            async def slow():
+                yield b"{"
+                await end.wait()
+                yield b"}"
+
+            async def one(client):
+                sent = client.post(f"/{TOKEN}/answer", content=slow(), headers={"content-type": "application/json"})
+                statuses.append((await sent).status_code)
+
+            transport = httpx.ASGITransport(gate)
+            client = httpx.AsyncClient(transport=transport, base_url=f"http://{HOSTS[0]}")
+            async with client, anyio.create_task_group() as group:
+                for _ in range(12):
+                    group.start_soon(one, client)
+                with anyio.move_on_after(5):
+                    while statuses.count(503) < 12 - server.MOST_WAITING:
+                        await anyio.sleep(0.01)
+                end.set()
+
+        anyio.run(crowd)
+        assert sorted(statuses) == [400] * server.MOST_WAITING + [503] * (12 - server.MOST_WAITING)
 
     def test_no_web_sockets(self, gate):
         sent = []
@@ -553,3 +585,37 @@ def test_an_answer_within_a_second(name, kind):
                 work(body)
                 times.append(time.perf_counter() - start)
             assert min(times) < 1, (work.__name__, frozen)
+
+
+class TestConnections:
+    """Too many connections end the oldest that is not at work, and none that is."""
+
+    class Transport:
+        def __init__(self):
+            self.aborted = False
+
+        def abort(self):
+            self.aborted = True
+
+        def get_extra_info(self, name):
+            return None
+
+    def test_the_oldest_idle_one_gives_way(self, monkeypatch):
+        uvicorn = pytest.importorskip("uvicorn")
+        from uvicorn.server import ServerState
+
+        from xcid.app import server
+
+        monkeypatch.setattr(server, "MOST_OPEN", 3)
+
+        async def crowd():
+            config, state = uvicorn.Config(lambda: None), ServerState()
+            opened = [server.Connection(config, state, {}) for _ in range(5)]
+            opened[0].cycle = SimpleNamespace(response_complete=False, more_body=False)  # at work
+            opened[1].cycle = SimpleNamespace(response_complete=False, more_body=True)  # still being sent
+            for one in opened:
+                one.connection_made(self.Transport())
+                await anyio.sleep(0.002)
+            return [one.transport.aborted for one in opened], len(state.connections)
+
+        assert anyio.run(crowd) == ([False, True, True, False, False], 3)

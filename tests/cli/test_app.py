@@ -209,15 +209,37 @@ def test_a_long_table_is_cut(command, started, csv, monkeypatch):
     assert "the first 7 of 90 rows can be picked".capitalize() in data["notes"][-1]
 
 
-def test_a_browser_is_opened_only_where_asked_for(command, started, monkeypatch):
+def test_a_browser_is_opened_only_where_asked_for_and_its_arguments_tell_nothing(command, monkeypatch):
+    """All users of a machine may read the arguments of all processes; the server does not wait for the browser."""
+    import stat
     import webbrowser
+    from pathlib import Path
 
-    opened = []
-    monkeypatch.setattr(webbrowser, "open", opened.append)
+    seen, opened, folders = threading.Event(), threading.Event(), []
+
+    def browse(address):
+        folders.append(Path(urlsplit(address).path))
+        seen.set()
+        opened.wait(10)  # as a browser that takes its time to start
+
+    def serve(workshop, port, ready):
+        ready("http://127.0.0.1:1/secret/")
+        seen.wait(1)
+        for page in folders:
+            assert "secret" not in str(page)
+            assert "url=http://127.0.0.1:1/secret/" in page.read_text()
+            assert stat.S_IMODE(page.parent.stat().st_mode) == 0o700
+        opened.set()
+
+    monkeypatch.setattr(webbrowser, "open", browse)
+    monkeypatch.setattr(room, "serve", serve)
     command("app", "--quiet")
-    assert opened == []
+    assert folders == []
+    began = time.monotonic()
     command("app", "--quiet", "--open")
-    assert opened == ["http://127.0.0.1:1/token/"]
+    assert len(folders) == 1
+    assert not folders[0].exists()
+    assert time.monotonic() - began < 9
 
 
 @pytest.mark.parametrize(

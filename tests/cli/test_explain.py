@@ -262,4 +262,4 @@ class TestFailures:
         monkeypatch.setattr(xcid.Explainer, "__call__", poor)
         status, _, err = command(*options, "--rows", ":4", "--quiet")
         assert status == 0
-        assert err == "xcid: note: 2 of 4 rows have too few perturbations of a kind (insufficient_flips: 2)\n"
+        assert err == "xcid: note: 2 of 4 rows have another status than ok (insufficient_flips: 2)\n"

@@ -117,10 +117,10 @@ def test_rows_without_flips_are_said(command, csv, out, monkeypatch):
     from collections import Counter
 
     statuses = []
-    monkeypatch.setattr("xcid.cli._subjects.note_statuses", statuses.append)
+    monkeypatch.setattr("xcid.cli._subjects.note_statuses", lambda *found: statuses.append(found))
     typed = ("--background", csv, "--target", "y", "--train", "logistic", "--rows", ":5", "--out", out)
     assert command("report", *typed)[0] == 0
-    assert statuses == [Counter({"ok": 5})]
+    assert statuses == [(Counter({"ok": 5}), "")]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_rows_without_flips_are_said(command, csv, out, monkeypatch):
         (("--background", "{csv}", "--out", "{out}"), 2, "--train needs --target"),
         (("--background", "{csv}", "--target", "y", "--out", "r.pdf"), 2, "the extensions are .html, .htm"),
         (("--background", "{csv}", "--target", "y", "--out", "no/folder/r.html"), 2, "there is no folder"),
-        (("--background", "none.csv", "--target", "y", "--out", "{out}"), 2, "there is no file none.csv"),
+        (("--background", "none.csv", "--target", "y", "--out", "{out}"), 2, "none.csv"),
         (("--background", "{csv}", "--target", "z", "--out", "{out}"), 2, "there is no target column 'z'"),
         (
             ("--background", "{csv}", "--target", "y", "--rows", "99:", "--out", "{out}"),

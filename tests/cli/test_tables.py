@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from xcid.errors import InvalidFile, MissingDependency
-from xcid.files import packed, tables
+from xcid.files import tables, unpacked
 from xcid.files.readers import read
 
 LIBRARIES = ["pandas", "polars", "pyarrow"]
@@ -147,9 +147,9 @@ def test_files_that_are_none(tmp_path, name, message):
 @pytest.mark.parametrize("backend", LIBRARIES)
 def test_many_cells_in_few_bytes(tmp_path, monkeypatch, backend):
     monkeypatch.setattr(tables, "library", lambda: backend)
-    monkeypatch.setattr(packed, "MOST_CELLS", 2**20)
+    monkeypatch.setattr(unpacked, "SMALL", 2**23)
     pq.write_table(pa.table({"a": np.zeros(2**21)}), tmp_path / "bomb.parquet", compression="zstd")
-    with pytest.raises(InvalidFile, match=r"2,097,152 cells in .* bytes: refused"):
+    with pytest.raises(InvalidFile, match=r"to 16,777,216 bytes: refused"):
         read(tmp_path / "bomb.parquet")
 
 

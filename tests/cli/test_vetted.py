@@ -203,7 +203,7 @@ class TestOthersNeedTrust:
     def test_a_function_that_would_run_commands(self, tmp_path):
         harm = preprocessing.FunctionTransformer(os.system)
         io.dump(pipeline.make_pipeline(harm, FORMULA), tmp_path / "m.skops")
-        with pytest.raises(InvalidFile, match=r"brings types that skops does not know: posix\.system"):
+        with pytest.raises(InvalidFile, match=r"does not know: posix\.system; a model has no need of"):
             models.load(tmp_path / "m.skops", [])
 
     def test_trust_of_one_type_is_not_that_of_another(self, tmp_path):
@@ -248,6 +248,94 @@ HARM = {
 def test_trees_made_to_do_harm(tmp_path, name):
     model, part, at, value, message = HARM[name]
     path = crafted(model, set_item(part, at, value), tmp_path / "m.skops")
+    with pytest.raises(InvalidFile, match=message):
+        models.load(path, [])
+
+
+def attribute(part, name, change):
+    """Change an attribute of a part of a model."""
+
+    def tamper(model):
+        one = part(model)
+        setattr(one, name, change(getattr(one, name)))
+
+    return tamper
+
+
+def without(part, name):
+    return lambda model: delattr(part(model), name)
+
+
+def no_bounds(model):
+    state = list(model._tree.__getstate__())
+    model._tree.__setstate__((*state[:3], state[3][:1], *state[4:]))
+
+
+def no_metric(model):
+    state = list(model._tree.__getstate__())
+    model._tree.__setstate__((*state[:11], None, *state[12:]))
+
+
+def dropping(model):
+    """What is done before the trees leaves a column out."""
+    before = model._preprocessor
+    before._transformer_to_input_indices["numerical"] = before._transformer_to_input_indices["numerical"][:-1]
+
+
+WHOLE, BRUTE = (lambda model: model), neighbors.KNeighborsClassifier(3, algorithm="brute")
+WITH_LEVELS = ensemble.HistGradientBoostingClassifier(max_iter=2, categorical_features=[0])
+HARMED = {
+    "labels beyond the classes": (BRUTE, attribute(WHOLE, "_y", lambda y: y + 7), "classes that it does not know"),
+    "labels before them": (BRUTE, attribute(WHOLE, "_y", lambda y: y - 1), "classes that it does not know"),
+    "fewer labels": (BRUTE, attribute(WHOLE, "_y", lambda y: y[:9]), "labels of shape"),
+    "labels by radius": (
+        neighbors.RadiusNeighborsClassifier(3.0),
+        attribute(WHOLE, "_y", lambda y: y + 2**40),
+        "does not know",
+    ),
+    "vectors counted wrongly": (svm.SVC(), attribute(WHOLE, "_n_support", lambda n: n * 9), "counts .* vectors"),
+    "shortened coefficients": (
+        svm.SVC(),
+        attribute(WHOLE, "_dual_coef_", lambda c: c[:, :3].copy()),
+        "has _dual_coef_",
+    ),
+    "no intercept": (svm.SVC(), attribute(WHOLE, "_intercept_", lambda c: c[:0]), "has _intercept_"),
+    "narrow vectors": (svm.SVR(), attribute(WHOLE, "support_vectors_", lambda v: v[:, :1].copy()), "has support_vec"),
+    "a forest without a width": (FOREST, without(WHOLE, "n_features_in_"), "how many features it takes"),
+    "a tree without a width": (tree.DecisionTreeClassifier(), without(WHOLE, "n_features_in_"), "how many features"),
+    "a width that is none": (FOREST, attribute(WHOLE, "n_features_in_", lambda n: float("nan")), "how many features"),
+    "boosting without a width": (
+        ensemble.GradientBoostingClassifier(n_estimators=2),
+        without(WHOLE, "n_features_in_"),
+        "how many features",
+    ),
+    "histograms without a width": (BOOSTED, without(WHOLE, "n_features_in_"), "how many features"),
+    "bagging without a width": (
+        ensemble.BaggingClassifier(n_estimators=2),
+        without(lambda m: m.estimators_[0], "n_features_in_"),
+        "how many",
+    ),
+    "an isolation forest without": (
+        ensemble.IsolationForest(n_estimators=2),
+        without(lambda m: m.estimators_[0], "n_features_in_"),
+        "how many features",
+    ),
+    "columns of an isolation forest": (
+        ensemble.IsolationForest(n_estimators=2),
+        attribute(WHOLE, "estimators_features_", lambda f: [one[:1] for one in f]),
+        "hands 1",
+    ),
+    "half the bounds": (NEAR, no_bounds, "says it has"),
+    "no metric": (NEAR, no_metric, "no measure of distance"),
+    "columns dropped before": (WITH_LEVELS, dropping, "drops columns"),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", HARMED)
+def test_parts_that_do_not_fit_together(tmp_path, name):
+    model, tamper, message = HARMED[name]
+    path = crafted(model, tamper, tmp_path / "m.skops")
     with pytest.raises(InvalidFile, match=message):
         models.load(path, [])
 

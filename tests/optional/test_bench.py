@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -241,7 +242,8 @@ class TestCommand:
         monkeypatch.setattr(subprocess, "call", lambda command, env: started.append((command, env)) or 0)
         assert cli.main(["bench", "--quick", "--quiet", "--out", "a.json", "--page", "b.md"]) == 0
         ((command, environment),) = started
-        assert command[1:] == ["-m", "xcid", "bench", "--quick", "--quiet", "--out", "a.json", "--page", "b.md"]
+        files = ["--out", str(Path("a.json").absolute()), "--page", str(Path("b.md").absolute())]
+        assert command[1:] == ["-m", "xcid", "bench", "--quick", "--quiet", *files]
         assert environment["OMP_NUM_THREADS"] == "1"
 
     @pytest.fixture

@@ -101,9 +101,9 @@ def command(capsys):
 
 def one_after_the_other(chunks, task, n_workers, log):
     """A worker that is a call: what it does is the same, and there is no process to wait for."""
-    explainer = task.make()
+    explainer = worker.made(task)
     for chunk in chunks:
-        answer = worker._answer(explainer, task, chunk)
+        answer = worker.answer(explainer, task, chunk)
         if isinstance(answer, worker.Failed):
             raise workers._error(answer, chunk, log)
         yield answer.fragment

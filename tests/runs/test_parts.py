@@ -183,22 +183,22 @@ class TestChunks:
 class TestFragments:
     def test_they_come_back(self, tmp_path):
         found = fragments.Fragment(3, 2, Counter(ok=1, no_flips=1))
-        fragments.write(tmp_path, found, b"some\nbytes")
-        assert list(fragments.finished(tmp_path, 9)) == [found]
-        assert list(fragments.contents(tmp_path, [3])) == [b"some\nbytes"]
+        fragments.write(tmp_path, "run", found, b"some\nbytes")
+        assert list(fragments.finished(tmp_path, "run", 9)) == [found]
+        assert list(fragments.contents(tmp_path, "run", [3])) == [b"some\nbytes"]
 
     def test_half_written_ones_are_swept(self, tmp_path):
         (tmp_path / ".00000001.chunk.ab12").write_bytes(b"half")
-        fragments.write(tmp_path, fragments.Fragment(1, 2, Counter(ok=2)), b"whole")
+        fragments.write(tmp_path, "run", fragments.Fragment(1, 2, Counter(ok=2)), b"whole")
         fragments.sweep(tmp_path)
         assert [path.name for path in tmp_path.iterdir()] == ["00000001.chunk"]
 
     def test_one_in_the_place_of_another_is_damaged(self, tmp_path):
-        fragments.write(tmp_path, fragments.Fragment(1, 2, Counter(ok=2)), b"whole")
+        fragments.write(tmp_path, "run", fragments.Fragment(1, 2, Counter(ok=2)), b"whole")
         (tmp_path / "00000001.chunk").rename(tmp_path / "00000002.chunk")
         with pytest.raises(InvalidFile, match="damaged"):
-            list(fragments.contents(tmp_path, [2]))
-        assert list(fragments.finished(tmp_path, 3)) == []
+            list(fragments.contents(tmp_path, "run", [2]))
+        assert list(fragments.finished(tmp_path, "run", 3)) == []
 
 
 def test_one_run_at_a_time_in_a_folder(tmp_path):
@@ -215,13 +215,13 @@ def test_one_run_at_a_time_in_a_folder(tmp_path):
 class TestWorkers:
     def test_what_cannot_travel_is_refused_before_a_process_starts(self, tmp_path, monkeypatch):
         monkeypatch.setattr(workers, "_start", lambda *_: pytest.fail("a process was started"))
-        task = Task(lambda: None, 0, ".csv", tmp_path, 1)
+        task = Task(lambda: None, 0, ".csv", tmp_path, 1, "run", ())
         with pytest.raises(InvalidParameter, match="cannot be sent to other processes"):
             list(workers.explained(iter([]), task, 1, print))
 
     def test_workers_that_die_as_they_start(self, tmp_path):
         """They are not started for ever."""
-        task, lines = Task(partial(sys.exit, 3), 0, ".csv", tmp_path, 1), []
+        task, lines = Task(partial(sys.exit, 3), 0, ".csv", tmp_path, 1, "run", ()), []
         with pytest.raises(ModelError, match=r"3 workers died as they started \(exit status 3\)"):
             list(workers.explained(iter([]), task, 1, lines.append))
         assert sum("died as it started" in line for line in lines) == 3

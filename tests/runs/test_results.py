@@ -236,18 +236,25 @@ class TestGoingOn:
         assert status == 2
         assert "there is no manifest" in err
 
-    def test_a_table_that_changes_meanwhile(self, run, command, tables, tmp_path, monkeypatch):
-        path = save(make_table(N_ROWS, seed=2), tmp_path / "rows.csv")
+    def test_a_table_that_changes_meanwhile(self, run, due, command, tables, tmp_path, monkeypatch):
+        """No chunk has rows of the other table: with the first one put back the run goes on to what is due."""
+        path = save(make_table(N_ROWS, seed=2).round({"size": 6}), tmp_path / "rows.csv")
+        before = path.read_bytes()
 
         def meddling(chunks, *more):
-            yield from one_after_the_other(chunks, *more)
-            path.write_text(path.read_text() + "\n")
+            for fragment in one_after_the_other(chunks, *more):
+                yield fragment
+                path.write_bytes(before.replace(b"red", b"   ").replace(b"   ", b"red", 1))
 
-        monkeypatch.setattr(runs, "explained", meddling)
-        status, _, err = command(run(".csv", ".csv", "--data", path))
+        with monkeypatch.context() as patch:
+            patch.setattr(runs, "explained", meddling)
+            status, _, err = command(run(".csv", ".csv", "--data", path))
         assert status == 2
-        assert "changed while it was read" in err
+        assert f"{path} changed while the run was at work" in err
         assert not (tmp_path / "scores.csv").exists()
+        path.write_bytes(before)
+        assert command(run(".csv", ".csv", "--data", path))[0] == 0
+        assert (tmp_path / "scores.csv").read_bytes() == due(".csv")
 
 
 class TestFolder:
@@ -260,7 +267,7 @@ class TestFolder:
             assert found["inputs"][what] == due
         assert found["settings"] == {
             "seed": 0, "target": "y", "rows": [0, N_ROWS, 1], "train": None, "paper": False, "chunk": CHUNK,
-            "format": ".csv",
+            "format": ".csv", "time_limit": None,
         }  # fmt: skip
         assert found["versions"]["xcid"] == xcid.__version__
         assert found["versions"]["numpy"] == np.__version__

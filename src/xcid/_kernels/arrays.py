@@ -16,6 +16,16 @@ def namespace(array: Any) -> Any:
     return np if isinstance(array, np.ndarray) else sys.modules[type(array).__module__]
 
 
+MOST_AT_ONCE = 4_096  # rows of a product of a matrix with itself: OpenBLAS ends the process at some 16,000 of them
+
+
+def products(rows: Array) -> Array:
+    """(..., n, n) inner products of all pairs of (..., n, k) rows; by a copy where there are many, which is safe."""
+    across = rows.swapaxes(-1, -2)
+    found: Array = rows @ (across.copy() if rows.shape[-2] > MOST_AT_ONCE else across)
+    return found
+
+
 def blocks(total: int, size: int) -> Iterator[slice]:
     """Slices that cover so many rows, of at most ``size`` rows each, at least one."""
     return (slice(start, start + max(1, size)) for start in range(0, total, max(1, size)))

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcid._kernels.arrays import inner, namespace, ratio, times
-from xcid.records import Array
+from xcid._kernels.arrays import inner, namespace, products, ratio, times
+from xcid.records import Array, Integers
 
 LEAST = 0.02  # of a sample: where the fit is sure, p (1 - p) vanishes
 TINY = 1e-300
@@ -26,9 +26,31 @@ class Columns(NamedTuple):
     """What n rows (or, with one for all, any number of them) are regressed on."""
 
     centred: Array  # (n or 1, s, c) columns of mean 0
-    inverse: Array  # (n or 1, c, c) of their normal matrix with the penalty
+    inverse: Array  # (n or 1, c, c) of their normal matrix with the penalty; (n or 1, s, s) where samples are fewer
     penalty: float
     freedom: Array  # (n or 1,) effective number of coefficients, the constant included
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether there are fewer samples than columns; the inverse is then that of the samples' own products."""
+        return bool(self.centred.shape[1] < self.centred.shape[2])
+
+    def solve(self, slope: Array) -> Array:
+        """Multiply (n, c) slopes by the inverse of the normal matrix (by Woodbury's identity where it is wide)."""
+        if not self.is_wide:
+            return times(slope, self.inverse)
+        seen = times(times(slope, self.centred.swapaxes(1, 2)), self.inverse)
+        return (slope - times(seen, self.centred)) / self.penalty
+
+    def influences(self, contrasts: Array, feature: Integers) -> Array:
+        """(n or 1, s, f) what a unit of each residual does to (n or 1, c, f) contrasts; columns are of one feature."""
+        if not self.is_wide:
+            narrow: Array = self.centred @ (self.inverse @ contrasts)
+            return narrow
+        starts = np.searchsorted(feature, np.arange(contrasts.shape[2]))
+        along = np.add.reduceat(self.centred * contrasts.sum(axis=2)[:, None, :], starts, axis=2)
+        wide: Array = (along - products(self.centred) @ (self.inverse @ along)) / self.penalty
+        return wide
 
 
 class Fit(NamedTuple):
@@ -44,15 +66,22 @@ def prepare(columns: Array, weight: Array | None = None) -> Columns:
     n_samples, n_columns = columns.shape[1:]
     if weight is None:
         centred = columns - columns.mean(axis=1, keepdims=True)
-        normal = centred.transpose(0, 2, 1) @ centred
     else:
         total = np.maximum(weight.sum(axis=1), TINY)[:, None, None]
         centred = columns - (weight[:, None, :] @ columns) / total
-        normal = (centred * weight[:, :, None]).transpose(0, 2, 1) @ centred
     penalty = n_samples / 4 * (LEAST_PENALTY + WIDE_PENALTY * (n_columns / n_samples) ** 2)
-    inverse = np.linalg.inv(normal + penalty * np.eye(n_columns))
-    freedom = 1 + n_columns - penalty * np.trace(inverse, axis1=1, axis2=2)
-    return Columns(centred, inverse, penalty, freedom)
+    if n_columns > n_samples:
+        root = np.sqrt(np.ones((1, n_samples)) if weight is None else weight)
+        both = root[:, :, None] * root[:, None, :]
+        normal = products(centred) * both
+    elif weight is None:
+        normal = products(centred.transpose(0, 2, 1))
+    else:
+        normal = (centred * weight[:, :, None]).transpose(0, 2, 1) @ centred
+    size = normal.shape[1]
+    inverse = np.linalg.inv(normal + penalty * np.eye(size))
+    freedom = 1 + size - penalty * np.trace(inverse, axis1=1, axis2=2)
+    return Columns(centred, inverse * both if n_columns > n_samples else inverse, penalty, freedom)
 
 
 def fit(columns: Columns, membership: Array, weight: Array | None, steps: int) -> Fit:
@@ -104,7 +133,7 @@ def _solved(columns: Columns, curve: Array, total: Array, slope: Array, directio
     xp, across = namespace(slope), columns.centred.swapaxes(1, 2)
     curvature = total / curve.shape[1]
     move, moved = xp.zeros_like(slope), xp.zeros_like(curve)
-    direction = ahead = times(slope, columns.inverse) / curvature
+    direction = ahead = columns.solve(slope) / curvature
     size = inner(slope, ahead)
     for left in range(directions - 1, -1, -1):
         along = times(direction, across)
@@ -116,7 +145,7 @@ def _solved(columns: Columns, curve: Array, total: Array, slope: Array, directio
         if left:
             bent -= curve * middle
             slope = slope - length * (times(bent, columns.centred) + curvature * columns.penalty * direction)
-            ahead = times(slope, columns.inverse) / curvature
+            ahead = columns.solve(slope) / curvature
             before, size = size, inner(slope, ahead)
             direction = ahead + ratio(size, before) * direction
         along *= length

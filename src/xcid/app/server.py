@@ -14,9 +14,10 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from xcid.app.serving import Gate
 from xcid.app.workshop import MOST_LETTERS, Workshop
@@ -25,7 +26,9 @@ from xcid.report.page import SHARED, STYLES, asset, encoded, filled
 from xcid.wording.names import clean
 
 MOST_BYTES = 2**20  # of a request
-MOST_WAITING = 8  # requests, with the one at work; a page has one at a time
+MOST_WAITING = 8  # requests, with the one at work and those that are still being sent; a page has one at a time
+MOST_OPEN = 256  # connections: beyond that the oldest that waits for its client gives way
+LATEST = 10.0  # seconds that a client may take to send a request, or to read the answer
 KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 OURS = ("app.css", "icon.svg", "controls.js", "app.js")
 
@@ -40,8 +43,44 @@ def application(workshop: Workshop, token: str, hosts: Iterable[str]) -> Gate:
     for name, work in works.items():
         methods = ["GET"] if name == "description" else ["POST"]
         routes.append(Route(f"/{{token}}/{name}", _desk(desk, work), methods=methods))
-    handlers: Any = dict.fromkeys((HTTPException, XcidError, Exception), _complaint)
+    handlers: Any = dict.fromkeys((HTTPException, XcidError, ClientDisconnect, Exception), _complaint)
     return Gate(Starlette(routes=routes, exception_handlers=handlers), token, hosts)
+
+
+class Connection(H11Protocol):
+    """A connection that ends where its client is slow, and where there are too many: none keeps others out."""
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin, in the place of the oldest that is not at work where all places are taken."""
+        others: list[Any] = list(self.connections) if len(self.connections) >= MOST_OPEN else []
+        if idle := [one for one in others if not one.at_work()]:
+            min(idle, key=lambda one: one.since).drop()
+        super().connection_made(transport)
+        self.since = self.loop.time()
+        self.loop.call_later(LATEST, self.check)
+
+    def on_response_complete(self) -> None:
+        """Give the client its time anew."""
+        self.since = self.loop.time()
+        super().on_response_complete()
+
+    def at_work(self) -> bool:
+        """Whether it is our turn: a request is complete, and has no answer yet."""
+        return self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body
+
+    def check(self) -> None:
+        """End the connection where its client has had all its time; else look again later."""
+        if self in self.connections:
+            left = LATEST if self.at_work() else self.since + LATEST - self.loop.time()
+            if left > 0:
+                self.loop.call_later(left, self.check)
+            else:
+                self.drop()
+
+    def drop(self) -> None:
+        """End the connection at once, whatever is left to send."""
+        self.connections.discard(self)
+        self.transport.abort()
 
 
 class Desk:
@@ -53,14 +92,15 @@ class Desk:
     def __init__(self) -> None:
         self.lock, self.waiting = threading.Lock(), 0
 
-    async def __call__(self, work: Callable[[bytes], Any], body: bytes) -> Any:
-        """Do it when its turn comes."""
+    async def __call__(self, work: Callable[[bytes], Any], request: Request) -> Any:
+        """Read the request, and do the work when its turn comes."""
         if self.waiting >= MOST_WAITING:
             raise HTTPException(503, "too many requests wait already: try again in a moment")
         self.waiting += 1
         done: Future[Any] = Future()
-        threading.Thread(target=self._do, args=(work, body, done), daemon=True).start()
         try:
+            body = await _body(request)
+            threading.Thread(target=self._do, args=(work, body, done), daemon=True).start()
             return await asyncio.wrap_future(done)
         except asyncio.CancelledError:
             raise HTTPException(503, "xcid app is shutting down") from None
@@ -79,7 +119,7 @@ class Desk:
 
 def _desk(desk: Desk, work: Callable[[bytes], Any]) -> Any:
     async def respond(request: Request) -> Response:
-        return _json(await desk(work, await _body(request)))
+        return _json(await desk(work, request))
 
     return respond
 
@@ -113,7 +153,7 @@ async def _complaint(request: Request, error: Exception) -> Response:
     """Say what is wrong: with the address, with what was asked, or here; of the last the terminal has all."""
     if isinstance(error, HTTPException):
         return _json({"error": clean(error.detail, MOST_LETTERS)}, error.status_code)
-    if isinstance(error, XcidError):
+    if isinstance(error, XcidError | ClientDisconnect):  # nobody reads what is said of the second
         return _json({"error": clean(error, MOST_LETTERS)}, 400)
     logging.getLogger("xcid.app").error("a request failed", exc_info=error)
     return _json({"error": clean(f"{type(error).__name__}: {error}", MOST_LETTERS)}, 500)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HOST = "127.0.0.1"
+BACKLOG = 32  # connections that are taken at a time: a flood must not take all file descriptors at once
 PATIENCE = 1  # seconds that a request at work has when the server ends
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
@@ -40,7 +41,7 @@ def serve(workshop: Workshop, *, port: int = 0, ready: Callable[[str], Any]) -> 
     """
     uvicorn = require("uvicorn", extra="app")
     require("starlette", extra="app")
-    from xcid.app.server import application
+    from xcid.app.server import Connection, application
 
     workshop.describe()  # what cannot work says so before there is a page
     token = secrets.token_urlsafe(24)
@@ -49,8 +50,9 @@ def serve(workshop: Workshop, *, port: int = 0, ready: Callable[[str], Any]) -> 
         app = application(workshop, token, [f"{HOST}:{port}", f"localhost:{port}"])
         config = uvicorn.Config(
             app,
-            http="h11",
+            http=Connection,
             ws="none",
+            backlog=BACKLOG,
             loop="asyncio",
             lifespan="off",
             log_config=None,
@@ -60,7 +62,7 @@ def serve(workshop: Workshop, *, port: int = 0, ready: Callable[[str], Any]) -> 
             proxy_headers=False,
             timeout_graceful_shutdown=PATIENCE,
         )
-        listener.listen()  # from here on a browser that is too early waits
+        listener.listen(BACKLOG)  # from here on a browser that is too early waits
         ready(f"http://{HOST}:{port}/{token}/")
         uvicorn.Server(config).run(sockets=[listener])
 

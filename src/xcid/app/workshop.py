@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 from xcid import wording
+from xcid._faults import overheard
 from xcid.app.controls import describe
 from xcid.app.requests import Asked, read
 from xcid.counterfactuals import Flips, flips
-from xcid.errors import ModelError, NotEnoughFlips, XcidWarning
+from xcid.errors import ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
 from xcid.pipeline import search_parts
 from xcid.records import Explanation
@@ -88,10 +88,12 @@ def _unlike(explanation: Explanation) -> Flips:
 
 
 def _quietly(explainer: Explainer, asked: Asked, seed: int) -> Explanation:
-    """Explain without warnings of few flips: the sentences about the row say it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", XcidWarning)
-        return explainer(asked.table, seed=seed)
+    """Explain without warnings of few flips: the sentences about the row say it; a row that fails is an error."""
+    with overheard() as said:
+        explanation = explainer(asked.table, seed=seed)
+    if said:
+        raise ModelError(said[0])
+    return explanation
 
 
 def _pictures(explanation: Explanation, feature: int) -> list[Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import io
 import os
 import re
@@ -16,10 +17,11 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from xcid import __version__
-from xcid.cli._terminal import printable
+from xcid.cli._terminal import drop, printable, streams
 from xcid.errors import InvalidData, InvalidFile, InvalidParameter, NotEnoughFlips, XcidError
 
 __all__ = ["main"]
@@ -27,22 +29,27 @@ __all__ = ["main"]
 VERBS = ("explain", "compare", "report", "app", "reproduce", "bench", "completion")
 ASKED = "_ARGCOMPLETE"  # a shell that wants to complete sets this, and calls the command
 FAILED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
+REFUSED = {errno.EMFILE: "let the process open more files (ulimit -n)"}
 BAD = (InvalidData, InvalidFile, InvalidParameter, NotEnoughFlips)
 _FROM_THE_END = re.compile(r"-\d+(:-?\d*){0,2}")  # -3: looks like an option to argparse
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command, by default the one that was typed, and give its exit status."""
+    _open_closed()
     if ASKED in os.environ:
         import_module("xcid.cli.completion").offer(parser())
-    given = _joined(sys.argv[1:] if arguments is None else arguments)
-    options = parser(given[:1] if given and given[0] in VERBS else VERBS).parse_args(given)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that has no blocks for the bars
     try:
-        with _warnings_as_notes():
-            options.run(options)
+        try:
+            options = _typed(sys.argv[1:] if arguments is None else arguments)
+            with _warnings_as_notes():
+                options.run(options)
+        except SystemExit:  # after --help
+            sys.stdout.flush()
+            raise
         sys.stdout.flush()
     except XcidError as error:
         _say(str(error))
@@ -51,11 +58,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say("there is not enough memory for this: give fewer rows, or a background of some hundreds of them")
         return FAILED
     except KeyboardInterrupt:
-        _drop_output()
+        drop(sys.stdout)
         return INTERRUPTED
     except BrokenPipeError:
-        _drop_output()
+        drop(sys.stdout)
         return PIPE_CLOSED
+    except OSError as error:
+        drop(sys.stdout)
+        _say(f"{error.strerror or error}: {REFUSED.get(error.errno or 0, 'see what stdout leads to, and its space')}")
+        return BAD_INPUT
     return 0
 
 
@@ -69,6 +80,16 @@ def parser(verbs: Sequence[str] = VERBS) -> argparse.ArgumentParser:
     return made
 
 
+def _typed(arguments: Sequence[str]) -> argparse.Namespace:
+    """Options; paths are absolute, for a model may change the working directory."""
+    given = _joined(arguments)
+    options = parser(given[:1] if given and given[0] in VERBS else VERBS).parse_args(given)
+    for name, value in vars(options).items():
+        if isinstance(value, Path):
+            setattr(options, name, value.absolute())
+    return options
+
+
 def _joined(arguments: Sequence[str]) -> list[str]:
     """Write ``--rows -3:`` as ``--rows=-3:``."""
     joined: list[str] = []
@@ -80,15 +101,23 @@ def _joined(arguments: Sequence[str]) -> list[str]:
     return joined
 
 
-def _drop_output() -> None:
-    """Let what is not yet written go nowhere: at its end the interpreter would wait or complain."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _open_closed() -> None:
+    """Give a process whose stdin, stdout or stderr is closed other ones, lest files that it opens become them.
+
+    What is written to a stdout that was closed is an error; what is said on such a stderr is lost.
+    """
+    for handle, mode in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(handle)
+        except OSError:
+            os.dup2(os.open(os.devnull, mode), handle)
+    sys.stdout, sys.stderr = sys.stdout or os.fdopen(1, "w"), sys.stderr or os.fdopen(2, "w")
 
 
 def _say(message: str) -> None:
     with contextlib.suppress(OSError):
-        print(printable(f"xcid: {' '.join(message.split())}"), file=sys.stderr)  # noqa: T201
+        streams()[1].write(printable(f"xcid: {' '.join(message.split())}") + "\n")
+        streams()[1].flush()
 
 
 @contextlib.contextmanager

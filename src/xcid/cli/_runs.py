@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xcid.cli import _subjects
+from xcid.cli._terminal import show
 from xcid.errors import XcidError
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from xcid.cli.explain import Options
     from xcid.explainer import Explainer
     from xcid.files.readers import Background
-    from xcid.runs.folder import Folder
+    from xcid.runs.folder import Folder, Seal
     from xcid.runs.run import Job
     from xcid.runs.worker import Task
 
@@ -49,8 +50,8 @@ def run(options: Options, path: Path, out: Path, progress: Progress) -> None:
 
     with opened(path) as folder:
         try:
-            job, task = _prepared(options, folder, out.suffix.lower(), progress.note)
-            statuses = run_all(job, task, folder, out, progress)
+            job, task, data = _prepared(options, folder, out.suffix.lower(), progress.note)
+            statuses, reason = run_all(job, task, data, folder, out, progress)
         except KeyboardInterrupt:
             folder.log("interrupted")
             progress.note(f"interrupted: what is finished is in {path}, and the same command resumes it")
@@ -58,25 +59,32 @@ def run(options: Options, path: Path, out: Path, progress: Progress) -> None:
         except XcidError as error:
             folder.log(f"ended by {type(error).__name__}")  # what it says may hold data
             raise
-    _subjects.note_statuses(statuses)
-    print(f"{statuses.total():,} rows are explained in {out}")  # noqa: T201
+    failed = _subjects.note_statuses(statuses, reason)
+    done = f"{statuses.total() - failed:,} of " if failed else ""
+    show(f"{done}{statuses.total():,} rows are explained in {out}")
 
 
-def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str], None]) -> tuple[Job, Task]:
-    """Look at everything before the first worker starts."""
-    from xcid.runs.folder import describe
+def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str], None]) -> tuple[Job, Task, Seal]:
+    """Look at everything before the first worker starts: the job, the task and the table to explain."""
+    from xcid.runs.folder import describe, identity, sealed, unchanged
     from xcid.runs.run import Job
     from xcid.runs.worker import Task
 
     subject = options.subject
-    background = _subjects.read_background(subject)
-    job = Job(_subjects.read_rows(subject, background), options.chunk, options.workers)
-    if not folder.has_chunks:
-        job.rows.check(background.space)
-    model = subject.model or _trained(subject, background, folder, note)
-    trust = OWN_TYPES if subject.model is None else subject.trust
-    recipe = Recipe(replace(subject, model=model, train=None, trust=trust), options.paper)
-    recipe.explainer(background)  # fails here rather than in every worker
+    files = {"background": subject.background, "data": subject.data or subject.background, "model": subject.model}
+    seals = {what: sealed(path) for what, path in files.items() if path is not None}
+    with unchanged(seals.values()):
+        background = _subjects.read_background(subject)
+        job = Job(_subjects.read_rows(subject, background), options.chunk, options.workers)
+        if not folder.has_chunks:
+            job.rows.check(background.space)
+        model = subject.model or _trained(subject, background, seals["background"].sha256, folder, note)
+        trust = OWN_TYPES if subject.model is None else subject.trust
+        seals["model"] = seals.get("model") or sealed(model)
+        recipe = Recipe(replace(subject, model=model, train=None, trust=trust), options.paper)
+        if options.time_limit is None:  # else it might hang, and only a worker can be ended
+            with _subjects.tried(recipe.subject, background):
+                recipe.explainer(background)  # fails here rather than in every worker
     positions = job.rows.positions
     settings = {
         "seed": subject.seed,
@@ -86,20 +94,31 @@ def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str
         "paper": options.paper,
         "chunk": options.chunk,
         "format": suffix,
+        "time_limit": options.time_limit,
     }
-    inputs = {"model": model, "background": subject.background, "data": job.rows.source.path}
-    folder.adopt(describe(inputs, settings))
-    cores = max(1, (os.cpu_count() or 1) // options.workers)
-    return job, Task(recipe, subject.seed, suffix, folder.chunks.absolute(), cores)
+    manifest = describe(seals, settings)
+    folder.adopt(manifest)
+    task = Task(
+        recipe,
+        subject.seed,
+        suffix,
+        folder.chunks.absolute(),
+        max(1, (os.cpu_count() or 1) // options.workers),
+        identity(manifest),
+        (seals["model"], seals["background"]),
+        options.time_limit,
+    )
+    return job, task, seals["data"]
 
 
-def _trained(subject: _subjects.Subject, background: Background, folder: Folder, note: Callable[[str], None]) -> Path:
+def _trained(
+    subject: _subjects.Subject, background: Background, sha256: str, folder: Folder, note: Callable[[str], None]
+) -> Path:
     """Train a model once and keep it in the folder: all workers, and those who resume the run, have the same one."""
     from xcid._require import require
     from xcid.files.writers import replacing
-    from xcid.runs.folder import digest
 
-    known = (digest(subject.background), subject.target, subject.train, subject.seed)
+    known = (sha256, subject.target, subject.train, subject.seed)
     path = folder.path / f"model-{hashlib.sha256(repr(known).encode()).hexdigest()[:12]}.skops"
     if not path.exists():
         io = require("skops.io", extra="skops")

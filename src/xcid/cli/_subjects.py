@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -112,7 +113,17 @@ def read(subject: Subject, note: Callable[[str], None]) -> Inputs:
     background = read_background(subject)
     found = read_rows(subject, background)
     found.check(background.space)
-    return Inputs(model_for(subject, background, note), background, found)
+    with tried(subject, background):
+        return Inputs(model_for(subject, background, note), background, found)
+
+
+def tried(subject: Subject, background: Background) -> contextlib.AbstractContextManager[None]:
+    """Try the file of the model, if there is one, in a process of its own; the block loads it in this one."""
+    from xcid.files import trial
+
+    if subject.model is None:
+        return contextlib.nullcontext()
+    return trial.tried(subject.model, subject.trust, background.features)
 
 
 def read_background(subject: Subject) -> Background:
@@ -150,36 +161,39 @@ def model_for(subject: Subject, background: Background, note: Callable[[str], No
 def explained(
     explainer: Explainer, rows: Rows, seed: int, size: int, workers: int, progress: Progress
 ) -> Iterator[Explanation]:
-    """Explain so many rows at a time, and warn of those that lack perturbations.
+    """Explain so many rows at a time, and warn of those that failed or lack perturbations.
 
     A row has the same scores in whatever piece it is.
     """
-    import warnings
     from dataclasses import replace
 
     import numpy as np
 
+    from xcid._faults import first_reason, overheard
     from xcid.engines import Threads
-    from xcid.errors import XcidWarning
 
     size = size if workers == 1 else max(size, workers * explainer.setup.rows_at_once)
     statuses: Counter[str] = Counter()
+    reason = ""
     progress(0, len(rows))
     for chunk in rows.chunks(size):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", XcidWarning)  # of rows without flips: counted over all pieces instead
+        with overheard() as said:
             explanation = Threads(workers)(explainer, chunk.frame, seed=seed)
+        explanation = replace(explanation, index=np.array(chunk.positions))
         statuses.update(explanation.status.tolist())
+        reason = reason or first_reason(explanation, said)
         progress(statuses.total(), len(rows))
-        yield replace(explanation, index=np.array(chunk.positions))
-    note_statuses(statuses)
+        yield explanation
+    note_statuses(statuses, reason)
 
 
-def note_statuses(statuses: Counter[str]) -> None:
-    """Warn of rows that lack perturbations."""
+def note_statuses(statuses: Counter[str], reason: str) -> int:
+    """Warn of all rows that are not as they should be, and say why the first that failed did; how many failed."""
+    from xcid._faults import UNKNOWN
     from xcid.errors import warn
 
-    poor = {status: count for status, count in statuses.items() if status.startswith("insufficient")}
-    if poor:
-        found = ", ".join(f"{status}: {count}" for status, count in poor.items())
-        warn(f"{sum(poor.values())} of {statuses.total()} rows have too few perturbations of a kind ({found})")
+    found = ", ".join(f"{status}: {count:,}" for status, count in sorted(statuses.items()) if status != "ok")
+    if found:
+        n_rows, why = statuses.total(), f"; the first that failed is {reason}" if reason else ""
+        warn(f"{n_rows - statuses['ok']:,} of {n_rows:,} rows have another status than ok ({found}){why}")
+    return sum(statuses[status] for status in UNKNOWN)

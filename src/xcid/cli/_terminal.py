@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TextIO, TypeVar
 
 from xcid.errors import InvalidParameter
@@ -16,8 +18,10 @@ METHODS = ("xcid", "paper", "shap", "lime", "dice", "occlusion", "chance")
 ROWS_OF_A_CHUNK, MOST_OF_A_CHUNK = 256, 65_536  # of a large run; an explainer takes 256 at once
 T = TypeVar("T")
 _ROWS = re.compile(r"-?\d+|-?\d*:-?\d*(:-?\d*)?")
+MOST_SECONDS = 10**6
 EVERY = 0.1  # seconds between two pictures of the bar
 WIDTH = 24
+_APART: list[tuple[TextIO, TextIO]] = []  # the streams of a command while a model has those of the process
 
 
 def add_verb(subparsers: Any, document: str, summary: str, **more: Any) -> argparse.ArgumentParser:
@@ -44,6 +48,17 @@ def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def seconds(text: str) -> float:
+    """Read a time."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= MOST_SECONDS:
+        raise argparse.ArgumentTypeError(f"a number of seconds above 0 and up to {MOST_SECONDS}, not {text!r}")
+    return value
 
 
 def rows(text: str) -> slice:
@@ -151,4 +166,70 @@ def _time(seconds: float) -> str:
 
 def progress(what: str, quiet: bool) -> Progress:
     """What ``--quiet`` asks for."""
-    return Progress(what, None if quiet else sys.stderr)
+    return Progress(what, None if quiet else streams()[1])
+
+
+def streams() -> tuple[TextIO, TextIO]:
+    """Where a command writes: stdout and stderr, also where these are kept apart from what a model writes."""
+    return _APART[-1] if _APART else (sys.stdout, sys.stderr)
+
+
+def show(text: str, end: str = "\n") -> None:
+    """Write to stdout."""
+    streams()[0].write(text + end)
+
+
+@contextlib.contextmanager
+def apart(quiet: bool) -> Iterator[None]:
+    """Keep stdout and stderr for the command: what models write there, Python or not, goes to stderr or nowhere."""
+    own = _own(sys.stdout, 1), _own(sys.stderr, 2)
+    before = sys.stdout, os.dup(1), os.dup(2)
+    _APART.append(own)
+    try:
+        sys.stdout = sys.stderr
+        if quiet:
+            _nowhere(2)
+        os.dup2(2, 1)
+        yield
+        own[0].flush()
+    except (KeyboardInterrupt, OSError):
+        drop(own[0])
+        raise
+    finally:
+        _APART.pop()
+        for stream in {sys.stdout, sys.stderr}:
+            with contextlib.suppress(OSError):
+                stream.flush()
+        sys.stdout = before[0]
+        for handle, target in ((before[1], 1), (before[2], 2)):
+            os.dup2(handle, target)
+            os.close(handle)
+        for stream, typed in zip(own, (sys.stdout, sys.stderr), strict=True):
+            if stream is not typed:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+
+def _own(stream: TextIO, handle: int) -> TextIO:
+    """A stream to where a handle leads now; one that leads elsewhere, such as into a test, is its own."""
+    try:
+        if stream.fileno() != handle:
+            return stream
+    except (OSError, ValueError):
+        return stream
+    stream.flush()
+    return os.fdopen(
+        os.dup(handle), "w", encoding=stream.encoding, errors="replace", buffering=1 if handle == 2 else -1
+    )
+
+
+def drop(stream: TextIO) -> None:
+    """Let what is not yet written go nowhere: at its end the interpreter would wait or complain."""
+    with contextlib.suppress(OSError, ValueError):
+        _nowhere(stream.fileno())
+
+
+def _nowhere(handle: int) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, handle)
+    os.close(nowhere)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
+import threading
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
@@ -63,16 +66,20 @@ def run(options: Options) -> None:
     for note in workshop.notes:
         line.note(note)
     line.note("open this address in a browser on this machine; Ctrl-C ends it")
-    serve(workshop, port=options.port, ready=partial(_ready, options))
+    with tempfile.TemporaryDirectory() as folder:
+        serve(workshop, port=options.port, ready=partial(_ready, options, Path(folder)))
 
 
-def _ready(options: Options, address: str) -> None:
+def _ready(options: Options, folder: Path, address: str) -> None:
+    """Print the address; a browser gets it by a file that nobody else may read, as all may see its arguments."""
     sys.stdout.write(f"{address}\n")
     sys.stdout.flush()
     if options.open:
         import webbrowser
 
-        webbrowser.open(address)
+        page = folder / "open.html"
+        page.write_text(f'<!doctype html><meta http-equiv="refresh" content="0;url={address}">', encoding="utf-8")
+        threading.Thread(target=webbrowser.open, args=(page.as_uri(),), daemon=True).start()  # some browsers block
 
 
 def _table(options: Options) -> Workshop:

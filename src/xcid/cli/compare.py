@@ -10,7 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
-from xcid.cli._terminal import METHODS, MODELS, Progress, add_verb, printable, progress, record, whole_number
+from xcid.cli._terminal import (
+    METHODS,
+    MODELS,
+    Progress,
+    add_verb,
+    apart,
+    printable,
+    progress,
+    record,
+    show,
+    whole_number,
+)
 
 if TYPE_CHECKING:
     from xcid.lab.comparison import Comparison
@@ -62,7 +73,8 @@ def _methods(text: str) -> tuple[str, ...]:
 def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     if options.model in MODELS and not options.target:
         parser.error(f"--model {options.model} is trained, and needs --target, the column to learn")
-    run(record(Options, options))
+    with apart(options.quiet):
+        run(record(Options, options))
 
 
 def run(options: Options) -> None:
@@ -73,7 +85,7 @@ def run(options: Options) -> None:
     out = None if options.out is None else folder(options.out)
     line, parts = progress("runs", options.quiet), split(options)
     comparison = compare(parts.model, parts.train, parts.rows, options.methods, options.seed, line)
-    print(printable(f"{parts.description}\n\n{markdown(comparison)}"))  # noqa: T201
+    show(printable(f"{parts.description}\n\n{markdown(comparison)}"))
     if out is not None:
         _keep(comparison, parts.description, out, line)
 
@@ -123,7 +135,7 @@ def split(options: Options) -> Split:
     """Hold out a fifth of the rows; a model that is trained has not seen them."""
     import numpy as np
 
-    from xcid.files import models, readers, tables, training
+    from xcid.files import models, readers, tables, training, trial
 
     table = readers.read(options.data)
     n_rows = tables.size(table)
@@ -137,7 +149,8 @@ def split(options: Options) -> Split:
         assert options.target is not None
         model, text = training.train(tables.part(table, known), options.target, options.model, options.seed)
     else:
-        model = models.load(Path(options.model), options.trust, unsafe_pickle=options.unsafe_pickle)
+        with trial.tried(Path(options.model), options.trust, train):
+            model = models.load(Path(options.model), options.trust, unsafe_pickle=options.unsafe_pickle)
         text = f"{options.model} with {len(known):,} rows as background"
     text = f"{text}; {len(fit)} others explained"
     if passed_over:

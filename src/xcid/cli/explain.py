@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import deque
 from collections.abc import Iterator
 from functools import partial
@@ -13,7 +12,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
 from xcid.cli._subjects import explained
-from xcid.cli._terminal import MOST_OF_A_CHUNK, ROWS_OF_A_CHUNK, add_verb, printable, progress, record, whole_number
+from xcid.cli._terminal import (
+    MOST_OF_A_CHUNK,
+    ROWS_OF_A_CHUNK,
+    add_verb,
+    apart,
+    printable,
+    progress,
+    record,
+    seconds,
+    show,
+    whole_number,
+)
 
 if TYPE_CHECKING:
     from xcid.files.formats import Columns
@@ -34,6 +44,7 @@ class Options(NamedTuple):
     paper: bool
     folder: Path | None
     chunk: int
+    time_limit: float | None
     quiet: bool
 
 
@@ -55,6 +66,10 @@ def add(subparsers: Any) -> None:
         "--chunk", type=whole_number(1, MOST_OF_A_CHUNK), default=ROWS_OF_A_CHUNK, metavar="N",
         help=f"rows that a run keeps at a time (default: {ROWS_OF_A_CHUNK}); few for slow models",
     )  # fmt: skip
+    parser.add_argument(
+        "--time-limit", type=seconds, metavar="SECONDS",
+        help="with --run: a worker that takes longer for a row is ended, and the row gets the status too_slow",
+    )  # fmt: skip
     parser.set_defaults(run=partial(_checked, parser))
 
 
@@ -62,7 +77,10 @@ def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> No
     subject = _subjects.subject_of(options, parser)
     if options.folder is not None and (options.out is None or options.json):
         parser.error("--run needs --out, the file for its result, and goes without --json")
-    run(record(Options, options, subject=subject))
+    if options.time_limit is not None and options.folder is None:
+        parser.error("--time-limit needs --run: only a worker process can be ended")
+    with apart(options.quiet):
+        run(record(Options, options, subject=subject))
 
 
 def run(options: Options) -> None:
@@ -116,7 +134,7 @@ def _printed(columns: Iterator[Columns]) -> Iterator[Columns]:
 
     ours, theirs = tee(columns)
     for text, piece in zip_longest(array(map(pack_json, ours)), theirs):
-        sys.stdout.write(text.decode())
+        show(text.decode(), end="")
         if piece is not None:
             yield piece
 
@@ -126,7 +144,7 @@ def _show(shown: list[Explanation], total: int, out: Path | None) -> None:
     from xcid.text import bars
 
     for one in shown:
-        print(printable(bars(one)))  # noqa: T201
+        show(printable(bars(one)))
     if total > len(shown):
         where = f"all of them are in {out}" if out is not None else "--out FILE keeps all of them"
-        print(f"and {total - len(shown):,} more rows: {where}")  # noqa: T201
+        show(f"and {total - len(shown):,} more rows: {where}")

@@ -9,7 +9,7 @@ import pickle
 import threading
 import types
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -17,12 +17,10 @@ import numpy as np
 
 from xcid import pipeline
 from xcid._check import as_int
-from xcid._faults import Failed
 from xcid._require import require
 from xcid.engines.threads import one_core_each
 from xcid.errors import InvalidData, InvalidParameter, XcidWarning
 from xcid.explainer import Explainer
-from xcid.pipeline import Blocks
 from xcid.records import Array, Explanation
 
 Kind: TypeAlias = Literal["integer", "number", "text"]
@@ -119,24 +117,9 @@ def _checked(names: Any, kind: Kind) -> Any:
 
 
 def _explained(explainer: Explainer, table: Any, seed: int) -> Explanation:
-    """Explain rows that are part of a larger table: other parts may have the flips that these rows lack.
-
-    A model that fails for all of them is asked about a row of the background as well. Where it fails for that too, it
-    is broken, and the error is raised.
-    """
+    """Explain rows that are part of a larger table: other parts may have the flips that these rows lack."""
     setup = replace(explainer.setup, max_evidence_bytes=0)
-    rows = setup.subject.space.encode(table)
-
-    def apply(function: Callable[[Array], Blocks], blocks: list[Array]) -> Iterator[Blocks]:
-        is_broken = True
-        for block in blocks:
-            pieces = function(block)
-            is_broken &= all(isinstance(piece, Failed) for piece in pieces)
-            yield pieces
-        if is_broken:
-            yield function(setup.subject.space.background[:1])
-
-    return pipeline.explain(setup, rows, seed, apply)[: len(rows)]
+    return pipeline.explain(setup, setup.subject.space.encode(table), seed)
 
 
 class _AloneAndQuiet:

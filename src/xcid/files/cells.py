@@ -6,6 +6,7 @@ A message shows the one cell that is wrong, cut to 60 letters, and nothing else 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -34,18 +35,24 @@ REASONS = {
 def check(source: Source, frame: Any) -> None:
     """Refuse columns and cells of a background that no model could be asked about."""
     narwhal, path = nw.from_native(frame, eager_only=True), source.path
+    check_types(path, frame)
     for name, dtype in narwhal.schema.items():
         column = narwhal.get_column(name)
-        if isinstance(dtype, NESTED):
-            raise InvalidFile(f"column {name!r} of {path} has lists or objects in its cells ({dtype}): flatten it")
-        if isinstance(dtype, NO_FEATURE):
-            raise InvalidFile(f"column {name!r} of {path} is of the type {dtype}: make numbers, dates or text of it")
         if dtype.is_float():
             check_finite(source, name, column.cast(nw.Float64).fill_null(0.0).to_numpy(), range(len(column)))
         elif isinstance(dtype, nw.Object):
             _check_kinds(source, name, column.to_list())
         elif isinstance(dtype, nw.String) and path.suffix.lower() in SEPARATORS:
             _note_numbers(source, name, column.to_list())
+
+
+def check_types(path: Path, frame: Any) -> None:
+    """Refuse columns of a kind that no model could be asked about."""
+    for name, dtype in nw.from_native(frame, eager_only=True).schema.items():
+        if isinstance(dtype, NESTED):
+            raise InvalidFile(f"column {name!r} of {path} has lists or objects in its cells ({dtype}): flatten it")
+        if isinstance(dtype, NO_FEATURE):
+            raise InvalidFile(f"column {name!r} of {path} is of the type {dtype}: make numbers, dates or text of it")
 
 
 def _check_kinds(source: Source, name: str, cells: list[Any]) -> None:

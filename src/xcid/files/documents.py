@@ -24,11 +24,11 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import fields as parameters_of
 from dataclasses import is_dataclass
 from importlib import import_module
+from pathlib import Path
 from types import FunctionType
 from typing import Any, BinaryIO
 
@@ -36,7 +36,7 @@ import numpy as np
 
 from xcid._require import require
 from xcid.errors import InvalidFile
-from xcid.files import unpacked
+from xcid.files import arrow, unpacked
 from xcid.records import Explanation, fields
 
 FORMAT = "xcid explanation"
@@ -80,8 +80,8 @@ def to_document(explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def from_document(document: Mapping[str, Any]) -> Explanation:
-    """What :func:`to_document` was given, without its samples."""
+def from_document(document: Mapping[str, Any], n_bytes: int = 0) -> Explanation:
+    """What :func:`to_document` was given, without its samples; the document takes as many bytes in its file."""
     common, rows = from_head(document, VERSION), document["rows"]
     index_type = np.dtype(document["index_type"])
     if index_type.kind not in INDEX_KINDS:
@@ -95,9 +95,18 @@ def from_document(document: Mapping[str, Any]) -> Explanation:
             and each.name != "cloud"
             and (each.is_needed or (rows and rows[0].get(each.name) is not None))
         ):
-            cells = np.array([row[each.name] for row in rows], dtype=each.dtype or index_type)
+            cells = _array([row[each.name] for row in rows], np.dtype(each.dtype or index_type), n_bytes)
             parts[each.name] = cells if rows else cells.reshape(0, *(widths[axis] for axis in each.axes[1:]))
     return Explanation(**parts, **common)
+
+
+def _array(cells: list[Any], kind: np.dtype[Any], n_bytes: int) -> Any:
+    """Cells as an array; each text in one takes as much room as the longest."""
+    if kind.kind != "U":
+        return np.array(cells, dtype=kind)
+    texts = np.array(cells, dtype=object)
+    unpacked.check("its text", n_bytes, 4 * texts.size * max((len(str(text)) for text in texts.flat), default=0))
+    return texts.astype(np.str_)
 
 
 def write_json(explanation: Explanation, file: BinaryIO) -> None:
@@ -106,9 +115,9 @@ def write_json(explanation: Explanation, file: BinaryIO) -> None:
     file.write(text.encode("utf-8"))
 
 
-def read_json(file: BinaryIO) -> Explanation:
+def read_json(path: Path) -> Explanation:
     """Read what :func:`write_json` wrote."""
-    return from_document(json.loads(file.read()))
+    return from_document(json.loads(path.read_bytes()), path.stat().st_size)
 
 
 def write_parquet(explanation: Explanation, file: BinaryIO) -> None:
@@ -119,16 +128,16 @@ def write_parquet(explanation: Explanation, file: BinaryIO) -> None:
     parquet.write_table(table.replace_schema_metadata({KEY: json.dumps(document)}), file)
 
 
-def read_parquet(file: BinaryIO) -> Explanation:
-    """Read what :func:`write_parquet` wrote."""
-    parquet = require("pyarrow.parquet", extra="pyarrow")
-    unpacked.check("the file", file.seek(0, os.SEEK_END), unpacked.in_parquet(file).n_bytes)
-    file.seek(0)
-    table = parquet.read_table(file)
-    head = (table.schema.metadata or {}).get(KEY)
-    if head is None:
-        raise InvalidFile("this table is no explanation: its metadata have no 'xcid'")
-    return from_document({**json.loads(head), "rows": table.to_pylist()})
+def read_parquet(path: Path) -> Explanation:
+    """Read what :func:`write_parquet` wrote; other tables are refused by their schema."""
+    arrow.check_parquet(path)
+    schema, file = arrow.parquet_file(path, arrow.listed)
+    head = (schema.metadata or {}).get(KEY)
+    needed = {each.name for each in fields.declared(Explanation) if each.is_needed and each.is_per_row}
+    if head is None or (file.metadata.num_rows and not needed <= set(schema.names)):
+        raise InvalidFile("this table is no explanation: its metadata have no 'xcid', or it lacks columns")
+    table = arrow.written_out(file.read(), schema, path)
+    return from_document({**json.loads(head), "rows": table.to_pylist()}, path.stat().st_size)
 
 
 WRITERS: dict[str, Callable[[Explanation, BinaryIO], None]] = {".json": write_json, ".parquet": write_parquet}

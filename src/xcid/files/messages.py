@@ -74,8 +74,8 @@ def repeated(names: Sequence[str]) -> list[str]:
 
 
 @contextlib.contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Every library fails in its own way: say which file it was."""
+def naming(path: object) -> Iterator[None]:
+    """Every library fails in its own way: say which file, or which part of one, it was."""
     try:
         yield
     except (XcidError, MemoryError):

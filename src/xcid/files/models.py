@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,10 +12,20 @@ from typing import Any
 from xcid._require import require
 from xcid.errors import InvalidFile, XcidError
 from xcid.files import trees, unpacked
-from xcid.files.vetted import VETTED
+from xcid.files.vetted import VETTED, makers
 
 PICKLES = (".pkl", ".pickle", ".joblib", ".dill", ".cloudpickle", ".sav", ".pt", ".pth")
 UNPICKLED = (".pkl", ".pickle", ".joblib", ".sav")  # by joblib, where that is allowed
+
+LIBRARIES = {
+    ".skops": "skops.io",
+    ".onnx": "onnxruntime",
+    ".json": "xgboost",
+    ".ubj": "xgboost",
+    ".txt": "lightgbm",
+    ".cbm": "catboost",
+}
+LOUD = sys.stdlib_module_names | {"numpy", "scipy", "pandas", "joblib", "torch", "skops", "cloudpickle", "dill"}
 
 
 def load(path: Path, trusted: Sequence[str], *, unsafe_pickle: bool = False) -> Any:
@@ -56,13 +68,35 @@ def _skops(path: Path, trusted: Sequence[str]) -> Any:
     found = set(io.get_untrusted_types(file=path))
     unknown = sorted(found - set(trusted) - set(VETTED))
     if unknown:
-        raise InvalidFile(
-            f"{path} brings types that skops does not know: {', '.join(unknown)}; if you trust them and where the file "
-            f"comes from, add --trust {' '.join(unknown)}"
-        )
+        raise InvalidFile(f"{path} brings types that skops does not know: {', '.join(unknown)}; {_advice(unknown)}")
+    with zipfile.ZipFile(path) as archive:
+        _check_makers(path, json.loads(archive.read("schema.json")), trusted)
     model = io.load(path, trusted=sorted(found))
     trees.check(model)
     return model
+
+
+def _advice(unknown: Sequence[str]) -> str:
+    """Offer to trust types of the user's own; of these packages no model needs more than is vetted."""
+    loud = [name for name in unknown if name.partition(".")[0] in LOUD]
+    if loud:
+        return f"a model has no need of {', '.join(loud)}, which may run code or reach files: do not load this file"
+    return f"if you trust them and where the file comes from, add --trust {' '.join(unknown)}"
+
+
+def _check_makers(path: Path, schema: Any, trusted: Sequence[str]) -> None:
+    """Refuse a vetted type that is made, or handed on, in another way than it was read for."""
+    stack = [schema]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, dict):
+            name, maker = f"{node.get('__module__')}.{node.get('__class__')}", node.get("__loader__", "CachedNode")
+            if name in VETTED and name not in trusted and maker not in makers(name):
+                raise InvalidFile(
+                    f"{path} makes {name} by a {maker}, which no model that skops writes does: the file was made to "
+                    "do harm; save the model with skops.io.dump"
+                )
+        stack.extend(node.values() if isinstance(node, dict) else node if isinstance(node, list) else ())
 
 
 def _pickle(path: Path, trusted: Sequence[str]) -> Any:

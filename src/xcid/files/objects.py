@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from xcid.errors import InvalidFile
-from xcid.files import tables
+from xcid.files import tables, unpacked
 from xcid.files.delimited import ENCODING
 from xcid.files.messages import check_text, repeated, short, shown
 from xcid.files.sources import Columns, Lines, Source, text
 from xcid.frames import frame_of
+
+CELL = 16  # bytes of one that is missing: a place in a list, and one in a data frame
 
 
 def of_lines(path: Path) -> Source:
@@ -35,9 +37,11 @@ def _source(path: Path, lines: Callable[[], Lines]) -> Source:
     """Find the names of the columns and the number of rows; refuse cells that are none."""
     names: dict[str, None] = {}
     nested: dict[str, None] = {}
-    n_rows = 0
+    n_rows, n_bytes = 0, path.stat().st_size
     for row, (_, record) in enumerate(lines()):
         names.update(dict.fromkeys(record))
+        tables.check_width(path, len(names))
+        unpacked.check(path, n_bytes, CELL * len(names) * (row + 1), "give all rows the same names")
         nested.update(dict.fromkeys(name for name, cell in record.items() if isinstance(cell, list | dict)))
         for name, cell in record.items():
             if not _is_text(name) or (isinstance(cell, str) and not _is_text(cell)):

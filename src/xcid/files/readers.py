@@ -15,7 +15,7 @@ import narwhals.stable.v2 as nw
 
 from xcid._require import require
 from xcid.errors import InvalidData, InvalidFile
-from xcid.files import cells, delimited, objects, packed, tables
+from xcid.files import arrow, cells, delimited, objects, packed, tables, unpacked
 from xcid.files.messages import naming, shown
 from xcid.files.sources import Layout, Source, held
 from xcid.space import FeatureSpace
@@ -31,10 +31,7 @@ def opened(path: Path) -> Source:
     if suffix not in OPENERS:
         raise InvalidFile(f"{path} is no table that can be read: the extensions are {', '.join(OPENERS)}")
     with naming(path):
-        if not path.exists():
-            raise InvalidFile(f"there is no file {path}")
-        if not path.is_file() or not path.stat().st_size:
-            raise InvalidFile(f"{path} is {'empty' if path.is_file() else 'no file'}: a table is needed")
+        unpacked.plain(path, "no table that can be read")
         source = OPENERS[suffix](path)
         if not source.n_rows or not source.names:
             raise InvalidFile(f"{path} is empty: it has {source.n_rows} rows and {len(source.names)} columns")
@@ -55,23 +52,25 @@ def read(path: Path) -> Any:
     return joined(opened(path))
 
 
-def _packed(check: Callable[[Path], None], by_pyarrow: Callable[[Path], Source], by_polars: str) -> Any:
-    """Open by pyarrow, which reads pieces, or else by a function of polars."""
+def _packed(check: Callable[[Path], int], by_pyarrow: Callable[[Path, int], Source], by_polars: str) -> Any:
+    """Open by pyarrow, which reads pieces, or else by a function of polars, once its schema is looked through."""
 
     def open_packed(path: Path) -> Source:
-        check(path)
+        n_rows = check(path)
         if importlib.util.find_spec("pyarrow") is not None:
-            return by_pyarrow(path)
-        return held(path, getattr(require("polars", extra="pyarrow"), by_polars)(path))
+            return by_pyarrow(path, n_rows)
+        polars = require("polars", extra="pyarrow")
+        cells.check_types(path, polars.DataFrame(schema=getattr(polars, f"{by_polars}_schema")(path)))
+        return held(path, getattr(polars, by_polars)(path))
 
     return open_packed
 
 
-_feather = _packed(packed.check_feather, packed.feather, "read_ipc")
+_feather = _packed(arrow.check_feather, packed.feather, "read_ipc")
 OPENERS: dict[str, Callable[[Path], Source]] = {
     ".csv": delimited.opened,
     ".tsv": delimited.opened,
-    ".parquet": _packed(packed.check_parquet, packed.parquet, "read_parquet"),
+    ".parquet": _packed(arrow.check_parquet, packed.parquet, "read_parquet"),
     ".feather": _feather,
     ".arrow": _feather,
     ".jsonl": objects.of_lines,

@@ -18,6 +18,7 @@ from xcid.outcomes import Outcome
 from xcid.records import Density, Explanation, Perturbations, Plan, fields
 
 VERSION = 3
+NONE = "not a saved explanation, or it is damaged"
 CLOUD, PLAN = "cloud_", "cloud_plan_"  # what the names of their arrays begin with
 # Of the plan that samples follow from: its background is left out, since no score is computed again.
 _PLAN = ("masks", "free", "fitted", "values")
@@ -48,17 +49,15 @@ def load(
         Those behind the scores, where they are your own: a file keeps only xcid's.
     """
     try:
-        with Path(path).open("rb") as file:
-            explanation = _reader(file)(file)
+        unpacked.plain(Path(path), NONE)
+        explanation = _reader(Path(path))(Path(path))
         _check_shapes(explanation)
     except InvalidFile as error:
-        raise InvalidFile(f"{path}: {error}") from error
-    except FileNotFoundError as error:
-        raise InvalidFile(f"there is no file {path}") from error
+        raise InvalidFile(str(error) if str(path) in str(error) else f"{path}: {error}") from error
     except MissingDependency:
         raise
     except Exception as error:  # a damaged archive fails in zipfile, zlib, NumPy's header or json, each in its own way
-        raise InvalidFile(f"{path} is not a saved explanation, or it is damaged: {error}") from error
+        raise InvalidFile(f"{path} is {NONE}: {error}") from error
     return replace(
         explanation,
         density=explanation.density if density is None else density,
@@ -66,10 +65,10 @@ def load(
     )
 
 
-def _reader(file: BinaryIO) -> Callable[[BinaryIO], Explanation]:
+def _reader(path: Path) -> Callable[[Path], Explanation]:
     """By what is in the file, whatever its name."""
-    start = file.read(4)
-    file.seek(0)
+    with path.open("rb") as file:
+        start = file.read(4)
     if start == b"PAR1":
         return documents.read_parquet
     return documents.read_json if start.startswith(b"{") else _read_archive
@@ -86,10 +85,10 @@ def _write_archive(explanation: Explanation, file: BinaryIO) -> None:
     np.savez_compressed(file, **arrays, header=np.array(json.dumps(header)))
 
 
-def _read_archive(file: BinaryIO) -> Explanation:
-    unpacked.check("the file", file.seek(0, os.SEEK_END), unpacked.in_zip(file))
-    file.seek(0)
-    with np.load(file, allow_pickle=False) as archive:
+def _read_archive(path: Path) -> Explanation:
+    with path.open("rb") as file:
+        unpacked.check(path, path.stat().st_size, unpacked.in_zip(file))
+    with np.load(path, allow_pickle=False) as archive:
         parts = {name: archive[name] for name in archive.files}
     header = json.loads(str(parts.pop("header")))
     common = documents.from_head(header, VERSION)

@@ -12,8 +12,15 @@ from typing import Any
 import numpy as np
 
 from xcid.errors import InvalidFile
+from xcid.files import fitted
 
-FAMILIES = ("sklearn.tree.", "sklearn.ensemble._forest", "sklearn.ensemble._gb", "sklearn.ensemble._hist_gradient_")
+FAMILIES = (
+    "sklearn.tree.",
+    "sklearn.ensemble._forest",
+    "sklearn.ensemble._gb",
+    "sklearn.ensemble._hist_gradient_",
+    "sklearn.ensemble._iforest",
+)
 LEAF = -1
 BITSET_WORDS = 8  # 256 categories in words of 32 bits
 
@@ -31,6 +38,7 @@ def check(model: Any) -> None:
         if checked is not None:
             checked(part, owner, width)
             continue
+        fitted.check(part)
         if type(part).__module__.startswith(FAMILIES):  # an ensemble hands its rows on as they are
             width, owner = min(width, getattr(part, "n_features_in_", np.inf)), part
         elif not isinstance(part, list | tuple | dict | np.ndarray):
@@ -49,7 +57,7 @@ def _parts(part: Any) -> Iterator[Any]:
     elif isinstance(part, list | tuple):
         yield from part
     elif isinstance(part, np.ndarray):
-        yield from part.ravel().tolist() if part.dtype == object else ()
+        yield from np.asarray(part).ravel().tolist() if part.dtype == object else ()  # those under a mask too
     elif type(part).__module__.startswith(("sklearn.", "xgboost.", "lightgbm.")):
         yield from getattr(part, "__dict__", {}).values()
 
@@ -80,8 +88,11 @@ def _predictor(predictor: Any, owner: Any, width: float) -> None:
 
 
 def _neighbours(tree: Any, owner: Any, width: float) -> None:
-    data, order, nodes, bounds, _, n_levels, n_nodes, *_ = tree.__getstate__()
-    if not len(data) or len(nodes) != n_nodes or bounds.shape[1:] != (n_nodes, data.shape[1]):
+    data, order, nodes, bounds, _, n_levels, n_nodes, *_, metric, _ = tree.__getstate__()
+    sides = 2 if type(tree).__name__ == "KDTree" else 1
+    if not type(metric).__module__.startswith("sklearn.metrics."):
+        raise _damaged("has no measure of distance")
+    if not len(data) or len(nodes) != n_nodes or bounds.shape != (sides, n_nodes, data.shape[1]):
         raise _damaged(f"says it has {n_nodes:,} nodes, and has {len(nodes):,}")
     if not np.array_equal(np.sort(order), np.arange(len(data))) or n_nodes != 2**n_levels - 1:
         raise _damaged("does not hold each of its rows once")

@@ -2,7 +2,8 @@
 
 skops makes an object by ``cls.__new__`` and ``__setstate__`` (or by a constructor that the file cannot choose), and
 every part of it must be of a trusted type too. So a type may stand here if neither of the two runs what the file says:
-each was read for that, and the reason is beside it. What its content may do, a type does not say: compiled code that
+each was read for that, and the reason is beside it; it also says by which of skops' nodes the type may come, since a
+constructor may open files that a state cannot. What its content may do, a type does not say: compiled code that
 walks a tree does not look whether an index lies within it. ``trees`` checks those before anything asks the model.
 """
 
@@ -62,3 +63,18 @@ VETTED = {f"sklearn.{name}": reason for name, reason in _SKLEARN.items()} | {
     "xgboost.sklearn.XGBRFRegressor": STATE_ONLY,
     "xgboost.sklearn.XGBRegressor": STATE_ONLY,
 }
+
+
+_MAKERS = {
+    NUMBERS_ONLY: ("FunctionNode",),
+    VETTED["collections.OrderedDict"]: ("DictNode", "TypeNode"),
+    VETTED["functools.partial"]: ("PartialNode",),
+    VETTED["numpy.dtype"]: ("DTypeNode",),
+    VETTED["sklearn.utils._bunch.Bunch"]: ("DictNode", "ObjectNode"),
+    COMPILED: ("ObjectNode", "TreeNode"),
+}
+
+
+def makers(name: str) -> tuple[str, ...]:
+    """Nodes of skops by which a vetted type may come."""
+    return (*_MAKERS.get(VETTED[name], ("ObjectNode",)), "CachedNode")

@@ -16,16 +16,19 @@ from xcid.files.formats import FORMATS, Columns
 def replacing(target: Path, token: str | None = None) -> Iterator[Path]:
     """Lend a temporary name beside the target; what was there before stays until all went well.
 
-    A token is part of that name: one that is the same each time lets the next try write over what a killed one left.
+    A token is part of that name: one that is the same each time lets the next try take away what a killed one left.
+    Whatever has that name is never written to: it may be a link to something else.
     """
+    target = target.absolute()  # a model may change the working directory meanwhile
     temporary = target.with_name(f".{target.name}.{token or secrets.token_hex(4)}")
     try:
-        temporary.touch(exist_ok=token is not None)
+        temporary.unlink(missing_ok=True)
+        temporary.touch(exist_ok=False)
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.replace(target)
-        _keep_name(target.absolute().parent)
+        _keep_name(target.parent)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise

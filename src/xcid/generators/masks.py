@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from xcid._check import as_int, require_callable
-from xcid._kernels.arrays import blocks
+from xcid._kernels.arrays import blocks, products
 from xcid._kernels.random import CONDITIONAL, MARGINAL, below, uniform
 from xcid.generators.metric import differences
 from xcid.generators.reach import Reach, background_rows, counters
@@ -212,7 +212,7 @@ def _shrunk_correlation(scores: Array) -> Array:
     spread = np.sqrt(np.mean(centred**2, axis=0))
     standard = centred / np.where(spread > 0, spread, 1.0)
     size = len(scores)
-    raw = standard.T @ standard / size
+    raw = products(standard.T) / size
     noise = size / (size - 1) ** 3 * ((standard**2).T @ standard**2 - size * raw**2)
     apart = ~np.eye(len(raw), dtype=bool)
     signal = np.sum(raw[apart] ** 2)

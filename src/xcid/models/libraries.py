@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xcid._require import require
-from xcid.errors import ModelError, XcidError
+from xcid.errors import ModelError, telling
 from xcid.models.tables import Cells, columns_of, ordered, stacked
 from xcid.records import Array
 from xcid.space import FeatureSpace
@@ -37,13 +37,8 @@ def adapted(model: Any, space: FeatureSpace) -> Adapted | None:
     """A model that can be asked and how to make its tables, or None where the model needs no help."""
     for (package, name), adapt in ADAPTERS.items():
         if is_instance(model, package, name):
-            try:
+            with telling(ModelError, f"this {package}.{type(model).__name__} cannot be asked"):
                 return adapt(model, space)
-            except XcidError:
-                raise
-            except Exception as error:
-                what = f"{package}.{type(model).__name__}"
-                raise ModelError(f"this {what} cannot be asked: {type(error).__name__}: {error}") from error
     return None
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid.errors import ModelError, XcidError, warn
+from xcid.errors import ModelError, XcidError, said, telling, warn
 from xcid.models.libraries import adapted
 from xcid.models.tables import Cells, Reader, as_trained, reader
 from xcid.records import Array
@@ -46,7 +46,8 @@ class Predictor:
 
     def checked(self, answers: Cells, matrix: Array) -> Array:
         """Read raw answers for an (n, d) matrix."""
-        outputs = self.read(answers)
+        with telling(ModelError, "the model's answers cannot be read"):
+            outputs = self.read(answers)
         if not np.isfinite(outputs).all():
             row = int(np.argwhere(~np.isfinite(outputs))[0, 0])
             raise ModelError(
@@ -93,11 +94,15 @@ def _hint(space: FeatureSpace) -> str:
 
 def _raw(ask: Callable[[Any], Any], table: Any, n_rows: int) -> Cells:
     try:
-        answers = np.array(ask(table))  # a copy: some models answer in one buffer time and again
+        found = ask(table)
+        n_masked = int(np.sum(np.ma.getmaskarray(found))) if np.ma.is_masked(found) else 0
+        answers = np.array(found)  # a copy: some models answer in one buffer time and again
     except XcidError:
         raise
     except (Exception, SystemExit) as error:  # a model that ends the process is a failing model
-        raise ModelError(f"the model failed on {n_rows} rows: {type(error).__name__}: {error}") from error
+        raise ModelError(f"the model failed on {n_rows} rows: {said(error)}") from error
+    if n_masked:
+        raise ModelError(f"the model masked {n_masked} of its answers for {n_rows} rows: every one must be a value")
     if answers.ndim not in (1, 2) or answers.shape[0] != n_rows:
         raise ModelError(
             f"the model answered with shape {answers.shape} for {n_rows} rows: "

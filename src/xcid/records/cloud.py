@@ -73,9 +73,9 @@ _MADE: WeakKeyDictionary[Plan, dict[Any, Any]] = WeakKeyDictionary()
 
 def _columns_taken(plan: Plan) -> Flags:
     """(2p, d) the columns that each sample takes from its donor."""
-    taken = np.zeros((2 * len(plan.masks), plan.values.shape[1]), dtype=bool)
+    taken, by_feature = np.zeros((2 * len(plan.masks), plan.values.shape[1]), dtype=bool), plan.taken
     for feature, columns in enumerate(plan.features):
-        taken[:, list(columns)] = plan.taken[:, feature, None]
+        taken[:, list(columns)] = by_feature[:, feature, None]
     return taken
 
 

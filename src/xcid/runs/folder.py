@@ -8,11 +8,12 @@ import importlib.metadata
 import json
 import os
 import platform
-from collections.abc import Iterator, Mapping
+import stat
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from xcid.errors import InvalidFile, InvalidParameter
 from xcid.files.writers import replacing
@@ -20,11 +21,63 @@ from xcid.runs import fragments
 
 MANIFEST, CHUNKS, LOG, LOCK = "manifest.json", "chunks", "log.txt", "lock"
 Manifest: TypeAlias = dict[str, Any]
-FORMAT, VERSION = "xcid run", 1
+FORMAT, VERSION = "xcid run", 2
+CHANGING = ("dev", "ino", "mtime_ns", "ctime_ns")
+PARTS = ("inputs", "settings", "versions")
 PACKAGES = (
     "xcid", "numpy", "scipy", "narwhals", "pandas", "pyarrow", "scikit-learn",
     "xgboost", "lightgbm", "catboost", "onnxruntime",
 )  # fmt: skip
+
+
+class Seal(NamedTuple):
+    """A file that a run reads, as it was when the run began; seals travel to the workers."""
+
+    path: Path
+    sha256: str
+    state: tuple[int, ...]  # whatever is done to a file changes it
+
+    def check(self) -> None:
+        """Refuse a file that was touched since."""
+        if state_of(self.path) != self.state:
+            raise InvalidFile(
+                f"{self.path} changed while the run was at work: put it back as it was and give the same command "
+                "again, or give another folder"
+            )
+
+
+def sealed(path: Path) -> Seal:
+    """Seal a file."""
+    state = state_of(path)
+    seal = Seal(path, digest(path), state)
+    seal.check()
+    return seal
+
+
+def state_of(path: Path) -> tuple[int, ...]:
+    """Which file a path leads to, how large it is, and when it was changed, which nobody can set back."""
+    try:
+        found, link = path.stat(), path.lstat()
+    except OSError as error:
+        raise InvalidFile(f"{path} cannot be read: {error.strerror}") from error
+    return found.st_size, *(getattr(one, f"st_{name}") for one in (found, link) for name in CHANGING)
+
+
+@contextlib.contextmanager
+def unchanged(seals: Iterable[Seal]) -> Iterator[None]:
+    """See to it that what is read here is what was sealed, whoever replaces files meanwhile."""
+    seals = tuple(seals)
+    try:
+        yield
+    except Exception:
+        _check(seals)  # before the error that another content leads to
+        raise
+    _check(seals)
+
+
+def _check(seals: Iterable[Seal]) -> None:
+    for seal in seals:
+        seal.check()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +124,10 @@ def opened(path: Path) -> Iterator[Folder]:
         others = [one.name for one in path.iterdir() if not one.name.startswith(".")]
         if others and not {MANIFEST, LOCK} & set(others):
             raise InvalidFile(f"{path} is no folder of a run, it has other files ({sorted(others)[0]}): give a new one")
+        for name in others:
+            kind = stat.S_ISDIR if name == CHUNKS else stat.S_ISREG
+            if name in (MANIFEST, CHUNKS, LOG, LOCK) and not kind((path / name).lstat().st_mode):
+                raise InvalidFile(f"{path / name} is not what a run left there: take it away, or give another folder")
         (path / CHUNKS).mkdir(exist_ok=True)
         lock = (path / LOCK).open("a")
     except OSError as error:
@@ -96,14 +153,14 @@ def _hold(handle: int, path: Path) -> None:
         raise InvalidFile(f"another process is at work in the folder {path}: wait for it, or give another") from error
 
 
-def describe(inputs: Mapping[str, Path], settings: Mapping[str, Any]) -> Manifest:
+def describe(inputs: Mapping[str, Seal], settings: Mapping[str, Any]) -> Manifest:
     """Describe a run: equal descriptions give equal results."""
     return {
         "format": FORMAT,
         "version": VERSION,
         "inputs": {
-            what: {"name": path.name, "sha256": digest(path), "bytes": path.stat().st_size}
-            for what, path in inputs.items()
+            what: {"name": seal.path.name, "sha256": seal.sha256, "bytes": seal.state[0]}
+            for what, seal in inputs.items()
         },
         "settings": dict(settings),
         "versions": {"python": platform.python_version(), "machine": platform.machine(), **dict(_installed())},
@@ -116,16 +173,25 @@ def read(path: Path) -> Manifest:
         found = json.loads(path.read_text(encoding="utf-8"))
         if found["format"] != FORMAT or found["version"] != VERSION:
             raise ValueError(f"it is {found['format']!r}, version {found['version']}, and {VERSION} is understood")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InvalidFile(f"{path} is no manifest of a run ({error}): give another folder") from error
+        if not all(isinstance(part, dict) for part in (*(found[what] for what in PARTS), *found["inputs"].values())):
+            raise ValueError("its parts are not what they should be")
+        json.dumps(found)  # parts within parts as far as memory goes can be read, and not be shown
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InvalidFile(f"{path} is no manifest of a run ({str(error)[:200]}): give another folder") from error
     return dict(found)
+
+
+def identity(manifest: Manifest) -> str:
+    """What chunks of a run are marked with: runs with the same give the same results."""
+    inputs = {what: file["sha256"] for what, file in manifest["inputs"].items()}
+    return hashlib.sha256(json.dumps(manifest | {"inputs": inputs}, sort_keys=True).encode()).hexdigest()
 
 
 def differences(before: Manifest, now: Manifest) -> list[str]:
     """Say how two runs differ, one line for each thing; the name of a file makes no difference, its content does."""
     found: list[str] = []
-    for what in ("inputs", "settings", "versions"):
-        old, new = before.get(what, {}), now[what]
+    for what in PARTS:
+        old, new = before[what], now[what]
         for name in dict.fromkeys([*old, *new]):
             one, other = old.get(name), new.get(name)
             if what == "inputs" and one is not None and other is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import stat
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -22,38 +24,37 @@ class Fragment(NamedTuple):
     number: int
     rows: int
     statuses: Counter[str]
+    reason: str = ""  # that the first of its rows is not explained, if there is one
 
 
-def write(folder: Path, fragment: Fragment, packed: bytes) -> None:
-    """Keep a finished chunk; it is there as a whole or not at all."""
-    content = zlib.compress(packed, 1)
-    head = {
-        "number": fragment.number,
-        "rows": fragment.rows,
-        "statuses": dict(sorted(fragment.statuses.items())),
-        "sha256": hashlib.sha256(content).hexdigest(),
-    }
+def write(folder: Path, run: str, fragment: Fragment, packed: bytes) -> None:
+    """Keep a finished chunk of a run; it is there as a whole or not at all."""
+    head = json.dumps({"run": run, **fragment._asdict()}).encode()
+    rest = head + b"\n" + zlib.compress(packed, 1)
     with replacing(_path(folder, fragment.number)) as temporary, temporary.open("wb") as file:
-        file.write(json.dumps(head).encode() + b"\n")
-        file.write(content)
+        file.write(hashlib.sha256(rest).hexdigest().encode() + b"\n")
+        file.write(rest)
 
 
-def finished(folder: Path, n_chunks: int) -> Iterator[Fragment]:
-    """Chunks that are there; one that is damaged is taken away, so that it is made again."""
+def finished(folder: Path, run: str, n_chunks: int) -> Iterator[Fragment]:
+    """Chunks that are there; one that is damaged or of another run is taken away, so that it is made again."""
     for number in range(n_chunks):
         path = _path(folder, number)
-        if not path.exists():
+        if not os.path.lexists(path):
             continue
         try:
-            yield _read(path, number)[0]
+            yield _read(path, run, number)[0]
         except InvalidFile:
-            path.unlink()
+            try:
+                path.unlink()
+            except OSError as error:
+                raise InvalidFile(f"{path} is no chunk of a run: take it away") from error
 
 
-def contents(folder: Path, numbers: Iterable[int]) -> Iterator[bytes]:
+def contents(folder: Path, run: str, numbers: Iterable[int]) -> Iterator[bytes]:
     """What is in chunks."""
     for number in numbers:
-        yield zlib.decompress(_read(_path(folder, number), number)[1])
+        yield _read(_path(folder, number), run, number)[1]
 
 
 def sweep(folder: Path) -> None:
@@ -66,13 +67,19 @@ def _path(folder: Path, number: int) -> Path:
     return folder / f"{number:08d}{SUFFIX}"
 
 
-def _read(path: Path, number: int) -> tuple[Fragment, bytes]:
-    """A chunk and its packed content, checked."""
+def _read(path: Path, run: str, number: int) -> tuple[Fragment, bytes]:
+    """A chunk and its content, checked."""
     try:
-        line, _, content = path.read_bytes().partition(b"\n")
-        head = json.loads(line)
-        if head["number"] != number or head["sha256"] != hashlib.sha256(content).hexdigest():
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise ValueError("it is no file")
+        checksum, _, rest = path.read_bytes().partition(b"\n")
+        if checksum.decode() != hashlib.sha256(rest).hexdigest():
             raise ValueError("the checksum differs")
-        return Fragment(number, head["rows"], Counter(head["statuses"])), content
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        line, _, content = rest.partition(b"\n")
+        head = json.loads(line)
+        if (head.pop("run"), head["number"]) != (run, number):
+            raise ValueError("it is of another run")
+        head["statuses"] = Counter({str(name): int(count) for name, count in head["statuses"].items()})
+        return Fragment(**head), zlib.decompress(content)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, zlib.error) as error:
         raise InvalidFile(f"the chunk {path} is damaged ({error}): run the same command again") from error

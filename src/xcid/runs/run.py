@@ -6,17 +6,18 @@ import os
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from xcid.errors import InvalidFile, InvalidParameter
+from xcid.errors import InvalidParameter
 from xcid.files.formats import FORMATS
-from xcid.files.rows import Rows
+from xcid.files.rows import Chunk, Rows
 from xcid.files.writers import replacing
 from xcid.runs import fragments
-from xcid.runs.folder import Folder
+from xcid.runs.folder import Folder, Seal, unchanged
+from xcid.runs.fragments import Fragment
 from xcid.runs.worker import Task
 from xcid.runs.workers import explained
 
@@ -41,32 +42,43 @@ class Job:
         return self.rows.count(self.chunk_rows)
 
 
-def run(job: Job, task: Task, folder: Folder, out: Path, progress: Progress) -> Counter[str]:
-    """Explain what is not yet explained in a folder that this run adopted, write the file, and count how rows ended."""
-    path, total, statuses = job.rows.source.path, len(job.rows), Counter[str]()
-    before = _signature(path)
+def run(job: Job, task: Task, data: Seal, folder: Folder, out: Path, progress: Progress) -> tuple[Counter[str], str]:
+    """Explain what is not yet explained in a folder that this run adopted, and write the file.
+
+    It counts how rows ended, and says why the first that is not explained is not.
+    """
+    total, statuses, reasons = len(job.rows), Counter[str](), dict[int, str]()
     ready = set()
-    for fragment in fragments.finished(folder.chunks, job.n_chunks):
-        ready.add(fragment.number)
+
+    def count(fragment: Fragment) -> None:
         statuses.update(fragment.statuses)
+        if fragment.reason:
+            reasons[fragment.number] = fragment.reason
+
+    for fragment in fragments.finished(folder.chunks, task.run, job.n_chunks):
+        ready.add(fragment.number)
+        count(fragment)
     progress(statuses.total(), total)
     folder.log(f"run of {total} rows in {job.n_chunks} chunks: {len(ready)} are finished, {job.workers} workers")
     wanted = [number for number in range(job.n_chunks) if number not in ready]
-    chunks = job.rows.chunks(job.chunk_rows, wanted)
+    chunks = _verified(job.rows.chunks(job.chunk_rows, wanted), data)
     for fragment in explained(chunks, task, min(job.workers, len(wanted)), folder.log) if wanted else ():
         folder.log(f"chunk {fragment.number} is finished")
-        statuses.update(fragment.statuses)
+        count(fragment)
         progress(statuses.total(), total)
-    if _signature(path) != before:
-        raise InvalidFile(f"{path} changed while it was read: start again in another folder")
     fragments.sweep(folder.chunks)  # of workers that were killed
     started, token = time.monotonic(), f"{zlib.crc32(os.fsencode(folder.path.resolve())):08x}"
     with replacing(out, token) as temporary, temporary.open("wb") as file:  # the next run overwrites what a kill leaves
-        FORMATS[task.format].join(file, fragments.contents(folder.chunks, range(job.n_chunks)))
+        FORMATS[task.format].join(file, fragments.contents(folder.chunks, task.run, range(job.n_chunks)))
     folder.log(f"the result of {total} rows is written in {time.monotonic() - started:.1f} s")
-    return statuses
+    return statuses, reasons[min(reasons)] if reasons else ""
 
 
-def _signature(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns
+def _verified(chunks: Iterator[Chunk], data: Seal) -> Iterator[Chunk]:
+    """Chunks of a file that has not changed: no worker gets rows of another one."""
+    while True:
+        with unchanged([data]):
+            chunk = next(chunks, None)
+        if chunk is None:
+            return
+        yield chunk

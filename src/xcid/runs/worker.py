@@ -8,7 +8,7 @@ import signal
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
@@ -17,13 +17,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xcid import _faults as faults
 from xcid.engines.threads import one_core_each
 from xcid.errors import XcidError
 from xcid.explainer import Explainer
 from xcid.files.formats import FORMATS
 from xcid.files.rows import Chunk
 from xcid.frames import to_columns
+from xcid.pipeline import Blocks, explain_block
+from xcid.records import Array
 from xcid.runs import fragments
+from xcid.runs.folder import Seal, unchanged
 
 
 class Task(NamedTuple):
@@ -34,10 +38,17 @@ class Task(NamedTuple):
     format: str  # extension of the result
     folder: Path  # for finished chunks
     cores: int  # that a worker's libraries may use
+    run: str  # what its chunks are marked with
+    inputs: tuple[Seal, ...]  # what the explainer is made from
+    time_limit: float | None = None  # seconds that a row may take
 
 
 class Ready(NamedTuple):
     """A worker waits for its first chunk."""
+
+
+class RowDone(NamedTuple):
+    """A worker whose rows have a time limit is at the next one."""
 
 
 class Done(NamedTuple):
@@ -60,22 +71,53 @@ def serve(connection: Connection, task: Task) -> None:
     warnings.simplefilter("ignore")  # the first process has said it
     with contextlib.suppress(EOFError, OSError):
         try:
-            explainer = task.make()
+            explainer = made(task)
+            if task.time_limit is not None:  # what is done once for all rows is not the first one's time
+                explain_block(explainer.setup, explainer.space.background[:1], task.seed)
         except Exception as error:
             connection.send(_failed(error))
             return
         connection.send(Ready())
         with one_core_each(model_cores=task.cores):
-            while (chunk := connection.recv()) is not None:
-                connection.send(_answer(explainer, task, chunk))
+            while (order := connection.recv()) is not None:
+                chunk, slow = order
+                connection.send(answer(explainer, task, chunk, slow, lambda: connection.send(RowDone())))
 
 
-def _answer(explainer: Explainer, task: Task, chunk: Chunk) -> Done | Failed:
+def made(task: Task) -> Explainer:
+    """The explainer of a task, from the files that the run began with."""
+    with unchanged(task.inputs):
+        return task.make()
+
+
+def answer(
+    explainer: Explainer,
+    task: Task,
+    chunk: Chunk,
+    too_slow: frozenset[int] = frozenset(),
+    row_done: Callable[[], None] = lambda: None,
+) -> Done | Failed:
+    """Explain a chunk, but for those of its rows that took too long, and keep it."""
+
+    def one_by_one(explain: Callable[[Array], Blocks], rows: Sequence[Array]) -> Iterator[Blocks]:
+        for at, row in enumerate(rows):
+            yield [faults.Failed(row, faults.too_slow(task.time_limit))] if at in too_slow else explain(row)
+            row_done()
+
     try:
-        explanation = replace(explainer(chunk.frame, seed=task.seed), index=np.array(chunk.positions))
-        statuses = Counter(explanation.status.tolist())
-        fragment = fragments.Fragment(chunk.number, len(chunk.positions), statuses)
-        fragments.write(task.folder, fragment, FORMATS[task.format].pack(to_columns(explanation)))
+        with faults.overheard() as said:
+            if task.time_limit is None:
+                explanation = explainer(chunk.frame, seed=task.seed)
+            else:  # one row at a time, so that it is known which takes too long, and none depends on others that do
+                explanation = explainer.but(memory=1)(chunk.frame, seed=task.seed, apply=one_by_one)
+        explanation = replace(explanation, index=np.array(chunk.positions))
+        fragment = fragments.Fragment(
+            chunk.number,
+            len(explanation),
+            Counter(explanation.status.tolist()),
+            faults.first_reason(explanation, said),
+        )
+        fragments.write(task.folder, task.run, fragment, FORMATS[task.format].pack(to_columns(explanation)))
     except Exception as error:
         return _failed(error)
     return Done(fragment)

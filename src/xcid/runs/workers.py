@@ -6,18 +6,22 @@ import contextlib
 import multiprocessing
 import pickle
 import signal
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import inf
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from xcid import errors
-from xcid.errors import InvalidParameter, ModelError
+from xcid.errors import InvalidParameter, ModelError, TooSlow
 from xcid.files.rows import Chunk
 from xcid.runs.fragments import Fragment
-from xcid.runs.worker import Done, Failed, Task, serve
+from xcid.runs.worker import Done, Failed, RowDone, Task, serve
 
+RAISE = "raise the time limit, or see what the model waits for"
+GRACE = 60.0  # seconds for a worker with a time limit to start, and to write a chunk
 MOST_DEATHS = 3  # of workers with the same chunk, or one after the other as they start
 PATIENCE = 5.0  # seconds for a worker to end by itself
 
@@ -28,8 +32,24 @@ class _Worker:
 
     process: Any
     connection: Connection
+    seconds: float | None  # that it may take for a row
     chunk: Chunk | None = None
+    too_slow: frozenset[int] = frozenset()  # rows of the chunk, by place
+    at: int = 0  # the row that it explains
     is_ready: bool = False
+    deadline: float = inf  # for its next word
+
+    def wait(self) -> None:
+        """Give it time for the next row, for its start, or to end a chunk."""
+        if self.seconds is not None:
+            explains = self.chunk is not None and self.is_ready and self.at < len(self.chunk.positions)
+            self.deadline = time.monotonic() + self.seconds + (0 if explains else GRACE)
+
+    def order(self) -> None:
+        """Give it its chunk, or send it home."""
+        self.at = 0
+        with contextlib.suppress(OSError):  # that it is dead comes out when it is listened to
+            self.connection.send(self.chunk and (self.chunk, self.too_slow))
 
 
 def explained(chunks: Iterator[Chunk], task: Task, n_workers: int, log: Callable[[str], None]) -> Iterator[Fragment]:
@@ -52,12 +72,17 @@ def explained(chunks: Iterator[Chunk], task: Task, n_workers: int, log: Callable
                     continue
                 if isinstance(message, Failed):
                     raise _error(message, worker.chunk, log)
+                if isinstance(message, RowDone):
+                    worker.at += 1
+                    worker.wait()
+                    continue
                 if isinstance(message, Done):
                     yield message.fragment
                 worker.is_ready, deaths[None] = True, 0
-                worker.chunk = worker.chunk if worker.chunk and not isinstance(message, Done) else next(chunks, None)
-                with contextlib.suppress(OSError):  # that it is dead comes out when it is listened to
-                    worker.connection.send(worker.chunk)
+                if worker.chunk is None or isinstance(message, Done):
+                    worker.chunk, worker.too_slow = next(chunks, None), frozenset()
+                worker.order()
+                worker.wait()
                 if worker.chunk is None:
                     workers.remove(worker)
                     _end(worker)
@@ -84,7 +109,9 @@ def _start(task: Task, log: Callable[[str], None]) -> _Worker:
         process.start()
     theirs.close()
     log(f"worker {process.pid} started")
-    return _Worker(process, ours)
+    worker = _Worker(process, ours, task.time_limit)
+    worker.wait()
+    return worker
 
 
 @contextlib.contextmanager
@@ -101,9 +128,11 @@ def _deaf_to_interrupts() -> Iterator[None]:
 
 
 def _with_news(workers: list[_Worker]) -> list[_Worker]:
-    """Workers that said something or died, as soon as there are some."""
-    ready = set(wait([*(one.connection for one in workers), *(one.process.sentinel for one in workers)]))
-    return [one for one in workers if one.connection in ready or one.process.sentinel in ready]
+    """Workers that said something, died or took too long, as soon as there are some."""
+    left = min(one.deadline for one in workers) - time.monotonic()
+    watched = [*(one.connection for one in workers), *(one.process.sentinel for one in workers)]
+    ready, now = set(wait(watched, None if left == inf else max(left, 0))), time.monotonic()
+    return [one for one in workers if {one.connection, one.process.sentinel} & ready or one.deadline < now]
 
 
 def _heard(worker: _Worker) -> Any:
@@ -116,11 +145,19 @@ def _heard(worker: _Worker) -> Any:
 
 def _replaced(worker: _Worker, deaths: Counter[int | None], task: Task, log: Callable[[str], None]) -> _Worker:
     """A new worker with the chunk of one that died, unless too many died of it."""
+    is_late = worker.process.is_alive() and worker.deadline < time.monotonic()
     worker.process.kill()  # one that closed its connection and lives on is of no use
     worker.process.join()
     worker.connection.close()
-    chunk, cause = worker.chunk, _cause(worker.process.exitcode)
+    chunk, cause = worker.chunk, "it took too long" if is_late else _cause(worker.process.exitcode)
     number = chunk.number if chunk is not None and worker.is_ready else None
+    if is_late and chunk is not None and number is not None and worker.at < len(chunk.positions):
+        log(f"worker {worker.process.pid} took too long for row {chunk.positions[worker.at]} and was ended")
+        fresh = _start(task, log)
+        fresh.chunk, fresh.too_slow = chunk, worker.too_slow | {worker.at}
+        return fresh
+    if is_late and number is None:
+        raise TooSlow(f"the model takes too long to be loaded and to answer for the background; {RAISE}")
     deaths[number] += 1
     where = "as it started" if chunk is None or number is None else f"at chunk {number}, {chunk.label}"
     log(f"worker {worker.process.pid} died {where}: {cause}")
@@ -131,7 +168,7 @@ def _replaced(worker: _Worker, deaths: Counter[int | None], task: Task, log: Cal
             "with these rows; what is finished is kept"
         )
     fresh = _start(task, log)
-    fresh.chunk = chunk
+    fresh.chunk, fresh.too_slow = chunk, worker.too_slow
     return fresh
 
 

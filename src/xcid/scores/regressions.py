@@ -173,7 +173,7 @@ def _regression(
     )
     contrasts = np.where(np.array(feature)[:, None] == np.arange(len(features)), expected[:, :, None], 0.0)
     regressors = logistic.prepare(matrix, weight)
-    return Regression(regressors, contrasts, regressors.centred @ (regressors.inverse @ contrasts))
+    return Regression(regressors, contrasts, regressors.influences(contrasts, np.array(feature)))
 
 
 def _numbers(cells: Array, values: _Values, column: int) -> tuple[Array, Array]:

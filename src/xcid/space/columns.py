@@ -24,13 +24,15 @@ MOST_SHOWN = 8
 class Column:
     """A feature: its kind, and for all but numbers its levels in the order of their codes.
 
-    A date is a number of days ("D") or seconds ("s") since 1970, as ``unit`` says; other numbers have none.
+    A date is a number of days ("D") or seconds ("s") since 1970, as ``unit`` says; other numbers have none. ``zoned``
+    says whether its times have a time zone.
     """
 
     name: str
     kind: Kind
     levels: tuple[Any, ...] = ()
     unit: Unit = ""
+    zoned: bool = False
 
     def encode(self, cells: Cells, what: str) -> Array:
         """Numbers for the cells: themselves, or the positions of levels; NaN where missing."""
@@ -79,12 +81,21 @@ def detect(name: str, cells: Cells, order: tuple[Any, ...] | None, wanted: Kind 
             raise InvalidParameter(f"column {name!r} holds {present[0]!r:.60}: it cannot be {wanted}")
         seen = set(present)
         levels = tuple(level for level in order or () if level in seen) or tuple(sorted(seen))
+        for level in levels:
+            writable(str(level), f"column {name!r} of the background holds")
         kind: Kind = "boolean" if types == {"boolean"} else "ordinal" if order else "categorical"
         return Column(name, wanted or kind, levels)
     is_integer = resolution(numbers(cells, name, "the background")) == 1
     if wanted == "integer" and not is_integer:
         raise InvalidParameter(f"column {name!r} holds numbers that are not whole: it cannot be integer")
     return Column(name, wanted or ("integer" if is_integer else "continuous"))
+
+
+def writable(text: str, what: str) -> str:
+    """Text that files and pages can hold: half of a surrogate pair is none."""
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise InvalidData(f"{what} {text!r:.60}, which is not Unicode text: decode or replace it")
+    return text
 
 
 def objects(values: Sequence[Any]) -> Cells:
@@ -100,8 +111,8 @@ def is_missing(cell: Any) -> bool:
         return True
     try:
         return bool(cell != cell)
-    except TypeError:  # pandas' NA does not say
-        return True
+    except Exception:  # pandas' NA does not say; nor do arrays, and objects that are no cells
+        return type(cell).__name__ == "NAType"
 
 
 def numbers(cells: Cells, name: str, what: str) -> Array:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from xcid._check import as_float
-from xcid.errors import InvalidParameter
+from xcid.errors import InvalidParameter, telling
 from xcid.records import Array, Flags
 from xcid.space.columns import Column
 
@@ -47,16 +47,17 @@ class Constraints:
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if isinstance(self.frozen, str) or not isinstance(self.frozen, Iterable):
-            raise InvalidParameter(f"frozen must be a list of names, not {self.frozen!r}")
-        object.__setattr__(self, "frozen", tuple(self.frozen))
-        for what in ("ranges", "levels", "monotone", "groups"):
-            if not isinstance(getattr(self, what), Mapping):
-                raise InvalidParameter(f"{what} must be a dict from names to limits, not {getattr(self, what)!r}")
-        for name, direction in self.monotone.items():
-            if direction not in list(_DIRECTIONS):
-                raise InvalidParameter(f"monotone[{name!r}] must be 'rises' or 'falls', not {direction!r}")
-        _check_groups(self.groups)
+        with telling(InvalidParameter, "these constraints cannot be read"):
+            if isinstance(self.frozen, str) or not isinstance(self.frozen, Iterable):
+                raise InvalidParameter(f"frozen must be a list of names, not {self.frozen!r}")
+            object.__setattr__(self, "frozen", tuple(self.frozen))
+            for what in ("ranges", "levels", "monotone", "groups"):
+                if not isinstance(getattr(self, what), Mapping):
+                    raise InvalidParameter(f"{what} must be a dict from names to limits, not {getattr(self, what)!r}")
+            for name, direction in self.monotone.items():
+                if direction not in list(_DIRECTIONS):
+                    raise InvalidParameter(f"monotone[{name!r}] must be 'rises' or 'falls', not {direction!r}")
+            _check_groups(self.groups)
 
     def allowed(self, columns: tuple[Column, ...], background: Array) -> Flags:
         """(N, d) which cells of the background may replace others; checks every name and limit on the way."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from xcid._kernels.random import content_keys
-from xcid.errors import InvalidData, InvalidParameter
+from xcid.errors import InvalidData, InvalidParameter, telling
 from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.space.columns import Column, Kind, detect, resolution
 from xcid.space.constraints import Constraints
@@ -77,10 +77,14 @@ class FeatureSpace:
         table = read(background, "the background", feature_names)
         if table.n_rows < 2:
             raise InvalidData(f"the background has {table.n_rows} rows: give at least 2, better some hundreds")
-        wanted = kinds or {}
+        wanted = {} if kinds is None else kinds
+        constraints = Constraints() if constraints is None else constraints
+        if not isinstance(wanted, Mapping):
+            raise InvalidParameter(f"kinds must be a dict from names to kinds, not {kinds!r:.60}")
+        if not isinstance(constraints, Constraints):
+            raise InvalidParameter(f"constraints must be xcid.Constraints(...), not {constraints!r:.60}")
         columns = _detected(table, wanted)
         matrix = _matrix(columns, table, "the background")
-        constraints = constraints or Constraints()
         pools = Pools.of(matrix, constraints.allowed(columns, matrix))
         ranges = np.array([constraints.ranges.get(column.name, (-np.inf, np.inf)) for column in columns], dtype=float)
         steps = [
@@ -180,8 +184,20 @@ def _detected(table: Table, wanted: Mapping[str, Kind]) -> tuple[Column, ...]:
             f"kinds names {unknown}, which the table does not have; its columns are {list(table.names)}"
         )
     named = zip(table.names, table.cells, table.orders, strict=True)
-    return tuple(detect(name, cells, order, wanted.get(name)) for name, cells, order in named)
+    with telling(InvalidData, "the background cannot be read"):
+        found = [detect(name, cells, order, wanted.get(name)) for name, cells, order in named]
+    return tuple(replace(column, zoned=column.name in table.zoned) for column in found)
 
 
 def _matrix(columns: tuple[Column, ...], table: Table, what: str) -> Array:
-    return np.column_stack([column.encode(cells, what) for column, cells in zip(columns, table.cells, strict=True)])
+    found = []
+    for column, cells in zip(columns, table.cells, strict=True):
+        is_zoned = column.name in table.zoned
+        if column.unit and is_zoned and not column.zoned and cells.dtype.kind == "M" and not np.isnat(cells).all():
+            raise InvalidData(
+                f"the times of column {column.name!r} of {what} have a time zone, and those of the background "
+                "have none: give both a zone, or none"
+            )
+        with telling(InvalidData, f"column {column.name!r} of {what} cannot be read"):
+            found.append(column.encode(cells, what))
+    return np.column_stack(found)

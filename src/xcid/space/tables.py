@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from xcid.errors import InvalidData, InvalidParameter
-from xcid.space.columns import Cells, objects
+from xcid.errors import InvalidData, InvalidParameter, telling
+from xcid.space.columns import Cells, objects, writable
 
 MOST_COLUMNS = 10_000  # a row's perturbations then take some gigabytes, and their masks grow with the square
 
@@ -19,7 +19,7 @@ class Table(NamedTuple):
     """A table as columns of cells, with its source: a narwhals frame, or what else was given.
 
     ``orders`` holds the levels of ordered categories, is empty for other categories and None for all other columns;
-    ``named`` says whether the columns have names of their own.
+    ``named`` says whether the columns have names of their own, and ``zoned`` which of them have times of a zone.
     """
 
     names: tuple[str, ...]
@@ -27,6 +27,7 @@ class Table(NamedTuple):
     orders: tuple[tuple[Any, ...] | None, ...]
     source: Any
     named: bool
+    zoned: frozenset[str] = frozenset()
 
     @property
     def n_rows(self) -> int:
@@ -48,14 +49,8 @@ class Table(NamedTuple):
 
 def read(table: Any, what: str, names: Sequence[str] | None) -> Table:
     """Read a table; ``names`` are for tables that have none."""
-    table = _one_row(table)
-    frame = _as_frame(table)
-    if frame is not None:
-        found = _from_frame(frame, what)
-    elif isinstance(table, list | tuple) and table and all(isinstance(row, Mapping) for row in table):
-        found = _from_dicts(table, what)
-    else:
-        found = _from_rows(table, what, names)
+    with telling(InvalidData, f"{what} cannot be read as a table"):
+        found = _read(table, what, names)
     if len(found.names) > MOST_COLUMNS:
         raise InvalidData(
             f"{what} has {len(found.names):,} columns, and {MOST_COLUMNS:,} are the most that can be explained: "
@@ -69,13 +64,25 @@ def read(table: Any, what: str, names: Sequence[str] | None) -> Table:
     return found
 
 
+def _read(table: Any, what: str, names: Sequence[str] | None) -> Table:
+    table = _one_row(table)
+    frame = _as_frame(table)
+    if frame is not None:
+        return _from_frame(frame, what)
+    if isinstance(table, list | tuple) and table and all(isinstance(row, Mapping) for row in table):
+        return _from_dicts(table, what)
+    return _from_rows(table, what, names)
+
+
 def labels(table: Any, n_rows: int) -> Cells:
     """Names of the rows: the index of a pandas frame (whole numbers or text), else 0, 1, 2, ..."""
     index: Any = getattr(_one_row(table), "index", None)
     if not hasattr(index, "to_numpy"):
         return np.arange(n_rows)
     names = index.to_numpy()
-    return names.astype(np.int64) if names.dtype.kind in "iu" else np.array([str(name) for name in names])
+    if names.dtype.kind in "iu":
+        return names.astype(np.int64)
+    return np.array([writable(str(name), "a row is called") for name in names])
 
 
 def is_sparse(table: Any) -> bool:
@@ -106,12 +113,18 @@ def _as_frame(table: Any) -> nw.DataFrame[Any] | None:
 def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
     _refuse_empty(frame.shape, what)
     series = [frame.get_column(name) for name in frame.columns]
-    cells, orders = tuple(_cells(one) for one in series), tuple(_order(one) for one in series)
-    return Table(_strings(frame.columns), cells, orders, frame, named=True)
+    cells, orders = tuple(_cells(one, what) for one in series), tuple(_order(one) for one in series)
+    zoned = frozenset(str(one.name) for one in series if time_zone(one))
+    return Table(_strings(frame.columns), cells, orders, frame, True, zoned)
 
 
-def _cells(series: nw.Series[Any]) -> Cells:
+def _cells(series: nw.Series[Any], what: str) -> Cells:
     """Cells of a column: numbers as numbers, dates as dates, all else as Python objects."""
+    with telling(InvalidData, f"column {series.name!r} of {what} has cells of the type {series.dtype}"):
+        return _plain(series)
+
+
+def _plain(series: nw.Series[Any]) -> Cells:
     if isinstance(series.dtype, nw.Date | nw.Datetime):
         utc = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None) if time_zone(series) else series
         return utc.to_numpy().astype("datetime64[us]")
@@ -177,4 +190,4 @@ def _array(table: Any, what: str) -> Cells:
 def _strings(names: Sequence[Any]) -> tuple[str, ...]:
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise InvalidParameter(f"feature_names must be a list with one name for each column, not {names!r}")
-    return tuple(str(name) for name in names)
+    return tuple(writable(str(name), "a column is called") for name in names)

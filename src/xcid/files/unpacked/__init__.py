@@ -8,22 +8,33 @@ from __future__ import annotations
 
 import io
 import zipfile
+from pathlib import Path
 from typing import IO
 
 from xcid.errors import InvalidFile
+from xcid.files.unpacked.extent import Extent
 from xcid.files.unpacked.feather import in_feather
 from xcid.files.unpacked.parquet import in_parquet
 
-__all__ = ["SMALL", "TIMES", "check", "in_feather", "in_parquet", "in_zip"]
+__all__ = ["SMALL", "TIMES", "Extent", "check", "in_feather", "in_parquet", "in_zip", "plain"]
 SMALL = 2**26  # bytes that are always allowed
 TIMES = 100  # the packed size, beyond that; tables and models rarely exceed 20
 MOST_DEPTH = 3  # archives within archives: skops has sparse matrices in them
 
 
-def check(name: object, packed: int, unpacked: int) -> None:
+def plain(path: Path, what: str) -> int:
+    """Bytes of a file; refuse what is none, since devices and pipes have no end, and say what it is not."""
+    if not path.exists():
+        raise InvalidFile(f"there is no file {path}")
+    if not path.is_file() or not path.stat().st_size:
+        raise InvalidFile(f"{path} is {what}: it is {'empty' if path.is_file() else 'no file'}")
+    return path.stat().st_size
+
+
+def check(name: object, packed: int, unpacked: int, advice: str = "write it less compressed") -> None:
     """Refuse a file that gets too large."""
     if unpacked > max(SMALL, TIMES * packed):
-        raise InvalidFile(f"{name} unpacks from {packed:,} to {unpacked:,} bytes: refused, write it less compressed")
+        raise InvalidFile(f"{name} unpacks from {packed:,} to {unpacked:,} bytes: refused, {advice}")
 
 
 def in_zip(file: IO[bytes], depth: int = 0) -> int:

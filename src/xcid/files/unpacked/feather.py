@@ -9,18 +9,20 @@ import struct
 from collections.abc import Iterator
 from typing import IO
 
+from xcid.files.unpacked.extent import Extent
+
 MARK = b"ARROW1"
 BLOCK = struct.Struct("<qixxxxq")  # offset, bytes of metadata, bytes of buffers
 PLACE = struct.Struct("<qq")  # offset, bytes
 DICTIONARIES, BATCHES = 2, 3  # fields of the footer
 HEADER_TYPE, HEADER = 1, 2  # of a message
 DICTIONARY_BATCH = 2
-BUFFERS, COMPRESSION = 2, 3  # of a block of rows
+LENGTH, NODES, BUFFERS, COMPRESSION = 0, 1, 2, 3  # of a block of rows
 STORED = -1  # the buffer is not packed
 
 
-def in_feather(file: IO[bytes]) -> int:
-    """Bytes of all buffers of a file."""
+def in_feather(file: IO[bytes]) -> Extent:
+    """Find the rows, the columns and the bytes of all buffers of a file; every block of rows uses all dictionaries."""
     size = file.seek(0, 2)
     if size < 2 * len(MARK) + 6:
         raise ValueError("the file is too short")
@@ -30,11 +32,16 @@ def in_feather(file: IO[bytes]) -> int:
         raise ValueError("the footer has no size")
     file.seek(size - len(MARK) - 4 - length)
     footer = _Table.root(file.read(length))
-    blocks = [*footer.structs(DICTIONARIES, BLOCK), *footer.structs(BATCHES, BLOCK)]
-    return sum(_block(file, *block) for block in blocks)
+    levels, blocks = list(footer.structs(DICTIONARIES, BLOCK)), list(footer.structs(BATCHES, BLOCK))
+    if sum(max(0, n_metadata) for _, n_metadata, _ in levels + blocks) > size:  # else some are read again and again
+        raise ValueError("the blocks of the file overlap")
+    coded, parts = ([_block(file, *block) for block in some] for some in (levels, blocks))
+    n_bytes = sum(part.n_bytes for part in parts) + sum(part.n_bytes for part in coded) * max(1, len(parts))
+    n_columns = max((part.n_columns for part in parts), default=0)
+    return Extent(sum(part.n_rows for part in parts), n_columns, n_bytes, sum(part.n_cells for part in coded + parts))
 
 
-def _block(file: IO[bytes], offset: int, n_metadata: int, n_body: int) -> int:
+def _block(file: IO[bytes], offset: int, n_metadata: int, n_body: int) -> Extent:
     file.seek(offset)
     metadata = file.read(max(0, n_metadata))
     skipped = 8 if metadata[:4] == b"\xff\xff\xff\xff" else 4  # older files have no mark of continuation
@@ -43,17 +50,21 @@ def _block(file: IO[bytes], offset: int, n_metadata: int, n_body: int) -> int:
     if rows is not None and message.byte(HEADER_TYPE) == DICTIONARY_BATCH:
         rows = rows.table(1)
     if rows is None:
-        return 0
-    buffers = list(rows.structs(BUFFERS, PLACE))
-    if rows.table(COMPRESSION) is None:
-        return sum(n_bytes for _, n_bytes in buffers)
-    total = 0
-    for start, n_bytes in buffers:
-        if n_bytes:
-            file.seek(offset + n_metadata + start)
-            said = struct.unpack("<q", file.read(8))[0]
-            total += n_bytes if said == STORED else max(said, 0)
-    return total
+        return Extent(0, 0, 0, 0)
+    n_rows, nodes, buffers = rows.long(LENGTH), list(rows.structs(NODES, PLACE)), list(rows.structs(BUFFERS, PLACE))
+    if min([n_rows, *(n_cells for n_cells, _ in nodes), *(n_bytes for _, n_bytes in buffers)]) < 0:
+        raise ValueError("a block of the file has no size")
+    is_packed = rows.table(COMPRESSION) is not None
+    n_bytes = sum(_buffer(file, offset + n_metadata + start, size, is_packed) for start, size in buffers)
+    return Extent(n_rows, len(nodes), n_bytes, sum(max(n_rows, n_cells) for n_cells, _ in nodes))
+
+
+def _buffer(file: IO[bytes], start: int, n_bytes: int, is_packed: bool) -> int:
+    if not is_packed or not n_bytes:
+        return n_bytes
+    file.seek(start)
+    said = struct.unpack("<q", file.read(8))[0]
+    return n_bytes if said == STORED else max(said, 0)
 
 
 class _Table:
@@ -78,6 +89,10 @@ class _Table:
     def byte(self, field: int) -> int:
         place = self._place(field)
         return 0 if place is None else self.data[place]
+
+    def long(self, field: int) -> int:
+        place = self._place(field)
+        return 0 if place is None else int(struct.unpack_from("<q", self.data, place)[0])
 
     def table(self, field: int) -> _Table | None:
         place = self._place(field)

@@ -8,25 +8,20 @@ ends the whole process there.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
+
+from xcid.files.unpacked.extent import Extent
 
 MARK = b"PAR1"
 MOST_HEADER = 2**16  # bytes; statistics of long text make long headers
-ROWS, GROUPS = 3, 4  # fields of the footer
-COLUMNS = 1  # of a row group
+SCHEMA, ROWS, GROUPS = 2, 3, 4  # fields of the footer
+CHILDREN = 5  # of an element of the schema
+COLUMNS, GROUP_ROWS = 1, 3  # of a row group
 CHUNK = 3  # of a column of a group: its metadata
-UNPACKED_SIZE, PACKED_SIZE, DATA, DICTIONARY = 6, 7, 9, 11  # of that
+CELLS, UNPACKED_SIZE, PACKED_SIZE, DATA, DICTIONARY = 5, 6, 7, 9, 11  # of that
 UNPACKED, PACKED = 2, 3  # of a page header
 TRUE, FALSE, BYTE, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = 1, 2, 3, 7, 8, 9, 10, 11, 12  # kinds of values in Thrift
 MOST_DEPTH = 32
-
-
-class Extent(NamedTuple):
-    """How large a file is when it is read."""
-
-    n_rows: int
-    n_columns: int
-    n_bytes: int
 
 
 def in_parquet(file: IO[bytes]) -> Extent:
@@ -39,9 +34,28 @@ def in_parquet(file: IO[bytes]) -> Extent:
         raise ValueError("the file has no footer")
     file.seek(size - 8 - length)
     footer = Reader(file.read(length)).struct()
-    groups = [[one[CHUNK] for one in group[COLUMNS]] for group in footer[GROUPS]]
-    n_bytes = sum(_chunk(file, chunk) for group in groups for chunk in group)
-    return Extent(footer[ROWS], max(map(len, groups), default=0), n_bytes)
+    _check_depth(footer[SCHEMA])
+    groups = [(group[GROUP_ROWS], [one[CHUNK] for one in group[COLUMNS]]) for group in footer[GROUPS]]
+    chunks = [(n_rows, chunk) for n_rows, group in groups for chunk in group]
+    if sum(max(0, chunk[PACKED_SIZE]) for _, chunk in chunks) > size:  # else a few bytes are read again and again
+        raise ValueError("the columns of the file overlap")
+    n_rows = max(footer[ROWS], sum(max(0, n_rows) for n_rows, _ in groups))
+    n_columns = max(len(footer[SCHEMA]) - 1, *(len(group) for _, group in groups), 0)
+    n_cells = max(n_rows * n_columns, sum(max(n_rows, chunk[CELLS]) for n_rows, chunk in chunks))
+    return Extent(footer[ROWS], n_columns, sum(_chunk(file, chunk) for _, chunk in chunks), n_cells)
+
+
+def _check_depth(elements: list[dict[int, Any]]) -> None:
+    """Refuse columns within columns within columns: libraries follow them until their stack ends."""
+    open_ends: list[int] = []  # elements that are still to come, at each depth
+    for element in elements:
+        while open_ends and not open_ends[-1]:
+            open_ends.pop()
+        if open_ends:
+            open_ends[-1] -= 1
+        open_ends.append(element.get(CHILDREN) or 0)
+        if len(open_ends) > MOST_DEPTH:
+            raise ValueError("its columns are nested too deep: flatten them")
 
 
 def _chunk(file: IO[bytes], chunk: dict[int, Any]) -> int:

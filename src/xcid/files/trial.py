@@ -1,0 +1,137 @@
+"""A model file is tried in a process of its own first: what crashes, hangs or wants too much memory does so there.
+
+Compiled code trusts what it is given, and no list of checks is complete. So another process loads the file and asks the
+model about some rows, and about rows put together of their cells, as an explanation does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xcid import errors
+from xcid.errors import InvalidFile, XcidError
+from xcid.files import models, tables
+from xcid.models import wrap
+from xcid.space import FeatureSpace
+
+ROWS = 128
+SECONDS = 120.0  # and one more for each MiB of the file
+MEMORY = 2**28  # bytes that one call of the model may take
+LEAST_MEMORY = 2**33  # bytes of address space, where half of the machine's memory is less
+FAILURE = "a process that loaded it and asked it about {rows} rows {end}"
+
+
+@contextlib.contextmanager
+def tried(path: Path, trusted: Sequence[str], features: Any) -> Iterator[None]:
+    """Try a file on rows of a data frame before the block, which loads it; refuse one that changed meanwhile.
+
+    Pickles are not tried: whoever asks for one runs its code, and twice would be once too often.
+    """
+    if path.suffix.lower() in models.PICKLES or not path.is_file():
+        yield  # the loader has words for it
+        return
+    before = _signature(path)
+    n_rows = tables.size(features)
+    rows = tables.part(features, sorted(set(np.linspace(0, n_rows - 1, ROWS).astype(int).tolist())))
+    _check(path, trusted, rows)
+    yield
+    if _signature(path) != before:
+        raise InvalidFile(f"{path} changed while it was read: start again")
+
+
+def _check(path: Path, trusted: Sequence[str], rows: Any) -> None:
+    context = multiprocessing.get_context("spawn")  # a fork of a process with threads may wait for ever
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_child, args=(theirs, path, trusted, rows), daemon=True)
+    seconds = SECONDS + path.stat().st_size / 2**20
+    try:
+        process.start()
+        theirs.close()
+        with contextlib.suppress(ImportError):  # meanwhile: it is needed here too
+            importlib.import_module(models.LIBRARIES.get(path.suffix.lower(), "xcid"))
+        heard = ours.recv() if ours.poll(seconds) else ("", f"was not done after {seconds:.0f} s")
+    except (EOFError, OSError):
+        process.join()
+        heard = ("", _end(process.exitcode))
+    finally:
+        process.kill()
+        process.join()
+        ours.close()
+    if heard is not None:
+        kind, said = heard
+        if kind:
+            raise getattr(errors, kind)(said)
+        raise InvalidFile(
+            f"{path} cannot be used as a model: {FAILURE.format(rows=tables.size(rows), end=said)}: the file is "
+            "damaged, was made to do harm, or asks for more than this machine has; save it anew from its source"
+        )
+
+
+def _child(connection: Connection, path: Path, trusted: Sequence[str], rows: Any) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    for stream in (1, 2):  # what a library has to say, it says again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+    _limit_memory()
+    connection.send(outcome(path, trusted, rows))
+
+
+def outcome(path: Path, trusted: Sequence[str], rows: Any) -> tuple[str, str] | None:
+    """Load and ask: None where the parent may do it too, else an error's class and words, or how this process ended.
+
+    That a model fails in Python's own way, the parent finds out for itself.
+    """
+    try:
+        model = models.load(path, trusted)
+    except Exception as error:
+        if _is_of_memory(error) or not isinstance(error, XcidError):
+            return "", f"failed: {type(error).__name__}"
+        return type(error).__name__, str(error)
+    try:
+        space = FeatureSpace.of(rows)
+        predict, _ = wrap(model, space, MEMORY)
+        predict(np.random.default_rng(0).permuted(space.background, axis=0))
+    except (Exception, SystemExit) as error:
+        if _is_of_memory(error):
+            return "", "wanted more memory than there is for it"
+    return None
+
+
+def _is_of_memory(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, MemoryError) or "bad_alloc" in str(error):
+            return True
+        error = error.__cause__
+    return False
+
+
+def _limit_memory() -> None:
+    with contextlib.suppress(ImportError, OSError, ValueError):  # not on every system
+        import resource
+
+        most = max(LEAST_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (most if hard < 0 else min(most, hard), hard))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _end(exit_code: int | None) -> str:
+    if exit_code is None or exit_code >= 0:
+        return f"ended with status {exit_code}"
+    with contextlib.suppress(ValueError):
+        return f"was killed by {signal.Signals(-exit_code).name}"
+    return f"was killed by signal {-exit_code}"
+
+
+def _signature(path: Path) -> tuple[int, int, int]:
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
