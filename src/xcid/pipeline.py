@@ -12,7 +12,7 @@ import numpy as np
 
 from xcid._check import require_callable
 from xcid._faults import UNKNOWN, Deadline, Failed, counted, filled, isolated, warn_of_few
-from xcid._kernels.random import run_key
+from xcid._kernels.random import run_key, variants
 from xcid.calibration import Repeats, Stop
 from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips, warn
 from xcid.generators import Generator, Genetic, Marginal
@@ -81,11 +81,27 @@ def explain_block(setup: Setup, rows: Array, seed: int) -> Blocks:
 
 
 def _run(setup: Setup, rows: Array, outputs: Array, seed: int, chosen: Any, replicate: int) -> Explanation:
-    """Explain some rows of a block once."""
+    """Explain some rows of a block once.
+
+    A generator that draws for many rows at once draws for some of them, chosen by what is in them: a row gets the same
+    explanation alone and in a batch, and rows do not all share what chance does.
+    """
     rows, outputs = rows[chosen], outputs[chosen]
     keys, draw = setup.subject.space.keys(rows, seed, replicate), getattr(setup.generator, "draw", None)
-    shared = setup.subject.features.space
-    generator = setup.generator if draw is None else draw(shared, run_key(seed, replicate))
+    if draw is None:
+        return _scored(setup, setup.generator, rows, keys, outputs, seed)
+    which, shared = variants(keys), setup.subject.features.space
+    parts, pieces = [np.flatnonzero(which == variant) for variant in np.unique(which)], []
+    for part in parts:
+        drawn = draw(shared, run_key(seed, replicate, int(which[part[0]])))
+        pieces.append(_scored(setup, drawn, rows[part], keys[part], outputs[part], seed))
+    return Explanation.concatenate(pieces)[np.argsort(np.concatenate(parts))]
+
+
+def _scored(
+    setup: Setup, generator: Generator, rows: Array, keys: Unsigned, outputs: Array, seed: int
+) -> Explanation:
+    """Perturb and score rows."""
     cloud = perturb(setup, generator, rows, keys, outputs)
     return record(
         setup,
@@ -107,6 +123,7 @@ def perturb(setup: Setup, generator: Generator, rows: Array, keys: Unsigned, out
     subject = setup.subject
     member = Membership(subject, setup.outcome, rows, outputs, Deadline(setup.time_limit, len(rows)))
     cloud = generator(subject.features.fold(rows), keys, subject.features.space, member)
+    cloud = replace(cloud, least=getattr(setup.outcome, "least", None))
     return subject.features.unfold_cloud(cloud, rows, subject.space)
 
 

@@ -67,7 +67,7 @@ class Growing:
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         cloud = self.inner(rows, keys, space, member)
-        cloud = replace(cloud, given=cloud.samples, plan=None)  # what is added follows no plan
+        cloud = replace(cloud, given=cloud.samples, plans=())  # what is added follows no plan
         lacking = np.flatnonzero(cloud.status != "ok")
         if not lacking.size:
             return cloud

@@ -10,7 +10,7 @@ import numpy as np
 
 from xcid._check import as_float
 from xcid.errors import InvalidParameter
-from xcid.outcomes.classes import Number, at_column, column_of, ones
+from xcid.outcomes.classes import Number, column_of, knowing, ones
 from xcid.records import Array
 
 
@@ -35,7 +35,7 @@ class Threshold:
 
     def bind(self, names: Sequence[str], outputs: Array) -> Threshold:
         """Find the target among the model's outputs."""
-        return at_column(self, column_of(self.target, names))
+        return knowing(self, _column=column_of(self.target, names))
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
         return ones(outputs[:, self._column] > self.level)

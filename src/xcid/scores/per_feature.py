@@ -118,14 +118,14 @@ class PerFeature:
 
 def evidence(cloud: Perturbations, row: int, feature: int, density: Density) -> DensityPair:
     """Give the two densities of one feature of one row, without unused places."""
-    columns = cloud.features[feature]
+    one, columns = cloud[row : row + 1], cloud.features[feature]
     if len(columns) > 1:
-        return _joint(cloud, row, columns).compact()
+        return _joint(one, 0, columns).compact()
     (column,) = columns
-    for part in planned.parts(cloud, density):
+    for part in planned.parts(one, density):
         if column in part.columns:
-            return planned.pair(part, cloud, row, column).compact()
-    one, chosen = cloud[row : row + 1], Discrete() if cloud.discrete[column] else density
+            return planned.pair(part, one, 0, column).compact()
+    chosen = Discrete() if cloud.discrete[column] else density
     return _estimate(chosen, one.samples[0, :, column], one.positive[0], one.negative[0]).compact()
 
 

@@ -107,12 +107,14 @@ class Features:
         if not self.values:
             return cloud
         given = None if cloud.given is None else self.unfold(cloud.given, rows[:, None, :])
-        plan = None if cloud.plan is None else cloud.plan.once("unfolded", lambda plan: self._unfold_plan(plan, table))
-        return replace(cloud, origin=rows, given=given, discrete=table.discrete, features=self.columns, plan=plan)
+        plans = tuple(one.once("unfolded", lambda plan: self._unfold_plan(plan, table)) for one in cloud.plans)
+        return replace(cloud, origin=rows, given=given, discrete=table.discrete, features=self.columns, plans=plans)
 
     def _unfold_plan(self, plan: Plan, table: FeatureSpace) -> Plan:
-        values = self.unfold(plan.values, np.full((1, len(table.names)), np.nan))
-        return replace(plan, values=values, background=table.background, features=self.columns)
+        nothing = np.full((1, len(table.names)), np.nan)
+        values, alone, rest = (self.unfold(part, nothing) for part in (plan.values, plan.alone, plan.rest))
+        known = table.background
+        return replace(plan, values=values, alone=alone, rest=rest, background=known, features=self.columns)
 
     def status(self, folded: Array) -> Texts:
         """(n, f) "ok", "frozen", or "constant" where no other value is allowed, for (n, f) rows of features."""

@@ -121,9 +121,11 @@ def binary(cloud: Perturbations) -> Perturbations:
         return replace(cloud, origin=origin, given=(cloud.samples == 0).astype(np.float64))
     plan = cloud.plan.once(
         "kept or filled",
-        lambda plan: replace(plan, values=0 * plan.values, background=0 * plan.background),
+        lambda plan: replace(
+            plan, **{name: 0 * getattr(plan, name) for name in ("values", "alone", "rest", "background")}
+        ),
     )
-    return replace(cloud, origin=origin, plan=plan)
+    return replace(cloud, origin=origin, plans=(plan,))
 
 
 class Distinct:
