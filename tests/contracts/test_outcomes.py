@@ -258,10 +258,10 @@ def test_an_explanation_rests_on_what_lies_on_the_other_side_than_the_row(outcom
     explainer = xcid.Explainer(model, background, outcome=outcome, generator=xcid.generators.Balanced(n=400))
     explanation = explainer(background[:12])
     cloud, ask = explanation.cloud, explanation.outcome
-    answer = model.answer(cloud.samples.reshape(-1, 3)).reshape(12, 400, -1)
+    answer = model.answer(cloud.samples.reshape(-1, 3)).reshape(*cloud.positive.shape, -1)
     for row in range(12):
         own = explanation.outputs[row : row + 1]
-        due = np.abs(np.round(ask(own, own)) - ask(answer[row], np.repeat(own, 400, axis=0)))
+        due = np.abs(np.round(ask(own, own)) - ask(answer[row], np.repeat(own, cloud.positive.shape[1], axis=0)))
         assert cloud.positive[row] == pytest.approx(due, abs=1e-12)
     assert np.all(cloud.positive + cloud.negative == 1)
     assert explanation.n_flips.sum() > 0

@@ -104,7 +104,7 @@ class SoftToClass(ToClass):
 
     def bind(self, names: Sequence[str], outputs: Array) -> SoftToClass:
         """Find the target among the model's classes; refuse outputs that are not probabilities."""
-        return knowing(self, _column=column_of(self.target, names), least=least_probability(outputs))
+        return knowing(self, least=least_probability(outputs), _column=column_of(self.target, names))
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
         return _odds(outputs, outputs.argmax(axis=-1) * 0 + self.column)

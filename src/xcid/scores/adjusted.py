@@ -12,13 +12,13 @@ from xcid.densities import Mixed
 from xcid.records import Array, Density, Flags, Perturbations, Plan
 from xcid.scores import effects, regressions
 from xcid.scores.effects import Measured
-from xcid.scores.per_feature import PerFeature, Scores, kept
+from xcid.scores.per_feature import PerFeature, Scores, kept, plan_by_plan
 
 CONFIDENCE = 0.95
 ROUNDING = 1e-6  # effects below this share of the largest are 0
 MOST_CELLS = 2**18  # of an array that is held for some rows at a time: they stay in the cache
 LEAST_SHARE = 1e-3  # memberships that say yes or no are not surer than this
-FARTHEST = 36.0  # log odds beyond this are lost where a double precision number holds the larger probability
+FARTHEST = 34.0  # log odds beyond this lose their digits where the larger probability is held in double precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +44,17 @@ class Adjusted:
     density: Density = field(default_factory=Mixed)
 
     def __call__(self, cloud: Perturbations) -> Scores:
+        return plan_by_plan(self._scored, cloud)
+
+    def _scored(self, cloud: Perturbations) -> Scores:
         importance = PerFeature(self.density)(cloud).importance
         held = cloud.positive.shape[1] * (1 if cloud.plan is not None else 3 * cloud.origin.shape[1])
-        parts = [_scored(cloud[part]) for part in blocks(len(cloud), MOST_CELLS // held)]
+        parts = [_found(cloud[part]) for part in blocks(len(cloud), MOST_CELLS // held)]
         found, level = (np.concatenate(part) for part in zip(*parts, strict=True))
         return calibrated(importance, Measured(*np.moveaxis(found, 1, 0)), level)
 
 
-def _scored(cloud: Perturbations) -> tuple[Array, Array]:
+def _found(cloud: Perturbations) -> tuple[Array, Array]:
     """(n, 3, f) what was measured, and (n, 1) the mean membership in C- (NaN where effects are log odds)."""
     weight = cloud.positive + cloud.negative  # 0 for an empty place
     if cloud.least is None:

@@ -27,7 +27,8 @@ KNOTS = (0.25, 0.5, 0.75)  # shares of the background below the knots of a numbe
 BENDS, REST = 1e-2, 1e-7  # penalties of columns that bend, and of the others, for each pair
 CROWDED = 0.1  # penalty of the signs where they are more than half as many as the pairs
 MOST_LEVERAGE = 0.9
-STEPS = 50  # of filling in what the ends of the floating-point range hide
+STEPS = 30  # of filling in what the ends of the floating-point range hide
+FIRST = 1e-4  # penalty of the columns before these steps, for each pair
 
 
 class Shared(NamedTuple):
@@ -170,9 +171,11 @@ def _filled(plan: Shared, first: Array, second: Array, end: float) -> Array:
     rows = hides.any(1)
     if not rows.any():
         return differences
-    first, second, seen = first[rows], second[rows], differences[rows]
-    low, high = _bounds(xp, first, second, end)
-    found = seen
+    low, high = _bounds(xp, first[rows], second[rows], end)
+    seen = differences[rows] * ~hides[rows]
+    each = (plan.columns * ~hides[rows][:, :, None]).swapaxes(1, 2) @ plan.columns  # normal matrices of what is seen
+    each = each + FIRST * len(plan.columns) * xp.eye(each.shape[1], dtype=each.dtype, device=seen.device)
+    found = xp.clip(xp.linalg.solve(each, (seen @ plan.columns)[:, :, None])[:, :, 0] @ plan.columns.T, low, high)
     for _ in range(STEPS):
         found = xp.clip((found @ plan.solution) @ plan.columns.T, low, high)
     differences[rows] = found

@@ -39,6 +39,16 @@ class Scores(NamedTuple):
     null_quantile: Array | None = None
 
 
+def plan_by_plan(score: Callable[[Perturbations], Scores], cloud: Perturbations) -> Scores:
+    """Score rows that follow one plan together, and put them back in their order."""
+    if cloud.follows is None:
+        return score(cloud)
+    parts = [np.flatnonzero(cloud.follows == plan) for plan in np.unique(cloud.follows)]
+    order = np.argsort(np.concatenate(parts))
+    pieces = zip(*(score(cloud[part]) for part in parts), strict=True)
+    return Scores(*(None if piece[0] is None else np.concatenate(piece)[order] for piece in pieces))
+
+
 class Score(Protocol):
     """Anything that scores the features of clouds; ``density`` makes the evidence that is shown."""
 
@@ -86,6 +96,9 @@ class PerFeature:
     direction: Direction = unsigned
 
     def __call__(self, cloud: Perturbations) -> Scores:
+        return plan_by_plan(self._scored, cloud)
+
+    def _scored(self, cloud: Perturbations) -> Scores:
         importance = np.zeros((len(cloud), len(cloud.features)))
         first = np.array([columns[0] for columns in cloud.features])
         is_group = np.array([len(columns) > 1 for columns in cloud.features])

@@ -38,7 +38,7 @@ def measured(cloud: Perturbations, responses: Array) -> Measured:
 
 
 def _numbers(cells: Array, counts: Flags) -> Array:
-    """(n, s, 1) the number that a feature was changed to, in standard deviations; (n, s, 2) if some went missing."""
+    """(n, s, 2) the number that a feature was changed to, in standard deviations, and whether it went missing."""
     _, exponent = np.frexp(np.nanmax(np.abs(cells), initial=0.0))
     cells = np.ldexp(cells, -exponent)  # squares of 1e-300 and 1e300 are no numbers
     there = counts & ~np.isnan(cells)
@@ -47,8 +47,7 @@ def _numbers(cells: Array, counts: Flags) -> Array:
     spread = np.sqrt(np.sum(np.where(there, cells - mean, 0.0) ** 2, axis=1, keepdims=True) / known)
     place = np.clip(np.nan_to_num((cells - mean) / np.where(spread > 0, spread, 1.0)), -CLIP, CLIP)
     moved = np.where(counts, place, 0.0)[:, :, None]
-    missing = (counts & np.isnan(cells))[:, :, None]
-    return np.concatenate([moved, missing * 1.0], axis=2) if missing.any() else moved
+    return np.concatenate([moved, (counts & np.isnan(cells))[:, :, None]], axis=2)
 
 
 def _levels(cells: Array, counts: Flags) -> Array:
