@@ -30,7 +30,6 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from xcid.generators import Balanced
-from xcid.scores import Adjusted
 from xcid.torch import AblateLayer, ImageExplainer, LayerExplainer, Patches, PerturbLayer
 
 Array = npt.NDArray[np.float64]
@@ -254,19 +253,9 @@ def measured(subject: Subject, n_images: int) -> list[Line]:
     return lines
 
 
-def tuned(subject: Subject, n_images: int) -> None:
-    images = subject.choosing[:n_images]
-    tries: dict[str, dict[str, Any]] = {f"temper {temper}": {"score": Adjusted(temper=temper)} for temper in (0.9, 0.5)}
-    for what, (cut, explain) in KINDS.items():
-        for masking, parts in maskings(cut(subject, images)).items():
-            found = {name: fall(parts, explain(subject, images, parts.known, **one)) for name, one in tries.items()}
-            print(f"{what:10}{masking:8}", "  ".join(f"{name}: {one.mean():.4f}" for name, one in found.items()))
-
-
 def main() -> None:
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reader.add_argument("--quick", action="store_true")
-    reader.add_argument("--tune", action="store_true")
     reader.add_argument("--images", type=int, default=200)
     options = reader.parse_args()
     torch.set_num_threads(1)
@@ -274,9 +263,6 @@ def main() -> None:
     subject = trained()
     n_images = 20 if options.quick else options.images
     print(f"{subject.accuracy:.1%} of unseen digits are right; {n_images} images, {N:,} evaluations each")
-    if options.tune:
-        tuned(subject, n_images)
-        return
     print(f"{'':10}{'masked by':10}{'method':22}{'fall':>6}   xcid's lead, 95 %")
     for line in measured(subject, n_images):
         lead = "" if line.method == "xcid" else f"{line.gain:+.3f} ({line.low:+.3f} to {line.high:+.3f})"

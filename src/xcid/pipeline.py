@@ -19,7 +19,7 @@ from xcid.generators import Generator, Genetic, Marginal
 from xcid.outcomes import Outcome, ToClass
 from xcid.outcomes.classes import class_names
 from xcid.question import Membership, is_one_sided
-from xcid.records import STATUSES, Array, Explanation, Integers, Interactions, Perturbations, Unsigned
+from xcid.records import STATUSES, Array, Explanation, Flags, Integers, Interactions, Perturbations, Unsigned
 from xcid.scores import PerFeature, Score, Scores, pairs, unsigned
 from xcid.subject import Subject
 
@@ -28,6 +28,8 @@ Apply: TypeAlias = Callable[[Callable[[Array], Blocks], list[Array]], Iterable[B
 MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enough
 REFERENCE_ROWS = 4  # that a model is tried on when it failed for all others
 SAMPLES_PER_ROW = 4096  # that a block has room for
+FEWEST_FLIPS = 5  # that a set can be described by
+SURE = 0.01  # p-value of some feature of a row that needs no flips to be explained
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +44,7 @@ class Setup:
     time_limit: float | None  # seconds that a run of one row may take
     memory: int  # bytes that a block of rows and its perturbations may take
     max_evidence_bytes: int
+    search: Generator | None = None  # for rows whose flips are too rare for the generator
 
     @property
     def rows_at_once(self) -> int:
@@ -95,12 +98,38 @@ def _run(setup: Setup, rows: Array, outputs: Array, seed: int, chosen: Any, repl
     for part in parts:
         drawn = draw(shared, run_key(seed, replicate, int(which[part[0]])))
         pieces.append(_scored(setup, drawn, rows[part], keys[part], outputs[part], seed))
-    return Explanation.concatenate(pieces)[np.argsort(np.concatenate(parts))]
+    found = Explanation.concatenate(pieces)[np.argsort(np.concatenate(parts))]
+    return found if setup.search is None else _searched(setup, found, rows, keys, outputs, seed)
 
 
-def _scored(
-    setup: Setup, generator: Generator, rows: Array, keys: Unsigned, outputs: Array, seed: int
-) -> Explanation:
+def _searched(setup: Setup, found: Explanation, rows: Array, keys: Unsigned, outputs: Array, seed: int) -> Explanation:
+    """Search further for the rows that hardly flip, and that have no feature which probabilities tell from chance."""
+    assert setup.search is not None
+    rare = np.flatnonzero((found.n_flips < FEWEST_FLIPS) & ~_told(found))
+    if not rare.size:
+        return found
+    more = _scored(setup, setup.search, rows[rare], keys[rare], outputs[rare], seed)
+    better = np.flatnonzero(more.n_flips >= FEWEST_FLIPS)
+    spent = found.n_evaluations.copy()
+    spent[rare] += more.n_evaluations
+    if better.size:
+        size = None if found.cloud is None else found.cloud.positive.shape[1]
+        others = np.setdiff1d(np.arange(len(rows)), rare[better])
+        cloud = None if size is None or more.cloud is None else more.cloud[better].sized(size)
+        more = replace(more[better], cloud=cloud)
+        found = Explanation.concatenate([found[others], more])[np.argsort(np.concatenate([others, rare[better]]))]
+    return replace(found, n_evaluations=spent)
+
+
+def _told(found: Explanation) -> Flags:
+    """(n,) rows with a feature that is significant beside all others."""
+    if found.p_values is None:
+        return np.zeros(len(found), dtype=bool)
+    told: Flags = np.any(found.p_values < SURE / found.p_values.shape[1], axis=1)
+    return told
+
+
+def _scored(setup: Setup, generator: Generator, rows: Array, keys: Unsigned, outputs: Array, seed: int) -> Explanation:
     """Perturb and score rows."""
     cloud = perturb(setup, generator, rows, keys, outputs)
     return record(
@@ -146,7 +175,7 @@ def record(
         outputs,
         **scores._asdict(),
         **known,
-        status=np.where((status == "ok") & (n_flips == 0), "no_flips", status),
+        status=_flipless(status, n_flips, setup.outcome),
         n_evaluations=n_evaluations + 1,  # and the row itself
         n_flips=n_flips,
         density=setup.score.density,
@@ -155,10 +184,19 @@ def record(
     )
 
 
+def _flipless(status: Any, n_flips: Integers, outcome: Outcome) -> Any:
+    """The status of rows; those that have probabilities need no flips, and it is said of them that they have none."""
+    has_odds = hasattr(outcome, "least")
+    status = np.where(has_odds & np.isin(status, ["insufficient_flips", "insufficient_stays"]), "ok", status)
+    few = np.where(n_flips == 0, "no_flips", "few_flips" if has_odds else "ok")
+    return np.where((status == "ok") & (n_flips < FEWEST_FLIPS), few, status)
+
+
 def checked(setup: Setup, explanation: Explanation) -> Explanation:
     """Raise where nothing could be explained, warn where some rows could not."""
     is_known = not np.isin(explanation.status, UNKNOWN).all()
-    if is_known and not explanation.n_flips.any() and is_one_sided(setup.outcome, setup.subject):
+    nothing = not explanation.n_flips.any() and not _told(explanation).any()
+    if is_known and nothing and is_one_sided(setup.outcome, setup.subject):
         raise NotEnoughFlips(
             f"all {len(setup.subject.outputs)} background rows and all perturbations lie on one side of "
             f"{setup.outcome!r}: one class only, no decision to explain ({counted(explanation, 0)}); check the "

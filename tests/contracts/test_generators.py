@@ -151,8 +151,8 @@ def test_balanced_masks_are_orthogonal(generator, space, rows):
     strange = rows[:1] + np.array([1e-3, 0.5, 0.01, 0, 0.5])
     cloud = run(generator, space, strange)[0]
     paired = 2 * (len(cloud.plan.masks) // 8 * 8)  # in whole blocks
-    changed = (cloud.samples[0] != strange)[np.r_[: paired // 2, len(cloud.plan.masks) : len(cloud.plan.masks) + paired // 2]]
-    changed = changed[:, [0, 1, 2, 4]]
+    first, second = (cloud.samples[0, start:][: paired // 2] for start in (0, len(cloud.plan.masks)))
+    changed = (np.concatenate([first, second]) != strange)[:, [0, 1, 2, 4]]
     together = changed.T.astype(float) @ changed / paired
     assert np.all(np.abs(together - np.diag(np.full(4, 0.25)) - 0.25) <= 1e-9)
 

@@ -78,6 +78,8 @@ def _write_archive(explanation: Explanation, file: BinaryIO) -> None:
     arrays = fields.per_row(explanation)
     cloud = arrays.pop("cloud", None)
     if cloud is not None:
+        if not all(isinstance(plan, Plan) for plan in cloud.plans):
+            cloud = replace(cloud, given=cloud.samples, plans=(), follows=None)
         arrays |= {CLOUD + name: getattr(cloud, name) for name in _CLOUD if getattr(cloud, name) is not None}
         if cloud.plans:
             arrays |= {PLAN + name: np.stack([getattr(plan, name) for plan in cloud.plans]) for name in _PLAN}
@@ -102,9 +104,7 @@ def _cloud(parts: Mapping[str, Any], features: tuple[tuple[int, ...], ...]) -> P
         raise InvalidFile("the file is damaged: it has neither samples nor the plan that they follow from")
     each = (dict(zip(planned, one, strict=True)) for one in zip(*planned.values(), strict=True))
     plans = tuple(Plan(**one, background=one["values"], features=features) for one in each)
-    known: dict[str, Any] = {name: None for name in ("given", "follows")} | {
-        name: parts[name] for name in _CLOUD if name in parts
-    }
+    known = dict.fromkeys(("given", "follows")) | {name: parts[name] for name in _CLOUD if name in parts}
     return Perturbations(**known, features=features, plans=plans)
 
 

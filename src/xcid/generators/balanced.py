@@ -145,9 +145,7 @@ def _sizes(n: int | None, centroid_share: float, space: FeatureSpace) -> Sizes:
     return Sizes(pairs, pairs - round(centroid_share * pairs), alone, rest)
 
 
-def _planned(
-    space: FeatureSpace, key: Unsigned, order: Integers, sizes: Sizes, masks: Flags, donors: Integers
-) -> Plan:
+def _planned(space: FeatureSpace, key: Unsigned, order: Integers, sizes: Sizes, masks: Flags, donors: Integers) -> Plan:
     """Add centroids to the donors of the pairs, and the samples in which one feature, or all but one, change."""
     start = uniform(_ALONE.bits(key, counters(0, 1, space))[0, 0])
     place = ((np.arange(sizes.alone)[:, None] + start) * len(space.background) / max(sizes.alone, 1)).astype(np.int64)

@@ -108,6 +108,17 @@ def _columns_taken(plan: Plan) -> Flags:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Sampled:
+    """The (s, d) samples of a single row that follow no plan, beside rows that do."""
+
+    cells: Array
+
+    def samples(self, rows: Array) -> Array:
+        """(n, s, d) the same for any of (n, d) rows."""
+        return np.broadcast_to(self.cells, (len(rows), *self.cells.shape))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Perturbations:
     """Clouds of perturbed rows, with the weight of every sample in C+ and in C-.
 
@@ -131,7 +142,7 @@ class Perturbations:
     features : tuple of tuples of int
         The columns of each feature; by default every column is a feature by itself.
     plans : tuple of Plan
-        What samples of several rows have in common, where they were made by a plan.
+        What samples of several rows have in common, where they were made by a plan; :class:`Sampled` for other rows.
     follows : (n,) int, or None where there is one plan at most
         The plan of each row.
     least : float or None
@@ -146,7 +157,7 @@ class Perturbations:
     status: Texts = per(ROW, dtype=np.str_)
     discrete: Flags = per(COLUMN, dtype=np.bool_)
     features: tuple[tuple[int, ...], ...] = ()
-    plans: tuple[Plan, ...] = ()
+    plans: tuple[Plan | Sampled, ...] = ()
     follows: Integers | None = per(ROW, dtype=np.int64, unknown=0, default=None)
     least: float | None = None
 
@@ -164,11 +175,11 @@ class Perturbations:
     @property
     def plan(self) -> Plan | None:
         """The plan that all rows follow, if any."""
-        if self.follows is None or not len(self):
-            return self.plans[0] if self.plans else None
-        if (self.follows != self.follows[0]).any():
+        at = 0 if self.follows is None or not len(self) else int(self.follows[0])
+        if self.follows is not None and (self.follows != at).any():
             raise ValueError("these rows follow several plans: take those of one, such as cloud[cloud.follows == 0]")
-        return self.plans[int(self.follows[0])]
+        plan = self.plans[at] if self.plans else None
+        return plan if isinstance(plan, Plan) else None
 
     @property
     def samples(self) -> Array:
@@ -184,6 +195,15 @@ class Perturbations:
             samples[rows] = plan.samples(self.origin[rows])
         return samples
 
+    def sized(self, n_samples: int) -> Perturbations:
+        """The same clouds with so many places: empty ones are added, or taken away at the end."""
+        lacks = max(0, n_samples - self.positive.shape[1])
+        given, positive, negative = (
+            np.pad(part, [(0, 0), (0, lacks), (0, 0)][: part.ndim])[:, :n_samples]
+            for part in (self.samples, self.positive, self.negative)
+        )
+        return replace(self, given=given, positive=positive, negative=negative, plans=(), follows=None)
+
     @property
     def nbytes(self) -> int:
         """Bytes that the rows and their samples take."""
@@ -193,9 +213,9 @@ class Perturbations:
     @staticmethod
     def concatenate(blocks: list[Perturbations]) -> Perturbations:
         """Join clouds of the same features with the same number of samples a row."""
+        if any(block.plans for block in blocks):
+            blocks = [block if block.plans else _apart(block) for block in blocks]
         plans = {id(plan): plan for block in blocks for plan in block.plans}
-        if plans and not all(block.plans for block in blocks):
-            blocks, plans = [replace(block, given=block.samples, plans=(), follows=None) for block in blocks], {}
         if len(plans) > 1:
             place = {key: at for at, key in enumerate(plans)}
             blocks = [
@@ -209,3 +229,9 @@ class Perturbations:
                 for block in blocks
             ]
         return blocks[0] if len(blocks) == 1 else fields.join(blocks)
+
+
+def _apart(cloud: Perturbations) -> Perturbations:
+    """The same cloud, whose rows each follow their own samples."""
+    plans = tuple(Sampled(cells) for cells in cloud.samples)
+    return replace(cloud, given=None, plans=plans, follows=np.arange(len(cloud)))

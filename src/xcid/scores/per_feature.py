@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -45,8 +45,9 @@ def plan_by_plan(score: Callable[[Perturbations], Scores], cloud: Perturbations)
         return score(cloud)
     parts = [np.flatnonzero(cloud.follows == plan) for plan in np.unique(cloud.follows)]
     order = np.argsort(np.concatenate(parts))
-    pieces = zip(*(score(cloud[part]) for part in parts), strict=True)
-    return Scores(*(None if piece[0] is None else np.concatenate(piece)[order] for piece in pieces))
+    pieces: Any = zip(*(score(cloud[part]) for part in parts), strict=True)
+    joined: list[Any] = [None if piece[0] is None else np.concatenate(piece)[order] for piece in pieces]
+    return Scores(*joined)
 
 
 class Score(Protocol):

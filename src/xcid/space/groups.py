@@ -107,7 +107,11 @@ class Features:
         if not self.values:
             return cloud
         given = None if cloud.given is None else self.unfold(cloud.given, rows[:, None, :])
-        plans = tuple(one.once("unfolded", lambda plan: self._unfold_plan(plan, table)) for one in cloud.plans)
+        plans = tuple(
+            one.once("unfolded", lambda plan: self._unfold_plan(plan, table))
+            for one in cloud.plans
+            if isinstance(one, Plan)
+        )
         return replace(cloud, origin=rows, given=given, discrete=table.discrete, features=self.columns, plans=plans)
 
     def _unfold_plan(self, plan: Plan, table: FeatureSpace) -> Plan:

@@ -19,7 +19,7 @@ from xcid._faults import Failed, counted, filled, warn_of_few
 from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
 from xcid.generators import Balanced
-from xcid.outcomes import Interval, Outcome
+from xcid.outcomes import Interval, Outcome, SoftInterval
 from xcid.pipeline import Setup
 from xcid.records import Array, Density, Explanation, Integers, Perturbations
 from xcid.records.fields import FEATURE, declared
@@ -164,7 +164,7 @@ def question(outcome: Outcome | None, outputs: Array) -> Outcome | None:
     numbers = outputs.reshape(len(outputs), -1).astype(np.float64)
     if numbers.shape[1] > 1 or (outcome is None and numbers.min() >= 0 and numbers.max() <= 1):
         return outcome
-    asked = Interval() if outcome is None else outcome
+    asked = SoftInterval() if outcome is None else outcome
     return asked.bind(("output",), numbers) if isinstance(asked, Interval) else asked
 
 

@@ -29,7 +29,7 @@ from xcid.space import labels
 from xcid.torch._network import halved, one_home
 
 ROWS = 32_768  # at a time
-OUTCOMES = ("Flip", "ToClass", "SoftFlip", "SoftToClass", "Threshold", "Interval", "Within")
+OUTCOMES = ("Flip", "ToClass", "SoftFlip", "SoftToClass", "Threshold", "Interval", "SoftInterval", "Within")
 
 
 @dataclass(frozen=True, slots=True)
