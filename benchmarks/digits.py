@@ -7,12 +7,10 @@ ways, by zeros, by the mean and by other images, and every method is told which.
 with 95 % limits.
 
 Sampled Shapley values, and occlusion where there are several fills, spend as many evaluations as xcid; with one fill
-occlusion needs one for each part, and more would not change it. ``--tune`` compares settings of xcid on images that the
-figures are not taken from: it chose none but the defaults.
+occlusion needs one for each part, and more would not change it.
 
     python benchmarks/digits.py           # 200 images, a few minutes
     python benchmarks/digits.py --quick   # 20 images
-    python benchmarks/digits.py --tune    # xcid with other settings, on the images for choosing
 """
 
 from __future__ import annotations

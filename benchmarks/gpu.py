@@ -23,7 +23,7 @@ import xcid
 from xcid._kernels.random import run_key
 from xcid.distances import Overlap
 from xcid.generators import Balanced
-from xcid.scores import planned
+from xcid.scores import effects, planned
 from xcid.torch.device import Device, _Task
 
 FEATURES, PERTURBATIONS, WIDTH = 20, 512, 128
@@ -90,13 +90,13 @@ def parts(explainer: Any, X: Any, block: int) -> dict[str, Any]:
             return torch.where(task.taken, task.new, rows.to(task.dtype)[:, None])
 
         def evidence() -> Any:
-            return Overlap().of_variation(planned.variations(task.part, positive, rows))
+            return Overlap().of_variation(planned.variations(task.part, positive[:, : 2 * task.pairs], rows))
 
         seconds = {
             "all": timed(lambda: task(rows)),
             "drawing samples": timed(draw),
             "the module": timed(lambda: task.module(samples.reshape(-1, FEATURES))),
-            "regression": timed(lambda: task.score.fitted(task.regression, 1 - positive, None)),
+            "regression": timed(lambda: effects.measured(task.shared, positive)),
             "densities and d1": timed(evidence),
         }
         cells = task.part.matrix.shape[1]

@@ -104,7 +104,8 @@ def _cloud(parts: Mapping[str, Any], features: tuple[tuple[int, ...], ...]) -> P
         raise InvalidFile("the file is damaged: it has neither samples nor the plan that they follow from")
     each = (dict(zip(planned, one, strict=True)) for one in zip(*planned.values(), strict=True))
     plans = tuple(Plan(**one, background=one["values"], features=features) for one in each)
-    known = dict.fromkeys(("given", "follows")) | {name: parts[name] for name in _CLOUD if name in parts}
+    known: dict[str, Any] = dict.fromkeys(("given", "follows"))
+    known |= {name: parts[name] for name in _CLOUD if name in parts}
     return Perturbations(**known, features=features, plans=plans)
 
 
