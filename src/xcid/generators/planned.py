@@ -96,7 +96,8 @@ class Drawn:
             return self.plan.samples(rows)
         plan, pairs = self.plan, len(self.plan.values)
         random = LIMITS.bits(keys, counters(0, len(plan.new) - pairs, space))
-        new = _fitted(plan.new[pairs:], rows, random, space)  # complements take what their pairs take
+        is_row = np.arange(len(plan.new) - pairs) >= plan.n_centroids
+        new = _fitted(plan.new[pairs:], is_row, rows, random, space)  # complements take what their pairs take
         return np.where(plan.taken, np.concatenate([new[:, :pairs], new], axis=1), rows[:, None])
 
 
@@ -119,16 +120,17 @@ def _centroids(random: Unsigned, space: FeatureSpace) -> Array:
     return np.where(space.discrete, space.pools.values[place, np.arange(len(mean))], centre)
 
 
-def _fitted(new: Array, rows: Array, random: Unsigned, space: FeatureSpace) -> Array:
+def _fitted(new: Array, is_row: Flags, rows: Array, random: Unsigned, space: FeatureSpace) -> Array:
     """Fit (p, f) new values to what (n, f) rows may change to, by (n, p, f) random bits: (n, p, f).
 
     A frozen feature keeps its value. A value that the constraints forbid is replaced by an allowed background value at
-    random; where there is none, by the row's own.
+    random, and so is that of a centroid, which is not the mean of those that are allowed; where there is none, by the
+    row's own.
     """
     reach, own = Reach.of(rows, space), rows[:, None]
     count = reach.count[:, None]
     other = np.where(count > 0, reach.value(below(random, count)), own)
-    new = np.where(reach.holds(new[None]) | ~limited(space), new, other)
+    new = np.where(reach.holds(new[None]) & is_row[:, None] | ~limited(space), new, other)
     return np.where(space.frozen, own, new)
 
 
