@@ -97,7 +97,8 @@ def conjunction(members: int, seeds: int) -> str:
     explainer, row = xcid.Explainer(model, table), np.full((1, members + 2), 1.5)
     found = np.array([explainer(row, seed=seed).values[0] for seed in range(seeds)])
     before = found[:, :members].min(axis=1) > found[:, members:].max(axis=1)
-    return f"all members first in {before.mean():.0%} of the seeds, one of them in {np.mean(found.argmax(1) < members):.0%}"
+    one = np.mean(found.argmax(axis=1) < members)
+    return f"all members first in {before.mean():.0%} of the seeds, one of them in {one:.0%}"
 
 
 def parity(members: int, seeds: int) -> str:
@@ -138,7 +139,8 @@ def many_rows(seeds: int) -> str:
     """In how many rows of one run an ignored column may be significant."""
     explainer = xcid.Explainer(probabilities(lambda X: X[:, 0] * X[:, 1] + X[:, 2]), TABLE)
     shares = [np.mean(explainer(TABLE[:200], seed=seed).p_values[:, 3:] < 0.05, axis=0) for seed in range(seeds)]
-    return f"mean {np.mean(shares):.1%}, most in one run {np.max(shares):.1%}, 95 % of them below {np.quantile(shares, 0.95):.1%}"
+    high = np.quantile(shares, 0.95)
+    return f"mean {np.mean(shares):.1%}, most in one run {np.max(shares):.1%}, 95 % of the runs below {high:.1%}"
 
 
 def constrained(kind: str, seeds: int) -> str:

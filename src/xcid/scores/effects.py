@@ -27,6 +27,7 @@ KNOTS = (0.25, 0.5, 0.75)  # shares of the background below the knots of a numbe
 BENDS, REST = 1e-2, 1e-7  # penalties of columns that bend, and of the others, for each pair
 CROWDED = 0.1  # penalty of the signs where they are more than half as many as the pairs
 MOST_LEVERAGE = 0.9
+LEAST_SEEN = 0.5  # share of the differences from which the others are filled in
 STEPS = 30  # of filling in what the ends of the floating-point range hide
 FIRST = 1e-4  # penalty of the columns before these steps, for each pair
 
@@ -83,7 +84,7 @@ def shared(plan: Plan, discrete: Flags) -> Shared:
     own = columns[:, :n_free]
     influence = -(solution[:, :n_free] + (own - solution @ (columns.T @ own)) / pairs)
     leverage = min(MOST_LEVERAGE, float(np.sum(solution * columns)) / pairs)
-    inflation, size = (1 - leverage) ** -0.5, hadamard_order(len(plan.free))
+    inflation, size = 1 / (1 - leverage), hadamard_order(len(plan.free))
     return Shared(columns, solution, influence, inflation, bends * 1.0, alone - mean, rest - mean, size)
 
 
@@ -129,23 +130,28 @@ def measured(plan: Shared, responses: Array, end: float = np.inf) -> Measured:
     """Measure effects on (n, s) responses; arrays of NumPy or tensors of torch.
 
     Responses at ``end`` or beyond, on either side, may be anything there: differences that this hides are filled in by
-    what the others tell.
+    what the others tell, unless most of them are hidden.
     """
     xp, pairs = namespace(responses), len(plan.columns)
     first, second, more = responses[:, :pairs], responses[:, pairs : 2 * pairs], responses[:, 2 * pairs :]
-    differences = _filled(plan, first, second, end)
+    hides = (abs(first) >= end) | (abs(second) >= end)
+    seen = 1 - (hides * 1.0).mean(1)[:, None]
+    ends = xp.where(seen < LEAST_SEEN, np.inf, end + 0 * seen)
+    seen = xp.where(seen < LEAST_SEEN, 1.0, seen)
+    differences = _filled(plan, first, second, hides, ends)
     coefficients = differences @ plan.solution
     residuals = (differences - coefficients @ plan.columns.T) * plan.inflation
     half = differences @ plan.influence
-    variance, freedom = _over_blocks(residuals, plan.influence, plan.size)
+    variance, degrees = _over_blocks(residuals, plan.influence, plan.size)
+    variance, freedom = variance / seen**2, degrees * seen + 0 * half  # of what is filled in nothing was seen
     if not len(plan.alone):
-        return Measured(half, variance, xp.full_like(half, freedom))
+        return Measured(half, variance, freedom)
     shape, n_alone, n_rest = (len(half), -1, half.shape[1]), len(plan.alone), len(plan.rest)
     own, more = more[:, :1], more[:, 1:]
     alone, rest = more[:, : n_alone * shape[2]], more[:, n_alone * shape[2] : (n_alone + n_rest) * shape[2]]
     taken = more[:, (n_alone + n_rest) * shape[2] :]
     first, last = (
-        _shown(kept, new, half[:, None] - bend, end) + bend
+        _shown(kept, new, half[:, None] - bend, ends[:, :, None]) + bend
         for kept, new, bend in (
             (own[:, :, None], alone.reshape(shape), (coefficients[:, None] * plan.alone) @ plan.bends),
             (rest.reshape(shape), taken[:, :, None], (coefficients[:, None] * plan.rest) @ plan.bends),
@@ -159,19 +165,18 @@ def measured(plan: Shared, responses: Array, end: float = np.inf) -> Measured:
         ((apart**2).sum(1) / (2 * (n_rest - 1) * n_rest) / 36, (n_rest - 1) * 2 / 3),
     ]
     total = sum(part for part, _ in chance)
-    squares = sum(part**2 / degrees for part, degrees in chance)
+    squares = sum(part**2 / of_part for part, of_part in chance)
     freedom = xp.where(squares > 0, total**2 / xp.where(squares > 0, squares, 1.0), freedom)
     return Measured((first.mean(1) + 4 * half + last.mean(1)) / 6, total, freedom)
 
 
-def _filled(plan: Shared, first: Array, second: Array, end: float) -> Array:
+def _filled(plan: Shared, first: Array, second: Array, hides: Flags, ends: Array) -> Array:
     """(n, p) differences between complements; where an end hides one, it becomes what the fit to the others says."""
     xp, differences = namespace(first), first - second
-    hides = (abs(first) >= end) | (abs(second) >= end)
-    rows = hides.any(1)
+    rows = hides.any(1) & (ends[:, 0] < np.inf)
     if not rows.any():
         return differences
-    low, high = _bounds(xp, first[rows], second[rows], end)
+    low, high = _bounds(xp, first[rows], second[rows], ends[rows])
     seen = differences[rows] * ~hides[rows]
     each = (plan.columns * ~hides[rows][:, :, None]).swapaxes(1, 2) @ plan.columns  # normal matrices of what is seen
     each = each + FIRST * len(plan.columns) * xp.eye(each.shape[1], dtype=each.dtype, device=seen.device)
@@ -182,13 +187,14 @@ def _filled(plan: Shared, first: Array, second: Array, end: float) -> Array:
     return differences
 
 
-def _shown(kept: Array, new: Array, expected: Array, end: float) -> Array:
+def _shown(kept: Array, new: Array, expected: Array, ends: Array) -> Array:
     """Differences between responses; where an end hides one, it becomes what is expected, as far as that can be."""
     xp = namespace(kept)
-    return xp.clip(expected, *_bounds(xp, kept, new, end)) if end < np.inf else kept - new
+    shown: Array = xp.clip(expected, *_bounds(xp, kept, new, ends))
+    return shown
 
 
-def _bounds(xp: Any, first: Array, second: Array, end: float) -> tuple[Array, Array]:
+def _bounds(xp: Any, first: Array, second: Array, end: Array) -> tuple[Array, Array]:
     """The least and the most that a difference may be."""
     difference = first - second
     low = xp.where((second >= end) | (first <= -end), -np.inf, difference)
