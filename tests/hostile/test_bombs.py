@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -12,9 +13,10 @@ import pyarrow as pa
 import pyarrow.feather as pf
 import pyarrow.parquet as pq
 import pytest
-from bombs import EXPLANATIONS, MODELS, TABLES
+from bombs import EXPLANATIONS, MODELS, TABLES, lie
 from tables import good
 
+import xcid
 from xcid.errors import InvalidFile
 from xcid.files import readers, unpacked
 from xcid.files.readers import Background
@@ -103,6 +105,32 @@ def test_sizes_of_honest_parquet_files(tmp_path, compression, coded, version):
 def _extent(chunk):
     start = chunk.dictionary_page_offset or chunk.data_page_offset
     return start, start + chunk.total_compressed_size
+
+
+def test_a_footer_that_lies(tmp_path):
+    """Few cells with much text: the headers of the pages tell."""
+    path = tmp_path / "t.parquet"
+    texts = pa.table({"a": [f"{at}" + "x" * 2**14 for at in range(100)]})
+    pq.write_table(texts, path, compression="zstd", use_dictionary=False, write_statistics=False)
+    lie(path)
+    assert pq.read_metadata(path).row_group(0).column(0).total_uncompressed_size == 100
+    with path.open("rb") as file:
+        assert unpacked.in_parquet(file).n_bytes > 100 * 2**14
+
+
+def test_archives_within_an_archive_count(tmp_path):
+    for name, content in (("inner.zip", bytes(2**20)), ("outer.zip", tmp_path / "inner.zip")):
+        with zipfile.ZipFile(tmp_path / name, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("part", content if isinstance(content, bytes) else content.read_bytes())
+    with (tmp_path / "outer.zip").open("rb") as file:
+        assert unpacked.in_zip(file) > 2**20
+
+
+def test_saved_explanations_have_the_same_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(unpacked, "SMALL", 2**16)
+    np.savez_compressed(tmp_path / "e.npz", values=np.zeros(2**18))
+    with pytest.raises(InvalidFile, match=r"e\.npz unpacks from .* bytes: refused"):
+        xcid.load(tmp_path / "e.npz")
 
 
 @pytest.mark.parametrize("compression", ["zstd", "lz4", "uncompressed"])

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
+import json
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -90,6 +89,18 @@ def test_a_new_name_in_each_line(tmp_path):
         readers.read(path)
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_more_columns_than_can_be_explained(tmp_path, suffix):
+    path, names = tmp_path / f"t{suffix}", [f"k{at}" for at in range(10_001)]
+    if suffix == ".parquet":
+        pq.write_table(pa.table([[1]] * len(names), names), path)
+    else:
+        line = ",".join("1" * len(names)) if suffix == ".csv" else json.dumps(dict.fromkeys(names, 1))
+        path.write_text(f"{','.join(names)}\n{line}\n" if suffix == ".csv" else f"{line}\n")
+    with pytest.raises(InvalidFile, match=r"has 10,001 columns, and 10,000 are the most"):
+        readers.read(path)
+
+
 @pytest.mark.parametrize("read", [readers.read, xcid.load])
 def test_devices_and_pipes(tmp_path, read):
     os.mkfifo(tmp_path / "pipe.csv")
@@ -162,16 +173,3 @@ def test_parquet_is_opened_by_its_name():
             else:
                 assert name != "ParquetFile", file
     assert opened == 3
-
-
-def test_a_share_of_the_soak(capsys):
-    """All Arrow types in all formats, with sizes that lie: ``soak/tables.py`` tries as many as time allows."""
-    script = ROOT / "soak" / "tables.py"
-    if not script.exists():
-        pytest.skip("the folder soak is not there")
-    spec = importlib.util.spec_from_file_location("soak_tables", script)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["soak_tables"] = module
-    spec.loader.exec_module(module)
-    status = module.main(["--count", "60", "--seconds", "60", "--seed", "1"])
-    assert status == 0, capsys.readouterr().out
