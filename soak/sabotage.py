@@ -271,8 +271,8 @@ SABOTAGES = (
     Sabotage(
         "model files not tried",
         "files/trial.py",
-        "    _check(path, trusted, rows)\n    yield",
-        "    yield",
+        "yield lambda features: _ask(process, ours, path, SECONDS + size / 2**20, features)",
+        "yield lambda features: None",
         (MODEL_FILES + "TestTrial::test_harm_is_one_line",),
     ),
     Sabotage(

@@ -57,10 +57,9 @@ class TestTrial:
         assert message in said
         assert "m.skops" in said
 
-    def test_a_file_that_changes_meanwhile_is_refused(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(trial, "_check", lambda *arguments: None)
+    def test_a_file_that_changes_meanwhile_is_refused(self, tmp_path):
         (tmp_path / "m.skops").write_bytes(b"one")
-        with pytest.raises(InvalidFile, match="changed while it was read"), trial.tried(tmp_path / "m.skops", (), X):
+        with pytest.raises(InvalidFile, match="changed while it was read"), trial.tried(tmp_path / "m.skops", ()):
             (tmp_path / "m.skops").write_bytes(b"another")
 
 
