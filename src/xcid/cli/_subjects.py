@@ -110,20 +110,21 @@ def subject_of(options: argparse.Namespace, parser: argparse.ArgumentParser, tra
 
 def read(subject: Subject, note: Callable[[str], None]) -> Inputs:
     """Read the tables, refuse rows that cannot be explained, and get the model."""
-    background = read_background(subject)
-    found = read_rows(subject, background)
-    found.check(background.space)
-    with tried(subject, background):
+    with tried(subject) as passed:
+        background = read_background(subject)
+        found = read_rows(subject, background)
+        found.check(background.space)
+        passed(background.features)
         return Inputs(model_for(subject, background, note), background, found)
 
 
-def tried(subject: Subject, background: Background) -> contextlib.AbstractContextManager[None]:
-    """Try the file of the model, if there is one, in a process of its own; the block loads it in this one."""
+def tried(subject: Subject) -> contextlib.AbstractContextManager[Callable[[Any], None]]:
+    """Try the file of the model, if there is one, in a process of its own, which the block has to ask about rows."""
     from xcid.files import trial
 
     if subject.model is None:
-        return contextlib.nullcontext()
-    return trial.tried(subject.model, subject.trust, background.features)
+        return contextlib.nullcontext(lambda features: None)
+    return trial.tried(subject.model, subject.trust)
 
 
 def read_background(subject: Subject) -> Background:
