@@ -257,9 +257,16 @@ SABOTAGES = (
     Sabotage(
         "times with and without a zone",
         "space/features.py",
-        "if column.unit and is_zoned and not column.zoned",
+        "if column.unit and is_zoned != column.zoned",
         "if False",
         ("tests/test_foreign.py::TestTimeZones",),
+    ),
+    Sabotage(
+        "zones of files are lost",
+        "files/cells.py",
+        "(name in source.zoned) != rule.zoned",
+        "False",
+        ("tests/cli/test_time_zones.py",),
     ),
     Sabotage(
         "masked answers count",
