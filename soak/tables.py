@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from verdict import verdict
 
 MOST_BYTES, MOST_SECONDS, PATIENCE = 2 * 2**30, 20, 60  # seconds of work, and of waiting on a busy machine
-LARGE = (2**18, 2**21)  # cells of one value
+LARGE = (2**18, 2**21, 2**23)  # cells of one value
 ENDLESS = 2**31 - 1  # cells that take no room
 LONG = (2**12, 2**20)  # bytes of one text
 MOST_WRITTEN = 2**27  # bytes that a writer of Parquet may make of codes

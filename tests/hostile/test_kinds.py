@@ -41,6 +41,7 @@ def one_view(n_bytes: int) -> pa.Array:
 
 LEVEL = pa.array(["x" * 2**20])
 RUN = pa.RunEndEncodedArray.from_arrays(pa.array([2**31 - 1], pa.int64()), pa.array([1.5]))
+MANY = pa.table([pa.array(["x" * 2**16] * 2**9)] * 9, [*"abcdefghi"])  # 32 MiB of text a column
 BOMBS = {
     "nulls.feather": (pa.nulls(2**31 - 1), "bytes: refused"),
     "runs.feather": (RUN, "bytes: refused"),
@@ -49,8 +50,13 @@ BOMBS = {
     "level.feather": (coded(LEVEL), "column 'a' of .* bytes: refused"),
     "coded-lists.feather": (coded(pa.array([["x"] * 9])), "no feature has"),
     "coded-structs.feather": (coded(pa.array([{"p": "x"}])), "no feature has"),
-    "coded-text.parquet": (coded(pa.array(["x" * 2**15])), "column 'a' of .* bytes: refused"),
+    "coded-text.parquet": (coded(pa.array(["x" * 2**16])), "column 'a' of .* bytes: refused"),
     "level.parquet": (coded(LEVEL), "column 'a' of .* bytes: refused"),
+    "columns.parquet": (MANY, "column 'e' of .* with those before it, .* bytes: refused"),
+    "columns.feather": (
+        pa.table([column.dictionary_encode() for column in MANY.columns], MANY.column_names),
+        "column 'e' of .* with those before it, .* bytes: refused",
+    ),
     "fixed.parquet": (pa.array([b"x" * 2**12] * N, pa.binary(2**12)), "no feature has"),
     "lists.parquet": (pa.array([["x" * 2**12]] * N), "flatten"),
     "structs.parquet": (pa.array([{"p": "x" * 2**12}] * N), "flatten"),
@@ -60,7 +66,7 @@ BOMBS = {
 @pytest.mark.parametrize("name", BOMBS)
 def test_kinds_that_unpack_to_anything(tmp_path, name):
     path, (column, reason) = tmp_path / name, BOMBS[name]
-    table = pa.table({"a": column})
+    table = column if isinstance(column, pa.Table) else pa.table({"a": column})
     pq.write_table(table, path) if path.suffix == ".parquet" else feather(table, path)
     with pytest.raises(InvalidFile, match=f"(?s){reason}") as refused:
         readers.read(path)
@@ -84,7 +90,7 @@ def test_rows_that_a_column_of_parquet_says_it_has(tmp_path):
 
 def test_a_new_name_in_each_line(tmp_path):
     path = tmp_path / "t.jsonl"
-    path.write_text("".join(f'{{"k{at}": 1}}\n' for at in range(2_500)))
+    path.write_text("".join(f'{{"k{at}": 1}}\n' for at in range(3_000)))
     with pytest.raises(InvalidFile, match=r"t\.jsonl unpacks from .* give all rows the same names"):
         readers.read(path)
 

@@ -58,8 +58,9 @@ def detect(name: str, cells: Cells, order: tuple[Any, ...] | None, wanted: Kind 
 
     ``order`` holds the levels of an ordered category, is empty for one without order and None for all other columns.
     """
-    present = [cell for cell in cells.tolist() if not is_missing(cell)]
-    if not present:
+    is_plain = cells.dtype.kind in "fiuM" and cells.ndim == 1  # then no cell need be an object: there may be millions
+    present: Any = cells[~np.isnan(cells)] if is_plain else [cell for cell in cells.tolist() if not is_missing(cell)]
+    if not len(present):
         raise InvalidData(f"column {name!r} of the background is missing in all {len(cells)} rows: drop it")
     if cells.dtype.kind == "M":
         days = times(cells, "D", name, "the background")
@@ -67,7 +68,7 @@ def detect(name: str, cells: Cells, order: tuple[Any, ...] | None, wanted: Kind 
         return Column(name, "integer" if unit == "D" else "continuous", unit=unit)
     if wanted is not None and wanted not in get_args(Kind):
         raise InvalidParameter(f"the kind of {name!r} must be one of {list(get_args(Kind))}, not {wanted!r}")
-    types = {_type_of(cell) for cell in present}
+    types = {"number"} if is_plain else {_type_of(cell) for cell in present}
     if len(types) > 1:
         odd = "text" if "text" in types else "boolean"
         row = next(i for i, cell in enumerate(cells.tolist()) if _type_of(cell) == odd)
@@ -79,7 +80,7 @@ def detect(name: str, cells: Cells, order: tuple[Any, ...] | None, wanted: Kind 
     if made_of_levels or wanted in ("ordinal", "categorical", "boolean"):
         if wanted in ("continuous", "integer"):
             raise InvalidParameter(f"column {name!r} holds {present[0]!r:.60}: it cannot be {wanted}")
-        seen = set(present)
+        seen = set(present.tolist() if is_plain else present)
         levels = tuple(level for level in order or () if level in seen) or tuple(sorted(seen))
         for level in levels:
             writable(str(level), f"column {name!r} of the background holds")
