@@ -1,12 +1,12 @@
 """Model files that were tampered with: ``python soak/models.py --count 5000``.
 
 Every estimator of scikit-learn that skops writes, some of them with other choices than the usual ones, and those of
-XGBoost and LightGBM are fitted and written. Then one field of a file after the other is changed: taken out, emptied,
-cut, swapped, set to limits, or made by another node. For each file one process does what the trial of a model file
-does, with its limits; only where that lets the file through does another do what the command does. A file does not hold
-where that second process crashes or hangs, or where either of the two opens a file that is none of its own. Among the
-files are some that are known to do harm. ``--unguarded`` leaves out what guards against them: then they are reported,
-and with them many of the others.
+XGBoost and LightGBM are fitted and written. Then one to three fields of a file are changed: taken out, emptied, cut,
+swapped, set to limits, or made by another node. For each file one process does what the trial of a model file does,
+with its limits; only where that lets the file through does another do what the command does. A file does not hold where
+that second process crashes or hangs, or where either of the two opens a file that is none of its own. Among the files
+are some that are known to do harm. ``--unguarded`` leaves out what guards against them: then they are reported, and
+with them some of the others.
 
 The processes are forks of one that has imported everything and asked no such model, so that a file takes little time.
 The names of files in them are those of a pipe: whoever opens it, compiled or not, waits there to be found.
@@ -183,9 +183,17 @@ class File:
 
 
 def tampered(file: File, chance: random.Random) -> str:
-    """Change one field, and say which and how."""
+    """Change one field, or some of them, and say which and how."""
+    return "; ".join([_changed(file, chance) for _ in range(chance.choice((1, 1, 2, 3)))])
+
+
+def _changed(file: File, chance: random.Random) -> str:
+    """Change a field; every other time one of those that compiled code reads."""
     nodes = file.nodes()
-    holder, key, node = chance.choice(nodes)
+    if not nodes:
+        return "nothing is left"
+    arrays = [found for found in nodes if found[2].get("type") == "numpy"]
+    holder, key, node = chance.choice(chance.choice((arrays, nodes)) or nodes)
     changes = [_taken_out, _swapped, _constant, _constructed]
     changes += {"NdArrayNode": [_array] * 12, "JsonNode": [_constant] * 3}.get(node["__loader__"], [_cut] * 2)
     if isinstance(holder.get("content") if isinstance(holder, dict) else None, dict):
@@ -257,7 +265,11 @@ def _array(file: File, holder: Any, key: Any, node: Any, nodes: Any, chance: ran
     name = f"tampered-{node['file']}"
     file.parts[name] = kept.getvalue()
     holder[key] = {**node, "file": name}
-    return f"{array.dtype}{list(array.shape)} for {found.dtype}{list(found.shape)}"
+    return f"{_kind(array)} for {_kind(found)}"
+
+
+def _kind(array: Any) -> str:
+    return f"{'nodes' if array.dtype.names else array.dtype}{list(array.shape)}"
 
 
 def tried(path: Path, rows: Any, stages: Stages) -> str:
