@@ -262,6 +262,20 @@ SABOTAGES = (
         ("tests/test_foreign.py::TestTimeZones",),
     ),
     Sabotage(
+        "text counted column by column",
+        "files/arrow.py",
+        "n_letters += sum(",
+        "n_letters = sum(",
+        ("tests/hostile/test_kinds.py::test_kinds_that_unpack_to_anything",),
+    ),
+    Sabotage(
+        "a piece without flips ends all",
+        "cli/_subjects.py",
+        "explainer = explainer.but(one_sided=one_side.append)",
+        "pass",
+        ("tests/cli/test_pieces_without_flips.py",),
+    ),
+    Sabotage(
         "zones of files are lost",
         "files/cells.py",
         "(name in source.zoned) != rule.zoned",
