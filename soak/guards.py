@@ -100,6 +100,8 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     "Long text that a file repeats by a short code or a view counts as often as it is repeated": (
         Guard("codes of long text not counted", "files/arrow.py", "return int(lengths[codes].sum())", "return 0",
               KINDS + "test_kinds_that_unpack_to_anything[coded-text.parquet]"),
+        Guard("text counted column by column", "files/arrow.py", "n_letters += sum(", "n_letters = sum(",
+              KINDS + "test_kinds_that_unpack_to_anything"),
     ),
     "more than 10,000 columns are refused": (
         Guard("any number of columns", "files/tables.py", "if n_columns > MOST_COLUMNS:", "if False:",
@@ -208,6 +210,9 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
               "if suffix in UNPICKLED:", LOADED + "test_pickles_are_refused[.pkl]"),
     ),
     "What it raises becomes the status of a row": (
+        Guard("a piece without flips ends all", "cli/_subjects.py",
+              "explainer = explainer.but(one_sided=one_side.append)", "pass",
+              "tests/cli/test_pieces_without_flips.py"),
         Guard("a failing row that ends the run", "_faults.py", "for piece in reference() if", "for piece in [] if",
               "tests/test_faults.py::test_a_row_that_fails_alone_is_a_status_like_one_that_fails_among_others"),
         Guard("failing rows that nobody hears of", "cli/_subjects.py", "    if found:\n        n_rows",

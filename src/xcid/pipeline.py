@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from xcid._check import require_callable
-from xcid._faults import UNKNOWN, Deadline, Failed, counted, filled, isolated, warn_of_few
+from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_few
 from xcid._kernels.random import run_key
 from xcid.calibration import Repeats, Stop
 from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips, warn
@@ -19,7 +19,7 @@ from xcid.generators import Generator, Genetic, Marginal
 from xcid.outcomes import Outcome, ToClass
 from xcid.outcomes.classes import class_names
 from xcid.question import Membership, is_one_sided
-from xcid.records import STATUSES, Array, Explanation, Integers, Interactions, Perturbations, Unsigned
+from xcid.records import STATUSES, UNKNOWN, Array, Explanation, Integers, Interactions, Perturbations, Unsigned
 from xcid.scores import PerFeature, Score, Scores, pairs, unsigned
 from xcid.subject import Subject
 
@@ -28,6 +28,11 @@ Apply: TypeAlias = Callable[[Callable[[Array], Blocks], list[Array]], Iterable[B
 MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enough
 REFERENCE_ROWS = 4  # that a model is tried on when it failed for all others
 SAMPLES_PER_ROW = 4096  # that a block has room for
+
+
+def refused(reason: str) -> None:
+    """Let nothing be explained where there is no decision; of parts of a table, others may have one."""
+    raise NotEnoughFlips(reason)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +47,7 @@ class Setup:
     time_limit: float | None  # seconds that a run of one row may take
     memory: int  # bytes that a block of rows and its perturbations may take
     max_evidence_bytes: int
+    one_sided: Callable[[str], None] = refused  # what is done where no perturbation crosses to another side
 
     @property
     def rows_at_once(self) -> int:
@@ -139,10 +145,10 @@ def record(
 
 
 def checked(setup: Setup, explanation: Explanation) -> Explanation:
-    """Raise where nothing could be explained, warn where some rows could not."""
+    """Do what the setup says where no decision could be explained; warn where some rows lack perturbations."""
     is_known = not np.isin(explanation.status, UNKNOWN).all()
     if is_known and not explanation.n_flips.any() and is_one_sided(setup.outcome, setup.subject):
-        raise NotEnoughFlips(
+        setup.one_sided(
             f"all {len(setup.subject.outputs)} background rows and all perturbations lie on one side of "
             f"{setup.outcome!r}: one class only, no decision to explain ({counted(explanation, 0)}); check the "
             "model and the outcome, or give a background that reaches both sides"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
@@ -41,6 +42,10 @@ class Column:
         if not self.levels:
             return numbers(cells, self.name, what)
         positions = {level: float(position) for position, level in enumerate(self.levels)}
+        with contextlib.suppress(TypeError):  # a cell that no level can be
+            found = list(map(positions.get, cells.tolist()))
+            if None not in found:
+                return np.array(found, dtype=np.float64)
         codes = np.empty(len(cells))
         for row, cell in enumerate(cells.tolist()):
             code = np.nan if is_missing(cell) else positions.get(cell) if isinstance(cell, Hashable) else None
@@ -68,7 +73,7 @@ def detect(name: str, cells: Cells, order: tuple[Any, ...] | None, wanted: Kind 
         return Column(name, "integer" if unit == "D" else "continuous", unit=unit)
     if wanted is not None and wanted not in get_args(Kind):
         raise InvalidParameter(f"the kind of {name!r} must be one of {list(get_args(Kind))}, not {wanted!r}")
-    types = {"number"} if is_plain else {_type_of(cell) for cell in present}
+    types = {"number"} if is_plain else {_type_of(cell) for cell in {type(cell): cell for cell in present}.values()}
     if len(types) > 1:
         odd = "text" if "text" in types else "boolean"
         row = next(i for i, cell in enumerate(cells.tolist()) if _type_of(cell) == odd)

@@ -13,11 +13,12 @@ import numpy as np
 
 from xcid import pipeline
 from xcid._check import as_int
+from xcid._faults import filled, isolated
 from xcid._kernels.random import run_key
 from xcid._require import require
 from xcid.calibration import Repeats
 from xcid.distances import Overlap
-from xcid.errors import InvalidParameter, ModelError
+from xcid.errors import InvalidParameter, ModelError, XcidError
 from xcid.explainer import Explainer
 from xcid.generators.planned import LEAST_WEIGHT
 from xcid.models.libraries import evaluating
@@ -59,11 +60,16 @@ class Device:
         plan = _plan(setup, seed)
         with evaluating(setup.subject.model), torch.no_grad():
             task = _Task(setup, plan)
-            blocks = list(halved(task, torch.as_tensor(rows, device=task.device), self.rows))
-        results = Results(
-            *(np.concatenate([part.cpu().numpy() for part in parts]) for parts in zip(*blocks, strict=True))
-        )
-        explanation = _explanation(setup, plan, rows, seed, results)
+
+            def explain(some: Array) -> Explanation:
+                blocks = halved(task, torch.as_tensor(some, device=task.device), self.rows)
+                parts = zip(*blocks, strict=True)
+                results = Results(*(np.concatenate([part.cpu().numpy() for part in each]) for each in parts))
+                return _explanation(setup, plan, some, seed, results)
+
+            background = explainer.space.background[: pipeline.REFERENCE_ROWS]
+            pieces = filled(isolated(explain, rows), lambda: isolated(explain, background))
+        explanation = Explanation.concatenate(pieces)
         return pipeline.checked(setup, replace(explanation, index=labels(X, len(rows))))
 
 
@@ -121,12 +127,17 @@ class _Task:
 
     def ask(self, rows: Any) -> Any:
         """(N, k) outputs, as the host reads them."""
-        answers = self.module(rows)
+        try:
+            answers = self.module(rows)
+        except (self.torch.cuda.OutOfMemoryError, MemoryError, XcidError):
+            raise
+        except Exception as error:
+            raise ModelError(f"the model failed: {type(error).__name__}: {error}") from error
         if not isinstance(answers, self.torch.Tensor) or len(answers) != len(rows):
             raise ModelError("the module must answer with one tensor that has a line for every row")
         answers = answers.reshape(len(rows), -1).to(self.torch.float64)
         if not bool(self.torch.isfinite(answers).all()):
-            raise ModelError("the module's answers are not finite: explain on the host to see for which row")
+            raise ModelError("the module's answers are not finite")
         if answers.shape[1] == 1 and self.n_outputs == 2:
             answers = self.torch.cat([1 - answers, answers], 1)
         return answers
