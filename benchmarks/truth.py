@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -176,35 +177,26 @@ def main() -> None:
         [TABLE[:, :4], np.abs(TABLE[:, 0]), TABLE[:, 1] ** 2, TABLE[:, 0] * TABLE[:, 1], np.exp(TABLE[:, 2])]
     )
     weights = np.array([1.0, -2.0, 0.5, 1.0])
-    lines: dict[str, Callable[[], str]] = {
-        **{
-            f"linear log odds, largest weight {scale}": lambda scale=scale: linear(scale, few)
-            for scale in (1, 2, 4, 8, 16)
-        },
-        **{
-            f"ignored x1^2 + noise beside 4 (x1^2 - 1), n = {n:,}": lambda n=n: ignored(
-                lambda X: 4 * (X[:, 0] ** 2 - 1), squares, [1, 2], n, many
-            )
-            for n in (1_000, 10_000)
-        },
-        **{
-            f"four ignored derived columns, {name}, n = {n:,}": lambda n=n, logit=logit: ignored(
-                logit, derived, [4, 5, 6, 7], n, many
-            )
-            for n in (1_000, 10_000)
-            for name, logit in {
-                "linear": lambda X: X[:, :4] @ weights,
-                "curved": lambda X: 2 * X[:, 0] ** 2 - 2 * X[:, 1] * X[:, 2] + np.sin(3 * X[:, 3]),
-            }.items()
-        },
-        "d1 of ignored .95 copies": lambda: copies(few),
-        **{f"conjunction of {k}": lambda k=k: conjunction(k, few) for k in (2, 4, 8)},
-        **{f"parity of {k}": lambda k=k: parity(k, few) for k in (2, 3, 4)},
-        "rare flips": lambda: rare(False, few),
-        "rare flips, background on one side": lambda: rare(True, few),
-        "an ignored column in 200 rows": lambda: many_rows(few),
-        **{f"constraints: {kind}": lambda kind=kind: constrained(kind, few) for kind in ("ranges", "monotone")},
+    logits: dict[str, Callable[[Array], Array]] = {
+        "linear": lambda X: X[:, :4] @ weights,
+        "curved": lambda X: 2 * X[:, 0] ** 2 - 2 * X[:, 1] * X[:, 2] + np.sin(3 * X[:, 3]),
     }
+    lines: dict[str, Callable[[], str]] = {}
+    for scale in (1, 2, 4, 8, 16):
+        lines[f"linear log odds, largest weight {scale}"] = partial(linear, scale, few)
+    for n in (1_000, 10_000):
+        name = f"ignored x1^2 + noise beside 4 (x1^2 - 1), n = {n:,}"
+        lines[name] = partial(ignored, lambda X: 4 * (X[:, 0] ** 2 - 1), squares, [1, 2], n, many)
+        for kind, logit in logits.items():
+            name = f"four ignored derived columns, {kind}, n = {n:,}"
+            lines[name] = partial(ignored, logit, derived, [4, 5, 6, 7], n, many)
+    lines["d1 of ignored .95 copies"] = partial(copies, few)
+    lines |= {f"conjunction of {members}": partial(conjunction, members, few) for members in (2, 4, 8)}
+    lines |= {f"parity of {members}": partial(parity, members, few) for members in (2, 3, 4)}
+    lines["rare flips"] = partial(rare, False, few)
+    lines["rare flips, background on one side"] = partial(rare, True, few)
+    lines["an ignored column in 200 rows"] = partial(many_rows, few)
+    lines |= {f"constraints: {kind}": partial(constrained, kind, few) for kind in ("ranges", "monotone")}
     print("| law | measured |\n|---|---|")
     for name, measure in lines.items():
         print(f"| {name} | {measure()} |", flush=True)

@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
+from verdict import verdict
+
 LATEST = 2.0  # seconds that a client of this server has
 PATIENCE = 8.0  # seconds in which the page must answer, whatever else is going on
 SERVER = f"""
@@ -196,8 +198,7 @@ def main(arguments: list[str] | None = None) -> int:
         said = page.end()
     failed += [f"the server said: {said.strip().splitlines()[-1]}"] if said else []
     tried += 1  # that it says nothing
-    print(f"app: {tried} tried, {tried - len(failed)} held", *failed, sep="\n  ")
-    return int(bool(failed))
+    return verdict("app", tried, failed)
 
 
 if __name__ == "__main__":

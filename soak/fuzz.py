@@ -15,14 +15,17 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+
+from verdict import verdict
 
 HOSTILE = Path(__file__).resolve().parents[1] / "tests" / "hostile"
 LONGEST = 4096  # bytes of an input
 _COUNT = re.compile(r"(?:stat::number_of_executed_units:|executions) *(\d+)")
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Try every target, or the one that is named."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=60.0, help="for all targets together (default: 60)")
@@ -30,7 +33,7 @@ def main() -> int:
     parser.add_argument("--engine", choices=("atheris", "random"), default=_best())
     parser.add_argument("--out", type=Path, default=Path(tempfile.gettempdir()) / "xcid-fuzz", metavar="DIR")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
-    options, rest = parser.parse_known_args()
+    options, rest = parser.parse_known_args(arguments)
     sys.path.insert(0, str(HOSTILE))
     if options.worker:
         return _guided(options.worker, rest)
@@ -44,7 +47,8 @@ def main() -> int:
     results = [tried(name, share, options.out) for name in names]
     for name, (count, failure) in zip(names, results, strict=True):
         print(f"{name:26} {count:>10,} executions  {failure or 'nothing found'}")
-    return int(any(failure for _, failure in results))
+    failures = [f"{name}: {failure}" for name, (_, failure) in zip(names, results, strict=True) if failure]
+    return verdict("bytes", sum(count for count, _ in results) + len(failures), failures)
 
 
 def _best() -> str:

@@ -16,15 +16,18 @@ import time
 import warnings
 from collections.abc import Callable
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
+from verdict import verdict
 
 import xcid
 from xcid.errors import XcidError
 
+OURS = Path(xcid.__file__).parent
 SLOWEST = 20  # seconds for a try
 ROWS = 24
 
@@ -210,8 +213,8 @@ def outcome(seed: int) -> str:
     except BaseException as error:
         trace, place = error.__traceback__, ""
         while trace is not None:
-            path = trace.tb_frame.f_code.co_filename
-            place = f"{path.rpartition('/xcid/')[2]}:{trace.tb_lineno}" if "/src/xcid/" in path else place
+            path = Path(trace.tb_frame.f_code.co_filename)
+            place = f"{path.relative_to(OURS)}:{trace.tb_lineno}" if path.is_relative_to(OURS) else place
             trace = trace.tb_next
         return f"{type(error).__name__} at {place}" if place else ""  # the try itself could not be made
     finally:
@@ -234,8 +237,7 @@ def main(arguments: list[str] | None = None) -> int:
             found = outcome(options.seed + tried)
             failed += [f"seed {options.seed + tried}: {found}"] if found else []
             tried += 1
-    print(f"inputs: {tried} tried, {tried - len(failed)} held", *failed, sep="\n  ")
-    return int(bool(failed))
+    return verdict("inputs", tried, failed)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 ``python soak/memory.py --rows 100000 1000000``: explains as many rows of 20 features, from Parquet to Parquet with two
 workers and a cheap model. The sum of what all processes hold (RSS), and of what they hold without counting shared
-pages twice (PSS), is taken ten times a second. The exit status is 1 where a peak exceeds the limit, or where the last
+pages twice (PSS), is taken ten times a second. The exit status is 1 where a peak exceeds the limit, or where
 one exceeds the first by more than a fifth.
 """
 
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import joblib
@@ -20,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from sklearn.linear_model import LogisticRegression
+from verdict import verdict
 
 FEATURES, BACKGROUND, GROUP = 20, 300, 50_000
 NAMES = [f"f{number}" for number in range(FEATURES)]
@@ -81,25 +83,27 @@ def _table(cells: np.ndarray) -> pa.Table:
     return pa.table(dict(zip(NAMES, cells.T, strict=True)))
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run it as typed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--limit", type=float, default=1_000, help="MB")
     parser.add_argument("--format", default=".parquet", help="extension of the result")
-    options = parser.parse_args()
-    peaks = []
+    options = parser.parse_args(arguments)
+    peaks, faults = list[float](), list[str]()
     for rows in options.rows:
         with tempfile.TemporaryDirectory() as folder:
             rss, pss, seconds = peak(rows, options.workers, Path(folder), options.format)
         peaks.append(rss)
+        if rss > min(options.limit, 1.2 * peaks[0]):
+            faults.append(f"{rows:,} rows take {rss:.0f} MB")
         print(
             f"{rows:,} rows of {FEATURES} features, {options.workers} workers: peak RSS {rss:.0f} MB, "
             f"PSS {pss:.0f} MB, {seconds:.0f} s, {rows / seconds:.0f} rows a second",
             flush=True,
         )
-    return int(max(peaks) > options.limit or peaks[-1] > 1.2 * peaks[0])
+    return verdict("memory", len(peaks), faults)
 
 
 if __name__ == "__main__":

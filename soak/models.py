@@ -1,12 +1,15 @@
 """Model files that were tampered with: ``python soak/models.py --count 5000``.
 
 Every estimator of scikit-learn that skops writes, some of them with other choices than the usual ones, and those of
-XGBoost and LightGBM are fitted and written. Then one field of a file after the other is changed: taken out, emptied,
-cut, swapped, set to limits, or made by another node. For each file one process does what the trial of a model file
-does, with its limits; only where that lets the file through does another do what the command does. A file does not hold
-where that second process crashes or hangs, or where either of the two opens a file that is none of its own.
+XGBoost and LightGBM are fitted and written. Then one to three fields of a file are changed: taken out, emptied, cut,
+swapped, set to limits, or made by another node. For each file one process does what the trial of a model file does,
+with its limits; only where that lets the file through does another do what the command does. A file does not hold where
+that second process crashes or hangs, or where either of the two opens a file that is none of its own. Among the files
+are some that are known to do harm. ``--unguarded`` leaves out what guards against them: then they are reported, and
+with them some of the others.
 
 The processes are forks of one that has imported everything and asked no such model, so that a file takes little time.
+The names of files in them are those of a pipe: whoever opens it, compiled or not, waits there to be found.
 """
 
 from __future__ import annotations
@@ -21,23 +24,30 @@ import multiprocessing
 import os
 import random
 import resource
+import signal
 import sys
 import tempfile
 import time
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-SECONDS = 10  # for a file in one of its two processes
+SECONDS = 5  # of computing for a file in one of its two processes
+PATIENCE = 12 * SECONDS  # on the clock, since other processes may be at work
 MEMORY = 2**33
-OPENED, CRASHED, HANGS = "OPENS A FILE", "CRASHES", "HANGS"
+FAULTS = OPENED, CRASHED, HANGS = "OPENS A FILE", "CRASHES", "HANGS"
+Stages = tuple[Callable[[Path, Any], int], ...]
+PROCESSES = multiprocessing.get_context("spawn")
 REFUSED, PASSED = 10, 11  # exit statuses
 OTHER_FILE = 12
+BAIT = "/a/pipe/that/nobody/opens"  # stands for the pipe of the process that tries a file
+COMMANDS = {"os.system", "subprocess.Popen", "os.exec", "os.posix_spawn", "socket.connect"}
+OPENING = {"open", "os.listdir", "os.scandir", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.truncate"}
 VALUES = (
     None,
     0,
@@ -53,7 +63,7 @@ VALUES = (
     "",
     "filename",
     "brute",
-    "/etc/hosts",
+    BAIT,
     [],
 )
 
@@ -90,6 +100,25 @@ def write_models(folder: Path, share: float, seed: int) -> None:
                 break
             except Exception:  # one that cannot be fitted on this table, or not be written
                 path.unlink(missing_ok=True)
+    _write_harmful(folder, frame, target)
+
+
+def _write_harmful(folder: Path, frame: Any, target: Any) -> None:
+    """Write files that crash, hang or open another file, unless they are refused."""
+    import skops.io
+    from sklearn.tree import DecisionTreeClassifier
+
+    for name, child in (("crash", 2**30), ("circle", 0)):
+        model = DecisionTreeClassifier(max_depth=2).fit(frame, target)
+        for side in (model.tree_.children_left, model.tree_.children_right):
+            side[0] = child
+        skops.io.dump(model, folder / f"harmful-{name}.skops")
+    skops.io.dump(DecisionTreeClassifier(max_depth=2).fit(frame, target), path := folder / "harmful-booster.skops")
+    file = File(path)
+    holder, key, _ = next(found for found in file.nodes() if found[1] == "max_depth")
+    node = {"__class__": "Booster", "__module__": "lightgbm.basic"}
+    holder[key] = {**node, "__loader__": "ConstructorFromReduceNode", "content": _values(None, None, BAIT)}
+    file.write(path, BAIT)
 
 
 def _estimators(chance: random.Random) -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -145,17 +174,26 @@ class File:
             stack.extend((one, name, value) for name, value in inner if name != "key_types")
         return found
 
-    def write(self, path: Path) -> None:
-        """Write the file with its parts as they are now."""
+    def write(self, path: Path, bait: str) -> None:
+        """Write the file with its parts as they are now, and this name where a file is named."""
         with zipfile.ZipFile(path, "w") as archive:
-            for name, content in {**self.parts, "schema.json": json.dumps(self.schema).encode()}.items():
+            schema = json.dumps(self.schema).replace(BAIT, bait)
+            for name, content in {**self.parts, "schema.json": schema.encode()}.items():
                 archive.writestr(name, content)
 
 
 def tampered(file: File, chance: random.Random) -> str:
-    """Change one field, and say which and how."""
+    """Change one field, or some of them, and say which and how."""
+    return "; ".join([_changed(file, chance) for _ in range(chance.choice((1, 1, 2, 3)))])
+
+
+def _changed(file: File, chance: random.Random) -> str:
+    """Change a field; every other time one of those that compiled code reads."""
     nodes = file.nodes()
-    holder, key, node = chance.choice(nodes)
+    if not nodes:
+        return "nothing is left"
+    arrays = [found for found in nodes if found[2].get("type") == "numpy"]
+    holder, key, node = chance.choice(chance.choice((arrays, nodes)) or nodes)
     changes = [_taken_out, _swapped, _constant, _constructed]
     changes += {"NdArrayNode": [_array] * 12, "JsonNode": [_constant] * 3}.get(node["__loader__"], [_cut] * 2)
     if isinstance(holder.get("content") if isinstance(holder, dict) else None, dict):
@@ -175,17 +213,22 @@ def _swapped(file: File, holder: Any, key: Any, node: Any, nodes: Any, chance: r
 
 
 def _constant(file: File, holder: Any, key: Any, node: Any, nodes: Any, chance: random.Random) -> str:
-    value = json.dumps(chance.choice(VALUES))
-    holder[key] = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": value}
-    return f"{node['__class__']} for {value}"
+    (holder[key],) = _values(chance.choice(VALUES))["content"]
+    return f"{node['__class__']} for {holder[key]['content']}"
 
 
 def _constructed(file: File, holder: Any, key: Any, node: Any, nodes: Any, chance: random.Random) -> str:
-    nothing = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": "null"}
-    values = [dict(nothing, content=json.dumps(one)) for one in chance.choices((None, "/etc/hosts", 1), k=3)]
-    content = {"__class__": "tuple", "__module__": "builtins", "__loader__": "TupleNode", "content": values}
+    content = _values(*chance.choices((None, BAIT, 1), k=3))
     holder[key] = {**node, "__loader__": "ConstructorFromReduceNode", "content": content}
     return node["__class__"]
+
+
+def _values(*values: Any) -> dict[str, Any]:
+    nodes = [
+        {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": json.dumps(one)}
+        for one in values
+    ]
+    return {"__class__": "tuple", "__module__": "builtins", "__loader__": "TupleNode", "content": nodes}
 
 
 def _cut(file: File, holder: Any, key: Any, node: Any, nodes: Any, chance: random.Random) -> str:
@@ -222,18 +265,22 @@ def _array(file: File, holder: Any, key: Any, node: Any, nodes: Any, chance: ran
     name = f"tampered-{node['file']}"
     file.parts[name] = kept.getvalue()
     holder[key] = {**node, "file": name}
-    return f"{array.dtype}{list(array.shape)} for {found.dtype}{list(found.shape)}"
+    return f"{_kind(array)} for {_kind(found)}"
 
 
-def tried(path: Path, rows: Any) -> str:
+def _kind(array: Any) -> str:
+    return f"{'nodes' if array.dtype.names else array.dtype}{list(array.shape)}"
+
+
+def tried(path: Path, rows: Any, stages: Stages) -> str:
     """What becomes of a file: refused, passed, or the fault."""
-    end = _forked(lambda: _trial(path, rows), path)
-    if end == OTHER_FILE:
-        return OPENED
-    if end != PASSED:
-        return "refused" if end == REFUSED else "refused after a crash" if end < 0 else "refused after its limits"
-    end = _forked(lambda: _command(path, rows), path)
-    return {PASSED: "answers", REFUSED: "fails", OTHER_FILE: OPENED, None: HANGS}.get(end, CRASHED)
+    for stage in stages:
+        end = _forked(lambda stage=stage: stage(path, rows), path)
+        if end == OTHER_FILE:
+            return OPENED
+        if stage is _trial and end != PASSED:
+            return {REFUSED: "refused", None: "refused after its limits"}.get(end, "refused after a crash")
+    return {PASSED: "answers", REFUSED: "fails", None: HANGS}.get(end, CRASHED)
 
 
 def _trial(path: Path, rows: Any) -> int:
@@ -264,22 +311,34 @@ def _forked(body: Callable[[], int], path: Path) -> int | None:
             os.dup2(quiet, 1), os.dup2(quiet, 2)
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
             warnings.simplefilter("ignore")
             sys.addaudithook(_only(path))
             os._exit(body())
         except BaseException:
             os._exit(REFUSED)
-    end = time.monotonic() + SECONDS
-    pause = 0.001
-    while time.monotonic() < end:
+    end = time.monotonic() + PATIENCE
+    pause, is_taken = 0.001, False
+    while time.monotonic() < end and not is_taken:
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:
-            return os.waitstatus_to_exitcode(status)
+            code = os.waitstatus_to_exitcode(status)
+            return None if code == -signal.SIGXCPU else code
         time.sleep(pause)
         pause = min(0.02, pause * 1.5)
+        is_taken = _is_open(path.with_suffix(".pipe"))
     os.kill(pid, 9)
     os.waitpid(pid, 0)
-    return None
+    return OTHER_FILE if is_taken else None
+
+
+def _is_open(pipe: Path) -> bool:
+    """Whether somebody waits to read from a pipe, as all do who open it."""
+    try:
+        os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError:
+        return False
+    return True
 
 
 def _only(path: Path) -> Callable[[str, tuple[Any, ...]], None]:
@@ -287,95 +346,120 @@ def _only(path: Path) -> Callable[[str, tuple[Any, ...]], None]:
                  sys.base_prefix})  # fmt: skip
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        if event in {"os.system", "subprocess.Popen", "os.exec", "os.posix_spawn", "socket.connect"}:
+        if event in COMMANDS:
             os._exit(OTHER_FILE)
-        if event == "open" and isinstance(arguments[0], str | bytes):
-            name = os.fsdecode(arguments[0])
+        for name in arguments[:1] if event in OPENING else ():
+            name = os.fsdecode(name) if isinstance(name, str | bytes) else str(path)
             if not name.startswith(own) and not os.path.realpath(name).startswith(own):
                 os._exit(OTHER_FILE)
 
     return hook
 
 
-def work(bases: list[Path], folder: Path, seeds: Any, answers: Any) -> None:
-    """Tamper with files and try them, one after the other, until there are no more seeds."""
-    import pandas  # noqa: F401
-    import skops.io  # noqa: F401
-
+def work(bases: list[Path], folder: Path, guard: Callable[[], Stages], tasks: Any, answers: Any) -> None:
+    """Tamper with files and try them, one after the other, until there are no more tasks."""
     import xcid
-    import xcid.files.trial
+    from xcid.files import models, trial  # noqa: F401
 
+    models.imported(models.LOADERS[".skops"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in ("xgboost", "lightgbm"):
             __import__(name)
     rows, path = table(), folder / f"{os.getpid()}.skops"
     xcid.Explainer(lambda one: 1 / (1 + np.exp(-np.asarray(one)[:, 0])), rows)(rows[:2])  # imports
-    for seed in iter(seeds.get, None):
-        chance = random.Random(seed)
-        base = bases[seed % len(bases)]
+    stages, pipe = guard(), path.with_suffix(".pipe")
+    os.mkfifo(pipe)
+    for task in iter(tasks.get, None):
+        base = task if isinstance(task, Path) else bases[task % len(bases)]
         file = File(base)
-        what = tampered(file, chance)
-        file.write(path)
-        verdict = tried(path, rows)
-        if verdict in (OPENED, CRASHED, HANGS):
-            path.rename(path.with_name(f"kept-{seed}.skops"))
-        answers.put((seed, f"{base.stem}: {what}", verdict))
+        what = "harmful" if isinstance(task, Path) else tampered(file, random.Random(task))
+        file.write(path, str(pipe))
+        verdict = tried(path, rows, stages)
+        if verdict in FAULTS:
+            path.rename(path.with_name(f"kept-{task if isinstance(task, int) else task.stem}.skops"))
+        answers.put((f"{base.stem}: {what} ({task if isinstance(task, int) else 'always tried'})", verdict))
+    pipe.unlink()
     path.unlink(missing_ok=True)
+
+
+def guarded() -> Stages:
+    """Files are looked at, then tried, then used."""
+    return _trial, _command
+
+
+def unguarded() -> Stages:
+    """Files are used at once, without a look at them."""
+    from xcid.files import models, trees
+
+    trees.check = models._check_makers = lambda *parts: None  # noqa: SLF001
+    return (_command,)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Try many files; print each that does not hold, and one line at the end."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--count", type=int, default=5000, help="files")
+    parser.add_argument("--count", type=int, default=5000, help="files, beside those that are known to do harm")
     parser.add_argument("--seconds", type=float, default=3600, help="begin no file after so many")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--share", type=float, default=1.0, help="of the estimators")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--keep", type=Path, help="a folder for files that do not hold")
     parser.add_argument("--verdicts", action="store_true", help="count what became of the files")
+    parser.add_argument(
+        "--unguarded", dest="guard", action="store_const", const=unguarded, default=guarded,
+        help="leave out what guards against harm: then this script must fail",
+    )  # fmt: skip
     options = parser.parse_args(arguments)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-    began = time.monotonic()
-    context, verdicts = multiprocessing.get_context("spawn"), Counter[str]()
+    began, verdicts = time.monotonic(), Counter[str]()
     with tempfile.TemporaryDirectory() as name:
         folder = options.keep or Path(name)
         folder.mkdir(parents=True, exist_ok=True)
-        writer = context.Process(target=write_models, args=(Path(name), options.share, options.seed))
+        writer = PROCESSES.Process(target=write_models, args=(Path(name), options.share, options.seed))
         writer.start()
         writer.join()
-        bases = sorted(Path(name).glob("[0-9]*-*.skops"))
-        seeds, answers = context.Queue(), context.Queue()
-        workers = [
-            context.Process(target=work, args=(bases, folder, seeds, answers), daemon=True)
-            for _ in range(options.workers)
-        ]
-        for worker in workers:
-            worker.start()
-        waiting = 0
-        for seed in itertools.count(options.seed * 10**6):
-            is_over = seed - options.seed * 10**6 >= options.count or time.monotonic() - began > options.seconds
-            if not is_over:
-                seeds.put(seed)
-                waiting += 1
-            while waiting and (is_over or waiting > 2 * options.workers):
-                number, what, verdict = answers.get(timeout=10 * SECONDS)
-                waiting -= 1
-                verdicts[verdict] += 1
-                if verdict in (OPENED, CRASHED, HANGS):
-                    print(f"{verdict}: {number} {what}", flush=True)
-            if is_over:
-                break
-        for _ in workers:
-            seeds.put(None)
-        for worker in workers:
-            worker.join()
+        bases, harmful = (sorted(Path(name).glob(f"{start}-*.skops")) for start in ("[0-9]*", "harmful"))
+        first = options.seed * 10**6
+        seeds = itertools.takewhile(
+            lambda seed: time.monotonic() - began < options.seconds, range(first, first + options.count)
+        )
+        for what, verdict in _answers(options.workers, bases, folder, options.guard, itertools.chain(harmful, seeds)):
+            verdicts[verdict] += 1
+            if verdict in FAULTS:
+                print(f"{verdict}: {what}", flush=True)
     if options.verdicts:
         print(f"{len(bases)} models; {dict(verdicts.most_common())}; {time.monotonic() - began:.0f} s")
-    held = sum(count for verdict, count in verdicts.items() if verdict not in (OPENED, CRASHED, HANGS))
+    held = sum(count for verdict, count in verdicts.items() if verdict not in FAULTS)
     print(f"models: {verdicts.total()} tried, {held} held")
-    return int(held < verdicts.total() or not verdicts)
+    return int(held < verdicts.total() or verdicts.total() <= len(harmful))
+
+
+def _answers(
+    n_workers: int, bases: list[Path], folder: Path, guard: Callable[[], Stages], tasks: Iterable[Path | int]
+) -> Iterator[tuple[str, str]]:
+    """What became of each file, by several processes."""
+    given, answers = PROCESSES.Queue(), PROCESSES.Queue()
+    workers = [
+        PROCESSES.Process(target=work, args=(bases, folder, guard, given, answers), daemon=True)
+        for _ in range(n_workers)
+    ]
+    for worker in workers:
+        worker.start()
+    waiting = 0
+    for task in tasks:
+        given.put(task)
+        waiting += 1
+        if waiting > 2 * n_workers:
+            yield answers.get(timeout=3 * PATIENCE)
+            waiting -= 1
+    for _ in workers:
+        given.put(None)
+    for _ in range(waiting):
+        yield answers.get(timeout=3 * PATIENCE)
+    for worker in workers:
+        worker.join()
 
 
 if __name__ == "__main__":

@@ -22,9 +22,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from verdict import verdict
 
 MOST_BYTES, MOST_SECONDS, PATIENCE = 2 * 2**30, 20, 60  # seconds of work, and of waiting on a busy machine
-LARGE = (2**18, 2**21)  # cells of one value
+LARGE = (2**18, 2**21, 2**23)  # cells of one value
 ENDLESS = 2**31 - 1  # cells that take no room
 LONG = (2**12, 2**20)  # bytes of one text
 MOST_WRITTEN = 2**27  # bytes that a writer of Parquet may make of codes
@@ -261,15 +262,13 @@ def main(arguments: list[str] | None = None) -> int:
             tried += 1
             said = child.read(path)
             if said:
-                failed.append(path.name)
-                print(f"  {path.name}: {said}", flush=True)
+                failed.append(f"{path.name}: {said}")
                 if options.keep and path.is_file():
                     (options.keep / path.name).write_bytes(path.read_bytes())
             if child.process.poll() is not None:
                 child = Child()
     child.end()
-    print(f"tables: {tried:,} tried, {tried - len(failed):,} held")
-    return int(bool(failed))
+    return verdict("tables", tried, failed)
 
 
 if __name__ == "__main__":

@@ -112,7 +112,7 @@ class TestTimeZones:
     zoned = plain.assign(when=plain["when"].dt.tz_localize("Europe/Paris"))
     other = zoned.assign(when=zoned["when"].dt.tz_convert("Asia/Tokyo"))
 
-    @pytest.mark.parametrize(("background", "rows"), [(plain, zoned)])
+    @pytest.mark.parametrize(("background", "rows"), [(plain, zoned), (zoned, plain)])
     def test_the_mix_is_refused(self, background, rows):
         with pytest.raises(InvalidData, match=r"'when' of the table to explain have (a|no) time zone"):
             xcid.Explainer(model, background)(rows[:2])

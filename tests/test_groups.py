@@ -236,6 +236,8 @@ class TestInteractions:
     def test_one_row_with_flips(self):
         with pytest.raises(InvalidParameter, match="has 2"):
             xcid.Explainer(xor, XOR).interactions(XOR[:2])
+        with pytest.raises(InvalidParameter, match="shuffles must be at most 100,000, not"):
+            xcid.Explainer(xor, XOR).interactions(XOR[0], shuffles=2**80)
         with pytest.raises(NotEnoughFlips, match="nothing to compare"):
             xcid.Explainer(xor, XOR, outcome=outcomes.Threshold(2.0)).interactions(XOR[0])
 

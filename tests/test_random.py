@@ -9,7 +9,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from xcid._kernels.random import NUMBERLESS, SHARED, STREAMS, below, bits, content_keys, mix, uniform
+from xcid._kernels.random import (
+    NUMBERLESS,
+    SHARED,
+    STREAMS,
+    TALL,
+    below,
+    bits,
+    column_keys,
+    content_keys,
+    mix,
+    uniform,
+)
 
 COUNTERS = np.arange(200_000, dtype=np.uint64)
 
@@ -115,3 +126,17 @@ class TestStreams:
         drawn = np.stack([uniform(stream.bits(key, COUNTERS[:20_000]))[0] for stream in STREAMS if stream.number])
         distinct = np.unique(drawn, axis=0)
         assert np.abs(np.corrcoef(distinct)[~np.eye(len(distinct), dtype=bool)]).max() < 0.04
+
+
+@pytest.mark.parametrize("n_rows", [5, TALL, TALL + 1, 3 * TALL])
+def test_keys_of_columns_follow_their_content(n_rows):
+    """Equal columns have equal keys, and a change of any cell, the last too, gives another; so does its place."""
+    matrix = np.repeat(np.random.default_rng(0).normal(size=(n_rows, 1)), 5, axis=1)
+    matrix[[0, -1], [1, 2]] += 1
+    matrix[:, 3] = matrix[::-1, 3]
+    keys = column_keys(matrix)
+    assert keys[0] == keys[4]
+    assert len(set(keys.tolist())) == 4
+    assert np.array_equal(column_keys(matrix[:, ::-1]), keys[::-1])
+    if n_rows <= TALL:
+        assert np.array_equal(keys, content_keys(matrix.T, seed=0))

@@ -12,7 +12,7 @@ from xcid.errors import InvalidParameter
 T = TypeVar("T")
 
 
-def as_int(value: Any, name: str, *, at_least: int | None = None) -> int:
+def as_int(value: Any, name: str, *, at_least: int | None = None, at_most: int | None = None) -> int:
     """Take a whole number; True and 2.0 are none.
 
     Examples
@@ -32,6 +32,8 @@ def as_int(value: Any, name: str, *, at_least: int | None = None) -> int:
         raise InvalidParameter(f"{name} must be a whole number, not {value!r}")
     if at_least is not None and number < at_least:
         raise InvalidParameter(f"{name} must be at least {at_least}, not {number}")
+    if at_most is not None and number > at_most:
+        raise InvalidParameter(f"{name} must be at most {at_most:,}, not {number}")
     return number
 
 

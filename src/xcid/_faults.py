@@ -5,17 +5,16 @@ from __future__ import annotations
 import contextlib
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from xcid.errors import ModelError, TooSlow, XcidWarning, warn
-from xcid.records import STATUSES, Array, Explanation, fields
+from xcid.errors import ModelError, NotEnoughFlips, TooSlow, XcidWarning, warn
+from xcid.records import POOR, STATUSES, UNKNOWN, Array, Explanation, fields
 
 FIRST = "; the first: "
-UNKNOWN = ("model_failed", "too_slow")  # statuses of rows that failed
 
 
 class Failed(NamedTuple):
@@ -85,9 +84,16 @@ def first_reason(explanation: Explanation, said: Sequence[str]) -> str:
     return f"row {failed[0]}: {said[0]}" if said and len(failed) else ""
 
 
+def refuse_one_side(pieces: Iterable[tuple[Collection[str], str]]) -> None:
+    """Raise where no piece of a table has flips: each has the statuses of its rows, and why it lacks flips, if so."""
+    known = [reason for statuses, reason in pieces if not set(statuses) <= set(UNKNOWN)]
+    if known and all(known):
+        raise NotEnoughFlips(known[0])
+
+
 def warn_of_few(explanation: Explanation) -> None:
     """Warn of rows that lack perturbations of a kind."""
-    poor = np.flatnonzero(np.char.startswith(explanation.status, "insufficient"))
+    poor = np.flatnonzero(np.isin(explanation.status, POOR))
     if poor.size:
         advice = STATUSES[str(explanation.status[poor[0]])].advice
         warn(

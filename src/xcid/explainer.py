@@ -10,7 +10,7 @@ from xcid import pipeline
 from xcid._check import as_float, as_int, given_or
 from xcid.calibration import Repeats, Stop
 from xcid.densities import Kernel, Mixed
-from xcid.errors import InvalidParameter, telling
+from xcid.errors import InvalidParameter, telling, warn
 from xcid.generators import Balanced, Generator, Growing, Random
 from xcid.outcomes import Flip, Outcome, SoftFlip
 from xcid.pipeline import Apply, Setup
@@ -174,11 +174,12 @@ class Explainer:
     def stream(self, pieces: Iterable[Any], *, seed: int = 0, apply: Apply = map) -> Iterator[Explanation]:
         """Explain table after table, such as chunks of a file that does not fit into memory.
 
-        Only one piece is held at a time, and its explanation comes without samples: it takes a few kilobytes a row.
+        Only one piece is held at a time, and its explanation comes without samples: it takes a few kilobytes a row. A
+        piece in which nothing flips has the status for it, since others may have flips.
         """
         if hasattr(pieces, "shape"):
             raise InvalidParameter("stream takes tables one after the other: give a list of pieces, or one by a call")
-        bare = self.but(max_evidence_bytes=0)
+        bare = self.but(max_evidence_bytes=0, one_sided=warn)
         return (bare(piece, seed=seed, apply=apply) for piece in pieces)
 
     def per_class(self, X: Any, *, seed: int = 0) -> dict[str, Explanation]:

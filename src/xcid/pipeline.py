@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from xcid._check import require_callable
-from xcid._faults import UNKNOWN, Deadline, Failed, counted, filled, isolated, warn_of_few
+from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_few
 from xcid._kernels.random import run_key, variants
 from xcid.calibration import Repeats, Stop
 from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips, warn
@@ -19,7 +19,17 @@ from xcid.generators import Generator, Genetic, Marginal
 from xcid.outcomes import Outcome, ToClass
 from xcid.outcomes.classes import class_names
 from xcid.question import Membership, is_one_sided
-from xcid.records import STATUSES, Array, Explanation, Flags, Integers, Interactions, Perturbations, Unsigned
+from xcid.records import (
+    STATUSES,
+    UNKNOWN,
+    Array,
+    Explanation,
+    Flags,
+    Integers,
+    Interactions,
+    Perturbations,
+    Unsigned,
+)
 from xcid.scores import PerFeature, Score, Scores, pairs, unsigned
 from xcid.subject import Subject
 
@@ -30,6 +40,11 @@ REFERENCE_ROWS = 4  # that a model is tried on when it failed for all others
 SAMPLES_PER_ROW = 4096  # that a block has room for
 FEWEST_FLIPS = 5  # that a set can be described by
 SURE = 0.01  # p-value of some feature of a row that needs no flips to be explained
+
+
+def refused(reason: str) -> None:
+    """Let nothing be explained where there is no decision; of parts of a table, others may have one."""
+    raise NotEnoughFlips(reason)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +60,7 @@ class Setup:
     memory: int  # bytes that a block of rows and its perturbations may take
     max_evidence_bytes: int
     search: Generator | None = None  # for rows whose flips are too rare for the generator
+    one_sided: Callable[[str], None] = refused  # what is done where no perturbation crosses to another side
 
     @property
     def rows_at_once(self) -> int:
@@ -193,11 +209,11 @@ def _flipless(status: Any, n_flips: Integers, outcome: Outcome) -> Any:
 
 
 def checked(setup: Setup, explanation: Explanation) -> Explanation:
-    """Raise where nothing could be explained, warn where some rows could not."""
+    """Do what the setup says where no decision could be explained; warn where some rows lack perturbations."""
     is_known = not np.isin(explanation.status, UNKNOWN).all()
     nothing = not explanation.n_flips.any() and not _told(explanation).any()
     if is_known and nothing and is_one_sided(setup.outcome, setup.subject):
-        raise NotEnoughFlips(
+        setup.one_sided(
             f"all {len(setup.subject.outputs)} background rows and all perturbations lie on one side of "
             f"{setup.outcome!r}: one class only, no decision to explain ({counted(explanation, 0)}); check the "
             "model and the outcome, or give a background that reaches both sides"

@@ -587,6 +587,13 @@ def test_an_answer_within_a_second(name, kind):
             assert min(times) < 1, (work.__name__, frozen)
 
 
+def test_it_listens_on_this_machine_only():
+    from xcid.app.serving import _bound
+
+    with _bound(0) as listener:
+        assert listener.getsockname()[0] == "127.0.0.1"
+
+
 class TestConnections:
     """Too many connections end the oldest that is not at work, and none that is."""
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import xcid
@@ -263,3 +265,19 @@ class TestFailures:
         status, _, err = command(*options, "--rows", ":4", "--quiet")
         assert status == 0
         assert err == "xcid: note: 2 of 4 rows have another status than ok (insufficient_flips: 2)\n"
+
+
+@pytest.mark.parametrize("kind", ["U5", "S5", object])
+def test_text_of_any_width_is_a_class(table, kind):
+    """Arrays of a fixed width too; of labels, none takes the room of the longest."""
+    words = np.where(table["y"] == 1, "yes", "no").astype(kind)
+    answers = pl.Series("y", words.tolist())
+    features = pl.from_pandas(table[["first"]])
+    trained = training.train(features.with_columns(answers), "y", "logistic", 0)
+    assert list(trained.model.classes_) == ["no", "yes"]
+    assert "2 classes" in trained.description
+
+
+def test_one_long_label_takes_its_own_room():
+    names = nw.new_series("y", ["x" * 2**20, *["no"] * 4_000], nw.String, backend="polars")
+    assert training.labels(names).nbytes < 2**20

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
+import subprocess
+import sys
 import warnings
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -159,6 +163,33 @@ class TestUnsafePickle:
 def test_no_model(tmp_path, name, message):
     with pytest.raises(InvalidFile, match=message):
         models.load(tmp_path / name, [])
+
+
+@pytest.mark.parametrize("suffix", FILES)
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [(Path.mkdir, "it is no file"), (Path.touch, "it is empty"), (getattr(os, "mkfifo", Path.mkdir), "it is no file")],
+)
+def test_only_plain_files_are_read(command, tmp_path, background, suffix, make, message):
+    make(path := tmp_path / f"model{suffix}")
+    status, _, err = command("explain", "--background", background, "--target", "y", "--model", path, "--quiet")
+    assert (status, err) == (2, f"xcid: {path} is no model: {message}\n")
+
+
+def test_a_skops_file_does_not_bring_pytorch_and_dask():
+    """They take longer to import than all the rest; whoever needs scikit-learn's parts for them has them afterwards."""
+    pytest.importorskip("skops.io", reason="needs the extra skops")
+    pytest.importorskip("sklearn.externals.array_api_compat.torch", reason="needs the extra torch")
+    code = """
+import sys
+from xcid.files import models
+models.imported(models.LOADERS[".skops"])
+assert "skops.io" in sys.modules
+print([name for name in ("torch", "dask") if name in sys.modules])
+import sklearn.externals.array_api_compat.torch
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 class TestTrust:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -12,9 +13,10 @@ import pyarrow as pa
 import pyarrow.feather as pf
 import pyarrow.parquet as pq
 import pytest
-from bombs import EXPLANATIONS, MODELS, TABLES
+from bombs import EXPLANATIONS, MODELS, TABLES, lie
 from tables import good
 
+import xcid
 from xcid.errors import InvalidFile
 from xcid.files import readers, unpacked
 from xcid.files.readers import Background
@@ -100,9 +102,78 @@ def test_sizes_of_honest_parquet_files(tmp_path, compression, coded, version):
     assert readers.read(path)["s"].tolist() == table["s"].to_pylist()
 
 
+def repetitive(n_rows, n_columns):
+    """One text, one number and two codes, over and over."""
+    kinds = [pa.repeat("yes", n_rows), pa.repeat(1.5, n_rows), pa.array(np.arange(n_rows) % 2), pa.nulls(n_rows)]
+    return pa.table([kinds[at % 4] for at in range(n_columns)], [f"c{at}" for at in range(n_columns)])
+
+
+@pytest.mark.parametrize(("n_rows", "n_columns"), [(2**20, 15), (2**24 // 250, 250)])
+def test_cells_that_repeat_are_read_while_they_are_few(tmp_path, n_rows, n_columns):
+    """Up to 16 million cells, hundreds for each byte of the file; beyond that they are refused."""
+    allowed, refused = tmp_path / "allowed.parquet", tmp_path / "refused.parquet"
+    pq.write_table(repetitive(n_rows, n_columns), allowed, compression="zstd")
+    assert n_rows * n_columns > 30 * allowed.stat().st_size
+    assert readers.read(allowed).shape == (n_rows, n_columns)
+    pq.write_table(repetitive(n_rows + n_rows // 8, n_columns), refused, compression="zstd")
+    with pytest.raises(InvalidFile, match=r"refused\.parquet unpacks from .* bytes: refused"):
+        readers.read(refused)
+
+
+LEARNER = """
+import resource, sys, time
+from pathlib import Path
+from xcid.files.readers import Background
+background = Background.read(Path(sys.argv[1]), None)
+print(background.source.n_rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, time.process_time())
+"""
+
+
+def test_the_most_cells_that_are_allowed(tmp_path):
+    """A background of them is read and learnt from within the limits of the soak."""
+    path = tmp_path / "t.parquet"
+    times = pa.repeat(pa.scalar(0, pa.timestamp("us")), 2**24)  # what takes the most room
+    pq.write_table(pa.table({"when": times}), path, compression="zstd", write_statistics=False)
+    assert path.stat().st_size < 50_000
+    done = subprocess.run(
+        [sys.executable, "-c", LEARNER, str(path)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    n_rows, n_bytes, seconds = map(float, done.stdout.split())
+    assert n_rows == 2**24
+    assert n_bytes < 2 * 2**30
+    assert seconds < 20
+
+
 def _extent(chunk):
     start = chunk.dictionary_page_offset or chunk.data_page_offset
     return start, start + chunk.total_compressed_size
+
+
+def test_a_footer_that_lies(tmp_path):
+    """Few cells with much text: the headers of the pages tell."""
+    path = tmp_path / "t.parquet"
+    texts = pa.table({"a": [f"{at}" + "x" * 2**14 for at in range(100)]})
+    pq.write_table(texts, path, compression="zstd", use_dictionary=False, write_statistics=False)
+    lie(path)
+    assert pq.read_metadata(path).row_group(0).column(0).total_uncompressed_size == 100
+    with path.open("rb") as file:
+        assert unpacked.in_parquet(file).n_bytes > 100 * 2**14
+
+
+def test_archives_within_an_archive_count(tmp_path):
+    for name, content in (("inner.zip", bytes(2**20)), ("outer.zip", tmp_path / "inner.zip")):
+        with zipfile.ZipFile(tmp_path / name, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("part", content if isinstance(content, bytes) else content.read_bytes())
+    with (tmp_path / "outer.zip").open("rb") as file:
+        assert unpacked.in_zip(file) > 2**20
+
+
+def test_saved_explanations_have_the_same_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(unpacked, "SMALL", 2**16)
+    np.savez_compressed(tmp_path / "e.npz", values=np.zeros(2**18))
+    with pytest.raises(InvalidFile, match=r"e\.npz unpacks from .* bytes: refused"):
+        xcid.load(tmp_path / "e.npz")
 
 
 @pytest.mark.parametrize("compression", ["zstd", "lz4", "uncompressed"])

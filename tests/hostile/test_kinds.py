@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
+import json
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +41,7 @@ def one_view(n_bytes: int) -> pa.Array:
 
 LEVEL = pa.array(["x" * 2**20])
 RUN = pa.RunEndEncodedArray.from_arrays(pa.array([2**31 - 1], pa.int64()), pa.array([1.5]))
+MANY = pa.table([pa.array(["x" * 2**16] * 2**9)] * 9, [*"abcdefghi"])  # 32 MiB of text a column
 BOMBS = {
     "nulls.feather": (pa.nulls(2**31 - 1), "bytes: refused"),
     "runs.feather": (RUN, "bytes: refused"),
@@ -50,8 +50,13 @@ BOMBS = {
     "level.feather": (coded(LEVEL), "column 'a' of .* bytes: refused"),
     "coded-lists.feather": (coded(pa.array([["x"] * 9])), "no feature has"),
     "coded-structs.feather": (coded(pa.array([{"p": "x"}])), "no feature has"),
-    "coded-text.parquet": (coded(pa.array(["x" * 2**15])), "column 'a' of .* bytes: refused"),
+    "coded-text.parquet": (coded(pa.array(["x" * 2**16])), "column 'a' of .* bytes: refused"),
     "level.parquet": (coded(LEVEL), "column 'a' of .* bytes: refused"),
+    "columns.parquet": (MANY, "column 'e' of .* with those before it, .* bytes: refused"),
+    "columns.feather": (
+        pa.table([column.dictionary_encode() for column in MANY.columns], MANY.column_names),
+        "column 'e' of .* with those before it, .* bytes: refused",
+    ),
     "fixed.parquet": (pa.array([b"x" * 2**12] * N, pa.binary(2**12)), "no feature has"),
     "lists.parquet": (pa.array([["x" * 2**12]] * N), "flatten"),
     "structs.parquet": (pa.array([{"p": "x" * 2**12}] * N), "flatten"),
@@ -61,7 +66,7 @@ BOMBS = {
 @pytest.mark.parametrize("name", BOMBS)
 def test_kinds_that_unpack_to_anything(tmp_path, name):
     path, (column, reason) = tmp_path / name, BOMBS[name]
-    table = pa.table({"a": column})
+    table = column if isinstance(column, pa.Table) else pa.table({"a": column})
     pq.write_table(table, path) if path.suffix == ".parquet" else feather(table, path)
     with pytest.raises(InvalidFile, match=f"(?s){reason}") as refused:
         readers.read(path)
@@ -85,8 +90,20 @@ def test_rows_that_a_column_of_parquet_says_it_has(tmp_path):
 
 def test_a_new_name_in_each_line(tmp_path):
     path = tmp_path / "t.jsonl"
-    path.write_text("".join(f'{{"k{at}": 1}}\n' for at in range(2_500)))
+    path.write_text("".join(f'{{"k{at}": 1}}\n' for at in range(3_000)))
     with pytest.raises(InvalidFile, match=r"t\.jsonl unpacks from .* give all rows the same names"):
+        readers.read(path)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_more_columns_than_can_be_explained(tmp_path, suffix):
+    path, names = tmp_path / f"t{suffix}", [f"k{at}" for at in range(10_001)]
+    if suffix == ".parquet":
+        pq.write_table(pa.table([[1]] * len(names), names), path)
+    else:
+        line = ",".join("1" * len(names)) if suffix == ".csv" else json.dumps(dict.fromkeys(names, 1))
+        path.write_text(f"{','.join(names)}\n{line}\n" if suffix == ".csv" else f"{line}\n")
+    with pytest.raises(InvalidFile, match=r"has 10,001 columns, and 10,000 are the most"):
         readers.read(path)
 
 
@@ -162,16 +179,3 @@ def test_parquet_is_opened_by_its_name():
             else:
                 assert name != "ParquetFile", file
     assert opened == 3
-
-
-def test_a_share_of_the_soak(capsys):
-    """All Arrow types in all formats, with sizes that lie: ``soak/tables.py`` tries as many as time allows."""
-    script = ROOT / "soak" / "tables.py"
-    if not script.exists():
-        pytest.skip("the folder soak is not there")
-    spec = importlib.util.spec_from_file_location("soak_tables", script)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["soak_tables"] = module
-    spec.loader.exec_module(module)
-    status = module.main(["--count", "60", "--seconds", "60", "--seed", "1"])
-    assert status == 0, capsys.readouterr().out

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import zipfile
+from pathlib import Path
 
 import harmful
 import numpy as np
@@ -22,6 +25,7 @@ io = pytest.importorskip("skops.io", reason="needs the extra skops")
 
 X = pd.DataFrame(np.random.default_rng(3).normal(size=(80, 3)), columns=["a", "b", "c"]).round(3)
 Y = (X["a"] > 0).astype(int)
+SOAK = Path(__file__).resolve().parents[2] / "soak" / "models.py"
 
 
 @pytest.fixture
@@ -57,10 +61,9 @@ class TestTrial:
         assert message in said
         assert "m.skops" in said
 
-    def test_a_file_that_changes_meanwhile_is_refused(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(trial, "_check", lambda *arguments: None)
+    def test_a_file_that_changes_meanwhile_is_refused(self, tmp_path):
         (tmp_path / "m.skops").write_bytes(b"one")
-        with pytest.raises(InvalidFile, match="changed while it was read"), trial.tried(tmp_path / "m.skops", (), X):
+        with pytest.raises(InvalidFile, match="changed while it was read"), trial.tried(tmp_path / "m.skops", ()):
             (tmp_path / "m.skops").write_bytes(b"another")
 
 
@@ -116,3 +119,34 @@ class TestFilesOfOthers:
         with pytest.raises(InvalidFile, match="do not load this file") as caught:
             models.load(tmp_path / "m.skops", [])
         assert "--trust" not in str(caught.value)
+
+
+class TestSoak:
+    """A share of ``soak/models.py``, which tries thousands of files."""
+
+    @pytest.fixture
+    def soak(self):
+        if not SOAK.exists():
+            pytest.skip("the folder soak is not there")
+        pytest.importorskip("lightgbm")
+        pytest.importorskip("xgboost")
+
+        def run(*options):
+            command = [sys.executable, SOAK, "--share", "0.02", "--workers", "1", *options]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            return done.returncode, done.stdout.splitlines()
+
+        return run
+
+    def test_no_file_does_harm(self, soak):
+        assert soak("--count", "20") == (0, ["models: 23 tried, 23 held"])
+
+    def test_harm_is_seen_where_nothing_guards_against_it(self, soak):
+        status, lines = soak("--count", "1", "--unguarded")
+        assert status == 1
+        assert lines[:3] == [
+            "OPENS A FILE: harmful-booster: harmful (always tried)",
+            "HANGS: harmful-circle: harmful (always tried)",
+            "CRASHES: harmful-crash: harmful (always tried)",
+        ]
+        assert lines[-1] in {"models: 4 tried, 0 held", "models: 4 tried, 1 held"}

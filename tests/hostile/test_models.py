@@ -31,6 +31,7 @@ def endless(table):
 
 FAULTS = {
     "raises": (raising(ValueError("boom")), "ValueError: boom"),
+    "raises in two lines": (raising(ValueError("one\ntwo")), "one\ntwo"),
     "raises without words": (raising(AssertionError()), "AssertionError"),
     "runs out of memory": (raising(MemoryError()), "MemoryError"),
     "ends the process": (raising(SystemExit(3)), "SystemExit: 3"),

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import html.parser
 import json
+import os
+import pickle
+import re
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import xcid
+from xcid.errors import InvalidData, InvalidFile
+from xcid.files import readers
+from xcid.files.messages import naming
 from xcid.generators import Marginal, Random
 from xcid.report import report
+from xcid.report.page import fingerprint
 
 TABLE = np.random.default_rng(0).normal(size=(150, 4)).round(2)
 
@@ -90,3 +99,58 @@ def test_names_do_not_become_elements_of_a_report(tmp_path):
         pages.append(Page((tmp_path / "page.html").read_text("utf-8")))
     assert pages[0].names == pages[1].names
     assert json.loads(pages[0].data)["features"][0] == evil[0]
+
+
+def test_the_policy_of_a_report(tmp_path):
+    report(xcid.Explainer(model, TABLE)(TABLE[:1]), tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text("utf-8")
+    found = re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text)
+    policy = dict(part.strip().split(" ", 1) for part in found[1].split(";"))
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    assert [f"'{fingerprint(script)}'" for script in scripts] == [policy["script-src"]]
+    assert policy["default-src"] == "'none'"  # and so nothing may be connected to
+
+
+class Touch:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (os.mkdir, (str(self.path),))
+
+
+@pytest.mark.parametrize("suffix", readers.OPENERS)
+def test_nothing_in_a_table_is_run(tmp_path, suffix):
+    """Neither a line of Python, nor a pickle, nor one that stands for a type of Arrow's own."""
+    mark, path = tmp_path / "mark", tmp_path / f"t{suffix}"
+    line = f'{{"a": __import__("os").mkdir({str(mark)!r})}}'
+    kind = {"ARROW:extension:name": "arrow.py_extension_type", "ARROW:extension:metadata": pickle.dumps(Touch(mark))}
+    table = pa.table([pa.array([1, 2])], pa.schema([pa.field("a", pa.int64(), metadata=kind)]))
+    with pa.OSFile(str(tmp_path / "arrow"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as file:
+        file.write_table(table)
+    for content in (
+        f"a\n{line}\n".encode(),
+        line.encode(),
+        pickle.dumps(Touch(mark)),
+        (tmp_path / "arrow").read_bytes(),
+    ):
+        path.write_bytes(content)
+        with contextlib.suppress(InvalidFile, InvalidData):
+            readers.read(path)
+        assert not mark.exists()
+
+
+def test_eight_levels_are_listed():
+    background = [[f"level {at}", at] for at in range(30)]
+    explainer = xcid.Explainer(lambda rows: np.array([row[1] for row in rows], float) > 15, background)
+    with pytest.raises(InvalidData, match="its levels are") as caught:
+        explainer([["new", 1]])
+    assert str(caught.value).count("level ") == 8
+
+
+def test_what_libraries_say_is_cut():
+    with pytest.raises(InvalidFile) as caught, naming("t.csv"):
+        raise ValueError("secret" * 100)
+    assert 0 < str(caught.value).count("secret") <= 200 // len("secret")

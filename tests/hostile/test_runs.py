@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shutil
@@ -21,11 +20,10 @@ from xcid.cli import main
 from xcid.errors import InvalidFile, TooSlow
 from xcid.files.writers import replacing
 from xcid.runs import fragments, workers
-from xcid.runs.folder import sealed
+from xcid.runs.folder import opened, sealed
 from xcid.runs.worker import Task, made
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals, links and devices as Linux has them")
-SOAK = Path(__file__).resolve().parents[2] / "soak" / "runs.py"
 FAILS, HANGS = 77, 78
 MODEL = """
 import os, sys, time
@@ -47,21 +45,6 @@ class Model:
             time.sleep(1000)
         return (X[:, 0] + X[:, 1] > 0).astype(int)
 """
-
-
-@pytest.fixture
-def soak():
-    if not SOAK.exists():
-        pytest.skip("the folder soak is not there")
-    spec = importlib.util.spec_from_file_location("soak_runs", SOAK)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.mark.parametrize("arguments", [("--count", "25", "--processes", "99"), ("--count", "1", "--processes", "1")])
-def test_a_share_of_the_soak(soak, capsys, arguments):
-    assert soak.main(list(arguments)) == 0, capsys.readouterr().out
 
 
 class TestSeals:
@@ -90,6 +73,22 @@ class TestSeals:
         assert [one.number for one in fragments.finished(tmp_path, "one", 1)] == [0]
         assert list(fragments.finished(tmp_path, "two", 1)) == []
         assert list(fragments.finished(tmp_path, "one", 1)) == []  # it was taken away
+
+    def test_no_chunk_that_is_damaged(self, tmp_path):
+        fragments.write(tmp_path, "run", fragments.Fragment(0, 2, {"ok": 2}), b"whole")
+        path = tmp_path / "00000000.chunk"
+        path.write_bytes(path.read_bytes().replace(b'"rows": 2', b'"rows": 3'))
+        assert list(fragments.finished(tmp_path, "run", 1)) == []
+
+    @pytest.mark.parametrize("name", ["manifest.json", "lock", "log.txt", "chunks"])
+    def test_no_file_of_a_run_by_a_link(self, tmp_path, name):
+        with opened(tmp_path / "run") as folder:
+            folder.log("begins")
+            folder.adopt({"format": "xcid run"})
+        (tmp_path / "run" / name).rename(tmp_path / "elsewhere")
+        (tmp_path / "run" / name).symlink_to(tmp_path / "elsewhere")
+        with pytest.raises(InvalidFile, match=f"{name} is not what a run left there"), opened(tmp_path / "run"):
+            pass
 
     def test_no_chunk_by_a_link(self, tmp_path):
         fragments.write(tmp_path, "run", fragments.Fragment(0, 2, {"ok": 2}), b"whole")
@@ -164,7 +163,7 @@ class TestModels:
         assert len(scores) == 2 * n_rows
 
     def test_one_that_hangs_is_ended(self, typed, tmp_path):
-        done = ended([*typed, "--rows", "1:6", "--run", "run", "--time-limit", 2, "--out", "scores.csv"])
+        done = ended([*typed, "--rows", "1:6", "--run", "run", "--time-limit", 2, "--out", "scores.csv"], timeout=30)
         assert done.returncode == 0
         assert "(too_slow: 1); the first that failed is row 3: " in done.stderr
         assert done.stdout.startswith("4 of 5 rows are explained")
@@ -212,7 +211,7 @@ class TestStreams:
 
 
 def test_a_folder_where_a_chunk_should_be_is_left_alone(soak, tmp_path):
-    place = soak.Place(tmp_path)
+    place = soak("runs").Place(tmp_path)
     shutil.copytree(tmp_path / "calm", place.run)
     chunk = place.run / "chunks" / "00000001.chunk"
     chunk.unlink()

@@ -218,6 +218,16 @@ class TestGoingOn:
         assert "the model is another file (model.joblib, " in err
         assert f'numpy was "1.0" and is "{np.__version__}"' in err
 
+    @pytest.mark.parametrize(("version", "age"), [(1, "an older"), (99, "a newer")])
+    def test_a_run_of_another_version_of_the_folder(self, run, command, tmp_path, version, age):
+        assert command(run())[0] == 0
+        path = tmp_path / "run" / "manifest.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"version": version}))
+        status, _, err = command(run())
+        assert status == 2
+        assert f"was begun by {age} version of xcid" in err
+        assert "finish it with that version, or give a new folder" in err
+
     def test_a_run_that_has_nothing_yet_may_change(self, run, command, tmp_path):
         """A row that cannot be explained is found before anything is explained; then the table may be mended."""
         bad = make_table(N_ROWS, seed=2)

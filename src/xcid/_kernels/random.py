@@ -13,6 +13,7 @@ numbers in common, with the reason why they may.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,6 +23,7 @@ from xcid.records import Array, Flags, Integers, Unsigned
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
+TALL = 2**15  # rows of a column that are hashed one after the other
 _S30, _S27, _S31, _S32, _S11, _S61 = (np.uint64(shift) for shift in (30, 27, 31, 32, 11, 61))
 N_VARIANTS = 8
 
@@ -43,6 +45,15 @@ def content_keys(rows: Array, seed: int, replicate: int = 0) -> Unsigned:
     for column in np.ascontiguousarray(canonical).view(np.uint64).T:
         keys = mix((keys ^ column) + GAMMA)
     return keys
+
+
+def column_keys(matrix: Array) -> Unsigned:
+    """(d,) keys of the columns of a (n, d) matrix; parts of a tall one are hashed side by side, then their keys."""
+    n_parts = -(-len(matrix) // TALL)
+    whole = np.full((n_parts * TALL if n_parts > 1 else len(matrix), matrix.shape[1]), np.nan)
+    whole[: len(matrix)] = matrix
+    first, *others = content_keys(whole.T.reshape(-1, len(whole) // n_parts), seed=0).reshape(-1, n_parts).T
+    return reduce(lambda keys, part: mix((keys ^ part) + GAMMA), others, first)
 
 
 def run_key(seed: int, replicate: int = 0, variant: int = 0) -> Unsigned:

@@ -83,7 +83,8 @@ def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str
         seals["model"] = seals.get("model") or sealed(model)
         recipe = Recipe(replace(subject, model=model, train=None, trust=trust), options.paper)
         if options.time_limit is None:  # else it might hang, and only a worker can be ended
-            with _subjects.tried(recipe.subject, background):
+            with _subjects.tried(recipe.subject) as passed:
+                passed(background.features)
                 recipe.explainer(background)  # fails here rather than in every worker
     positions = job.rows.positions
     settings = {
@@ -115,13 +116,13 @@ def _trained(
     subject: _subjects.Subject, background: Background, sha256: str, folder: Folder, note: Callable[[str], None]
 ) -> Path:
     """Train a model once and keep it in the folder: all workers, and those who resume the run, have the same one."""
-    from xcid._require import require
+    from xcid.files import models
     from xcid.files.writers import replacing
 
     known = (sha256, subject.target, subject.train, subject.seed)
     path = folder.path / f"model-{hashlib.sha256(repr(known).encode()).hexdigest()[:12]}.skops"
     if not path.exists():
-        io = require("skops.io", extra="skops")
+        io = models.imported(models.LOADERS[".skops"])
         model = _subjects.model_for(subject, background, note)
         with replacing(path) as temporary:
             io.dump(model, temporary)

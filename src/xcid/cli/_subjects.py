@@ -110,20 +110,21 @@ def subject_of(options: argparse.Namespace, parser: argparse.ArgumentParser, tra
 
 def read(subject: Subject, note: Callable[[str], None]) -> Inputs:
     """Read the tables, refuse rows that cannot be explained, and get the model."""
-    background = read_background(subject)
-    found = read_rows(subject, background)
-    found.check(background.space)
-    with tried(subject, background):
+    with tried(subject) as passed:
+        background = read_background(subject)
+        found = read_rows(subject, background)
+        found.check(background.space)
+        passed(background.features)
         return Inputs(model_for(subject, background, note), background, found)
 
 
-def tried(subject: Subject, background: Background) -> contextlib.AbstractContextManager[None]:
-    """Try the file of the model, if there is one, in a process of its own; the block loads it in this one."""
+def tried(subject: Subject) -> contextlib.AbstractContextManager[Callable[[Any], None]]:
+    """Try the file of the model, if there is one, in a process of its own, which the block has to ask about rows."""
     from xcid.files import trial
 
     if subject.model is None:
-        return contextlib.nullcontext()
-    return trial.tried(subject.model, subject.trust, background.features)
+        return contextlib.nullcontext(lambda features: None)
+    return trial.tried(subject.model, subject.trust)
 
 
 def read_background(subject: Subject) -> Background:
@@ -169,12 +170,14 @@ def explained(
 
     import numpy as np
 
-    from xcid._faults import first_reason, overheard
+    from xcid._faults import first_reason, overheard, refuse_one_side
     from xcid.engines import Threads
 
+    one_side: list[str] = []
+    explainer = explainer.but(one_sided=one_side.append)  # other pieces may have flips
     size = size if workers == 1 else max(size, workers * explainer.setup.rows_at_once)
     statuses: Counter[str] = Counter()
-    reason = ""
+    reason, pieces = "", list[tuple[set[str], str]]()
     progress(0, len(rows))
     for chunk in rows.chunks(size):
         with overheard() as said:
@@ -182,18 +185,22 @@ def explained(
         explanation = replace(explanation, index=np.array(chunk.positions))
         statuses.update(explanation.status.tolist())
         reason = reason or first_reason(explanation, said)
+        pieces.append((set(explanation.status.tolist()), one_side.pop() if one_side else ""))
         progress(statuses.total(), len(rows))
         yield explanation
+    refuse_one_side(pieces)
     note_statuses(statuses, reason)
 
 
 def note_statuses(statuses: Counter[str], reason: str) -> int:
     """Warn of all rows that are not as they should be, and say why the first that failed did; how many failed."""
-    from xcid._faults import UNKNOWN
     from xcid.errors import warn
+    from xcid.records.status import UNKNOWN, meaning
 
     found = ", ".join(f"{status}: {count:,}" for status, count in sorted(statuses.items()) if status != "ok")
     if found:
         n_rows, why = statuses.total(), f"; the first that failed is {reason}" if reason else ""
+        if not statuses["ok"]:
+            why = f": {meaning(statuses.most_common(1)[0][0])}{why}"
         warn(f"{n_rows - statuses['ok']:,} of {n_rows:,} rows have another status than ok ({found}){why}")
     return sum(statuses[status] for status in UNKNOWN)

@@ -149,7 +149,8 @@ def split(options: Options) -> Split:
         assert options.target is not None
         model, text = training.train(tables.part(table, known), options.target, options.model, options.seed)
     else:
-        with trial.tried(Path(options.model), options.trust, train):
+        with trial.tried(Path(options.model), options.trust) as passed:
+            passed(train)
             model = models.load(Path(options.model), options.trust, unsafe_pickle=options.unsafe_pickle)
         text = f"{options.model} with {len(known):,} rows as background"
     text = f"{text}; {len(fit)} others explained"

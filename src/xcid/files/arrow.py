@@ -84,14 +84,17 @@ def values(schema: Any) -> Any:
 
 def written_out(table: Any, schema: Any, path: Path) -> Any:
     """A table with columns as the schema has them, where that does not take too much room and all text is text."""
+    n_letters, n_bytes, columns = 0, path.stat().st_size, []
     for at, field in enumerate(schema):
         column, name = table.column(at), f"column {field.name!r} of {path}"
         with messages.naming(name):
-            unpacked.check(name, path.stat().st_size, sum(map(_n_letters, column.chunks)))
+            n_letters += sum(map(_n_letters, column.chunks))
+            unpacked.check(f"{name}, with those before it," if at else name, n_bytes, n_letters)
             column = column.cast(_plain(column.type)).cast(_plain(field.type))
             column.validate(full=True)
-        table = table.set_column(at, field.name, column)
-    return table
+        columns.append(column)
+    made = require("pyarrow", extra="pyarrow").Table.from_arrays(columns, names=schema.names)
+    return made.replace_schema_metadata(table.schema.metadata)
 
 
 def _is(kind: Any, *names: str) -> bool:

@@ -30,6 +30,10 @@ REASONS = {
     "date": "and the background has dates there",
     "level": "which the background does not have",
 }
+ZONES = {
+    True: "which has no time zone, and the background's times have one: give both a zone, or none",
+    False: "which has a time zone, and the background's times have none: give both a zone, or none",
+}
 
 
 def check(source: Source, frame: Any) -> None:
@@ -122,7 +126,9 @@ def _fitted(source: Source, name: str, cells: Any, positions: Sequence[int], rul
             f"{source.path} has a missing value in {where}, column {name!r}, and the background has none there: fill "
             "or drop these rows"
         )
-    wrong = column.wrong
+    wrong, reason = column.wrong, REASONS[rule.kind]
+    if isinstance(cells, np.ndarray) and cells.dtype.kind == "M" and (name in source.zoned) != rule.zoned:
+        wrong, reason = ~column.missing, ZONES[rule.zoned]
     if rule.kind in ("number", "whole number"):
         check_finite(source, name, column.values, positions)
     if rule.kind == "whole number":
@@ -131,8 +137,7 @@ def _fitted(source: Source, name: str, cells: Any, positions: Sequence[int], rul
         at = first(wrong)
         cell = cells[at].item() if isinstance(cells[at], np.generic) else cells[at]
         raise InvalidData(
-            f"{source.path} holds {cell!r:.{MOST_SHOWN}} in {source.place(positions[at])}, column {name!r}, "
-            f"{REASONS[rule.kind]}"
+            f"{source.path} holds {cell!r:.{MOST_SHOWN}} in {source.place(positions[at])}, column {name!r}, {reason}"
         )
     return column.values
 

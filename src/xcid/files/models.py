@@ -7,7 +7,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from xcid._require import require
 from xcid.errors import InvalidFile, XcidError
@@ -16,16 +16,16 @@ from xcid.files.vetted import VETTED, makers
 
 PICKLES = (".pkl", ".pickle", ".joblib", ".dill", ".cloudpickle", ".sav", ".pt", ".pth")
 UNPICKLED = (".pkl", ".pickle", ".joblib", ".sav")  # by joblib, where that is allowed
-
-LIBRARIES = {
-    ".skops": "skops.io",
-    ".onnx": "onnxruntime",
-    ".json": "xgboost",
-    ".ubj": "xgboost",
-    ".txt": "lightgbm",
-    ".cbm": "catboost",
-}
+UNASKED = tuple(f"sklearn.externals.array_api_compat.{name}" for name in ("torch", "dask", "cupy"))
 LOUD = sys.stdlib_module_names | {"numpy", "scipy", "pandas", "joblib", "torch", "skops", "cloudpickle", "dill"}
+
+
+class Loader(NamedTuple):
+    """The library that reads a kind of file, the extra that brings it, and how it is asked to."""
+
+    library: str
+    extra: str
+    read: Callable[[Any, Path, Sequence[str]], Any]
 
 
 def load(path: Path, trusted: Sequence[str], *, unsafe_pickle: bool = False) -> Any:
@@ -36,7 +36,7 @@ def load(path: Path, trusted: Sequence[str], *, unsafe_pickle: bool = False) -> 
     """
     suffix = path.suffix.lower()
     if suffix in UNPICKLED and unsafe_pickle:
-        return _read(path, _pickle, trusted)
+        return _read(path, JOBLIB, trusted)
     if suffix in PICKLES:
         raise InvalidFile(
             f"{path} is a pickle, and loading one runs whatever code is in it: save the model with "
@@ -48,23 +48,36 @@ def load(path: Path, trusted: Sequence[str], *, unsafe_pickle: bool = False) -> 
     return _read(path, LOADERS[suffix], trusted)
 
 
-def _read(path: Path, loader: Callable[[Path, Sequence[str]], Any], trusted: Sequence[str]) -> Any:
-    if not path.is_file():
-        raise InvalidFile(f"there is no file {path}")
+def imported(loader: Loader) -> Any:
+    """Import the library that reads a kind of file, in half the time where PyTorch is installed.
+
+    skops asks scikit-learn for its estimators, which imports every package of it that can be imported: also those for
+    arrays of PyTorch and Dask, and so these themselves. They are hidden meanwhile.
+    """
+    hidden = [name for name in UNASKED if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type] # None: cannot be imported
     try:
-        return loader(path, trusted)
+        return require(loader.library, extra=loader.extra)
+    finally:
+        for name in hidden:
+            del sys.modules[name]
+
+
+def _read(path: Path, loader: Loader, trusted: Sequence[str]) -> Any:
+    unpacked.plain(path, "no model")
+    try:
+        return loader.read(imported(loader), path, trusted)
     except XcidError:
         raise
     except Exception as error:  # every library fails in its own way
         raise InvalidFile(f"{path} cannot be loaded as a model: {type(error).__name__}: {error}") from error
 
 
-def _skops(path: Path, trusted: Sequence[str]) -> Any:
+def _skops(io: Any, path: Path, trusted: Sequence[str]) -> Any:
     if not zipfile.is_zipfile(path):
         raise InvalidFile(f"{path} is no skops file (these are ZIP archives): save the model with skops.io.dump")
     with path.open("rb") as file:  # skops unpacks before it looks
         unpacked.check(path, path.stat().st_size, unpacked.in_zip(file))
-    io = require("skops.io", extra="skops")
     found = set(io.get_untrusted_types(file=path))
     unknown = sorted(found - set(trusted) - set(VETTED))
     if unknown:
@@ -99,25 +112,20 @@ def _check_makers(path: Path, schema: Any, trusted: Sequence[str]) -> None:
         stack.extend(node.values() if isinstance(node, dict) else node if isinstance(node, list) else ())
 
 
-def _pickle(path: Path, trusted: Sequence[str]) -> Any:
-    """Run what the file says: joblib reads its own files and plain pickles."""
-    return require("joblib", extra="cli").load(path)
+def _booster(library: Any, path: Path, trusted: Sequence[str]) -> Any:
+    return library.Booster(model_file=str(path))
 
 
-def _onnx(path: Path, trusted: Sequence[str]) -> Any:
-    session = require("onnxruntime", extra="onnx").InferenceSession
-    return session(str(path), providers=["CPUExecutionProvider"])
-
-
-def _booster(package: str) -> Callable[[Path, Sequence[str]], Any]:
-    return lambda path, trusted: require(package, extra=package).Booster(model_file=str(path))
-
-
-LOADERS: dict[str, Callable[[Path, Sequence[str]], Any]] = {
-    ".skops": _skops,
-    ".onnx": _onnx,
-    ".json": _booster("xgboost"),
-    ".ubj": _booster("xgboost"),
-    ".txt": _booster("lightgbm"),
-    ".cbm": lambda path, trusted: require("catboost", extra="catboost").CatBoost().load_model(str(path)),
+LOADERS = {
+    ".skops": Loader("skops.io", "skops", _skops),
+    ".onnx": Loader(
+        "onnxruntime",
+        "onnx",
+        lambda library, path, trusted: library.InferenceSession(str(path), providers=["CPUExecutionProvider"]),
+    ),
+    ".json": Loader("xgboost", "xgboost", _booster),
+    ".ubj": Loader("xgboost", "xgboost", _booster),
+    ".txt": Loader("lightgbm", "lightgbm", _booster),
+    ".cbm": Loader("catboost", "catboost", lambda library, path, trusted: library.CatBoost().load_model(str(path))),
 }
+JOBLIB = Loader("joblib", "cli", lambda library, path, trusted: library.load(path))  # its own files and plain pickles

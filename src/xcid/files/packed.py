@@ -36,7 +36,8 @@ def _source(
         for start, table in parts(path, first):
             yield start, tables.columns(_frame(table), path)
 
-    return Source(path, tables.names(_frame(schema.empty_table())), n_rows, lambda: _frame(joined()), pieces)
+    empty = _frame(arrow.values(schema).empty_table())
+    return Source(path, tables.names(empty), n_rows, lambda: _frame(joined()), pieces, zoned=tables.zoned(empty))
 
 
 def _parquet_parts(path: Path, first: int) -> Parts:

@@ -78,7 +78,7 @@ class Rows:
                     parts.append(self._fitted(columns, first, here))
                 if rows[-1] >= end:
                     break
-                yield Chunk(number, rows, frame_of(_joined(parts), tables.library()))
+                yield Chunk(number, rows, self._frame(_joined(parts)))
                 parts, number = [], next(numbers, None)
             if number is None:
                 return
@@ -93,6 +93,10 @@ class Rows:
         at = [row - first for row in rows]
         chosen = {name: _taken(columns[name], at) for name in self.layout.columns}
         return fitted(self.source, chosen, rows, self.layout)
+
+    def _frame(self, columns: Columns) -> Any:
+        zoned = [name for name, rule in self.layout.columns.items() if rule.zoned]
+        return tables.in_utc(frame_of(columns, tables.library()), zoned)
 
     def _backwards(self, size: int, numbers: Sequence[int]) -> Iterator[Chunk]:
         """Rows in falling order, all in memory: files are read from front to back."""

@@ -32,6 +32,7 @@ class Rule(NamedTuple):
     kind: Kind
     levels: tuple[Any, ...]
     may_be_missing: bool
+    zoned: bool = False  # whether its times have a time zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Layout:
         for column, share, dtype in zip(space.columns, space.missing, types.values(), strict=True):
             number: Kind = "whole number" if dtype.is_integer() else "number"
             kind: Kind = "level" if column.levels else "date" if column.unit else number
-            columns[column.name] = Rule(kind, column.levels, bool(share))
+            columns[column.name] = Rule(kind, column.levels, bool(share), column.zoned)
         return cls(columns, target)
 
     def check_names(self, path: Path, names: Sequence[str]) -> None:
@@ -104,6 +105,7 @@ class Source:
     joined: Callable[[], Any]  # all rows as a data frame, whose types follow from its cells
     pieces: Callable[[int, Layout], Pieces]  # from the piece with some row, or an earlier one, up to the end
     line: Callable[[int], int | None] = lambda row: None  # of a row in a text file, counted from 1
+    zoned: frozenset[str] = frozenset()  # columns whose times have a time zone; cells have them in UTC
 
     def place(self, row: int) -> str:
         """Name a row by its position, as ``--rows`` does, and in a text file by its line."""
@@ -117,7 +119,7 @@ def held(path: Path, frame: Any, line: Callable[[int], int | None] = lambda row:
     def pieces(first: int, layout: Layout) -> Pieces:
         yield 0, tables.columns(frame, path)
 
-    return Source(path, tables.names(frame), tables.size(frame), lambda: frame, pieces, line)
+    return Source(path, tables.names(frame), tables.size(frame), lambda: frame, pieces, line, tables.zoned(frame))
 
 
 def text(

@@ -14,7 +14,7 @@ from xcid.errors import InvalidData, InvalidFile
 from xcid.files.messages import repeated, shown
 from xcid.records import Flags
 from xcid.space import Backend
-from xcid.space.tables import MOST_COLUMNS, read
+from xcid.space.tables import MOST_COLUMNS, read, time_zone
 
 LIBRARIES: tuple[Backend, ...] = ("pandas", "polars", "pyarrow")
 
@@ -31,6 +31,18 @@ def library() -> Backend:
 def names(frame: Any) -> tuple[str, ...]:
     """Names of the columns."""
     return tuple(map(str, nw.from_native(frame, eager_only=True).columns))
+
+
+def zoned(frame: Any) -> frozenset[str]:
+    """Names of the columns whose times have a time zone."""
+    narwhal = nw.from_native(frame, eager_only=True)
+    return frozenset(name for name in narwhal.columns if time_zone(narwhal.get_column(name)))
+
+
+def in_utc(frame: Any, names: Sequence[str]) -> Any:
+    """The frame, with the zone that the times of some columns are in and do not say."""
+    narwhal = nw.from_native(frame, eager_only=True)
+    return narwhal.with_columns(*(nw.col(name).dt.replace_time_zone("UTC") for name in names)).to_native()
 
 
 def size(frame: Any) -> int:
@@ -64,7 +76,8 @@ def column_of(frame: Any, name: str) -> nw.Series[Any]:
     narwhal = nw.from_native(frame, eager_only=True)
     if name not in narwhal.columns:
         raise InvalidData(f"there is no target column {name!r}; the columns are {shown(narwhal.columns)}")
-    return narwhal.get_column(name)
+    column: nw.Series[Any] = narwhal.get_column(name)
+    return column
 
 
 def missing(column: nw.Series[Any]) -> Flags:

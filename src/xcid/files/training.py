@@ -117,7 +117,11 @@ def labels(wanted: nw.Series[Any]) -> Any:
         raise InvalidData(f"{int(holes.sum())} rows have no target {wanted.name!r}: leave them out")
     if wanted.dtype.is_numeric():
         return wanted.to_numpy()
-    return np.array([str(value) for value in wanted.to_list()])
+    texts = np.empty(len(wanted), dtype=object)  # of a fixed width, all would take the room of the longest
+    texts[:] = [
+        value.decode(errors="replace") if isinstance(value, bytes) else str(value) for value in wanted.to_list()
+    ]
+    return texts
 
 
 def _pipeline(features: nw.DataFrame[Any], estimator: Any) -> Any:

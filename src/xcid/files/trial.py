@@ -7,12 +7,12 @@ model about some rows, and about rows put together of their cells, as an explana
 from __future__ import annotations
 
 import contextlib
-import importlib
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from xcid import errors
 from xcid.errors import InvalidFile, XcidError
-from xcid.files import models, tables
+from xcid.files import models, tables, unpacked
 from xcid.models import wrap
 from xcid.space import FeatureSpace
 
@@ -32,41 +32,43 @@ FAILURE = "a process that loaded it and asked it about {rows} rows {end}"
 
 
 @contextlib.contextmanager
-def tried(path: Path, trusted: Sequence[str], features: Any) -> Iterator[None]:
-    """Try a file on rows of a data frame before the block, which loads it; refuse one that changed meanwhile.
+def tried(path: Path, trusted: Sequence[str]) -> Iterator[Callable[[Any], None]]:
+    """Start the process that tries a file; the block gets a function that asks it about rows of a data frame.
 
-    Pickles are not tried: whoever asks for one runs its code, and twice would be once too often.
+    It imports what it needs while the block reads its tables. The block loads the file itself after the function came
+    back; a file that changed meanwhile is refused. Pickles are not tried: whoever asks for one runs its code, and twice
+    would be once too often.
     """
-    if path.suffix.lower() in models.PICKLES or not path.is_file():
-        yield  # the loader has words for it
+    loader = models.LOADERS.get(path.suffix.lower())
+    if loader is None:
+        yield lambda features: None  # whoever loads it has words for it
         return
-    before = _signature(path)
-    n_rows = tables.size(features)
-    rows = tables.part(features, sorted(set(np.linspace(0, n_rows - 1, ROWS).astype(int).tolist())))
-    _check(path, trusted, rows)
-    yield
-    if _signature(path) != before:
-        raise InvalidFile(f"{path} changed while it was read: start again")
-
-
-def _check(path: Path, trusted: Sequence[str], rows: Any) -> None:
+    size, before = unpacked.plain(path, "no model"), _signature(path)
     context = multiprocessing.get_context("spawn")  # a fork of a process with threads may wait for ever
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(theirs, path, trusted, rows), daemon=True)
-    seconds = SECONDS + path.stat().st_size / 2**20
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_child, args=(theirs, path, trusted), daemon=True)
     try:
         process.start()
         theirs.close()
-        with contextlib.suppress(ImportError):  # meanwhile: it is needed here too
-            importlib.import_module(models.LIBRARIES.get(path.suffix.lower(), "xcid"))
-        heard = ours.recv() if ours.poll(seconds) else ("", f"was not done after {seconds:.0f} s")
-    except (EOFError, OSError):
-        process.join()
-        heard = ("", _end(process.exitcode))
+        yield lambda features: _ask(process, ours, path, SECONDS + size / 2**20, features)
     finally:
         process.kill()
         process.join()
         ours.close()
+    if _signature(path) != before:
+        raise InvalidFile(f"{path} changed while it was read: start again")
+
+
+def _ask(process: BaseProcess, connection: Connection, path: Path, seconds: float, features: Any) -> None:
+    models.imported(models.LOADERS[path.suffix.lower()])  # here too, while the other process does
+    positions = np.linspace(0, tables.size(features) - 1, ROWS).astype(int)
+    rows = tables.part(features, sorted(set(positions.tolist())))
+    try:
+        connection.send(rows)
+        heard = connection.recv() if connection.poll(seconds) else ("", f"was not done after {seconds:.0f} s")
+    except (EOFError, OSError):
+        process.join()
+        heard = ("", _end(process.exitcode))
     if heard is not None:
         kind, said = heard
         if kind:
@@ -77,12 +79,14 @@ def _check(path: Path, trusted: Sequence[str], rows: Any) -> None:
         )
 
 
-def _child(connection: Connection, path: Path, trusted: Sequence[str], rows: Any) -> None:
+def _child(connection: Connection, path: Path, trusted: Sequence[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     for stream in (1, 2):  # what a library has to say, it says again
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
     _limit_memory()
-    connection.send(outcome(path, trusted, rows))
+    with contextlib.suppress(XcidError):  # where it is not installed, the outcome says so
+        models.imported(models.LOADERS[path.suffix.lower()])
+    connection.send(outcome(path, trusted, connection.recv()))
 
 
 def outcome(path: Path, trusted: Sequence[str], rows: Any) -> tuple[str, str] | None:

@@ -5,12 +5,14 @@ from xcid.records.cloud import Perturbations, Plan
 from xcid.records.explanation import SIGNIFICANT, Explanation
 from xcid.records.interactions import Interactions
 from xcid.records.pair import Density, DensityPair, Outcome
-from xcid.records.status import FEATURE_STATUSES, STATUSES, Status, meaning
+from xcid.records.status import FEATURE_STATUSES, POOR, STATUSES, UNKNOWN, Status, meaning
 
 __all__ = [
     "FEATURE_STATUSES",
+    "POOR",
     "SIGNIFICANT",
     "STATUSES",
+    "UNKNOWN",
     "Array",
     "Backend",
     "Density",

@@ -52,6 +52,8 @@ _FEATURES = (
 )
 
 STATUSES: Mapping[str, Status] = {status.name: status for status in _ROWS}
+UNKNOWN = ("model_failed", "too_slow")  # of rows that failed
+POOR = ("insufficient_flips", "insufficient_stays")  # of rows that have fewer perturbations of a kind than asked for
 FEATURE_STATUSES: Mapping[str, Status] = {status.name: status for status in _FEATURES}
 
 

@@ -171,13 +171,22 @@ def read(path: Path) -> Manifest:
     """Read a description."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        if found["format"] != FORMAT or found["version"] != VERSION:
-            raise ValueError(f"it is {found['format']!r}, version {found['version']}, and {VERSION} is understood")
-        if not all(isinstance(part, dict) for part in (*(found[what] for what in PARTS), *found["inputs"].values())):
+        if found["format"] != FORMAT:
+            raise ValueError(f"it is {found['format']!r}")
+        version = int(found["version"])
+        if version == VERSION and not all(
+            isinstance(part, dict) for part in (*(found[what] for what in PARTS), *found["inputs"].values())
+        ):
             raise ValueError("its parts are not what they should be")
         json.dumps(found)  # parts within parts as far as memory goes can be read, and not be shown
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidFile(f"{path} is no manifest of a run ({str(error)[:200]}): give another folder") from error
+    if version != VERSION:
+        age = "an older" if version < VERSION else "a newer"
+        raise InvalidFile(
+            f"the run in {path.parent} was begun by {age} version of xcid (its manifest is of version {version}, and "
+            f"{VERSION} is read): finish it with that version, or give a new folder and begin again"
+        )
     return dict(found)
 
 

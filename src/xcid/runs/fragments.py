@@ -25,6 +25,7 @@ class Fragment(NamedTuple):
     rows: int
     statuses: Counter[str]
     reason: str = ""  # that the first of its rows is not explained, if there is one
+    one_side: str = ""  # that none of its rows has flips, if so
 
 
 def write(folder: Path, run: str, fragment: Fragment, packed: bytes) -> None:

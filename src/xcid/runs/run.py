@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from xcid._faults import refuse_one_side
 from xcid.errors import InvalidParameter
 from xcid.files.formats import FORMATS
 from xcid.files.rows import Chunk, Rows
@@ -48,10 +49,12 @@ def run(job: Job, task: Task, data: Seal, folder: Folder, out: Path, progress: P
     It counts how rows ended, and says why the first that is not explained is not.
     """
     total, statuses, reasons = len(job.rows), Counter[str](), dict[int, str]()
+    sides: dict[int, tuple[Counter[str], str]] = {}
     ready = set()
 
     def count(fragment: Fragment) -> None:
         statuses.update(fragment.statuses)
+        sides[fragment.number] = fragment.statuses, fragment.one_side
         if fragment.reason:
             reasons[fragment.number] = fragment.reason
 
@@ -66,6 +69,7 @@ def run(job: Job, task: Task, data: Seal, folder: Folder, out: Path, progress: P
         folder.log(f"chunk {fragment.number} is finished")
         count(fragment)
         progress(statuses.total(), total)
+    refuse_one_side(sides[number] for number in sorted(sides))
     fragments.sweep(folder.chunks)  # of workers that were killed
     started, token = time.monotonic(), f"{zlib.crc32(os.fsencode(folder.path.resolve())):08x}"
     with replacing(out, token) as temporary, temporary.open("wb") as file:  # the next run overwrites what a kill leaves

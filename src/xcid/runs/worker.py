@@ -104,6 +104,8 @@ def answer(
             yield [faults.Failed(row, faults.too_slow(task.time_limit))] if at in too_slow else explain(row)
             row_done()
 
+    one_side: list[str] = []
+    explainer = explainer.but(one_sided=one_side.append)  # other chunks may have flips
     try:
         with faults.overheard() as said:
             if task.time_limit is None:
@@ -116,6 +118,7 @@ def answer(
             len(explanation),
             Counter(explanation.status.tolist()),
             faults.first_reason(explanation, said),
+            "".join(one_side),
         )
         fragments.write(task.folder, task.run, fragment, FORMATS[task.format].pack(to_columns(explanation)))
     except Exception as error:

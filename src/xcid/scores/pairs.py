@@ -12,6 +12,7 @@ from xcid.records import Array, Integers, Perturbations, Unsigned
 from xcid.scores.per_feature import kept
 
 BINS = 4  # of the values that a number changes to
+MOST_SHUFFLES = 100_000  # which take minutes
 MOST_CELLS = 8  # of a feature: rarer ones share the last
 
 
@@ -33,7 +34,7 @@ def pairs(cloud: Perturbations, row: int, key: Unsigned, shuffles: int = 99) -> 
 
     Gives the joint d1, the mean of the shuffled ones, and the share of those that reach it (the joint one included).
     """
-    as_int(shuffles, "shuffles", at_least=1)
+    as_int(shuffles, "shuffles", at_least=1, at_most=MOST_SHUFFLES)
     cells, feature = _indicators(cloud, row)
     sets = cloud.positive[row], cloud.negative[row]
     chosen = [_resampled(weights / weights.sum(), key, stream) for weights, stream in zip(sets, PAIRS, strict=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
@@ -41,6 +42,10 @@ class Column:
         if not self.levels:
             return numbers(cells, self.name, what)
         positions = {level: float(position) for position, level in enumerate(self.levels)}
+        with contextlib.suppress(TypeError):  # a cell that no level can be
+            found = list(map(positions.get, cells.tolist()))
+            if None not in found:
+                return np.array(found, dtype=np.float64)
         codes = np.empty(len(cells))
         for row, cell in enumerate(cells.tolist()):
             code = np.nan if is_missing(cell) else positions.get(cell) if isinstance(cell, Hashable) else None
@@ -58,8 +63,9 @@ def detect(name: str, cells: Cells, order: tuple[Any, ...] | None, wanted: Kind 
 
     ``order`` holds the levels of an ordered category, is empty for one without order and None for all other columns.
     """
-    present = [cell for cell in cells.tolist() if not is_missing(cell)]
-    if not present:
+    is_plain = cells.dtype.kind in "fiuM" and cells.ndim == 1  # then no cell need be an object: there may be millions
+    present: Any = cells[~np.isnan(cells)] if is_plain else [cell for cell in cells.tolist() if not is_missing(cell)]
+    if not len(present):
         raise InvalidData(f"column {name!r} of the background is missing in all {len(cells)} rows: drop it")
     if cells.dtype.kind == "M":
         days = times(cells, "D", name, "the background")
@@ -67,7 +73,7 @@ def detect(name: str, cells: Cells, order: tuple[Any, ...] | None, wanted: Kind 
         return Column(name, "integer" if unit == "D" else "continuous", unit=unit)
     if wanted is not None and wanted not in get_args(Kind):
         raise InvalidParameter(f"the kind of {name!r} must be one of {list(get_args(Kind))}, not {wanted!r}")
-    types = {_type_of(cell) for cell in present}
+    types = {"number"} if is_plain else {_type_of(cell) for cell in {type(cell): cell for cell in present}.values()}
     if len(types) > 1:
         odd = "text" if "text" in types else "boolean"
         row = next(i for i, cell in enumerate(cells.tolist()) if _type_of(cell) == odd)
@@ -79,7 +85,7 @@ def detect(name: str, cells: Cells, order: tuple[Any, ...] | None, wanted: Kind 
     if made_of_levels or wanted in ("ordinal", "categorical", "boolean"):
         if wanted in ("continuous", "integer"):
             raise InvalidParameter(f"column {name!r} holds {present[0]!r:.60}: it cannot be {wanted}")
-        seen = set(present)
+        seen = set(present.tolist() if is_plain else present)
         levels = tuple(level for level in order or () if level in seen) or tuple(sorted(seen))
         for level in levels:
             writable(str(level), f"column {name!r} of the background holds")

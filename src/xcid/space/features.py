@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xcid._kernels.random import content_keys
+from xcid._kernels.random import column_keys, content_keys
 from xcid.errors import InvalidData, InvalidParameter, telling
 from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.space.columns import Column, Kind, detect, resolution
@@ -102,7 +102,7 @@ class FeatureSpace:
             direction=constraints.direction(columns),
             pools=pools,
             distinct=pools.distinct(),
-            rank=np.argsort(np.argsort(content_keys(matrix.T, seed=0), kind="stable"), kind="stable"),
+            rank=np.argsort(np.argsort(column_keys(matrix), kind="stable"), kind="stable"),
             decode=maker(table, columns),
         )
 
@@ -193,10 +193,11 @@ def _matrix(columns: tuple[Column, ...], table: Table, what: str) -> Array:
     found = []
     for column, cells in zip(columns, table.cells, strict=True):
         is_zoned = column.name in table.zoned
-        if column.unit and is_zoned and not column.zoned and cells.dtype.kind == "M" and not np.isnat(cells).all():
+        if column.unit and is_zoned != column.zoned and cells.dtype.kind == "M" and not np.isnat(cells).all():
+            have, others = ("a time zone", "have none") if is_zoned else ("no time zone", "have one")
             raise InvalidData(
-                f"the times of column {column.name!r} of {what} have a time zone, and those of the background "
-                "have none: give both a zone, or none"
+                f"the times of column {column.name!r} of {what} have {have}, and those of the background {others}: "
+                "give both a zone, or none"
             )
         with telling(InvalidData, f"column {column.name!r} of {what} cannot be read"):
             found.append(column.encode(cells, what))

@@ -100,7 +100,8 @@ def cells_maker(column: Column) -> Callable[[Array], Cells]:
 def _column_maker(series: nw.Series[Any], column: Column) -> Callable[[Array], Any]:
     """From codes to a column of the original type, native or an array; levels are taken from the original itself."""
     if column.levels:
-        first = {value: row for row, value in reversed(list(enumerate(series.to_list())))}
+        values = series.to_list()
+        first = {values[row]: row for row in reversed(range(len(values)))}
         empty = int(np.argmax(series.is_null().to_numpy()))
         rows = np.array([*(first[level] for level in column.levels), empty])
         return lambda codes: nw.maybe_reset_index(

@@ -21,7 +21,7 @@ from xcid.explainer import Explainer
 from xcid.generators import Balanced
 from xcid.outcomes import Interval, Outcome, SoftInterval
 from xcid.pipeline import Setup
-from xcid.records import Array, Density, Explanation, Integers, Perturbations
+from xcid.records import POOR, Array, Density, Explanation, Integers, Perturbations
 from xcid.records.fields import FEATURE, declared
 from xcid.scores import Adjusted, Score, Scores
 
@@ -40,25 +40,41 @@ def setup_of(ask: Ask, table: Array, names: Sequence[str], kind: str, settings: 
 def explained(setup: Setup, row: Array, ask: Ask, seed: int) -> Explanation | Failed:
     """Explain a (1, d) row by its own model; what all rows lack is said once, by :func:`gathered`."""
     subject = replace(setup.subject, predict=replace(setup.subject.predict, ask=ask))
+    (piece,) = pipeline.explain_block(replace(setup, subject=subject), subject.space.encode(row), seed)
+    return piece
+
+
+def attempted(explain: Callable[[], Explanation | Failed], width: int = 0) -> Explanation | Failed:
+    """Explain a row; where its model fails before there are any values of its features, they are not known."""
     try:
-        return pipeline.explain(replace(setup, subject=subject), subject.space.encode(row), seed)
+        return explain()
     except ModelError as error:
-        return Failed(row, error)
+        return Failed(np.full((1, width), np.nan), error)
 
 
-def gathered(pieces: Sequence[Explanation | Failed], settings: Mapping[str, Any]) -> Explanation:
+def gathered(
+    pieces: Sequence[Explanation | Failed],
+    settings: Mapping[str, Any],
+    reference: Callable[[], Sequence[Explanation | Failed]],
+) -> Explanation:
     """Put rows together; those with fewer features than others are filled up, and evidence is kept while it is small.
 
+    Where all rows failed, the model is asked about the reference, and its error is raised if it fails for that too.
     NotEnoughFlips is raised where no row has any.
     """
-    width = max(map(_width, pieces))
-    alike = all(_width(piece) == width for piece in pieces)
+    done = [piece for piece in pieces if isinstance(piece, Explanation)]
+    like = [] if done else [piece for piece in reference() if isinstance(piece, Explanation)]
+    width = max(map(_width, [*pieces, *like]))
+    alike = all(_width(piece) == width for piece in done)
     kept = [_padded(piece, width) for piece in pieces]
     size = sum(piece.cloud.nbytes for piece in kept if isinstance(piece, Explanation) and piece.cloud is not None)
     if not alike or size > settings.get("max_evidence_bytes", MOST_BYTES):
         kept = [piece if isinstance(piece, Failed) else replace(piece, cloud=None) for piece in kept]
-    joined = replace(Explanation.concatenate(filled(kept)), index=np.arange(len(pieces)))
-    if np.char.startswith(joined.status, "insufficient").all() and not joined.n_flips.any():
+    joined = replace(
+        Explanation.concatenate(filled(kept, lambda: [_padded(piece, width) for piece in like])),
+        index=np.arange(len(pieces)),
+    )
+    if np.isin(joined.status, POOR).all() and not joined.n_flips.any():
         raise NotEnoughFlips(
             f"no perturbation of any of {len(joined)} rows changes the output ({counted(joined, 0)}): ask another "
             "question by outcome=, or let perturbations go farther by another background or fill"

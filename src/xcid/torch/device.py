@@ -14,11 +14,12 @@ import numpy as np
 
 from xcid import pipeline
 from xcid._check import as_int
+from xcid._faults import filled, isolated
 from xcid._kernels.random import run_key, variants
 from xcid._require import require
 from xcid.calibration import Repeats
 from xcid.distances import Overlap
-from xcid.errors import InvalidParameter, ModelError
+from xcid.errors import InvalidParameter, ModelError, XcidError
 from xcid.explainer import Explainer
 from xcid.generators.planned import LEAST_WEIGHT, Drawn, limited
 from xcid.models.libraries import evaluating
@@ -56,18 +57,27 @@ class Device:
         """Explain one row or many."""
         torch, seed = require("torch", extra="torch"), as_int(seed, "seed")
         setup, rows = explainer.setup, explainer.space.encode(X)
-        draw, which = _draw(setup), variants(setup.subject.space.keys(rows, seed))
-        parts, pieces = [np.flatnonzero(which == variant) for variant in np.unique(which)], []
-        for part in parts:
-            plan = draw(setup.subject.features.space, run_key(seed, 0, int(which[part[0]]))).plan
-            with evaluating(setup.subject.model), torch.no_grad():
-                task = _Task(setup, plan)
-                blocks = list(halved(task, torch.as_tensor(rows[part], device=task.device), self.rows))
-            results = Results(
-                *(np.concatenate([one.cpu().numpy() for one in found]) for found in zip(*blocks, strict=True))
-            )
-            pieces.append(_explanation(setup, plan, rows[part], seed, results))
-        explanation = Explanation.concatenate(pieces)[np.argsort(np.concatenate(parts))]
+        draw, tasks = _draw(setup), dict[int, _Task]()
+        with evaluating(setup.subject.model), torch.no_grad():
+
+            def explain(some: Array) -> Explanation:
+                which = variants(setup.subject.space.keys(some, seed))
+                parts, pieces = [np.flatnonzero(which == variant) for variant in np.unique(which)], []
+                for part in parts:
+                    variant = int(which[part[0]])
+                    if variant not in tasks:
+                        plan = draw(setup.subject.features.space, run_key(seed, 0, variant)).plan
+                        tasks[variant] = _Task(setup, plan)
+                    task = tasks[variant]
+                    blocks = halved(task, torch.as_tensor(some[part], device=task.device), self.rows)
+                    found = zip(*blocks, strict=True)
+                    results = Results(*(np.concatenate([one.cpu().numpy() for one in each]) for each in found))
+                    pieces.append(_explanation(setup, task.plan, some[part], seed, results))
+                return Explanation.concatenate(pieces)[np.argsort(np.concatenate(parts))]
+
+            background = explainer.space.background[: pipeline.REFERENCE_ROWS]
+            pieces = filled(isolated(explain, rows), lambda: isolated(explain, background))
+        explanation = Explanation.concatenate(pieces)
         return pipeline.checked(setup, replace(explanation, index=labels(X, len(rows))))
 
 
@@ -95,7 +105,7 @@ class _Task:
         probe = _probe(setup, plan, subject.space.background[:1])
         shared = effects.shared(plan, subject.space.discrete)
         sent = {name: self.send(part) for name, part in shared._asdict().items() if isinstance(part, np.ndarray)}
-        self.shared, self.pairs = shared._replace(**sent), len(plan.masks)
+        self.plan, self.shared, self.pairs = plan, shared._replace(**sent), len(plan.masks)
         parts = planned.parts(probe, setup.score.density)
         if left := len(plan.features) - sum(len(part.features) for part in parts):
             raise InvalidParameter(f"{left} features are too spread out for shared densities: call the explainer")
@@ -123,12 +133,17 @@ class _Task:
 
     def ask(self, rows: Any) -> Any:
         """(N, k) outputs, as the host reads them."""
-        answers = self.module(rows)
+        try:
+            answers = self.module(rows)
+        except (self.torch.cuda.OutOfMemoryError, MemoryError, XcidError):
+            raise
+        except Exception as error:
+            raise ModelError(f"the model failed: {type(error).__name__}: {error}") from error
         if not isinstance(answers, self.torch.Tensor) or len(answers) != len(rows):
             raise ModelError("the module must answer with one tensor that has a line for every row")
         answers = answers.reshape(len(rows), -1).to(self.torch.float64)
         if not bool(self.torch.isfinite(answers).all()):
-            raise ModelError("the module's answers are not finite: explain on the host to see for which row")
+            raise ModelError("the module's answers are not finite")
         if answers.shape[1] == 1 and self.n_outputs == 2:
             answers = self.torch.cat([1 - answers, answers], 1)
         return answers

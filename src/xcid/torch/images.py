@@ -73,7 +73,11 @@ class ImageExplainer:
         Images with fewer segments than others get further ones that are constant and score 0.
         """
         seed, images = as_int(seed, "seed"), like(X, self.background)
-        return gathered([by_parts(self.explained(image, seed)[0]) for image in images], self.settings)
+
+        def explained(some: Tensor) -> list[Explanation | Failed]:
+            return [by_parts(self.explained(image, seed)[0]) for image in some]
+
+        return gathered(explained(images), self.settings, lambda: explained(self.background[:1]))
 
     def labels(self, image: Any) -> Integers:
         """(h, w) the segment of each pixel of one image."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,17 @@ from xcid.outcomes import Outcome
 from xcid.records import Array, Explanation, Integers
 from xcid.torch._layer import Channels, Explain, How, Layer, Units
 from xcid.torch._network import AT_ONCE, Answer, Network, Tensor, as_array, as_tensor, like
-from xcid.torch._rows import Distinct, by_parts, explained, explained_parts, gathered, parts_setup, question, setup_of
+from xcid.torch._rows import (
+    Distinct,
+    attempted,
+    by_parts,
+    explained,
+    explained_parts,
+    gathered,
+    parts_setup,
+    question,
+    setup_of,
+)
 from xcid.torch.segments import Fill, Mean, fills_of
 
 
@@ -189,4 +200,8 @@ class LayerExplainer:
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         """Explain (n, ...) inputs, or a single one without the first axis."""
         seed, inputs = as_int(seed, "seed"), like(X, self.background)
-        return gathered([self.explain(row, seed) for row in inputs.split(1)], self.settings)
+
+        def explained(rows: Tensor) -> list[Explanation | Failed]:
+            return [attempted(partial(self.explain, row, seed)) for row in rows.split(1)]
+
+        return gathered(explained(inputs), self.settings, lambda: explained(self.background[:1]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ from xcid.errors import InvalidData, InvalidParameter, ModelError
 from xcid.outcomes import Interval, Outcome
 from xcid.records import Array, Explanation, Integers
 from xcid.torch._network import AT_ONCE, Answer, Network, in_blocks, probabilities
-from xcid.torch._rows import Distinct, by_parts, explained_parts, gathered, parts_setup, question
+from xcid.torch._rows import Distinct, attempted, by_parts, explained_parts, gathered, parts_setup, question
 
 Span: TypeAlias = tuple[int, int]
 Tokenize: TypeAlias = Callable[[str], Sequence[Span]]
@@ -125,8 +126,9 @@ class TextExplainer:
         require_callable(self.fill, "fill", 'xcid.torch.MaskToken("[MASK]")')
         self.tokenize = tokenize
         self.ask = _asking(model, tokenizer, answer, as_int(at_once, "at_once (texts of a call)", at_least=1))
-        if background is not None:
-            answers = np.asarray(self.ask(_texts(background, "the background")))
+        self.usual = [] if background is None else _texts(background, "the background")
+        if self.usual:
+            answers = np.asarray(self.ask(self.usual))
             outcome = question(outcome, answers) if answers.dtype.kind == "f" else outcome
         self.settings = {**settings, "outcome": outcome, "n": n}
 
@@ -139,8 +141,19 @@ class TextExplainer:
         spans = [self.spans(text) for text in known]
         levels = self._levels(known, spans)
         seed = as_int(seed, "seed")
-        pieces = [self._explained(text, where, levels, seed) for text, where in zip(known, spans, strict=True)]
-        return replace(gathered(pieces, self.settings), levels=tuple(levels))
+
+        def explained(text: str, where: list[Span], levels: list[tuple[str, ...]]) -> Explanation | Failed:
+            return attempted(partial(self._explained, text, where, levels, seed), len(where))
+
+        def reference() -> list[Explanation | Failed]:
+            """One of the usual texts, with no more parts than those to explain; or else a text that is all filled."""
+            others = self.usual or [self.fill(text, where) for text, where in zip(known, spans, strict=True)]
+            parts = [(text, self.tokenize(text)[: len(levels)]) for text in others]
+            usual = [(text, [(int(start), int(end)) for start, end in some]) for text, some in parts if len(some) > 1]
+            return [explained(text, where, self._levels([text], [where])) for text, where in usual[:1]]
+
+        pieces = [explained(text, where, levels) for text, where in zip(known, spans, strict=True)]
+        return replace(gathered(pieces, self.settings, reference), levels=tuple(levels))
 
     def spans(self, text: str) -> list[Span]:
         """(start, end) of the parts of a text."""

@@ -81,10 +81,9 @@ class _Watched:
         """Explain one input, and score the units of the layer over the same samples."""
         piece, inputs_of = self.perturb(row, seed)
         if isinstance(piece, Failed):
-            return piece
+            return Failed(np.empty((1, 0)), piece.error)  # its features are those of the input, not of the layer
         cloud, layer = piece.cloud, self.layer
-        if cloud is None:
-            raise InvalidParameter("the samples of a row do not fit into max_evidence_bytes: raise it")
+        assert cloud is not None
         origin, n_units, n_samples = layer.values(row), len(self.names), cloud.samples.shape[1]
         samples = in_blocks(lambda part: layer.values(inputs_of(part)), cloud.samples[0], layer.network.at_once)
         numbers = np.zeros(n_units, dtype=bool)  # none is made of levels

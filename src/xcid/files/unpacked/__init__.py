@@ -17,7 +17,7 @@ from xcid.files.unpacked.feather import in_feather
 from xcid.files.unpacked.parquet import in_parquet
 
 __all__ = ["SMALL", "TIMES", "Extent", "check", "in_feather", "in_parquet", "in_zip", "plain"]
-SMALL = 2**26  # bytes that are always allowed
+SMALL = 2**27  # bytes that are always allowed: 16 million cells of one value, which take up to 1.6 GB to learn from
 TIMES = 100  # the packed size, beyond that; tables and models rarely exceed 20
 MOST_DEPTH = 3  # archives within archives: skops has sparse matrices in them
 

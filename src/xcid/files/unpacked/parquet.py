@@ -62,7 +62,7 @@ def _chunk(file: IO[bytes], chunk: dict[int, Any]) -> int:
     """Bytes of the pages of one column in one group."""
     start = chunk.get(DICTIONARY) or chunk[DATA]
     pages = sum(_pages(file, start, start + chunk[PACKED_SIZE]))
-    return max(pages, chunk[UNPACKED_SIZE])
+    return max(pages, int(chunk[UNPACKED_SIZE]))
 
 
 def _pages(file: IO[bytes], start: int, end: int) -> Iterator[int]:

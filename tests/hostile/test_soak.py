@@ -1,0 +1,138 @@
+"""Some seconds of each family of the soak; and with a planted fault each of them fails.
+
+The share of ``kills.py`` is ``tests/runs/test_interrupted.py``, that of ``cases.py`` are the tests it runs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import targets
+
+from xcid.runs import fragments
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals, links and devices as Linux has them")
+SHARES = {
+    "app": ("--count", "60", "--crowd", "300"),
+    "inputs": ("--count", "600"),
+    "tables": ("--count", "60", "--seconds", "60", "--seed", "1"),
+    "runs": ("--count", "25", "--processes", "25"),
+    "memory": ("--rows", "60"),
+    "fuzz": ("--seconds", "4", "--engine", "random"),
+}
+
+
+@pytest.mark.parametrize("name", SHARES)
+def test_a_share_holds(soak, capsys, name):
+    if name == "app":
+        pytest.importorskip("uvicorn", reason="needs the extra app")
+    status = soak(name).main(SHARES[name])
+    printed = capsys.readouterr().out
+    assert status == 0, printed
+    assert re.fullmatch(r"\w+: ([1-9]\d*) tried, \1 held", printed.splitlines()[-1])
+
+
+class TestPlantedFaults:
+    """What cannot fail shows nothing."""
+
+    @pytest.fixture
+    def fails(self, soak, monkeypatch, capsys):
+        """Plant a fault in a script, and see that it says so."""
+
+        def fail(name, *arguments, **planted):
+            module = soak(name)
+            for attribute, value in planted.items():
+                monkeypatch.setattr(module, attribute, value(getattr(module, attribute)))
+            assert module.main(arguments) == 1
+            found = re.fullmatch(r"\w+: (\d+) tried, (\d+) held", capsys.readouterr().out.splitlines()[-1])
+            assert int(found[2]) < int(found[1]) or found[1] == "0"
+
+        return fail
+
+    def test_an_app_that_lets_anybody_in(self, fails):
+        pytest.importorskip("uvicorn", reason="needs the extra app")
+        open_gate = "\nfrom xcid.app import serving; serving.Gate._may = lambda *request: True\nrows ="
+        fails("app", "--count", "4", "--crowd", "4", SERVER=lambda text: text.replace("\nrows =", open_gate))
+
+    def test_errors_that_are_not_ours(self, fails):
+        fails("inputs", "--count", "60", XcidError=lambda known: ZeroDivisionError)
+
+    def test_an_input_that_hangs(self, fails):
+        fails("inputs", "--count", "1", SLOWEST=lambda known: 1, attempt=lambda known: lambda draw: time.sleep(30))
+
+    @pytest.mark.parametrize("harm", ["raise KeyError(path)", "import os; os._exit(3)", "source = b'1' * 2**30"])
+    def test_a_reader_that_does_harm(self, fails, harm):
+        planted = {"READER": lambda text: text.replace("source = readers.opened(path)", harm)}
+        fails("tables", "--count", "1", MOST_BYTES=lambda known: 2**30, **planted)
+
+    def test_chunks_in_the_place_of_others(self, fails, monkeypatch):
+        read = fragments._read
+
+        def careless(path, run, number):
+            head = json.loads(path.read_bytes().split(b"\n")[1])
+            fragment, content = read(path, head["run"], head["number"])
+            return fragment._replace(number=number), content
+
+        monkeypatch.setattr(fragments, "_read", careless)
+        fails("runs", "--count", "25", "--processes", "99")
+
+    @pytest.mark.parametrize("ended", [(3, 1), (0, 0)], ids=["a byte lost", "nobody killed"])
+    def test_a_run_that_is_not_the_same(self, fails, ended):
+        fails("kills", kills=lambda known: lambda *arguments: ended)
+
+    @pytest.mark.parametrize("found", [b"abd", b"ab", b"abcd"])
+    def test_bytes_that_differ(self, soak, found):
+        assert (soak("kills")._difference(b"abc", found), soak("kills")._difference(b"abc", b"abc")) == (1, 0)
+
+    @pytest.mark.parametrize("peaks", [[2_000.0, 2_000.0], [300.0, 400.0]], ids=["beyond the limit", "with the rows"])
+    def test_a_run_that_grows(self, fails, peaks):
+        fails("memory", peak=lambda known: lambda *arguments: (peaks.pop(0), 0.0, 1.0))
+
+    def test_a_target_that_breaks(self, fails, monkeypatch, tmp_path):
+        def broken(data):
+            raise KeyError("odd")
+
+        monkeypatch.setitem(targets.TARGETS, "one_feature", broken)
+        arguments = ("--seconds", "1", "--engine", "random", "--target", "one_feature", "--out", str(tmp_path))
+        fails("fuzz", *arguments)
+
+    def test_a_test_that_fails(self, fails, tmp_path):
+        (tmp_path / "test_it.py").write_text("def test_it():\n    assert False\n")
+        fails("cases", "it", str(tmp_path), "-c", str(tmp_path), "--rootdir", str(tmp_path))
+
+    def test_no_test_at_all(self, fails, tmp_path):
+        fails("cases", "it", str(tmp_path), "-c", str(tmp_path), "--rootdir", str(tmp_path))
+
+
+class TestTable:
+    """The table of ``soak/run.py`` believes the last line of a check only together with its exit status."""
+
+    @pytest.mark.parametrize(
+        ("script", "status", "row"),
+        [
+            ("print('odd ones: 3 tried, 3 held')", 0, ["tables", "3", "3"]),
+            ("print('odd ones: 3 tried, 2 held')", 1, ["tables", "3", "2"]),
+            ("print('odd ones: 3 tried, 3 held'); raise SystemExit(1)", 1, ["tables", "3", "2"]),
+            ("print('odd ones: 0 tried, 0 held')", 1, ["tables", "0", "0"]),
+            ("pass", 1, ["tables", "1", "0"]),
+            ("print('odd ones: 3 tried, 3 held'); print('and more')", 1, ["tables", "1", "0"]),
+        ],
+    )
+    def test_a_row(self, soak, monkeypatch, tmp_path, capsys, script, status, row):
+        module = soak("run")
+        (tmp_path / "soak").mkdir()
+        (tmp_path / "soak" / "it.py").write_text(script)
+        monkeypatch.setattr(module, "ROOT", tmp_path)
+        monkeypatch.setattr(module, "checks", lambda *options: [module.Check("tables", "it.py", ())])
+        assert module.main([]) == status
+        assert capsys.readouterr().out.splitlines()[1].split()[:3] == row
+
+    def test_every_script_is_in_the_table(self, soak):
+        scripts = {path.name for path in (Path(__file__).resolve().parents[2] / "soak").glob("*.py")}
+        found = {check.script for check in soak("run").checks(1, 1, 1, ["1"])}
+        assert found == scripts - {"run.py", "verdict.py", "guards.py"}
