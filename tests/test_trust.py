@@ -112,7 +112,10 @@ def test_scale_makes_no_difference(scale):
     cloud = plain.cloud
     stretched = xcid.Perturbations(
         cloud.origin * scale, cloud.samples * scale, cloud.positive, cloud.negative, cloud.n_evaluations, cloud.status,
-        cloud.discrete, plan=replace(cloud.plan, values=cloud.plan.values * scale, background=TABLE * scale),
+        cloud.discrete, plans=tuple(
+            replace(plan, **{part: scale * getattr(plan, part) for part in ("values", "alone", "rest", "background")})
+            for plan in cloud.plans
+        ), follows=cloud.follows, least=cloud.least,
     )  # fmt: skip
     assert scaled.setup.score(stretched).values == pytest.approx(plain.values, abs=1e-9)
 

@@ -168,7 +168,10 @@ def perturb(setup: Setup, generator: Generator, rows: Array, keys: Unsigned, out
     subject = setup.subject
     member = Membership(subject, setup.outcome, rows, outputs, Deadline(setup.time_limit, len(rows)))
     cloud = generator(subject.features.fold(rows), keys, subject.features.space, member)
-    cloud = replace(cloud, least=getattr(setup.outcome, "least", None))
+    least = getattr(setup.outcome, "least", None)
+    if least is not None and cloud.plans:
+        cloud = replace(cloud, status=np.full(len(cloud), "ok"))  # log odds need no flips
+    cloud = replace(cloud, least=least)
     return subject.features.unfold_cloud(cloud, rows, subject.space)
 
 
@@ -201,10 +204,8 @@ def record(
 
 
 def _flipless(status: Any, n_flips: Integers, outcome: Outcome) -> Any:
-    """The status of rows; those that have probabilities need no flips, and it is said of them that they have none."""
-    has_odds = hasattr(outcome, "least")
-    status = np.where(has_odds & np.isin(status, ["insufficient_flips", "insufficient_stays"]), "ok", status)
-    few = np.where(n_flips == 0, "no_flips", "few_flips" if has_odds else "ok")
+    """The status of rows, which says so where they have few flips or none and are explained all the same."""
+    few = np.where(n_flips == 0, "no_flips", "few_flips" if hasattr(outcome, "least") else "ok")
     return np.where((status == "ok") & (n_flips < FEWEST_FLIPS), few, status)
 
 

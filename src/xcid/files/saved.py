@@ -20,6 +20,7 @@ from xcid.records import Density, Explanation, Perturbations, Plan, fields
 VERSION = 4
 NONE = "not a saved explanation, or it is damaged"
 CLOUD, PLAN = "cloud_", "cloud_plan_"  # what the names of their arrays begin with
+LEAST = CLOUD + "least"
 # Of the plan that samples follow from: its background is left out, since no score is computed again.
 _PLAN = ("masks", "free", "fitted", "values", "alone", "rest")
 _CLOUD = tuple(each.name for each in fields.declared(Perturbations))
@@ -81,6 +82,7 @@ def _write_archive(explanation: Explanation, file: BinaryIO) -> None:
         if not all(isinstance(plan, Plan) for plan in cloud.plans):
             cloud = replace(cloud, given=cloud.samples, plans=(), follows=None)
         arrays |= {CLOUD + name: getattr(cloud, name) for name in _CLOUD if getattr(cloud, name) is not None}
+        arrays |= {} if cloud.least is None else {LEAST: np.array(cloud.least)}
         if cloud.plans:
             arrays |= {PLAN + name: np.stack([getattr(plan, name) for plan in cloud.plans]) for name in _PLAN}
     header = documents.head(explanation) | {"version": VERSION}
@@ -106,7 +108,8 @@ def _cloud(parts: Mapping[str, Any], features: tuple[tuple[int, ...], ...]) -> P
     plans = tuple(Plan(**one, background=one["values"], features=features) for one in each)
     known: dict[str, Any] = dict.fromkeys(("given", "follows"))
     known |= {name: parts[name] for name in _CLOUD if name in parts}
-    return Perturbations(**known, features=features, plans=plans)
+    least = float(parts["least"]) if "least" in parts else None
+    return Perturbations(**known, features=features, plans=plans, least=least)
 
 
 def _check_shapes(explanation: Explanation) -> None:

@@ -2,8 +2,9 @@
 
 It is adjusted for the other features. Beside a sample that takes a value from a donor stands its complement, which
 takes all other features of that donor: what the two have in common is taken out. The weight of a value in C+ is then
-the mean weight and half the difference between the samples that take it and their complements. So a feature that the
-model ignores has equal densities in C+ and C-, whatever it has to do with others. ``given`` clouds have plain ones.
+the mean weight of samples that keep the feature, and the difference between the samples that take the value and their
+complements. So a feature that the model ignores has equal densities in C+ and C-, whatever it has to do with others.
+``given`` clouds have plain ones.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from xcid.records import Array, Density, DensityPair, Flags, Integers, Perturbat
 
 MOST_CELLS = 2**16  # of the curves held at a time: they stay in the cache
 MOST_FEATURES = 16  # of a part
-TINY = 1e-300
 
 
 class Part(NamedTuple):
@@ -34,11 +34,18 @@ class Part(NamedTuple):
     pooled: Array  # (k, 1, 1 + g) the masses there when all samples count 1, smoothed
     widths: Array  # (k, 1, 1 + g) of the cells; 1 for atoms
 
+    @property
+    def shares(self) -> Array:
+        """(k, 1, g) of the donors that lie at each atom and in each (smooth) cell."""
+        return self.pooled[:, :, 1:] / (self.counter.shape[1] / 2)
+
     def masses(self, apart: Array) -> Array:
         """(k, n, 1 + g) what (n, 2p) weights of pairs, less their mean, add to the own value, atoms and cells."""
         k, first = len(self.features), 1 + self.slots.atoms.shape[1]
         counts = (self.counter @ np.ascontiguousarray(apart.T)).reshape(k, -1, len(apart)).transpose(0, 2, 1)
-        return np.concatenate([counts[:, :, :first], counts[:, :, first:] @ self.slots.smoothing], axis=2)
+        smooth = np.concatenate([counts[:, :, :first], counts[:, :, first:] @ self.slots.smoothing], axis=2)
+        smooth[:, :, 1:] += self.shares * counts[:, :, :1]
+        return smooth
 
 
 class Counted(Protocol):
@@ -49,6 +56,9 @@ class Counted(Protocol):
 
     @property
     def slots(self) -> Slots: ...
+
+    @property
+    def pooled(self) -> Array: ...
 
     def masses(self, apart: Array) -> Array: ...
 
@@ -83,7 +93,7 @@ def _part(plan: Plan, features: Integers, columns: Integers, slots: Slots) -> Pa
     own = n_places * np.arange(k) + np.zeros((pairs, 1), dtype=np.int64)
     slot, next_slot = own + 1 + slots.place, own + 2 + slots.place
     sample = np.broadcast_to(np.arange(pairs)[:, None], sign.shape)
-    entries = [(own, -sign), (slot, sign * (1 - slots.share)), (next_slot, sign * slots.share)]
+    entries = [(own, -sign), (slot, 2 * sign * (1 - slots.share)), (next_slot, 2 * sign * slots.share)]
     used = [share != 0 for _, share in entries]
     place, share, which = (
         np.concatenate([part[there] for part, there in zip(parts, used, strict=True)])
@@ -91,7 +101,7 @@ def _part(plan: Plan, features: Integers, columns: Integers, slots: Slots) -> Pa
     )
     half = sparse.csr_array((share, (place, which)), shape=(k * n_places, pairs))
     counter = sparse.hstack([half, -half], format="csr")
-    pooled = (abs(half) @ np.full(pairs, 2.0)).reshape(k, 1, n_places)
+    pooled = (abs(half) @ np.ones(pairs)).reshape(k, 1, n_places)
     pooled[:, :, 0] = pairs * np.where(plan.free[features], 1.0, 2.0)[:, None]
     pooled[:, :, first:] = pooled[:, :, first:] @ slots.smoothing
     widths = np.ones((k, 1, n_places))
@@ -111,20 +121,23 @@ def distances(part: Part, cloud: Perturbations, distance: Distance) -> Array:
 
 
 def variations(part: Counted, positive: Array, origin: Array) -> Array:
-    """(n, k) total variation between C+ and C-, for (n, 2p) weights in C+ and (n, d) rows; arrays or tensors.
-
-    With the weights w_j of the samples, their sum w, the sum v of 1 - w_j, and the mass m_j of a sample, C+ and C-
-    differ by (1 / w + 1 / v) sum((w_j - mean w) m_j): one product and one pass.
-    """
-    xp, total = namespace(positive), positive.shape[1]
-    weight = positive.sum(axis=1, keepdims=True)
-    apart = part.masses(positive - weight / total).swapaxes(0, 1)  # (n, k, 1 + g)
+    """(n, k) total variation between C+ and C-, for (n, 2p) weights in C+ and (n, d) rows; arrays or tensors."""
+    xp, (p, q) = namespace(positive), _masses(part, positive)
+    apart = p - q
     atoms, own = part.slots.atoms, origin[:, part.columns][:, :, None]
     first, others = apart[:, :, :1], apart[:, :, 1 : 1 + atoms.shape[1]]
     joined = xp.where(same(own, atoms), abs(first + others) - abs(first) - abs(others), 0.0).sum(axis=2)
-    variation: Array = xp.linalg.vector_norm(apart, ord=1, axis=2) + joined
-    variation *= ratio(total + 0 * weight, weight * (total - weight)) / 2
-    return variation.clip(0.0, 1.0)
+    variation: Array = (xp.linalg.vector_norm(apart, ord=1, axis=2) + joined) / 2
+    return variation
+
+
+def _masses(part: Counted, positive: Array) -> tuple[Array, Array]:
+    """(n, k, 1 + g) masses of C+ and C-, which add up to 1; what chance takes below 0 is 0."""
+    xp, mean = namespace(positive), positive.mean(axis=1)[:, None]
+    apart, pooled = part.masses(positive - mean).swapaxes(0, 1), part.pooled.swapaxes(0, 1)
+    sides = (mean[:, :, None] * pooled + apart, (1 - mean[:, :, None]) * pooled - apart)
+    p, q = (xp.clip(side, 0.0, None) for side in sides)
+    return tuple(ratio(side, side.sum(axis=2)[:, :, None] + 0 * side) for side in (p, q))  # type: ignore[return-value]
 
 
 def pair(part: Part, cloud: Perturbations, row: int, column: int) -> DensityPair:
@@ -140,14 +153,9 @@ def pair(part: Part, cloud: Perturbations, row: int, column: int) -> DensityPair
 
 def _curves(part: Part, positive: Array, origin: Array) -> tuple[Array, Array, Array]:
     """(k, n, 1 + g) densities of C+ and C-, and (k, 1, 1 + g) widths: the row's own value, other atoms, cells."""
-    total, weight = positive.shape[1], positive.sum(axis=1)
-    mean = weight[:, None] / total
-    apart = part.masses(positive - mean)
-    p, q = mean * part.pooled + apart, (1 - mean) * part.pooled - apart
+    p, q = (np.ascontiguousarray(side.swapaxes(0, 1)) for side in _masses(part, positive))
     joined = same(origin[:, part.columns].T[:, :, None], part.slots.atoms[:, None, :])
     for curve in (p, q):  # own values that are among the atoms join them
         curve[:, :, 1 : 1 + joined.shape[2]] += np.where(joined, curve[:, :, :1], 0.0)
         curve[:, :, 0] *= ~joined.any(axis=2)
-    p /= np.maximum(weight, TINY)[:, None] * part.widths
-    q /= np.maximum(total - weight, TINY)[:, None] * part.widths
-    return np.maximum(p, 0.0), np.maximum(q, 0.0), part.widths
+    return p / part.widths, q / part.widths, part.widths

@@ -157,7 +157,7 @@ class _Part:
         n_cells = max(len(part.slots.smoothing) for part in parts)
         features = np.concatenate([part.features for part in parts])
         matrix = np.zeros((len(features), 1 + n_atoms + n_cells, parts[0].counter.shape[1]))
-        atoms = np.full((len(features), n_atoms), np.inf)
+        atoms, pooled = np.full((len(features), n_atoms), np.inf), np.zeros((len(features), 1, 1 + n_atoms + n_cells))
         start = 0
         for part in parts:
             (k, some), smoothing = part.slots.atoms.shape, part.slots.smoothing
@@ -165,10 +165,15 @@ class _Part:
             at, first = slice(start, start + k), 1 + n_atoms
             matrix[at, : 1 + some], atoms[at, :some] = counts[:, : 1 + some], part.slots.atoms
             matrix[at, first : first + len(smoothing)] = smoothing.T @ counts[:, 1 + some :]
+            pooled[at, :, : 1 + some] = part.pooled[:, :, : 1 + some]
+            pooled[at, :, first : first + len(smoothing)] = part.pooled[:, :, 1 + some :]
+            shares = part.shares.swapaxes(1, 2)
+            matrix[at, 1 : 1 + some] += shares[:, :some] * matrix[at, :1]
+            matrix[at, first : first + len(smoothing)] += shares[:, some:] * matrix[at, :1]
             start += k
         self.matrix = send(matrix.reshape(-1, matrix.shape[2]).T)  # (s, k * places)
         self.features, self.columns = send(features), send(np.concatenate([part.columns for part in parts]))
-        self.slots = parts[0].slots._replace(atoms=send(atoms))
+        self.slots, self.pooled = parts[0].slots._replace(atoms=send(atoms)), send(pooled)
 
     def masses(self, positive: Any) -> Any:
         """(k, n, places) as the host's."""
@@ -206,7 +211,7 @@ def _explanation(setup: Setup, plan: Plan, rows: Array, seed: int, results: Resu
     importance, found = np.where(known, results.importance, 0.0), adjusted.full(plan, found)
     found = effects.Measured(*(np.where(known, part, 0.0) for part in found))
     level = np.full(len(rows), np.nan) if soft else n_negative / n_samples
-    flips, stays = n_positive < LEAST_WEIGHT, n_negative < LEAST_WEIGHT
+    flips, stays = (~np.bool_(soft) & (total < LEAST_WEIGHT) for total in (n_positive, n_negative))
     return pipeline.record(
         setup,
         adjusted.calibrated(importance, found, level[:, None]),
