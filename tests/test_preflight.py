@@ -9,7 +9,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 import xcid
-from xcid.errors import ModelError, XcidWarning
+from xcid.errors import XcidWarning
 from xcid.generators import Marginal
 
 TABLE = np.random.default_rng(3).normal(size=(100, 3))
@@ -77,8 +77,9 @@ class TestBatch:
 
         explanation = xcid.Explainer(model, TABLE, generator=Marginal(m=20))(TABLE[:3])
         assert (explanation.values.argmax(axis=1) == 0).all()
-        with pytest.raises(ModelError, match="failed on 1 rows: ValueError: more than one"):
-            xcid.Explainer(model, TABLE)(TABLE[0])
+        with pytest.warns(xcid.XcidWarning, match="failed on 1 rows: ValueError: more than one"):
+            alone = xcid.Explainer(model, TABLE)(TABLE[0])
+        assert alone.status.tolist() == ["model_failed"]  # it does not fail for the background
 
 
 def test_few_rows_more_are_asked():

@@ -79,7 +79,8 @@ def check_schema(path: Path, schema: Any, inner: Callable[[Any], Any] = itself) 
 def values(schema: Any) -> Any:
     """The schema without codes."""
     arrow = require("pyarrow", extra="pyarrow")
-    return arrow.schema([arrow.field(field.name, _value(field.type)) for field in schema])
+    fields = [arrow.field(field.name, _value(field.type)) for field in schema]
+    return arrow.schema(fields, metadata=schema.metadata)  # pandas says there which columns are its index
 
 
 def written_out(table: Any, schema: Any, path: Path) -> Any:
