@@ -68,21 +68,22 @@ def copies(shares: Array, most: int) -> Integers:
 
 def _checked(weights: Any, background: Any, n_rows: int) -> Array:
     """(N,) weights from 0 up, of which one at least is above 0."""
-    names, own = (getattr(part, "index", None) for part in (weights, background))
-    if hasattr(names, "equals") and hasattr(own, "equals") and not names.equals(own):
+    names, own = getattr(weights, "index", None), getattr(background, "index", None)
+    if names is not None and hasattr(names, "equals") and hasattr(own, "equals") and not names.equals(own):
         raise InvalidParameter(
             "the weights have another index than the rows of the background: give weights.loc[background.index], or "
             "weights.to_numpy() where they stand in the same order"
         )
+    wanted = f"weights must be one number for each of the {n_rows} background rows"
     try:
-        cells = np.ma.filled(np.ma.asarray(weights, dtype=np.float64), np.nan)
+        given = np.ma.asarray(weights)
+        cells = np.ma.filled(given.astype(np.float64), np.nan)
     except (TypeError, ValueError) as error:
-        raise InvalidParameter(f"weights must be numbers, one for each background row ({error})") from error
-    if cells.shape != (n_rows,) or np.asarray(weights).dtype.kind in "USmM":
-        raise InvalidParameter(
-            f"weights must be one number for each of the {n_rows} background rows, not a "
-            f"{type(weights).__name__} of shape {cells.shape}"
-        )
+        raise InvalidParameter(f"{wanted} ({error})") from error
+    if given.dtype.kind not in "fiubO" or any(isinstance(cell, str) for cell in given.ravel().tolist()):
+        raise InvalidParameter(f"{wanted}, not text or dates")
+    if cells.shape != (n_rows,):
+        raise InvalidParameter(f"{wanted}, not a {type(weights).__name__} of shape {cells.shape}")
     wrong = np.flatnonzero(~((cells >= 0) & (cells < np.inf)))
     if wrong.size:
         raise InvalidParameter(
