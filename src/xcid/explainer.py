@@ -34,6 +34,8 @@ class Explainer:
     background : table
         Rows that show what values are usual: the training data or some hundreds of its rows. With fewer than a dozen,
         or than half as many as there are features, no score is significant.
+    weights : (N,) array, list or series, optional
+        Of the rows of the background, from 0 up: a row of weight k counts as k rows, one of weight 0 not at all.
     generator : Generator, optional
         Makes the perturbations; by default balanced masks with rows of the background, and for rows whose flips are so
         rare that nothing else tells of them, a search of up to 10,000 evaluations (:class:`xcid.generators.Growing`).
@@ -80,6 +82,7 @@ class Explainer:
         model: Any,
         background: Any,
         *,
+        weights: Any = None,
         generator: Generator | None = None,
         score: Score | None = None,
         density: Density | None = None,
@@ -106,7 +109,7 @@ class Explainer:
             search = Growing() if generator is None else None
             generator = given_or(generator, Balanced(), "generator", "xcid.generators.Balanced()")
             memory = as_int(memory, "memory (bytes)", at_least=1)
-            subject = Subject.of(model, background, feature_names, kinds, constraints, memory)
+            subject = Subject.of(model, background, feature_names, kinds, constraints, memory, weights)
             outcome = bound(usual_outcome(subject) if outcome is None else outcome, subject)
             kept = as_int(max_evidence_bytes, "max_evidence_bytes", at_least=0)
             generator = pipeline.bound(generator, subject)

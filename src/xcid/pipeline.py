@@ -78,7 +78,7 @@ def explain(setup: Setup, rows: Array, seed: int, apply: Apply = map) -> Explana
     """Explain (n, d) rows block by block; samples are kept while they are few."""
     starts = range(0, max(len(rows), 1), setup.rows_at_once)
     blocks = [rows[start : start + setup.rows_at_once] for start in starts]
-    reference, pieces = setup.subject.space.background[:REFERENCE_ROWS], list[Explanation | Failed]()
+    reference, pieces = setup.subject.space.rows[:REFERENCE_ROWS], list[Explanation | Failed]()
     kept_bytes = 0
     for block in apply(functools.partial(explain_block, setup, seed=seed), blocks):
         for piece in block:
@@ -199,7 +199,7 @@ def record(
         n_flips=n_flips,
         density=setup.score.density,
         outcome=setup.outcome,
-        settings={name: repr(part) for name, part in (parts | {"seed": seed}).items()},
+        settings={name: repr(part) for name, part in (parts | {"seed": seed}).items()} | setup.subject.space.weighting,
     )
 
 
@@ -215,7 +215,7 @@ def checked(setup: Setup, explanation: Explanation) -> Explanation:
     nothing = not explanation.n_flips.any() and not _told(explanation).any()
     if is_known and nothing and is_one_sided(setup.outcome, setup.subject):
         setup.one_sided(
-            f"all {len(setup.subject.outputs)} background rows and all perturbations lie on one side of "
+            f"all {len(setup.subject.space.rows)} background rows and all perturbations lie on one side of "
             f"{setup.outcome!r}: one class only, no decision to explain ({counted(explanation, 0)}); check the "
             "model and the outcome, or give a background that reaches both sides"
         )

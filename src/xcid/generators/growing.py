@@ -12,7 +12,7 @@ from xcid._kernels.arrays import blocks, thinned
 from xcid._kernels.random import GROWING, WALK, below, uniform
 from xcid.errors import InvalidParameter
 from xcid.generators.masks import Marginal
-from xcid.generators.reach import Reach, background_rows, counters
+from xcid.generators.reach import Reach, counters, donors_of
 from xcid.generators.search import Generator, Member, Search
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
@@ -93,7 +93,7 @@ def _explore(search: Search, keys: Unsigned) -> None:
         hopeful = (n_flips < min(SEEDS, search.m)) & (search.n_evaluations < half)
         return np.flatnonzero((hopeful | (n_flips == 0)) & (search.n_evaluations < search.budget))
 
-    donors = background_rows(space)
+    donors = donors_of(space.rows)
     donors = donors[thinned(len(donors), search.budget // 8)]
     reach, levels = (Reach.of(search.rows, space, pools) for pools in (space.pools, space.distinct))
     for part in blocks(len(donors), AT_ONCE):

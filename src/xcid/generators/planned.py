@@ -105,7 +105,8 @@ def planned(space: FeatureSpace, masks: Flags, donors: Array, centres: Unsigned,
     """Put (p, f) masks and their donors together; the first pairs take centroids, by (c, f) random bits."""
     values = np.concatenate([_centroids(centres, space), donors])
     features = tuple((column,) for column in range(values.shape[1]))
-    return Plan(masks, ~space.frozen, limited(space), values, background=space.background, features=features, **more)
+    more |= {"weights": space.weights}
+    return Plan(masks, ~space.frozen, limited(space), values, background=space.rows, features=features, **more)
 
 
 def _centroids(random: Unsigned, space: FeatureSpace) -> Array:

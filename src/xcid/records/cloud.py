@@ -39,11 +39,13 @@ class Plan:
     rest : (b, d)
         Rows of which all features but one are taken, and then all; there may be none.
     background : (N, d)
-        The rows that donors come from, each as likely as any other.
+        The rows that donors come from.
     features : tuple of tuples of int
         The columns of each feature.
     n_centroids : int
         How many of the first donors are centroids of the background.
+    weights : (N,) or None
+        The shares of the background rows among the donors; None where each is as likely as any other.
     """
 
     masks: Flags
@@ -55,6 +57,7 @@ class Plan:
     background: Array
     features: tuple[tuple[int, ...], ...]
     n_centroids: int = 0
+    weights: Array | None = None
 
     @property
     def taken(self) -> Flags:

@@ -57,7 +57,8 @@ def shared(plan: Plan, discrete: Flags) -> Shared:
     """Prepare the regression of a plan."""
     free = np.flatnonzero(plan.free)
     pairs, n_free = len(plan.masks), len(free)
-    sources = plan.background[thinned(len(plan.background), MOST_SOURCES)]
+    chosen = thinned(len(plan.background), MOST_SOURCES)
+    sources = plan.background[chosen]
     stacked = np.concatenate([plan.values, sources, plan.alone, plan.rest])
     most = int(MOST_COLUMNS * pairs / max(n_free, 1)) - 1
     parts, of_feature, penalties = [np.ones((len(stacked), n_free))], [np.arange(n_free)], [np.full(n_free, REST)]
@@ -75,7 +76,7 @@ def shared(plan: Plan, discrete: Flags) -> Shared:
     functions, owner, penalty = np.concatenate(parts, axis=1), np.concatenate(of_feature), np.concatenate(penalties)
     ends = np.cumsum([pairs, len(sources), len(plan.alone)])
     values, known, alone, rest = np.split(functions, ends)
-    mean = known.mean(axis=0)
+    mean = known.mean(axis=0) if plan.weights is None else np.average(known, axis=0, weights=plan.weights[chosen])
     bends = (np.arange(len(owner)) >= n_free)[:, None] & (owner[:, None] == np.arange(n_free))
     mixed = mean + plan.n_centroids / max(pairs, 1) * (values[: max(plan.n_centroids, 1)].mean(axis=0) - mean)
     signs = np.where(plan.masks[:, free], 1.0, -1.0)

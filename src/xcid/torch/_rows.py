@@ -158,7 +158,7 @@ class Distinct:
 
 def parts_setup(ask: Distinct, names: Sequence[str], n_fills: int, settings: dict[str, Any]) -> Setup:
     """What explains parts; ``settings`` are those of :class:`xcid.Explainer`, and ``n`` perturbations."""
-    clash = sorted({"feature_names", "kinds", "density", "constraints"} & set(settings))
+    clash = sorted({"feature_names", "kinds", "density", "constraints", "weights"} & set(settings))
     if clash:
         raise InvalidParameter(f"the features are parts of an input: {', '.join(clash)} cannot be set")
     n = settings.get("n")
