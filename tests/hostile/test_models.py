@@ -79,8 +79,9 @@ class TestFromTheStart:
     def test_at_the_command_line(self, command, tmp_path, monkeypatch, name):
         FRAME.assign(y=(TABLE[:, 0] > 0).astype(int)).to_csv(tmp_path / "t.csv", index=False)
         monkeypatch.setattr(models, "load", lambda *arguments, **more: FAULTS[name][0])
-        files = ("--background", tmp_path / "t.csv", "--model", tmp_path / "m.skops", "--out", tmp_path / "out.csv")
-        status, _, err = command("explain", *files, "--target", "y", "--rows", "0:2", "--quiet")
+        files = ("--background", tmp_path / "t.csv", "--model", tmp_path / "m.pkl", "--out", tmp_path / "out.csv")
+        quiet = ("--unsafe-pickle", "--quiet")  # pickles are not tried first
+        status, _, err = command("explain", *files, "--target", "y", "--rows", "0:2", *quiet)
         assert status == 1
         assert err.startswith("xcid: ")
         assert err.count("\n") == 1
