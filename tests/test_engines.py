@@ -108,10 +108,11 @@ class TestTrouble:
             return (frame["a"] > 2.2).to_numpy().astype(float)
 
         few = explainer_of(rare)
-        expected = few(TABLE)
+        with pytest.warns(xcid.XcidWarning):
+            expected = few(TABLE)
         lines = work_of(few)(TABLE)  # a warning would be an error
         assert lines["status"].tolist() == expected.status.tolist()
-        assert {"no_flips", "few_flips"} <= set(expected.status)
+        assert "insufficient_flips" in set(expected.status)
 
     def test_no_flips_at_all_in_a_partition(self):
         """The background is all on one side; of the rows only one has flips."""
@@ -121,7 +122,8 @@ class TestTrouble:
 
         table = pd.concat([TABLE[:4], TABLE[4:5].assign(a=11.0)], ignore_index=True)
         explainer = explainer_of(beyond)
-        expected = explainer(table)
+        with pytest.warns(xcid.XcidWarning):
+            expected = explainer(table)
         work = work_of(explainer)
         parts = pd.concat([work(table[:4]), work(table[4:])])
         assert parts["status"].tolist() == expected.status.tolist()

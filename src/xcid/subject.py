@@ -35,17 +35,15 @@ class Subject:
         kinds: Mapping[str, Kind] | None = None,
         constraints: Constraints | None = None,
         memory: int = MEMORY,
-        weights: Any = None,
     ) -> Subject:
         """Learn what the table holds, and try the model on it."""
         limits = Constraints() if constraints is None else constraints
         with telling(ModelError, f"this {type(model).__name__} cannot be asked"):
             names = names_for(model, background, feature_names)
-        space = FeatureSpace.of(background, names, kinds, limits, weights)
+        space = FeatureSpace.of(background, names, kinds, limits)
         features = Features.of(space, limits)
         with telling(ModelError, f"this {type(model).__name__} cannot be asked"):
-            predict, outputs = wrap(model, space, memory)
-        return cls(model, space, features, predict, outputs[space.copied])
+            return cls(model, space, features, *wrap(model, space, memory))
 
     @property
     def output_names(self) -> tuple[str, ...]:
