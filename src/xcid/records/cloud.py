@@ -44,6 +44,8 @@ class Plan:
         The columns of each feature.
     n_centroids : int
         How many of the first donors are centroids of the background.
+    run : int
+        How many pairs have the same donor, one after the other.
     """
 
     masks: Flags
@@ -55,6 +57,7 @@ class Plan:
     background: Array
     features: tuple[tuple[int, ...], ...]
     n_centroids: int = 0
+    run: int = 1
 
     @property
     def taken(self) -> Flags:

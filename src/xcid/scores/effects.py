@@ -11,6 +11,7 @@ feature that the model ignores has an effect of 0.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,7 +66,7 @@ def shared(plan: Plan, discrete: Flags) -> Shared:
         for column in plan.features[feature]:
             if plan.fitted[feature] or most < 1:
                 continue
-            make = _levels if discrete[column] else _numbers
+            make = levels if discrete[column] else numbers
             made, penalty = make(stacked[:, column], sources[:, column], most)
             parts.append(made)
             of_feature.append(np.full(made.shape[1], at))
@@ -78,15 +79,14 @@ def shared(plan: Plan, discrete: Flags) -> Shared:
     mixed = mean + plan.n_centroids / max(pairs, 1) * (values[: max(plan.n_centroids, 1)].mean(axis=0) - mean)
     signs = np.where(plan.masks[:, free], 1.0, -1.0)
     columns = signs[:, owner] * (values - np.where(bends.any(axis=1), mixed, 0.0))
-    solution = _solution(columns, penalty * pairs)
+    solved = solution(columns, penalty * pairs)
     own = columns[:, :n_free]
-    influence = -(solution[:, :n_free] + (own - solution @ (columns.T @ own)) / pairs)
-    leverage = min(MOST_LEVERAGE, float(np.sum(solution * columns)) / pairs)
-    inflation, size = (1 - leverage) ** -0.5, hadamard_order(len(plan.free))
-    return Shared(columns, solution, influence, inflation, bends * 1.0, alone - mean, rest - mean, size)
+    influence = -(solved[:, :n_free] + (own - solved @ (columns.T @ own)) / pairs)
+    size = hadamard_order(len(plan.free))
+    return Shared(columns, solved, influence, inflation(columns, solved), bends * 1.0, alone - mean, rest - mean, size)
 
 
-def _solution(columns: Array, penalty: Array) -> Array:
+def solution(columns: Array, penalty: Array) -> Array:
     """(p, c) what turns differences into coefficients by least squares with a penalty for each column."""
     pairs, n_columns = columns.shape
     if n_columns <= pairs:
@@ -95,7 +95,13 @@ def _solution(columns: Array, penalty: Array) -> Array:
     return np.asarray(np.linalg.solve(weighted @ columns.T + np.eye(pairs), weighted), dtype=np.float64)
 
 
-def _numbers(cells: Array, known: Array, most: int) -> tuple[Array, Array]:
+def inflation(columns: Array, solved: Array) -> float:
+    """What makes up for the freedom that the columns of a fit take from its residuals."""
+    leverage = min(MOST_LEVERAGE, float(np.sum(solved * columns)) / len(columns))
+    return float((1 - leverage) ** -0.5)
+
+
+def numbers(cells: Array, known: Array, most: int) -> tuple[Array, Array]:
     """Functions of a number: itself in standard deviations, what lies beyond each knot, and whether it is missing."""
     _, exponent = np.frexp(np.nanmax(np.abs(known), initial=0.0))
     cells, known = (np.ldexp(part, -exponent) for part in (cells, known))  # squares of 1e-300 and 1e300 are no numbers
@@ -116,7 +122,7 @@ def _numbers(cells: Array, known: Array, most: int) -> tuple[Array, Array]:
     return np.stack(made, axis=1), np.array(penalties)
 
 
-def _levels(cells: Array, known: Array, most: int) -> tuple[Array, Array]:
+def levels(cells: Array, known: Array, most: int) -> tuple[Array, Array]:
     """Whether a category has one of its commonest levels; -1 stands for a missing cell."""
     code, known = (np.where(np.isnan(part), -1.0, part) for part in (cells, known))
     level, count = np.unique(known, return_counts=True)
@@ -132,11 +138,11 @@ def measured(plan: Shared, responses: Array, end: float = np.inf) -> Measured:
     """
     xp, pairs = namespace(responses), len(plan.columns)
     first, second, more = responses[:, :pairs], responses[:, pairs : 2 * pairs], responses[:, 2 * pairs :]
-    differences = _filled(plan, first, second, end)
+    differences = filled(first, second, end, lambda found: (found @ plan.solution) @ plan.columns.T)
     coefficients = differences @ plan.solution
     residuals = (differences - coefficients @ plan.columns.T) * plan.inflation
     half = differences @ plan.influence
-    variance, freedom = _over_blocks(residuals, plan.influence, plan.size)
+    variance, freedom = over_blocks(residuals, plan.influence, plan.size)
     if not len(plan.alone):
         return Measured(half, variance, xp.full_like(half, freedom))
     shape, n_alone, n_rest = (len(half), -1, half.shape[1]), len(plan.alone), len(plan.rest)
@@ -163,7 +169,7 @@ def measured(plan: Shared, responses: Array, end: float = np.inf) -> Measured:
     return Measured((first.mean(1) + 4 * half + last.mean(1)) / 6, total, freedom)
 
 
-def _filled(plan: Shared, first: Array, second: Array, end: float) -> Array:
+def filled(first: Array, second: Array, end: float, fit: Callable[[Array], Array]) -> Array:
     """(n, p) differences between complements; where an end hides one, it becomes what the fit to the others says."""
     xp, differences = namespace(first), first - second
     hides = (abs(first) >= end) | (abs(second) >= end)
@@ -174,7 +180,7 @@ def _filled(plan: Shared, first: Array, second: Array, end: float) -> Array:
     low, high = _bounds(xp, first, second, end)
     found = seen
     for _ in range(STEPS):
-        found = xp.clip((found @ plan.solution) @ plan.columns.T, low, high)
+        found = xp.clip(fit(found), low, high)
     differences[rows] = found
     return differences
 
@@ -192,7 +198,7 @@ def _bounds(xp: Any, first: Array, second: Array, end: float) -> tuple[Array, Ar
     return low, xp.where((first >= end) | (second <= -end), np.inf, difference)
 
 
-def _over_blocks(residuals: Array, influence: Array, size: int) -> tuple[Array, float]:
+def over_blocks(residuals: Array, influence: Array, size: int) -> tuple[Array, float]:
     """(n, f) variances of effects from (n, p) residuals, and their degrees of freedom.
 
     Blocks follow an order in which donors that are alike are neighbours, so that differences of neighbouring blocks
