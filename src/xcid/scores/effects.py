@@ -169,7 +169,7 @@ def measured(plan: Shared, responses: Array, end: float = np.inf) -> Measured:
     return Measured((first.mean(1) + 4 * half + last.mean(1)) / 6, total, freedom)
 
 
-def filled(first: Array, second: Array, end: float, fit: Callable[[Array], Array]) -> Array:
+def filled(first: Array, second: Array, end: float, fit: Callable[[Array], Array], steps: int = STEPS) -> Array:
     """(n, p) differences between complements; where an end hides one, it becomes what the fit to the others says."""
     xp, differences = namespace(first), first - second
     hides = (abs(first) >= end) | (abs(second) >= end)
@@ -179,7 +179,7 @@ def filled(first: Array, second: Array, end: float, fit: Callable[[Array], Array
     first, second, seen = first[rows], second[rows], differences[rows]
     low, high = _bounds(xp, first, second, end)
     found = seen
-    for _ in range(STEPS):
+    for _ in range(steps):
         found = xp.clip(fit(found), low, high)
     differences[rows] = found
     return differences
