@@ -368,3 +368,15 @@ def test_a_saved_file_has_the_permissions_of_any_new_file(tmp_path, explanation)
     explanation.save(tmp_path / "saved.npz")
     (tmp_path / "other").touch()
     assert (tmp_path / "saved.npz").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_features_of_columns_that_a_file_does_not_have(tmp_path):
+    path = tmp_path / "saved.json"
+    xcid.Explainer(lambda X: X[:, 0] > 0, np.random.default_rng(0).normal(size=(40, 2)))([[1.0, 2.0]]).save(path)
+    document = json.loads(path.read_text())
+    place = next(name for name in ("features", "head") if name in document)
+    holder = document if place == "features" else document["head"]
+    holder["features"][1] = [5]
+    path.write_text(json.dumps(document))
+    with pytest.raises(InvalidFile, match="columns that it does not have"):
+        xcid.load(path)

@@ -17,6 +17,7 @@ from xcid.records import Array, DensityPair, Flags, Integers
 
 FINEST = 1e-5
 BINNED_TOLERANCE = 1e-3
+NARROWEST = 2.0**-1020  # cells: narrower ones would have densities without end
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ def assemble(items: Items, atoms: Cells, groups: list[Cells]) -> DensityPair:
         place: Any = (group.items, slice(n_atoms, n_atoms + group.points.shape[1]))
         if len(group.items) == n_items:
             place = (slice(None), place[1])  # a plain copy
-        width = group.widths * length[group.items, None]
+        width = np.maximum(group.widths * length[group.items, None], NARROWEST)
         points[place], widths[place] = items.raw(group.points, group.items), width
         p[place], q[place] = group.p / width, group.q / width
     is_atom = np.broadcast_to(np.arange(n_points) < n_atoms, points.shape)

@@ -98,6 +98,15 @@ def written_out(table: Any, schema: Any, path: Path) -> Any:
     return made.replace_schema_metadata(table.schema.metadata)
 
 
+def check_views(batch: Any, path: Path) -> None:
+    """Refuse views that repeat too much text before any of it is looked through."""
+    n_letters = 0
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if _is(column.type, "string_view"):
+            n_letters += int(_lengths(column).sum())
+            unpacked.check(f"column {name!r} of {path}", path.stat().st_size, n_letters)
+
+
 def _is(kind: Any, *names: str) -> bool:
     types = require("pyarrow", extra="pyarrow").types
     return any(getattr(types, f"is_{name}")(kind) for name in names)

@@ -71,6 +71,7 @@ def _batches(path: Path) -> Iterator[Any]:
     file = arrow.feather_file(path)
     for at in range(file.num_record_batches):
         batch = file.get_batch(at)
+        arrow.check_views(batch, path)
         batch.validate(full=True)
         yield batch
 

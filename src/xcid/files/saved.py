@@ -57,7 +57,7 @@ def load(
     except MissingDependency:
         raise
     except Exception as error:  # a damaged archive fails in zipfile, zlib, NumPy's header or json, each in its own way
-        raise InvalidFile(f"{path} is {NONE}: {error}") from error
+        raise InvalidFile(f"{path} is {NONE}: {' '.join(str(error).split())}") from error
     return replace(
         explanation,
         density=explanation.density if density is None else density,
@@ -107,6 +107,9 @@ def _cloud(parts: Mapping[str, Any], features: tuple[tuple[int, ...], ...]) -> P
 
 def _check_shapes(explanation: Explanation) -> None:
     """Refuse arrays whose axes do not fit together."""
+    known = set(range(len(explanation.column_names)))
+    if not all(columns and known.issuperset(columns) for columns in explanation.features):
+        raise InvalidFile("the file is damaged: its features are made of columns that it does not have")
     sizes = {fields.ROW: len(explanation.status), fields.FEATURE: len(explanation.feature_names)}
     sizes |= {fields.COLUMN: len(explanation.column_names), fields.OUTPUT: len(explanation.output_names)}
     for each in fields.declared(explanation):
