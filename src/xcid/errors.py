@@ -20,9 +20,10 @@ Every message says what is wrong, where, how many, and what to do next.
 from __future__ import annotations
 
 import inspect
+import signal
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 __all__ = [
     "EvidenceNotKept",
@@ -76,6 +77,15 @@ class MissingDependency(XcidError, ImportError):
 
 class XcidWarning(UserWarning):
     """The result is usable, but there is something to know about it."""
+
+
+def ending(exit_code: int | None) -> str:
+    """How a process ended: by its exit status, or killed by a signal."""
+    if exit_code is None or exit_code >= 0:
+        return f"exit status {exit_code}"
+    with suppress(ValueError):
+        return f"killed by {signal.Signals(-exit_code).name}"
+    return f"killed by signal {-exit_code}"
 
 
 def said(error: BaseException) -> str:

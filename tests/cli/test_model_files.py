@@ -168,7 +168,11 @@ def test_no_model(tmp_path, name, message):
 @pytest.mark.parametrize("suffix", FILES)
 @pytest.mark.parametrize(
     ("make", "message"),
-    [(Path.mkdir, "it is no file"), (Path.touch, "it is empty"), (getattr(os, "mkfifo", Path.mkdir), "it is no file")],
+    [
+        (Path.mkdir, "it is not a plain file"),
+        (Path.touch, "it is empty"),
+        (getattr(os, "mkfifo", Path.mkdir), "it is not a plain file"),
+    ],
 )
 def test_only_plain_files_are_read(command, tmp_path, background, suffix, make, message):
     make(path := tmp_path / f"model{suffix}")

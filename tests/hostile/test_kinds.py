@@ -113,7 +113,7 @@ def test_devices_and_pipes(tmp_path, read):
     (tmp_path / "null.csv").symlink_to("/dev/null")  # first: one that does no harm where this promise is broken
     (tmp_path / "device.csv").symlink_to("/dev/zero")
     for name in ("null.csv", "pipe.csv", "device.csv"):
-        with pytest.raises(InvalidFile, match=f"{name} is .*: it is no file"):
+        with pytest.raises(InvalidFile, match=f"{name} is .*: it is not a plain file"):
             read(tmp_path / name)
 
 

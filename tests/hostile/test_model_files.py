@@ -48,7 +48,7 @@ def with_function(function):
 class TestTrial:
     @pytest.mark.parametrize(
         ("function", "message"),
-        [(harmful.crash, "was killed by SIGSEGV"), (harmful.eat, "wanted more memory"), (harmful.hang, "after 15 s")],
+        [(harmful.crash, "killed by SIGSEGV"), (harmful.eat, "wanted more memory"), (harmful.hang, "after 15 s")],
     )
     def test_harm_is_one_line(self, explain, monkeypatch, function, message):
         """Its process ends, is limited or is ended: this one never asks the model."""

@@ -150,7 +150,7 @@ def aggregate(explanation: Explanation, by: Any = None) -> Explanation:
     if len(labels) != len(explanation):
         raise InvalidData(f"by needs one label for each of {len(explanation)} rows, not {len(labels)}")
     if not labels:
-        raise InvalidData("there are no rows to average")
+        raise InvalidData("the explanation has no rows to average")
     names, which = _sorted(labels)
     return Explanation.concatenate([_mean_of(explanation[which == at], name) for at, name in enumerate(names)])
 

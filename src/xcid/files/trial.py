@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from xcid import errors
-from xcid.errors import InvalidFile, XcidError
+from xcid.errors import InvalidFile, XcidError, ending
 from xcid.files import models, tables, unpacked
 from xcid.models import wrap
 from xcid.space import FeatureSpace
@@ -68,7 +68,7 @@ def _ask(process: BaseProcess, connection: Connection, path: Path, seconds: floa
         heard = connection.recv() if connection.poll(seconds) else ("", f"was not done after {seconds:.0f} s")
     except (EOFError, OSError):
         process.join()
-        heard = ("", _end(process.exitcode))
+        heard = ("", f"ended ({ending(process.exitcode)})")
     if heard is not None:
         kind, said = heard
         if kind:
@@ -126,14 +126,6 @@ def _limit_memory() -> None:
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (most if hard < 0 else min(most, hard), hard))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _end(exit_code: int | None) -> str:
-    if exit_code is None or exit_code >= 0:
-        return f"ended with status {exit_code}"
-    with contextlib.suppress(ValueError):
-        return f"was killed by {signal.Signals(-exit_code).name}"
-    return f"was killed by signal {-exit_code}"
 
 
 def _signature(path: Path) -> tuple[int, int, int]:

@@ -45,7 +45,7 @@ def beeswarm(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any
     levels their order; grey for missing cells and groups.
     """
     if not len(explanation):
-        raise InvalidData("there are no rows to draw")
+        raise InvalidData("the explanation has no rows to draw")
     order = wording.largest(np.abs(explanation.values).mean(axis=0), as_int(most, "most", at_least=1))[::-1]
     ax = _style.lines(ax, [_style.short(explanation.feature_names[at]) for at in order])
     length, own = float(np.ptp(explanation.values[:, order])), one_number(explanation)
@@ -111,7 +111,7 @@ def scatter(explanation: Explanation, feature: int | str, *, ax: Any = None, mos
         raise InvalidParameter(f"{feature!r} is a group of the columns {names}: it has no one value to draw against")
     most_limits = as_int(most_limits, "most_limits", at_least=0)
     if not len(explanation):
-        raise InvalidData("there are no rows to draw")
+        raise InvalidData("the explanation has no rows to draw")
     ax = _style.axes(ax, 6, 4)
     values, is_hollow = explanation.values[:, at], wording.not_significant(explanation)[:, at]
     draw_axis = _draw_levels if explanation.levels[column] else _draw_numbers

@@ -90,7 +90,7 @@ def collected(pieces: Iterable[Explanation], title: str, notes: Sequence[str], v
         rows += _rows(narrow, sum(map(len, bare)), unit, values, room)
         bare.append(replace(narrow, cloud=None))
     if not rows:
-        raise InvalidData("there are no rows to report")
+        raise InvalidData("the explanation has no rows to report")
     joined = Explanation.concatenate(bare)
     common = _common(joined, title, notes, values)
     common |= {"unit": unit, "overview": overview(joined, unit), "left_out": _left_out(room, joined)}

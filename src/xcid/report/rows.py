@@ -105,7 +105,7 @@ def overview(explanation: Explanation, unit: float) -> dict[str, Any]:
 
 
 def _steps(numbers: Array, unit: float) -> list[int | None]:
-    """Whole numbers of steps; None for what is no number."""
+    """Whole numbers of steps; None for what is not a number."""
     return [int(step) if np.isfinite(step) else None for step in np.rint(numbers / unit)]
 
 

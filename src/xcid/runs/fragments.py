@@ -72,7 +72,7 @@ def _read(path: Path, run: str, number: int) -> tuple[Fragment, bytes]:
     """A chunk and its content, checked."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
-            raise ValueError("it is no file")
+            raise ValueError("it is not a plain file")
         checksum, _, rest = path.read_bytes().partition(b"\n")
         if checksum.decode() != hashlib.sha256(rest).hexdigest():
             raise ValueError("the checksum differs")

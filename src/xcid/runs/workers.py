@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from xcid import errors
-from xcid.errors import InvalidParameter, ModelError, TooSlow
+from xcid.errors import InvalidParameter, ModelError, TooSlow, ending
 from xcid.files.rows import Chunk
 from xcid.runs.fragments import Fragment
 from xcid.runs.worker import Done, Failed, RowDone, Task, serve
@@ -149,7 +149,7 @@ def _replaced(worker: _Worker, deaths: Counter[int | None], task: Task, log: Cal
     worker.process.kill()  # one that closed its connection and lives on is of no use
     worker.process.join()
     worker.connection.close()
-    chunk, cause = worker.chunk, "it took too long" if is_late else _cause(worker.process.exitcode)
+    chunk, cause = worker.chunk, "it took too long" if is_late else ending(worker.process.exitcode)
     number = chunk.number if chunk is not None and worker.is_ready else None
     if is_late and chunk is not None and number is not None and worker.at < len(chunk.positions):
         log(f"worker {worker.process.pid} took too long for row {chunk.positions[worker.at]} and was ended")
@@ -170,14 +170,6 @@ def _replaced(worker: _Worker, deaths: Counter[int | None], task: Task, log: Cal
     fresh = _start(task, log)
     fresh.chunk, fresh.too_slow = chunk, worker.too_slow
     return fresh
-
-
-def _cause(exit_code: int | None) -> str:
-    if exit_code is None or exit_code >= 0:
-        return f"exit status {exit_code}"
-    with contextlib.suppress(ValueError):
-        return f"killed by {signal.Signals(-exit_code).name}"
-    return f"killed by signal {-exit_code}"
 
 
 def _error(failed: Failed, chunk: Chunk | None, log: Callable[[str], None]) -> Exception:

@@ -27,7 +27,7 @@ def plain(path: Path, what: str) -> int:
     if not path.exists():
         raise InvalidFile(f"there is no file {path}")
     if not path.is_file() or not path.stat().st_size:
-        raise InvalidFile(f"{path} is {what}: it is {'empty' if path.is_file() else 'no file'}")
+        raise InvalidFile(f"{path} is {what}: it is {'empty' if path.is_file() else 'not a plain file'}")
     return path.stat().st_size
 
 
