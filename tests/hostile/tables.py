@@ -286,12 +286,12 @@ TEXT = [
 ]
 
 FILES = [
-    Case("folder in place of a file", folder_in_place, ("t.csv", "no file")),
+    Case("folder in place of a file", folder_in_place, ("t.csv", "not a plain file")),
     Case("no file", nothing_there, ("nowhere.csv", "there is no file")),
     Case("link to itself", link_to_itself, ("t.csv",)),
     Case("name too long", name_too_long, ("nnn.csv",)),
     Case("below a file", below_a_file, ("t.csv",)),
-    Case("a pipe", pipe, ("t.csv", "no file")),
+    Case("a pipe", pipe, ("t.csv", "not a plain file")),
     Case("no extension", bare(lines(), "table"), ("table", "the extensions are")),
     Case("Excel", bare(b"PK\x03\x04", "t.xlsx"), ("t.xlsx", "the extensions are")),
     Case("gzip by its name", zipped("t.csv.gz"), ("t.csv.gz", "unpack it")),
