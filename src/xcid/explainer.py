@@ -11,7 +11,7 @@ from xcid._check import as_float, as_int, given_or
 from xcid.calibration import Repeats, Stop
 from xcid.densities import Kernel, Mixed
 from xcid.errors import InvalidParameter, telling, warn
-from xcid.generators import Balanced, Generator, Random
+from xcid.generators import Balanced, Generator, Growing, Random
 from xcid.outcomes import Flip, Outcome, SoftFlip
 from xcid.pipeline import Apply, Setup
 from xcid.question import bound, usual_outcome
@@ -34,8 +34,11 @@ class Explainer:
     background : table
         Rows that show what values are usual: the training data or some hundreds of its rows. With fewer than a dozen,
         or than half as many as there are features, no score is significant.
+    weights : (N,) array, list or series, optional
+        Of the rows of the background, from 0 up: a row of weight k counts as k rows, one of weight 0 not at all.
     generator : Generator, optional
-        Makes the perturbations; by default balanced masks with rows of the background.
+        Makes the perturbations; by default balanced masks with rows of the background, and for rows whose flips are so
+        rare that nothing else tells of them, a search of up to 10,000 evaluations (:class:`xcid.generators.Growing`).
     score : Score, optional
         Turns perturbations into values; by default the signed d1 of each feature, adjusted for the others.
     density : Density, optional
@@ -79,6 +82,7 @@ class Explainer:
         model: Any,
         background: Any,
         *,
+        weights: Any = None,
         generator: Generator | None = None,
         score: Score | None = None,
         density: Density | None = None,
@@ -102,13 +106,14 @@ class Explainer:
             stop = given_or(stop, Repeats(repeats), "stop", "xcid.calibration.Decided()")
             density = given_or(density, Mixed(), "density", "xcid.densities.Mixed()")
             score = given_or(score, Adjusted(density), "score", "xcid.scores.Adjusted()")
+            search = Growing() if generator is None else None
             generator = given_or(generator, Balanced(), "generator", "xcid.generators.Balanced()")
             memory = as_int(memory, "memory (bytes)", at_least=1)
-            subject = Subject.of(model, background, feature_names, kinds, constraints, memory)
+            subject = Subject.of(model, background, feature_names, kinds, constraints, memory, weights)
             outcome = bound(usual_outcome(subject) if outcome is None else outcome, subject)
             kept = as_int(max_evidence_bytes, "max_evidence_bytes", at_least=0)
             generator = pipeline.bound(generator, subject)
-            self._set(Setup(subject, outcome, generator, score, stop, time_limit, memory, kept))
+            self._set(Setup(subject, outcome, generator, score, stop, time_limit, memory, kept, search))
 
     def _set(self, setup: Setup) -> None:
         object.__setattr__(self, "setup", setup)

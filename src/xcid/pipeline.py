@@ -12,14 +12,24 @@ import numpy as np
 
 from xcid._check import require_callable
 from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_few
-from xcid._kernels.random import run_key
+from xcid._kernels.random import run_key, variants
 from xcid.calibration import Repeats, Stop
 from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips, warn
 from xcid.generators import Generator, Genetic, Marginal
 from xcid.outcomes import Outcome, ToClass
 from xcid.outcomes.classes import class_names
 from xcid.question import Membership, is_one_sided
-from xcid.records import STATUSES, UNKNOWN, Array, Explanation, Integers, Interactions, Perturbations, Unsigned
+from xcid.records import (
+    STATUSES,
+    UNKNOWN,
+    Array,
+    Explanation,
+    Flags,
+    Integers,
+    Interactions,
+    Perturbations,
+    Unsigned,
+)
 from xcid.scores import PerFeature, Score, Scores, pairs, unsigned
 from xcid.subject import Subject
 
@@ -28,6 +38,8 @@ Apply: TypeAlias = Callable[[Callable[[Array], Blocks], list[Array]], Iterable[B
 MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enough
 REFERENCE_ROWS = 4  # that a model is tried on when it failed for all others
 SAMPLES_PER_ROW = 4096  # that a block has room for
+FEWEST_FLIPS = 5  # that a set can be described by
+SURE = 0.01  # p-value of some feature of a row that needs no flips to be explained
 
 
 def refused(reason: str) -> None:
@@ -47,6 +59,7 @@ class Setup:
     time_limit: float | None  # seconds that a run of one row may take
     memory: int  # bytes that a block of rows and its perturbations may take
     max_evidence_bytes: int
+    search: Generator | None = None  # for rows whose flips are too rare for the generator
     one_sided: Callable[[str], None] = refused  # what is done where no perturbation crosses to another side
 
     @property
@@ -65,7 +78,7 @@ def explain(setup: Setup, rows: Array, seed: int, apply: Apply = map) -> Explana
     """Explain (n, d) rows block by block; samples are kept while they are few."""
     starts = range(0, max(len(rows), 1), setup.rows_at_once)
     blocks = [rows[start : start + setup.rows_at_once] for start in starts]
-    reference, pieces = setup.subject.space.background[:REFERENCE_ROWS], list[Explanation | Failed]()
+    reference, pieces = setup.subject.space.rows[:REFERENCE_ROWS], list[Explanation | Failed]()
     kept_bytes = 0
     for block in apply(functools.partial(explain_block, setup, seed=seed), blocks):
         for piece in block:
@@ -87,11 +100,53 @@ def explain_block(setup: Setup, rows: Array, seed: int) -> Blocks:
 
 
 def _run(setup: Setup, rows: Array, outputs: Array, seed: int, chosen: Any, replicate: int) -> Explanation:
-    """Explain some rows of a block once."""
+    """Explain some rows of a block once.
+
+    A generator that draws for many rows at once draws for some of them, chosen by what is in them: a row gets the same
+    explanation alone and in a batch, and rows do not all share what chance does.
+    """
     rows, outputs = rows[chosen], outputs[chosen]
     keys, draw = setup.subject.space.keys(rows, seed, replicate), getattr(setup.generator, "draw", None)
-    shared = setup.subject.features.space
-    generator = setup.generator if draw is None else draw(shared, run_key(seed, replicate))
+    if draw is None:
+        return _scored(setup, setup.generator, rows, keys, outputs, seed)
+    which, shared = variants(keys), setup.subject.features.space
+    parts, pieces = [np.flatnonzero(which == variant) for variant in np.unique(which)], []
+    for part in parts:
+        drawn = draw(shared, run_key(seed, replicate, int(which[part[0]])))
+        pieces.append(_scored(setup, drawn, rows[part], keys[part], outputs[part], seed))
+    found = Explanation.concatenate(pieces)[np.argsort(np.concatenate(parts))]
+    return found if setup.search is None else _searched(setup, found, rows, keys, outputs, seed)
+
+
+def _searched(setup: Setup, found: Explanation, rows: Array, keys: Unsigned, outputs: Array, seed: int) -> Explanation:
+    """Search further for the rows that hardly flip, and that have no feature which probabilities tell from chance."""
+    assert setup.search is not None
+    rare = np.flatnonzero((found.n_flips < FEWEST_FLIPS) & ~_told(found))
+    if not rare.size:
+        return found
+    more = _scored(setup, setup.search, rows[rare], keys[rare], outputs[rare], seed)
+    better = np.flatnonzero(more.n_flips >= FEWEST_FLIPS)
+    spent = found.n_evaluations.copy()
+    spent[rare] += more.n_evaluations
+    if better.size:
+        size = None if found.cloud is None else found.cloud.positive.shape[1]
+        others = np.setdiff1d(np.arange(len(rows)), rare[better])
+        cloud = None if size is None or more.cloud is None else more.cloud[better].sized(size)
+        more = replace(more[better], cloud=cloud)
+        found = Explanation.concatenate([found[others], more])[np.argsort(np.concatenate([others, rare[better]]))]
+    return replace(found, n_evaluations=spent)
+
+
+def _told(found: Explanation) -> Flags:
+    """(n,) rows with a feature that is significant beside all others."""
+    if found.p_values is None:
+        return np.zeros(len(found), dtype=bool)
+    told: Flags = np.any(found.p_values < SURE / found.p_values.shape[1], axis=1)
+    return told
+
+
+def _scored(setup: Setup, generator: Generator, rows: Array, keys: Unsigned, outputs: Array, seed: int) -> Explanation:
+    """Perturb and score rows."""
     cloud = perturb(setup, generator, rows, keys, outputs)
     return record(
         setup,
@@ -113,6 +168,10 @@ def perturb(setup: Setup, generator: Generator, rows: Array, keys: Unsigned, out
     subject = setup.subject
     member = Membership(subject, setup.outcome, rows, outputs, Deadline(setup.time_limit, len(rows)))
     cloud = generator(subject.features.fold(rows), keys, subject.features.space, member)
+    least = getattr(setup.outcome, "least", None)
+    if least is not None and cloud.plans:
+        cloud = replace(cloud, status=np.full(len(cloud), "ok"))  # log odds need no flips
+    cloud = replace(cloud, least=least)
     return subject.features.unfold_cloud(cloud, rows, subject.space)
 
 
@@ -135,21 +194,28 @@ def record(
         outputs,
         **scores._asdict(),
         **known,
-        status=np.where((status == "ok") & (n_flips == 0), "no_flips", status),
+        status=_flipless(status, n_flips, setup.outcome),
         n_evaluations=n_evaluations + 1,  # and the row itself
         n_flips=n_flips,
         density=setup.score.density,
         outcome=setup.outcome,
-        settings={name: repr(part) for name, part in (parts | {"seed": seed}).items()},
+        settings={name: repr(part) for name, part in (parts | {"seed": seed}).items()} | setup.subject.space.weighting,
     )
+
+
+def _flipless(status: Any, n_flips: Integers, outcome: Outcome) -> Any:
+    """The status of rows, which says so where they have few flips or none and are explained all the same."""
+    few = np.where(n_flips == 0, "no_flips", "few_flips" if hasattr(outcome, "least") else "ok")
+    return np.where((status == "ok") & (n_flips < FEWEST_FLIPS), few, status)
 
 
 def checked(setup: Setup, explanation: Explanation) -> Explanation:
     """Do what the setup says where no decision could be explained; warn where some rows lack perturbations."""
     is_known = not np.isin(explanation.status, UNKNOWN).all()
-    if is_known and not explanation.n_flips.any() and is_one_sided(setup.outcome, setup.subject):
+    nothing = not explanation.n_flips.any() and not _told(explanation).any()
+    if is_known and nothing and is_one_sided(setup.outcome, setup.subject):
         setup.one_sided(
-            f"all {len(setup.subject.outputs)} background rows and all perturbations lie on one side of "
+            f"all {len(setup.subject.space.rows)} background rows and all perturbations lie on one side of "
             f"{setup.outcome!r}: one class only, no decision to explain ({counted(explanation, 0)}); check the "
             "model and the outcome, or give a background that reaches both sides"
         )

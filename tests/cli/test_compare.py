@@ -50,6 +50,19 @@ def test_tables(command, options):
     assert "24 of 24 runs" in err
 
 
+def test_weights_of_a_column(command, options, csv, table, tmp_path):
+    figures = []
+    for weights in (np.ones(len(table)), np.exp(3 * table["first"])):
+        table.assign(w=weights).to_csv(csv, index=False)
+        status, out, err = command(*options, "--weights", "w")
+        assert status == 0, err
+        figures.append([line[1:5] for line in lines_of(out, "method")[1:]])
+    assert figures[0] != figures[1]
+    table.to_csv(csv, index=False)
+    plain = [line[1:5] for line in lines_of(command(*options)[1], "method")[1:]]
+    assert figures[0] == plain
+
+
 def test_quiet_and_the_same_again(command, options):
     first, second = (command(*options, "--quiet") for _ in range(2))
     assert first[0] == 0

@@ -118,6 +118,13 @@ class TestShap:
         expected = SLOPES * (rows - shap.sample.mean(axis=0))
         assert np.allclose(shap(rows).values, expected, atol=1e-6)
 
+    def test_weights_are_copies(self):
+        random = np.random.default_rng(0)
+        table, counts = random.normal(size=(30, 3)), random.integers(0, 4, 30)
+        slopes = np.array([2.0, -1.0, 0.5])
+        found = Shap(lambda X: X @ slopes, table, weights=counts)(table[:4])
+        assert np.allclose(found.values, slopes * (table[:4] - np.average(table, axis=0, weights=counts)))
+
     def test_taken_apart_and_asked_are_the_same(self):
         model = RandomForestClassifier(20, random_state=0).fit(TABLE, decides_by_first(TABLE) > 0.5)
         taken_apart, asked = Shap(model, TABLE), Shap(model.predict_proba, TABLE)

@@ -449,8 +449,8 @@ class TestWords:
         net = deciding()
         with torch.no_grad():
             net[2].bias[0] = 100
-        with pytest.raises(NotEnoughFlips, match="no perturbation of any of 2 rows changes the output"):
-            LayerExplainer(net, "1", numbers(50, 6))(numbers(2, 6, seed=1))
+        found = LayerExplainer(net, "1", numbers(50, 6))(numbers(2, 6, seed=1))
+        assert found.status.tolist() == ["no_flips"] * 2  # it has log odds to explain
 
 
 def test_numbers_are_explained_by_moves():

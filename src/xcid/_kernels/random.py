@@ -24,7 +24,8 @@ GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
 TALL = 2**15  # rows of a column that are hashed one after the other
-_S30, _S27, _S31, _S32, _S11 = (np.uint64(shift) for shift in (30, 27, 31, 32, 11))
+_S30, _S27, _S31, _S32, _S11, _S61 = (np.uint64(shift) for shift in (30, 27, 31, 32, 11, 61))
+N_VARIANTS = 8
 
 
 def mix(numbers: Unsigned) -> Unsigned:
@@ -55,10 +56,15 @@ def column_keys(matrix: Array) -> Unsigned:
     return reduce(lambda keys, part: mix((keys ^ part) + GAMMA), others, first)
 
 
-def run_key(seed: int, replicate: int = 0) -> Unsigned:
-    """(1,) key of what all rows of a run share."""
-    start = np.array([seed % 2**64, replicate], dtype=np.uint64)
-    return mix(mix(start[:1] + GAMMA) + start[1])
+def run_key(seed: int, replicate: int = 0, variant: int = 0) -> Unsigned:
+    """(1,) key of what all rows of a run share, or those of a variant of it."""
+    start = np.array([seed % 2**64, replicate, variant], dtype=np.uint64)
+    return mix(mix(start[:1] + GAMMA) + start[1] + (start[2] << _S32))
+
+
+def variants(keys: Unsigned) -> Integers:
+    """(n,) which of ``N_VARIANTS`` each of (n,) keys of rows belongs to."""
+    return (keys >> _S61).astype(np.int64)
 
 
 def bits(keys: Unsigned, counters: Unsigned) -> Unsigned:
@@ -106,7 +112,7 @@ def _streams(owner: str, key: Key, **numbers: int | None) -> tuple[Stream, ...]:
 
 
 HADAMARD = _streams("_kernels.random", "run", rows=11, columns=12, signs=13)
-BALANCED = _streams("generators.balanced", "run", start=14, masks=15, centroids=16, donors=18)
+BALANCED = _streams("generators.balanced", "run", start=14, masks=15, centroids=16, donors=18, alone=19, rest=20)
 (LIMITS,) = _streams("generators.planned", "row", limits=17)
 RANDOM = _streams("generators.random", "row", pick=1, value=2)
 (MARGINAL,) = _streams("generators.masks", "row", cells=None)

@@ -34,14 +34,22 @@ class Lime:
         Evaluations for each row.
     discretizer : "quartile" or "decile", optional
         How numbers are cut.
+    weights : (N,) array, list or series, optional
+        Of the background rows, as for :class:`xcid.Explainer`.
     """
 
     def __init__(
-        self, model: Any, background: Any, *, samples: int = 5_000, discretizer: Discretizer | None = None
+        self,
+        model: Any,
+        background: Any,
+        *,
+        samples: int = 5_000,
+        discretizer: Discretizer | None = None,
+        weights: Any = None,
     ) -> None:
         if discretizer not in (None, "quartile", "decile"):
             raise InvalidParameter(f'discretizer must be "quartile", "decile" or None, not {discretizer!r}')
-        self.subject, self.discretizer = Subject.of(model, background), discretizer
+        self.subject, self.discretizer = Subject.of(model, background, weights=weights), discretizer
         self.samples = as_int(samples, "samples", at_least=2)
         space = self.subject.space
         if space.missing.any():

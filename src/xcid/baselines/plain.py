@@ -23,8 +23,8 @@ from xcid.subject import Subject
 class Chance:
     """Random scores between -1 and 1, from the seed and the row's values; the model is asked for its outputs only."""
 
-    def __init__(self, model: Any, background: Any) -> None:
-        self.subject = Subject.of(model, background)
+    def __init__(self, model: Any, background: Any, *, weights: Any = None) -> None:
+        self.subject = Subject.of(model, background, weights=weights)
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         """Score one row or many."""
@@ -42,9 +42,9 @@ class Occlusion:
     background rows. The seed is for maskings that draw.
     """
 
-    def __init__(self, model: Any, background: Any, *, masking: Masking = mean) -> None:
+    def __init__(self, model: Any, background: Any, *, masking: Masking = mean, weights: Any = None) -> None:
         require_callable(masking, "masking", "xcid.metrics.mean")
-        self.subject, self.masking = Subject.of(model, background), masking
+        self.subject, self.masking = Subject.of(model, background, weights=weights), masking
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         return explained(self.subject, X, seed, self._scores, {"baseline": "Occlusion", "masking": self.masking})
@@ -70,9 +70,9 @@ class DiceImportance:
     flip, which this score does not use, is among the evaluations.
     """
 
-    def __init__(self, model: Any, background: Any, *, generator: Generator | None = None) -> None:
+    def __init__(self, model: Any, background: Any, *, generator: Generator | None = None, weights: Any = None) -> None:
         generator = Dice(m=50) if generator is None else generator
-        explainer = Explainer(model, background, generator=generator, score=Changed())
+        explainer = Explainer(model, background, weights=weights, generator=generator, score=Changed())
         self.explainer = explainer.asking(Flip()) if isinstance(explainer.setup.outcome, SoftFlip) else explainer
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:

@@ -35,16 +35,20 @@ class Shap:
     model, background
         As for :class:`xcid.Explainer`.
     rows : int
-        Background rows used, spread evenly over it.
+        Background rows used, spread evenly over it; a row with a large weight is used more than once.
     coalitions : int
         Most coalitions for each row, each averaged over the background rows. SHAP's own default; with a tenth of it
         values of 30 features are off by more than a tenth of the largest.
+    weights : (N,) array, list or series, optional
+        Of the background rows, as for :class:`xcid.Explainer`.
     """
 
-    def __init__(self, model: Any, background: Any, *, rows: int = 100, coalitions: int = 2_048) -> None:
+    def __init__(
+        self, model: Any, background: Any, *, rows: int = 100, coalitions: int = 2_048, weights: Any = None
+    ) -> None:
         with quiet_and_seeded(0):
             self.shap = require("shap", extra="shap")
-        self.subject = Subject.of(model, background)
+        self.subject = Subject.of(model, background, weights=weights)
         self.coalitions = as_int(coalitions, "coalitions", at_least=1)
         known = self.subject.space.background
         self.sample = known[thinned(len(known), as_int(rows, "rows", at_least=1))]

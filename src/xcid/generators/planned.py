@@ -17,7 +17,7 @@ from xcid.records import Array, Flags, Integers, Perturbations, Plan, Unsigned
 from xcid.space import FeatureSpace
 
 LEAST_WEIGHT = 5.0  # of a set that can be compared with the other
-MOST_PLANS = 8  # that a bound generator remembers
+MOST_PLANS = 16  # that a bound generator remembers
 MOST_BYTES = 2**23  # of samples at a time: larger pieces are slower to get from the system than to fill
 
 
@@ -72,7 +72,7 @@ class Drawn:
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         """Perturb each row as often as the plan says."""
-        plan, n_samples = self.plan, 2 * len(self.plan.masks)
+        plan, n_samples = self.plan, len(self.plan.taken)
         given, positive = [], np.empty((len(rows), n_samples))
         for part in blocks(len(rows), MOST_BYTES // (8 * n_samples * rows.shape[1])):
             samples = self._samples(rows[part], keys[part], space)
@@ -88,22 +88,25 @@ class Drawn:
             np.full(len(rows), n_samples),
             lacking(*(weights.sum(axis=1) < LEAST_WEIGHT for weights in (positive, negative))),
             space.discrete,
-            plan=plan,
+            plans=(plan,),
         )
 
     def _samples(self, rows: Array, keys: Unsigned, space: FeatureSpace) -> Array:
         if not self.plan.fitted.any():
             return self.plan.samples(rows)
-        random = LIMITS.bits(keys, counters(0, len(self.plan.values), space))
-        new = _fitted(self.plan.values, rows, random, space)
-        return np.where(self.plan.taken, np.concatenate([new, new], axis=1), rows[:, None])
+        plan, pairs = self.plan, len(self.plan.values)
+        random = LIMITS.bits(keys, counters(0, len(plan.new) - pairs, space))
+        is_row = np.arange(len(plan.new) - pairs) >= plan.n_centroids
+        new = _fitted(plan.new[pairs:], is_row, rows, random, space)  # complements take what their pairs take
+        return np.where(plan.taken, np.concatenate([new[:, :pairs], new], axis=1), rows[:, None])
 
 
-def planned(space: FeatureSpace, masks: Flags, donors: Integers, centres: Unsigned) -> Plan:
+def planned(space: FeatureSpace, masks: Flags, donors: Array, centres: Unsigned, **more: Any) -> Plan:
     """Put (p, f) masks and their donors together; the first pairs take centroids, by (c, f) random bits."""
-    values = np.concatenate([_centroids(centres, space), space.background[donors]])
+    values = np.concatenate([_centroids(centres, space), donors])
     features = tuple((column,) for column in range(values.shape[1]))
-    return Plan(masks, ~space.frozen, _limited(space), values, space.background, features)
+    more |= {"weights": space.weights}
+    return Plan(masks, ~space.frozen, limited(space), values, background=space.rows, features=features, **more)
 
 
 def _centroids(random: Unsigned, space: FeatureSpace) -> Array:
@@ -118,20 +121,21 @@ def _centroids(random: Unsigned, space: FeatureSpace) -> Array:
     return np.where(space.discrete, space.pools.values[place, np.arange(len(mean))], centre)
 
 
-def _fitted(new: Array, rows: Array, random: Unsigned, space: FeatureSpace) -> Array:
+def _fitted(new: Array, is_row: Flags, rows: Array, random: Unsigned, space: FeatureSpace) -> Array:
     """Fit (p, f) new values to what (n, f) rows may change to, by (n, p, f) random bits: (n, p, f).
 
     A frozen feature keeps its value. A value that the constraints forbid is replaced by an allowed background value at
-    random; where there is none, by the row's own.
+    random, and so is that of a centroid, which is not the mean of those that are allowed; where there is none, by the
+    row's own.
     """
     reach, own = Reach.of(rows, space), rows[:, None]
     count = reach.count[:, None]
     other = np.where(count > 0, reach.value(below(random, count)), own)
-    new = np.where(reach.holds(new[None]) | ~_limited(space), new, other)
+    new = np.where(reach.holds(new[None]) & is_row[:, None] | ~limited(space), new, other)
     return np.where(space.frozen, own, new)
 
 
-def _limited(space: FeatureSpace) -> Flags:
+def limited(space: FeatureSpace) -> Flags:
     """(f,) features that some background values may not be changed to."""
     pools = space.pools
     return (pools.sizes + pools.n_missing < len(space.background)) | (space.direction != 0)

@@ -34,6 +34,10 @@ class Table(NamedTuple):
         """Number of rows."""
         return len(self.cells[0])
 
+    def part(self, rows: Any) -> Table:
+        """Some of the rows; the source, which says what tables look like, stays as it is."""
+        return self._replace(cells=tuple(cells[rows] for cells in self.cells))
+
     def in_order(self, names: tuple[str, ...], what: str) -> Table:
         """Put the columns in the given order; names of their own must be the same names."""
         place, wanted = {name: at for at, name in enumerate(self.names)}, set(names)

@@ -19,7 +19,7 @@ from xcid._faults import Failed, counted, filled, warn_of_few
 from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
 from xcid.generators import Balanced
-from xcid.outcomes import Interval, Outcome
+from xcid.outcomes import Interval, Outcome, SoftInterval
 from xcid.pipeline import Setup
 from xcid.records import POOR, Array, Density, Explanation, Integers, Perturbations
 from xcid.records.fields import FEATURE, declared
@@ -137,9 +137,11 @@ def binary(cloud: Perturbations) -> Perturbations:
         return replace(cloud, origin=origin, given=(cloud.samples == 0).astype(np.float64))
     plan = cloud.plan.once(
         "kept or filled",
-        lambda plan: replace(plan, values=0 * plan.values, background=0 * plan.background),
+        lambda plan: replace(
+            plan, **{name: 0 * getattr(plan, name) for name in ("values", "alone", "rest", "background")}
+        ),
     )
-    return replace(cloud, origin=origin, plan=plan)
+    return replace(cloud, origin=origin, plans=(plan,))
 
 
 class Distinct:
@@ -156,7 +158,7 @@ class Distinct:
 
 def parts_setup(ask: Distinct, names: Sequence[str], n_fills: int, settings: dict[str, Any]) -> Setup:
     """What explains parts; ``settings`` are those of :class:`xcid.Explainer`, and ``n`` perturbations."""
-    clash = sorted({"feature_names", "kinds", "density", "constraints"} & set(settings))
+    clash = sorted({"feature_names", "kinds", "density", "constraints", "weights"} & set(settings))
     if clash:
         raise InvalidParameter(f"the features are parts of an input: {', '.join(clash)} cannot be set")
     n = settings.get("n")
@@ -178,7 +180,7 @@ def question(outcome: Outcome | None, outputs: Array) -> Outcome | None:
     numbers = outputs.reshape(len(outputs), -1).astype(np.float64)
     if numbers.shape[1] > 1 or (outcome is None and numbers.min() >= 0 and numbers.max() <= 1):
         return outcome
-    asked = Interval() if outcome is None else outcome
+    asked = SoftInterval() if outcome is None else outcome
     return asked.bind(("output",), numbers) if isinstance(asked, Interval) else asked
 
 
