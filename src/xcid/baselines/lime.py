@@ -9,9 +9,9 @@ import numpy as np
 from xcid._check import as_int
 from xcid._lent import quiet_and_seeded
 from xcid._require import require
-from xcid.baselines._common import Counting, explained, seeds_of
+from xcid.baselines._common import Counting, Found, explained, seeds_of
 from xcid.errors import InvalidData, InvalidParameter
-from xcid.records import Array, Explanation, Integers, Unsigned
+from xcid.records import Array, Explanation, Unsigned
 from xcid.subject import Subject
 
 Discretizer: TypeAlias = Literal["quartile", "decile"]
@@ -62,7 +62,7 @@ class Lime:
         settings = {"baseline": "Lime", "samples": self.samples, "discretizer": self.discretizer}
         return explained(self.subject, X, seed, self._scores, settings)
 
-    def _scores(self, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
+    def _scores(self, rows: Array, outputs: Array, keys: Unsigned) -> Found:
         n, d = rows.shape
         ask, state = Counting(self._predict), np.random.RandomState(0)
         weights, n_evaluations = np.zeros((n, d)), np.empty(n, dtype=np.int64)
@@ -77,7 +77,7 @@ class Lime:
             for feature, weight in found.as_map()[label]:
                 weights[row, feature] = weight
             n_evaluations[row] = ask.n_rows - before
-        return (weights if self.discretizer else weights * self._displacements(rows)), n_evaluations
+        return Found(weights if self.discretizer else weights * self._displacements(rows), n_evaluations)
 
     def _explainer(self, state: np.random.RandomState) -> Any:
         space = self.subject.space

@@ -12,8 +12,8 @@ from xcid._check import as_int
 from xcid._kernels.arrays import thinned
 from xcid._lent import quiet_and_seeded
 from xcid._require import require
-from xcid.baselines._common import Counting, Method, explained, seeds_of
-from xcid.records import Array, Explanation, Integers, Unsigned
+from xcid.baselines._common import Counting, Found, Method, explained, seeds_of
+from xcid.records import Array, Explanation, Unsigned
 from xcid.subject import Subject
 
 CHECKED_ROWS = 50  # of the background, whose values must add up
@@ -61,23 +61,28 @@ class Shap:
         known = {"explainer": self.explainer, "rows": len(self.sample), "coalitions": self.coalitions}
         return explained(self.subject, X, seed, self.method, {"baseline": "Shap", **known})
 
-    def _asked(self, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
+    def _asked(self, rows: Array, outputs: Array, keys: Unsigned) -> Found:
         ask = Counting(self.subject.predict)
         with quiet_and_seeded(0):
             explainer = self.shap.KernelExplainer(ask, self.sample)
         values, n_evaluations = np.empty(rows.shape), np.empty(len(rows), dtype=np.int64)
         for row, row_seed in enumerate(seeds_of(keys)):
             before = ask.n_rows
-            with quiet_and_seeded(row_seed):
-                found = explainer.shap_values(rows[row], nsamples=self.coalitions, l1_reg=0, silent=True)
-            values[row] = np.reshape(found, (rows.shape[1], -1))[:, outputs[row].argmax()]
-            n_evaluations[row] = ask.n_rows - before
-        return values, n_evaluations
+            found = kernel_values(explainer, rows[row], self.coalitions, row_seed)
+            values[row], n_evaluations[row] = found[:, outputs[row].argmax()], ask.n_rows - before
+        return Found(values, n_evaluations)
 
 
-def _taken_apart(trees: Trees, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
+def kernel_values(explainer: Any, row: Array, coalitions: int, seed: int) -> Array:
+    """(d, k) values of a row by a KernelExplainer, none of them set to 0 for being small."""
+    with quiet_and_seeded(seed):
+        found = explainer.shap_values(row, nsamples=coalitions, l1_reg=0, silent=True)
+    return np.reshape(found, (len(row), -1))
+
+
+def _taken_apart(trees: Trees, rows: Array, outputs: Array, keys: Unsigned) -> Found:
     own = outputs.argmax(axis=1)
-    return trees(rows)[np.arange(len(rows)), :, own], np.zeros(len(rows), dtype=np.int64)
+    return Found(trees(rows)[np.arange(len(rows)), :, own], np.zeros(len(rows), dtype=np.int64))
 
 
 def _tree_values(shap: Any, model: Any, subject: Subject, sample: Array) -> Trees | None:

@@ -13,6 +13,8 @@ from xcid.cli import _subjects
 from xcid.cli._terminal import (
     METHODS,
     MODELS,
+    MORE_METHODS,
+    USUAL_METHODS,
     Progress,
     add_verb,
     apart,
@@ -58,7 +60,11 @@ def add(subparsers: Any) -> None:
     count = whole_number(1)
     parser.add_argument("--rows", type=count, default=50, metavar="N", help="rows to explain (default: 50)")
     parser.add_argument(
-        "--methods", type=_methods, default=METHODS, metavar="A,B", help=f"by default {','.join(METHODS)}"
+        "--methods",
+        type=_methods,
+        default=USUAL_METHODS,
+        metavar="A,B",
+        help=f"by default {','.join(USUAL_METHODS)}; also {', '.join(MORE_METHODS)}",
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for figures.csv, figures.json, comparison.png")
     _subjects.add_common(parser)

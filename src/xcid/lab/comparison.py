@@ -6,6 +6,7 @@ import functools
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,16 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "dice": baselines.DiceImportance,
     "occlusion": baselines.Occlusion,
     "chance": baselines.Chance,
+    "cf-shap": baselines.CounterfactualShap,
+    "bayes-shap": baselines.BayesShap,
+    "kolmogorov-smirnov": baselines.RegionalSensitivity,
+    "cramer-von-mises": partial(baselines.RegionalSensitivity, statistic=baselines.cramer_von_mises),
+    "kernelshap": partial(baselines.Shapiq, estimator="KernelSHAP"),
+    "permutation": partial(baselines.Shapiq, estimator="PermutationSamplingSV"),
+    "leverageshap": partial(baselines.Shapiq, estimator="LeverageSHAP"),
+    "regression-msr": partial(baselines.Shapiq, estimator="RegressionMSR"),
+    "proxyshap": partial(baselines.Shapiq, estimator="ProxySHAP"),
+    "oddshap": partial(baselines.Shapiq, estimator="OddSHAP"),
 }
 
 
