@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from xcid.baselines import Shap, Shapiq
-from xcid.baselines.shapiq import ESTIMATORS, for_a_call, for_each
+from xcid.baselines.shapiq import ESTIMATORS, for_a_permutation, for_each, of_a_coalition
 from xcid.errors import InvalidParameter, MissingDependency
 
 TABLE = np.random.default_rng(7).normal([1.0, 0.0, -2.0, 5.0, 0.0], [1.0, 2.0, 0.5, 1.0, 1.0], size=(60, 5))
@@ -75,14 +75,32 @@ class TestEstimators:
 
 
 class TestDonors:
+    @pytest.mark.parametrize(("n", "d", "rows"), [(1_000, 10, 10), (10_000, 8, 125), (100, 30, 1), (1_000, 3, 125)])
+    def test_what_the_coalitions_leave_goes_into_rows(self, n, d, rows):
+        assert of_a_coalition(n, d) == rows
+
     def test_every_background_row_before_any_comes_again(self):
-        draw = for_each(np.arange(6)[::-1], 2)
+        draw = for_each(np.arange(6)[::-1], 2, 4)
         assert draw(2).tolist() == [[5, 4], [3, 2]]
         assert draw(2).tolist() == [[1, 0], [5, 4]]
 
-    def test_a_call_shares_its_rows(self):
-        draw = for_a_call(np.arange(6), 2)
-        assert [draw(3).tolist(), draw(1).tolist()] == [[[0, 1]], [[2, 3]]]
+    def test_a_permutation_shares_its_rows(self):
+        draw = for_a_permutation(np.arange(6), 1, 3)
+        assert [draw(4).tolist(), draw(2).tolist()] == [[[0], [0], [1], [1]], [[2], [2]]]
+
+    def test_coalitions_of_a_permutation_come_one_by_one(self, installed):
+        """What the rows are shared by rests on the order in which shapiq asks."""
+        asked = []
+
+        def game(coalitions):
+            asked.append(np.atleast_2d(coalitions))
+            return asked[-1].sum(axis=1).astype(float)
+
+        installed.approximator.PermutationSamplingSV(n=5, random_state=0).approximate(50, game, batch_size=1_000)
+        *ends, blocks = asked
+        assert sorted(end.sum() for end in ends) == [0, 5]
+        assert blocks.reshape(-1, 4, 5).sum(axis=2).tolist() == [[1, 2, 3, 4]] * 12
+        assert np.all(blocks.reshape(-1, 4, 5)[:, :-1] <= blocks.reshape(-1, 4, 5)[:, 1:])
 
 
 class TestRefused:
