@@ -15,7 +15,7 @@ second figure is the share of the top 4 (of half of fewer features) that two see
 converged SHAP. Methods whose packages are not installed are left out, and a line says so.
 
     python benchmarks/blind.py                                              # all 36 cells, 20 rows, four budgets: hours
-    python benchmarks/blind.py --cells 12 --rows 6 --budgets 300 1000 3000  # the scale of docs/blind.md
+    python benchmarks/blind.py --cells 18 --rows 6 --budgets 300 1000 3000  # the scale of docs/blind.md
     python benchmarks/blind.py --tune                                       # how the settings of the peers were chosen
 """
 

@@ -170,8 +170,8 @@ def renewed(estimate: Estimate) -> Make:
 
     def make(model: Any, train: Array, budget: int, seed: int) -> Explain:
         of = outputs(model, train)
-        coalitions = min(budget - 1, 2 ** train.shape[1])
-        count = (budget - 1) // coalitions
+        count = max(1, round((budget - 1) / 2 ** train.shape[1]))
+        coalitions = min((budget - 1) // count, 2 ** train.shape[1])
 
         def one(row: Array, at: int) -> Array:
             rng = np.random.default_rng([seed, at])
@@ -324,7 +324,10 @@ KINDS: dict[str, Kind] = {
         lightshap_estimate, ("lightshap",), fixed=lambda d: 2 * d + 2, each=lambda d: max(1, 2 * (d - 3))
     ),
 }
-SHARES: dict[str, float] = dict.fromkeys(KINDS, 1.0)  # of Kind.divided, by --tune
+SHARES: dict[str, float] = dict.fromkeys(KINDS, 1.0) | {  # of Kind.divided, by --tune
+    "SHAP permutation": 0.25,
+    "LightSHAP kernel": 0.25,
+}
 
 METHODS: dict[str, Method] = {
     "xcid": Method(of_xcid),
