@@ -45,6 +45,7 @@ PLANS = [  # ask about n samples that all rows have in common
 GENERATORS = [*SEARCHES, *PLANS]
 ROW_BY_ROW = (Nearest, Growing, Conditional)  # ask about rows one by one, or count them: some copies are one row there
 DRAWING = [one for one in GENERATORS if not isinstance(one, ROW_BY_ROW) or "Copula" in str(one)]
+AS_DICE = [generator for generator in SEARCHES if "Random(" in str(generator)]  # these round as DiCE does
 searches = pytest.mark.parametrize("generator", SEARCHES, ids=str)
 plans = pytest.mark.parametrize("generator", PLANS, ids=str)
 
@@ -235,6 +236,7 @@ def test_seeds_differ(generator, space, rows):
     assert not np.array_equal(first.samples, second.samples)
 
 
+@pytest.mark.parametrize("generator", [one for one in GENERATORS if one not in AS_DICE], ids=str)
 def test_values_stay_in_the_range_and_on_the_lattice(generator, space, rows):
     samples = run(generator, space, rows)[0].samples
     inside = (samples >= space.lower) & (samples <= space.upper)
@@ -243,6 +245,15 @@ def test_values_stay_in_the_range_and_on_the_lattice(generator, space, rows):
     assert np.array_equal(samples[..., 2], np.round(samples[..., 2], 1))  # the very floats, not only close ones
     assert np.all(samples[..., 3] == 2.5)
     assert set(np.unique(samples[..., 4])) <= {0.0, 1.0}
+
+
+@pytest.mark.parametrize("generator", AS_DICE, ids=str)
+def test_values_of_floats_have_the_decimals_of_dice_and_exceed_the_range_by_a_step(generator, space, rows):
+    samples = run(generator, space, rows)[0].samples
+    highest = space.upper + np.array([0, 0.101, 0.101, 0.101, 0.101])  # 0.1, and what floats are off
+    assert np.all((samples >= space.lower) & (samples <= highest))
+    assert np.array_equal(samples[..., 1:], np.round(samples[..., 1:], 1))  # whole numbers, too: 3.0 has one decimal
+    assert set(np.unique(samples[..., 3])) == {2.5, 2.6}  # a constant
 
 
 def test_every_feature_that_can_change_does(generator, space, rows):

@@ -6,11 +6,15 @@ import importlib.util
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import xcid
+from xcid._lent import quiet_and_seeded
 
 pytest.importorskip("dice_ml", reason="needs the extra bench")
 
@@ -48,3 +52,71 @@ def test_mean_d1_agrees_with_dice(script):
     errors = np.sqrt((theirs.var(axis=0, ddof=1) + ours.var(axis=0, ddof=1)) / len(rows))
     # chance alone takes one of eight past 3.5 standard errors once in about 300 runs: dice-ml cannot be seeded
     assert np.abs((theirs - ours).mean(axis=0) / errors).max() < 3.5
+
+
+def decimals(rng, *counts):
+    return {f"{count} decimals, {at}": rng.normal(size=300).round(count) for at, count in enumerate(counts)}
+
+
+def whole_among_floats(rng):
+    """Whole numbers as integers and as floats, 0 and 1 as floats, zeros among numbers with many decimals."""
+    whole, two = rng.integers(0, 9, (2, 300)), rng.integers(0, 2, 300)
+    zeros = np.where(rng.random(300) < 0.3, 0.0, rng.normal(size=300))
+    return {"integer": whole[0], "float": whole[1].astype(float), "two": two.astype(float), "zeros": zeros}
+
+
+def constants(rng):
+    return {"fixed": np.full(300, 2.5), "whole": np.full(300, 3), **decimals(rng, 3, 1, 0)}
+
+
+def ties(rng):
+    """So few values that most candidates are duplicates."""
+    levels = {f"{n} values": rng.integers(0, n, 300) for n in (2, 3, 4, 6)}
+    return {**levels, "tenths": rng.random(300).round(1)}
+
+
+def rare_flips(rng):
+    """Where one or two changes seldom flip: the weights below leave most rows far from the border."""
+    return decimals(rng, 3, 1, 2, 1, 0)
+
+
+TABLES = {
+    "3, 3, 3, 1, 1": (lambda rng: decimals(rng, 3, 3, 3, 1, 1), 0.0),
+    "whole among floats": (whole_among_floats, 0.0),
+    "constants": (constants, 0.0),
+    "ties": (ties, 0.0),
+    "rare flips": (rare_flips, -3.5),
+}
+N_ROWS, N_THEIRS, N_OURS = 4, 6, 60
+
+
+def z_scores(table, intercept, script):
+    """(rows, features) differences of the mean d1 over runs in their standard errors; NaN where d1 never varies."""
+    rng = np.random.default_rng(11)
+    train = pd.DataFrame(table(rng))
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=100))
+    odds = StandardScaler().fit_transform(train) @ np.linspace(1, 2, train.shape[1]) + intercept
+    target = (rng.random(len(train)) < 1 / (1 + np.exp(-odds))).astype(int)
+    model.fit(train, target)
+    rows = train.iloc[:N_ROWS]
+    with quiet_and_seeded(5):
+        dice = script.DicePath(model, train, target, 50)
+        theirs = np.array([dice(rows) for _ in range(N_THEIRS)])
+    assert dice.short == 0
+    explainer = xcid.Explainer.paper(model, train)
+    ours = np.array([explainer(rows, seed=seed).importance for seed in range(N_OURS)])
+    parts = (ours, theirs)
+    variance = sum((len(part) - 1) * part.var(axis=0, ddof=1) for part in parts) / (N_OURS + N_THEIRS - 2)
+    apart, error = ours.mean(axis=0) - theirs.mean(axis=0), np.sqrt(variance * (1 / N_OURS + 1 / N_THEIRS))
+    never = error < 1e-9
+    assert np.all(np.abs(apart[never]) < 1e-3)
+    return np.where(never, np.nan, apart / np.where(never, 1, error))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("table", "intercept"), TABLES.values(), ids=TABLES)
+def test_means_of_d1_agree_with_dice_on_any_table(table, intercept, script):
+    z = z_scores(table, intercept, script)
+    assert np.nanmean(z**2) < 2
+    over_rows = np.nansum(z, axis=0) / np.sqrt(np.maximum(np.sum(~np.isnan(z), axis=0), 1))
+    assert np.abs(over_rows).max() < 3.5

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import xcid
-from xcid.errors import InvalidData, InvalidParameter, MissingDependency, ModelError, NotEnoughFlips
+from xcid.errors import InvalidData, InvalidParameter, MissingDependency, ModelError
 from xcid.generators import Marginal
 from xcid.torch import AblateLayer, Cells, Channels, LayerExplainer, PerturbLayer, WatchLayer, Zero
 

@@ -11,10 +11,10 @@ import numpy as np
 from xcid._kernels.random import column_keys, content_keys
 from xcid.errors import InvalidData, InvalidParameter, telling
 from xcid.records import Array, Flags, Integers, Unsigned
-from xcid.space.columns import Column, Kind, detect, resolution
+from xcid.space.columns import Column, Kind, detect, resolution, usual_resolution
 from xcid.space.constraints import Constraints
 from xcid.space.makers import Decode, maker
-from xcid.space.tables import Table, read
+from xcid.space.tables import Table, of_floats, read
 from xcid.space.weights import weighted
 
 
@@ -64,6 +64,7 @@ class FeatureSpace:
     lower: Array  # (d,) range of new values
     upper: Array
     resolution: Array  # (d,) levels in one unit: 1 for integers and categories, 10 for one decimal; 0 where continuous
+    rounding: Array  # (d,) levels in one unit to which DiCE rounds; 0 where its rule does not apply
     missing: Array  # (d,) share of missing cells
     frozen: Flags  # (d,) features that never change
     direction: Array  # (d,) 1 for features that only rise, -1 for those that only fall, else 0
@@ -111,6 +112,7 @@ class FeatureSpace:
             lower=np.maximum(np.nanmin(matrix, axis=0), ranges[:, 0]),
             upper=np.minimum(np.nanmax(matrix, axis=0), ranges[:, 1]),
             resolution=np.array(steps),
+            rounding=_rounding(table, columns, matrix, {*wanted, *constraints.ranges, *constraints.monotone}),
             missing=np.isnan(matrix).mean(axis=0),
             frozen=np.isin(table.names, constraints.frozen),
             direction=constraints.direction(columns),
@@ -209,6 +211,17 @@ def _detected(table: Table, wanted: Mapping[str, Kind]) -> tuple[Column, ...]:
     with telling(InvalidData, "the background cannot be read"):
         found = [detect(name, cells, order, wanted.get(name)) for name, cells, order in named]
     return tuple(replace(column, zoned=column.name in table.zoned) for column in found)
+
+
+def _rounding(table: Table, columns: tuple[Column, ...], matrix: Array, settled: set[str]) -> Array:
+    """Levels in one unit to which DiCE rounds floats; 0 for all other columns and for what the user has settled."""
+    rounded = zip(columns, matrix.T, of_floats(table), strict=True)
+    return np.array(
+        [
+            usual_resolution(cells) if is_float and not column.levels and column.name not in settled else 0.0
+            for column, cells, is_float in rounded
+        ]
+    )
 
 
 def _matrix(columns: tuple[Column, ...], table: Table, what: str) -> Array:

@@ -59,6 +59,7 @@ class Features:
             lower=np.where(is_group, 0.0, table.lower[first]),
             upper=np.where(is_group, [len(levels) - 1.0 for levels in values], table.upper[first]),
             resolution=np.where(is_group, 1.0, table.resolution[first]),
+            rounding=np.where(is_group, 0.0, table.rounding[first]),
             missing=np.where(is_group, 0.0, table.missing[first]),
             frozen=np.array([table.frozen[list(group)].any() for group in columns]),
             direction=table.direction[first],

@@ -89,6 +89,16 @@ def labels(table: Any, n_rows: int) -> Cells:
     return np.array([writable(str(name), "a row is called") for name in names])
 
 
+def of_floats(table: Table) -> list[bool]:
+    """Which columns have a type of floats: they can hold fractions even where all of their cells are whole."""
+    if isinstance(table.source, nw.DataFrame):
+        return [table.source.get_column(name).dtype.is_float() for name in table.source.columns]
+    return [
+        cells.dtype.kind == "f" or any(isinstance(cell, float) and cell == cell for cell in cells.tolist())
+        for cells in table.cells
+    ]
+
+
 def is_sparse(table: Any) -> bool:
     """Whether a table is one of SciPy's sparse matrices or arrays, or behaves like one."""
     return hasattr(table, "toarray") and hasattr(table, "nnz")
