@@ -282,7 +282,8 @@ class TestStatus:
         rows[1, 3] = table[:, 3].max()
         rows[:, 0] = [-1, -2, -1]
         rows[2, 1] = 4.0  # may change to 3
-        explanation = make(lambda X: 2 * X[:, 0] + X[:, 3] > 0, table, constraints=limits)(rows)
+        whole = {"x1": "integer"}  # DiCE, and so the paper's setting, moves constant floats
+        explanation = make(lambda X: 2 * X[:, 0] + X[:, 3] > 0, table, constraints=limits, kinds=whole)(rows)
         assert explanation.feature_status.tolist() == [
             ["ok", "constant", "frozen", "ok"],
             ["ok", "constant", "frozen", "constant"],

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import xcid
 from xcid._lent import quiet_and_seeded
+from xcid.space import FeatureSpace
 
 pytest.importorskip("dice_ml", reason="needs the extra bench")
 
@@ -58,6 +59,14 @@ def decimals(rng, *counts):
     return {f"{count} decimals, {at}": rng.normal(size=300).round(count) for at, count in enumerate(counts)}
 
 
+def frequent(rng, *counts):
+    """Three decimals everywhere, and so many in the most frequent value, which alone decides."""
+    cells = decimals(rng, *(3 for _ in counts))
+    for column, count in zip(cells.values(), counts, strict=True):
+        column[:20] = np.round(0.123, count)
+    return cells
+
+
 def whole_among_floats(rng):
     """Whole numbers as integers and as floats, 0 and 1 as floats, zeros among numbers with many decimals."""
     whole, two = rng.integers(0, 9, (2, 300)), rng.integers(0, 2, 300)
@@ -75,22 +84,19 @@ def ties(rng):
     return {**levels, "tenths": rng.random(300).round(1)}
 
 
-def rare_flips(rng):
-    """Where one or two changes seldom flip: the weights below leave most rows far from the border."""
-    return decimals(rng, 3, 1, 2, 1, 0)
-
-
+FIRST = [30, 31, 32, 33]
 TABLES = {
-    "3, 3, 3, 1, 1": (lambda rng: decimals(rng, 3, 3, 3, 1, 1), 0.0),
-    "whole among floats": (whole_among_floats, 0.0),
-    "constants": (constants, 0.0),
-    "ties": (ties, 0.0),
-    "rare flips": (rare_flips, -3.5),
+    "3, 3, 3, 1, 1": (lambda rng: decimals(rng, 3, 3, 3, 1, 1), 0.0, FIRST),
+    "3, 3, 3, 1, 1 in the most frequent value": (lambda rng: frequent(rng, 3, 3, 3, 1, 1), 0.0, FIRST),
+    "whole among floats": (whole_among_floats, 0.0, FIRST),
+    "constants": (constants, 0.0, FIRST),
+    "ties": (ties, 0.0, FIRST),
+    "flips that need three changes": (lambda rng: decimals(rng, 3, 1, 2, 1, 0), -6.0, [17, 21, 26, 27]),
 }
-N_ROWS, N_THEIRS, N_OURS = 4, 6, 60
+N_THEIRS, N_OURS = 6, 60
 
 
-def z_scores(table, intercept, script):
+def z_scores(table, intercept, places, script):
     """(rows, features) differences of the mean d1 over runs in their standard errors; NaN where d1 never varies."""
     rng = np.random.default_rng(11)
     train = pd.DataFrame(table(rng))
@@ -98,7 +104,7 @@ def z_scores(table, intercept, script):
     odds = StandardScaler().fit_transform(train) @ np.linspace(1, 2, train.shape[1]) + intercept
     target = (rng.random(len(train)) < 1 / (1 + np.exp(-odds))).astype(int)
     model.fit(train, target)
-    rows = train.iloc[:N_ROWS]
+    rows = train.iloc[places]
     with quiet_and_seeded(5):
         dice = script.DicePath(model, train, target, 50)
         theirs = np.array([dice(rows) for _ in range(N_THEIRS)])
@@ -113,10 +119,21 @@ def z_scores(table, intercept, script):
     return np.where(never, np.nan, apart / np.where(never, 1, error))
 
 
+@pytest.mark.parametrize("table", [table for table, *_ in TABLES.values()], ids=TABLES)
+def test_decimals_are_those_of_dice(table, script):
+    train = pd.DataFrame(table(np.random.default_rng(11)))
+    target = np.arange(len(train)) % 2
+    dice = script.DicePath(LogisticRegression().fit(train, target), train, target, 50).dice
+    theirs = dice.data_interface.get_decimal_precisions(output_type="dict")
+    decimals = np.array([theirs[name] for name in train])
+    expected = np.where((decimals > 0) & (decimals <= 6), 10.0**decimals, 0)  # more are not rounded, integers are whole
+    assert FeatureSpace.of(train).rounding.tolist() == expected.tolist()
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("table", "intercept"), TABLES.values(), ids=TABLES)
-def test_means_of_d1_agree_with_dice_on_any_table(table, intercept, script):
-    z = z_scores(table, intercept, script)
-    assert np.nanmean(z**2) < 2
-    over_rows = np.nansum(z, axis=0) / np.sqrt(np.maximum(np.sum(~np.isnan(z), axis=0), 1))
-    assert np.abs(over_rows).max() < 3.5
+def test_means_of_d1_agree_with_dice_on_any_table(script):
+    found = {name: z_scores(*case, script) for name, case in TABLES.items()}
+    squares = np.concatenate([z[~np.isnan(z)] ** 2 for z in found.values()])
+    assert len(squares) > 100
+    assert squares.mean() < 1.6
+    assert max(np.nanmean(z**2) for z in found.values()) < 4  # d1 has long tails, and the features of a row are related
