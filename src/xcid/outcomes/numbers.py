@@ -88,7 +88,7 @@ class Interval:
 class SoftInterval(Interval):
     """A number moves away from the row's own output, by degrees; the default question for a regression.
 
-    A perturbation belongs to C+ with ``1 - 2 ** (-abs(change) / half_width)``: 1/2 at the half-width, 3/4 at twice that.
+    It belongs to C+ with ``1 - 2 ** (-abs(change) / half_width)``: 1/2 at the half-width, 3/4 at twice that.
 
     Parameters
     ----------
