@@ -6,16 +6,16 @@ import contextlib
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from xcid._check import require_callable
 from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_few
 from xcid._kernels.random import run_key, variants
 from xcid.calibration import Repeats, Stop
 from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips, warn
-from xcid.generators import Generator, Genetic, Marginal
+from xcid.generators import Generator, Genetic
+from xcid.generators.balanced import Repeated
 from xcid.outcomes import Outcome, ToClass
 from xcid.outcomes.classes import class_names
 from xcid.question import Membership, is_one_sided
@@ -29,10 +29,12 @@ from xcid.records import (
     Interactions,
     Perturbations,
     Unsigned,
+    fields,
 )
 from xcid.scores import PerFeature, Score, Scores, pairs, unsigned
 from xcid.subject import Subject
 
+R = TypeVar("R", Explanation, Interactions)
 Blocks: TypeAlias = list[Explanation | Failed]
 Apply: TypeAlias = Callable[[Callable[[Array], Blocks], list[Array]], Iterable[Blocks]]
 MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enough
@@ -76,17 +78,25 @@ def bound(generator: Generator, subject: Subject) -> Generator:
 
 def explain(setup: Setup, rows: Array, seed: int, apply: Apply = map) -> Explanation:
     """Explain (n, d) rows block by block; samples are kept while they are few."""
-    starts = range(0, max(len(rows), 1), setup.rows_at_once)
-    blocks = [rows[start : start + setup.rows_at_once] for start in starts]
-    reference, pieces = setup.subject.space.rows[:REFERENCE_ROWS], list[Explanation | Failed]()
-    kept_bytes = 0
-    for block in apply(functools.partial(explain_block, setup, seed=seed), blocks):
+    pieces, kept_bytes = list[Explanation | Failed](), 0
+    for block in apply(functools.partial(explain_block, setup, seed=seed), _blocks(setup, rows)):
         for piece in block:
             if isinstance(piece, Explanation) and piece.cloud is not None:
                 kept_bytes += piece.cloud.nbytes
                 piece = piece if kept_bytes <= setup.max_evidence_bytes else replace(piece, cloud=None)
             pieces.append(piece)
-    return Explanation.concatenate(filled(pieces, lambda: explain_block(setup, reference, seed)))
+    return Explanation.concatenate(filled(pieces, functools.partial(_of_reference, setup, seed)))
+
+
+def _blocks(setup: Setup, rows: Array) -> list[Array]:
+    starts = range(0, max(len(rows), 1), setup.rows_at_once)
+    return [rows[start : start + setup.rows_at_once] for start in starts]
+
+
+def _of_reference(setup: Setup, seed: int) -> Blocks:
+    """Explain some background rows, without their samples."""
+    pieces = explain_block(setup, setup.subject.space.rows[:REFERENCE_ROWS], seed)
+    return [piece if isinstance(piece, Failed) else replace(piece, cloud=None) for piece in pieces]
 
 
 def explain_block(setup: Setup, rows: Array, seed: int) -> Blocks:
@@ -100,39 +110,51 @@ def explain_block(setup: Setup, rows: Array, seed: int) -> Blocks:
 
 
 def _run(setup: Setup, rows: Array, outputs: Array, seed: int, chosen: Any, replicate: int) -> Explanation:
-    """Explain some rows of a block once.
+    """Explain some rows of a block once."""
+    rows, outputs = rows[chosen], outputs[chosen]
+    keys, run = setup.subject.space.keys(rows, seed, replicate), functools.partial(run_key, seed, replicate)
+    found = _by_plan(setup, rows, keys, outputs, run, functools.partial(_scored, setup, seed))
+    return _searched(setup, found, rows, keys, outputs, seed)
+
+
+def _by_plan(
+    setup: Setup,
+    rows: Array,
+    keys: Unsigned,
+    outputs: Array,
+    run: Callable[[int], Unsigned],
+    score: Callable[[Perturbations, Array], R],
+) -> R:
+    """Perturb rows, and score their clouds and outputs.
 
     A generator that draws for many rows at once draws for some of them, chosen by what is in them: a row gets the same
-    explanation alone and in a batch, and rows do not all share what chance does.
+    scores alone and in a batch, and rows do not all share what chance does.
     """
-    rows, outputs = rows[chosen], outputs[chosen]
-    keys, draw = setup.subject.space.keys(rows, seed, replicate), getattr(setup.generator, "draw", None)
+    draw = getattr(setup.generator, "draw", None)
     if draw is None:
-        return _scored(setup, setup.generator, rows, keys, outputs, seed)
+        return score(perturb(setup, setup.generator, rows, keys, outputs), outputs)
     which, shared = variants(keys), setup.subject.features.space
     parts, pieces = [np.flatnonzero(which == variant) for variant in np.unique(which)], []
     for part in parts:
-        drawn = draw(shared, run_key(seed, replicate, int(which[part[0]])))
-        pieces.append(_scored(setup, drawn, rows[part], keys[part], outputs[part], seed))
-    found = Explanation.concatenate(pieces)[np.argsort(np.concatenate(parts))]
-    return found if setup.search is None else _searched(setup, found, rows, keys, outputs, seed)
+        drawn = draw(shared, run(int(which[part[0]])))
+        pieces.append(score(perturb(setup, drawn, rows[part], keys[part], outputs[part]), outputs[part]))
+    return fields.select(fields.join(pieces), np.argsort(np.concatenate(parts)))
 
 
 def _searched(setup: Setup, found: Explanation, rows: Array, keys: Unsigned, outputs: Array, seed: int) -> Explanation:
     """Search further for the rows that hardly flip, and that have no feature which probabilities tell from chance."""
-    assert setup.search is not None
     rare = np.flatnonzero((found.n_flips < FEWEST_FLIPS) & ~_told(found))
-    if not rare.size:
+    if setup.search is None or not rare.size:
         return found
-    more = _scored(setup, setup.search, rows[rare], keys[rare], outputs[rare], seed)
+    cloud = perturb(setup, setup.search, rows[rare], keys[rare], outputs[rare])
+    more = _scored(setup, seed, cloud, outputs[rare])
     better = np.flatnonzero(more.n_flips >= FEWEST_FLIPS)
     spent = found.n_evaluations.copy()
     spent[rare] += more.n_evaluations
     if better.size:
         size = None if found.cloud is None else found.cloud.positive.shape[1]
         others = np.setdiff1d(np.arange(len(rows)), rare[better])
-        cloud = None if size is None or more.cloud is None else more.cloud[better].sized(size)
-        more = replace(more[better], cloud=cloud)
+        more = replace(more[better], cloud=None if size is None else cloud[better].sized(size))
         found = Explanation.concatenate([found[others], more])[np.argsort(np.concatenate([others, rare[better]]))]
     return replace(found, n_evaluations=spent)
 
@@ -145,9 +167,7 @@ def _told(found: Explanation) -> Flags:
     return told
 
 
-def _scored(setup: Setup, generator: Generator, rows: Array, keys: Unsigned, outputs: Array, seed: int) -> Explanation:
-    """Perturb and score rows."""
-    cloud = perturb(setup, generator, rows, keys, outputs)
+def _scored(setup: Setup, seed: int, cloud: Perturbations, outputs: Array) -> Explanation:
     return record(
         setup,
         setup.score(cloud),
@@ -240,19 +260,38 @@ def per_class(setup: Setup, explain: Callable[[Outcome], Explanation]) -> dict[s
     return explanations
 
 
-def interactions(setup: Setup, rows: Array, seed: int, shuffles: int, generator: Generator | None) -> Interactions:
-    """Score every pair of features of a (1, d) row."""
-    generator = Marginal(m=400, max_evaluations=8_000) if generator is None else generator
-    require_callable(generator, "generator", "xcid.generators.Marginal()")
-    only_row(rows, "interactions")
-    keys = setup.subject.space.keys(rows, seed)
-    cloud = perturb(setup, generator, rows, keys, setup.subject.predict(rows))
-    if not (cloud.positive.any() and cloud.negative.any()):
+def interactions(setup: Setup, rows: Array, seed: int, n: int | None) -> Interactions:
+    """Score all pairs of features of (n, d) rows, by so many perturbations of each."""
+    subject = setup.subject
+    setup = replace(setup, generator=Repeated(n).bind(subject.features.space, subject.outputs))
+
+    def score(some: Array) -> Interactions:
+        keys, run = subject.space.keys(some, seed, 0), functools.partial(run_key, seed, 0)
+        return _by_plan(setup, some, keys, subject.predict(some), run, functools.partial(_paired, setup))
+
+    pieces = [piece for block in _blocks(setup, rows) for piece in isolated(score, block)]
+    reference = subject.space.rows[:REFERENCE_ROWS]
+    found = fields.join(filled(pieces, lambda: isolated(score, reference)))
+    is_known = not np.isin(found.status, UNKNOWN).all()
+    if is_known and not found.n_flips.any() and is_one_sided(setup.outcome, subject):
         raise NotEnoughFlips(
-            f"{cloud.n_evaluations[0]:,} perturbations of this row lie on one side of {setup.outcome!r}: "
-            "there is nothing to compare"
+            f"all {len(subject.outputs)} background rows and all perturbations lie on one side of "
+            f"{setup.outcome!r}: there is nothing to compare"
         )
-    return Interactions.of(setup.subject.features.names, cloud.status[0], *pairs(cloud, 0, keys[0], shuffles))
+    return found
+
+
+def _paired(setup: Setup, cloud: Perturbations, outputs: Array) -> Interactions:
+    n_flips = np.sum(cloud.positive > 0.5, axis=1)
+    return Interactions(
+        **pairs(cloud)._asdict(),
+        status=np.where((cloud.status == "ok") & (n_flips == 0), "no_flips", cloud.status),
+        n_evaluations=cloud.n_evaluations + 1,  # and the row itself
+        n_flips=n_flips,
+        index=np.arange(len(cloud)),
+        feature_names=setup.subject.features.names,
+        data=cloud.origin,
+    )
 
 
 def only_row(rows: Array, what: str) -> None:

@@ -125,7 +125,6 @@ GRADIENT = _streams("generators.gradient", "row", mask=31, pick=32, value=33, sh
 GROWING = _streams("generators.growing", "row", change=41, side=42, far=43, stays=44, flips=45)
 WALK = _streams("generators.growing", "walk", new=0, each=1, odds=2, forced=3)
 DICE = _streams("generators.dice", "row", stays=41, flips=42)
-PAIRS = _streams("scores.pairs", "row", positive=3, negative=5)
 RESAMPLED = _streams("scores.resampled", "none", permute=29, resample=31)
 (MASKING,) = _streams("metrics.maskings", "row", draws=23)
 (CHANCE,) = _streams("baselines.plain", "row", scores=None)
@@ -134,7 +133,7 @@ RESAMPLED = _streams("scores.resampled", "none", permute=29, resample=31)
 
 STREAMS: tuple[Stream, ...] = (
     *(*HADAMARD, *BALANCED, LIMITS, *RANDOM, MARGINAL, *GENETIC, *CONDITIONAL, *NEAREST, *GRADIENT, *GROWING, *WALK),
-    *(*DICE, *PAIRS, *RESAMPLED, MASKING, CHANCE, SEEDS, TOP),
+    *(*DICE, *RESAMPLED, MASKING, CHANCE, SEEDS, TOP),
 )
 
 ONE_SEARCH = "a run has one of the two generators"
@@ -149,8 +148,7 @@ SHARED: Mapping[frozenset[str], str] = {
 """Pairs of owners with a number in common under the same key, and why that does no harm."""
 
 NUMBERLESS: Mapping[str, str] = {
-    "generators.masks": "the bits of Marginal are the keys of the numbered streams, so a hash lies between; only "
-    "scores.pairs uses two of them as they are, for the place where it begins to count samples",
+    "generators.masks": "the bits of Marginal are the keys of the numbered streams, so a hash lies between",
     "baselines.plain": "nothing else is drawn for scores by chance",
     "calibration.tops": "its keys are 0, 1, ..., two of them those of scores.resampled, which draws for other scores",
 }

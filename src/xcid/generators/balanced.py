@@ -25,6 +25,9 @@ POWER_STEPS = 6
 ENDS = 1 / 3  # of the perturbations change one feature alone, or all but one
 MOST_ALONE = 8  # values that a feature takes alone: they are evenly spread, and so few suffice
 FEWEST_ALONE, FEWEST_REST = 3, 4  # that tell of chance
+RUN = 4  # pairs of one donor, by which interactions are measured: with fewer much is lost, with more donors are few
+FEWEST_REPEATED = 96  # perturbations, by 12 donors, that tell of chance
+MOST_FITTED = 18  # features whose pairs 4,000 perturbations have room for
 DECIMALS = 9
 _START, _MASKS, _CENTRES, _DONORS, _ALONE, _REST = BALANCED
 
@@ -118,6 +121,37 @@ class Complements:
         return self.draw(space, run_key(0))(rows, keys, space, member)
 
 
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """Pairs as by :class:`Balanced`, and nothing else; every donor comes in four of them, one after the other.
+
+    Where log odds add up, the sum of those of a mask and its complement depends on the donor alone, and so differences
+    between the four tell of interactions only.
+
+    Parameters
+    ----------
+    n : int, optional
+        Perturbations of each row; by default 4,000, and 8,000 for more than 18 features.
+    """
+
+    n: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.n is not None:
+            as_int(self.n, "n (perturbations)", at_least=FEWEST_REPEATED)
+
+    def bind(self, space: FeatureSpace, outputs: Array) -> Bound:
+        """Put the background in order, as :class:`Balanced` does."""
+        return Bound(self, _similar_order(space, outputs))
+
+    def plan(self, space: FeatureSpace, key: Unsigned, order: Integers) -> Plan:
+        """Draw masks, and donors that are spread evenly over an order of the background."""
+        n_donors = (self.n or (4_000 if len(space.names) <= MOST_FITTED else 8_000)) // (2 * RUN)
+        donors = np.repeat(_spread(order, n_donors, uniform(_START.of(key))), RUN)
+        masks = hadamard_masks(key, space.rank, n_donors * RUN)
+        return _planned(space, key, order, Sizes(len(donors), len(donors), 0, 0), masks, donors, run=RUN)
+
+
 def _check(n: int | None, centroid_share: float) -> None:
     if n is not None:
         as_int(n, "n (perturbations)", at_least=8)
@@ -145,7 +179,9 @@ def _sizes(n: int | None, centroid_share: float, space: FeatureSpace) -> Sizes:
     return Sizes(pairs, pairs - round(centroid_share * pairs), alone, rest)
 
 
-def _planned(space: FeatureSpace, key: Unsigned, order: Integers, sizes: Sizes, masks: Flags, donors: Integers) -> Plan:
+def _planned(
+    space: FeatureSpace, key: Unsigned, order: Integers, sizes: Sizes, masks: Flags, donors: Integers, run: int = 1
+) -> Plan:
     """Add centroids to the donors of the pairs, and the samples in which one feature, or all but one, change."""
     start = uniform(_ALONE.bits(key, counters(0, 1, space))[0, 0])
     place = ((np.arange(sizes.alone)[:, None] + start) * len(space.background) / max(sizes.alone, 1)).astype(np.int64)
@@ -157,6 +193,7 @@ def _planned(space: FeatureSpace, key: Unsigned, order: Integers, sizes: Sizes, 
         alone=np.take_along_axis(np.sort(space.background, axis=0), place, axis=0),
         rest=space.background[_spread(order, sizes.rest, uniform(_REST.of(key)))],
         n_centroids=sizes.pairs - sizes.donors,
+        run=run,
     )
 
 

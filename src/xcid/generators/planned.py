@@ -96,6 +96,7 @@ class Drawn:
             return self.plan.samples(rows)
         plan, pairs = self.plan, len(self.plan.values)
         random = LIMITS.bits(keys, counters(0, len(plan.new) - pairs, space))
+        random[:, :pairs] = random[:, np.arange(pairs) // plan.run * plan.run]
         is_row = np.arange(len(plan.new) - pairs) >= plan.n_centroids
         new = _fitted(plan.new[pairs:], is_row, rows, random, space)  # complements take what their pairs take
         return np.where(plan.taken, np.concatenate([new[:, :pairs], new], axis=1), rows[:, None])

@@ -46,6 +46,8 @@ class Plan:
         How many of the first donors are centroids of the background.
     weights : (N,) or None
         The shares of the background rows among the donors; None where each is as likely as any other.
+    run : int
+        How many pairs have the same donor, one after the other.
     """
 
     masks: Flags
@@ -58,6 +60,7 @@ class Plan:
     features: tuple[tuple[int, ...], ...]
     n_centroids: int = 0
     weights: Array | None = None
+    run: int = 1
 
     @property
     def taken(self) -> Flags:

@@ -11,7 +11,8 @@ feature that the model ignores has an effect of 0.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -68,7 +69,7 @@ def shared(plan: Plan, discrete: Flags) -> Shared:
         for column in plan.features[feature]:
             if plan.fitted[feature] or most < 1:
                 continue
-            make = _levels if discrete[column] else _numbers
+            make = levels if discrete[column] else numbers
             made, penalty = make(stacked[:, column], sources[:, column], most)
             parts.append(made)
             of_feature.append(np.full(made.shape[1], at))
@@ -81,15 +82,14 @@ def shared(plan: Plan, discrete: Flags) -> Shared:
     mixed = mean + plan.n_centroids / max(pairs, 1) * (values[: max(plan.n_centroids, 1)].mean(axis=0) - mean)
     signs = np.where(plan.masks[:, free], 1.0, -1.0)
     columns = signs[:, owner] * (values - np.where(bends.any(axis=1), mixed, 0.0))
-    solution = _solution(columns, penalty * pairs)
+    solved = solution(columns, penalty * pairs)
     own = columns[:, :n_free]
-    influence = -(solution[:, :n_free] + (own - solution @ (columns.T @ own)) / pairs)
-    leverage = min(MOST_LEVERAGE, float(np.sum(solution * columns)) / pairs)
-    inflation, size = 1 / (1 - leverage), hadamard_order(len(plan.free))
-    return Shared(columns, solution, influence, inflation, bends * 1.0, alone - mean, rest - mean, size)
+    influence = -(solved[:, :n_free] + (own - solved @ (columns.T @ own)) / pairs)
+    size = hadamard_order(len(plan.free))
+    return Shared(columns, solved, influence, inflation(columns, solved), bends * 1.0, alone - mean, rest - mean, size)
 
 
-def _solution(columns: Array, penalty: Array) -> Array:
+def solution(columns: Array, penalty: Array) -> Array:
     """(p, c) what turns differences into coefficients by least squares with a penalty for each column."""
     pairs, n_columns = columns.shape
     if n_columns <= pairs:
@@ -98,7 +98,13 @@ def _solution(columns: Array, penalty: Array) -> Array:
     return np.asarray(np.linalg.solve(weighted @ columns.T + np.eye(pairs), weighted), dtype=np.float64)
 
 
-def _numbers(cells: Array, known: Array, most: int) -> tuple[Array, Array]:
+def inflation(columns: Array, solved: Array) -> float:
+    """What makes up for the freedom that the columns of a fit take from its residuals."""
+    leverage = min(MOST_LEVERAGE, float(np.sum(solved * columns)) / len(columns))
+    return 1 / (1 - leverage)
+
+
+def numbers(cells: Array, known: Array, most: int) -> tuple[Array, Array]:
     """Functions of a number: itself in standard deviations, what lies beyond each knot, and whether it is missing."""
     _, exponent = np.frexp(np.nanmax(np.abs(known), initial=0.0))
     cells, known = (np.ldexp(part, -exponent) for part in (cells, known))  # squares of 1e-300 and 1e300 are no numbers
@@ -119,7 +125,7 @@ def _numbers(cells: Array, known: Array, most: int) -> tuple[Array, Array]:
     return np.stack(made, axis=1), np.array(penalties)
 
 
-def _levels(cells: Array, known: Array, most: int) -> tuple[Array, Array]:
+def levels(cells: Array, known: Array, most: int) -> tuple[Array, Array]:
     """Whether a category has one of its commonest levels; -1 stands for a missing cell."""
     code, known = (np.where(np.isnan(part), -1.0, part) for part in (cells, known))
     level, count = np.unique(known, return_counts=True)
@@ -135,15 +141,18 @@ def measured(plan: Shared, responses: Array, end: float = np.inf) -> Measured:
     """
     xp, pairs = namespace(responses), len(plan.columns)
     first, second, more = responses[:, :pairs], responses[:, pairs : 2 * pairs], responses[:, 2 * pairs :]
-    hides = (abs(first) >= end) | (abs(second) >= end)
-    seen = 1 - (hides * 1.0).mean(1)[:, None]
-    ends = xp.where(seen < LEAST_SEEN, np.inf, end + 0 * seen)
-    seen = xp.where(seen < LEAST_SEEN, 1.0, seen)
-    differences = _filled(plan, first, second, hides, ends)
+    hides, seen, ends = visible(first, second, end)
+    differences = filled(
+        first - second,
+        hides,
+        bounds(first, second, ends),
+        lambda found, hides: _fit_to_seen(plan.columns, found, hides),
+        lambda found: (found @ plan.solution) @ plan.columns.T,
+    )
     coefficients = differences @ plan.solution
     residuals = (differences - coefficients @ plan.columns.T) * plan.inflation
     half = differences @ plan.influence
-    variance, degrees = _over_blocks(residuals, plan.influence, plan.size)
+    variance, degrees = over_blocks(residuals, plan.influence, plan.size)
     variance, freedom = variance / seen**2, degrees * seen + 0 * half  # of what is filled in nothing was seen
     if not len(plan.alone):
         return Measured(half, variance, freedom)
@@ -171,38 +180,58 @@ def measured(plan: Shared, responses: Array, end: float = np.inf) -> Measured:
     return Measured((first.mean(1) + 4 * half + last.mean(1)) / 6, total, freedom)
 
 
-def _filled(plan: Shared, first: Array, second: Array, hides: Flags, ends: Array) -> Array:
+def visible(first: Array, second: Array, end: float) -> tuple[Flags, Array, Array]:
+    """(n, p) which differences an end hides, (n, 1) the share of the others, and (n, 1) the end, none for too few."""
+    xp = namespace(first)
+    hides = (abs(first) >= end) | (abs(second) >= end)
+    seen = 1 - (hides * 1.0).mean(1)[:, None]
+    too_few = seen < LEAST_SEEN
+    return hides & ~too_few, xp.where(too_few, 1.0, seen), xp.where(too_few, np.inf, end + 0 * seen)
+
+
+def filled(
+    differences: Array,
+    hides: Flags,
+    limits: tuple[Array, Array],
+    start: Callable[[Array, Flags], Array],
+    fit: Callable[[Array], Array],
+) -> Array:
     """(n, p) differences between complements; where an end hides one, it becomes what the fit to the others says."""
-    xp, differences = namespace(first), first - second
-    rows = hides.any(1) & (ends[:, 0] < np.inf)
+    xp, rows = namespace(differences), hides.any(1)
     if not rows.any():
         return differences
-    low, high = _bounds(xp, first[rows], second[rows], ends[rows])
-    seen = differences[rows] * ~hides[rows]
-    each = (plan.columns * ~hides[rows][:, :, None]).swapaxes(1, 2) @ plan.columns  # normal matrices of what is seen
-    each = each + FIRST * len(plan.columns) * xp.eye(each.shape[1], dtype=each.dtype, device=seen.device)
-    found = xp.clip(xp.linalg.solve(each, (seen @ plan.columns)[:, :, None])[:, :, 0] @ plan.columns.T, low, high)
+    low, high = (limit[rows] for limit in limits)
+    found = xp.clip(start(differences[rows], hides[rows]), low, high)
     for _ in range(STEPS):
-        found = xp.clip((found @ plan.solution) @ plan.columns.T, low, high)
+        found = xp.clip(fit(found), low, high)
     differences[rows] = found
     return differences
+
+
+def _fit_to_seen(columns: Array, differences: Array, hides: Flags) -> Array:
+    """(n, p) what a regression on the differences that are seen says of all."""
+    xp = namespace(differences)
+    each = (columns * ~hides[:, :, None]).swapaxes(1, 2) @ columns  # normal matrices of what is seen
+    each = each + FIRST * len(columns) * xp.eye(each.shape[1], dtype=each.dtype, device=differences.device)
+    found: Array = xp.linalg.solve(each, ((differences * ~hides) @ columns)[:, :, None])[:, :, 0] @ columns.T
+    return found
 
 
 def _shown(kept: Array, new: Array, expected: Array, ends: Array) -> Array:
     """Differences between responses; where an end hides one, it becomes what is expected, as far as that can be."""
     xp = namespace(kept)
-    shown: Array = xp.clip(expected, *_bounds(xp, kept, new, ends))
+    shown: Array = xp.clip(expected, *bounds(kept, new, ends))
     return shown
 
 
-def _bounds(xp: Any, first: Array, second: Array, end: Array) -> tuple[Array, Array]:
+def bounds(first: Array, second: Array, end: Array) -> tuple[Array, Array]:
     """The least and the most that a difference may be."""
-    difference = first - second
+    xp, difference = namespace(first), first - second
     low = xp.where((second >= end) | (first <= -end), -np.inf, difference)
     return low, xp.where((first >= end) | (second <= -end), np.inf, difference)
 
 
-def _over_blocks(residuals: Array, influence: Array, size: int) -> tuple[Array, float]:
+def over_blocks(residuals: Array, influence: Array, size: int) -> tuple[Array, float]:
     """(n, f) variances of effects from (n, p) residuals, and their degrees of freedom.
 
     Blocks follow an order in which donors that are alike are neighbours, so that differences of neighbouring blocks
