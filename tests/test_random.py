@@ -101,7 +101,6 @@ class TestStreams:
             ("generators.growing", "row"): [41, 42, 43, 44, 45],
             ("generators.growing", "walk"): [0, 1, 2, 3],
             ("generators.dice", "row"): [41, 42],
-            ("scores.pairs", "row"): [3, 5],
             ("scores.resampled", "none"): [29, 31],
             ("metrics.maskings", "row"): [23],
             ("baselines.plain", "row"): [None],

@@ -53,25 +53,6 @@ def test_flips_are_counted_and_a_class_that_never_changes_is_an_error():
     assert weak(sure).status.tolist() == ["no_flips"] * 4
 
 
-class TestInteractions:
-    def test_a_constant_column_interacts_with_nothing(self):
-        table = TABLE.copy()
-        table[:, 3] = 1.0
-        found = xcid.Explainer(model, table).interactions(table[0])
-        for pair, value, p_value in zip(found.pairs, found.values, found.p_values, strict=True):
-            if "x3" in pair:
-                assert value == pytest.approx(0, abs=1e-12)
-                assert p_value == 1
-
-    def test_soft_membership_keeps_the_level(self):
-        explainer = xcid.Explainer(model, TABLE)
-        p_values = []
-        for row in TABLE[:15]:
-            found = explainer.interactions(row, shuffles=39)
-            p_values += [p for pair, p in zip(found.pairs, found.p_values, strict=True) if set(pair) == {"x2", "x3"}]
-        assert 0.25 < np.mean(p_values) < 0.8
-
-
 @pytest.mark.parametrize("size", [2, 3, 5, 8])
 def test_few_background_rows_do_not_make_noise_significant(size):
     runs = [xcid.Explainer(model, TABLE[at : at + size])(TABLE[200:210]) for at in range(0, 40, 8)]

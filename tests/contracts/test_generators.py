@@ -281,7 +281,7 @@ def test_works_with_one_feature(generator):
 
 
 def test_a_generator_that_served_one_table_serves_another(generator, space, rows):
-    """Also where no one tells it about the background first, as in ``Explainer.interactions``."""
+    """Also where no one tells it about the background first."""
     other = FeatureSpace.of(space.background + 50)
     generator(rows, space.keys(rows, 0), space, Model(rows))
     cloud = generator(rows + 50, other.keys(rows + 50, 0), other, Model(rows + 50, 75.0))

@@ -24,9 +24,9 @@ class Interactions:
     Attributes
     ----------
     values : (n, f, f)
-        Signed d1, as in :class:`Explanation`: 1 - exp(-|s|/2) with the sign of s, the log odds that the present values
-        of two features are worth together beyond the sum of both. Above 0 they hold the present output in place more
-        than their sum, below 0 less. Symmetric, and 0 on the diagonal.
+        Signed d1, as in :class:`Explanation`: ``1 - exp(-|s|/2)`` with the sign of s, the log odds that the present
+        values of two features are worth together beyond the sum of both. Above 0 they hold the present output in place
+        more than their sum, below 0 less. Symmetric, and 0 on the diagonal.
     lower, upper : (n, f, f)
         Confidence limits (95 %) of ``values``.
     p_values : (n, f, f)

@@ -11,7 +11,7 @@ feature that the model ignores has an effect of 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -183,18 +183,25 @@ def measured(plan: Shared, responses: Array, end: float = np.inf) -> Measured:
 def visible(first: Array, second: Array, end: float) -> tuple[Flags, Array, Array]:
     """(n, p) which differences an end hides, (n, 1) the share of the others, and (n, 1) the end, none for too few."""
     xp = namespace(first)
-    hides = (abs(first) >= end) | (abs(second) >= end)
+    hides = hidden(first, second, end)
     seen = 1 - (hides * 1.0).mean(1)[:, None]
     too_few = seen < LEAST_SEEN
     return hides & ~too_few, xp.where(too_few, 1.0, seen), xp.where(too_few, np.inf, end + 0 * seen)
 
 
+def hidden(first: Array, second: Array, end: float) -> Flags:
+    """(n, p) whether one of two responses lies at an end, and might be anything there."""
+    found: Flags = (abs(first) >= end) | (abs(second) >= end)
+    return found
+
+
 def filled(
     differences: Array,
     hides: Flags,
-    limits: tuple[Array, Array],
+    limits: Sequence[Array],
     start: Callable[[Array, Flags], Array],
     fit: Callable[[Array], Array],
+    steps: int = STEPS,
 ) -> Array:
     """(n, p) differences between complements; where an end hides one, it becomes what the fit to the others says."""
     xp, rows = namespace(differences), hides.any(1)
@@ -202,7 +209,7 @@ def filled(
         return differences
     low, high = (limit[rows] for limit in limits)
     found = xp.clip(start(differences[rows], hides[rows]), low, high)
-    for _ in range(STEPS):
+    for _ in range(steps):
         found = xp.clip(fit(found), low, high)
     differences[rows] = found
     return differences

@@ -16,14 +16,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcid._kernels.arrays import blocks, ratio, thinned
+from xcid._kernels.arrays import blocks, products, ratio
 from xcid._kernels.random import hadamard_order
 from xcid.records import Array, Flags, Integers, Perturbations, Plan
 from xcid.scores import effects
 from xcid.scores.adjusted import calibrated, changes, log_odds
-from xcid.scores.effects import FEWEST, MOST_COLUMNS, MOST_SOURCES, REST, Measured
+from xcid.scores.effects import FEWEST, MOST_COLUMNS, REST, Measured
 
 MOST_CELLS = 2**22  # of an array that is held for some pairs at a time
+
+
+STEPS = 100  # of filling in what the ends of the floating-point range hide
 
 
 class PairScores(NamedTuple):
@@ -93,12 +96,12 @@ def prepared(plan: Plan, discrete: Flags) -> Shared:
         parts = [signs[:, first] * signs[:, second]]
     if 4 * len(first) <= room:
         values, known = _leading(plan, discrete)
-        for taken, usual in (
-            (values[:, first], known[:, first]),
-            (values[:, second], known[:, second]),
-            (values[:, first] * values[:, second], known[:, first] * known[:, second]),
-        ):
-            parts.append(parts[0] * (taken - usual.mean(axis=0)))
+        mean, joint = known.mean(axis=0), products(known.T) / len(known)
+        parts += [
+            parts[0] * (values[:, first] - mean[first]),
+            parts[0] * (values[:, second] - mean[second]),
+            parts[0] * (values[:, first] * values[:, second] - joint[first, second]),
+        ]
     columns = apart(np.concatenate(parts, axis=1), plan.run)
     solution = effects.solution(columns, np.full(columns.shape[1], REST * len(signs)))
     inflation, order = effects.inflation(columns, solution), hadamard_order(len(plan.free))
@@ -108,40 +111,43 @@ def prepared(plan: Plan, discrete: Flags) -> Shared:
 
 def _leading(plan: Plan, discrete: Flags) -> tuple[Array, Array]:
     """(p, f) and (N, f) one number for each feature of donors and of background rows; 0 where there is none to have."""
-    known = plan.background[thinned(len(plan.background), MOST_SOURCES)]
-    stacked, found = np.concatenate([plan.values, known]), []
+    stacked, found = np.concatenate([plan.values, plan.background]), []
     for feature in np.flatnonzero(plan.free):
         column = plan.features[feature][0]
         make = effects.levels if discrete[column] else effects.numbers
-        made, _ = make(stacked[:, column], known[:, column], 0 if plan.fitted[feature] else 1)
+        made, _ = make(stacked[:, column], plan.background[:, column], 1)
         found.append(made[:, :1] if made.shape[1] and not plan.fitted[feature] else np.zeros((len(stacked), 1)))
     made = np.concatenate(found, axis=1) if found else np.zeros((len(stacked), 0))
     return made[: len(plan.values)], made[len(plan.values) :]
 
 
 def measured(plan: Shared, responses: Array, end: float = np.inf) -> Measured:
-    """Measure the interactions, (n, k), of (n, s) responses; those at ``end`` or beyond may be anything there."""
+    """Measure the interactions, (n, k), of (n, s) responses.
+
+    Responses at ``end`` or beyond, on either side, may be anything there: sums that this hides become as like the
+    others of their donor as they can be, so that they tell of an interaction only where they must.
+    """
     n_pairs = len(plan.signs)
-
-    def fit(found: Array) -> Array:
-        common = found.T - apart(found.T, plan.run)
-        fitted: Array = common.T + (found @ plan.solution) @ plan.columns.T
-        return fitted
-
-    first, second = responses[:, :n_pairs], -responses[:, n_pairs : 2 * n_pairs]
-    hides, seen, ends = effects.visible(first, second, end)
-    limits = effects.bounds(first, second, ends)
-    sums = apart(effects.filled(first - second, hides, limits, lambda found, _: found, fit).T, plan.run).T
+    first, second = responses[:, :n_pairs], responses[:, n_pairs : 2 * n_pairs]
+    sums = effects.filled(
+        first + second,
+        effects.hidden(first, second, end),
+        effects.bounds(first, -second, np.full((len(first), 1), end)),
+        lambda found, _: found,
+        lambda found: found - apart(found.T, plan.run).T,
+        STEPS,
+    )
+    sums = apart(sums.T, plan.run).T
     residuals = (sums - (sums @ plan.solution) @ plan.columns.T) * plan.inflation
     found = [np.zeros((3, len(sums), 0))]
     for some in blocks(len(plan.first), MOST_CELLS // max(n_pairs, len(sums) * (n_pairs // plan.size))):
         influence = plan.influence(some)
         variance, freedom = effects.over_blocks(residuals, influence, plan.size)
-        found.append(np.stack([sums @ influence, variance / seen**2, freedom * seen + 0 * variance]))
+        found.append(np.stack([sums @ influence, variance, np.full_like(variance, freedom)]))
     return Measured(*np.concatenate(found, axis=2))
 
 
 def apart(part: Array, run: int) -> Array:
-    """(p, ...) what each of some numbers differs by from the mean of its run."""
-    by_run = part.reshape(-1, run, part.shape[1])
+    """(p, c) what each of some numbers differs by from the mean of its run."""
+    by_run = part.reshape(len(part) // run, run, part.shape[1])
     return (by_run - by_run.mean(axis=1, keepdims=True)).reshape(part.shape)
