@@ -132,12 +132,11 @@ def signed() -> Any:
     return maps.LinearSegmentedColormap.from_list("signed", [colours.OPPOSES, "#ffffff", colours.SUPPORTS])
 
 
-def heat(ax: Any, shares: Array, names: Sequence[str], **look: Any) -> None:
+def heat(ax: Any, shares: Array, names: Sequence[str], vmax: float = 1.0, **look: Any) -> None:
     """A square of shares with their figures, with colours for 0 to 1 unless ``look`` says other ends; NaN is white."""
-    look = {"vmin": 0, "vmax": 1, "cmap": "Blues"} | look
-    ax.imshow(shares, **look)
+    ax.imshow(shares, vmax=vmax, **{"vmin": 0.0, "cmap": "Blues"} | look)
     for row, column in zip(*np.nonzero(~np.isnan(shares)), strict=True):
-        ink = "white" if abs(shares[row, column]) > 0.6 * look["vmax"] else colours.INK
+        ink = "white" if abs(shares[row, column]) > 0.6 * vmax else colours.INK
         figure = f"{shares[row, column]:.2f}".replace("-", "−")
         ax.text(column, row, figure, ha="center", va="center", color=ink, fontsize=SMALL + 1)
     ax.set_xticks(np.arange(len(names)), [short(name) for name in names], rotation=30, ha="right")
