@@ -50,6 +50,19 @@ def log_odds(d1: Array) -> Array:
     return np.sign(d1) * -2 * np.log(np.maximum(1 - np.abs(d1), 1e-13))
 
 
+def holds(found: xcid.Explanation, truth: Array) -> Any:
+    """Which limits hold a true score, but for rounding."""
+    assert found.lower is not None
+    assert found.upper is not None
+    return (found.lower <= truth + 1e-4) & (truth - 1e-4 <= found.upper)
+
+
+def significant(found: xcid.Explanation) -> Any:
+    """Which scores have p-values below 5 %."""
+    assert found.p_values is not None
+    return found.p_values < 0.05
+
+
 def linear(scale: float, seeds: int) -> str:
     """How much of the truth the scores have, and how often the limits hold it."""
     weights = scale * np.array([1.0, -0.5, 0.3, 0.2, 0.1, 0.0, 0.0, 0.0])
@@ -62,7 +75,7 @@ def linear(scale: float, seeds: int) -> str:
     large = np.abs(truth) > 0.2
     share = np.nanmedian((found / np.where(large, truth, np.nan))[:, large])
     worst = np.nanmax(np.abs(found - truth)) / np.nanmax(np.abs(truth))
-    held = np.mean([(run.lower <= d1 + 1e-4) & (d1 - 1e-4 <= run.upper) for run in runs], where=~np.isnan(d1))
+    held = np.mean([holds(run, d1) for run in runs], where=~np.isnan(d1))
     return f"{share:.3f} of the truth, off by {worst:.1%} of the largest at most, limits hold it in {held:.1%}"
 
 
@@ -70,7 +83,7 @@ def ignored(logit: Callable[[Array], Array], table: Array, columns: list[int], n
     """How often ignored columns are significant, and their importance."""
     explainer = xcid.Explainer(probabilities(logit), table, generator=Balanced(n))
     runs = [explainer(table[:8], seed=seed) for seed in range(seeds)]
-    false = np.mean([run.p_values[:, columns] < 0.05 for run in runs], axis=(0, 1))
+    false = np.mean([significant(run)[:, columns] for run in runs], axis=(0, 1))
     importance = np.mean([run.importance[:, columns] for run in runs])
     return (
         f"significant {false.mean():.1%} (single columns {false.min():.1%} to {false.max():.1%}), d1 {importance:.3f}"
@@ -107,7 +120,7 @@ def parity(members: int, seeds: int) -> str:
     explainer = xcid.Explainer(probabilities(lambda X: 4 * np.prod(np.sign(X[:, :members]), axis=1)), TABLE)
     row = np.abs(TABLE[3:4]) + 0.5
     found = [explainer(row, seed=seed) for seed in range(seeds)]
-    seen = np.mean([np.all(run.p_values[0, :members] < 0.05) for run in found])
+    seen = np.mean([np.all(significant(run)[0, :members]) for run in found])
     first = np.mean([set(np.argsort(-run.values[0])[:members]) == set(range(members)) for run in found])
     return f"all significant in {seen:.0%} of the seeds, all first in {first:.0%}"
 
@@ -139,7 +152,7 @@ def rare(one_sided: bool, seeds: int) -> str:
 def many_rows(seeds: int) -> str:
     """In how many rows of one run an ignored column may be significant."""
     explainer = xcid.Explainer(probabilities(lambda X: X[:, 0] * X[:, 1] + X[:, 2]), TABLE)
-    shares = [np.mean(explainer(TABLE[:200], seed=seed).p_values[:, 3:] < 0.05, axis=0) for seed in range(seeds)]
+    shares = [np.mean(significant(explainer(TABLE[:200], seed=seed))[:, 3:], axis=0) for seed in range(seeds)]
     high = np.quantile(shares, 0.95)
     return f"mean {np.mean(shares):.1%}, most in one run {np.max(shares):.1%}, 95 % of the runs below {high:.1%}"
 
@@ -162,7 +175,7 @@ def constrained(kind: str, seeds: int) -> str:
     truth *= np.sign(rows @ weights)[:, None]
     d1 = np.sign(truth) * -np.expm1(-np.abs(truth) / 2)
     runs = [explainer(rows, seed=seed) for seed in range(seeds)]
-    held = np.mean([(run.lower <= d1 + 1e-4) & (d1 - 1e-4 <= run.upper) for run in runs], axis=(0, 1))
+    held = np.mean([holds(run, d1) for run in runs], axis=(0, 1))
     return f"limits hold the truth in {held.mean():.1%} (single columns {held.min():.1%} to {held.max():.1%})"
 
 

@@ -229,11 +229,15 @@ def _flipless(status: Any, n_flips: Integers, outcome: Outcome) -> Any:
     return np.where((status == "ok") & (n_flips < FEWEST_FLIPS), few, status)
 
 
+def is_nothing(found: Explanation) -> bool:
+    """Whether no row that the model could be asked about has a flip, nor a feature that is told from chance."""
+    is_known = not np.isin(found.status, UNKNOWN).all()
+    return is_known and not found.n_flips.any() and not _told(found).any()
+
+
 def checked(setup: Setup, explanation: Explanation) -> Explanation:
     """Do what the setup says where no decision could be explained; warn where some rows lack perturbations."""
-    is_known = not np.isin(explanation.status, UNKNOWN).all()
-    nothing = not explanation.n_flips.any() and not _told(explanation).any()
-    if is_known and nothing and is_one_sided(setup.outcome, setup.subject):
+    if is_nothing(explanation) and is_one_sided(setup.outcome, setup.subject):
         setup.one_sided(
             f"all {len(setup.subject.space.rows)} background rows and all perturbations lie on one side of "
             f"{setup.outcome!r}: one class only, no decision to explain ({counted(explanation, 0)}); check the "

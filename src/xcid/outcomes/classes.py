@@ -14,6 +14,7 @@ from xcid.records import Array, Integers
 
 MOST_LEAST = 0.01
 CLOSE = 1e-6  # to a probability of 0
+SINGLE = 2.0**-24  # what single precision can tell a probability from 1 by
 OTHER_LABEL = "another label"  # of a model that gives labels: one that the background never got
 Number: TypeAlias = Callable[[float], str]
 O = TypeVar("O")  # noqa: E741
@@ -171,8 +172,12 @@ def least_probability(outputs: Array) -> float:
     """What a probability of 0 stands for: half of the least that a model gives, and not more than 1 in 100.
 
     A forest of 100 trees says 0 where it means less than 1 in 100. A model whose probabilities come close to 0 says it
-    only where it runs out of digits: then it is 0. Outputs that are not probabilities are refused.
+    only where it runs out of digits: then it is 0, or the last digit of one minus a number in single precision.
+    Outputs that are not probabilities are refused.
     """
     check_probabilities(outputs)
-    least = float(outputs[outputs > 0].min())
-    return min(MOST_LEAST, least / 2) if least > CLOSE else 0.0
+    of_class = np.where(outputs > 0, outputs, np.inf).min(axis=0)
+    if of_class.min() > CLOSE:
+        return min(MOST_LEAST, float(of_class.min()) / 2)
+    is_single = bool(np.all(outputs == outputs.astype(np.float32)))
+    return SINGLE if is_single and of_class.max() > SINGLE else 0.0

@@ -134,7 +134,8 @@ def signed() -> Any:
 
 def heat(ax: Any, shares: Array, names: Sequence[str], vmax: float = 1.0, **look: Any) -> None:
     """A square of shares with their figures, with colours for 0 to 1 unless ``look`` says other ends; NaN is white."""
-    ax.imshow(shares, vmax=vmax, **{"vmin": 0.0, "cmap": "Blues"} | look)
+    shown: dict[str, Any] = {"vmin": 0.0, "vmax": vmax, "cmap": "Blues"}
+    ax.imshow(shares, **shown | look)
     for row, column in zip(*np.nonzero(~np.isnan(shares)), strict=True):
         ink = "white" if abs(shares[row, column]) > 0.6 * vmax else colours.INK
         figure = f"{shares[row, column]:.2f}".replace("-", "−")

@@ -19,6 +19,7 @@ ROUNDING = 1e-6  # effects below this share of the largest are 0
 MOST_CELLS = 2**18  # of an array that is held for some rows at a time: they stay in the cache
 LEAST_SHARE = 1e-3  # memberships that say yes or no are not surer than this
 FARTHEST = 34.0  # log odds beyond this lose their digits where the larger probability is held in double precision
+DIGITS = 1e-7  # memberships below this are small because digits end, others because a model gives no smaller ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,10 @@ def _found(cloud: Perturbations) -> tuple[Array, Array]:
 def log_odds(stays: Array, flips: Array, least: float) -> tuple[Array, float]:
     """Log odds of two memberships, of which 0 counts as ``least``, and where their range ends; arrays or tensors."""
     xp, smallest = namespace(stays), np.exp(-FARTHEST)
-    above, below = (xp.log(xp.where(part > smallest, part, max(least, smallest))) for part in (stays, flips))
-    return above - below, np.inf if least > smallest else FARTHEST - ROUNDING
+    is_end = least < DIGITS
+    least = max(least, smallest)
+    above, below = (xp.log(xp.where(part > (least if is_end else smallest), part, least)) for part in (stays, flips))
+    return above - below, -np.log(least) - ROUNDING if is_end else np.inf
 
 
 def _measured(cloud: Perturbations, responses: Array, end: float) -> Measured:

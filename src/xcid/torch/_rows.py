@@ -21,7 +21,7 @@ from xcid.explainer import Explainer
 from xcid.generators import Balanced
 from xcid.outcomes import Interval, Outcome, SoftInterval
 from xcid.pipeline import Setup
-from xcid.records import POOR, Array, Density, Explanation, Integers, Perturbations
+from xcid.records import Array, Density, Explanation, Integers, Perturbations
 from xcid.records.fields import FEATURE, declared
 from xcid.scores import Adjusted, Score, Scores
 
@@ -74,7 +74,7 @@ def gathered(
         Explanation.concatenate(filled(kept, lambda: [_padded(piece, width) for piece in like])),
         index=np.arange(len(pieces)),
     )
-    if np.isin(joined.status, POOR).all() and not joined.n_flips.any():
+    if pipeline.is_nothing(joined):
         raise NotEnoughFlips(
             f"no perturbation of any of {len(joined)} rows changes the output ({counted(joined, 0)}): ask another "
             "question by outcome=, or let perturbations go farther by another background or fill"

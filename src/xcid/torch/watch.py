@@ -84,10 +84,17 @@ class _Watched:
             return Failed(np.empty((1, 0)), piece.error)  # its features are those of the input, not of the layer
         cloud, layer = piece.cloud, self.layer
         assert cloud is not None
-        origin, n_units, n_samples = layer.values(row), len(self.names), cloud.samples.shape[1]
-        samples = in_blocks(lambda part: layer.values(inputs_of(part)), cloud.samples[0], layer.network.at_once)
+        plan, n_samples = cloud.plan, cloud.positive.shape[1]
+        if plan is not None:
+            n_samples = 2 * len(
+                plan.masks
+            )  # the others change one feature or spare one: there, units go with each other
+        origin, n_units = layer.values(row), len(self.names)
+        samples = in_blocks(
+            lambda part: layer.values(inputs_of(part)), cloud.samples[0, :n_samples], layer.network.at_once
+        )
         numbers = np.zeros(n_units, dtype=bool)  # none is made of levels
-        asked = cloud.positive, cloud.negative, cloud.n_evaluations, cloud.status
+        asked = cloud.positive[:, :n_samples], cloud.negative[:, :n_samples], cloud.n_evaluations, cloud.status
         watched = Perturbations(origin, samples[None], *asked, numbers)
         return replace(
             piece,
