@@ -173,9 +173,8 @@ class _Mixture(NamedTuple):
     def _atoms(self, weight: Array, own: float) -> Array:
         """(a,) masses of the row's own value and of the other atoms."""
         atoms = np.unique(np.append(self.values[self.is_atom], self.own))
-        masses: Array = (
-            np.bincount(np.searchsorted(atoms, self.values[self.is_atom]), weight[self.is_atom], len(atoms)) * 1.0
-        )
+        masses = np.zeros(len(atoms))
+        np.add.at(masses, np.searchsorted(atoms, self.values[self.is_atom]), weight[self.is_atom])
         masses[np.searchsorted(atoms, self.own)] += own
         return masses
 
