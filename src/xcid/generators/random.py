@@ -202,7 +202,7 @@ def _draw(random: Unsigned, rows: Array, feature: Integers, space: FeatureSpace)
     first, last = step_range(low, high, steps)
     rounded = np.minimum(first + np.floor(share * (last - first + 1)), last) / steps
     on_lattice = space.resolution[feature] > 0
-    values = np.where(on_lattice, rounded, low * (1 - share) + high * share)
+    values = np.where(on_lattice, rounded, np.where(low == high, low, low * (1 - share) + high * share))
     values = np.where(np.where(on_lattice, first > last, low > high), np.inf, values)
     per_unit = space.rounding[feature]
     between = (low * (1 - share) + high * share) * per_unit + share  # in steps: up to one above the highest value
