@@ -205,7 +205,7 @@ def xcid_patches(subject: Subject, images: torch.Tensor, known: torch.Tensor, **
 def xcid_channels(subject: Subject, images: torch.Tensor, known: torch.Tensor, **settings: Any) -> Array:
     fills = known.double().numpy()
     how = PerturbLayer() if len(fills) > 1 else AblateLayer(fill=lambda own, others: fills)
-    settings = {"generator": Balanced(n=N, centroid_share=0.0), **settings}
+    settings = {"generator": Balanced(n=N), **settings}
     return LayerExplainer(subject.net, LAYER, subject.background, how=how, **settings)(images).values
 
 

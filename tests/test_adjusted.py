@@ -55,8 +55,8 @@ def log_odds(d1):
 
 class TestBound:
     def test_a_choice_shows_what_the_user_may_choose_and_nothing_else(self, generator):
-        assert [each.name for each in dataclasses.fields(generator)] == ["n", "centroid_share"]
-        assert list(inspect.signature(type(generator)).parameters) == ["n", "centroid_share"]
+        assert [each.name for each in dataclasses.fields(generator)] == ["n"]
+        assert list(inspect.signature(type(generator)).parameters) == ["n"]
         assert generator == type(generator)(400)
 
     def test_what_is_bound_is_recorded_as_the_choice(self, generator):
@@ -110,9 +110,7 @@ class TestPairs:
         donor = np.where(cloud.plan.masks, first, second)
         assert np.array_equal(donor, np.broadcast_to(cloud.plan.values, donor.shape))
         known = {tuple(row) for row in TABLE.tolist()}
-        is_row = np.array([[tuple(row) in known for row in rows] for rows in donor.tolist()])
-        assert np.allclose(donor[~is_row], TABLE.mean(axis=0))  # the centroid
-        assert is_row.mean(axis=1) == pytest.approx([1 - generator.centroid_share] * 4, abs=0.01)
+        assert all(tuple(row) in known for row in donor[0].tolist())
 
     def test_within_a_block_the_features_are_orthogonal(self):
         masks = cloud_of(Balanced(400), FeatureSpace.of(TABLE), TABLE[:3]).plan.masks
@@ -187,7 +185,7 @@ class TestPairs:
 
     @pytest.mark.parametrize(
         ("settings", "says"),
-        [({"n": 3}, "at least 8"), ({"n": 1.5}, "whole number"), ({"centroid_share": 2}, "must lie in")],
+        [({"n": 3}, "at least 8"), ({"n": 1.5}, "whole number")],
     )
     def test_bad_settings(self, settings, says):
         for make in (Balanced, Complements):
@@ -210,13 +208,13 @@ class TestAdjusted:
             assert np.all(found.p_values[:, 4:] == 1)
 
     def test_scores_add_up_to_the_log_odds_above_those_of_the_background(self):
-        """Where no more than four features interact, up to what donors are centroids."""
+        """Where no more than four features interact."""
 
         def products(X):
             return 1 / (1 + np.exp(-(X[:, 0] * X[:, 2] + X[:, 4] * X[:, 5] * X[:, 0] - X[:, 1])))
 
         rows = TABLE[:8]
-        found = xcid.Explainer(products, TABLE, generator=Balanced(20_000, centroid_share=0.0))(rows)
+        found = xcid.Explainer(products, TABLE, generator=Balanced(20_000))(rows)
         logit = lambda p: np.log(p / (1 - p))  # noqa: E731
         due = (logit(products(rows)) - logit(products(TABLE)).mean()) * np.sign(logit(products(rows)))
         assert log_odds(found.values).sum(axis=1) == pytest.approx(due, abs=0.15)

@@ -112,7 +112,7 @@ def _streams(owner: str, key: Key, **numbers: int | None) -> tuple[Stream, ...]:
 
 
 HADAMARD = _streams("_kernels.random", "run", rows=11, columns=12, signs=13)
-BALANCED = _streams("generators.balanced", "run", start=14, masks=15, centroids=16, donors=18, alone=19, rest=20)
+BALANCED = _streams("generators.balanced", "run", start=14, masks=15, donors=18, alone=19, rest=20)
 (LIMITS,) = _streams("generators.planned", "row", limits=17)
 RANDOM = _streams("generators.random", "row", pick=1, value=2)
 (MARGINAL,) = _streams("generators.masks", "row", cells=None)

@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcid._check import as_float, as_int
+from xcid._check import as_int
 from xcid._kernels.arrays import thinned
 from xcid._kernels.random import BALANCED, hadamard_masks, run_key, uniform
-from xcid.errors import InvalidParameter
 from xcid.generators.planned import Bound, Drawn, planned
 from xcid.generators.reach import MOST_DONORS, counters
 from xcid.generators.search import Member
@@ -29,7 +28,7 @@ RUN = 4  # pairs of one donor, by which interactions are measured: with fewer mu
 FEWEST_REPEATED = 96  # perturbations, by 12 donors, that tell of chance
 MOST_FITTED = 18  # features whose pairs 4,000 perturbations have room for
 DECIMALS = 9
-_START, _MASKS, _CENTRES, _DONORS, _ALONE, _REST = BALANCED
+_START, _MASKS, _DONORS, _ALONE, _REST = BALANCED
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ class Balanced:
     Two thirds change about half of the features. Their donors follow an order of the background in which neighbours are
     alike, and have alike outputs. Runs of them share one shuffled Hadamard matrix as masks, so that within a run what a
     donor does through one feature does not leak into the others. Every mask comes with its complement and the same
-    donor. A share of the pairs takes the background's centroid instead of a row.
+    donor.
 
     The last third is divided between samples in which one feature alone changes, to values spread evenly over the
     background's, and samples in which all features but one change. Where there are too many features for that (beyond
@@ -53,15 +52,12 @@ class Balanced:
     ----------
     n : int, optional
         Perturbations of each row; by default 1,000, and 3,000 for more than 20 features.
-    centroid_share : float
-        Share of the pairs whose donor is the centroid.
     """
 
     n: int | None = None
-    centroid_share: float = 0.1
 
     def __post_init__(self) -> None:
-        _check(self.n, self.centroid_share)
+        _check(self.n)
 
     def bind(self, space: FeatureSpace, outputs: Array) -> Bound:
         """Put the background in order, by its values and the model's outputs for it."""
@@ -73,8 +69,8 @@ class Balanced:
 
     def plan(self, space: FeatureSpace, key: Unsigned, order: Integers) -> Plan:
         """Draw masks, and donors that are spread evenly over an order of the background."""
-        sizes = _sizes(self.n, self.centroid_share, space)
-        donors = _spread(order, sizes.donors, uniform(_START.of(key)))
+        sizes = _sizes(self.n, space)
+        donors = _spread(order, sizes.pairs, uniform(_START.of(key)))
         masks = hadamard_masks(key, space.rank, sizes.pairs)
         return _planned(space, key, order, sizes, masks, donors)
 
@@ -90,15 +86,14 @@ class Complements:
 
     Parameters
     ----------
-    n, centroid_share
+    n : int, optional
         As for :class:`Balanced`.
     """
 
     n: int | None = None
-    centroid_share: float = 0.25
 
     def __post_init__(self) -> None:
-        _check(self.n, self.centroid_share)
+        _check(self.n)
 
     def bind(self, space: FeatureSpace, outputs: Array) -> Bound:
         """Choose the rows that may be donors; outputs make no difference."""
@@ -110,10 +105,10 @@ class Complements:
 
     def plan(self, space: FeatureSpace, key: Unsigned, order: Integers) -> Plan:
         """Draw masks, and donors in random order: all of them before any comes again."""
-        sizes = _sizes(self.n, self.centroid_share, space)
-        passes = -(-sizes.donors // len(order))
+        sizes = _sizes(self.n, space)
+        passes = -(-sizes.pairs // len(order))
         shuffle = _DONORS.bits(key, np.arange(passes * len(order), dtype=np.uint64)).reshape(passes, -1)
-        donors = order[np.argsort(shuffle, axis=1)].ravel()[: sizes.donors]
+        donors = order[np.argsort(shuffle, axis=1)].ravel()[: sizes.pairs]
         masks = (_MASKS.bits(key, counters(0, sizes.pairs, space))[0] >> np.uint64(63)).astype(bool)
         return _planned(space, key, order, sizes, masks, donors)
 
@@ -149,26 +144,23 @@ class Repeated:
         n_donors = (self.n or (4_000 if len(space.names) <= MOST_FITTED else 8_000)) // (2 * RUN)
         donors = np.repeat(_spread(order, n_donors, uniform(_START.of(key))), RUN)
         masks = hadamard_masks(key, space.rank, n_donors * RUN)
-        return _planned(space, key, order, Sizes(len(donors), len(donors), 0, 0), masks, donors, run=RUN)
+        return _planned(space, key, order, Sizes(len(donors), 0, 0), masks, donors, run=RUN)
 
 
-def _check(n: int | None, centroid_share: float) -> None:
+def _check(n: int | None) -> None:
     if n is not None:
         as_int(n, "n (perturbations)", at_least=8)
-    if not 0 <= as_float(centroid_share, "centroid_share") <= 1:
-        raise InvalidParameter(f"centroid_share must lie in [0, 1], not {centroid_share}")
 
 
 class Sizes(NamedTuple):
     """How many samples of each kind a row gets."""
 
     pairs: int
-    donors: int  # of the pairs; the others take a centroid
     alone: int  # values that each feature takes alone
     rest: int  # rows of which all features but one are taken
 
 
-def _sizes(n: int | None, centroid_share: float, space: FeatureSpace) -> Sizes:
+def _sizes(n: int | None, space: FeatureSpace) -> Sizes:
     n = n or (1_000 if len(space.names) <= FEW_FEATURES else 3_000)
     n_free = max(1, int(np.sum(~space.frozen)))
     alone = min(MOST_ALONE, int(ENDS * n / (2 * n_free)))
@@ -176,23 +168,21 @@ def _sizes(n: int | None, centroid_share: float, space: FeatureSpace) -> Sizes:
     if alone < FEWEST_ALONE or rest < FEWEST_REST:
         alone, rest = 0, 0
     pairs = (n - min(alone, 1) - alone * n_free - rest * (n_free + 1)) // 2
-    return Sizes(pairs, pairs - round(centroid_share * pairs), alone, rest)
+    return Sizes(pairs, alone, rest)
 
 
 def _planned(
     space: FeatureSpace, key: Unsigned, order: Integers, sizes: Sizes, masks: Flags, donors: Integers, run: int = 1
 ) -> Plan:
-    """Add centroids to the donors of the pairs, and the samples in which one feature, or all but one, change."""
+    """Add to the pairs the samples in which one feature, or all but one, change."""
     start = uniform(_ALONE.bits(key, counters(0, 1, space))[0, 0])
     place = ((np.arange(sizes.alone)[:, None] + start) * len(space.background) / max(sizes.alone, 1)).astype(np.int64)
     return planned(
         space,
         masks,
         space.background[donors],
-        _CENTRES.bits(key, counters(0, sizes.pairs - sizes.donors, space))[0],
         alone=np.take_along_axis(np.sort(space.background, axis=0), place, axis=0),
         rest=space.background[_spread(order, sizes.rest, uniform(_REST.of(key)))],
-        n_centroids=sizes.pairs - sizes.donors,
         run=run,
     )
 

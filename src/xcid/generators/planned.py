@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from xcid._kernels.arrays import blocks
-from xcid._kernels.random import LIMITS, below, run_key, uniform
-from xcid.generators.reach import Reach, counters, steps_per_unit
+from xcid._kernels.random import LIMITS, below, run_key
+from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, lacking
 from xcid.records import Array, Flags, Integers, Perturbations, Plan, Unsigned
 from xcid.space import FeatureSpace
@@ -97,42 +97,27 @@ class Drawn:
         plan, pairs = self.plan, len(self.plan.values)
         random = LIMITS.bits(keys, counters(0, len(plan.new) - pairs, space))
         random[:, :pairs] = random[:, np.arange(pairs) // plan.run * plan.run]
-        is_row = np.arange(len(plan.new) - pairs) >= plan.n_centroids
-        new = _fitted(plan.new[pairs:], is_row, rows, random, space)  # complements take what their pairs take
+        new = _fitted(plan.new[pairs:], rows, random, space)  # complements take what their pairs take
         return np.where(plan.taken, np.concatenate([new[:, :pairs], new], axis=1), rows[:, None])
 
 
-def planned(space: FeatureSpace, masks: Flags, donors: Array, centres: Unsigned, **more: Any) -> Plan:
-    """Put (p, f) masks and their donors together; the first pairs take centroids, by (c, f) random bits."""
-    values = np.concatenate([_centroids(centres, space), donors])
-    features = tuple((column,) for column in range(values.shape[1]))
+def planned(space: FeatureSpace, masks: Flags, donors: Array, **more: Any) -> Plan:
+    """Put (p, f) masks and their donors together."""
+    features = tuple((column,) for column in range(donors.shape[1]))
     more |= {"weights": space.weights}
-    return Plan(masks, ~space.frozen, limited(space), values, background=space.rows, features=features, **more)
+    return Plan(masks, ~space.frozen, limited(space), donors, background=space.rows, features=features, **more)
 
 
-def _centroids(random: Unsigned, space: FeatureSpace) -> Array:
-    """(c, f) centroids of the background, by (c, f) random bits.
-
-    A number has the mean; on a lattice it is rounded up or down at random so as to keep the mean. A category takes a
-    random background value.
-    """
-    mean, steps = np.nanmean(space.background, axis=0), steps_per_unit(space)
-    centre = np.where(space.resolution > 0, np.floor(mean * steps + uniform(random)) / steps, mean)
-    place = below(random, np.maximum(space.pools.sizes, 1))
-    return np.where(space.discrete, space.pools.values[place, np.arange(len(mean))], centre)
-
-
-def _fitted(new: Array, is_row: Flags, rows: Array, random: Unsigned, space: FeatureSpace) -> Array:
+def _fitted(new: Array, rows: Array, random: Unsigned, space: FeatureSpace) -> Array:
     """Fit (p, f) new values to what (n, f) rows may change to, by (n, p, f) random bits: (n, p, f).
 
     A frozen feature keeps its value. A value that the constraints forbid is replaced by an allowed background value at
-    random, and so is that of a centroid, which is not the mean of those that are allowed; where there is none, by the
-    row's own.
+    random; where there is none, by the row's own.
     """
     reach, own = Reach.of(rows, space), rows[:, None]
     count = reach.count[:, None]
     other = np.where(count > 0, reach.value(below(random, count)), own)
-    new = np.where(reach.holds(new[None]) & is_row[:, None] | ~limited(space), new, other)
+    new = np.where(reach.holds(new[None]) | ~limited(space), new, other)
     return np.where(space.frozen, own, new)
 
 

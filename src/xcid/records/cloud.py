@@ -42,8 +42,6 @@ class Plan:
         The rows that donors come from.
     features : tuple of tuples of int
         The columns of each feature.
-    n_centroids : int
-        How many of the first donors are centroids of the background.
     weights : (N,) or None
         The shares of the background rows among the donors; None where each is as likely as any other.
     run : int
@@ -58,7 +56,6 @@ class Plan:
     rest: Array
     background: Array
     features: tuple[tuple[int, ...], ...]
-    n_centroids: int = 0
     weights: Array | None = None
     run: int = 1
 

@@ -79,9 +79,8 @@ def shared(plan: Plan, discrete: Flags) -> Shared:
     values, known, alone, rest = np.split(functions, ends)
     mean = known.mean(axis=0) if plan.weights is None else np.average(known, axis=0, weights=plan.weights[chosen])
     bends = (np.arange(len(owner)) >= n_free)[:, None] & (owner[:, None] == np.arange(n_free))
-    mixed = mean + plan.n_centroids / max(pairs, 1) * (values[: max(plan.n_centroids, 1)].mean(axis=0) - mean)
     signs = np.where(plan.masks[:, free], 1.0, -1.0)
-    columns = signs[:, owner] * (values - np.where(bends.any(axis=1), mixed, 0.0))
+    columns = signs[:, owner] * (values - np.where(bends.any(axis=1), mean, 0.0))
     solved = solution(columns, penalty * pairs)
     own = columns[:, :n_free]
     influence = -(solved[:, :n_free] + (own - solved @ (columns.T @ own)) / pairs)

@@ -166,7 +166,7 @@ def parts_setup(ask: Distinct, names: Sequence[str], n_fills: int, settings: dic
         raise InvalidParameter("give n or a generator, not both: a generator has its own number of perturbations")
     n_rows = n_fills * -(-max(ENOUGH, len(names) // 2 + 1) // n_fills)
     table = np.repeat(1.0 + np.arange(n_rows)[:, None] % n_fills, len(names), axis=1)
-    chosen = {"generator": Balanced(n, centroid_share=0.0), **settings}
+    chosen = {"generator": Balanced(n), **settings}
     chosen["score"] = Kept(settings.get("score", Adjusted()))
     chosen.pop("n", None)
     return setup_of(ask, table, names, "integer", chosen)

@@ -13,7 +13,6 @@ from xcid._faults import Failed
 from xcid._require import require
 from xcid.densities import Mixed
 from xcid.errors import InvalidParameter
-from xcid.generators import Balanced
 from xcid.records import Array, Explanation, Perturbations
 from xcid.scores import PerFeature, Resampled, Score, unsigned
 from xcid.torch._layer import Explain, Layer
@@ -134,7 +133,6 @@ def _cells(layer: Layer, background: Tensor, settings: dict[str, Any]) -> Pertur
     def flat(inputs: Tensor) -> Array:
         return as_array(inputs.reshape(len(inputs), -1))
 
-    kind, share = ("continuous", 0.1) if background.is_floating_point() else ("integer", 0.0)  # tokens have no mean
-    chosen = {"generator": Balanced(centroid_share=share), **settings}
-    setup = setup_of(ask, flat(background), [f"input[{at}]" for at in range(n_cells)], kind, chosen)
+    kind = "continuous" if background.is_floating_point() else "integer"
+    setup = setup_of(ask, flat(background), [f"input[{at}]" for at in range(n_cells)], kind, settings)
     return lambda row, seed: (explained(setup, flat(row), ask, seed), inputs_of)
