@@ -45,7 +45,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
               "special.stdtrit(freedom, (1 + CONFIDENCE) / 2) * error",
               "special.stdtrit(freedom, (1 + CONFIDENCE) / 2) * error / 2",
               PROMISES + "test_limits_exclude_0_just_where_a_score_is_significant"),
-        Guard("sign flipped", "scores/effects.py", "influence = -(solution", "influence = (solution",
+        Guard("sign flipped", "scores/effects.py", "influence = -(solved", "influence = (solved",
               PROMISES + "test_the_feature_that_holds_the_answer_in_place_has_a_score_above_0"),
     ),
     # Tables

@@ -91,7 +91,7 @@ class TestStreams:
             numbers.setdefault((stream.owner, stream.key), []).append(stream.number)
         assert numbers == {
             ("_kernels.random", "run"): [11, 12, 13],
-            ("generators.balanced", "run"): [14, 15, 16, 18, 19, 20],
+            ("generators.balanced", "run"): [14, 15, 18, 19, 20],
             ("generators.planned", "row"): [17],
             ("generators.random", "row"): [1, 2],
             ("generators.genetic", "row"): [21, 22, 23, 24, 25, 26, 27, 28],

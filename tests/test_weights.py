@@ -97,7 +97,7 @@ class TestTheLaws:
             explainer(table[1:2])
 
     def test_draws_follow_the_weights(self):
-        found = xcid.Explainer(linear, TABLE, weights=SKEWED, generator=Marginal(m=400, max_evaluations=4_000))(TABLE)
+        found = xcid.Explainer(linear, TABLE, weights=SKEWED, generator=Marginal(m=200, max_evaluations=4_000))(TABLE)
         samples, there = found.cloud.samples, found.cloud.positive + found.cloud.negative > 0
         fourth = samples[..., 3][there & (samples[..., 3] != TABLE[:, None, 3])]  # the model does not use it
         error = fourth.mean() - np.average(TABLE[:, 3], weights=SKEWED)

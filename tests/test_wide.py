@@ -20,7 +20,7 @@ def test_wide_columns_give_what_their_normal_matrix_would(n_columns):
     random = np.random.default_rng(n_columns)
     columns, penalty = random.normal(size=(12, n_columns)), 0.1 + random.random(n_columns)
     due = columns @ np.linalg.inv(columns.T.copy() @ columns + np.diag(penalty))
-    np.testing.assert_allclose(effects._solution(columns, penalty), due, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(effects.solution(columns, penalty), due, rtol=1e-8, atol=1e-10)
 
 
 class TestProductsOfAMatrixWithItself:

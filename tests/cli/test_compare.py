@@ -182,7 +182,7 @@ def test_no_row_fits(command, table, tmp_path):
 
 
 def test_test_rows_are_not_trained_on(csv, table):
-    options = types.SimpleNamespace(data=csv, target="y", model="logistic", rows=50, seed=3, trust=[])
+    options = types.SimpleNamespace(data=csv, target="y", model="logistic", rows=50, seed=3, trust=[], weights=None)
     split = compare.split(options)
     assert len(split.train) + len(split.rows) == len(table)
     assert not set(split.train.index) & set(split.rows.index)

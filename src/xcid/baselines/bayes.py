@@ -8,6 +8,7 @@ import numpy as np
 from scipy import linalg, special
 
 from xcid._check import as_int
+from xcid._kernels.arrays import products
 from xcid.baselines._coalitions import Draw, Game
 from xcid.baselines._common import Found, explained, seeds_of
 from xcid.records import Array, Explanation, Flags, Unsigned
@@ -29,10 +30,13 @@ class BayesShap:
         As for :class:`xcid.Explainer`.
     n : int
         Evaluations for each row.
+    weights : (N,) array, list or series, optional
+        Of the background rows, as for :class:`xcid.Explainer`.
     """
 
-    def __init__(self, model: Any, background: Any, *, n: int = 5_000) -> None:
-        self.subject, self.n = Subject.of(model, background), as_int(n, "n (evaluations)", at_least=2)
+    def __init__(self, model: Any, background: Any, *, n: int = 5_000, weights: Any = None) -> None:
+        self.subject = Subject.of(model, background, weights=weights)
+        self.n = as_int(n, "n (evaluations)", at_least=2)
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         return explained(self.subject, X, seed, self._scores, {"baseline": "BayesShap", "n": self.n})
@@ -74,7 +78,7 @@ def posterior(kept: Flags, values: Array, total: float) -> tuple[Array, Array]:
         return np.array([total]), np.zeros(1)
     basis = linalg.helmert(d).T  # (d, d - 1) what shares may differ by without changing their sum
     columns, rest = kept @ basis, values - total * kept.mean(axis=1)
-    spread = np.linalg.inv(columns.T @ columns + np.eye(d - 1))
+    spread = np.linalg.inv(products(columns.T) + np.eye(d - 1))
     found = spread @ (columns.T @ rest)
     variance = (np.sum((rest - columns @ found) ** 2) + found @ found) / count
     error = np.sqrt(variance * np.einsum("di,ij,dj->d", basis, spread, basis))

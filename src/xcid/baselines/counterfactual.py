@@ -33,12 +33,14 @@ class CounterfactualShap:
         Counterfactuals of each row; fewer where the background has fewer. The authors take 100.
     n : int
         Most evaluations for each row: each coalition is averaged over all counterfactuals.
+    weights : (N,) array, list or series, optional
+        Of the background rows, as for :class:`xcid.Explainer`.
     """
 
-    def __init__(self, model: Any, background: Any, *, rows: int = 100, n: int = 204_800) -> None:
+    def __init__(self, model: Any, background: Any, *, rows: int = 100, n: int = 204_800, weights: Any = None) -> None:
         with quiet_and_seeded(0):
             self.shap = require("shap", extra="shap")
-        self.subject = Subject.of(model, background)
+        self.subject = Subject.of(model, background, weights=weights)
         self.rows, self.n = as_int(rows, "rows", at_least=1), as_int(n, "n (evaluations)", at_least=1)
         if self.n < 3 * self.rows:
             raise InvalidParameter(f"n={n} evaluations are too few for {rows} counterfactuals: give fewer rows")

@@ -46,13 +46,21 @@ class RegionalSensitivity:
         :func:`kolmogorov_smirnov` or :func:`cramer_von_mises`.
     n : int, optional
         Evaluations for each row, as for :class:`xcid.generators.Balanced`.
+    weights : (N,) array, list or series, optional
+        Of the background rows, as for :class:`xcid.Explainer`.
     """
 
     def __init__(
-        self, model: Any, background: Any, *, statistic: Statistic = kolmogorov_smirnov, n: int | None = None
+        self,
+        model: Any,
+        background: Any,
+        *,
+        statistic: Statistic = kolmogorov_smirnov,
+        n: int | None = None,
+        weights: Any = None,
     ) -> None:
         require_callable(statistic, "statistic", "xcid.baselines.kolmogorov_smirnov")
-        self.explainer = Explainer(model, background, generator=Balanced(n), score=Apart(statistic))
+        self.explainer = Explainer(model, background, weights=weights, generator=Balanced(n), score=Apart(statistic))
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         return self.explainer(X, seed=seed)

@@ -88,10 +88,19 @@ class Shapiq:
         Background rows that a coalition is averaged over; they are others for every coalition, or for every
         permutation. By default 1 for permutations, and for the others so many that there are ten coalitions for
         each feature: errors were smallest there.
+    weights : (N,) array, list or series, optional
+        Of the background rows, as for :class:`xcid.Explainer`.
     """
 
     def __init__(
-        self, model: Any, background: Any, *, estimator: Name = "KernelSHAP", n: int = 10_000, rows: int | None = None
+        self,
+        model: Any,
+        background: Any,
+        *,
+        estimator: Name = "KernelSHAP",
+        n: int = 10_000,
+        rows: int | None = None,
+        weights: Any = None,
     ) -> None:
         if estimator not in ESTIMATORS:
             raise InvalidParameter(f"estimator must be one of {', '.join(ESTIMATORS)}, not {estimator!r}")
@@ -103,7 +112,8 @@ class Shapiq:
         if not hasattr(library.approximator, estimator):
             raise MissingDependency(f"this needs {estimator} of shapiq 1.8 or later, and this is {library.__version__}")
         self.made = getattr(library.approximator, estimator)
-        self.subject, self.n = Subject.of(model, background), as_int(n, "n (evaluations)", at_least=2)
+        self.subject = Subject.of(model, background, weights=weights)
+        self.n = as_int(n, "n (evaluations)", at_least=2)
         known, d = self.subject.space.background.shape
         self.rows = min(known, self.how.rows(self.n, d) if rows is None else as_int(rows, "rows", at_least=1))
 
