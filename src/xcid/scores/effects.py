@@ -39,7 +39,8 @@ class Shared(NamedTuple):
     columns: Array  # (p, c) of the differences
     solution: Array  # (p, c) from differences to coefficients
     influence: Array  # (p, f) what a unit of each difference does to the effects at q = 1/2
-    inflation: float  # of residuals, for the freedom that the columns take
+    reach: Array  # (p, f) and to the mean effects
+    inflation: Array  # (p,) of residuals, for the freedom that the columns take
     bends: Array  # (c, f) 1 for the columns that say what the value of a feature adds to its mean effect
     alone: Array  # (a, c) these columns for values that are taken alone
     rest: Array  # (b, c) and for rows of which the rest is taken
@@ -84,8 +85,11 @@ def shared(plan: Plan, discrete: Flags) -> Shared:
     solved = solution(columns, penalty * pairs)
     own = columns[:, :n_free]
     influence = -(solved[:, :n_free] + (own - solved @ (columns.T @ own)) / pairs)
-    size = hadamard_order(len(plan.free))
-    return Shared(columns, solved, influence, inflation(columns, solved), bends * 1.0, alone - mean, rest - mean, size)
+    reach, size = influence, hadamard_order(len(plan.free))
+    if len(alone):  # the bends that are taken from them and from the rest are measured by the differences, too
+        reach = (4 * influence + solved @ (bends * (alone.mean(axis=0) + rest.mean(axis=0) - 2 * mean)[:, None])) / 6
+    more = bends * 1.0, alone - mean, rest - mean, size
+    return Shared(columns, solved, influence, reach, inflation(columns, solved), *more)
 
 
 def solution(columns: Array, penalty: Array) -> Array:
@@ -97,10 +101,10 @@ def solution(columns: Array, penalty: Array) -> Array:
     return np.asarray(np.linalg.solve(weighted @ columns.T + np.eye(pairs), weighted), dtype=np.float64)
 
 
-def inflation(columns: Array, solved: Array) -> float:
-    """What makes up for the freedom that the columns of a fit take from its residuals."""
-    leverage = min(MOST_LEVERAGE, float(np.sum(solved * columns)) / len(columns))
-    return 1 / (1 - leverage)
+def inflation(columns: Array, solved: Array) -> Array:
+    """(p,) what makes up for the freedom that the columns of a fit take from each of its residuals."""
+    leverage = np.minimum(MOST_LEVERAGE, np.sum(solved * columns, axis=1))
+    return np.asarray(1 / (1 - leverage))
 
 
 def numbers(cells: Array, known: Array, most: int) -> tuple[Array, Array]:
@@ -151,7 +155,7 @@ def measured(plan: Shared, responses: Array, end: float = np.inf) -> Measured:
     coefficients = differences @ plan.solution
     residuals = (differences - coefficients @ plan.columns.T) * plan.inflation
     half = differences @ plan.influence
-    variance, degrees = over_blocks(residuals, plan.influence, plan.size)
+    variance, degrees = over_blocks(residuals, plan.reach, plan.size)
     variance, freedom = variance / seen**2, degrees * seen + 0 * half  # of what is filled in nothing was seen
     if not len(plan.alone):
         return Measured(half, variance, freedom)
@@ -169,7 +173,7 @@ def measured(plan: Shared, responses: Array, end: float = np.inf) -> Measured:
     bent = first[:, 2:] - 2 * first[:, 1:-1] + first[:, :-2]
     apart = last[:, 1:] - last[:, :-1]
     chance = [
-        (variance * (4 / 6) ** 2, freedom),
+        (variance, freedom),
         ((bent**2).sum(1) / (6 * (n_alone - 2) * n_alone) / 36, (n_alone - 2) * 2 / 3),
         ((apart**2).sum(1) / (2 * (n_rest - 1) * n_rest) / 36, (n_rest - 1) * 2 / 3),
     ]

@@ -43,7 +43,7 @@ class Shared(NamedTuple):
 
     columns: Array  # (p, c) of the sums
     solution: Array  # (p, c) from sums to coefficients
-    inflation: float  # of residuals, for the freedom that the columns take
+    inflation: Array  # (p,) of residuals, for the freedom that the columns take
     signs: Array  # (p, f)
     first: Integers  # (k,) of each pair
     second: Integers  # (k,)
