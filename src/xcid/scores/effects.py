@@ -28,6 +28,7 @@ KNOTS = (0.25, 0.5, 0.75)  # shares of the background below the knots of a numbe
 BENDS, REST = 1e-2, 1e-7  # penalties of columns that bend, and of the others, for each pair
 CROWDED = 0.1  # penalty of the signs where they are more than half as many as the pairs
 MOST_LEVERAGE = 0.9
+CORRECTION = 0.75  # power of what leverage leaves of a residual: 1 is the jackknife, on the safe side; 1/2 is not
 LEAST_SEEN = 0.5  # share of the differences from which the others are filled in
 STEPS = 30  # of filling in what the ends of the floating-point range hide
 FIRST = 1e-4  # penalty of the columns before these steps, for each pair
@@ -104,7 +105,7 @@ def solution(columns: Array, penalty: Array) -> Array:
 def inflation(columns: Array, solved: Array) -> Array:
     """(p,) what makes up for the freedom that the columns of a fit take from each of its residuals."""
     leverage = np.minimum(MOST_LEVERAGE, np.sum(solved * columns, axis=1))
-    return np.asarray(1 / (1 - leverage))
+    return np.asarray((1 - leverage) ** -CORRECTION)
 
 
 def numbers(cells: Array, known: Array, most: int) -> tuple[Array, Array]:
