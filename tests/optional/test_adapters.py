@@ -88,9 +88,9 @@ class TestQuantus:
         """Where it is installed: it is under the GPL, and no dependency."""
         quantus = pytest.importorskip("quantus")
         metric = quantus.FaithfulnessCorrelation(nr_runs=20, subset_size=2, disable_warnings=True)
-        inputs = TABLE[:6].astype(np.float32)
-        labels = (inputs[:, 0] > 0).astype(int)
-        known = {"background": TABLE.astype(np.float32)}
+        known = {"background": TABLE.astype(np.float32)[:, None]}  # it wants a channel
+        inputs = known["background"][:6]
+        labels = (inputs[:, 0, 0] > 0).astype(int)
         found = metric(Linear(softmax).eval(), inputs, labels, explain_func=explain_func, explain_func_kwargs=known)
         assert len(found) == 6
         assert np.mean(found) > 0.5
