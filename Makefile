@@ -39,8 +39,7 @@ generators: $(VENV)/.dev
 	$(BIN)/python benchmarks/generators.py --rows 6 --out docs/generators.md
 
 evaluate: $(VENV)/.dev
-	$(BIN)/python benchmarks/calibration.py --rows 15 --seeds 6
-	$(BIN)/python benchmarks/faithfulness.py --rows 15
+	$(BIN)/python benchmarks/evaluation.py
 	$(BIN)/python benchmarks/digits.py
 
 soak: $(VENV)/.dev

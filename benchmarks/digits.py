@@ -7,12 +7,10 @@ ways, by zeros, by the mean and by other images, and every method is told which.
 with 95 % limits.
 
 Sampled Shapley values, and occlusion where there are several fills, spend as many evaluations as xcid; with one fill
-occlusion needs one for each part, and more would not change it. ``--tune`` compares settings of xcid on images that the
-figures are not taken from: it chose none but the defaults.
+occlusion needs one for each part, and more would not change it.
 
     python benchmarks/digits.py           # 200 images, a few minutes
     python benchmarks/digits.py --quick   # 20 images
-    python benchmarks/digits.py --tune    # xcid with other settings, on the images for choosing
 """
 
 from __future__ import annotations
@@ -30,7 +28,6 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from xcid.generators import Balanced
-from xcid.scores import Adjusted
 from xcid.torch import AblateLayer, ImageExplainer, LayerExplainer, Patches, PerturbLayer
 
 Array = npt.NDArray[np.float64]
@@ -208,7 +205,7 @@ def xcid_patches(subject: Subject, images: torch.Tensor, known: torch.Tensor, **
 def xcid_channels(subject: Subject, images: torch.Tensor, known: torch.Tensor, **settings: Any) -> Array:
     fills = known.double().numpy()
     how = PerturbLayer() if len(fills) > 1 else AblateLayer(fill=lambda own, others: fills)
-    settings = {"generator": Balanced(n=N, centroid_share=0.0), **settings}
+    settings = {"generator": Balanced(n=N), **settings}
     return LayerExplainer(subject.net, LAYER, subject.background, how=how, **settings)(images).values
 
 
@@ -254,19 +251,9 @@ def measured(subject: Subject, n_images: int) -> list[Line]:
     return lines
 
 
-def tuned(subject: Subject, n_images: int) -> None:
-    images = subject.choosing[:n_images]
-    tries: dict[str, dict[str, Any]] = {f"temper {temper}": {"score": Adjusted(temper=temper)} for temper in (0.9, 0.5)}
-    for what, (cut, explain) in KINDS.items():
-        for masking, parts in maskings(cut(subject, images)).items():
-            found = {name: fall(parts, explain(subject, images, parts.known, **one)) for name, one in tries.items()}
-            print(f"{what:10}{masking:8}", "  ".join(f"{name}: {one.mean():.4f}" for name, one in found.items()))
-
-
 def main() -> None:
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reader.add_argument("--quick", action="store_true")
-    reader.add_argument("--tune", action="store_true")
     reader.add_argument("--images", type=int, default=200)
     options = reader.parse_args()
     torch.set_num_threads(1)
@@ -274,9 +261,6 @@ def main() -> None:
     subject = trained()
     n_images = 20 if options.quick else options.images
     print(f"{subject.accuracy:.1%} of unseen digits are right; {n_images} images, {N:,} evaluations each")
-    if options.tune:
-        tuned(subject, n_images)
-        return
     print(f"{'':10}{'masked by':10}{'method':22}{'fall':>6}   xcid's lead, 95 %")
     for line in measured(subject, n_images):
         lead = "" if line.method == "xcid" else f"{line.gain:+.3f} ({line.low:+.3f} to {line.high:+.3f})"

@@ -32,7 +32,6 @@ import xcid
 from xcid import metrics
 from xcid.baselines import Chance, DiceImportance, Lime, Shap
 from xcid.generators import Balanced, Complements
-from xcid.scores import Adjusted
 
 MASKINGS: dict[str, metrics.Masking] = {"mean": metrics.mean, "joint rows": metrics.JointRows(50)}
 PEERS = ("SHAP", "LIME")
@@ -40,8 +39,8 @@ PEERS = ("SHAP", "LIME")
 METHODS: dict[str, Callable[[Any, Array], Any]] = {
     "xcid": xcid.Explainer,
     "xcid, n = 3,000": lambda model, train: xcid.Explainer(model, train, generator=Balanced(3_000)),
-    "recipe one, n = 3,000": lambda model, train: xcid.Explainer(
-        model, train, generator=Complements(3_000), score=Adjusted(temper=1.0, steps=5)
+    "xcid, independent masks, n = 3,000": lambda model, train: xcid.Explainer(
+        model, train, generator=Complements(3_000)
     ),
     "the paper's, m = 50": xcid.Explainer.paper,
     "SHAP": Shap,

@@ -20,10 +20,11 @@ import numpy as np
 import torch
 
 import xcid
+from xcid._kernels.random import run_key
 from xcid.distances import Overlap
 from xcid.generators import Balanced
-from xcid.scores import planned
-from xcid.torch.device import Device, _plan, _Task
+from xcid.scores import effects, planned
+from xcid.torch.device import Device, _Task
 
 FEATURES, PERTURBATIONS, WIDTH = 20, 512, 128
 BACKGROUND = 2_000
@@ -78,7 +79,7 @@ def difference(explainer: Any, device: Any, X: Any) -> float:
 def parts(explainer: Any, X: Any, block: int) -> dict[str, Any]:
     """Microseconds a row of each part, and what bounds densities and d1."""
     with torch.no_grad():
-        plan = _plan(explainer.setup, 0)
+        plan = explainer.setup.generator.draw(explainer.space, run_key(0)).plan
         task: Any = _Task(explainer.setup, plan)
         rows: Any = torch.as_tensor(X[:block], device=task.device)
         n = len(rows)
@@ -89,13 +90,13 @@ def parts(explainer: Any, X: Any, block: int) -> dict[str, Any]:
             return torch.where(task.taken, task.new, rows.to(task.dtype)[:, None])
 
         def evidence() -> Any:
-            return Overlap().of_variation(planned.variations(task.part, positive, rows))
+            return Overlap().of_variation(planned.variations(task.part, positive[:, : 2 * task.pairs], rows))
 
         seconds = {
             "all": timed(lambda: task(rows)),
             "drawing samples": timed(draw),
             "the module": timed(lambda: task.module(samples.reshape(-1, FEATURES))),
-            "regression": timed(lambda: task.score.fitted(task.regression, 1 - positive, None)),
+            "regression": timed(lambda: effects.measured(task.shared, positive)),
             "densities and d1": timed(evidence),
         }
         cells = task.part.matrix.shape[1]

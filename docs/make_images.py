@@ -128,6 +128,7 @@ def pictures(diabetes: Diabetes, heart: Heart) -> dict[str, Callable[[], Any]]:
         "stability": lambda: plots.stability(runs),
         "masking_curve": lambda: curves(diabetes),
         "agreement": lambda: agreement(diabetes),
+        "interactions": lambda: plots.interactions(diabetes.explainer.interactions(diabetes.test.iloc[:40])),
         "image": digit,
         "tokens": words,
     }

@@ -52,7 +52,8 @@ def test_small_blocks_give_the_same_answer(make, diabetes):
 def test_seeds_differ(make, diabetes):
     model, train, test = diabetes
     explainer = make(model, train)
-    assert not np.allclose(explainer(test.iloc[:5]).values, explainer(test.iloc[:5], seed=1).values)
+    first, second = explainer(test.iloc[:5]), explainer(test.iloc[:5], seed=1)  # their values are those of the model
+    assert not np.allclose(first.importance, second.importance)
     assert same(explainer(test.iloc[:5], seed=1), explainer(test.iloc[:5], seed=1))
 
 
@@ -222,5 +223,6 @@ class TestEngines:
         asked.clear()
         cloud = explainer(TABLE[:3]).cloud
         assert cloud.given is None
-        assert np.array_equal(np.concatenate(asked[1:]), cloud.samples.reshape(-1, TABLE.shape[1]))
+        answered = np.concatenate(asked[1:]).tolist()  # rows of one plan at a time
+        assert sorted(answered) == sorted(cloud.samples.reshape(-1, TABLE.shape[1]).tolist())
         assert cloud.nbytes < cloud.samples.nbytes

@@ -257,7 +257,7 @@ class TestReading:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"version": 99}, "version 99; 'xcid explanation', version 3 is understood"),
+            ({"version": 99}, "version 99; 'xcid explanation', version 4 is understood"),
             ({"format": "other"}, "is 'other'"),
             ({"density": {"name": "Magic"}}, "unknown class 'Magic'"),
             ({"density": {"name": "os.abort"}}, "unknown class 'os.abort'"),

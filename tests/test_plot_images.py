@@ -92,6 +92,16 @@ def explained(seed=0, n=30, s=200):
     )
 
 
+def paired(explanation):
+    """Products of scores in place of interactions."""
+    values = explanation.values[:, :, None] * explanation.values[:, None, :]
+    same = {name: getattr(explanation, name) for name in ("status", "n_evaluations", "n_flips", "index", "data")}
+    return xcid.records.Interactions(
+        values, values - 0.1, values + 0.1, np.where(np.abs(values) < 0.1, 0.5, 0.001), **same,
+        feature_names=explanation.feature_names,
+    )  # fmt: skip
+
+
 def made():
     """Every picture by its name."""
     explanation = explained()
@@ -115,6 +125,7 @@ def made():
         ),
         "tokens": lambda: plots.tokens(explanation, 1),
         "agreement": lambda: plots.agreement({"ours": explanation, "reversed": -explanation.values[:, ::-1]}, k=2),
+        "interactions": lambda: plots.interactions(paired(explanation), 1),
     }
 
 

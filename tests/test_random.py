@@ -91,7 +91,7 @@ class TestStreams:
             numbers.setdefault((stream.owner, stream.key), []).append(stream.number)
         assert numbers == {
             ("_kernels.random", "run"): [11, 12, 13],
-            ("generators.balanced", "run"): [14, 15, 16, 18],
+            ("generators.balanced", "run"): [14, 15, 18, 19, 20],
             ("generators.planned", "row"): [17],
             ("generators.random", "row"): [1, 2],
             ("generators.genetic", "row"): [21, 22, 23, 24, 25, 26, 27, 28],
@@ -101,7 +101,6 @@ class TestStreams:
             ("generators.growing", "row"): [41, 42, 43, 44, 45],
             ("generators.growing", "walk"): [0, 1, 2, 3],
             ("generators.dice", "row"): [41, 42],
-            ("scores.pairs", "row"): [3, 5],
             ("scores.resampled", "none"): [29, 31],
             ("metrics.maskings", "row"): [23],
             ("baselines.plain", "row"): [None],

@@ -6,15 +6,15 @@ import contextlib
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from xcid.errors import ModelError, NotEnoughFlips, TooSlow, XcidWarning, warn
-from xcid.records import POOR, STATUSES, UNKNOWN, Array, Explanation, fields
+from xcid.records import POOR, STATUSES, UNKNOWN, Array, Explanation, Interactions, fields
 
 FIRST = "; the first: "
+R = TypeVar("R", Explanation, Interactions)
 
 
 class Failed(NamedTuple):
@@ -24,7 +24,7 @@ class Failed(NamedTuple):
     error: ModelError
 
 
-def isolated(explain: Callable[[Array], Explanation], rows: Array) -> list[Explanation | Failed]:
+def isolated(explain: Callable[[Array], R], rows: Array) -> list[R | Failed]:
     """Explain a block of rows; where the model fails, ask about halves of it, and about single rows once more."""
     try:
         return [explain(rows)]
@@ -40,24 +40,22 @@ def isolated(explain: Callable[[Array], Explanation], rows: Array) -> list[Expla
         return [Failed(rows, error)]
 
 
-def filled(
-    pieces: Sequence[Explanation | Failed], reference: Callable[[], Sequence[Explanation | Failed]] = list
-) -> list[Explanation]:
+def filled(pieces: Sequence[R | Failed], reference: Callable[[], Sequence[R | Failed]] = list) -> list[R]:
     """Put rows that failed in their places, with a status and scores of 0.
 
     Where all of them failed, the model is broken if it fails for the reference data too, and only then its error is
     raised.
     """
-    done = [piece for piece in pieces if isinstance(piece, Explanation)]
+    done = [piece for piece in pieces if not isinstance(piece, Failed)]
     failed = [piece for piece in pieces if isinstance(piece, Failed)]
     if not failed:
         return done
-    like = done or [replace(piece, cloud=None) for piece in reference() if isinstance(piece, Explanation)]
+    like = done or [piece for piece in reference() if not isinstance(piece, Failed)]
     if not like:
         raise failed[0].error
     n_failed, n_rows = sum(len(piece.rows) for piece in failed), sum(_length(piece) for piece in pieces)
     warn(f"{n_failed} of {n_rows} rows could not be explained, see explanation.status{FIRST}{failed[0].error}")
-    return [piece if isinstance(piece, Explanation) else _empty(piece, like[0]) for piece in pieces]
+    return [_empty(piece, like[0]) if isinstance(piece, Failed) else piece for piece in pieces]
 
 
 @contextlib.contextmanager
@@ -129,13 +127,15 @@ def too_slow(seconds: float | None) -> TooSlow:
     return TooSlow(f"the model took more than the {seconds:g} s that it may take; raise time_limit")
 
 
-def _length(piece: Explanation | Failed) -> int:
+def _length(piece: Explanation | Interactions | Failed) -> int:
     return len(piece.rows) if isinstance(piece, Failed) else len(piece)
 
 
-def _empty(failed: Failed, like: Explanation) -> Explanation:
+def _empty(failed: Failed, like: R) -> R:
     """Explanations of rows of which nothing is known."""
     n = len(failed.rows)
     status = np.full(n, "too_slow" if isinstance(failed.error, TooSlow) else "model_failed")
-    cloud = None if like.cloud is None else fields.unknown(like.cloud, n, origin=failed.rows, status=status)
-    return fields.unknown(like, n, data=failed.rows, status=status, cloud=cloud)
+    known: dict[str, Any] = {"data": failed.rows, "status": status}
+    if isinstance(like, Explanation) and like.cloud is not None:
+        known["cloud"] = fields.unknown(like.cloud, n, origin=failed.rows, status=status)
+    return fields.unknown(like, n, **known)

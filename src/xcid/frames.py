@@ -45,17 +45,22 @@ def frame_of(columns: Mapping[str, Any], backend: Backend) -> Any:
 
 
 def pairs_to_frame(interactions: Interactions, backend: Backend) -> Any:
-    """Give one line for each pair: first, second, value, joint, alone, p_value."""
-    first, second = ([pair[side] for pair in interactions.pairs] for side in (0, 1))
-    columns = {
-        "first": first,
-        "second": second,
-        "value": interactions.values,
-        "joint": interactions.joint,
-        "alone": interactions.alone,
-        "p_value": interactions.p_values,
-    }
-    return frame_of(columns, backend)
+    """Give one line for each row and pair: row, first, second, value, lower, upper, p_value, status, ..."""
+    parts = [_lines(one) for one in interactions] or [_lines(interactions)]
+    return frame_of({name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, backend)
+
+
+def _lines(one: Interactions) -> dict[str, Any]:
+    """The columns of a single row, or of none."""
+    names, places = np.array(one.feature_names), one.places
+    k = len(places[0])
+    columns = {"row": np.repeat(one.index, k)}
+    columns |= {side: np.tile(names[at], len(one)) for side, at in zip(("first", "second"), places, strict=True)}
+    for each in fields.declared(one):
+        part = getattr(one, each.name)
+        if each.line:
+            columns[each.line] = part[:, *places].ravel() if each.axes[1:] else np.repeat(part, k)
+    return columns
 
 
 def to_shap(explanation: Explanation) -> Any:

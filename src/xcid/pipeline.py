@@ -6,28 +6,42 @@ import contextlib
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from xcid._check import require_callable
 from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_few
-from xcid._kernels.random import run_key
+from xcid._kernels.random import run_key, variants
 from xcid.calibration import Repeats, Stop
 from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips, warn
-from xcid.generators import Generator, Genetic, Marginal
+from xcid.generators import Generator, Genetic
+from xcid.generators.balanced import Repeated
 from xcid.outcomes import Outcome, ToClass
 from xcid.outcomes.classes import class_names
 from xcid.question import Membership, is_one_sided
-from xcid.records import STATUSES, UNKNOWN, Array, Explanation, Integers, Interactions, Perturbations, Unsigned
+from xcid.records import (
+    STATUSES,
+    UNKNOWN,
+    Array,
+    Explanation,
+    Flags,
+    Integers,
+    Interactions,
+    Perturbations,
+    Unsigned,
+    fields,
+)
 from xcid.scores import PerFeature, Score, Scores, pairs, unsigned
 from xcid.subject import Subject
 
+R = TypeVar("R", Explanation, Interactions)
 Blocks: TypeAlias = list[Explanation | Failed]
 Apply: TypeAlias = Callable[[Callable[[Array], Blocks], list[Array]], Iterable[Blocks]]
 MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enough
 REFERENCE_ROWS = 4  # that a model is tried on when it failed for all others
 SAMPLES_PER_ROW = 4096  # that a block has room for
+FEWEST_FLIPS = 5  # that a set can be described by
+SURE = 0.01  # p-value of some feature of a row that needs no flips to be explained
 
 
 def refused(reason: str) -> None:
@@ -47,6 +61,7 @@ class Setup:
     time_limit: float | None  # seconds that a run of one row may take
     memory: int  # bytes that a block of rows and its perturbations may take
     max_evidence_bytes: int
+    search: Generator | None = None  # for rows whose flips are too rare for the generator
     one_sided: Callable[[str], None] = refused  # what is done where no perturbation crosses to another side
 
     @property
@@ -63,17 +78,25 @@ def bound(generator: Generator, subject: Subject) -> Generator:
 
 def explain(setup: Setup, rows: Array, seed: int, apply: Apply = map) -> Explanation:
     """Explain (n, d) rows block by block; samples are kept while they are few."""
-    starts = range(0, max(len(rows), 1), setup.rows_at_once)
-    blocks = [rows[start : start + setup.rows_at_once] for start in starts]
-    reference, pieces = setup.subject.space.background[:REFERENCE_ROWS], list[Explanation | Failed]()
-    kept_bytes = 0
-    for block in apply(functools.partial(explain_block, setup, seed=seed), blocks):
+    pieces, kept_bytes = list[Explanation | Failed](), 0
+    for block in apply(functools.partial(explain_block, setup, seed=seed), _blocks(setup, rows)):
         for piece in block:
             if isinstance(piece, Explanation) and piece.cloud is not None:
                 kept_bytes += piece.cloud.nbytes
                 piece = piece if kept_bytes <= setup.max_evidence_bytes else replace(piece, cloud=None)
             pieces.append(piece)
-    return Explanation.concatenate(filled(pieces, lambda: explain_block(setup, reference, seed)))
+    return Explanation.concatenate(filled(pieces, functools.partial(_of_reference, setup, seed)))
+
+
+def _blocks(setup: Setup, rows: Array) -> list[Array]:
+    starts = range(0, max(len(rows), 1), setup.rows_at_once)
+    return [rows[start : start + setup.rows_at_once] for start in starts]
+
+
+def _of_reference(setup: Setup, seed: int) -> Blocks:
+    """Explain some background rows, without their samples."""
+    pieces = explain_block(setup, setup.subject.space.rows[:REFERENCE_ROWS], seed)
+    return [piece if isinstance(piece, Failed) else replace(piece, cloud=None) for piece in pieces]
 
 
 def explain_block(setup: Setup, rows: Array, seed: int) -> Blocks:
@@ -89,10 +112,62 @@ def explain_block(setup: Setup, rows: Array, seed: int) -> Blocks:
 def _run(setup: Setup, rows: Array, outputs: Array, seed: int, chosen: Any, replicate: int) -> Explanation:
     """Explain some rows of a block once."""
     rows, outputs = rows[chosen], outputs[chosen]
-    keys, draw = setup.subject.space.keys(rows, seed, replicate), getattr(setup.generator, "draw", None)
-    shared = setup.subject.features.space
-    generator = setup.generator if draw is None else draw(shared, run_key(seed, replicate))
-    cloud = perturb(setup, generator, rows, keys, outputs)
+    keys, run = setup.subject.space.keys(rows, seed, replicate), functools.partial(run_key, seed, replicate)
+    found = _by_plan(setup, rows, keys, outputs, run, functools.partial(_scored, setup, seed))
+    return _searched(setup, found, rows, keys, outputs, seed)
+
+
+def _by_plan(
+    setup: Setup,
+    rows: Array,
+    keys: Unsigned,
+    outputs: Array,
+    run: Callable[[int], Unsigned],
+    score: Callable[[Perturbations, Array], R],
+) -> R:
+    """Perturb rows, and score their clouds and outputs.
+
+    A generator that draws for many rows at once draws for some of them, chosen by what is in them: a row gets the same
+    scores alone and in a batch, and rows do not all share what chance does.
+    """
+    draw = getattr(setup.generator, "draw", None)
+    if draw is None:
+        return score(perturb(setup, setup.generator, rows, keys, outputs), outputs)
+    which, shared = variants(keys), setup.subject.features.space
+    parts, pieces = [np.flatnonzero(which == variant) for variant in np.unique(which)], []
+    for part in parts:
+        drawn = draw(shared, run(int(which[part[0]])))
+        pieces.append(score(perturb(setup, drawn, rows[part], keys[part], outputs[part]), outputs[part]))
+    return fields.select(fields.join(pieces), np.argsort(np.concatenate(parts)))
+
+
+def _searched(setup: Setup, found: Explanation, rows: Array, keys: Unsigned, outputs: Array, seed: int) -> Explanation:
+    """Search further for the rows that hardly flip, and that have no feature which probabilities tell from chance."""
+    rare = np.flatnonzero((found.n_flips < FEWEST_FLIPS) & ~_told(found))
+    if setup.search is None or not rare.size:
+        return found
+    cloud = perturb(setup, setup.search, rows[rare], keys[rare], outputs[rare])
+    more = _scored(setup, seed, cloud, outputs[rare])
+    better = np.flatnonzero(more.n_flips >= FEWEST_FLIPS)
+    spent = found.n_evaluations.copy()
+    spent[rare] += more.n_evaluations
+    if better.size:
+        size = None if found.cloud is None else found.cloud.positive.shape[1]
+        others = np.setdiff1d(np.arange(len(rows)), rare[better])
+        more = replace(more[better], cloud=None if size is None else cloud[better].sized(size))
+        found = Explanation.concatenate([found[others], more])[np.argsort(np.concatenate([others, rare[better]]))]
+    return replace(found, n_evaluations=spent)
+
+
+def _told(found: Explanation) -> Flags:
+    """(n,) rows with a feature that is significant beside all others."""
+    if found.p_values is None:
+        return np.zeros(len(found), dtype=bool)
+    told: Flags = np.any(found.p_values < SURE / found.p_values.shape[1], axis=1)
+    return told
+
+
+def _scored(setup: Setup, seed: int, cloud: Perturbations, outputs: Array) -> Explanation:
     return record(
         setup,
         setup.score(cloud),
@@ -113,6 +188,10 @@ def perturb(setup: Setup, generator: Generator, rows: Array, keys: Unsigned, out
     subject = setup.subject
     member = Membership(subject, setup.outcome, rows, outputs, Deadline(setup.time_limit, len(rows)))
     cloud = generator(subject.features.fold(rows), keys, subject.features.space, member)
+    least = getattr(setup.outcome, "least", None)
+    if least is not None and cloud.plans:
+        cloud = replace(cloud, status=np.full(len(cloud), "ok"))  # log odds need no flips
+    cloud = replace(cloud, least=least)
     return subject.features.unfold_cloud(cloud, rows, subject.space)
 
 
@@ -135,21 +214,32 @@ def record(
         outputs,
         **scores._asdict(),
         **known,
-        status=np.where((status == "ok") & (n_flips == 0), "no_flips", status),
+        status=_flipless(status, n_flips, setup.outcome),
         n_evaluations=n_evaluations + 1,  # and the row itself
         n_flips=n_flips,
         density=setup.score.density,
         outcome=setup.outcome,
-        settings={name: repr(part) for name, part in (parts | {"seed": seed}).items()},
+        settings={name: repr(part) for name, part in (parts | {"seed": seed}).items()} | setup.subject.space.weighting,
     )
+
+
+def _flipless(status: Any, n_flips: Integers, outcome: Outcome) -> Any:
+    """The status of rows, which says so where they have few flips or none and are explained all the same."""
+    few = np.where(n_flips == 0, "no_flips", "few_flips" if hasattr(outcome, "least") else "ok")
+    return np.where((status == "ok") & (n_flips < FEWEST_FLIPS), few, status)
+
+
+def is_nothing(found: Explanation) -> bool:
+    """Whether no row that the model could be asked about has a flip, nor a feature that is told from chance."""
+    is_known = not np.isin(found.status, UNKNOWN).all()
+    return is_known and not found.n_flips.any() and not _told(found).any()
 
 
 def checked(setup: Setup, explanation: Explanation) -> Explanation:
     """Do what the setup says where no decision could be explained; warn where some rows lack perturbations."""
-    is_known = not np.isin(explanation.status, UNKNOWN).all()
-    if is_known and not explanation.n_flips.any() and is_one_sided(setup.outcome, setup.subject):
+    if is_nothing(explanation) and is_one_sided(setup.outcome, setup.subject):
         setup.one_sided(
-            f"all {len(setup.subject.outputs)} background rows and all perturbations lie on one side of "
+            f"all {len(setup.subject.space.rows)} background rows and all perturbations lie on one side of "
             f"{setup.outcome!r}: one class only, no decision to explain ({counted(explanation, 0)}); check the "
             "model and the outcome, or give a background that reaches both sides"
         )
@@ -174,19 +264,38 @@ def per_class(setup: Setup, explain: Callable[[Outcome], Explanation]) -> dict[s
     return explanations
 
 
-def interactions(setup: Setup, rows: Array, seed: int, shuffles: int, generator: Generator | None) -> Interactions:
-    """Score every pair of features of a (1, d) row."""
-    generator = Marginal(m=400, max_evaluations=8_000) if generator is None else generator
-    require_callable(generator, "generator", "xcid.generators.Marginal()")
-    only_row(rows, "interactions")
-    keys = setup.subject.space.keys(rows, seed)
-    cloud = perturb(setup, generator, rows, keys, setup.subject.predict(rows))
-    if not (cloud.positive.any() and cloud.negative.any()):
+def interactions(setup: Setup, rows: Array, seed: int, n: int | None) -> Interactions:
+    """Score all pairs of features of (n, d) rows, by so many perturbations of each."""
+    subject = setup.subject
+    setup = replace(setup, generator=Repeated(n).bind(subject.features.space, subject.outputs))
+
+    def score(some: Array) -> Interactions:
+        keys, run = subject.space.keys(some, seed, 0), functools.partial(run_key, seed, 0)
+        return _by_plan(setup, some, keys, subject.predict(some), run, functools.partial(_paired, setup))
+
+    pieces = [piece for block in _blocks(setup, rows) for piece in isolated(score, block)]
+    reference = subject.space.rows[:REFERENCE_ROWS]
+    found = fields.join(filled(pieces, lambda: isolated(score, reference)))
+    is_known = not np.isin(found.status, UNKNOWN).all()
+    if is_known and not found.n_flips.any() and is_one_sided(setup.outcome, subject):
         raise NotEnoughFlips(
-            f"{cloud.n_evaluations[0]:,} perturbations of this row lie on one side of {setup.outcome!r}: "
-            "there is nothing to compare"
+            f"all {len(subject.outputs)} background rows and all perturbations lie on one side of "
+            f"{setup.outcome!r}: there is nothing to compare"
         )
-    return Interactions.of(setup.subject.features.names, cloud.status[0], *pairs(cloud, 0, keys[0], shuffles))
+    return found
+
+
+def _paired(setup: Setup, cloud: Perturbations, outputs: Array) -> Interactions:
+    n_flips = np.sum(cloud.positive > 0.5, axis=1)
+    return Interactions(
+        **pairs(cloud)._asdict(),
+        status=np.where((cloud.status == "ok") & (n_flips == 0), "no_flips", cloud.status),
+        n_evaluations=cloud.n_evaluations + 1,  # and the row itself
+        n_flips=n_flips,
+        index=np.arange(len(cloud)),
+        feature_names=setup.subject.features.names,
+        data=cloud.origin,
+    )
 
 
 def only_row(rows: Array, what: str) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from xcid._check import require_callable
 from xcid._faults import Deadline
 from xcid.errors import InvalidParameter
-from xcid.outcomes import Flip, Interval, Outcome, SoftFlip
+from xcid.outcomes import Flip, Outcome, SoftFlip, SoftInterval
 from xcid.outcomes.classes import are_probabilities
 from xcid.records import Array, Integers
 from xcid.subject import Subject
@@ -17,7 +17,7 @@ def usual_outcome(subject: Subject) -> Outcome:
     """The question where none is given: whether the class changes, or the number of a regression moves far."""
     if are_probabilities(subject.outputs):
         return SoftFlip()
-    return Interval() if subject.is_regression else Flip()
+    return SoftInterval() if subject.is_regression else Flip()
 
 
 def bound(outcome: Outcome, subject: Subject) -> Outcome:

@@ -35,15 +35,17 @@ class Subject:
         kinds: Mapping[str, Kind] | None = None,
         constraints: Constraints | None = None,
         memory: int = MEMORY,
+        weights: Any = None,
     ) -> Subject:
         """Learn what the table holds, and try the model on it."""
         limits = Constraints() if constraints is None else constraints
         with telling(ModelError, f"this {type(model).__name__} cannot be asked"):
             names = names_for(model, background, feature_names)
-        space = FeatureSpace.of(background, names, kinds, limits)
+        space = FeatureSpace.of(background, names, kinds, limits, weights)
         features = Features.of(space, limits)
         with telling(ModelError, f"this {type(model).__name__} cannot be asked"):
-            return cls(model, space, features, *wrap(model, space, memory))
+            predict, outputs = wrap(model, space, memory)
+        return cls(model, space, features, predict, outputs[space.copied])
 
     @property
     def output_names(self) -> tuple[str, ...]:

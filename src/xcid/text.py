@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from xcid import wording
 from xcid._check import as_int
-from xcid.records import Explanation, Interactions
+from xcid.records import SIGNIFICANT, Explanation, Interactions
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -40,17 +42,23 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
 
 
 def pairs(interactions: Interactions, *, most: int = 12) -> str:
-    """List the strongest pairs."""
-    shown = range(min(len(interactions), as_int(most, "most", at_least=1)))
+    """List the strongest pairs of one row, or in the mean over many."""
+    places = tuple(at[: as_int(most, "most", at_least=1)] for at in interactions.places)
     names = [f"{first} x {second}" for first, second in interactions.pairs[:most]]
-    width = max(map(len, names), default=0)
-    lines = ["pairs: joint d1, what the two explain singly, and the difference"]
-    for at in shown:
-        lines.append(
-            f"  {names[at]:<{width}}  {interactions.joint[at]:.3f} - {interactions.alone[at]:.3f} = "
-            f"{interactions.values[at]:+.3f}  (p = {interactions.p_values[at]:.2f})"
-        )
-    return "\n".join(lines)
+    width, found = max(map(len, names), default=0), interactions
+    if not names or not len(found):
+        return repr(found)
+    if len(found) == 1:
+        title = f"pairs of row {found.index[0]}: score, 95 % limits ({found.n_evaluations[0]:,} evaluations)"
+        parts = (part[0][places] for part in (found.values, found.lower, found.upper, found.p_values))
+        ends = ["{:+.3f}  [{:+.3f}, {:+.3f}]  p = {:.2g}".format(*each) for each in zip(*parts, strict=True)]
+    else:
+        title = f"pairs of {len(found)} rows: mean absolute score, share of rows where it is significant"
+        share = (found.p_values < SIGNIFICANT).mean(axis=0)[places]
+        ends = [f"{v:.3f}  {s:4.0%}" for v, s in zip(np.abs(found.values).mean(axis=0)[places], share, strict=True)]
+    lines = [f"{name:<{width}}  {end}" for name, end in zip(names, ends, strict=True)]
+    left = len(interactions.pairs) - len(names)
+    return "\n  ".join([title, *lines, *([f"and {left} more pairs"] if left else [])])
 
 
 def _title(one: Explanation) -> str:

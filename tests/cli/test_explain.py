@@ -156,6 +156,42 @@ def test_the_data_may_have_the_target_or_not(command, options, table, tmp_path):
     assert outputs[0][1] == outputs[1][1]
 
 
+@pytest.fixture
+def weighted(tmp_path, table):
+    path = tmp_path / "weighted.csv"
+    table.assign(w=np.arange(len(table)) % 4).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("data", ["train.csv", "weighted.csv"])
+def test_weights_of_a_column(command, csv, weighted, table, tmp_path, data):
+    """The rows to explain may have that column or not; the model is trained on all rows, without it."""
+    out = tmp_path / "scores.csv"
+    options = ("explain", "--background", weighted, "--target", "y", "--weights", "w", "--train", "logistic")
+    status, _, err = command(*options, "--data", tmp_path / data, "--rows", "6:9", "--out", out)
+    assert status == 0, err
+    known = pd.read_csv(csv)
+    model = training.train(known, "y", "logistic", 0).model
+    features = known.drop(columns="y")
+    due = xcid.Explainer(model, features, weights=np.arange(len(table)) % 4)(features.iloc[6:9]).to_frame()
+    assert np.allclose(pd.read_csv(out)["value"], due["value"], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ("z", "there is no weights column 'z'"),
+        ("y", "both the weights and the target"),
+        ("level", "one number for each of the 90 background rows"),
+        ("second", "finite numbers from 0 up"),
+    ],
+)
+def test_weights_that_are_none(command, options, column, message):
+    status, _, err = command(*options, "--weights", column)
+    assert status == 2
+    assert message in err
+
+
 @pytest.mark.parametrize("backend", ["polars", "pyarrow"])
 def test_other_libraries_of_frames(command, csv, options, tmp_path, monkeypatch, backend):
     due = expected(csv, slice(2, 5))

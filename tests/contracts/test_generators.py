@@ -37,12 +37,12 @@ SEARCHES = [  # ask until there are m of each kind
 ]
 PLANS = [  # ask about n samples that all rows have in common
     Balanced(n=N),
-    Balanced(n=N, centroid_share=0.0),
-    Balanced(n=N, centroid_share=0.6),
     Complements(n=N),
-    Complements(n=N, centroid_share=0.0),
 ]
 GENERATORS = [*SEARCHES, *PLANS]
+ROW_BY_ROW = (Nearest, Growing, Conditional)  # ask about rows one by one, or count them: some copies are one row there
+DRAWING = [one for one in GENERATORS if not isinstance(one, ROW_BY_ROW) or "Copula" in str(one)]
+AS_DICE = [generator for generator in SEARCHES if "Random(" in str(generator)]  # these round as DiCE does
 searches = pytest.mark.parametrize("generator", SEARCHES, ids=str)
 plans = pytest.mark.parametrize("generator", PLANS, ids=str)
 
@@ -98,6 +98,31 @@ def run(generator, space, rows, seed=0, level=0.0):
     return drawn(generator, space, seed)(rows, space.keys(rows, seed), space, model), model
 
 
+def alike(first, second):
+    """Whether two clouds are the same to the last bit."""
+    parts = ("origin", "samples", "positive", "negative", "n_evaluations", "status")
+    return all(np.array_equal(getattr(first, part), getattr(second, part)) for part in parts)
+
+
+def test_equal_weights_are_no_weights(generator, space, rows):
+    weighted = FeatureSpace.of(space.background, weights=np.full(len(space.background), 0.3))
+    assert alike(run(generator, weighted, rows)[0], run(generator, space, rows)[0])
+
+
+def test_rows_of_weight_0_are_never_used(generator, space, rows):
+    strange = np.concatenate([np.full((40, 5), 1e6), space.background, np.full((40, 5), -1e6)])
+    weighted = FeatureSpace.of(strange, weights=np.repeat([0.0, 2.0, 0.0], [40, len(space.background), 40]))
+    assert alike(run(generator, weighted, rows)[0], run(generator, space, rows)[0])
+
+
+@pytest.mark.parametrize("generator", DRAWING, ids=str)
+def test_a_weight_is_a_number_of_copies(generator, space, rows):
+    counts = np.random.default_rng(0).integers(1, 5, len(space.background))
+    weighted = FeatureSpace.of(space.background, weights=counts / 7)
+    repeated = FeatureSpace.of(np.repeat(space.background, counts, axis=0))
+    assert alike(run(generator, weighted, rows)[0], run(generator, repeated, rows)[0])
+
+
 def test_positives_flip_and_negatives_do_not(generator, space, rows):
     cloud, model = run(generator, space, rows)
     flips = model.decide(cloud.samples) != model.decide(cloud.origin)[:, None]
@@ -145,13 +170,15 @@ def test_takes_every_feature_in_half_of_the_samples_and_alike_for_all_rows(gener
     assert np.array_equal(cloud.samples[0, where, 0], cloud.samples[1, where, 0])
 
 
-@pytest.mark.parametrize("generator", [Balanced(n=N), Balanced(n=N, centroid_share=0.0)], ids=str)
-def test_balanced_masks_are_orthogonal(generator, space, rows):
+def test_balanced_masks_are_orthogonal(space, rows):
     """As often changed together as apart; by chance the shares would stray by a tenth."""
     strange = rows[:1] + np.array([1e-3, 0.5, 0.01, 0, 0.5])
-    changed = (run(generator, space, strange)[0].samples[0] != strange)[:, [0, 1, 2, 4]]
-    together = changed.T.astype(float) @ changed / N
-    assert np.all(np.abs(together - np.diag(np.full(4, 0.25)) - 0.25) <= 0.025)
+    cloud = run(Balanced(n=N), space, strange)[0]
+    paired = 2 * (len(cloud.plan.masks) // 8 * 8)  # in whole blocks
+    first, second = (cloud.samples[0, start:][: paired // 2] for start in (0, len(cloud.plan.masks)))
+    changed = (np.concatenate([first, second]) != strange)[:, [0, 1, 2, 4]]
+    together = changed.T.astype(float) @ changed / paired
+    assert np.all(np.abs(together - np.diag(np.full(4, 0.25)) - 0.25) <= 1e-9)
 
 
 def test_counts_every_evaluation_and_keeps_to_the_budget(generator, space, rows):
@@ -205,6 +232,7 @@ def test_seeds_differ(generator, space, rows):
     assert not np.array_equal(first.samples, second.samples)
 
 
+@pytest.mark.parametrize("generator", [one for one in GENERATORS if one not in AS_DICE], ids=str)
 def test_values_stay_in_the_range_and_on_the_lattice(generator, space, rows):
     samples = run(generator, space, rows)[0].samples
     inside = (samples >= space.lower) & (samples <= space.upper)
@@ -213,6 +241,15 @@ def test_values_stay_in_the_range_and_on_the_lattice(generator, space, rows):
     assert np.array_equal(samples[..., 2], np.round(samples[..., 2], 1))  # the very floats, not only close ones
     assert np.all(samples[..., 3] == 2.5)
     assert set(np.unique(samples[..., 4])) <= {0.0, 1.0}
+
+
+@pytest.mark.parametrize("generator", AS_DICE, ids=str)
+def test_values_of_floats_have_the_decimals_of_dice_and_exceed_the_range_by_a_step(generator, space, rows):
+    samples = run(generator, space, rows)[0].samples
+    highest = space.upper + np.array([0, 0.101, 0.101, 0.101, 0.101])  # 0.1, and what floats are off
+    assert np.all((samples >= space.lower) & (samples <= highest))
+    assert np.array_equal(samples[..., 1:], np.round(samples[..., 1:], 1))  # whole numbers, too: 3.0 has one decimal
+    assert set(np.unique(samples[..., 3])) == {2.5, 2.6}  # a constant
 
 
 def test_every_feature_that_can_change_does(generator, space, rows):
@@ -240,7 +277,7 @@ def test_works_with_one_feature(generator):
 
 
 def test_a_generator_that_served_one_table_serves_another(generator, space, rows):
-    """Also where no one tells it about the background first, as in ``Explainer.interactions``."""
+    """Also where no one tells it about the background first."""
     other = FeatureSpace.of(space.background + 50)
     generator(rows, space.keys(rows, 0), space, Model(rows))
     cloud = generator(rows + 50, other.keys(rows + 50, 0), other, Model(rows + 50, 75.0))

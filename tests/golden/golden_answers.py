@@ -21,9 +21,8 @@ KERNELS = ("gaussian", "epanechnikov", "exponential", "tophat", "triangular", "c
 
 @case
 def interactions() -> Found:
-    found = explainer().interactions(ROWS[0], shuffles=19, generator=Marginal(m=60))
-    more = lender().interactions(MIXED_ROWS.iloc[[1]], shuffles=19)
-    return of_frame(found.to_frame(), "numbers") | of_frame(more.to_frame(), "mixed") | {"status": [found.status]}
+    found, more = explainer().interactions(ROWS[:2], n=400), lender().interactions(MIXED_ROWS.iloc[[1]], n=400)
+    return of_frame(found.to_frame(), "numbers") | of_frame(more.to_frame(), "mixed")
 
 
 @case

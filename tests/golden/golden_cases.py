@@ -123,7 +123,7 @@ def _array(rows: list[dict[str, float]]) -> np.ndarray:
 # Generators
 
 GENERATORS = {
-    "Balanced": Balanced(n=200, centroid_share=0.2),
+    "Balanced": Balanced(n=200),
     "Complements": Complements(n=200),
     "Random": Random(m=20, max_evaluations=2_000, pool=200),
     "Marginal": Marginal(m=20, max_evaluations=2_000),

@@ -270,7 +270,11 @@ TEXT = [
     Case("target missing in a cell", bare(cell(5, "y", "")), ("t.csv", "line 7", "'y'")),
     Case("target missing in all", packed(lambda: column("y", np.nan), "t.csv"), ("t.csv", "'y'", "40 rows")),
     Case("target infinite", bare(cell(5, "y", "inf")), ("t.csv", "line 7", "'y'", "infinite")),
-    Case("target of one class but one row", packed(lambda: column("y", [1] + [0] * 39), "t.csv"), ("one side",)),
+    Case(
+        "target of one class but one row",
+        packed(lambda: column("y", [1] + [0] * 39), "t.csv"),
+        notes=("no perturbation flips the output",),
+    ),
     Case("target only", packed(lambda: good()[["y"]], "t.csv"), ("t.csv", "no column but the target 'y'")),
     Case("column missing in all", packed(lambda: column("b", np.nan), "t.csv"), ("t.csv", "'b'", "40 rows")),
     Case("column constant", packed(lambda: column("b", 3.5), "t.csv")),

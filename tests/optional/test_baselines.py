@@ -16,7 +16,17 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import xcid
 from xcid import metrics
-from xcid.baselines import Chance, DiceImportance, Lime, Occlusion, Shap
+from xcid.baselines import (
+    BayesShap,
+    Chance,
+    CounterfactualShap,
+    DiceImportance,
+    Lime,
+    Occlusion,
+    RegionalSensitivity,
+    Shap,
+    cramer_von_mises,
+)
 from xcid.baselines.plain import Changed
 from xcid.errors import InvalidData, InvalidParameter, MissingDependency
 from xcid.generators import Random
@@ -33,9 +43,17 @@ SIGNED = {
     "lime": Lime,
     "lime, quartiles": lambda model, table: Lime(model, table, discretizer="quartile"),
     "occlusion": Occlusion,
+    "cf-shap": CounterfactualShap,
+    "bayes-shap": BayesShap,
 }
-ALL = SIGNED | {"dice": DiceImportance, "chance": Chance}
-DRAWING = {name: ALL[name] for name in ("lime", "lime, quartiles", "dice", "chance")}
+ALL = SIGNED | {
+    "dice": DiceImportance,
+    "chance": Chance,
+    "kolmogorov-smirnov": RegionalSensitivity,
+    "cramer-von-mises": lambda model, table: RegionalSensitivity(model, table, statistic=cramer_von_mises),
+}
+SEEDED = ("lime", "lime, quartiles", "dice", "chance", "bayes-shap", "kolmogorov-smirnov", "cramer-von-mises")
+DRAWING = {name: ALL[name] for name in SEEDED}
 
 each = pytest.mark.parametrize("make", ALL.values(), ids=ALL.keys())
 each_signed = pytest.mark.parametrize("make", SIGNED.values(), ids=SIGNED.keys())
@@ -118,6 +136,13 @@ class TestShap:
         expected = SLOPES * (rows - shap.sample.mean(axis=0))
         assert np.allclose(shap(rows).values, expected, atol=1e-6)
 
+    def test_weights_are_copies(self):
+        random = np.random.default_rng(0)
+        table, counts = random.normal(size=(30, 3)), random.integers(0, 4, 30)
+        slopes = np.array([2.0, -1.0, 0.5])
+        found = Shap(lambda X: X @ slopes, table, weights=counts)(table[:4])
+        assert np.allclose(found.values, slopes * (table[:4] - np.average(table, axis=0, weights=counts)))
+
     def test_taken_apart_and_asked_are_the_same(self):
         model = RandomForestClassifier(20, random_state=0).fit(TABLE, decides_by_first(TABLE) > 0.5)
         taken_apart, asked = Shap(model, TABLE), Shap(model.predict_proba, TABLE)
@@ -183,6 +208,46 @@ class TestShap:
         slopes = np.linspace(1, 2, 14)
         values = Shap(lambda X: X @ slopes - 30, table, rows=20, coalitions=600)(table[:1]).values
         assert np.count_nonzero(values) == 14
+
+
+class TestCounterfactualShap:
+    def test_linear_models_are_compared_with_the_nearest_rows_beyond_the_boundary(self):
+        """By a linear output a value is the slope times the distance from the counterfactuals' mean."""
+        side = TABLE[:, 0] > 1
+        rows = TABLE[:4]
+        scales = np.abs(TABLE - np.median(TABLE, axis=0)).mean(axis=0)
+        explanation = CounterfactualShap(lambda X: 0.5 + (X[:, 0] - 1) / 20, TABLE, rows=7)(rows)
+        for row, values, data in zip(range(4), explanation.values, rows, strict=True):
+            others = TABLE[side != side[row]]
+            near = others[np.argsort((np.abs(others - data) / scales).sum(axis=1))[:7]]
+            expected = (data[0] - near[:, 0].mean()) / 20 * (1 if side[row] else -1)
+            assert np.allclose(values, [expected, 0, 0, 0], atol=1e-9)
+            assert values[0] > 0
+        assert explanation.n_flips.tolist() == [7] * 4
+
+    def test_of_a_regression_rows_with_distant_outputs(self):
+        row = TABLE[:1]
+        explanation = CounterfactualShap(linear, TABLE, rows=250)(row)
+        outcome = xcid.Explainer(linear, TABLE).setup.outcome
+        outputs = linear(TABLE)[:, None]
+        far = TABLE[outcome(outputs, np.repeat(linear(row)[:, None], 250, axis=0)) > 0.5]
+        assert 10 < len(far) == explanation.n_flips[0] < 250
+        assert np.allclose(explanation.values, SLOPES * (row - far.mean(axis=0)), atol=1e-6)
+
+    def test_rows_that_nothing_is_beyond_of(self):
+        explanation = CounterfactualShap(lambda X: np.where(X[:, 0] > 99, 0.9, 0.1), TABLE)(TABLE[:2])
+        assert explanation.values.tolist() == [[0.0] * 4] * 2
+        assert explanation.status.tolist() == ["insufficient_flips"] * 2
+
+    @pytest.mark.parametrize("n", [40, 300])
+    def test_keeps_to_its_budget(self, n):
+        table = np.random.default_rng(0).normal(size=(100, 12))
+        explanation = CounterfactualShap(lambda X: 1 / (1 + np.exp(-X.sum(axis=1))), table, rows=10, n=n)(table[:2])
+        assert np.all((explanation.n_evaluations > n - 10) & (explanation.n_evaluations <= n + 1))
+
+    def test_refuses_a_budget_without_coalitions(self):
+        with pytest.raises(InvalidParameter, match="too few for 100 counterfactuals"):
+            CounterfactualShap(linear, TABLE, n=200)
 
 
 class TestLime:
@@ -317,7 +382,10 @@ class TestAll:
         if make is not Chance:
             assert explanation.values.argmax(axis=1).tolist() == [0, 0, 0]
 
-    @pytest.mark.parametrize("make", [Shap, Occlusion, Chance, DiceImportance])
+    @pytest.mark.parametrize(
+        "make",
+        [Shap, Occlusion, Chance, DiceImportance, CounterfactualShap, BayesShap, RegionalSensitivity],
+    )
     def test_missing_cells(self, make):
         table = TABLE.copy()
         table[::5, 1] = np.nan
@@ -329,7 +397,7 @@ class TestAll:
         explanation = make(decides_by_first, TABLE)(TABLE[:2])
         assert set(explanation.status) == {"ok"}
         assert np.all((explanation.importance >= 0) & (explanation.importance <= 1))
-        assert explanation.lower is None
+        assert (explanation.lower is None) == (make is not BayesShap)
         assert explanation.p_values is None
         assert len(explanation.to_frame()) == 8
         assert "x0" in str(explanation)

@@ -544,10 +544,10 @@ def test_threshold_of_a_model_that_gives_labels():
 # Invariances ----------------------------------------------------------------------------------------------------------
 
 
-def assert_same_scores(explanation, expected, order=slice(None)):
+def assert_same_scores(explanation, expected, order=slice(None), atol=1e-9):
     """Scores, counts and data agree, the columns taken in the given order."""
-    assert np.allclose(explanation.values[:, order], expected.values, rtol=0, atol=1e-9)
-    assert np.allclose(explanation.importance[:, order], expected.importance, rtol=0, atol=1e-9)
+    assert np.allclose(explanation.values[:, order], expected.values, rtol=0, atol=atol)
+    assert np.allclose(explanation.importance[:, order], expected.importance, rtol=0, atol=atol)
     assert np.array_equal(explanation.data[:, order], expected.data, equal_nan=True)
     assert np.array_equal(explanation.n_evaluations, expected.n_evaluations)
 
@@ -635,13 +635,13 @@ def test_the_order_of_columns_of_an_array_changes_no_score(question):
 @pytest.mark.parametrize("question", ["flip", "to class", "interval"])
 @pytest.mark.parametrize("table", ["array", "pandas"])
 def test_the_order_of_inputs_changes_no_score(table, question):
-    """A network that turns its inputs back."""
+    """A network that turns its inputs back; in single precision it answers a row by its place in a call, a little."""
     cell = Cell("torch", table, question)
     _, expected = explained(cell)
     torch = pytest.importorskip("torch")
     turn_back = picking(torch, list(range(len(cell.names)))[::-1])
     model = torch.nn.Sequential(turn_back, fitted(cell.model, table, cell.task))
-    assert_same_scores(explained_turned(cell, model), expected, slice(None, None, -1))
+    assert_same_scores(explained_turned(cell, model), expected, slice(None, None, -1), atol=1e-6)
 
 
 TEXT = [("a", "b", "c"), ("b", "c", "a"), ("z", "k", "a")]

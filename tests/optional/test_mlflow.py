@@ -33,7 +33,7 @@ TABLE = pd.DataFrame(np.random.default_rng(3).normal(size=(80, 3)), columns=["a"
 
 
 def model(X):
-    return 1 / (1 + np.exp(-3 * X["a"].to_numpy()))
+    return 1 / (1 + np.exp(-3 * X["a"].to_numpy() * (1 + X["b"].to_numpy() ** 2)))  # whose scores chance has a part in
 
 
 @pytest.fixture(scope="module")

@@ -90,8 +90,9 @@ def test_blocks_are_halved_where_memory_does_not_suffice():
     explainer = xcid.Explainer(Hungry(3_500), TABLE)
     explanation = Device(rows=16)(explainer, TABLE[:16])
     assert np.allclose(explanation.values, xcid.Explainer(network(2), TABLE)(TABLE[:16]).values, atol=1e-6)
-    assert max(explainer.subject.model.sizes) == 16_000
-    assert explainer.subject.model.sizes[-1] == 2_000
+    sizes = explainer.subject.model.sizes  # of the rows of one plan
+    assert max(sizes) > 3_500
+    assert sizes[-1] <= 3_500
 
 
 def test_a_row_that_is_too_much():

@@ -196,9 +196,11 @@ class TestWords:
         with pytest.raises(InvalidParameter, match=r"the fill has the shape \(1, 12, 12\)"):
             ImageExplainer(Looking(), pictures(30), fill=lambda image, background: image)(pictures(1))
 
-    def test_features_cannot_be_named(self):
-        with pytest.raises(InvalidParameter, match="the features are parts of an input: kinds cannot be set"):
-            ImageExplainer(Looking(), pictures(30), kinds={})(pictures(1))
+    @pytest.mark.parametrize("settings", [{"kinds": {}}, {"weights": np.ones(30)}], ids=["kinds", "weights"])
+    def test_what_cannot_be_said_of_parts(self, settings):
+        message = f"the features are parts of an input: {next(iter(settings))} cannot be set"
+        with pytest.raises(InvalidParameter, match=message):
+            ImageExplainer(Looking(), pictures(30), **settings)(pictures(1))
 
     def test_the_image_of_another_row(self, explainer):
         finer = ImageExplainer(Looking(), pictures(30), segments=Patches(2))

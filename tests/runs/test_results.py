@@ -277,7 +277,7 @@ class TestFolder:
             assert found["inputs"][what] == due
         assert found["settings"] == {
             "seed": 0, "target": "y", "rows": [0, N_ROWS, 1], "train": None, "paper": False, "chunk": CHUNK,
-            "format": ".csv", "time_limit": None,
+            "format": ".csv", "time_limit": None, "weights": None,
         }  # fmt: skip
         assert found["versions"]["xcid"] == xcid.__version__
         assert found["versions"]["numpy"] == np.__version__

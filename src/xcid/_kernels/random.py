@@ -24,7 +24,8 @@ GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
 TALL = 2**15  # rows of a column that are hashed one after the other
-_S30, _S27, _S31, _S32, _S11 = (np.uint64(shift) for shift in (30, 27, 31, 32, 11))
+_S30, _S27, _S31, _S32, _S11, _S61 = (np.uint64(shift) for shift in (30, 27, 31, 32, 11, 61))
+N_VARIANTS = 8
 
 
 def mix(numbers: Unsigned) -> Unsigned:
@@ -55,10 +56,15 @@ def column_keys(matrix: Array) -> Unsigned:
     return reduce(lambda keys, part: mix((keys ^ part) + GAMMA), others, first)
 
 
-def run_key(seed: int, replicate: int = 0) -> Unsigned:
-    """(1,) key of what all rows of a run share."""
-    start = np.array([seed % 2**64, replicate], dtype=np.uint64)
-    return mix(mix(start[:1] + GAMMA) + start[1])
+def run_key(seed: int, replicate: int = 0, variant: int = 0) -> Unsigned:
+    """(1,) key of what all rows of a run share, or those of a variant of it."""
+    start = np.array([seed % 2**64, replicate, variant], dtype=np.uint64)
+    return mix(mix(start[:1] + GAMMA) + start[1] + (start[2] << _S32))
+
+
+def variants(keys: Unsigned) -> Integers:
+    """(n,) which of ``N_VARIANTS`` each of (n,) keys of rows belongs to."""
+    return (keys >> _S61).astype(np.int64)
 
 
 def bits(keys: Unsigned, counters: Unsigned) -> Unsigned:
@@ -106,7 +112,7 @@ def _streams(owner: str, key: Key, **numbers: int | None) -> tuple[Stream, ...]:
 
 
 HADAMARD = _streams("_kernels.random", "run", rows=11, columns=12, signs=13)
-BALANCED = _streams("generators.balanced", "run", start=14, masks=15, centroids=16, donors=18)
+BALANCED = _streams("generators.balanced", "run", start=14, masks=15, donors=18, alone=19, rest=20)
 (LIMITS,) = _streams("generators.planned", "row", limits=17)
 RANDOM = _streams("generators.random", "row", pick=1, value=2)
 (MARGINAL,) = _streams("generators.masks", "row", cells=None)
@@ -119,7 +125,6 @@ GRADIENT = _streams("generators.gradient", "row", mask=31, pick=32, value=33, sh
 GROWING = _streams("generators.growing", "row", change=41, side=42, far=43, stays=44, flips=45)
 WALK = _streams("generators.growing", "walk", new=0, each=1, odds=2, forced=3)
 DICE = _streams("generators.dice", "row", stays=41, flips=42)
-PAIRS = _streams("scores.pairs", "row", positive=3, negative=5)
 RESAMPLED = _streams("scores.resampled", "none", permute=29, resample=31)
 (MASKING,) = _streams("metrics.maskings", "row", draws=23)
 (CHANCE,) = _streams("baselines.plain", "row", scores=None)
@@ -128,7 +133,7 @@ RESAMPLED = _streams("scores.resampled", "none", permute=29, resample=31)
 
 STREAMS: tuple[Stream, ...] = (
     *(*HADAMARD, *BALANCED, LIMITS, *RANDOM, MARGINAL, *GENETIC, *CONDITIONAL, *NEAREST, *GRADIENT, *GROWING, *WALK),
-    *(*DICE, *PAIRS, *RESAMPLED, MASKING, CHANCE, SEEDS, TOP),
+    *(*DICE, *RESAMPLED, MASKING, CHANCE, SEEDS, TOP),
 )
 
 ONE_SEARCH = "a run has one of the two generators"
@@ -143,8 +148,7 @@ SHARED: Mapping[frozenset[str], str] = {
 """Pairs of owners with a number in common under the same key, and why that does no harm."""
 
 NUMBERLESS: Mapping[str, str] = {
-    "generators.masks": "the bits of Marginal are the keys of the numbered streams, so a hash lies between; only "
-    "scores.pairs uses two of them as they are, for the place where it begins to count samples",
+    "generators.masks": "the bits of Marginal are the keys of the numbered streams, so a hash lies between",
     "baselines.plain": "nothing else is drawn for scores by chance",
     "calibration.tops": "its keys are 0, 1, ..., two of them those of scores.resampled, which draws for other scores",
 }

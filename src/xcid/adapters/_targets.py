@@ -20,21 +20,21 @@ class Targets:
     """Explains what supports a class: above 0 where the present value does, in whatever class the row is.
 
     The model is that of an Explainer; raw answers of a torch module become probabilities (by softmax, one column by the
-    logistic function). The background (N, ...) shows what inputs are usual.
+    logistic function). The background (N, ...) shows what inputs are usual; it may have (N,) weights.
     """
 
-    def __init__(self, model: Any, background: Any) -> None:
+    def __init__(self, model: Any, background: Any, weights: Any = None) -> None:
         usual = as_array(background)
         if len(usual) < 2 or usual.ndim < 2:
             raise InvalidData(f"a background needs some inputs, at least two; its shape is {usual.shape}")
         self.shape = usual.shape[1:]
         flat = usual.reshape(len(usual), -1)
         if is_instance(model, "torch", "Module"):
-            self.explainer = _of_module(require("torch", extra="torch").nn, model, flat, self.shape)
+            self.explainer = _of_module(require("torch", extra="torch").nn, model, flat, self.shape, weights)
         elif len(self.shape) > 1:
-            self.explainer = Explainer(lambda matrix: model(matrix.reshape(-1, *self.shape)), flat)
+            self.explainer = Explainer(lambda matrix: model(matrix.reshape(-1, *self.shape)), flat, weights=weights)
         else:
-            self.explainer = Explainer(model, flat)
+            self.explainer = Explainer(model, flat, weights=weights)
 
     def __call__(self, inputs: Any, targets: Any, *, seed: int = 0) -> Array:
         """Scores of the inputs' shape for (n,) classes, one for all inputs, or None for the predicted ones."""
@@ -73,11 +73,11 @@ def _classes(targets: Any, size: int) -> Any:
     return np.broadcast_to(classes, (size,))
 
 
-def _of_module(nn: Any, model: Any, flat: Array, shape: tuple[int, ...]) -> Explainer:
+def _of_module(nn: Any, model: Any, flat: Array, shape: tuple[int, ...], weights: Any) -> Explainer:
     """Wrap a module in layers that shape its inputs and turn its answers into probabilities."""
     layers = [nn.Unflatten(1, shape), model] if len(shape) > 1 else [model]
-    explainer = Explainer(nn.Sequential(*layers), flat)
+    explainer = Explainer(nn.Sequential(*layers), flat, weights=weights)
     if are_probabilities(explainer.subject.outputs):
         return explainer
     last = nn.Softmax(dim=1) if explainer.subject.outputs.shape[1] > 1 else nn.Sigmoid()
-    return Explainer(nn.Sequential(*layers, last), flat)
+    return Explainer(nn.Sequential(*layers, last), flat, weights=weights)

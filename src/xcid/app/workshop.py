@@ -107,8 +107,9 @@ def _pictures(explanation: Explanation, feature: int) -> list[Any]:
 class Workshop:
     """A model with a background and rows that can be picked; for one thread at a time.
 
-    Rows may have ``names``, and features ``words`` that explain them; ``notes`` are what else to know.
-    ``explainer(frozen)`` is the explainer that keeps some columns as they are; the last ones are remembered.
+    Rows may have ``names``, and features ``words`` that explain them; ``notes`` are what else to know, and ``weights``
+    those of the background's rows. ``explainer(frozen)`` is the explainer that keeps some columns as they are; the last
+    ones are remembered.
     """
 
     model: Any
@@ -119,6 +120,7 @@ class Workshop:
     notes: Sequence[str] = ()
     words: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
+    weights: Any = None
 
     def __post_init__(self) -> None:
         self.explainer = lru_cache(MOST_EXPLAINERS)(self._explainer)
@@ -141,4 +143,4 @@ class Workshop:
     def _explainer(self, frozen: tuple[int, ...] = ()) -> Explainer:
         names = self.explainer().space.names if frozen else ()
         limits = Constraints(frozen=[names[at] for at in frozen])
-        return Explainer(self.model, self.background, constraints=limits, time_limit=PATIENCE)
+        return Explainer(self.model, self.background, weights=self.weights, constraints=limits, time_limit=PATIENCE)

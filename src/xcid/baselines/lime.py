@@ -9,9 +9,9 @@ import numpy as np
 from xcid._check import as_int
 from xcid._lent import quiet_and_seeded
 from xcid._require import require
-from xcid.baselines._common import Counting, explained, seeds_of
+from xcid.baselines._common import Counting, Found, explained, seeds_of
 from xcid.errors import InvalidData, InvalidParameter
-from xcid.records import Array, Explanation, Integers, Unsigned
+from xcid.records import Array, Explanation, Unsigned
 from xcid.subject import Subject
 
 Discretizer: TypeAlias = Literal["quartile", "decile"]
@@ -34,14 +34,22 @@ class Lime:
         Evaluations for each row.
     discretizer : "quartile" or "decile", optional
         How numbers are cut.
+    weights : (N,) array, list or series, optional
+        Of the background rows, as for :class:`xcid.Explainer`.
     """
 
     def __init__(
-        self, model: Any, background: Any, *, samples: int = 5_000, discretizer: Discretizer | None = None
+        self,
+        model: Any,
+        background: Any,
+        *,
+        samples: int = 5_000,
+        discretizer: Discretizer | None = None,
+        weights: Any = None,
     ) -> None:
         if discretizer not in (None, "quartile", "decile"):
             raise InvalidParameter(f'discretizer must be "quartile", "decile" or None, not {discretizer!r}')
-        self.subject, self.discretizer = Subject.of(model, background), discretizer
+        self.subject, self.discretizer = Subject.of(model, background, weights=weights), discretizer
         self.samples = as_int(samples, "samples", at_least=2)
         space = self.subject.space
         if space.missing.any():
@@ -54,7 +62,7 @@ class Lime:
         settings = {"baseline": "Lime", "samples": self.samples, "discretizer": self.discretizer}
         return explained(self.subject, X, seed, self._scores, settings)
 
-    def _scores(self, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
+    def _scores(self, rows: Array, outputs: Array, keys: Unsigned) -> Found:
         n, d = rows.shape
         ask, state = Counting(self._predict), np.random.RandomState(0)
         weights, n_evaluations = np.zeros((n, d)), np.empty(n, dtype=np.int64)
@@ -69,7 +77,7 @@ class Lime:
             for feature, weight in found.as_map()[label]:
                 weights[row, feature] = weight
             n_evaluations[row] = ask.n_rows - before
-        return (weights if self.discretizer else weights * self._displacements(rows)), n_evaluations
+        return Found(weights if self.discretizer else weights * self._displacements(rows), n_evaluations)
 
     def _explainer(self, state: np.random.RandomState) -> Any:
         space = self.subject.space

@@ -9,13 +9,13 @@ import numpy as np
 
 from xcid._check import require_callable
 from xcid._kernels.random import CHANCE, uniform
-from xcid.baselines._common import explained
+from xcid.baselines._common import Found, explained
 from xcid.densities import Mixed
 from xcid.explainer import Explainer
 from xcid.generators import Dice, Generator
 from xcid.metrics import Masking, mean
 from xcid.outcomes import Flip, SoftFlip
-from xcid.records import Array, Density, Explanation, Integers, Perturbations, Unsigned
+from xcid.records import Array, Density, Explanation, Perturbations, Unsigned
 from xcid.scores import Scores
 from xcid.subject import Subject
 
@@ -23,16 +23,16 @@ from xcid.subject import Subject
 class Chance:
     """Random scores between -1 and 1, from the seed and the row's values; the model is asked for its outputs only."""
 
-    def __init__(self, model: Any, background: Any) -> None:
-        self.subject = Subject.of(model, background)
+    def __init__(self, model: Any, background: Any, *, weights: Any = None) -> None:
+        self.subject = Subject.of(model, background, weights=weights)
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         """Score one row or many."""
         return explained(self.subject, X, seed, self._scores, {"baseline": "Chance"})
 
-    def _scores(self, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
+    def _scores(self, rows: Array, outputs: Array, keys: Unsigned) -> Found:
         random = CHANCE.bits(keys, self.subject.space.rank.astype(np.uint64))
-        return 2 * uniform(random) - 1, np.zeros(len(rows), dtype=np.int64)
+        return Found(2 * uniform(random) - 1, np.zeros(len(rows), dtype=np.int64))
 
 
 class Occlusion:
@@ -42,14 +42,14 @@ class Occlusion:
     background rows. The seed is for maskings that draw.
     """
 
-    def __init__(self, model: Any, background: Any, *, masking: Masking = mean) -> None:
+    def __init__(self, model: Any, background: Any, *, masking: Masking = mean, weights: Any = None) -> None:
         require_callable(masking, "masking", "xcid.metrics.mean")
-        self.subject, self.masking = Subject.of(model, background), masking
+        self.subject, self.masking = Subject.of(model, background, weights=weights), masking
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         return explained(self.subject, X, seed, self._scores, {"baseline": "Occlusion", "masking": self.masking})
 
-    def _scores(self, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
+    def _scores(self, rows: Array, outputs: Array, keys: Unsigned) -> Found:
         n, d = rows.shape
         values, n_evaluations = np.empty((n, d)), np.empty(n, dtype=np.int64)
         one_out = ~np.eye(d, dtype=bool)[None]
@@ -60,7 +60,7 @@ class Occlusion:
             masked = self.subject.predict(filled.reshape(-1, d))[:, own].reshape(d, -1)
             values[row] = outputs[row, own] - masked.mean(axis=1)
             n_evaluations[row] = masked.size
-        return values, n_evaluations
+        return Found(values, n_evaluations)
 
 
 class DiceImportance:
@@ -70,9 +70,9 @@ class DiceImportance:
     flip, which this score does not use, is among the evaluations.
     """
 
-    def __init__(self, model: Any, background: Any, *, generator: Generator | None = None) -> None:
+    def __init__(self, model: Any, background: Any, *, generator: Generator | None = None, weights: Any = None) -> None:
         generator = Dice(m=50) if generator is None else generator
-        explainer = Explainer(model, background, generator=generator, score=Changed())
+        explainer = Explainer(model, background, weights=weights, generator=generator, score=Changed())
         self.explainer = explainer.asking(Flip()) if isinstance(explainer.setup.outcome, SoftFlip) else explainer
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:

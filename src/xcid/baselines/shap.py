@@ -12,8 +12,8 @@ from xcid._check import as_int
 from xcid._kernels.arrays import thinned
 from xcid._lent import quiet_and_seeded
 from xcid._require import require
-from xcid.baselines._common import Counting, Method, explained, seeds_of
-from xcid.records import Array, Explanation, Integers, Unsigned
+from xcid.baselines._common import Counting, Found, Method, explained, seeds_of
+from xcid.records import Array, Explanation, Unsigned
 from xcid.subject import Subject
 
 CHECKED_ROWS = 50  # of the background, whose values must add up
@@ -35,16 +35,20 @@ class Shap:
     model, background
         As for :class:`xcid.Explainer`.
     rows : int
-        Background rows used, spread evenly over it.
+        Background rows used, spread evenly over it; a row with a large weight is used more than once.
     coalitions : int
         Most coalitions for each row, each averaged over the background rows. SHAP's own default; with a tenth of it
         values of 30 features are off by more than a tenth of the largest.
+    weights : (N,) array, list or series, optional
+        Of the background rows, as for :class:`xcid.Explainer`.
     """
 
-    def __init__(self, model: Any, background: Any, *, rows: int = 100, coalitions: int = 2_048) -> None:
+    def __init__(
+        self, model: Any, background: Any, *, rows: int = 100, coalitions: int = 2_048, weights: Any = None
+    ) -> None:
         with quiet_and_seeded(0):
             self.shap = require("shap", extra="shap")
-        self.subject = Subject.of(model, background)
+        self.subject = Subject.of(model, background, weights=weights)
         self.coalitions = as_int(coalitions, "coalitions", at_least=1)
         known = self.subject.space.background
         self.sample = known[thinned(len(known), as_int(rows, "rows", at_least=1))]
@@ -57,23 +61,28 @@ class Shap:
         known = {"explainer": self.explainer, "rows": len(self.sample), "coalitions": self.coalitions}
         return explained(self.subject, X, seed, self.method, {"baseline": "Shap", **known})
 
-    def _asked(self, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
+    def _asked(self, rows: Array, outputs: Array, keys: Unsigned) -> Found:
         ask = Counting(self.subject.predict)
         with quiet_and_seeded(0):
             explainer = self.shap.KernelExplainer(ask, self.sample)
         values, n_evaluations = np.empty(rows.shape), np.empty(len(rows), dtype=np.int64)
         for row, row_seed in enumerate(seeds_of(keys)):
             before = ask.n_rows
-            with quiet_and_seeded(row_seed):
-                found = explainer.shap_values(rows[row], nsamples=self.coalitions, l1_reg=0, silent=True)
-            values[row] = np.reshape(found, (rows.shape[1], -1))[:, outputs[row].argmax()]
-            n_evaluations[row] = ask.n_rows - before
-        return values, n_evaluations
+            found = kernel_values(explainer, rows[row], self.coalitions, row_seed)
+            values[row], n_evaluations[row] = found[:, outputs[row].argmax()], ask.n_rows - before
+        return Found(values, n_evaluations)
 
 
-def _taken_apart(trees: Trees, rows: Array, outputs: Array, keys: Unsigned) -> tuple[Array, Integers]:
+def kernel_values(explainer: Any, row: Array, coalitions: int, seed: int) -> Array:
+    """(d, k) values of a row by a KernelExplainer, none of them set to 0 for being small."""
+    with quiet_and_seeded(seed):
+        found = explainer.shap_values(row, nsamples=coalitions, l1_reg=0, silent=True)
+    return np.reshape(found, (len(row), -1))
+
+
+def _taken_apart(trees: Trees, rows: Array, outputs: Array, keys: Unsigned) -> Found:
     own = outputs.argmax(axis=1)
-    return trees(rows)[np.arange(len(rows)), :, own], np.zeros(len(rows), dtype=np.int64)
+    return Found(trees(rows)[np.arange(len(rows)), :, own], np.zeros(len(rows), dtype=np.int64))
 
 
 def _tree_values(shap: Any, model: Any, subject: Subject, sample: Array) -> Trees | None:

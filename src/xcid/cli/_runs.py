@@ -40,7 +40,8 @@ class Recipe:
         from xcid.explainer import Explainer
 
         model = _subjects.model_for(self.subject, background, lambda note: None)
-        return (Explainer.paper if self.paper else Explainer)(model, background.features, max_evidence_bytes=0)
+        make = Explainer.paper if self.paper else Explainer
+        return make(model, background.features, weights=background.weights, max_evidence_bytes=0)
 
 
 def run(options: Options, path: Path, out: Path, progress: Progress) -> None:
@@ -90,6 +91,7 @@ def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str
     settings = {
         "seed": subject.seed,
         "target": subject.target,
+        "weights": subject.weights,
         "rows": [positions.start, positions.stop, positions.step],
         "train": subject.train,
         "paper": options.paper,

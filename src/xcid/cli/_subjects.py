@@ -29,6 +29,7 @@ class Subject:
 
     background: Path
     target: str | None
+    weights: str | None
     data: Path | None
     rows: slice
     model: Path | None
@@ -63,6 +64,7 @@ def add(parser: argparse.ArgumentParser, train: str | None = None, demos: Sequen
     if demos:
         parser.add_argument("--demo", choices=demos, help=f"a table that comes with xcid (default: {demos[0]})")
     parser.add_argument("--target", metavar="COLUMN", help="what the model predicts; left out of the features")
+    parser.add_argument("--weights", metavar="COLUMN", help="weights of the usual rows; left out of the features")
     parser.add_argument("--data", type=Path, metavar="FILE", help="rows to explain (default: the background)")
     parser.add_argument("--rows", type=rows, default=slice(None), metavar="A:B", help="which of them: 5, 0:10, :3, -3:")
     model = parser.add_mutually_exclusive_group(required=train is None)
@@ -105,6 +107,8 @@ def subject_of(options: argparse.Namespace, parser: argparse.ArgumentParser, tra
         options.train = train
     if options.train and not options.target:
         parser.error("--train needs --target, the column to learn")
+    if options.weights and options.weights == options.target:
+        parser.error(f"{options.weights} cannot be both the weights and the target")
     return record(Subject, options)
 
 
@@ -131,7 +135,7 @@ def read_background(subject: Subject) -> Background:
     """Read the background; a model that is trained on it needs a target in every row."""
     from xcid.files.readers import Background
 
-    background = Background.read(subject.background, subject.target)
+    background = Background.read(subject.background, subject.target, subject.weights)
     if subject.train:
         background.check_target()
     return background

@@ -14,7 +14,12 @@ from typing import Any, TextIO, TypeVar
 from xcid.errors import InvalidParameter
 
 MODELS = ("logistic", "forest", "boosting", "network")
-METHODS = ("xcid", "paper", "shap", "lime", "dice", "occlusion", "chance")
+USUAL_METHODS = ("xcid", "paper", "shap", "lime", "dice", "occlusion", "chance")
+MORE_METHODS = (
+    *("cf-shap", "bayes-shap", "kolmogorov-smirnov", "cramer-von-mises"),
+    *("kernelshap", "permutation", "leverageshap", "regression-msr", "proxyshap", "oddshap"),
+)
+METHODS = (*USUAL_METHODS, *MORE_METHODS)
 ROWS_OF_A_CHUNK, MOST_OF_A_CHUNK = 256, 65_536  # of a large run; an explainer takes 256 at once
 T = TypeVar("T")
 _ROWS = re.compile(r"-?\d+|-?\d*:-?\d*(:-?\d*)?")

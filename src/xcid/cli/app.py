@@ -20,7 +20,7 @@ DEFAULT_MODEL = "forest"
 DEMOS = ("diabetes", "heart")
 MOST_ROWS = 1_000  # that can be picked
 MOST_PORT = 65_535
-OF_A_TABLE = ("target", "data", "model")  # options that a demo does not go with
+OF_A_TABLE = ("target", "weights", "data", "model")  # options that a demo does not go with
 
 
 class Options(NamedTuple):
@@ -95,8 +95,9 @@ def _table(options: Options) -> Workshop:
         notes.append(f"the first {MOST_ROWS:,} of {n_rows:,} rows can be picked; --rows A:B chooses others")
     first = next(inputs.rows.chunks(MOST_ROWS))
     title = options.title or (TITLE if subject.target is None else f"What decides {subject.target}")
-    background = inputs.background.features
-    return Workshop(inputs.model, background, first.frame, first.positions, title, sentences(notes), seed=subject.seed)
+    known, said = inputs.background, sentences(notes)
+    shown = (first.frame, first.positions, title, said)
+    return Workshop(inputs.model, known.features, *shown, seed=subject.seed, weights=known.weights)
 
 
 def _demo(options: Options, name: str) -> Workshop:

@@ -13,6 +13,8 @@ from xcid.cli import _subjects
 from xcid.cli._terminal import (
     METHODS,
     MODELS,
+    MORE_METHODS,
+    USUAL_METHODS,
     Progress,
     add_verb,
     apart,
@@ -25,6 +27,7 @@ from xcid.cli._terminal import (
 
 if TYPE_CHECKING:
     from xcid.lab.comparison import Comparison
+    from xcid.space import FeatureSpace
 
 TEST_SHARE = 0.2
 
@@ -34,6 +37,7 @@ class Options(NamedTuple):
 
     data: Path
     target: str | None
+    weights: str | None
     model: str
     rows: int
     methods: tuple[str, ...]
@@ -49,13 +53,18 @@ def add(subparsers: Any) -> None:
     parser = add_verb(subparsers, __doc__, "other methods beside it")
     parser.add_argument("--data", type=Path, required=True, metavar="FILE", help="a table; a fifth of it is explained")
     parser.add_argument("--target", metavar="COLUMN", help="what the model predicts; left out of the features")
+    parser.add_argument("--weights", metavar="COLUMN", help="weights of the usual rows; left out of the features")
     parser.add_argument(
         "--model", required=True, metavar="MODEL", help=f"{', '.join(MODELS)}, or a file as for explain"
     )
     count = whole_number(1)
     parser.add_argument("--rows", type=count, default=50, metavar="N", help="rows to explain (default: 50)")
     parser.add_argument(
-        "--methods", type=_methods, default=METHODS, metavar="A,B", help=f"by default {','.join(METHODS)}"
+        "--methods",
+        type=_methods,
+        default=USUAL_METHODS,
+        metavar="A,B",
+        help=f"by default {','.join(USUAL_METHODS)}; also {', '.join(MORE_METHODS)}",
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for figures.csv, figures.json, comparison.png")
     _subjects.add_common(parser)
@@ -84,7 +93,7 @@ def run(options: Options) -> None:
 
     out = None if options.out is None else folder(options.out)
     line, parts = progress("runs", options.quiet), split(options)
-    comparison = compare(parts.model, parts.train, parts.rows, options.methods, options.seed, line)
+    comparison = compare(parts.model, parts.train, parts.rows, options.methods, options.seed, line, parts.weights)
     show(printable(f"{parts.description}\n\n{markdown(comparison)}"))
     if out is not None:
         _keep(comparison, parts.description, out, line)
@@ -129,6 +138,7 @@ class Split(NamedTuple):
     train: Any
     rows: Any
     description: str
+    weights: Any  # of the rows it may know, where a column has them
 
 
 def split(options: Options) -> Split:
@@ -136,15 +146,16 @@ def split(options: Options) -> Split:
     import numpy as np
 
     from xcid.files import models, readers, tables, training, trial
+    from xcid.space import FeatureSpace
 
-    table = readers.read(options.data)
+    table, weights = tables.parted(readers.read(options.data), options.weights)
     n_rows = tables.size(table)
     shuffled = np.random.default_rng(options.seed).permutation(n_rows)
     n_test = max(1, round(TEST_SHARE * n_rows))
     test, known = shuffled[:n_test].tolist(), sorted(shuffled[n_test:].tolist())
     features = tables.without(table, options.target)
-    train = tables.part(features, known)
-    fit, passed_over = _fit(train, features, test, options.rows)
+    train, weights = tables.part(features, known), None if weights is None else weights[known]
+    fit, passed_over = _fit(FeatureSpace.of(train, weights=weights), features, test, options.rows)
     if options.model in MODELS:
         assert options.target is not None
         model, text = training.train(tables.part(table, known), options.target, options.model, options.seed)
@@ -156,16 +167,14 @@ def split(options: Options) -> Split:
     text = f"{text}; {len(fit)} others explained"
     if passed_over:
         text += f" ({passed_over} passed over, with levels or missing cells that the {len(known):,} rows do not have)"
-    return Split(model, train, tables.part(features, fit), text)
+    return Split(model, train, tables.part(features, fit), text, weights)
 
 
-def _fit(train: Any, features: Any, test: list[int], most: int) -> tuple[list[int], int]:
+def _fit(space: FeatureSpace, features: Any, test: list[int], most: int) -> tuple[list[int], int]:
     """Rows that can be explained against the training rows, and how many before them cannot."""
     from xcid.errors import InvalidData
     from xcid.files.tables import part
-    from xcid.space import FeatureSpace
 
-    space = FeatureSpace.of(train)
     fit: list[int] = []
     passed_over = 0
     for position in test:

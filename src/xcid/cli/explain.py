@@ -97,7 +97,7 @@ def run(options: Options) -> None:
         return
     model, background, rows = _subjects.read(subject, line.note)
     make = Explainer.paper if options.paper else Explainer
-    explainer = make(model, background.features, max_evidence_bytes=0)
+    explainer = make(model, background.features, weights=background.weights, max_evidence_bytes=0)
     size = ROWS_AT_A_TIME if len(rows) < MANY_ROWS else ROWS_OF_A_CHUNK
     found = explained(explainer, rows, subject.seed, size, options.workers, line)
     _write(options, found, len(rows))

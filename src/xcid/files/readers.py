@@ -86,14 +86,15 @@ class Background:
     source: Source
     table: Any  # a data frame, with the target where there is one
     features: Any  # the same without the target
+    weights: Any  # (N,) of the rows, where a column has them
     space: FeatureSpace
     layout: Layout  # what rows to explain must be
 
     @classmethod
-    def read(cls, path: Path, target: str | None) -> Background:
+    def read(cls, path: Path, target: str | None, weights: str | None = None) -> Background:
         """Read a background, and refuse one that nothing can be learnt from."""
         source = opened(path)
-        table = joined(source)
+        table, found = tables.parted(joined(source), weights)
         if tables.names(table) == (target,):
             raise InvalidData(f"{path} has no column but the target {target!r}: features are needed")
         features = tables.without(table, target)
@@ -103,8 +104,9 @@ class Background:
         for name in frame.columns:
             if tables.missing(frame.get_column(name)).all():
                 raise InvalidData(f"column {name!r} of {path} is missing in all {len(frame)} rows: drop it")
-        space = FeatureSpace.of(features)
-        return cls(source, table, features, space, Layout.of(features, space, target))
+        with naming(path):
+            space = FeatureSpace.of(features, weights=found)
+        return cls(source, table, features, found, space, Layout.of(features, space, target, weights))
 
     def opened(self, path: Path | None) -> Source:
         """Open a table of rows to explain, by default the background itself."""

@@ -17,11 +17,12 @@ from xcid.files.writers import replacing
 from xcid.outcomes import Outcome
 from xcid.records import Density, Explanation, Perturbations, Plan, fields
 
-VERSION = 3
+VERSION = 4
 NONE = "not a saved explanation, or it is damaged"
 CLOUD, PLAN = "cloud_", "cloud_plan_"  # what the names of their arrays begin with
+LEAST = CLOUD + "least"
 # Of the plan that samples follow from: its background is left out, since no score is computed again.
-_PLAN = ("masks", "free", "fitted", "values")
+_PLAN = ("masks", "free", "fitted", "values", "alone", "rest")
 _CLOUD = tuple(each.name for each in fields.declared(Perturbations))
 
 
@@ -78,9 +79,12 @@ def _write_archive(explanation: Explanation, file: BinaryIO) -> None:
     arrays = fields.per_row(explanation)
     cloud = arrays.pop("cloud", None)
     if cloud is not None:
+        if not all(isinstance(plan, Plan) for plan in cloud.plans):
+            cloud = replace(cloud, given=cloud.samples, plans=(), follows=None)
         arrays |= {CLOUD + name: getattr(cloud, name) for name in _CLOUD if getattr(cloud, name) is not None}
-        if cloud.plan is not None:
-            arrays |= {PLAN + name: getattr(cloud.plan, name) for name in _PLAN}
+        arrays |= {} if cloud.least is None else {LEAST: np.array(cloud.least)}
+        if cloud.plans:
+            arrays |= {PLAN + name: np.stack([getattr(plan, name) for plan in cloud.plans]) for name in _PLAN}
     header = documents.head(explanation) | {"version": VERSION}
     np.savez_compressed(file, **arrays, header=np.array(json.dumps(header)))
 
@@ -98,11 +102,14 @@ def _read_archive(path: Path) -> Explanation:
 
 def _cloud(parts: Mapping[str, Any], features: tuple[tuple[int, ...], ...]) -> Perturbations:
     planned = {name: parts[f"plan_{name}"] for name in _PLAN if f"plan_{name}" in parts}
-    plan = Plan(**planned, background=planned["values"], features=features) if planned else None
-    if plan is None and "given" not in parts:
+    if not planned and "given" not in parts:
         raise InvalidFile("the file is damaged: it has neither samples nor the plan that they follow from")
-    known = {name: parts[name] for name in _CLOUD if name != "given"}
-    return Perturbations(**known, given=parts.get("given"), features=features, plan=plan)
+    each = (dict(zip(planned, one, strict=True)) for one in zip(*planned.values(), strict=True))
+    plans = tuple(Plan(**one, background=one["values"], features=features) for one in each)
+    known: dict[str, Any] = dict.fromkeys(("given", "follows"))
+    known |= {name: parts[name] for name in _CLOUD if name in parts}
+    least = float(parts["least"]) if "least" in parts else None
+    return Perturbations(**known, features=features, plans=plans, least=least)
 
 
 def _check_shapes(explanation: Explanation) -> None:

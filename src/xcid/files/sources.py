@@ -37,25 +37,26 @@ class Rule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns of rows to explain; the target may be among them, and is left out."""
+    """The columns of rows to explain; the target and the weights may be among them, and are left out."""
 
     columns: dict[str, Rule]
     target: str | None
+    weights: str | None = None
 
     @classmethod
-    def of(cls, background: Any, space: FeatureSpace, target: str | None) -> Layout:
-        """The layout of a background without its target."""
+    def of(cls, background: Any, space: FeatureSpace, target: str | None, weights: str | None = None) -> Layout:
+        """The layout of a background without its target and its weights."""
         types = nw.from_native(background, eager_only=True).schema
         columns = {}
         for column, share, dtype in zip(space.columns, space.missing, types.values(), strict=True):
             number: Kind = "whole number" if dtype.is_integer() else "number"
             kind: Kind = "level" if column.levels else "date" if column.unit else number
             columns[column.name] = Rule(kind, column.levels, bool(share), column.zoned)
-        return cls(columns, target)
+        return cls(columns, target, weights)
 
     def check_names(self, path: Path, names: Sequence[str]) -> None:
         """Refuse a table with other columns."""
-        found = [name for name in names if name != self.target]
+        found = [name for name in names if name not in (self.target, self.weights)]
         if not found:
             raise InvalidData(f"{path} has no column but the target {self.target!r}: features are needed")
         missed = [name for name in self.columns if name not in found]

@@ -71,11 +71,18 @@ def without(frame: Any, column: str | None) -> Any:
     return narwhal.drop(column).to_native()
 
 
-def column_of(frame: Any, name: str) -> nw.Series[Any]:
+def parted(frame: Any, weights: str | None) -> tuple[Any, Any]:
+    """The frame without the column of its weights, and these; None where no column has them."""
+    if weights is None:
+        return frame, None
+    return without(frame, weights), column_of(frame, weights, "weights").to_numpy()
+
+
+def column_of(frame: Any, name: str, what: str = "target") -> nw.Series[Any]:
     """One column, which must be there."""
     narwhal = nw.from_native(frame, eager_only=True)
     if name not in narwhal.columns:
-        raise InvalidData(f"there is no target column {name!r}; the columns are {shown(narwhal.columns)}")
+        raise InvalidData(f"there is no {what} column {name!r}; the columns are {shown(narwhal.columns)}")
     column: nw.Series[Any] = narwhal.get_column(name)
     return column
 

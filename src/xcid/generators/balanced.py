@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from xcid._check import as_float, as_int
+from xcid._check import as_int
 from xcid._kernels.arrays import thinned
 from xcid._kernels.random import BALANCED, hadamard_masks, run_key, uniform
-from xcid.errors import InvalidParameter
 from xcid.generators.planned import Bound, Drawn, planned
 from xcid.generators.reach import MOST_DONORS, counters
 from xcid.generators.search import Member
-from xcid.records import Array, Integers, Perturbations, Plan, Unsigned
+from xcid.records import Array, Flags, Integers, Perturbations, Plan, Unsigned
 from xcid.space import FeatureSpace
 
 FEW_FEATURES = 20  # beyond them a row needs more perturbations
@@ -21,18 +21,28 @@ LEAF = 4  # rows that are close enough to stay in any order
 OUTPUT_WEIGHT = 2.0  # of the model's outputs beside the features
 CLIP = 3.0  # standardised values beyond this count as this
 POWER_STEPS = 6
+ENDS = 1 / 3  # of the perturbations change one feature alone, or all but one
+MOST_ALONE = 8  # values that a feature takes alone: they are evenly spread, and so few suffice
+FEWEST_ALONE, FEWEST_REST = 3, 4  # that tell of chance
+RUN = 4  # pairs of one donor, by which interactions are measured: with fewer much is lost, with more donors are few
+FEWEST_REPEATED = 96  # perturbations, by 12 donors, that tell of chance
+MOST_FITTED = 18  # features whose pairs 4,000 perturbations have room for
 DECIMALS = 9
-_START, _MASKS, _CENTRES, _DONORS = BALANCED
+_START, _MASKS, _DONORS, _ALONE, _REST = BALANCED
 
 
 @dataclass(frozen=True, slots=True)
 class Balanced:
-    """Perturbations in which features are orthogonal and donors evenly spread: the recommended setting.
+    """Perturbations of three kinds, from which Shapley values are read with little noise: the recommended setting.
 
-    Donors follow an order of the background in which neighbours are alike, and have alike outputs. Runs of them share
-    one shuffled Hadamard matrix as masks, so that within a run what a donor does through one feature does not leak
-    into the others. Every mask comes with its complement and the same donor. A share of the pairs takes the
-    background's centroid instead of a row.
+    Two thirds change about half of the features. Their donors follow an order of the background in which neighbours are
+    alike, and have alike outputs. Runs of them share one shuffled Hadamard matrix as masks, so that within a run what a
+    donor does through one feature does not leak into the others. Every mask comes with its complement and the same
+    donor.
+
+    The last third is divided between samples in which one feature alone changes, to values spread evenly over the
+    background's, and samples in which all features but one change. Where there are too many features for that (beyond
+    some hundred at 3,000 perturbations), all samples are pairs.
 
     Masks and donors depend on the seed alone: all rows have the same, so that what follows from them is computed once,
     and rows are compared like with like. All samples are asked about and kept, with the weights that the outcome gives
@@ -42,15 +52,12 @@ class Balanced:
     ----------
     n : int, optional
         Perturbations of each row; by default 1,000, and 3,000 for more than 20 features.
-    centroid_share : float
-        Share of the pairs whose donor is the centroid.
     """
 
     n: int | None = None
-    centroid_share: float = 0.1
 
     def __post_init__(self) -> None:
-        _check(self.n, self.centroid_share)
+        _check(self.n)
 
     def bind(self, space: FeatureSpace, outputs: Array) -> Bound:
         """Put the background in order, by its values and the model's outputs for it."""
@@ -62,12 +69,10 @@ class Balanced:
 
     def plan(self, space: FeatureSpace, key: Unsigned, order: Integers) -> Plan:
         """Draw masks, and donors that are spread evenly over an order of the background."""
-        pairs, n_centroids = _sizes(self.n, self.centroid_share, space)
-        n_donors = pairs - n_centroids
-        start = uniform(_START.of(key))
-        donors = order[((np.arange(n_donors) + start) * len(order) / max(n_donors, 1)).astype(np.int64) % len(order)]
-        masks = hadamard_masks(key, space.rank, pairs)
-        return planned(space, masks, donors, _CENTRES.bits(key, counters(0, n_centroids, space))[0])
+        sizes = _sizes(self.n, space)
+        donors = _spread(order, sizes.pairs, uniform(_START.of(key)))
+        masks = hadamard_masks(key, space.rank, sizes.pairs)
+        return _planned(space, key, order, sizes, masks, donors)
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         return self.draw(space, run_key(0))(rows, keys, space, member)
@@ -77,19 +82,18 @@ class Balanced:
 class Complements:
     """Independent masks with their complements; donors are background rows in random order.
 
-    Masks and donors depend on the seed alone, and all samples are kept, as by :class:`Balanced`.
+    All else is as by :class:`Balanced`.
 
     Parameters
     ----------
-    n, centroid_share
+    n : int, optional
         As for :class:`Balanced`.
     """
 
     n: int | None = None
-    centroid_share: float = 0.25
 
     def __post_init__(self) -> None:
-        _check(self.n, self.centroid_share)
+        _check(self.n)
 
     def bind(self, space: FeatureSpace, outputs: Array) -> Bound:
         """Choose the rows that may be donors; outputs make no difference."""
@@ -101,28 +105,92 @@ class Complements:
 
     def plan(self, space: FeatureSpace, key: Unsigned, order: Integers) -> Plan:
         """Draw masks, and donors in random order: all of them before any comes again."""
-        pairs, n_centroids = _sizes(self.n, self.centroid_share, space)
-        passes = -(-(pairs - n_centroids) // len(order))
+        sizes = _sizes(self.n, space)
+        passes = -(-sizes.pairs // len(order))
         shuffle = _DONORS.bits(key, np.arange(passes * len(order), dtype=np.uint64)).reshape(passes, -1)
-        donors = order[np.argsort(shuffle, axis=1)].ravel()[: pairs - n_centroids]
-        masks = (_MASKS.bits(key, counters(0, pairs, space))[0] >> np.uint64(63)).astype(bool)
-        return planned(space, masks, donors, _CENTRES.bits(key, counters(0, n_centroids, space))[0])
+        donors = order[np.argsort(shuffle, axis=1)].ravel()[: sizes.pairs]
+        masks = (_MASKS.bits(key, counters(0, sizes.pairs, space))[0] >> np.uint64(63)).astype(bool)
+        return _planned(space, key, order, sizes, masks, donors)
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         return self.draw(space, run_key(0))(rows, keys, space, member)
 
 
-def _check(n: int | None, centroid_share: float) -> None:
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """Pairs as by :class:`Balanced`, and nothing else; every donor comes in four of them, one after the other.
+
+    Where log odds add up, the sum of those of a mask and its complement depends on the donor alone, and so differences
+    between the four tell of interactions only.
+
+    Parameters
+    ----------
+    n : int, optional
+        Perturbations of each row; by default 4,000, and 8,000 for more than 18 features.
+    """
+
+    n: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.n is not None:
+            as_int(self.n, "n (perturbations)", at_least=FEWEST_REPEATED)
+
+    def bind(self, space: FeatureSpace, outputs: Array) -> Bound:
+        """Put the background in order, as :class:`Balanced` does."""
+        return Bound(self, _similar_order(space, outputs))
+
+    def plan(self, space: FeatureSpace, key: Unsigned, order: Integers) -> Plan:
+        """Draw masks, and donors that are spread evenly over an order of the background."""
+        n_donors = (self.n or (4_000 if len(space.names) <= MOST_FITTED else 8_000)) // (2 * RUN)
+        donors = np.repeat(_spread(order, n_donors, uniform(_START.of(key))), RUN)
+        masks = hadamard_masks(key, space.rank, n_donors * RUN)
+        return _planned(space, key, order, Sizes(len(donors), 0, 0), masks, donors, run=RUN)
+
+
+def _check(n: int | None) -> None:
     if n is not None:
         as_int(n, "n (perturbations)", at_least=8)
-    if not 0 <= as_float(centroid_share, "centroid_share") <= 1:
-        raise InvalidParameter(f"centroid_share must lie in [0, 1], not {centroid_share}")
 
 
-def _sizes(n: int | None, centroid_share: float, space: FeatureSpace) -> tuple[int, int]:
-    """The number of pairs, and of those among them that take a centroid."""
-    pairs = (n or (1_000 if len(space.names) <= FEW_FEATURES else 3_000)) // 2
-    return pairs, round(centroid_share * pairs)
+class Sizes(NamedTuple):
+    """How many samples of each kind a row gets."""
+
+    pairs: int
+    alone: int  # values that each feature takes alone
+    rest: int  # rows of which all features but one are taken
+
+
+def _sizes(n: int | None, space: FeatureSpace) -> Sizes:
+    n = n or (1_000 if len(space.names) <= FEW_FEATURES else 3_000)
+    n_free = max(1, int(np.sum(~space.frozen)))
+    alone = min(MOST_ALONE, int(ENDS * n / (2 * n_free)))
+    rest = int((ENDS * n - 1 - alone * n_free) / (n_free + 1))
+    if alone < FEWEST_ALONE or rest < FEWEST_REST:
+        alone, rest = 0, 0
+    pairs = (n - min(alone, 1) - alone * n_free - rest * (n_free + 1)) // 2
+    return Sizes(pairs, alone, rest)
+
+
+def _planned(
+    space: FeatureSpace, key: Unsigned, order: Integers, sizes: Sizes, masks: Flags, donors: Integers, run: int = 1
+) -> Plan:
+    """Add to the pairs the samples in which one feature, or all but one, change."""
+    start = uniform(_ALONE.bits(key, counters(0, 1, space))[0, 0])
+    place = ((np.arange(sizes.alone)[:, None] + start) * len(space.background) / max(sizes.alone, 1)).astype(np.int64)
+    return planned(
+        space,
+        masks,
+        space.background[donors],
+        alone=np.take_along_axis(np.sort(space.background, axis=0), place, axis=0),
+        rest=space.background[_spread(order, sizes.rest, uniform(_REST.of(key)))],
+        run=run,
+    )
+
+
+def _spread(order: Integers, count: int, start: Array) -> Integers:
+    """So many places of an order, evenly spread from a random start."""
+    place = ((np.arange(count) + start) * len(order) / max(count, 1)).astype(np.int64)
+    return order[place % len(order)]
 
 
 def _similar_order(space: FeatureSpace, outputs: Array) -> Integers:

@@ -182,8 +182,8 @@ class DiceTable:
         """Fill a frame with what the row may change to: its own value stands for what is not allowed."""
         pandas, space = require("pandas", extra="dice"), reach.space
         own = reach.rows[0]
-        levels = np.where(reach.holds(space.background[None])[0], space.background, own)
-        numbers = reach.fitted(np.where(np.isnan(space.background), own, space.background)[None])[0]
+        levels = np.where(reach.holds(space.rows[None])[0], space.rows, own)
+        numbers = reach.fitted(np.where(np.isnan(space.rows), own, space.rows)[None])[0]
         cells = np.where(space.discrete, levels, numbers)
         clipped = np.where(space.discrete, own, reach.fitted(own[None, None])[0, 0])
         cells = np.concatenate([cells, clipped[None]])

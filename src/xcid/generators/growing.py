@@ -12,7 +12,7 @@ from xcid._kernels.arrays import blocks, thinned
 from xcid._kernels.random import GROWING, WALK, below, uniform
 from xcid.errors import InvalidParameter
 from xcid.generators.masks import Marginal
-from xcid.generators.reach import Reach, background_rows, counters
+from xcid.generators.reach import Reach, counters, donors_of
 from xcid.generators.search import Generator, Member, Search
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
@@ -67,7 +67,7 @@ class Growing:
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         cloud = self.inner(rows, keys, space, member)
-        cloud = replace(cloud, given=cloud.samples, plan=None)  # what is added follows no plan
+        cloud = replace(cloud, given=cloud.samples, plans=())  # what is added follows no plan
         lacking = np.flatnonzero(cloud.status != "ok")
         if not lacking.size:
             return cloud
@@ -93,7 +93,7 @@ def _explore(search: Search, keys: Unsigned) -> None:
         hopeful = (n_flips < min(SEEDS, search.m)) & (search.n_evaluations < half)
         return np.flatnonzero((hopeful | (n_flips == 0)) & (search.n_evaluations < search.budget))
 
-    donors = background_rows(space)
+    donors = donors_of(space.rows)
     donors = donors[thinned(len(donors), search.budget // 8)]
     reach, levels = (Reach.of(search.rows, space, pools) for pools in (space.pools, space.distinct))
     for part in blocks(len(donors), AT_ONCE):

@@ -13,7 +13,7 @@ from xcid._check import as_int, require_callable
 from xcid._kernels.arrays import blocks, products
 from xcid._kernels.random import CONDITIONAL, MARGINAL, below, uniform
 from xcid.generators.metric import differences
-from xcid.generators.reach import Reach, background_rows, counters
+from xcid.generators.reach import Reach, counters, donors_of
 from xcid.generators.search import Member, Search, check_search
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
@@ -84,8 +84,8 @@ class Neighbours:
 
     def __call__(self, rows: Array, space: FeatureSpace) -> Draw:
         """Rank the background."""
-        donors, reach = background_rows(space), Reach.of(rows, space)
-        n_tried = max(1, round(len(donors) / (self.k or np.sqrt(len(donors)))))
+        donors, reach, n_rows = donors_of(space.background), Reach.of(rows, space), len(donors_of(space.rows))
+        n_tried = max(1, round(n_rows / (self.k or np.sqrt(n_rows))))
         ordered = _has_order(space)
         own, others = (np.where(ordered, _ranks(cells, space), cells) for cells in (rows, donors))
 

@@ -11,7 +11,7 @@ import numpy as np
 from xcid._kernels.arrays import blocks, same
 from xcid._kernels.random import NEAREST, below, uniform
 from xcid.generators.metric import differences, robust_scales
-from xcid.generators.reach import Reach, background_rows, counters
+from xcid.generators.reach import Reach, counters, donors_of
 from xcid.generators.search import Member, Search, check_search
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.space import FeatureSpace
@@ -50,7 +50,7 @@ class Nearest:
         check_search(self)
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
-        donors = background_rows(space)
+        donors = donors_of(space.rows)
         parts = blocks(max(1, len(rows)), MOST_CELLS // donors.size)
         return Perturbations.concatenate(
             [self._part(rows[part], keys[part], space, _of_part(member, part), donors) for part in parts]

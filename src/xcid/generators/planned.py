@@ -10,14 +10,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from xcid._kernels.arrays import blocks
-from xcid._kernels.random import LIMITS, below, run_key, uniform
-from xcid.generators.reach import Reach, counters, steps_per_unit
+from xcid._kernels.random import LIMITS, below, run_key
+from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, lacking
 from xcid.records import Array, Flags, Integers, Perturbations, Plan, Unsigned
 from xcid.space import FeatureSpace
 
 LEAST_WEIGHT = 5.0  # of a set that can be compared with the other
-MOST_PLANS = 8  # that a bound generator remembers
+MOST_PLANS = 16  # that a bound generator remembers
 MOST_BYTES = 2**23  # of samples at a time: larger pieces are slower to get from the system than to fill
 
 
@@ -72,7 +72,7 @@ class Drawn:
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         """Perturb each row as often as the plan says."""
-        plan, n_samples = self.plan, 2 * len(self.plan.masks)
+        plan, n_samples = self.plan, len(self.plan.taken)
         given, positive = [], np.empty((len(rows), n_samples))
         for part in blocks(len(rows), MOST_BYTES // (8 * n_samples * rows.shape[1])):
             samples = self._samples(rows[part], keys[part], space)
@@ -88,34 +88,24 @@ class Drawn:
             np.full(len(rows), n_samples),
             lacking(*(weights.sum(axis=1) < LEAST_WEIGHT for weights in (positive, negative))),
             space.discrete,
-            plan=plan,
+            plans=(plan,),
         )
 
     def _samples(self, rows: Array, keys: Unsigned, space: FeatureSpace) -> Array:
         if not self.plan.fitted.any():
             return self.plan.samples(rows)
-        random = LIMITS.bits(keys, counters(0, len(self.plan.values), space))
-        new = _fitted(self.plan.values, rows, random, space)
-        return np.where(self.plan.taken, np.concatenate([new, new], axis=1), rows[:, None])
+        plan, pairs = self.plan, len(self.plan.values)
+        random = LIMITS.bits(keys, counters(0, len(plan.new) - pairs, space))
+        random[:, :pairs] = random[:, np.arange(pairs) // plan.run * plan.run]
+        new = _fitted(plan.new[pairs:], rows, random, space)  # complements take what their pairs take
+        return np.where(plan.taken, np.concatenate([new[:, :pairs], new], axis=1), rows[:, None])
 
 
-def planned(space: FeatureSpace, masks: Flags, donors: Integers, centres: Unsigned) -> Plan:
-    """Put (p, f) masks and their donors together; the first pairs take centroids, by (c, f) random bits."""
-    values = np.concatenate([_centroids(centres, space), space.background[donors]])
-    features = tuple((column,) for column in range(values.shape[1]))
-    return Plan(masks, ~space.frozen, _limited(space), values, space.background, features)
-
-
-def _centroids(random: Unsigned, space: FeatureSpace) -> Array:
-    """(c, f) centroids of the background, by (c, f) random bits.
-
-    A number has the mean; on a lattice it is rounded up or down at random so as to keep the mean. A category takes a
-    random background value.
-    """
-    mean, steps = np.nanmean(space.background, axis=0), steps_per_unit(space)
-    centre = np.where(space.resolution > 0, np.floor(mean * steps + uniform(random)) / steps, mean)
-    place = below(random, np.maximum(space.pools.sizes, 1))
-    return np.where(space.discrete, space.pools.values[place, np.arange(len(mean))], centre)
+def planned(space: FeatureSpace, masks: Flags, donors: Array, **more: Any) -> Plan:
+    """Put (p, f) masks and their donors together."""
+    features = tuple((column,) for column in range(donors.shape[1]))
+    more |= {"weights": space.weights}
+    return Plan(masks, ~space.frozen, limited(space), donors, background=space.rows, features=features, **more)
 
 
 def _fitted(new: Array, rows: Array, random: Unsigned, space: FeatureSpace) -> Array:
@@ -127,11 +117,11 @@ def _fitted(new: Array, rows: Array, random: Unsigned, space: FeatureSpace) -> A
     reach, own = Reach.of(rows, space), rows[:, None]
     count = reach.count[:, None]
     other = np.where(count > 0, reach.value(below(random, count)), own)
-    new = np.where(reach.holds(new[None]) | ~_limited(space), new, other)
+    new = np.where(reach.holds(new[None]) | ~limited(space), new, other)
     return np.where(space.frozen, own, new)
 
 
-def _limited(space: FeatureSpace) -> Flags:
+def limited(space: FeatureSpace) -> Flags:
     """(f,) features that some background values may not be changed to."""
     pools = space.pools
     return (pools.sizes + pools.n_missing < len(space.background)) | (space.direction != 0)

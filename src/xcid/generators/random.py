@@ -19,16 +19,21 @@ MOST_DRAWS = 2**20  # changes drawn at a time, over some rows of a block
 
 @dataclass(frozen=True, slots=True)
 class Random:
-    """Random perturbations in the manner of DiCE.
+    """Random perturbations by the law of DiCE's random method.
 
-    A pool of copies of the row changes one random feature each, to a value drawn uniformly over the feature's range
-    and rounded to its precision; then another one (a feature may be picked again: then nothing changes), and so on.
-    Distinct candidates of the first two rounds are drawn in random order; further rounds follow only while samples
-    of a kind are lacking, and further pools with as many changes as there are features while the budget lasts.
+    A pool of copies of the row changes one random feature each, to a value drawn uniformly over the feature's range;
+    then another one (a feature may be picked again: then nothing changes), and so on. Of the distinct candidates of the
+    first two rounds m of each kind are drawn. Where they have too few of a kind, its m are drawn from the first three
+    rounds, and so on; and where all rounds have too few, further pools add to them while the budget lasts: there DiCE
+    makes do with fewer.
 
-    Unlike DiCE it asks the model about as many candidates as it needs, not about all of the pool; the samples have the
-    same distribution where the first two rounds suffice. Where they do not, it keeps what they have found, and DiCE
-    draws anew from all rounds.
+    Values are rounded as DiCE does it. A column whose type is of whole numbers gets whole numbers, each alike. A column
+    of floats gets the decimals of its most frequent value, at least one (0.0 and 1.0 give tenths), and may exceed its
+    largest value by a step, so that even a constant moves. Where ``kinds`` or ``constraints`` say what a column may
+    hold, it holds nothing else.
+
+    Unlike DiCE it asks the model about as many candidates as it needs, not about all of the pool, and does without
+    a second pool for the samples that do not flip.
 
     Parameters
     ----------
@@ -50,23 +55,33 @@ class Random:
         n_features = len(space.free)
         rounds, pool = range(min(2, n_features)), 0
         exhausted = np.zeros(len(rows), dtype=bool)  # all that can change in these rows was dealt
-        dealt_before = 0  # candidates of each row
-        dealt: dict[int, Unsigned] = {}  # content of the candidates of rows that need more than one deck
+        answers: dict[int, _Answers] = {}  # of rows that need more than one deck
         while (open_rows := search.open[~exhausted[search.open]]).size:
             copies = pool * self.pool + np.arange(self.pool)
             parts = blocks(len(open_rows), MOST_DRAWS // (self.pool * rounds.stop))
             decks = [_shuffled_deck(rows, keys, open_rows[part], space, copies, rounds) for part in parts]
             for deck in decks:
-                _mark_dealt(deck, dealt)
-            _deal(search, decks, dealt_before)
-            dealt_before += decks[0].fresh.shape[1]
+                _recall(deck, answers)
+            is_new = [deck.fresh & np.isnan(deck.weights) for deck in decks]
+            if pool == 0:
+                search.draw_anew(open_rows)
+            else:
+                decks = [deck._replace(fresh=new) for deck, new in zip(decks, is_new, strict=True)]
+            _deal(search, decks)
             for deck in decks:
-                _remember(deck, dealt, search)
-            exhausted[open_rows] = np.concatenate([~deck.fresh.any(axis=1) for deck in decks])
-            exhausted &= rounds.stop == n_features
-            pool += rounds.stop == n_features
-            rounds = range(min(rounds.stop, n_features - 1), min(rounds.stop + 1, n_features))
+                _remember(deck, answers, search)
+            is_last = rounds.stop == n_features
+            exhausted[open_rows] = ~np.concatenate([new.any(axis=1) for new in is_new]) & is_last
+            pool += is_last
+            rounds = range(n_features - 1, n_features) if is_last else range(rounds.stop + 1)
         return search.result()
+
+
+class _Answers(NamedTuple):
+    """What the model has said about the candidates of a row."""
+
+    content: Unsigned  # (k,) ascending
+    weights: Array  # (k,) in C+
 
 
 class _Deck(NamedTuple):
@@ -79,44 +94,62 @@ class _Deck(NamedTuple):
     last: Integers  # (a, c) and the last round that has changed it
     fresh: Flags  # (a, c) False for a candidate that another one equals
     content: Unsigned  # (a, c) hash of the changes that make each candidate
+    weights: Array  # (a, c) in C+; NaN for those that the model was not asked about
 
 
-def _mark_dealt(deck: _Deck, dealt: dict[int, Unsigned]) -> None:
-    """Make candidates that earlier decks have dealt no longer fresh."""
+def _recall(deck: _Deck, answers: dict[int, _Answers]) -> None:
+    """Fill in what the model has said about candidates of earlier decks."""
     for at, row in enumerate(deck.rows.tolist()):
-        if row in dealt:
-            deck.fresh[at] &= ~np.isin(deck.content[at], dealt[row])
+        if row in answers:
+            known = answers[row]
+            place = np.minimum(np.searchsorted(known.content, deck.content[at]), len(known.content) - 1)
+            is_known = known.content[place] == deck.content[at]
+            deck.weights[at] = np.where(is_known, known.weights[place], np.nan)
 
 
-def _remember(deck: _Deck, dealt: dict[int, Unsigned], search: Search) -> None:
-    """Keep the content of a deck for the rows that will need another one."""
+def _remember(deck: _Deck, answers: dict[int, _Answers], search: Search) -> None:
+    """Keep the answers about a deck for the rows that will need another one."""
     for at in np.flatnonzero(np.isin(deck.rows, search.open)):
-        row = int(deck.rows[at])
-        fresh = deck.content[at][deck.fresh[at]]
-        dealt[row] = np.concatenate([dealt[row], fresh]) if row in dealt else fresh
+        row, asked = int(deck.rows[at]), deck.fresh[at] & ~np.isnan(deck.weights[at])
+        content, weights = deck.content[at][asked], deck.weights[at][asked]
+        if row in answers:
+            content, first = np.unique(np.concatenate([answers[row].content, content]), return_index=True)
+            weights = np.concatenate([answers[row].weights, weights])[first]
+        if content.size:
+            answers[row] = _Answers(content, weights)
 
 
-def _deal(search: Search, decks: list[_Deck], dealt_before: int) -> None:
-    """Offer candidates until the rows have what they need or the decks are empty."""
+def _deal(search: Search, decks: list[_Deck]) -> None:
+    """Go through the decks until the rows have what they need; ask about candidates that no earlier deck had."""
     start, size = 0, decks[0].fresh.shape[1]
-    while start < size and search.open.size:
-        stop = min(start + search.chunk(dealt_before + start), size)
-        hands = [_hand(search, deck, slice(start, stop)) for deck in decks]
-        rows, candidates, fresh = (np.concatenate(part) for part in zip(*hands, strict=True))
-        if fresh.any():
-            search.offer(rows, candidates, fresh)
-        start = stop
+    while start < size:
+        part = slice(start, min(start + search.chunk(start), size))
+        places = [_places(search, deck, part) for deck in decks]
+        hands = [_hand(search, deck, at, part) for deck, at in zip(decks, places, strict=True)]
+        rows, candidates, fresh, known = (np.concatenate(one) for one in zip(*hands, strict=True))
+        weights, asked = search.ask(rows, candidates, fresh & np.isnan(known))
+        weights = np.where(asked, weights, known)
+        search.keep(rows, candidates, weights, fresh & ~np.isnan(weights))
+        ends = np.cumsum([len(at) for at in places])
+        for deck, at, found in zip(decks, places, np.split(weights, ends[:-1]), strict=True):
+            deck.weights[at, part] = found
+        start = part.stop
 
 
-def _hand(search: Search, deck: _Deck, part: slice) -> tuple[Integers, Array, Flags]:
-    """Build some candidates of the open rows of a deck: rows (a,), candidates (a, c, d), which are fresh (a, c)."""
-    at = np.flatnonzero(np.isin(deck.rows, search.open))
+def _places(search: Search, deck: _Deck, part: slice) -> Integers:
+    """Rows of a deck that lack samples and may find some here: they can afford to ask, or know the answers."""
+    is_known = ~np.isnan(deck.weights[:, part]).all(axis=1)
+    return np.flatnonzero(np.isin(deck.rows, search.lacking) & (is_known | np.isin(deck.rows, search.open)))
+
+
+def _hand(search: Search, deck: _Deck, at: Integers, part: slice) -> tuple[Integers, Array, Flags, Array]:
+    """Build some candidates: rows (a,), candidates (a, c, d), which are fresh (a, c), and known weights (a, c)."""
     rows, copy, last = deck.rows[at], deck.copy[at, part], deck.last[at, part]
     rounds = np.minimum(np.arange(deck.picked.shape[2]), last[:, :, None])  # the last change again is no change
     place = (at[:, None, None], copy[:, :, None], rounds)
     candidates = np.repeat(search.rows[rows, None, :], copy.shape[1], axis=1)
     np.put_along_axis(candidates, deck.picked[place], deck.values[place], axis=2)
-    return rows, candidates, deck.fresh[at, part]
+    return rows, candidates, deck.fresh[at, part], deck.weights[at, part]
 
 
 def _shuffled_deck(
@@ -145,17 +178,18 @@ def _shuffled_deck(
 
     order = np.argsort(content, axis=1)
     content = np.take_along_axis(content, order, axis=1)
-    known = content == mix(pick_keys[:, :, 0])  # the row itself
-    known[:, 1:] |= content[:, 1:] == content[:, :-1]
+    fresh = np.ones(content.shape, dtype=bool)
+    fresh[:, 1:] = content[:, 1:] != content[:, :-1]
     copy, after = np.divmod(order, len(rounds))
-    return _Deck(chosen, picked, values, copy, after + rounds.start, ~known, content)
+    unknown = np.full(content.shape, np.nan)
+    return _Deck(chosen, picked, values, copy, after + rounds.start, fresh, content, unknown)
 
 
 def _draw(random: Unsigned, rows: Array, feature: Integers, space: FeatureSpace) -> Array:
     """Values uniform over what the given (a, copies, r) features of (a, d) rows may take; inf where that is nothing.
 
-    Numbers are uniform over their range, on their lattice where they have one; levels are equally likely; a value is
-    missing as often as in the background.
+    Numbers are uniform over their range and rounded as DiCE does it where its rule applies, else on their lattice where
+    they have one; levels are equally likely; a value is missing as often as in the background.
     """
     share = uniform(random)
     pools = space.pools
@@ -168,8 +202,11 @@ def _draw(random: Unsigned, rows: Array, feature: Integers, space: FeatureSpace)
     first, last = step_range(low, high, steps)
     rounded = np.minimum(first + np.floor(share * (last - first + 1)), last) / steps
     on_lattice = space.resolution[feature] > 0
-    values = np.where(on_lattice, rounded, low * (1 - share) + high * share)
+    values = np.where(on_lattice, rounded, np.where(low == high, low, low * (1 - share) + high * share))
     values = np.where(np.where(on_lattice, first > last, low > high), np.inf, values)
+    per_unit = space.rounding[feature]
+    between = (low * (1 - share) + high * share) * per_unit + share  # in steps: up to one above the highest value
+    values = np.where(per_unit > 0, np.rint(between) / np.maximum(per_unit, 1.0), values)
     if space.discrete.any():
         levels = space.distinct
         begin, count = (part[row, feature] for part in levels.between(*bounds))

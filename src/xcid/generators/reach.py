@@ -113,6 +113,6 @@ def step_range(low: Array, high: Array, steps: Array) -> tuple[Array, Array]:
     return np.ceil(low * steps - ROUNDING), np.floor(high * steps + ROUNDING)
 
 
-def background_rows(space: FeatureSpace) -> Array:
+def donors_of(rows: Array) -> Array:
     """Background rows, evenly thinned where there are very many."""
-    return space.background[thinned(len(space.background), MOST_DONORS)]
+    return rows[thinned(len(rows), MOST_DONORS)]

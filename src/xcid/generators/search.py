@@ -38,13 +38,18 @@ class Search:
         self.n_evaluations = np.zeros(len(rows), dtype=np.int64)
 
     @property
+    def lacking(self) -> Integers:
+        """Rows that still lack samples."""
+        return np.flatnonzero((self.found < self.m).any(axis=1))
+
+    @property
     def open(self) -> Integers:
         """Rows that still lack samples and have evaluations left."""
         return self.affording(1)
 
     def affording(self, count: int) -> Integers:
         """Rows that still lack samples and have so many evaluations left."""
-        return np.flatnonzero((self.found < self.m).any(axis=1) & (self.n_evaluations <= self.budget - count))
+        return self.lacking[self.n_evaluations[self.lacking] <= self.budget - count]
 
     def chunk(self, start: int) -> int:
         """How many candidates to offer after the first ``start`` ones: a fixed schedule that grows by halves."""
@@ -83,6 +88,10 @@ class Search:
             at = (rows[a], place[a, c] + kind * self.m)
             self.samples[at], self.weights[at] = candidates[a, c], weights[a, c]
             self.found[rows, kind] = np.minimum(self.found[rows, kind] + chosen.sum(axis=1), self.m)
+
+    def draw_anew(self, rows: Integers) -> None:
+        """Give back the samples of the kinds of which some rows lack some, to be drawn again among more candidates."""
+        self.found[rows] = np.where(self.found[rows] < self.m, 0, self.found[rows])
 
     def fresh(self, rows: Integers, candidates: Array) -> Flags:
         """(a, c) candidates that are neither the row itself, nor among its samples, nor here for a second time."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +26,7 @@ BLOCKS = 5  # of rows, each timed by itself
 MASKINGS: dict[str, metrics.Masking] = {"mean": metrics.mean, "joint rows": metrics.JointRows(50)}
 MARKERS = dict(zip(MASKINGS, "os", strict=True))
 COLOURS = {"comp": colours.SUPPORTS, "suff": colours.OPPOSES}
-MAKERS: dict[str, Callable[[Any, Any], Any]] = {
+MAKERS: dict[str, Callable[..., Any]] = {
     "xcid": Explainer,
     "paper": Explainer.paper,
     "shap": baselines.Shap,
@@ -32,6 +34,16 @@ MAKERS: dict[str, Callable[[Any, Any], Any]] = {
     "dice": baselines.DiceImportance,
     "occlusion": baselines.Occlusion,
     "chance": baselines.Chance,
+    "cf-shap": baselines.CounterfactualShap,
+    "bayes-shap": baselines.BayesShap,
+    "kolmogorov-smirnov": baselines.RegionalSensitivity,
+    "cramer-von-mises": partial(baselines.RegionalSensitivity, statistic=baselines.cramer_von_mises),
+    "kernelshap": partial(baselines.Shapiq, estimator="KernelSHAP"),
+    "permutation": partial(baselines.Shapiq, estimator="PermutationSamplingSV"),
+    "leverageshap": partial(baselines.Shapiq, estimator="LeverageSHAP"),
+    "regression-msr": partial(baselines.Shapiq, estimator="RegressionMSR"),
+    "proxyshap": partial(baselines.Shapiq, estimator="ProxySHAP"),
+    "oddshap": partial(baselines.Shapiq, estimator="OddSHAP"),
 }
 
 
@@ -55,9 +67,15 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    model: Any, train: Any, rows: Any, methods: Sequence[str], seed: int, progress: Callable[[int, int], None]
+    model: Any,
+    train: Any,
+    rows: Any,
+    methods: Sequence[str],
+    seed: int,
+    progress: Callable[[int, int], None],
+    weights: Any = None,
 ) -> Comparison:
-    """Run the methods on the rows; one that cannot run is left out."""
+    """Run the methods on the rows; one that cannot run is left out. Weights are those of the training rows."""
     runs: dict[str, Runs] = {}
     left_out: dict[str, str] = {}
     steps = 2 * min(BLOCKS, size(rows))
@@ -71,14 +89,15 @@ def compare(
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", XcidWarning)  # rows with few flips are part of the comparison
-                runs[method] = _run(MAKERS[method](model, train), rows, seed, further)
+                runs[method] = _run(MAKERS[method](model, train, weights=weights), rows, seed, further)
         except XcidError as error:
             left_out[method] = " ".join(str(error).split())
     progress(total, total)
     if not runs:
         raise InvalidData(f"no method can explain these rows: {left_out}")
     k = min(4, next(iter(runs.values())).values.shape[1])
-    figures = {method: _figures(one, model, train, rows, k, seed) for method, one in runs.items()}
+    judge = functools.partial(metrics.masking_curves, model, rows, background=train, seed=seed, weights=weights)
+    figures = {method: _figures(one, judge, k) for method, one in runs.items()}
     agreement = {
         (a, b): interval(metrics.feature_agreement(runs[a].values, runs[b].values, k)) for a in runs for b in runs
     }
@@ -100,12 +119,12 @@ def _run(explain: Any, rows: Any, seed: int, progress: Callable[[int], None]) ->
     return Runs(*map(np.concatenate, zip(*blocks, strict=True)))
 
 
-def _figures(runs: Runs, model: Any, train: Any, rows: Any, k: int, seed: int) -> dict[str, Interval]:
+def _figures(runs: Runs, judge: Callable[..., metrics.Curves], k: int) -> dict[str, Interval]:
     figures = {}
     for name, masking in MASKINGS.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", XcidWarning)  # said when the model was first tried
-            curves = metrics.masking_curves(model, rows, runs.values, train, masking=masking, seed=seed)
+            curves = judge(scores=runs.values, masking=masking)
         figures[f"comp, {name}"] = interval((curves.full[:, None] - curves.masked).mean(axis=1))
         figures[f"suff, {name}"] = interval((curves.full[:, None] - curves.kept).mean(axis=1))
     figures[f"two seeds, top {k}"] = interval(metrics.stability([runs.values, runs.again], k))

@@ -42,7 +42,14 @@ class Curves:
 
 
 def masking_curves(
-    model: Any, X: Any, scores: Any, background: Any, *, masking: Masking = mean, seed: int = 0
+    model: Any,
+    X: Any,
+    scores: Any,
+    background: Any,
+    *,
+    masking: Masking = mean,
+    seed: int = 0,
+    weights: Any = None,
 ) -> Curves:
     """Mask the features of each row from the highest score down, and keep them likewise.
 
@@ -60,9 +67,11 @@ def masking_curves(
         By default the background's mean; see :mod:`xcid.metrics.maskings`.
     seed : int
         For maskings that draw.
+    weights : (N,) array, list or series, optional
+        Of the rows of the background, as for :class:`xcid.Explainer`.
     """
     require_callable(masking, "masking", "xcid.metrics.mean")
-    subject = Subject.of(model, background)
+    subject = Subject.of(model, background, weights=weights)
     space = subject.space
     rows = space.encode(X)
     ranked = _checked(scores, rows.shape)
@@ -90,6 +99,7 @@ class Settings(TypedDict, total=False):
 
     masking: Masking
     seed: int
+    weights: Any
 
 
 def comprehensiveness(

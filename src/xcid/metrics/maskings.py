@@ -95,7 +95,7 @@ class SimilarRows:
     Parameters
     ----------
     count : int
-        How many of the most similar rows.
+        How many of the most similar rows; where rows have weights, so many that stand for as large a share of all.
     """
 
     count: int = 20
@@ -107,22 +107,25 @@ class SimilarRows:
         spread = np.nanstd(space.background, axis=0)
         scale = np.where(space.discrete | (spread == 0), 1.0, spread)
         shuffled = space.background[np.argsort(space.keys(space.background, seed=0), kind="stable")]
+        size = round(self.count * len(shuffled) / len(space.rows))  # of as large a share as so many rows have
+        nearest = thinned(min(size, len(shuffled)), self.count)
         chosen = np.stack(
             [
-                self._similar(row, stages, shuffled, space.discrete, scale)
+                _by_likeness(row, stages, shuffled, space.discrete, scale)[:, nearest]
                 for row, stages in zip(rows, kept, strict=True)
             ]
         )
         return np.where(kept[:, :, None, :], rows[:, None, None, :], shuffled[chosen])
 
-    def _similar(self, row: Array, kept: Flags, background: Array, discrete: Flags, scale: Array) -> Integers:
-        """(l, count) positions of the background rows that are nearest in the kept features of each stage."""
-        apart = np.abs(background - row) / scale
-        apart = np.where(discrete, apart > 0, apart)
-        both, one = np.isnan(background) & np.isnan(row), np.isnan(background) != np.isnan(row)
-        apart = np.where(both, 0.0, np.where(one, 1.0, apart))
-        distance = kept.astype(np.float64) @ apart.T
-        return np.argsort(distance, axis=1, kind="stable")[:, : self.count]
+
+def _by_likeness(row: Array, kept: Flags, background: Array, discrete: Flags, scale: Array) -> Integers:
+    """(l, N) positions of the background rows in each stage, from the nearest in the kept features on."""
+    apart = np.abs(background - row) / scale
+    apart = np.where(discrete, apart > 0, apart)
+    both, one = np.isnan(background) & np.isnan(row), np.isnan(background) != np.isnan(row)
+    apart = np.where(both, 0.0, np.where(one, 1.0, apart))
+    distance = kept.astype(np.float64) @ apart.T
+    return np.argsort(distance, axis=1, kind="stable")
 
 
 def _storable(centre: Array, space: FeatureSpace) -> Array:

@@ -147,7 +147,7 @@ def _onnx(model: Any, space: FeatureSpace) -> Adapted:
     maps = [at for at, output in enumerate(model.get_outputs()) if output.type.startswith("seq(map")]
     if not maps:
         return ask, decode
-    first = run(decode(space.background[: 1 if size is None else size]))
+    first = run(decode(space.rows[: 1 if size is None else size]))
     return Classifier(ask, list(first[maps[0]][0])), decode
 
 

@@ -58,7 +58,7 @@ class Predictor:
 
 
 def wrap(model: Any, space: FeatureSpace, memory: int) -> tuple[Predictor, Array]:
-    """Find out how to ask a model and how to read its answers; give its outputs for the background with that.
+    """Find out how to ask a model and how to read its answers; give its outputs for the rows of the space with that.
 
     A model has ``predict_proba`` or ``predict``, or is a callable. It may answer with class probabilities (n, k),
     labels (n,), the probability of the second class (n,) (a callable whose answers lie in [0, 1]), or one number a row
@@ -71,15 +71,15 @@ def wrap(model: Any, space: FeatureSpace, memory: int) -> tuple[Predictor, Array
     if ask is None:
         raise ModelError(f"a model needs predict_proba, predict or a call; {type(model).__name__} has none of them")
     max_rows = max(1, memory // (64 * len(space.names)))
-    sample = space.background[:max_rows]
+    sample = space.rows[:max_rows]
     try:
         answers = _raw(ask, decode(sample), len(sample))
     except ModelError as error:
         raise ModelError(f"{error}{_hint(space)}") from error.__cause__
     predict = Predictor(ask, decode, reader(model, answers), max_rows)
     precision = float(np.finfo(answers.dtype).eps) if answers.dtype.kind == "f" else 0.0
-    preflight(predict, space.background, len(predict.read.names), precision)
-    rest = space.background[max_rows:]
+    preflight(predict, space.rows, len(predict.read.names), precision)
+    rest = space.rows[max_rows:]
     outputs = predict.checked(answers, sample)
     return predict, np.concatenate([outputs, predict(rest)]) if len(rest) else outputs
 

@@ -12,7 +12,7 @@ outputs and its outputs for the background. ``where(output, names, number) -> st
 """
 
 from xcid.outcomes.classes import Flip, SoftFlip, SoftToClass, ToClass
-from xcid.outcomes.numbers import Interval, Threshold, Within
+from xcid.outcomes.numbers import Interval, SoftInterval, Threshold, Within
 from xcid.records import Outcome
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Interval",
     "Outcome",
     "SoftFlip",
+    "SoftInterval",
     "SoftToClass",
     "Threshold",
     "ToClass",

@@ -12,6 +12,9 @@ from xcid._kernels.arrays import namespace
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Integers
 
+MOST_LEAST = 0.01
+CLOSE = 1e-6  # to a probability of 0
+SINGLE = 2.0**-24  # what single precision can tell a probability from 1 by
 OTHER_LABEL = "another label"  # of a model that gives labels: one that the background never got
 Number: TypeAlias = Callable[[float], str]
 O = TypeVar("O")  # noqa: E741
@@ -50,12 +53,12 @@ class SoftFlip:
     [0.25, 0.71]
     """
 
+    least: float = field(default=0.0, init=False, repr=False, compare=False)
     where = Flip.where
 
     def bind(self, names: Sequence[str], outputs: Array) -> SoftFlip:
-        """Refuse outputs that are not probabilities."""
-        check_probabilities(outputs)
-        return self
+        """Refuse outputs that are not probabilities; see how small they get."""
+        return knowing(self, least=least_probability(outputs))
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
         return 1 - _odds(outputs, reference.argmax(axis=-1))
@@ -76,7 +79,7 @@ class ToClass:
 
     def bind(self, names: Sequence[str], outputs: Array) -> ToClass:
         """Find the target among the model's classes."""
-        return at_column(self, column_of(self.target, names))
+        return knowing(self, _column=column_of(self.target, names))
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
         return ones(outputs.argmax(axis=-1) == self.column)
@@ -94,15 +97,15 @@ class ToClass:
         return f"it {'in' if is_there else 'out of'} {self.target}"
 
 
+@dataclass(frozen=True, slots=True)
 class SoftToClass(ToClass):
     """The predicted class becomes a given one, by degrees, as in :class:`SoftFlip`; the target is as in ToClass."""
 
-    __slots__ = ()
+    least: float = field(default=0.0, init=False, repr=False, compare=False)
 
     def bind(self, names: Sequence[str], outputs: Array) -> SoftToClass:
         """Find the target among the model's classes; refuse outputs that are not probabilities."""
-        check_probabilities(outputs)
-        return at_column(self, column_of(self.target, names))
+        return knowing(self, least=least_probability(outputs), _column=column_of(self.target, names))
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
         return _odds(outputs, outputs.argmax(axis=-1) * 0 + self.column)
@@ -157,8 +160,24 @@ def column_of(target: Any, names: Sequence[str]) -> int:
     return list(names).index(str(target))
 
 
-def at_column(outcome: O, column: int) -> O:
-    """The same outcome, which now knows the output that it is about."""
-    known = replace(outcome)  # type: ignore[type-var]
-    object.__setattr__(known, "_column", column)
-    return known
+def knowing(outcome: O, **known: Any) -> O:
+    """The same outcome, which now knows what it was bound to."""
+    made = replace(outcome)  # type: ignore[type-var]
+    for name, value in known.items():
+        object.__setattr__(made, name, value)
+    return made
+
+
+def least_probability(outputs: Array) -> float:
+    """What a probability of 0 stands for: half of the least that a model gives, and not more than 1 in 100.
+
+    A forest of 100 trees says 0 where it means less than 1 in 100. A model whose probabilities come close to 0 says it
+    only where it runs out of digits: then it is 0, or the last digit of one minus a number in single precision.
+    Outputs that are not probabilities are refused.
+    """
+    check_probabilities(outputs)
+    of_class = np.where(outputs > 0, outputs, np.inf).min(axis=0)
+    if of_class.min() > CLOSE:
+        return min(MOST_LEAST, float(of_class.min()) / 2)
+    is_single = bool(np.all(outputs == outputs.astype(np.float32)))
+    return SINGLE if is_single and of_class.max() > SINGLE else 0.0

@@ -10,7 +10,7 @@ import numpy as np
 
 from xcid._check import as_float
 from xcid.errors import InvalidParameter
-from xcid.outcomes.classes import Number, at_column, column_of, ones
+from xcid.outcomes.classes import Number, column_of, knowing, ones
 from xcid.records import Array
 
 
@@ -35,7 +35,7 @@ class Threshold:
 
     def bind(self, names: Sequence[str], outputs: Array) -> Threshold:
         """Find the target among the model's outputs."""
-        return at_column(self, column_of(self.target, names))
+        return knowing(self, _column=column_of(self.target, names))
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
         return ones(outputs[:, self._column] > self.level)
@@ -51,7 +51,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A number leaves the interval around the row's own output; the default question for a regression.
+    """A number leaves the interval around the row's own output.
 
     Parameters
     ----------
@@ -82,6 +82,33 @@ class Interval:
     def where(self, output: Array, names: Sequence[str], number: Number) -> str:
         """Around the row's own output."""
         return "" if self.half_width is None else f"it within {number(self.half_width)} of that"
+
+
+@dataclass(frozen=True, slots=True)
+class SoftInterval(Interval):
+    """A number moves away from the row's own output, by degrees; the default question for a regression.
+
+    It belongs to C+ with ``1 - 2 ** (-abs(change) / half_width)``: 1/2 at the half-width, 3/4 at twice that.
+
+    Parameters
+    ----------
+    half_width : float, optional
+        In the unit of the output. By default ``share`` of the standard deviation of the background's outputs.
+    share : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> SoftInterval(half_width=2.0)(np.array([[5.0], [3.0], [9.0]]), np.array([[5.0]] * 3)).tolist()
+    [0.0, 0.5, 0.75]
+    """
+
+    share: float = 0.7
+
+    def __call__(self, outputs: Array, reference: Array) -> Array:
+        moved = abs(outputs[:, -1] - reference[:, -1]) / self.half_width  # type: ignore[operator]  # bound
+        share: Array = 1 - 0.5**moved
+        return share
 
 
 @dataclass(frozen=True, slots=True)

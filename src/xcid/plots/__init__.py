@@ -7,6 +7,7 @@ the position of a row, and ``most`` the number of features that are shown, those
 from xcid.plots.comparisons import agreement, masking_curve
 from xcid.plots.display import ExplanationDisplay
 from xcid.plots.evidence import densities
+from xcid.plots.pairs import interactions
 from xcid.plots.parts import image, tokens
 from xcid.plots.scores import bar, beeswarm, scatter, stability
 
@@ -17,6 +18,7 @@ __all__ = [
     "beeswarm",
     "densities",
     "image",
+    "interactions",
     "masking_curve",
     "scatter",
     "stability",

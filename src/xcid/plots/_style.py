@@ -126,12 +126,20 @@ def missing_tick(ax: Any, ends: tuple[float, float], beyond: float, write: Calla
     ax.set_xticks([*ticks, beyond], [*map(write, ticks), "missing"])
 
 
-def heat(ax: Any, shares: Array, names: Sequence[str]) -> None:
-    """A square of shares from 0 to 1 with their figures."""
-    ax.imshow(shares, vmin=0, vmax=1, cmap="Blues")
-    for row, column in np.ndindex(shares.shape):
-        ink = "white" if shares[row, column] > 0.6 else colours.INK
-        ax.text(column, row, f"{shares[row, column]:.2f}", ha="center", va="center", color=ink, fontsize=SMALL + 1)
+def signed() -> Any:
+    """From what works against the prediction over white to what supports it."""
+    maps = require("matplotlib.colors", extra="plot")
+    return maps.LinearSegmentedColormap.from_list("signed", [colours.OPPOSES, "#ffffff", colours.SUPPORTS])
+
+
+def heat(ax: Any, shares: Array, names: Sequence[str], vmax: float = 1.0, **look: Any) -> None:
+    """A square of shares with their figures, with colours for 0 to 1 unless ``look`` says other ends; NaN is white."""
+    shown: dict[str, Any] = {"vmin": 0.0, "vmax": vmax, "cmap": "Blues"}
+    ax.imshow(shares, **shown | look)
+    for row, column in zip(*np.nonzero(~np.isnan(shares)), strict=True):
+        ink = "white" if abs(shares[row, column]) > 0.6 * vmax else colours.INK
+        figure = f"{shares[row, column]:.2f}".replace("-", "−")
+        ax.text(column, row, figure, ha="center", va="center", color=ink, fontsize=SMALL + 1)
     ax.set_xticks(np.arange(len(names)), [short(name) for name in names], rotation=30, ha="right")
     ax.set_yticks(np.arange(len(names)), [short(name) for name in names])
     ax.tick_params(length=0)

@@ -42,8 +42,8 @@ def image(explanation: Explanation, picture: Any, scores: Any, row: int = 0, *, 
     faint = one.values[0][wording.not_significant(one)[0]]
     depth = np.where(np.isin(over, faint), 0.0, np.abs(over) / most)
     ax.imshow(grey, cmap="gray", vmin=low, vmax=max(float(grey.max()), low + TINY))
-    ax.imshow(np.sign(over), cmap=_signed(), vmin=-1, vmax=1, alpha=DEEPEST * depth)
-    scale = require("matplotlib.cm", extra="plot").ScalarMappable(cmap=_signed())
+    ax.imshow(np.sign(over), cmap=_style.signed(), vmin=-1, vmax=1, alpha=DEEPEST * depth)
+    scale = require("matplotlib.cm", extra="plot").ScalarMappable(cmap=_style.signed())
     scale.set_clim(-most, most)
     bar = ax.figure.colorbar(scale, ax=ax, shrink=0.8)
     bar.set_label(wording.meaning(one), fontsize=_style.SMALL)
@@ -66,7 +66,7 @@ def tokens(explanation: Explanation, row: int = 0, *, ax: Any = None) -> Any:
     n_lines = places[-1][1] + 1 if places else 1
     most = max(float(np.abs(values).max(initial=0.0)), TINY)
     is_white = wording.not_significant(one)[0, there]
-    tints = np.where(is_white[:, None], 1.0, _signed()((values / most + 1) / 2))
+    tints = np.where(is_white[:, None], 1.0, _style.signed()((values / most + 1) / 2))
     ax = _style.axes(ax, 7, 0.75 + 0.3 * n_lines)
     patch = require("matplotlib.patches", extra="plot").Rectangle
     centred = {"ha": "center", "va": "center", "family": "monospace", "fontsize": 9, "color": colours.INK}
@@ -82,12 +82,6 @@ def tokens(explanation: Explanation, row: int = 0, *, ax: Any = None) -> Any:
     ax.set_xlabel(f"{legend}; strongest: {_style.number(most)}", fontsize=_style.SMALL)
     _style.unframed(ax)
     return ax
-
-
-def _signed() -> Any:
-    """From what works against the prediction over white to what supports it."""
-    maps = require("matplotlib.colors", extra="plot")
-    return maps.LinearSegmentedColormap.from_list("signed", [colours.OPPOSES, "#ffffff", colours.SUPPORTS])
 
 
 def _grey(picture: Array) -> Array:

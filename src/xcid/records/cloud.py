@@ -18,10 +18,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Plan:
-    """What the samples of all rows have in common, so that what is computed from it is computed once.
+    """What the samples of many rows have in common, so that what is computed from it is computed once.
 
-    The samples are pairs: the first p of them take some features from a donor row, and the p others, their
-    complements, take all other features from the same donors. All of them count with weight 1.
+    The first samples are p pairs: the first of each takes some features from a donor row, the second, its complement,
+    takes all other features from the same donor. After them come the row itself, samples in which one feature alone
+    takes a value, samples in which all features but one take those of a row, and these rows. All count with weight 1.
 
     Attributes
     ----------
@@ -33,28 +34,44 @@ class Plan:
         Features of which constraints forbid some values: each row gets others in their place.
     values : (p, d)
         The donors.
+    alone : (a, d)
+        Values that features take one by one; there may be none.
+    rest : (b, d)
+        Rows of which all features but one are taken, and then all; there may be none.
     background : (N, d)
-        The rows that donors come from, each as likely as any other.
+        The rows that donors come from.
     features : tuple of tuples of int
         The columns of each feature.
+    weights : (N,) or None
+        The shares of the background rows among the donors; None where each is as likely as any other.
+    run : int
+        How many pairs have the same donor, one after the other.
     """
 
     masks: Flags
     free: Flags
     fitted: Flags
     values: Array
+    alone: Array
+    rest: Array
     background: Array
     features: tuple[tuple[int, ...], ...]
+    weights: Array | None = None
+    run: int = 1
 
     @property
     def taken(self) -> Flags:
-        """(2p, f) what each sample takes from its donor."""
-        return np.concatenate([self.masks, ~self.masks]) & self.free
+        """(s, f) what each sample takes from elsewhere."""
+        return self.once("taken", _taken)
+
+    @property
+    def new(self) -> Array:
+        """(s, d) where each sample takes it from."""
+        return self.once("new", _new)
 
     def samples(self, rows: Array) -> Array:
-        """(n, 2p, d) the samples of (n, d) rows, where no feature is fitted to them."""
-        new = self.once("new", lambda plan: np.concatenate([plan.values, plan.values]))
-        return np.where(self.once("columns taken", _columns_taken), new, rows[:, None])
+        """(n, s, d) the samples of (n, d) rows, where no feature is fitted to them."""
+        return np.where(self.once("columns taken", _columns_taken), self.new, rows[:, None])
 
     def once(self, key: Any, make: Callable[[Plan], T]) -> T:
         """Make something of this plan, or give what was made under the same key before.
@@ -71,12 +88,37 @@ class Plan:
 _MADE: WeakKeyDictionary[Plan, dict[Any, Any]] = WeakKeyDictionary()
 
 
+def _taken(plan: Plan) -> Flags:
+    single = np.eye(len(plan.free), dtype=bool)[plan.free]
+    own = np.zeros((min(1, len(plan.alone)), len(plan.free)), dtype=bool)
+    ends = [own, np.tile(single, (len(plan.alone), 1)), np.tile(~single, (len(plan.rest), 1))]
+    return np.concatenate([plan.masks, ~plan.masks, *ends, np.ones((len(plan.rest), len(plan.free)), bool)]) & plan.free
+
+
+def _new(plan: Plan) -> Array:
+    n_free, own = int(plan.free.sum()), plan.alone[:1]
+    alone, rest = (np.repeat(part, n_free, axis=0) for part in (plan.alone, plan.rest))
+    return np.concatenate([plan.values, plan.values, own, alone, rest, plan.rest])
+
+
 def _columns_taken(plan: Plan) -> Flags:
-    """(2p, d) the columns that each sample takes from its donor."""
-    taken, by_feature = np.zeros((2 * len(plan.masks), plan.values.shape[1]), dtype=bool), plan.taken
+    """(s, d) the columns that each sample takes from elsewhere."""
+    by_feature = plan.taken
+    taken = np.zeros((len(by_feature), plan.values.shape[1]), dtype=bool)
     for feature, columns in enumerate(plan.features):
         taken[:, list(columns)] = by_feature[:, feature, None]
     return taken
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampled:
+    """The (s, d) samples of a single row that follow no plan, beside rows that do."""
+
+    cells: Array
+
+    def samples(self, rows: Array) -> Array:
+        """(n, s, d) the same for any of (n, d) rows."""
+        return np.broadcast_to(self.cells, (len(rows), *self.cells.shape))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,8 +144,12 @@ class Perturbations:
         Columns made of levels: they have frequencies, no density. NaN in any column is a missing cell.
     features : tuple of tuples of int
         The columns of each feature; by default every column is a feature by itself.
-    plan : Plan or None
-        Where the samples of all rows were made by one plan: what they have in common.
+    plans : tuple of Plan
+        What samples of several rows have in common, where they were made by a plan; :class:`Sampled` for other rows.
+    follows : (n,) int, or None where there is one plan at most
+        The plan of each row.
+    least : float or None
+        Where the weights are probabilities: the least one that counts. None where they are degrees of membership.
     """
 
     origin: Array = per(ROW, COLUMN)
@@ -114,7 +160,9 @@ class Perturbations:
     status: Texts = per(ROW, dtype=np.str_)
     discrete: Flags = per(COLUMN, dtype=np.bool_)
     features: tuple[tuple[int, ...], ...] = ()
-    plan: Plan | None = None
+    plans: tuple[Plan | Sampled, ...] = ()
+    follows: Integers | None = per(ROW, dtype=np.int64, unknown=0, default=None)
+    least: float | None = None
 
     def __post_init__(self) -> None:
         if not self.features:
@@ -128,12 +176,36 @@ class Perturbations:
         return fields.select(self, rows)
 
     @property
+    def plan(self) -> Plan | None:
+        """The plan that all rows follow, if any."""
+        at = 0 if self.follows is None or not len(self) else int(self.follows[0])
+        if self.follows is not None and (self.follows != at).any():
+            raise ValueError("these rows follow several plans: take those of one, such as cloud[cloud.follows == 0]")
+        plan = self.plans[at] if self.plans else None
+        return plan if isinstance(plan, Plan) else None
+
+    @property
     def samples(self) -> Array:
         """(n, s, d) the perturbed rows."""
-        if self.given is None and self.plan is not None:
-            return self.plan.samples(self.origin)
-        given: Array = np.asarray(self.given)
-        return given
+        if self.given is not None or not self.plans:
+            given: Array = np.asarray(self.given)
+            return given
+        if self.follows is None:
+            return self.plans[0].samples(self.origin)
+        samples = np.empty((*self.positive.shape, self.origin.shape[1]))
+        for at, plan in enumerate(self.plans):
+            rows = self.follows == at
+            samples[rows] = plan.samples(self.origin[rows])
+        return samples
+
+    def sized(self, n_samples: int) -> Perturbations:
+        """The same clouds with so many places: empty ones are added, or taken away at the end."""
+        lacks = max(0, n_samples - self.positive.shape[1])
+        given, positive, negative = (
+            np.pad(part, [(0, 0), (0, lacks), (0, 0)][: part.ndim])[:, :n_samples]
+            for part in (self.samples, self.positive, self.negative)
+        )
+        return replace(self, given=given, positive=positive, negative=negative, plans=(), follows=None)
 
     @property
     def nbytes(self) -> int:
@@ -144,6 +216,25 @@ class Perturbations:
     @staticmethod
     def concatenate(blocks: list[Perturbations]) -> Perturbations:
         """Join clouds of the same features with the same number of samples a row."""
-        if not all(block.plan is blocks[0].plan for block in blocks):
-            blocks = [replace(block, given=block.samples, plan=None) for block in blocks]
+        if any(block.plans for block in blocks):
+            blocks = [block if block.plans else _apart(block) for block in blocks]
+        plans = {id(plan): plan for block in blocks for plan in block.plans}
+        if len(plans) > 1:
+            place = {key: at for at, key in enumerate(plans)}
+            blocks = [
+                replace(
+                    block,
+                    plans=tuple(plans.values()),
+                    follows=np.array([place[id(plan)] for plan in block.plans])[
+                        np.zeros(len(block), dtype=np.int64) if block.follows is None else block.follows
+                    ],
+                )
+                for block in blocks
+            ]
         return blocks[0] if len(blocks) == 1 else fields.join(blocks)
+
+
+def _apart(cloud: Perturbations) -> Perturbations:
+    """The same cloud, whose rows each follow their own samples."""
+    plans = tuple(Sampled(cells) for cells in cloud.samples)
+    return replace(cloud, given=None, plans=plans, follows=np.arange(len(cloud)))

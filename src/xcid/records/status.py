@@ -36,6 +36,7 @@ _ROWS = (
     Status("rare_flips", "flips are so rare that a directed search had to find them"),
     Status("rare_stays", "perturbations that keep the output are so rare that a directed search had to find them"),
     Status("no_flips", "no perturbation flips the output: the scores rest on probabilities alone"),
+    Status("few_flips", "fewer than five perturbations flip the output: the scores rest on probabilities"),
     Status(
         "model_failed",
         "the model failed for this row or its perturbations: nothing is known of it",

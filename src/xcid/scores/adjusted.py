@@ -1,4 +1,4 @@
-"""The recommended score: each feature's odds ratio of 'changed' between C- and C+, adjusted for the others."""
+"""The recommended score: what keeping each feature does to the odds of the present output, adjusted for the others."""
 
 from __future__ import annotations
 
@@ -7,99 +7,145 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import special
 
-from xcid._check import as_float, as_int
-from xcid._kernels import logistic
-from xcid._kernels.arrays import blocks, ratio, times
+from xcid._kernels.arrays import blocks, namespace, ratio, same
 from xcid.densities import Mixed
-from xcid.errors import InvalidParameter
-from xcid.records import Array, Density, Perturbations
-from xcid.scores.per_feature import PerFeature, Scores
-from xcid.scores.regressions import Regression, changes, errors, prepared
+from xcid.records import Array, Density, Flags, Perturbations, Plan
+from xcid.scores import effects, regressions
+from xcid.scores.effects import Measured
+from xcid.scores.per_feature import PerFeature, Scores, kept, plan_by_plan
 
 CONFIDENCE = 0.95
-ROUNDING = 1e-9  # log odds below this are 0
-MOST_FREEDOM = 0.95  # of the number of samples
-MOST_CELLS = 2**16  # of an array that is held for some rows at a time: they stay in the cache
+ROUNDING = 1e-6  # effects below this share of the largest are 0
+MOST_CELLS = 2**18  # of an array that is held for some rows at a time: they stay in the cache
+LEAST_SHARE = 1e-3  # memberships that say yes or no are not surer than this
+FARTHEST = 34.0  # log odds beyond this lose their digits where the larger probability is held in double precision
+DIGITS = 1e-7  # memberships below this are small because digits end, others because a model gives no smaller ones
 
 
 @dataclass(frozen=True, slots=True)
 class Adjusted:
     """Signed, adjusted d1 of every feature, with limits and p-values.
 
-    Membership of the samples in C- is regressed on what was changed in them: for every feature whether it was changed
-    and how far (for levels: to which). A feature's log odds ratio s is what changing it takes away on average, all
-    others held; with the symmetric two-point form of the densities of 'unchanged' and 'changed',
-    ``d1 = 1 - exp(-|s|/2)``, signed by s. For a logistic model, without tempering, this is exact. The importance is the
-    d1 of the evidence.
+    A feature's log odds ratio s is its Shapley value: by how much the log odds of the present output fall when the
+    feature takes values of the reference data, in the mean over all orders in which the features do. For a model whose
+    log odds add up, s is exact; the scores of a row add up to the log odds that it is above the reference data's. Where
+    the outcome says yes or no instead of giving probabilities, s is the log ratio of the odds of staying with and
+    without the feature's present value. With the symmetric two-point form of the densities of 'unchanged' and
+    'changed', ``d1 = 1 - exp(-|s|/2)``, signed by s. The importance is the d1 of the evidence.
 
-    Limits and p-values come from the variance of s, by the sandwich formula over blocks of samples, with the mean
-    curvature of the likelihood in the place of that of each sample.
+    Which features a perturbation takes is drawn at random, and limits and p-values rest on that alone (see
+    :mod:`xcid.scores.effects`): they hold whatever the features have to do with each other.
 
     Parameters
     ----------
     density : Density
         Of the evidence.
-    temper : float
-        Memberships are drawn towards 1/2 by this factor: 1 is the logistic link, towards 0 the linear one.
-    steps : int
-        Newton steps.
     """
 
     density: Density = field(default_factory=Mixed)
-    temper: float = 0.9
-    steps: int = 3
-
-    def __post_init__(self) -> None:
-        if not 0 < as_float(self.temper, "temper") <= 1:
-            raise InvalidParameter(f"temper must lie in (0, 1], not {self.temper}")
-        as_int(self.steps, "steps", at_least=1)
 
     def __call__(self, cloud: Perturbations) -> Scores:
+        return plan_by_plan(self._scored, cloud)
+
+    def _scored(self, cloud: Perturbations) -> Scores:
         importance = PerFeature(self.density)(cloud).importance
-        n_samples, n_columns = cloud.positive.shape[1], cloud.origin.shape[1]
-        held = n_samples if cloud.given is None else n_samples * 3 * n_columns
-        parts = [self._log_odds(cloud[part]) for part in blocks(len(cloud), MOST_CELLS // held)]
-        return calibrated(importance, *(np.concatenate(part) for part in zip(*parts, strict=True)))
-
-    def _log_odds(self, cloud: Perturbations) -> tuple[Array, Array, Array]:
-        """(n, f) log odds ratios, their standard errors, and (n,) degrees of freedom."""
-        regression = prepared(cloud)
-        weight, membership = None, cloud.negative
-        if cloud.given is not None:
-            weight = cloud.positive + cloud.negative  # 0 for an empty place
-            membership = np.divide(membership, weight, out=np.full(weight.shape, 0.5), where=weight > 0)
-            weight = weight + ~weight.any(axis=1, keepdims=True)  # a row without samples scores 0 by any weights
-        log_odds, residuals = self.fitted(regression, membership, weight)
-        error, freedom = errors(cloud, regression.influences, residuals)
-        known = (cloud.positive.sum(axis=1) > 0) & (cloud.negative.sum(axis=1) > 0)
-        known = known[:, None] & changes(cloud)
-        return np.where(known, log_odds, 0.0), np.where(known, error, 0.0) / self.temper, freedom
-
-    def fitted(self, regression: Regression, membership: Array, weight: Array | None) -> tuple[Array, Array]:
-        """(n, f) log odds ratios for (n, s) memberships in C-, and (n, s) residuals at unit curvature."""
-        columns = regression.columns
-        fit = logistic.fit(columns, 0.5 + self.temper * (membership - 0.5), weight, self.steps)
-        leverage = (columns.freedom / membership.shape[1]).clip(max=MOST_FREEDOM)
-        log_odds = -times(fit.coefficients, regression.contrasts) / self.temper
-        return log_odds, fit.residuals / (fit.curvature * (1 - leverage)[:, None])
+        held = cloud.positive.shape[1] * (1 if cloud.plan is not None else 3 * cloud.origin.shape[1])
+        parts = [_found(cloud[part]) for part in blocks(len(cloud), MOST_CELLS // held)]
+        found, level = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return calibrated(importance, Measured(*np.moveaxis(found, 1, 0)), level)
 
 
-def calibrated(importance: Array, log_odds: Array, error: Array, freedom: Array) -> Scores:
-    """Turn (n, f) log odds ratios and their standard errors, with (n,) degrees of freedom, into scores with limits."""
-    log_odds = np.where(np.abs(log_odds) < ROUNDING, 0.0, log_odds)
-    reach: Array = special.stdtrit(freedom, (1 + CONFIDENCE) / 2)[:, None] * error
-    chance = 2 * special.stdtr(freedom[:, None], -ratio(np.abs(log_odds), error))
-    certain = (log_odds != 0) & (error < ROUNDING)  # a model that adds up leaves nothing to chance
+def _found(cloud: Perturbations) -> tuple[Array, Array]:
+    """(n, 3, f) what was measured, and (n, 1) the mean membership in C- (NaN where effects are log odds)."""
+    weight = cloud.positive + cloud.negative  # 0 for an empty place
+    if cloud.least is None:
+        stays = ratio(cloud.negative, weight)
+        level, end = ratio(np.sum(cloud.negative, axis=1), np.sum(weight, axis=1)), np.inf
+    else:
+        stays, end = log_odds(cloud.negative, cloud.positive, cloud.least)
+        level = np.full(len(cloud), np.nan)
+    found = _measured(cloud, stays, end)
+    known = (cloud.positive.sum(axis=1) > 0) & (cloud.negative.sum(axis=1) > 0) | (cloud.least is not None)
+    counts = known[:, None] & changes(cloud)
+    return np.stack([np.where(counts, part, 0.0) for part in found], axis=1), level[:, None]
+
+
+def log_odds(stays: Array, flips: Array, least: float) -> tuple[Array, float]:
+    """Log odds of two memberships, of which 0 counts as ``least``, and where their range ends; arrays or tensors."""
+    xp, smallest = namespace(stays), np.exp(-FARTHEST)
+    is_end = least < DIGITS
+    least = max(least, smallest)
+    above, below = (xp.log(xp.where(part > (least if is_end else smallest), part, least)) for part in (stays, flips))
+    return above - below, -np.log(least) - ROUNDING if is_end else np.inf
+
+
+def _measured(cloud: Perturbations, responses: Array, end: float) -> Measured:
+    plan = cloud.plan
+    if plan is None:
+        return regressions.measured(cloud, responses)
+    shared = plan.once("effects", lambda plan: effects.shared(plan, cloud.discrete))
+    return full(plan, effects.measured(shared, responses, end))
+
+
+def full(plan: Plan, found: Measured) -> Measured:
+    """What was measured for the features that may change, with 0 for all others."""
+    whole: Array = np.zeros((len(found), len(found.effects), len(plan.free)))
+    whole[:, :, plan.free] = np.stack(found)
+    if len(plan.background) < max(effects.FEWEST, len(plan.free) // 2):  # so few rows cannot tell the features apart
+        whole[1], whole[2] = np.inf, 1.0
+    return Measured(*whole)
+
+
+def changes(cloud: Perturbations) -> Flags:
+    """(n, f) features that took another value in any sample."""
+    plan = cloud.plan
+    if plan is None or cloud.given is not None:
+        ever: Flags = np.any(~kept(cloud), axis=1)
+        return ever
+    differs = ~same(cloud.origin, plan.once("fixed", _fixed))
+    return np.stack([differs[:, list(columns)].any(axis=1) for columns in plan.features], axis=1) & plan.free
+
+
+def _fixed(plan: Plan) -> Array:
+    """(d,) the value that all donors have; infinite where they differ."""
+    first = plan.new[0]
+    return np.where(same(plan.new, first).all(axis=0), first, np.inf)
+
+
+def calibrated(importance: Array, found: Measured, level: Array) -> Scores:
+    """Turn what was measured into scores with limits; ``level`` (n, 1) is the mean membership, NaN for log odds."""
+    error, freedom = np.sqrt(found.variance), np.maximum(found.freedom, 1.0)
+    tiny = ROUNDING * np.maximum(1.0, np.abs(found.effects).max(axis=1, keepdims=True, initial=0.0))
+    effect, error = (np.where(np.abs(part) < tiny, 0.0, part) for part in (found.effects, error))
+    reach: Array = np.maximum(special.stdtrit(freedom, (1 + CONFIDENCE) / 2) * error, tiny)
+    chance = 2 * special.stdtr(freedom, -ratio(np.abs(effect), error))
     return Scores(
-        values=to_d1(log_odds),
+        values=to_d1(as_log_odds(effect, level)),
         importance=importance,
-        direction=np.sign(log_odds),
-        lower=to_d1(log_odds - reach),
-        upper=to_d1(log_odds + reach),
-        p_values=np.where(certain, 0.0, chance),
-        null_mean=1 - special.erfcx(error / np.sqrt(8)),  # of 1 - exp(-|s|/2), s normal
-        null_quantile=to_d1(reach),
+        direction=np.sign(effect),
+        lower=to_d1(as_log_odds(effect - reach, level)),
+        upper=to_d1(as_log_odds(effect + reach, level)),
+        p_values=np.where((effect != 0) & (error == 0), 0.0, chance),  # a model that adds up leaves nothing to chance
+        null_mean=1 - special.erfcx(np.abs(as_log_odds(error, level)) / np.sqrt(8)),  # of 1 - exp(-|s|/2), s normal
+        null_quantile=to_d1(as_log_odds(reach, level)),
     )
+
+
+def as_log_odds(effect: Array, level: Array) -> Array:
+    """Turn effects on a share of (n, 1) mean levels into log odds ratios; effects that have no level are log odds.
+
+    The ratio is that of half the effect above the mean and half of it below, as far as these are shares at all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_log_odds(np.array([[0.0, 0.5]]), np.array([[0.5]])).round(3).tolist()
+    [[0.0, 2.197]]
+    """
+    with np.errstate(invalid="ignore"):
+        ends = (np.clip(level + half, LEAST_SHARE, 1 - LEAST_SHARE) for half in (effect / 2, -effect / 2))
+        above, below = (special.logit(end) for end in ends)
+        return np.where(np.isnan(level), effect, above - below)
 
 
 def to_d1(log_odds: Array) -> Array:

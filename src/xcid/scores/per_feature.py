@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,17 @@ class Scores(NamedTuple):
     p_values: Array | None = None
     null_mean: Array | None = None
     null_quantile: Array | None = None
+
+
+def plan_by_plan(score: Callable[[Perturbations], Scores], cloud: Perturbations) -> Scores:
+    """Score rows that follow one plan together, and put them back in their order."""
+    if cloud.follows is None:
+        return score(cloud)
+    parts = [np.flatnonzero(cloud.follows == plan) for plan in np.unique(cloud.follows)]
+    order = np.argsort(np.concatenate(parts))
+    pieces: Any = zip(*(score(cloud[part]) for part in parts), strict=True)
+    joined: list[Any] = [None if piece[0] is None else np.concatenate(piece)[order] for piece in pieces]
+    return Scores(*joined)
 
 
 class Score(Protocol):
@@ -86,6 +97,9 @@ class PerFeature:
     direction: Direction = unsigned
 
     def __call__(self, cloud: Perturbations) -> Scores:
+        return plan_by_plan(self._scored, cloud)
+
+    def _scored(self, cloud: Perturbations) -> Scores:
         importance = np.zeros((len(cloud), len(cloud.features)))
         first = np.array([columns[0] for columns in cloud.features])
         is_group = np.array([len(columns) > 1 for columns in cloud.features])
@@ -118,14 +132,14 @@ class PerFeature:
 
 def evidence(cloud: Perturbations, row: int, feature: int, density: Density) -> DensityPair:
     """Give the two densities of one feature of one row, without unused places."""
-    columns = cloud.features[feature]
+    one, columns = cloud[row : row + 1], cloud.features[feature]
     if len(columns) > 1:
-        return _joint(cloud, row, columns).compact()
+        return _joint(one, 0, columns).compact()
     (column,) = columns
-    for part in planned.parts(cloud, density):
+    for part in planned.parts(one, density):
         if column in part.columns:
-            return planned.pair(part, cloud, row, column).compact()
-    one, chosen = cloud[row : row + 1], Discrete() if cloud.discrete[column] else density
+            return planned.pair(part, one, 0, column).compact()
+    chosen = Discrete() if cloud.discrete[column] else density
     return _estimate(chosen, one.samples[0, :, column], one.positive[0], one.negative[0]).compact()
 
 

@@ -1,4 +1,11 @@
-"""Evidence of clouds that follow a plan: one sparse product counts what every row has in every slot."""
+"""Evidence of clouds that follow a plan: one sparse product counts what every row has in every slot.
+
+It is adjusted for the other features. Beside a sample that takes a value from a donor stands its complement, which
+takes all other features of that donor: what the two have in common is taken out. The weight of a value in C+ is then
+the mean weight of samples that keep the feature, and the difference between the samples that take the value and their
+complements. So a feature that the model ignores has equal densities in C+ and C-, whatever it has to do with others.
+``given`` clouds have plain ones.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +22,6 @@ from xcid.records import Array, Density, DensityPair, Flags, Integers, Perturbat
 
 MOST_CELLS = 2**16  # of the curves held at a time: they stay in the cache
 MOST_FEATURES = 16  # of a part
-TINY = 1e-300
 
 
 class Part(NamedTuple):
@@ -24,15 +30,22 @@ class Part(NamedTuple):
     features: Integers  # (k,) their positions among the plan's features
     columns: Integers  # (k,) and in the table
     slots: Slots
-    counter: sparse.csr_array  # (k * (1 + g), 2p) from weights of samples to those at the own value and in each slot
+    counter: sparse.csr_array  # (k * (1 + g), 2p) from weights of pairs, less their mean, to what slots have more
     pooled: Array  # (k, 1, 1 + g) the masses there when all samples count 1, smoothed
     widths: Array  # (k, 1, 1 + g) of the cells; 1 for atoms
 
-    def masses(self, positive: Array) -> Array:
-        """(k, n, 1 + g) what (n, 2p) weights of samples put at the row's own value, in atoms and (smoothed) cells."""
+    @property
+    def shares(self) -> Array:
+        """(k, 1, g) of the donors that lie at each atom and in each (smooth) cell."""
+        return self.pooled[:, :, 1:] / (self.counter.shape[1] / 2)
+
+    def masses(self, apart: Array) -> Array:
+        """(k, n, 1 + g) what (n, 2p) weights of pairs, less their mean, add to the own value, atoms and cells."""
         k, first = len(self.features), 1 + self.slots.atoms.shape[1]
-        counts = (self.counter @ np.ascontiguousarray(positive.T)).reshape(k, -1, len(positive)).transpose(0, 2, 1)
-        return np.concatenate([counts[:, :, :first], counts[:, :, first:] @ self.slots.smoothing], axis=2)
+        counts = (self.counter @ np.ascontiguousarray(apart.T)).reshape(k, -1, len(apart)).transpose(0, 2, 1)
+        smooth = np.concatenate([counts[:, :, :first], counts[:, :, first:] @ self.slots.smoothing], axis=2)
+        smooth[:, :, 1:] += self.shares * counts[:, :, :1]
+        return smooth
 
 
 class Counted(Protocol):
@@ -44,7 +57,10 @@ class Counted(Protocol):
     @property
     def slots(self) -> Slots: ...
 
-    def masses(self, positive: Array) -> Array: ...
+    @property
+    def pooled(self) -> Array: ...
+
+    def masses(self, apart: Array) -> Array: ...
 
 
 def parts(cloud: Perturbations, density: Density) -> list[Part]:
@@ -72,16 +88,21 @@ def _part(plan: Plan, features: Integers, columns: Integers, slots: Slots) -> Pa
     features, columns = features[kept], columns[kept]
     per_feature = {name: getattr(slots, name)[kept] for name in ("atoms", "first", "width", "covered")}
     slots = slots._replace(place=slots.place[:, kept], share=slots.share[:, kept], **per_feature)
-    taken = plan.taken[:, features]  # (2p, k)
-    (n_samples, k), n_places, first = taken.shape, 1 + slots.n_slots, 1 + slots.atoms.shape[1]
-    slot, beyond = (np.tile(part, (2, 1)) for part in (1 + slots.place, slots.share))
-    slot = np.where(taken, slot, 0) + n_places * np.arange(k)
-    share = np.stack([np.where(taken, 1 - beyond, 1.0), np.where(taken, beyond, 0.0)])
-    sample = np.broadcast_to(np.arange(n_samples)[:, None], taken.shape)
-    used = share > 0
-    place = np.stack([slot, slot + 1])[used], np.stack([sample, sample])[used]
-    counter = sparse.csr_array((share[used], place), shape=(k * n_places, n_samples))
-    pooled = (counter @ np.ones(n_samples)).reshape(k, 1, n_places)
+    pairs, k, n_places, first = len(plan.masks), len(features), 1 + slots.n_slots, 1 + slots.atoms.shape[1]
+    sign = np.where(plan.masks[:, features], 0.5, -0.5) * plan.free[features]  # (p, k)
+    own = n_places * np.arange(k) + np.zeros((pairs, 1), dtype=np.int64)
+    slot, next_slot = own + 1 + slots.place, own + 2 + slots.place
+    sample = np.broadcast_to(np.arange(pairs)[:, None], sign.shape)
+    entries = [(own, -sign), (slot, 2 * sign * (1 - slots.share)), (next_slot, 2 * sign * slots.share)]
+    used = [share != 0 for _, share in entries]
+    place, share, which = (
+        np.concatenate([part[there] for part, there in zip(parts, used, strict=True)])
+        for parts in ((own, slot, next_slot), [share for _, share in entries], [sample] * 3)
+    )
+    half = sparse.csr_array((share, (place, which)), shape=(k * n_places, pairs))
+    counter = sparse.hstack([half, -half], format="csr")
+    pooled = (abs(half) @ np.ones(pairs)).reshape(k, 1, n_places)
+    pooled[:, :, 0] = pairs * np.where(plan.free[features], 1.0, 2.0)[:, None]
     pooled[:, :, first:] = pooled[:, :, first:] @ slots.smoothing
     widths = np.ones((k, 1, n_places))
     widths[:, 0, first:] = np.where(slots.width > 0, slots.width, 1.0)[:, None]
@@ -90,37 +111,41 @@ def _part(plan: Plan, features: Integers, columns: Integers, slots: Slots) -> Pa
 
 def distances(part: Part, cloud: Perturbations, distance: Distance) -> Array:
     """(n, k) distances between the curves of C+ and C- of the features of a part."""
-    result = np.empty((len(cloud), len(part.features)))
+    result, positive = np.empty((len(cloud), len(part.features))), cloud.positive[:, : part.counter.shape[1]]
     for rows in blocks(len(cloud), MOST_CELLS // part.pooled.size):
         if isinstance(distance, Overlap):
-            result[rows] = distance.of_variation(variations(part, cloud.positive[rows], cloud.origin[rows]))
+            result[rows] = distance.of_variation(variations(part, positive[rows], cloud.origin[rows]))
         else:
-            result[rows] = distance(*_curves(part, cloud.positive[rows], cloud.origin[rows])).T
+            result[rows] = distance(*_curves(part, positive[rows], cloud.origin[rows])).T
     return result
 
 
 def variations(part: Counted, positive: Array, origin: Array) -> Array:
-    """(n, k) total variation between C+ and C-, for (n, s) weights in C+ and (n, d) rows; arrays or tensors.
-
-    C+ has the mass sum(w_j m_j) / w, with the weights w_j of the samples, their sum w and the mass m_j of a sample;
-    C- has sum((1 - w_j) m_j) / v. They differ by (1 / w + 1 / v) sum((w_j - mean w) m_j): one product and one pass.
-    """
-    xp, total = namespace(positive), positive.shape[1]
-    weight = positive.sum(axis=1, keepdims=True)
-    apart = part.masses(positive - weight / total).swapaxes(0, 1)  # (n, k, 1 + g)
+    """(n, k) total variation between C+ and C-, for (n, 2p) weights in C+ and (n, d) rows; arrays or tensors."""
+    xp, (p, q) = namespace(positive), _masses(part, positive)
+    apart = p - q
     atoms, own = part.slots.atoms, origin[:, part.columns][:, :, None]
     first, others = apart[:, :, :1], apart[:, :, 1 : 1 + atoms.shape[1]]
     joined = xp.where(same(own, atoms), abs(first + others) - abs(first) - abs(others), 0.0).sum(axis=2)
-    variation: Array = xp.linalg.vector_norm(apart, ord=1, axis=2) + joined
-    variation *= ratio(total + 0 * weight, weight * (total - weight)) / 2
+    variation: Array = (xp.linalg.vector_norm(apart, ord=1, axis=2) + joined) / 2
     return variation
+
+
+def _masses(part: Counted, positive: Array) -> tuple[Array, Array]:
+    """(n, k, 1 + g) masses of C+ and C-, which add up to 1; what chance takes below 0 is 0."""
+    xp, mean = namespace(positive), positive.mean(axis=1)[:, None]
+    apart, pooled = part.masses(positive - mean).swapaxes(0, 1), part.pooled.swapaxes(0, 1)
+    sides = (mean[:, :, None] * pooled + apart, (1 - mean[:, :, None]) * pooled - apart)
+    p, q = (xp.clip(side, 0.0, None) for side in sides)
+    return tuple(ratio(side, side.sum(axis=2)[:, :, None] + 0 * side) for side in (p, q))  # type: ignore[return-value]
 
 
 def pair(part: Part, cloud: Perturbations, row: int, column: int) -> DensityPair:
     """The two densities of one column of one row."""
     at, slots = int(np.flatnonzero(part.columns == column)[0]), part.slots
     own = cloud.origin[row, part.columns[at]]
-    p, q, widths = (part[at, 0] for part in _curves(part, cloud.positive[[row]], cloud.origin[[row]]))
+    positive = cloud.positive[[row], : part.counter.shape[1]]
+    p, q, widths = (curve[at, 0] for curve in _curves(part, positive, cloud.origin[[row]]))
     cells = slots.first[at] + slots.width[at] * (np.arange(len(slots.smoothing)) + 0.5)
     is_atom = np.arange(len(p)) <= slots.atoms.shape[1]
     return DensityPair(np.concatenate([[own], slots.atoms[at], cells]), p, q, widths, is_atom)
@@ -128,13 +153,9 @@ def pair(part: Part, cloud: Perturbations, row: int, column: int) -> DensityPair
 
 def _curves(part: Part, positive: Array, origin: Array) -> tuple[Array, Array, Array]:
     """(k, n, 1 + g) densities of C+ and C-, and (k, 1, 1 + g) widths: the row's own value, other atoms, cells."""
-    p = part.masses(positive)
-    q = np.maximum(part.pooled - p, 0.0)
+    p, q = (np.ascontiguousarray(side.swapaxes(0, 1)) for side in _masses(part, positive))
     joined = same(origin[:, part.columns].T[:, :, None], part.slots.atoms[:, None, :])
     for curve in (p, q):  # own values that are among the atoms join them
         curve[:, :, 1 : 1 + joined.shape[2]] += np.where(joined, curve[:, :, :1], 0.0)
         curve[:, :, 0] *= ~joined.any(axis=2)
-    total, weight = positive.shape[1], positive.sum(axis=1)
-    p /= np.maximum(weight, TINY)[:, None] * part.widths
-    q /= np.maximum(total - weight, TINY)[:, None] * part.widths
-    return p, q, part.widths
+    return p / part.widths, q / part.widths, part.widths

@@ -169,6 +169,24 @@ def resolution(values: Array) -> float:
     return 0.0
 
 
+def usual_resolution(values: Array) -> float:
+    """Levels in one unit, from the decimals of the most frequent value, as dice-ml counts them in single precision.
+
+    Of values that are equally frequent the one with the most decimals counts, and every number has at least one: 3.0 is
+    written so. It is 0 where they have too many to be rounded.
+    """
+    values = values[np.isfinite(values)]
+    with np.errstate(over="ignore"):  # numbers that single precision cannot hold are not rounded
+        distinct, counts = np.unique(values.astype(np.float32), return_counts=True)
+    modes = distinct[counts == counts.max()].astype(np.float64)
+    for decimals in range(1, MOST_DECIMALS + 1):
+        if np.abs(values).max() * 10.0**decimals >= MOST_LEVELS:
+            break
+        if np.array_equal(np.round(modes, decimals).astype(np.float32), modes):
+            return float(10.0**decimals)
+    return 0.0
+
+
 def _number(cell: Any, row: int, name: str, what: str) -> float:
     """Float of a cell; a timedelta is an integer for NumPy, but not for us."""
     try:

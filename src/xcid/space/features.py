@@ -11,10 +11,11 @@ import numpy as np
 from xcid._kernels.random import column_keys, content_keys
 from xcid.errors import InvalidData, InvalidParameter, telling
 from xcid.records import Array, Flags, Integers, Unsigned
-from xcid.space.columns import Column, Kind, detect, resolution
+from xcid.space.columns import Column, Kind, detect, resolution, usual_resolution
 from xcid.space.constraints import Constraints
 from xcid.space.makers import Decode, maker
-from xcid.space.tables import Table, read
+from xcid.space.tables import Table, of_floats, read
+from xcid.space.weights import weighted
 
 
 class Pools(NamedTuple):
@@ -49,13 +50,21 @@ class Pools(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureSpace:
-    """The features of a table, learnt from a background table."""
+    """The features of a table, learnt from a background table.
+
+    ``rows`` are its rows as they were given, but for those of weight 0. In ``background`` each is as often as its
+    weight says, so that what is learnt or drawn from there heeds the weights.
+    """
 
     columns: tuple[Column, ...]
-    background: Array  # (N, d) the background rows as numbers; NaN where missing
+    rows: Array  # (k, d) as numbers; NaN where missing
+    weights: Array | None  # (k,) their shares in the whole; None where none are given, or all are the same
+    copied: Integers  # (N,) which of the rows each background row is
+    background: Array  # (N, d) the same as rows where there are no weights
     lower: Array  # (d,) range of new values
     upper: Array
     resolution: Array  # (d,) levels in one unit: 1 for integers and categories, 10 for one decimal; 0 where continuous
+    rounding: Array  # (d,) levels in one unit to which DiCE rounds; 0 where its rule does not apply
     missing: Array  # (d,) share of missing cells
     frozen: Flags  # (d,) features that never change
     direction: Array  # (d,) 1 for features that only rise, -1 for those that only fall, else 0
@@ -72,11 +81,14 @@ class FeatureSpace:
         feature_names: Sequence[str] | None = None,
         kinds: Mapping[str, Kind] | None = None,
         constraints: Constraints | None = None,
+        weights: Any = None,
     ) -> FeatureSpace:
         """Learn the features from a table of any make; the names are for tables that have none."""
         table = read(background, "the background", feature_names)
         if table.n_rows < 2:
             raise InvalidData(f"the background has {table.n_rows} rows: give at least 2, better some hundreds")
+        found = weighted(weights, background, table.n_rows, len(table.names))
+        table = table.part(found.kept)
         wanted = {} if kinds is None else kinds
         constraints = Constraints() if constraints is None else constraints
         if not isinstance(wanted, Mapping):
@@ -85,7 +97,7 @@ class FeatureSpace:
             raise InvalidParameter(f"constraints must be xcid.Constraints(...), not {constraints!r:.60}")
         columns = _detected(table, wanted)
         matrix = _matrix(columns, table, "the background")
-        pools = Pools.of(matrix, constraints.allowed(columns, matrix))
+        allowed, known = constraints.allowed(columns, matrix), matrix[found.copied]
         ranges = np.array([constraints.ranges.get(column.name, (-np.inf, np.inf)) for column in columns], dtype=float)
         steps = [
             0.0 if wanted.get(name) == "continuous" and raw.dtype.kind not in "iu" else resolution(cells)
@@ -93,16 +105,20 @@ class FeatureSpace:
         ]
         return cls(
             columns=columns,
-            background=matrix,
+            rows=matrix,
+            weights=found.shares,
+            copied=found.copied,
+            background=known,
             lower=np.maximum(np.nanmin(matrix, axis=0), ranges[:, 0]),
             upper=np.minimum(np.nanmax(matrix, axis=0), ranges[:, 1]),
             resolution=np.array(steps),
+            rounding=_rounding(table, columns, matrix, {*wanted, *constraints.ranges, *constraints.monotone}),
             missing=np.isnan(matrix).mean(axis=0),
             frozen=np.isin(table.names, constraints.frozen),
             direction=constraints.direction(columns),
-            pools=pools,
-            distinct=pools.distinct(),
-            rank=np.argsort(np.argsort(column_keys(matrix), kind="stable"), kind="stable"),
+            pools=Pools.of(known, allowed[found.copied]),
+            distinct=Pools.of(matrix, allowed).distinct(),
+            rank=np.argsort(np.argsort(column_keys(known), kind="stable"), kind="stable"),
             decode=maker(table, columns),
         )
 
@@ -115,6 +131,14 @@ class FeatureSpace:
     def discrete(self) -> Flags:
         """(d,) which features are made of levels: they have frequencies, no density."""
         return np.array([bool(column.levels) for column in self.columns])
+
+    @property
+    def weighting(self) -> dict[str, str]:
+        """How the rows are weighted, in words, for records of settings; empty where they are not."""
+        if self.weights is None:
+            return {}
+        equal = 1 / float(np.sum(self.weights**2))  # Kish's effective size
+        return {"weights": f"of {len(self.rows):,} background rows, worth {equal:,.1f} equal ones"}
 
     @property
     def free(self) -> Integers:
@@ -187,6 +211,17 @@ def _detected(table: Table, wanted: Mapping[str, Kind]) -> tuple[Column, ...]:
     with telling(InvalidData, "the background cannot be read"):
         found = [detect(name, cells, order, wanted.get(name)) for name, cells, order in named]
     return tuple(replace(column, zoned=column.name in table.zoned) for column in found)
+
+
+def _rounding(table: Table, columns: tuple[Column, ...], matrix: Array, settled: set[str]) -> Array:
+    """Levels in one unit to which DiCE rounds floats; 0 for all other columns and for what the user has settled."""
+    rounded = zip(columns, matrix.T, of_floats(table), strict=True)
+    return np.array(
+        [
+            usual_resolution(cells) if is_float and not column.levels and column.name not in settled else 0.0
+            for column, cells, is_float in rounded
+        ]
+    )
 
 
 def _matrix(columns: tuple[Column, ...], table: Table, what: str) -> Array:

@@ -42,30 +42,29 @@ class Features:
         inside = {at for group in members.values() for at in group}
         features = [named.get(at, (names[at], (at,))) for at in range(len(names)) if at in named or at not in inside]
         columns = tuple(group for _, group in features)
-        values = tuple(
-            _joint_values(table.background[:, group]) if len(group) > 1 else np.empty((0, 0)) for group in columns
-        )
+        values = tuple(_joint_values(table.rows[:, group]) if len(group) > 1 else np.empty((0, 0)) for group in columns)
         folded = cls(columns, table, values)
-        background = folded.fold(table.background)
-        allowed = constraints.allowed(table.columns, table.background)
+        rows, allowed = folded.fold(table.rows), constraints.allowed(table.columns, table.rows)
         first = np.array([group[0] for group in columns])
         is_group = np.array([len(group) > 1 for group in columns])
-        pools = Pools.of(background, np.column_stack([allowed[:, group].all(axis=1) for group in columns]))
+        allowed = np.column_stack([allowed[:, group].all(axis=1) for group in columns])
         space = replace(
             table,
             columns=tuple(
                 Column(name, "categorical", tuple(range(len(levels)))) if len(group) > 1 else table.columns[group[0]]
                 for (name, group), levels in zip(features, values, strict=True)
             ),
-            background=background,
+            rows=rows,
+            background=rows[table.copied],
             lower=np.where(is_group, 0.0, table.lower[first]),
             upper=np.where(is_group, [len(levels) - 1.0 for levels in values], table.upper[first]),
             resolution=np.where(is_group, 1.0, table.resolution[first]),
+            rounding=np.where(is_group, 0.0, table.rounding[first]),
             missing=np.where(is_group, 0.0, table.missing[first]),
             frozen=np.array([table.frozen[list(group)].any() for group in columns]),
             direction=table.direction[first],
-            pools=pools,
-            distinct=pools.distinct(),
+            pools=Pools.of(rows[table.copied], allowed[table.copied]),
+            distinct=Pools.of(rows, allowed).distinct(),
             rank=np.argsort(np.argsort([table.rank[list(group)].min() for group in columns])),
             decode=lambda codes: table.decode(folded.unfold(codes, np.full((len(codes), len(names)), np.nan))),
             encode_groups=lambda rows, what: folded.fold(table.encode(rows, what)),
@@ -107,12 +106,18 @@ class Features:
         if not self.values:
             return cloud
         given = None if cloud.given is None else self.unfold(cloud.given, rows[:, None, :])
-        plan = None if cloud.plan is None else cloud.plan.once("unfolded", lambda plan: self._unfold_plan(plan, table))
-        return replace(cloud, origin=rows, given=given, discrete=table.discrete, features=self.columns, plan=plan)
+        plans = tuple(
+            one.once("unfolded", lambda plan: self._unfold_plan(plan, table))
+            for one in cloud.plans
+            if isinstance(one, Plan)
+        )
+        return replace(cloud, origin=rows, given=given, discrete=table.discrete, features=self.columns, plans=plans)
 
     def _unfold_plan(self, plan: Plan, table: FeatureSpace) -> Plan:
-        values = self.unfold(plan.values, np.full((1, len(table.names)), np.nan))
-        return replace(plan, values=values, background=table.background, features=self.columns)
+        nothing = np.full((1, len(table.names)), np.nan)
+        values, alone, rest = (self.unfold(part, nothing) for part in (plan.values, plan.alone, plan.rest))
+        known = table.rows
+        return replace(plan, values=values, alone=alone, rest=rest, background=known, features=self.columns)
 
     def status(self, folded: Array) -> Texts:
         """(n, f) "ok", "frozen", or "constant" where no other value is allowed, for (n, f) rows of features."""

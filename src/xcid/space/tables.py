@@ -34,6 +34,10 @@ class Table(NamedTuple):
         """Number of rows."""
         return len(self.cells[0])
 
+    def part(self, rows: Any) -> Table:
+        """Some of the rows; the source, which says what tables look like, stays as it is."""
+        return self._replace(cells=tuple(cells[rows] for cells in self.cells))
+
     def in_order(self, names: tuple[str, ...], what: str) -> Table:
         """Put the columns in the given order; names of their own must be the same names."""
         place, wanted = {name: at for at, name in enumerate(self.names)}, set(names)
@@ -83,6 +87,16 @@ def labels(table: Any, n_rows: int) -> Cells:
     if names.dtype.kind in "iu":
         return names.astype(np.int64)
     return np.array([writable(str(name), "a row is called") for name in names])
+
+
+def of_floats(table: Table) -> list[bool]:
+    """Which columns have a type of floats: they can hold fractions even where all of their cells are whole."""
+    if isinstance(table.source, nw.DataFrame):
+        return [table.source.get_column(name).dtype.is_float() for name in table.source.columns]
+    return [
+        cells.dtype.kind == "f" or any(isinstance(cell, float) and cell == cell for cell in cells.tolist())
+        for cells in table.cells
+    ]
 
 
 def is_sparse(table: Any) -> bool:

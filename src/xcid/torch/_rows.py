@@ -19,9 +19,9 @@ from xcid._faults import Failed, counted, filled, warn_of_few
 from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
 from xcid.generators import Balanced
-from xcid.outcomes import Interval, Outcome
+from xcid.outcomes import Interval, Outcome, SoftInterval
 from xcid.pipeline import Setup
-from xcid.records import POOR, Array, Density, Explanation, Integers, Perturbations
+from xcid.records import Array, Density, Explanation, Integers, Perturbations
 from xcid.records.fields import FEATURE, declared
 from xcid.scores import Adjusted, Score, Scores
 
@@ -74,7 +74,7 @@ def gathered(
         Explanation.concatenate(filled(kept, lambda: [_padded(piece, width) for piece in like])),
         index=np.arange(len(pieces)),
     )
-    if np.isin(joined.status, POOR).all() and not joined.n_flips.any():
+    if pipeline.is_nothing(joined):
         raise NotEnoughFlips(
             f"no perturbation of any of {len(joined)} rows changes the output ({counted(joined, 0)}): ask another "
             "question by outcome=, or let perturbations go farther by another background or fill"
@@ -137,9 +137,11 @@ def binary(cloud: Perturbations) -> Perturbations:
         return replace(cloud, origin=origin, given=(cloud.samples == 0).astype(np.float64))
     plan = cloud.plan.once(
         "kept or filled",
-        lambda plan: replace(plan, values=0 * plan.values, background=0 * plan.background),
+        lambda plan: replace(
+            plan, **{name: 0 * getattr(plan, name) for name in ("values", "alone", "rest", "background")}
+        ),
     )
-    return replace(cloud, origin=origin, plan=plan)
+    return replace(cloud, origin=origin, plans=(plan,))
 
 
 class Distinct:
@@ -156,7 +158,7 @@ class Distinct:
 
 def parts_setup(ask: Distinct, names: Sequence[str], n_fills: int, settings: dict[str, Any]) -> Setup:
     """What explains parts; ``settings`` are those of :class:`xcid.Explainer`, and ``n`` perturbations."""
-    clash = sorted({"feature_names", "kinds", "density", "constraints"} & set(settings))
+    clash = sorted({"feature_names", "kinds", "density", "constraints", "weights"} & set(settings))
     if clash:
         raise InvalidParameter(f"the features are parts of an input: {', '.join(clash)} cannot be set")
     n = settings.get("n")
@@ -164,7 +166,7 @@ def parts_setup(ask: Distinct, names: Sequence[str], n_fills: int, settings: dic
         raise InvalidParameter("give n or a generator, not both: a generator has its own number of perturbations")
     n_rows = n_fills * -(-max(ENOUGH, len(names) // 2 + 1) // n_fills)
     table = np.repeat(1.0 + np.arange(n_rows)[:, None] % n_fills, len(names), axis=1)
-    chosen = {"generator": Balanced(n, centroid_share=0.0), **settings}
+    chosen = {"generator": Balanced(n), **settings}
     chosen["score"] = Kept(settings.get("score", Adjusted()))
     chosen.pop("n", None)
     return setup_of(ask, table, names, "integer", chosen)
@@ -178,7 +180,7 @@ def question(outcome: Outcome | None, outputs: Array) -> Outcome | None:
     numbers = outputs.reshape(len(outputs), -1).astype(np.float64)
     if numbers.shape[1] > 1 or (outcome is None and numbers.min() >= 0 and numbers.max() <= 1):
         return outcome
-    asked = Interval() if outcome is None else outcome
+    asked = SoftInterval() if outcome is None else outcome
     return asked.bind(("output",), numbers) if isinstance(asked, Interval) else asked
 
 

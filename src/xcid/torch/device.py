@@ -6,6 +6,7 @@ once is computed on the host and sent to the device; after that only the rows go
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -14,23 +15,22 @@ import numpy as np
 from xcid import pipeline
 from xcid._check import as_int
 from xcid._faults import filled, isolated
-from xcid._kernels.random import run_key
+from xcid._kernels.random import run_key, variants
 from xcid._require import require
 from xcid.calibration import Repeats
 from xcid.distances import Overlap
 from xcid.errors import InvalidParameter, ModelError, XcidError
 from xcid.explainer import Explainer
-from xcid.generators.planned import LEAST_WEIGHT
+from xcid.generators.planned import LEAST_WEIGHT, Drawn, limited
 from xcid.models.libraries import evaluating
 from xcid.pipeline import Setup
 from xcid.records import Array, Explanation, Perturbations, Plan
-from xcid.scores import Adjusted, planned, regressions
-from xcid.scores.adjusted import calibrated
+from xcid.scores import Adjusted, adjusted, effects, planned
 from xcid.space import labels
 from xcid.torch._network import halved, one_home
 
 ROWS = 32_768  # at a time
-OUTCOMES = ("Flip", "ToClass", "SoftFlip", "SoftToClass", "Threshold", "Interval", "Within")
+OUTCOMES = ("Flip", "ToClass", "SoftFlip", "SoftToClass", "Threshold", "Interval", "SoftInterval", "Within")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +57,23 @@ class Device:
         """Explain one row or many."""
         torch, seed = require("torch", extra="torch"), as_int(seed, "seed")
         setup, rows = explainer.setup, explainer.space.encode(X)
-        plan = _plan(setup, seed)
+        draw, tasks = _draw(setup), dict[int, _Task]()
         with evaluating(setup.subject.model), torch.no_grad():
-            task = _Task(setup, plan)
 
             def explain(some: Array) -> Explanation:
-                blocks = halved(task, torch.as_tensor(some, device=task.device), self.rows)
-                parts = zip(*blocks, strict=True)
-                results = Results(*(np.concatenate([part.cpu().numpy() for part in each]) for each in parts))
-                return _explanation(setup, plan, some, seed, results)
+                which = variants(setup.subject.space.keys(some, seed))
+                parts, pieces = [np.flatnonzero(which == variant) for variant in np.unique(which)], []
+                for part in parts:
+                    variant = int(which[part[0]])
+                    if variant not in tasks:
+                        plan = draw(setup.subject.features.space, run_key(seed, 0, variant)).plan
+                        tasks[variant] = _Task(setup, plan)
+                    task = tasks[variant]
+                    blocks = halved(task, torch.as_tensor(some[part], device=task.device), self.rows)
+                    found = zip(*blocks, strict=True)
+                    results = Results(*(np.concatenate([one.cpu().numpy() for one in each]) for each in found))
+                    pieces.append(_explanation(setup, task.plan, some[part], seed, results))
+                return Explanation.concatenate(pieces)[np.argsort(np.concatenate(parts))]
 
             background = explainer.space.background[: pipeline.REFERENCE_ROWS]
             pieces = filled(isolated(explain, rows), lambda: isolated(explain, background))
@@ -76,8 +84,8 @@ class Device:
 class Results(NamedTuple):
     """What comes back for n rows: tensors, and arrays on the host."""
 
-    log_odds: Any
-    error: Any
+    effects: Any
+    variance: Any
     freedom: Any
     importance: Any
     outputs: Any
@@ -95,16 +103,14 @@ class _Task:
         self.device, self.dtype = one_home(self.module)
         self.outcome: Any = setup.outcome  # takes tensors as well
         probe = _probe(setup, plan, subject.space.background[:1])
-        columns, contrasts, influences = regressions.prepared(probe)
-        sent = {name: self.send(getattr(columns, name)) for name in ("centred", "inverse", "freedom")}
-        matrices = self.send(contrasts), self.send(influences)
-        self.regression = regressions.Regression(columns._replace(**sent), *matrices)
+        shared = effects.shared(plan, subject.space.discrete)
+        sent = {name: self.send(part) for name, part in shared._asdict().items() if isinstance(part, np.ndarray)}
+        self.plan, self.shared, self.pairs = plan, shared._replace(**sent), len(plan.masks)
         parts = planned.parts(probe, setup.score.density)
         if left := len(plan.features) - sum(len(part.features) for part in parts):
             raise InvalidParameter(f"{left} features are too spread out for shared densities: call the explainer")
         self.part = _Part(parts, self.send)
-        self.taken = self.send(plan.taken)
-        self.new = self.send(np.concatenate([plan.values, plan.values])).to(self.dtype)
+        self.taken, self.new = self.send(plan.taken), self.send(plan.new).to(self.dtype)
 
     def send(self, array: Any) -> Any:
         """Bring an array to the device."""
@@ -117,13 +123,13 @@ class _Task:
         own = (self.outcome(reference, reference) > 0.5).to(torch.float64)
         side = self.outcome(outputs, reference.repeat_interleave(n_samples, 0)).to(torch.float64)
         positive = (own[:, None] - side.reshape(-1, n_samples)).abs()
-        assert isinstance(self.score, Adjusted)
-        log_odds, residuals = self.score.fitted(self.regression, 1 - positive, None)
-        error, freedom = regressions.of_pairs(self.regression.influences, residuals)
-        importance = torch.zeros_like(log_odds)
-        importance[:, self.part.features] = Overlap().of_variation(planned.variations(self.part, positive, rows))
-        fit = log_odds, error / self.score.temper, importance.new_full((len(rows),), freedom), importance
-        return Results(*fit, reference, (positive > 0.5).sum(1), positive.sum(1))
+        least = getattr(self.outcome, "least", None)
+        stays, end = (1 - positive, np.inf) if least is None else adjusted.log_odds(1 - positive, positive, least)
+        found = effects.measured(self.shared, stays, end)
+        importance = torch.zeros_like(found.effects)
+        paired = positive[:, : 2 * self.pairs]
+        importance[:, self.part.features] = Overlap().of_variation(planned.variations(self.part, paired, rows))
+        return Results(*found, importance, reference, (positive > 0.5).sum(1), positive.sum(1))
 
     def ask(self, rows: Any) -> Any:
         """(N, k) outputs, as the host reads them."""
@@ -151,7 +157,7 @@ class _Part:
         n_cells = max(len(part.slots.smoothing) for part in parts)
         features = np.concatenate([part.features for part in parts])
         matrix = np.zeros((len(features), 1 + n_atoms + n_cells, parts[0].counter.shape[1]))
-        atoms = np.full((len(features), n_atoms), np.inf)
+        atoms, pooled = np.full((len(features), n_atoms), np.inf), np.zeros((len(features), 1, 1 + n_atoms + n_cells))
         start = 0
         for part in parts:
             (k, some), smoothing = part.slots.atoms.shape, part.slots.smoothing
@@ -159,20 +165,25 @@ class _Part:
             at, first = slice(start, start + k), 1 + n_atoms
             matrix[at, : 1 + some], atoms[at, :some] = counts[:, : 1 + some], part.slots.atoms
             matrix[at, first : first + len(smoothing)] = smoothing.T @ counts[:, 1 + some :]
+            pooled[at, :, : 1 + some] = part.pooled[:, :, : 1 + some]
+            pooled[at, :, first : first + len(smoothing)] = part.pooled[:, :, 1 + some :]
+            shares = part.shares.swapaxes(1, 2)
+            matrix[at, 1 : 1 + some] += shares[:, :some] * matrix[at, :1]
+            matrix[at, first : first + len(smoothing)] += shares[:, some:] * matrix[at, :1]
             start += k
         self.matrix = send(matrix.reshape(-1, matrix.shape[2]).T)  # (s, k * places)
         self.features, self.columns = send(features), send(np.concatenate([part.columns for part in parts]))
-        self.slots = parts[0].slots._replace(atoms=send(atoms))
+        self.slots, self.pooled = parts[0].slots._replace(atoms=send(atoms)), send(pooled)
 
     def masses(self, positive: Any) -> Any:
         """(k, n, places) as the host's."""
         return (positive @ self.matrix).reshape(len(positive), len(self.features), -1).swapaxes(0, 1)
 
 
-def _plan(setup: Setup, seed: int) -> Plan:
-    """The plan of a run; settings that do not run on a device are refused."""
+def _draw(setup: Setup) -> Callable[..., Drawn]:
+    """What draws the plan of some rows; settings that do not run on a device are refused."""
     torch, subject = require("torch", extra="torch"), setup.subject
-    draw = getattr(setup.generator, "draw", None)
+    draw: Any = getattr(setup.generator, "draw", None)
     outcome = type(setup.outcome).__name__
     reasons = {
         "the model is no torch.nn.Module": not isinstance(subject.model, torch.nn.Module),
@@ -182,32 +193,28 @@ def _plan(setup: Setup, seed: int) -> Plan:
         "there is more than one run of a row": setup.stop != Repeats(1),
         "some columns have levels": any(column.levels for column in subject.space.columns),
         "there are groups": bool(subject.features.values),
+        "constraints fit the new values to each row": bool(limited(subject.features.space).any()),
         f"the outcome is {outcome}": outcome not in OUTCOMES,
     }
-    found = [reason for reason, holds in reasons.items() if holds]
-    plan = None if found or draw is None else draw(subject.features.space, run_key(seed)).plan
-    if plan is not None and plan.fitted.any():
-        found.append("constraints fit the new values to each row")
-    if found or plan is None:
+    if found := [reason for reason, holds in reasons.items() if holds]:
         raise InvalidParameter(f"this cannot run on a device: {'; '.join(found)}; call the explainer itself")
-    return plan
+    found_draw: Callable[..., Drawn] = draw
+    return found_draw
 
 
 def _explanation(setup: Setup, plan: Plan, rows: Array, seed: int, results: Results) -> Explanation:
     """Add to the results what is known on the host."""
-    n_samples, n_positive = 2 * len(plan.masks), results.n_positive
-    n_negative = n_samples - n_positive
-    known = ((n_positive > 0) & (n_negative > 0))[:, None] & regressions.changes(_probe(setup, plan, rows))
-    importance, log_odds, error = (
-        np.where(known, part, 0.0) for part in (results.importance, results.log_odds, results.error)
-    )
-    freedom = results.freedom
-    if len(plan.background) < max(regressions.FEWEST, log_odds.shape[1] // 2):
-        error, freedom = np.where(known, np.inf, 0.0), np.ones(len(rows))
-    flips, stays = n_positive < LEAST_WEIGHT, n_negative < LEAST_WEIGHT
+    n_samples, n_positive = len(plan.taken), results.n_positive
+    n_negative, soft = n_samples - n_positive, hasattr(setup.outcome, "least")
+    known = (soft | (n_positive > 0) & (n_negative > 0))[:, None] & adjusted.changes(_probe(setup, plan, rows))
+    found = effects.Measured(results.effects, results.variance, results.freedom)
+    importance, found = np.where(known, results.importance, 0.0), adjusted.full(plan, found)
+    found = effects.Measured(*(np.where(known, part, 0.0) for part in found))
+    level = np.full(len(rows), np.nan) if soft else n_negative / n_samples
+    flips, stays = (~np.bool_(soft) & (total < LEAST_WEIGHT) for total in (n_positive, n_negative))
     return pipeline.record(
         setup,
-        calibrated(importance, log_odds, error, freedom),
+        adjusted.calibrated(importance, found, level[:, None]),
         results.outputs,
         seed,
         rows=rows,
@@ -223,4 +230,4 @@ def _explanation(setup: Setup, plan: Plan, rows: Array, seed: int, results: Resu
 def _probe(setup: Setup, plan: Plan, rows: Array) -> Perturbations:
     """A cloud without weights, for what follows from its plan alone."""
     none, count, status = np.zeros((len(rows), 0)), np.zeros(len(rows), dtype=np.int64), np.full(len(rows), "ok")
-    return Perturbations(rows, None, none, none, count, status, setup.subject.space.discrete, plan=plan)
+    return Perturbations(rows, None, none, none, count, status, setup.subject.space.discrete, plans=(plan,))

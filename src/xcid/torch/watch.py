@@ -13,7 +13,6 @@ from xcid._faults import Failed
 from xcid._require import require
 from xcid.densities import Mixed
 from xcid.errors import InvalidParameter
-from xcid.generators import Balanced
 from xcid.records import Array, Explanation, Perturbations
 from xcid.scores import PerFeature, Resampled, Score, unsigned
 from xcid.torch._layer import Explain, Layer
@@ -84,10 +83,17 @@ class _Watched:
             return Failed(np.empty((1, 0)), piece.error)  # its features are those of the input, not of the layer
         cloud, layer = piece.cloud, self.layer
         assert cloud is not None
-        origin, n_units, n_samples = layer.values(row), len(self.names), cloud.samples.shape[1]
-        samples = in_blocks(lambda part: layer.values(inputs_of(part)), cloud.samples[0], layer.network.at_once)
+        plan, n_samples = cloud.plan, cloud.positive.shape[1]
+        if plan is not None:
+            n_samples = 2 * len(
+                plan.masks
+            )  # the others change one feature or spare one: there, units go with each other
+        origin, n_units = layer.values(row), len(self.names)
+        samples = in_blocks(
+            lambda part: layer.values(inputs_of(part)), cloud.samples[0, :n_samples], layer.network.at_once
+        )
         numbers = np.zeros(n_units, dtype=bool)  # none is made of levels
-        asked = cloud.positive, cloud.negative, cloud.n_evaluations, cloud.status
+        asked = cloud.positive[:, :n_samples], cloud.negative[:, :n_samples], cloud.n_evaluations, cloud.status
         watched = Perturbations(origin, samples[None], *asked, numbers)
         return replace(
             piece,
@@ -127,7 +133,6 @@ def _cells(layer: Layer, background: Tensor, settings: dict[str, Any]) -> Pertur
     def flat(inputs: Tensor) -> Array:
         return as_array(inputs.reshape(len(inputs), -1))
 
-    kind, share = ("continuous", 0.1) if background.is_floating_point() else ("integer", 0.0)  # tokens have no mean
-    chosen = {"generator": Balanced(centroid_share=share), **settings}
-    setup = setup_of(ask, flat(background), [f"input[{at}]" for at in range(n_cells)], kind, chosen)
+    kind = "continuous" if background.is_floating_point() else "integer"
+    setup = setup_of(ask, flat(background), [f"input[{at}]" for at in range(n_cells)], kind, settings)
     return lambda row, seed: (explained(setup, flat(row), ask, seed), inputs_of)

@@ -95,55 +95,93 @@ def _recommended(subject: Subject) -> _Setting:
     explainer = Explainer(subject.model, subject.train)
     cloud = explainer(subject.test).cloud
     assert cloud is not None
-    score, samples = PerFeature(explainer.setup.score.density), cloud.samples
+    score = PerFeature(explainer.setup.score.density)
     n, f = cloud.origin.shape
 
     @cache
     def mixture(item: int) -> _Mixture:
-        return _Mixture.of(cloud, samples, *divmod(item, f))
+        return _Mixture.of(cloud, *divmod(item, f))
 
     return _Setting(
         "recommended",
         "1,000 samples, the recommended evidence",
         n * f,
         lambda: score(cloud).importance.ravel(),
-        lambda item: mixture(item).d1(N_GRID),
-        lambda item: mixture(item).d1(N_FINE),
+        lambda item: mixture(item).plain(),
+        lambda item: mixture(item).adjusted(),
     )
 
 
 class _Mixture(NamedTuple):
-    """Samples of one feature with weights in both sets; those that are no atoms have a bandwidth."""
+    """Pairs of samples of one feature, with their weights in C+; values that are no atoms have a bandwidth."""
 
-    values: Array
-    weights: tuple[Array, Array]
-    is_atom: Flags
+    own: float
+    values: Array  # (p,) that one sample of each pair takes
+    takes: Array  # (p,) the weights of these samples
+    keeps: Array  # (p,) and of the others
+    is_atom: Flags  # (p,)
     bandwidth: float
 
     @classmethod
-    def of(cls, cloud: Perturbations, samples: Array, row: int, column: int) -> _Mixture:
-        """Take over what an atom is, and the bandwidth; the estimates from them are scipy's."""
-        assert cloud.plan is not None
-        slots, values = Mixed().slots(cloud.plan.values[:, [column]]), samples[row, :, column]
-        is_atom = ~cloud.plan.taken[:, column] | np.isin(values, slots.atoms[0])
-        return cls(values, (cloud.positive[row], cloud.negative[row]), is_atom, PER_BANDWIDTH * float(slots.width[0]))
+    def of(cls, cloud: Perturbations, row: int, column: int) -> _Mixture:
+        """Take over what an atom is, and the bandwidth; the estimates from them are scipy's, or sums of kernels."""
+        plan = cloud[[row]].plan
+        assert plan is not None
+        slots, values, own = Mixed().slots(plan.values[:, [column]]), plan.values[:, column], cloud.origin[row, column]
+        first, second = cloud.positive[row, : 2 * len(values)].reshape(2, -1)
+        mask = plan.masks[:, column]
+        takes, keeps = np.where(mask, first, second), np.where(mask, second, first)
+        is_atom = np.isin(values, slots.atoms[0])
+        return cls(float(own), values, takes, keeps, is_atom, PER_BANDWIDTH * float(slots.width[0]))
 
-    def d1(self, n_grid: int) -> float:
-        """By scipy's gaussian_kde and the trapezoid rule, atoms counted."""
-        is_atom = self.is_atom
-        atoms, place = np.unique(self.values[is_atom], return_inverse=True)
-        counts, curves, rest = [], [], self.values[~is_atom]
+    def plain(self) -> float:
+        """d1 of what the samples have, by scipy's gaussian_kde and the trapezoid rule, atoms counted.
+
+        The adjusted curves would take it three estimates a set in the place of one.
+        """
+        rest, masses, curves = self.values[~self.is_atom], [], []
         margin = REACH * self.bandwidth
-        grid = np.linspace(rest.min() - margin, rest.max() + margin, n_grid) if rest.size else None
-        for weight in self.weights:
-            total = weight.sum()
-            counts.append(np.bincount(place, weight[is_atom], len(atoms)) / total)
+        grid = np.linspace(rest.min() - margin, rest.max() + margin, N_GRID) if rest.size else None
+        for takes, keeps in ((self.takes, self.keeps), (1 - self.takes, 1 - self.keeps)):
+            total = takes.sum() + keeps.sum()
+            masses.append(self._atoms(takes, keeps.sum()) / total)
             if grid is not None:
-                spread = float(np.sqrt(np.cov(rest, aweights=weight[~is_atom])))  # scipy's unit of a bandwidth
-                estimate = stats.gaussian_kde(rest, self.bandwidth / spread, weights=weight[~is_atom])
-                curves.append(estimate(grid) * weight[~is_atom].sum() / total)
-        least, most = np.minimum(*counts).sum(), np.maximum(*counts).sum()
-        if grid is not None:
-            least += np.trapezoid(np.minimum(*curves), grid)
-            most += np.trapezoid(np.maximum(*curves), grid)
-        return float(1 - least / most)
+                weight = takes[~self.is_atom]
+                spread = float(np.sqrt(np.cov(rest, aweights=weight)))  # scipy's unit of a bandwidth
+                estimate = stats.gaussian_kde(rest, self.bandwidth / spread, weights=weight)
+                curves.append(estimate(grid) * weight.sum() / total)
+        return _d1(masses, curves, grid)
+
+    def adjusted(self) -> float:
+        """d1 of what is left of these when the other features are taken out, by sums of kernels on many points."""
+        rest, masses, curves = self.values[~self.is_atom], [], []
+        margin = REACH * self.bandwidth
+        grid = np.linspace(rest.min() - margin, rest.max() + margin, N_FINE) if rest.size else None
+        mean, more = (self.takes.mean() + self.keeps.mean()) / 2, self.takes - self.keeps
+        for level, apart in ((mean, more), (1 - mean, -more)):
+            own, weight = level - apart.mean() / 2, level + apart - apart.mean() / 2
+            atoms = np.maximum(self._atoms(weight, own * len(weight)), 0.0)
+            smooth = np.zeros(0)
+            if grid is not None:
+                kernels = stats.norm.pdf(grid[:, None], rest, self.bandwidth)
+                smooth = np.maximum(kernels @ weight[~self.is_atom], 0.0)
+            total = atoms.sum() + (np.trapezoid(smooth, grid) if grid is not None else 0.0)
+            masses.append(atoms / total)
+            curves.append(smooth / total)
+        return _d1(masses, curves, grid)
+
+    def _atoms(self, weight: Array, own: float) -> Array:
+        """(a,) masses of the row's own value and of the other atoms."""
+        atoms = np.unique(np.append(self.values[self.is_atom], self.own))
+        masses = np.zeros(len(atoms))
+        np.add.at(masses, np.searchsorted(atoms, self.values[self.is_atom]), weight[self.is_atom])
+        masses[np.searchsorted(atoms, self.own)] += own
+        return masses
+
+
+def _d1(masses: list[Array], curves: list[Array], grid: Array | None) -> float:
+    least, most = np.minimum(*masses).sum(), np.maximum(*masses).sum()
+    if grid is not None:
+        least += np.trapezoid(np.minimum(*curves), grid)
+        most += np.trapezoid(np.maximum(*curves), grid)
+    return float(1 - least / most)

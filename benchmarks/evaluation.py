@@ -1,0 +1,50 @@
+"""Make the tables of docs/evaluation.md anew, or some of them; the sentences around them are written by hand.
+
+Each table stands between a comment with its name and one that ends it. What a script prints takes its place.
+
+    python benchmarks/evaluation.py                # all of them: about an hour on two cores
+    python benchmarks/evaluation.py truth          # in a minute
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "docs" / "evaluation.md"
+SIZE = ["--rows", "15", "--seeds", "6"]
+SCRIPTS = {
+    "truth": ["truth.py"],
+    "calibration": ["calibration.py", *SIZE, "--models", "logistic", "forest", "boosting", "network"],
+    "labels": ["calibration.py", *SIZE, "--models", "labels"],
+    "faithfulness": ["faithfulness.py", "--rows", "15"],
+}
+
+
+def replaced(page: str, name: str, table: str) -> str:
+    """The page with another table under a name."""
+    start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    if page.count(start) != 1 or page.count(end) != 1:
+        raise SystemExit(f"{PAGE.name} must have {start.strip()} and {end} once each")
+    return re.sub(f"{start}.*?{end}", lambda _: f"{start}\n{table.strip()}\n\n{end}", page, flags=re.DOTALL)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"some of: {', '.join(SCRIPTS)}")
+    chosen = parser.parse_args().tables or list(SCRIPTS)
+    if unknown := set(chosen) - set(SCRIPTS):
+        parser.error(f"there is no table {', '.join(sorted(unknown))}; the tables are {', '.join(SCRIPTS)}")
+    for name in chosen:
+        script, *options = SCRIPTS[name]
+        done = subprocess.run([sys.executable, HERE / script, *options], stdout=subprocess.PIPE, text=True, check=True)
+        PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), name, done.stdout), encoding="utf-8")
+        print(f"{name}: {len(done.stdout.splitlines())} lines", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,259 @@
+"""Mean effects of the features of rows that follow a plan, by what is randomised there: which features are taken.
+
+A response is a number for each sample, such as its log odds of staying. The Shapley value of a feature is the mean of
+its effect over the share q of the other features that are taken (Owen, 1972): the integral over q from 0 to 1 of the
+effect when each of them is taken with probability q. Simpson's rule, with q = 0, 1/2 and 1, is exact where no more
+than four features interact. At q = 1/2 differences between complements are regressed on signs that say which of the two
+takes each feature, by itself and times functions of the value that is taken. These signs are drawn at random,
+independently of all values: so the columns of different features are uncorrelated whatever the values look like, and a
+feature that the model ignores has an effect of 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from xcid._kernels.arrays import namespace, products, thinned
+from xcid._kernels.random import hadamard_order
+from xcid.records import Array, Flags, Plan
+
+FEWEST = 12  # blocks, and donors, whose differences tell of chance
+MOST_SOURCES = 2_048  # background rows that stand for all
+MOST_COLUMNS = 1 / 3  # of the number of pairs
+MOST_LEVELS = 12  # of a category with columns of their own
+KNOTS = (0.25, 0.5, 0.75)  # shares of the background below the knots of a number
+BENDS, REST = 1e-2, 1e-7  # penalties of columns that bend, and of the others, for each pair
+CROWDED = 0.1  # penalty of the signs where they are more than half as many as the pairs
+MOST_LEVERAGE = 0.9
+CORRECTION = 0.75  # power of what leverage leaves of a residual: 1 is the jackknife, on the safe side; 1/2 is not
+LEAST_SEEN = 0.5  # share of the differences from which the others are filled in
+STEPS = 30  # of filling in what the ends of the floating-point range hide
+FIRST = 1e-4  # penalty of the columns before these steps, for each pair
+
+
+class Shared(NamedTuple):
+    """What the regressions of all rows of a plan share; c columns, and f features that may change."""
+
+    columns: Array  # (p, c) of the differences
+    solution: Array  # (p, c) from differences to coefficients
+    influence: Array  # (p, f) what a unit of each difference does to the effects at q = 1/2
+    reach: Array  # (p, f) and to the mean effects
+    inflation: Array  # (p,) of residuals, for the freedom that the columns take
+    bends: Array  # (c, f) 1 for the columns that say what the value of a feature adds to its mean effect
+    alone: Array  # (a, c) these columns for values that are taken alone
+    rest: Array  # (b, c) and for rows of which the rest is taken
+    size: int  # pairs of a block within which signs are orthogonal
+
+
+class Measured(NamedTuple):
+    """(n, f) each."""
+
+    effects: Array  # of keeping the present value
+    variance: Array
+    freedom: Array  # degrees of freedom of the variance
+
+
+def shared(plan: Plan, discrete: Flags) -> Shared:
+    """Prepare the regression of a plan."""
+    free = np.flatnonzero(plan.free)
+    pairs, n_free = len(plan.masks), len(free)
+    chosen = thinned(len(plan.background), MOST_SOURCES)
+    sources = plan.background[chosen]
+    stacked = np.concatenate([plan.values, sources, plan.alone, plan.rest])
+    most = int(MOST_COLUMNS * pairs / max(n_free, 1)) - 1
+    parts, of_feature, penalties = [np.ones((len(stacked), n_free))], [np.arange(n_free)], [np.full(n_free, REST)]
+    if n_free > pairs / 2:
+        penalties = [np.full(n_free, CROWDED)]
+    for at, feature in enumerate(free):
+        for column in plan.features[feature]:
+            if plan.fitted[feature] or most < 1:
+                continue
+            make = levels if discrete[column] else numbers
+            made, penalty = make(stacked[:, column], sources[:, column], most)
+            parts.append(made)
+            of_feature.append(np.full(made.shape[1], at))
+            penalties.append(penalty)
+    functions, owner, penalty = np.concatenate(parts, axis=1), np.concatenate(of_feature), np.concatenate(penalties)
+    ends = np.cumsum([pairs, len(sources), len(plan.alone)])
+    values, known, alone, rest = np.split(functions, ends)
+    mean = known.mean(axis=0) if plan.weights is None else np.average(known, axis=0, weights=plan.weights[chosen])
+    bends = (np.arange(len(owner)) >= n_free)[:, None] & (owner[:, None] == np.arange(n_free))
+    signs = np.where(plan.masks[:, free], 1.0, -1.0)
+    columns = signs[:, owner] * (values - np.where(bends.any(axis=1), mean, 0.0))
+    solved = solution(columns, penalty * pairs)
+    own = columns[:, :n_free]
+    influence = -(solved[:, :n_free] + (own - solved @ (columns.T @ own)) / pairs)
+    reach, size = influence, hadamard_order(len(plan.free))
+    if len(alone):  # the bends that are taken from them and from the rest are measured by the differences, too
+        reach = (4 * influence + solved @ (bends * (alone.mean(axis=0) + rest.mean(axis=0) - 2 * mean)[:, None])) / 6
+    more = bends * 1.0, alone - mean, rest - mean, size
+    return Shared(columns, solved, influence, reach, inflation(columns, solved), *more)
+
+
+def solution(columns: Array, penalty: Array) -> Array:
+    """(p, c) what turns differences into coefficients by least squares with a penalty for each column."""
+    pairs, n_columns = columns.shape
+    if n_columns <= pairs:
+        return np.asarray(np.linalg.solve(products(columns.T) + np.diag(penalty), columns.T).T, dtype=np.float64)
+    weighted = columns / penalty
+    return np.asarray(np.linalg.solve(weighted @ columns.T + np.eye(pairs), weighted), dtype=np.float64)
+
+
+def inflation(columns: Array, solved: Array) -> Array:
+    """(p,) what makes up for the freedom that the columns of a fit take from each of its residuals."""
+    leverage = np.minimum(MOST_LEVERAGE, np.sum(solved * columns, axis=1))
+    return np.asarray((1 - leverage) ** -CORRECTION)
+
+
+def numbers(cells: Array, known: Array, most: int) -> tuple[Array, Array]:
+    """Functions of a number: itself in standard deviations, what lies beyond each knot, and whether it is missing."""
+    _, exponent = np.frexp(np.nanmax(np.abs(known), initial=0.0))
+    cells, known = (np.ldexp(part, -exponent) for part in (cells, known))  # squares of 1e-300 and 1e300 are no numbers
+    there = known[~np.isnan(known)]
+    if not there.size or there.min() == there.max():
+        return np.empty((len(cells), 0)), np.empty(0)
+    mean, spread = there.mean(), there.std()
+    place = np.nan_to_num((cells - mean) / spread)
+    made, penalties = [place], [REST]
+    if np.isnan(known).any() and most > 1:
+        made.append(np.isnan(cells) * 1.0)
+        penalties.append(REST)
+    knots = np.unique((np.quantile(there, KNOTS) - mean) / spread)
+    knots = knots[knots > (there.min() - mean) / spread]
+    if most >= len(made) + len(knots):
+        made += [np.maximum(place - knot, 0.0) for knot in knots]
+        penalties += [BENDS] * len(knots)
+    return np.stack(made, axis=1), np.array(penalties)
+
+
+def levels(cells: Array, known: Array, most: int) -> tuple[Array, Array]:
+    """Whether a category has one of its commonest levels; -1 stands for a missing cell."""
+    code, known = (np.where(np.isnan(part), -1.0, part) for part in (cells, known))
+    level, count = np.unique(known, return_counts=True)
+    common = level[np.argsort(-count, kind="stable")[: min(most, MOST_LEVELS)]]
+    return (code[:, None] == common) * 1.0, np.full(len(common), REST)
+
+
+def measured(plan: Shared, responses: Array, end: float = np.inf) -> Measured:
+    """Measure effects on (n, s) responses; arrays of NumPy or tensors of torch.
+
+    Responses at ``end`` or beyond, on either side, may be anything there: differences that this hides are filled in by
+    what the others tell, unless most of them are hidden.
+    """
+    xp, pairs = namespace(responses), len(plan.columns)
+    first, second, more = responses[:, :pairs], responses[:, pairs : 2 * pairs], responses[:, 2 * pairs :]
+    hides, seen, ends = visible(first, second, end)
+    differences = filled(
+        first - second,
+        hides,
+        bounds(first, second, ends),
+        lambda found, hides: _fit_to_seen(plan.columns, found, hides),
+        lambda found: (found @ plan.solution) @ plan.columns.T,
+    )
+    coefficients = differences @ plan.solution
+    residuals = (differences - coefficients @ plan.columns.T) * plan.inflation
+    half = differences @ plan.influence
+    variance, degrees = over_blocks(residuals, plan.reach, plan.size)
+    variance, freedom = variance / seen**2, degrees * seen + 0 * half  # of what is filled in nothing was seen
+    if not len(plan.alone):
+        return Measured(half, variance, freedom)
+    shape, n_alone, n_rest = (len(half), -1, half.shape[1]), len(plan.alone), len(plan.rest)
+    own, more = more[:, :1], more[:, 1:]
+    alone, rest = more[:, : n_alone * shape[2]], more[:, n_alone * shape[2] : (n_alone + n_rest) * shape[2]]
+    taken = more[:, (n_alone + n_rest) * shape[2] :]
+    first, last = (
+        _shown(kept, new, half[:, None] - bend, ends[:, :, None]) + bend
+        for kept, new, bend in (
+            (own[:, :, None], alone.reshape(shape), (coefficients[:, None] * plan.alone) @ plan.bends),
+            (rest.reshape(shape), taken[:, :, None], (coefficients[:, None] * plan.rest) @ plan.bends),
+        )
+    )
+    bent = first[:, 2:] - 2 * first[:, 1:-1] + first[:, :-2]
+    apart = last[:, 1:] - last[:, :-1]
+    chance = [
+        (variance, freedom),
+        ((bent**2).sum(1) / (6 * (n_alone - 2) * n_alone) / 36, (n_alone - 2) * 2 / 3),
+        ((apart**2).sum(1) / (2 * (n_rest - 1) * n_rest) / 36, (n_rest - 1) * 2 / 3),
+    ]
+    total = sum(part for part, _ in chance)
+    squares = sum(part**2 / of_part for part, of_part in chance)
+    freedom = xp.where(squares > 0, total**2 / xp.where(squares > 0, squares, 1.0), freedom)
+    return Measured((first.mean(1) + 4 * half + last.mean(1)) / 6, total, freedom)
+
+
+def visible(first: Array, second: Array, end: float) -> tuple[Flags, Array, Array]:
+    """(n, p) which differences an end hides, (n, 1) the share of the others, and (n, 1) the end, none for too few."""
+    xp = namespace(first)
+    hides = hidden(first, second, end)
+    seen = 1 - (hides * 1.0).mean(1)[:, None]
+    too_few = seen < LEAST_SEEN
+    return hides & ~too_few, xp.where(too_few, 1.0, seen), xp.where(too_few, np.inf, end + 0 * seen)
+
+
+def hidden(first: Array, second: Array, end: float) -> Flags:
+    """(n, p) whether one of two responses lies at an end, and might be anything there."""
+    found: Flags = (abs(first) >= end) | (abs(second) >= end)
+    return found
+
+
+def filled(
+    differences: Array,
+    hides: Flags,
+    limits: Sequence[Array],
+    start: Callable[[Array, Flags], Array],
+    fit: Callable[[Array], Array],
+    steps: int = STEPS,
+) -> Array:
+    """(n, p) differences between complements; where an end hides one, it becomes what the fit to the others says."""
+    xp, rows = namespace(differences), hides.any(1)
+    if not rows.any():
+        return differences
+    low, high = (limit[rows] for limit in limits)
+    found = xp.clip(start(differences[rows], hides[rows]), low, high)
+    for _ in range(steps):
+        found = xp.clip(fit(found), low, high)
+    differences[rows] = found
+    return differences
+
+
+def _fit_to_seen(columns: Array, differences: Array, hides: Flags) -> Array:
+    """(n, p) what a regression on the differences that are seen says of all."""
+    xp = namespace(differences)
+    each = (columns * ~hides[:, :, None]).swapaxes(1, 2) @ columns  # normal matrices of what is seen
+    each = each + FIRST * len(columns) * xp.eye(each.shape[1], dtype=each.dtype, device=differences.device)
+    found: Array = xp.linalg.solve(each, ((differences * ~hides) @ columns)[:, :, None])[:, :, 0] @ columns.T
+    return found
+
+
+def _shown(kept: Array, new: Array, expected: Array, ends: Array) -> Array:
+    """Differences between responses; where an end hides one, it becomes what is expected, as far as that can be."""
+    xp = namespace(kept)
+    shown: Array = xp.clip(expected, *bounds(kept, new, ends))
+    return shown
+
+
+def bounds(first: Array, second: Array, end: Array) -> tuple[Array, Array]:
+    """The least and the most that a difference may be."""
+    xp, difference = namespace(first), first - second
+    low = xp.where((second >= end) | (first <= -end), -np.inf, difference)
+    return low, xp.where((first >= end) | (second <= -end), np.inf, difference)
+
+
+def over_blocks(residuals: Array, influence: Array, size: int) -> tuple[Array, float]:
+    """(n, f) variances of effects from (n, p) residuals, and their degrees of freedom.
+
+    Blocks follow an order in which donors that are alike are neighbours, so that differences of neighbouring blocks
+    measure what is left to chance. With few blocks each pair stands for itself, which is on the safe side.
+    """
+    pairs = residuals.shape[1]
+    if pairs < FEWEST * size:
+        return (residuals**2) @ (influence**2) * (pairs / max(pairs - 1, 1)), max(pairs - 1.0, 1.0)
+    n_blocks, used = pairs // size, pairs // size * size
+    by_block = residuals[:, :used].reshape(len(residuals), n_blocks, size).swapaxes(0, 1)
+    sums = by_block @ influence[:used].reshape(n_blocks, size, -1)  # (blocks, n, f)
+    sums[-1] += residuals[:, used:] @ influence[used:]
+    apart = sums[1:] - sums[:-1]
+    return (apart**2).sum(0) / 2 * (n_blocks / (n_blocks - 1)), 2 * (n_blocks - 1) / 3
