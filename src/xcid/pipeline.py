@@ -16,6 +16,7 @@ from xcid.calibration import Repeats, Stop
 from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips, warn
 from xcid.generators import Generator, Genetic
 from xcid.generators.balanced import Repeated
+from xcid.generators.planned import Drawn
 from xcid.outcomes import Outcome, ToClass
 from xcid.outcomes.classes import class_names
 from xcid.question import Membership, is_one_sided
@@ -32,6 +33,7 @@ from xcid.records import (
     fields,
 )
 from xcid.scores import PerFeature, Score, Scores, pairs, unsigned
+from xcid.scores.moves import moves
 from xcid.subject import Subject
 
 R = TypeVar("R", Explanation, Interactions)
@@ -168,6 +170,10 @@ def _told(found: Explanation) -> Flags:
 
 
 def _scored(setup: Setup, seed: int, cloud: Perturbations, outputs: Array) -> Explanation:
+    moved = {}
+    if cloud.outputs is not None and setup.subject.is_regression:
+        found = moves(cloud, cloud.outputs[:, :, 0])
+        moved = dict(zip(("moved", "moved_lower", "moved_upper", "moved_p_values"), found, strict=True))
     return record(
         setup,
         setup.score(cloud),
@@ -180,14 +186,23 @@ def _scored(setup: Setup, seed: int, cloud: Perturbations, outputs: Array) -> Ex
         n_positive=cloud.positive.sum(axis=1),
         n_negative=cloud.negative.sum(axis=1),
         cloud=cloud,
+        **moved,
     )
+
+
+def _ignore(outputs: Array) -> None:
+    """Hear nothing."""
 
 
 def perturb(setup: Setup, generator: Generator, rows: Array, keys: Unsigned, outputs: Array) -> Perturbations:
     """Let a generator perturb the features, and give its cloud back in columns of the table."""
     subject = setup.subject
-    member = Membership(subject, setup.outcome, rows, outputs, Deadline(setup.time_limit, len(rows)))
+    heard: list[Array] = []
+    hear = heard.append if isinstance(generator, Drawn) else _ignore  # a search asks about more than it keeps
+    member = Membership(subject, setup.outcome, rows, outputs, Deadline(setup.time_limit, len(rows)), hear)
     cloud = generator(subject.features.fold(rows), keys, subject.features.space, member)
+    if heard:
+        cloud = replace(cloud, outputs=np.concatenate(heard).reshape(*cloud.positive.shape, -1))
     least = getattr(setup.outcome, "least", None)
     if least is not None and cloud.plans:
         cloud = replace(cloud, status=np.full(len(cloud), "ok"))  # log odds need no flips

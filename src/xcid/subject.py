@@ -70,6 +70,7 @@ class Subject:
             levels=tuple(tuple(str(level) for level in column.levels) for column in columns),
             units=tuple(column.unit for column in columns),
             scales=tuple(self.space.scales.tolist()),
+            output_scales=tuple(self.outputs.std(axis=0).tolist()),
             index=np.arange(len(rows)) if index is None else index,
             features=self.features.columns,
             **known,

@@ -62,7 +62,8 @@ def from_head(known: Mapping[str, Any], version: int) -> dict[str, Any]:
             f"this is {known.get('format')!r}, version {known.get('version')!r}; "
             f"{FORMAT!r}, version {version} is understood"
         )
-    common = {each.name: _tuples(list(known[each.name])) for each in fields.declared(Explanation) if not each.axes}
+    shared = [each for each in fields.declared(Explanation) if not each.axes]
+    common = {each.name: _tuples(list(known[each.name])) for each in shared if each.is_needed or each.name in known}
     described = {name: restore(known.get(name)) for name in DESCRIBED}
     return {**common, **described, "settings": dict(known["settings"])}
 

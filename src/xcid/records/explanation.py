@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -76,6 +76,10 @@ class Explanation:
         "D" or "s" for dates, whose numbers are days or seconds since 1970; else empty.
     scales : tuple of float
         Mean absolute deviation of each column of the background: the unit of distances.
+    output_scales : tuple of float
+        Standard deviation of each output over the background.
+    moved, moved_lower, moved_upper, moved_p_values : (n, d) or None
+        The ``effects`` of a regression, with limits and p-values.
     cloud : Perturbations or None
         The evidence, where it was kept.
     density : Density or None
@@ -112,6 +116,11 @@ class Explanation:
     null_quantile: Array | None = per(ROW, FEATURE, unknown=0.0, line="null_quantile", default=None)
     spread: Array | None = per(ROW, FEATURE, unknown=0.0, line="spread", default=None)
     significant: Array | None = per(ROW, FEATURE, unknown=0.0, line="significant", default=None)
+    moved: Array | None = per(ROW, FEATURE, unknown=0.0, line="effect", runs=np.mean, rows=np.mean, default=None)
+    moved_lower: Array | None = per(ROW, FEATURE, unknown=np.nan, line="effect_lower", default=None)
+    moved_upper: Array | None = per(ROW, FEATURE, unknown=np.nan, line="effect_upper", default=None)
+    moved_p_values: Array | None = per(ROW, FEATURE, unknown=1.0, line="effect_p_value", default=None)
+    output_scales: tuple[float, ...] = per(default=())
     cloud: Perturbations | None = per(ROW, dtype=Perturbations, runs=first, default=None)
     density: Density | None = None
     outcome: Outcome | None = None
@@ -148,6 +157,90 @@ class Explanation:
         from xcid import notebook
 
         return notebook.html(self)
+
+    @property
+    def log_odds(self) -> Array:
+        """(n, d) s behind ``values``: the log odds of the present output that the present value is worth."""
+        return self._odds(self.values, np.asarray)
+
+    @property
+    def log_odds_lower(self) -> Array:
+        """(n, d) lower confidence limits (95 %) of ``log_odds``."""
+        return self._odds(self.lower, np.asarray)
+
+    @property
+    def log_odds_upper(self) -> Array:
+        """(n, d) upper confidence limits (95 %) of ``log_odds``."""
+        return self._odds(self.upper, np.asarray)
+
+    @property
+    def odds(self) -> Array:
+        """(n, d) what the present value multiplies the odds of the present output by."""
+        return self._odds(self.values, np.exp)
+
+    @property
+    def odds_lower(self) -> Array:
+        """(n, d) lower confidence limits (95 %) of ``odds``."""
+        return self._odds(self.lower, np.exp)
+
+    @property
+    def odds_upper(self) -> Array:
+        """(n, d) upper confidence limits (95 %) of ``odds``."""
+        return self._odds(self.upper, np.exp)
+
+    def _odds(self, scores: Array | None, unit: Callable[[Array], Array]) -> Array:
+        from xcid import directions
+
+        if scores is None:
+            raise InvalidParameter("these scores have no limits: explain with a score that has, such as Adjusted()")
+        return unit(directions.log_odds(scores))
+
+    @property
+    def effects(self) -> Array:
+        """(n, d) by how much present values move the output, in its own unit.
+
+        That is the output of a regression, or the probability of the class in question: the one that signs are about,
+        the target of the question, or the predicted one.
+        """
+        from xcid import directions
+
+        return directions.effects(self).effects
+
+    @property
+    def effects_lower(self) -> Array:
+        """(n, d) lower confidence limits (95 %) of ``effects``."""
+        from xcid import directions
+
+        return directions.effects(self).lower
+
+    @property
+    def effects_upper(self) -> Array:
+        """(n, d) upper confidence limits (95 %) of ``effects``."""
+        from xcid import directions
+
+        return directions.effects(self).upper
+
+    @property
+    def about(self) -> str:
+        """The class that signs are about, "up" for a regression, or "" where they are about the present output."""
+        return str((self.settings or {}).get("towards", ""))
+
+    @property
+    def question(self) -> str:
+        """What was asked, in words."""
+        from xcid import wording
+
+        return wording.question(self)
+
+    def towards(self, name: str) -> Explanation:
+        """The same explanation with every sign about a class, or "up" for a regression; the model is not asked again.
+
+        With two classes the scores of the rows that are predicted otherwise change their signs. Of several, that class
+        is scored against all others.
+        """
+        from xcid import directions
+
+        return directions.towards(self, name)
 
     def evidence(self, row: int, feature: int | str) -> DensityPair:
         """Give the two densities behind one score.
