@@ -1,4 +1,4 @@
-"""What a score says in units that people use, and about whom: odds, effects on the output, signs about a named class."""
+"""What a score says in units that people use, and about whom: odds, effects, signs about a named class."""
 
 from __future__ import annotations
 
