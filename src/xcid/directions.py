@@ -79,13 +79,9 @@ def towards(explanation: Explanation, name: str) -> Explanation:
     if explanation.about == str(name):
         return explanation
     if explanation.about:
-        raise InvalidParameter(
-            f"these signs are about {explanation.about!r} already: start from the explanation itself"
-        )
+        raise InvalidParameter(f"signs are about {explanation.about!r} already: start from the explanation as it was")
     if not explanation.direction.any() and len(explanation):
-        raise InvalidParameter(
-            "these scores have no sign: explain with the recommended setting for signs about a class"
-        )
+        raise InvalidParameter("these scores have no sign: explain with the recommended setting")
     if explanation.outputs.shape[1] == 1:
         return _upwards(explanation, name)
     column = column_of(name, explanation.output_names)
@@ -129,13 +125,7 @@ def _turned(explanation: Explanation, sign: Array, name: str) -> Explanation:
     """Turn the signs of some rows."""
     turn = sign[:, None]
     ends = (explanation.lower, explanation.upper), (explanation.moved_lower, explanation.moved_upper)
-    turned = [
-        (low, high)
-        if low is None or high is None
-        else (np.minimum(low * turn, high * turn), np.maximum(low * turn, high * turn))
-        for low, high in ends
-    ]
-    (lower, upper), (moved_lower, moved_upper) = turned
+    (lower, upper), (moved_lower, moved_upper) = (_turned_ends(low, high, turn) for low, high in ends)
     return replace(
         explanation,
         values=explanation.values * turn,
@@ -149,6 +139,12 @@ def _turned(explanation: Explanation, sign: Array, name: str) -> Explanation:
     )
 
 
+def _turned_ends(low: Array | None, high: Array | None, turn: Array) -> tuple[Array | None, Array | None]:
+    if low is None or high is None:
+        return None, None
+    return np.minimum(low * turn, high * turn), np.maximum(low * turn, high * turn)
+
+
 def _against_the_rest(explanation: Explanation, column: int) -> Explanation:
     """Score one of several classes against all others, by what the model answered."""
     cloud = _asked(explanation)
@@ -157,8 +153,8 @@ def _against_the_rest(explanation: Explanation, column: int) -> Explanation:
     least = cloud.least if are_probabilities(explanation.outputs) else None
     chance = np.where(known[:, None], np.clip(chance, 0.0, 1.0), 0.5)
     scores = Adjusted(explanation.density or Mixed())(replace(cloud, positive=1 - chance, negative=chance, least=least))
-    unknown = {"values": 0.0, "direction": 0.0, "lower": -1.0, "upper": 1.0, "p_values": 1.0, "importance": 0.0}
-    parts = {
+    unknown = {"lower": -1.0, "upper": 1.0, "p_values": 1.0}
+    parts: dict[str, Any] = {
         name: np.where(known[:, None], part, unknown.get(name, 0.0))
         for name, part in scores._asdict().items()
         if part is not None

@@ -16,6 +16,8 @@ MOST_LEAST = 0.01
 CLOSE = 1e-6  # to a probability of 0
 SINGLE = 2.0**-24  # what single precision can tell a probability from 1 by
 OTHER_LABEL = "another label"  # of a model that gives labels: one that the background never got
+HARD = "hard: every perturbation counts as yes or no"
+SOFT = "soft: every perturbation counts by its probability"
 Number: TypeAlias = Callable[[float], str]
 O = TypeVar("O")  # noqa: E741
 
@@ -38,6 +40,10 @@ class Flip:
         """In the predicted class."""
         return ""
 
+    def asks(self, names: Sequence[str], number: Number) -> str:
+        """Whether the class changes."""
+        return f"Does the predicted class change? ({HARD})"
+
 
 @dataclass(frozen=True, slots=True)
 class SoftFlip:
@@ -55,6 +61,10 @@ class SoftFlip:
 
     least: float = field(default=0.0, init=False, repr=False, compare=False)
     where = Flip.where
+
+    def asks(self, names: Sequence[str], number: Number) -> str:
+        """Whether the class changes."""
+        return f"Does the predicted class change? ({SOFT})"
 
     def bind(self, names: Sequence[str], outputs: Array) -> SoftFlip:
         """Refuse outputs that are not probabilities; see how small they get."""
@@ -96,12 +106,20 @@ class ToClass:
         is_there = int(output.argmax()) == column_of(self.target, names)
         return f"it {'in' if is_there else 'out of'} {self.target}"
 
+    def asks(self, names: Sequence[str], number: Number) -> str:
+        """Whether the class becomes the target, or no longer is."""
+        return f"Does the predicted class become {self.target}, or change from it? ({HARD})"
+
 
 @dataclass(frozen=True, slots=True)
 class SoftToClass(ToClass):
     """The predicted class becomes a given one, by degrees, as in :class:`SoftFlip`; the target is as in ToClass."""
 
     least: float = field(default=0.0, init=False, repr=False, compare=False)
+
+    def asks(self, names: Sequence[str], number: Number) -> str:
+        """Whether the class becomes the target, or no longer is."""
+        return f"Does the predicted class become {self.target}, or change from it? ({SOFT})"
 
     def bind(self, names: Sequence[str], outputs: Array) -> SoftToClass:
         """Find the target among the model's classes; refuse outputs that are not probabilities."""

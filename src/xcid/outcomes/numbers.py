@@ -10,7 +10,7 @@ import numpy as np
 
 from xcid._check import as_float
 from xcid.errors import InvalidParameter
-from xcid.outcomes.classes import Number, column_of, knowing, ones
+from xcid.outcomes.classes import HARD, Number, column_of, knowing, ones
 from xcid.records import Array
 
 
@@ -48,6 +48,13 @@ class Threshold:
             return f"it {side} {number(self.level)}"
         return f"the probability of {names[column]} {side} {self.level:g}"
 
+    def asks(self, names: Sequence[str], number: Number) -> str:
+        """Whether the level is crossed."""
+        if len(names) == 1:
+            return f"Does the output cross {number(self.level)}? ({HARD})"
+        of_class = names[column_of(self.target, names)]
+        return f"Does the probability of {of_class} cross {self.level:g}? ({HARD})"
+
 
 @dataclass(frozen=True, slots=True)
 class Interval:
@@ -83,6 +90,10 @@ class Interval:
         """Around the row's own output."""
         return "" if self.half_width is None else f"it within {number(self.half_width)} of that"
 
+    def asks(self, names: Sequence[str], number: Number) -> str:
+        """Whether the number leaves the interval."""
+        return f"Does the output move by more than {_width(self, number)}? ({HARD})"
+
 
 @dataclass(frozen=True, slots=True)
 class SoftInterval(Interval):
@@ -110,6 +121,16 @@ class SoftInterval(Interval):
         share: Array = 1 - 0.5**moved
         return share
 
+    def asks(self, names: Sequence[str], number: Number) -> str:
+        """Whether the number moves."""
+        return f"Does the output move? (soft: a move by {_width(self, number)} counts as half)"
+
+
+def _width(interval: Interval, number: Number) -> str:
+    if interval.half_width is None:
+        return f"{interval.share:g} standard deviations of the reference outputs"
+    return number(interval.half_width)
+
 
 @dataclass(frozen=True, slots=True)
 class Within:
@@ -133,3 +154,10 @@ class Within:
             level, above = (self.high, not is_in) if np.isinf(self.low) else (self.low, is_in)
             return f"it {'above' if above else 'below'} {number(level)}"
         return f"it {'in' if is_in else 'out of'} the range from {number(self.low)} to {number(self.high)}"
+
+    def asks(self, names: Sequence[str], number: Number) -> str:
+        """Whether the number enters the interval, or leaves it."""
+        ends = " and ".join(
+            f"{word} {number(end)}" for word, end in (("above", self.low), ("below", self.high)) if np.isfinite(end)
+        )
+        return f"Does the output come to lie {ends or 'anywhere'}, or leave from there? ({HARD})"

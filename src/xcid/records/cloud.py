@@ -209,7 +209,7 @@ class Perturbations:
             np.pad(part, [(0, 0), (0, lacks), (0, 0)][: part.ndim])[:, :n_samples]
             for part in (self.samples, self.positive, self.negative)
         )
-        more = {"plans": (), "follows": None, "outputs": None}
+        more: dict[str, Any] = {"plans": (), "follows": None, "outputs": None}
         return replace(self, given=given, positive=positive, negative=negative, **more)
 
     @property

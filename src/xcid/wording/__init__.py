@@ -97,3 +97,12 @@ def left_out(n_features: int, n_shown: int) -> str:
     if more <= 0:
         return ""
     return "1 more feature has a smaller score" if more == 1 else f"{more:,} more features have smaller scores"
+
+
+def question(explanation: Explanation) -> str:
+    """What was asked, in words: "Does the predicted class change? (soft: ...)"."""
+    outcome = explanation.outcome
+    if outcome is None:
+        return "What does the output rest on?"
+    asks = getattr(outcome, "asks", None)
+    return asks(explanation.output_names, number) if asks else f"Which side does {outcome!r} say?"
