@@ -74,6 +74,11 @@ def usual(explanation: Explanation) -> Explanation:
     return towards(explanation, name) if name else explanation
 
 
+def of_row(one: Explanation) -> Explanation:
+    """The explanation of a single row as it is shown: that of a regression is about what raises the output."""
+    return usual(one) if one.moved is not None else one
+
+
 def towards(explanation: Explanation, name: str) -> Explanation:
     """The same explanation with every sign about one class, or "up" for a regression."""
     if explanation.about == str(name):

@@ -45,7 +45,9 @@ class Explainer:
         Shorthand for the default score with another density.
     outcome : Outcome, optional
         What counts as a flip: an object of :mod:`xcid.outcomes` or a function. By default a change of the predicted
-        class, by its probability; for a regression a move by half a standard deviation of the background's outputs.
+        class, by its probability; for a regression a move of the output, by degrees.
+    class_names : sequence of str or mapping, optional
+        What the classes are called, in the order of the model's or by its labels: ``["no diabetes", "diabetes"]``.
     feature_names : sequence of str, optional
         For arrays; a data frame brings its own.
     kinds : mapping of str to str, optional
@@ -88,6 +90,7 @@ class Explainer:
         density: Density | None = None,
         outcome: Outcome | None = None,
         feature_names: Sequence[str] | None = None,
+        class_names: Sequence[str] | Mapping[Any, str] | None = None,
         kinds: Mapping[str, Kind] | None = None,
         constraints: Constraints | None = None,
         repeats: int = 1,
@@ -109,7 +112,8 @@ class Explainer:
             search = Growing() if generator is None else None
             generator = given_or(generator, Balanced(), "generator", "xcid.generators.Balanced()")
             memory = as_int(memory, "memory (bytes)", at_least=1)
-            subject = Subject.of(model, background, feature_names, kinds, constraints, memory, weights)
+            parts = (feature_names, kinds, constraints, memory, weights, class_names)
+            subject = Subject.of(model, background, *parts)
             outcome = bound(usual_outcome(subject) if outcome is None else outcome, subject)
             kept = as_int(max_evidence_bytes, "max_evidence_bytes", at_least=0)
             generator = pipeline.bound(generator, subject)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcid import wording
+from xcid import directions, wording
 from xcid._check import as_int
 from xcid.records import SIGNIFICANT, Explanation, Interactions
 
@@ -23,20 +23,24 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
     most : int
         Features shown; the rest are counted in the last line.
     """
-    one, width = explanation[row], as_int(width, "width", at_least=1)
+    one, width = directions.of_row(explanation[row]), as_int(width, "width", at_least=1)
     values, faint = one.values[0], wording.not_significant(one)[0]
     shown = wording.largest(values, as_int(most, "most", at_least=1)).tolist()
     cells = {at: one.shown(0, at) for at in shown}
     name_width = max(len(one.feature_names[at]) for at in shown)
     cell_width = max(map(len, cells.values()))
-    lines = [_title(one)]
+    worths = {at: "" if faint[at] or one.feature_status[0, at] != "ok" else wording.worth(one, at) for at in shown}
+    worth_width = max(map(len, worths.values()))
+    lines = [_title(one), one.question]
     for at in shown:
         mark = "" if one.p_values is None else "~ " if faint[at] else "  "
         drawn = wording.note(one.feature_status[0, at]).strip() or _bar(abs(values[at]), width)
         score = f"{wording.score(one, values[at]):>6}"
-        lines.append(f"{one.feature_names[at]:<{name_width}}  {cells[at]:>{cell_width}}  {score}  {mark}{drawn}")
+        worth = f"{worths[at]:<{worth_width}}  " if worth_width else ""
+        lines.append(f"{one.feature_names[at]:<{name_width}}  {cells[at]:>{cell_width}}  {score}  {worth}{mark}{drawn}")
     lines.append(wording.left_out(len(values), len(shown)))
     lines.append(wording.meaning(one).replace("−", "-"))  # as scores have it here
+    lines.append(wording.unit(one) if worth_width else "")
     lines.append(f"~ {wording.NOT_SIGNIFICANT}" if faint[shown].any() else "")
     return "\n  ".join(line.rstrip() for line in lines if line)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
@@ -150,6 +150,24 @@ def are_probabilities(outputs: Array) -> bool:
 def class_names(names: Sequence[str]) -> list[str]:
     """The classes that a question can be about."""
     return [name for name in names if name != OTHER_LABEL]
+
+
+def renamed(names: Sequence[str], given: Sequence[str] | Mapping[Any, str]) -> tuple[str, ...]:
+    """Other names for the classes of a model: as many as there are, in their order, or by the model's own labels."""
+    own = class_names(names)
+    if len(names) == 1:
+        raise InvalidParameter("class_names are for a model with classes, and this is a regression")
+    if isinstance(given, Mapping):
+        unknown = [label for label in given if str(label) not in own]
+        if unknown:
+            raise InvalidParameter(f"class_names has the classes {unknown}, which are not among the model's: {own}")
+        by_label = {str(label): str(name) for label, name in given.items()}
+        new = [by_label.get(name, name) for name in own]
+    else:
+        new = [given] if isinstance(given, str) else [str(name) for name in given]
+    if len(new) != len(own) or len(set(new)) < len(new):
+        raise InvalidParameter(f"class_names must have a different name for each of the {len(own)} classes {own}")
+    return (*new, *names[len(own) :])
 
 
 def check_probabilities(outputs: Array) -> None:

@@ -19,6 +19,7 @@ UNSIGNED = "d1 between C+ (flips) and C− (stays)"
 NOT_SIGNIFICANT = f"not significant (p > {SIGNIFICANT:g})"
 NO_OUTPUT = "no output"
 MOST_LETTERS = 40  # of a class in a sentence
+MOST_TIMES = 1_000_000  # that odds are said to be multiplied by
 
 
 def number(value: float) -> str:
@@ -83,7 +84,109 @@ def score(explanation: Explanation, value: float) -> str:
 
 def meaning(explanation: Explanation) -> str:
     """What a score means."""
-    return f"score: + {SUPPORTS}, − {OPPOSES}" if is_signed(explanation) else f"score: {UNSIGNED}"
+    if not is_signed(explanation):
+        return f"score: {UNSIGNED}"
+    raises, lowers = directions(explanation)
+    return f"score: + {raises}, − {lowers}"
+
+
+def directions(explanation: Explanation) -> tuple[str, str]:
+    """What scores above and below 0 say of a present value."""
+    about = clean(explanation.about, MOST_LETTERS)
+    if not about:
+        return SUPPORTS, OPPOSES
+    if len(explanation.output_names) == 1:
+        return "raises the output", "lowers it"
+    return f"raises the odds of {about}", "lowers them"
+
+
+def in_odds(explanation: Explanation) -> bool:
+    """Whether scores say what odds are multiplied by: signed ones with limits, but for those of a regression."""
+    return is_signed(explanation) and explanation.lower is not None and explanation.moved is None
+
+
+def unit(one: Explanation) -> str:
+    """What stands beside the scores of a single row."""
+    if one.moved is not None:
+        return "+ and -: what the present value adds to the output, with 95 % limits"
+    return f"× and ÷: what the present value multiplies or divides the odds of {whom(one)} by, with 95 % limits"
+
+
+def times(factor: float) -> str:
+    """What odds are multiplied or divided by.
+
+    Examples
+    --------
+    >>> times(1.2345), times(12.345), times(3e7)
+    ('1.23', '12.3', 'over 1,000,000')
+    """
+    if factor > MOST_TIMES:
+        return f"over {MOST_TIMES:,}"
+    return f"{factor:,.0f}" if factor >= 100 else f"{factor:.3g}"
+
+
+def worth(one: Explanation, at: int, write: Callable[[float], str] = number) -> str:
+    """What the present value of a feature of a single row is worth: "×2.1 (2 to 2.2)", or "+41 (+38 to +44)".
+
+    It is empty where scores have no unit.
+    """
+    found = _worth(one, at)
+    if found is None:
+        return ""
+    value, ends = found
+    if one.moved is not None:
+        return f"{_signed(value, write)} ({' to '.join(_signed(end, write) for end in ends)})"
+    if value >= 0:
+        return f"×{times(np.exp(value))} ({_factor(ends[0], value)} to {_factor(ends[1], value)})"
+    return f"÷{times(np.exp(-value))} ({_factor(ends[1], value)} to {_factor(ends[0], value)})"
+
+
+def sentence_of(one: Explanation, at: int, write: Callable[[float], str] = number) -> str:
+    """One feature of a single row in a sentence: "Glucose 98 lowers the odds of diabetes 2.1 times (1.9 to 2.3)"."""
+    name = f"{clean(one.feature_names[at], MOST_LETTERS)} {clean(one.shown(0, at), MOST_LETTERS)}"
+    status, found = str(one.feature_status[0, at]), _worth(one, at)
+    if status != "ok":
+        return f"{name} cannot change ({status})"
+    if found is None:
+        return f"{name}: d1 {one.values[0, at]:.3f}"
+    if not_significant(one)[0, at]:
+        return f"{name} makes no significant difference"
+    value, (low, high) = found
+    verb = "raises" if value > 0 else "lowers"
+    if one.moved is not None:
+        low, high = (low, high) if value > 0 else (-high, -low)
+        return f"{name} {verb} the output by {write(abs(value))} ({write(low)} to {write(high)})"
+    low, high = (low, high) if value > 0 else (-high, -low)
+    ends = f"{times(np.exp(low))} to {times(np.exp(high))}"
+    return f"{name} {verb} the odds of {whom(one)} {times(np.exp(abs(value)))} times ({ends})"
+
+
+def whom(one: Explanation) -> str:
+    """Whom the signs of a single row are about: the class of a direction, or the predicted one."""
+    if one.about:
+        return clean(one.about, MOST_LETTERS)
+    asked = getattr(one.outcome, "target", None)
+    if asked is not None or len(one.output_names) == 1:
+        return "this answer"
+    return clean(predicted(one.outputs[0], one.output_names)[0], MOST_LETTERS)
+
+
+def _worth(one: Explanation, at: int) -> tuple[float, tuple[float, float]] | None:
+    """A number with its limits: an effect of a regression, or log odds."""
+    if one.moved is not None and one.moved_lower is not None and one.moved_upper is not None:
+        return float(one.moved[0, at]), (float(one.moved_lower[0, at]), float(one.moved_upper[0, at]))
+    if not in_odds(one):
+        return None
+    return float(one.log_odds[0, at]), (float(one.log_odds_lower[0, at]), float(one.log_odds_upper[0, at]))
+
+
+def _factor(end: float, like: float) -> str:
+    """A limit as a factor, or as a divisor where the value is one."""
+    return times(np.exp(end if like >= 0 else -end))
+
+
+def _signed(value: float, write: Callable[[float], str]) -> str:
+    return f"{'+' if value >= 0 else ''}{write(value)}"
 
 
 def largest(scores: Array, most: int | None = None) -> Integers:
