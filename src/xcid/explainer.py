@@ -192,9 +192,20 @@ class Explainer:
     def per_class(self, X: Any, *, seed: int = 0) -> dict[str, Explanation]:
         """Explain what would take each row to each class (or out of it, where the row is in it).
 
-        Classes that no perturbation of any row reaches are left out, with a warning.
+        Classes that no perturbation of any row reaches are left out, with a warning. All classes are answered by the
+        same evaluations.
         """
-        return pipeline.per_class(self.setup, lambda outcome: self.asking(outcome)(X, seed=seed))
+        kept = self.but(one_sided=pipeline.ignored)
+        return pipeline.per_class(self.setup, lambda: kept(X, seed=seed), as_int(seed, "seed"))
+
+    def answer(self, explanation: Explanation, outcome: Outcome, *, seed: int = 0) -> Explanation:
+        """Answer another question about rows that were explained, by what the model answered then.
+
+        Any class, any threshold, soft or hard: none costs a further evaluation as long as the samples were kept.
+        """
+        with telling(InvalidParameter, WORK):
+            setup = self.asking(outcome).setup
+            return pipeline.checked(setup, pipeline.answered(setup, explanation, as_int(seed, "seed")))
 
     def interactions(self, X: Any, *, seed: int = 0, n: int | None = None) -> Interactions:
         """Score every pair of features of one row or many: by how much two are worth more together than their sum.

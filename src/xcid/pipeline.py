@@ -17,9 +17,11 @@ from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips, warn
 from xcid.generators import Generator, Genetic
 from xcid.generators.balanced import Repeated
 from xcid.generators.planned import Drawn
+from xcid.generators.planned import status as lacks
 from xcid.outcomes import Outcome, ToClass
 from xcid.outcomes.classes import class_names
-from xcid.question import Membership, is_one_sided
+from xcid.question import Membership, is_one_sided, weights
+from xcid.question import bound as bound_outcome
 from xcid.records import (
     STATUSES,
     UNKNOWN,
@@ -49,6 +51,10 @@ SURE = 0.01  # p-value of some feature of a row that needs no flips to be explai
 def refused(reason: str) -> None:
     """Let nothing be explained where there is no decision; of parts of a table, others may have one."""
     raise NotEnoughFlips(reason)
+
+
+def ignored(reason: str) -> None:
+    """Go on where there is no decision: other questions may have one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,7 +162,9 @@ def _searched(setup: Setup, found: Explanation, rows: Array, keys: Unsigned, out
     if better.size:
         size = None if found.cloud is None else found.cloud.positive.shape[1]
         others = np.setdiff1d(np.arange(len(rows)), rare[better])
-        more = replace(more[better], cloud=None if size is None else cloud[better].sized(size))
+        none = np.full((better.size, size or 0, outputs.shape[1]), np.nan)  # what was asked on the way was not kept
+        kept = None if size is None else replace(cloud[better].sized(size), outputs=none)
+        more = replace(more[better], cloud=kept)
         found = Explanation.concatenate([found[others], more])[np.argsort(np.concatenate([others, rare[better]]))]
     return replace(found, n_evaluations=spent)
 
@@ -203,11 +211,41 @@ def perturb(setup: Setup, generator: Generator, rows: Array, keys: Unsigned, out
     cloud = generator(subject.features.fold(rows), keys, subject.features.space, member)
     if heard:
         cloud = replace(cloud, outputs=np.concatenate(heard).reshape(*cloud.positive.shape, -1))
-    least = getattr(setup.outcome, "least", None)
+    return subject.features.unfold_cloud(_by_log_odds(cloud, setup.outcome), rows, subject.space)
+
+
+def _by_log_odds(cloud: Perturbations, outcome: Outcome) -> Perturbations:
+    """The same cloud, which knows how small its probabilities get where it has some; log odds need no flips."""
+    least = getattr(outcome, "least", None)
     if least is not None and cloud.plans:
-        cloud = replace(cloud, status=np.full(len(cloud), "ok"))  # log odds need no flips
-    cloud = replace(cloud, least=least)
-    return subject.features.unfold_cloud(cloud, rows, subject.space)
+        cloud = replace(cloud, status=np.full(len(cloud), "ok"))
+    return replace(cloud, least=least)
+
+
+def answered(setup: Setup, found: Explanation, seed: int) -> Explanation:
+    """Answer the question of a setup for rows that were explained under another one; the model is not asked again.
+
+    Rows whose perturbations followed no plan are explained anew: what the model answered for them was not kept.
+    """
+    cloud = found.cloud
+    if cloud is None or cloud.outputs is None:
+        again = explain(setup, found.data, seed)
+        return replace(again, index=found.index)
+    anew = np.flatnonzero(np.isnan(cloud.outputs).any(axis=(1, 2)))
+    kept = np.setdiff1d(np.arange(len(found)), anew)
+    pieces = []
+    if kept.size:
+        some = cloud[kept]
+        positive = weights(setup.outcome, np.asarray(some.outputs), found.outputs[kept])
+        some = replace(some, positive=positive, negative=1 - positive, status=lacks(positive))
+        pieces.append(_scored(setup, seed, _by_log_odds(some, setup.outcome), found.outputs[kept]))
+    if anew.size:
+        pieces.append(explain(setup, found.data[anew], seed))
+        size = pieces[0].cloud.positive.shape[1] if kept.size and pieces[0].cloud is not None else None
+        if size is not None and pieces[1].cloud is not None and pieces[1].cloud.positive.shape[1] != size:
+            pieces[1] = replace(pieces[1], cloud=pieces[1].cloud.sized(size))
+    joined = Explanation.concatenate(pieces)[np.argsort(np.concatenate([kept, anew]))]
+    return replace(joined, index=found.index)
 
 
 def record(
@@ -262,15 +300,16 @@ def checked(setup: Setup, explanation: Explanation) -> Explanation:
     return explanation
 
 
-def per_class(setup: Setup, explain: Callable[[Outcome], Explanation]) -> dict[str, Explanation]:
-    """Explain every class that some perturbation reaches."""
+def per_class(setup: Setup, found: Callable[[], Explanation], seed: int) -> dict[str, Explanation]:
+    """Explain every class that some perturbation reaches, by one set of evaluations."""
     names = class_names(setup.subject.output_names)
     if len(names) < 2:
         raise InvalidParameter("a regression has no classes: ask with outcomes.Interval, Threshold or Within")
-    explanations = {}
+    explanations, asked = {}, found()
     for name in names:
+        other = replace(setup, outcome=bound_outcome(ToClass(name), setup.subject))
         with contextlib.suppress(NotEnoughFlips):
-            explanations[name] = explain(ToClass(name))
+            explanations[name] = checked(other, answered(other, asked, seed))
     left_out = [name for name in names if name not in explanations]
     if not explanations:
         raise NotEnoughFlips(f"no perturbation changes the class; the model's classes are {names}")

@@ -13,7 +13,7 @@ from xcid._kernels.arrays import blocks
 from xcid._kernels.random import LIMITS, below, run_key
 from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, lacking
-from xcid.records import Array, Flags, Integers, Perturbations, Plan, Unsigned
+from xcid.records import Array, Flags, Integers, Perturbations, Plan, Texts, Unsigned
 from xcid.space import FeatureSpace
 
 LEAST_WEIGHT = 5.0  # of a set that can be compared with the other
@@ -79,14 +79,13 @@ class Drawn:
             owner = np.repeat(np.arange(len(rows))[part], n_samples)
             positive[part] = member(samples.reshape(-1, rows.shape[1]), owner).reshape(-1, n_samples)
             given += [samples] if plan.fitted.any() else []
-        negative = 1 - positive
         return Perturbations(
             rows,
             np.concatenate(given) if given else None,
             positive,
-            negative,
+            1 - positive,
             np.full(len(rows), n_samples),
-            lacking(*(weights.sum(axis=1) < LEAST_WEIGHT for weights in (positive, negative))),
+            status(positive),
             space.discrete,
             plans=(plan,),
         )
@@ -99,6 +98,11 @@ class Drawn:
         random[:, :pairs] = random[:, np.arange(pairs) // plan.run * plan.run]
         new = _fitted(plan.new[pairs:], rows, random, space)  # complements take what their pairs take
         return np.where(plan.taken, np.concatenate([new[:, :pairs], new], axis=1), rows[:, None])
+
+
+def status(positive: Array) -> Texts:
+    """(n,) what rows lack whose samples have (n, s) weights in C+."""
+    return lacking(*(weights.sum(axis=1) < LEAST_WEIGHT for weights in (positive, 1 - positive)))
 
 
 def planned(space: FeatureSpace, masks: Flags, donors: Array, **more: Any) -> Plan:

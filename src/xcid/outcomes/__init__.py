@@ -13,15 +13,17 @@ outputs and its outputs for the background. ``where(output, names, number) -> st
 """
 
 from xcid.outcomes.classes import Flip, SoftFlip, SoftToClass, ToClass
-from xcid.outcomes.numbers import Interval, SoftInterval, Threshold, Within
+from xcid.outcomes.numbers import HardThreshold, Interval, SoftInterval, SoftThreshold, Threshold, Within
 from xcid.records import Outcome
 
 __all__ = [
     "Flip",
+    "HardThreshold",
     "Interval",
     "Outcome",
     "SoftFlip",
     "SoftInterval",
+    "SoftThreshold",
     "SoftToClass",
     "Threshold",
     "ToClass",

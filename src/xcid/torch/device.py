@@ -30,7 +30,17 @@ from xcid.space import labels
 from xcid.torch._network import halved, one_home
 
 ROWS = 32_768  # at a time
-OUTCOMES = ("Flip", "ToClass", "SoftFlip", "SoftToClass", "Threshold", "Interval", "SoftInterval", "Within")
+OUTCOMES = (
+    "Flip",
+    "ToClass",
+    "SoftFlip",
+    "SoftToClass",
+    "HardThreshold",
+    "SoftThreshold",
+    "Interval",
+    "SoftInterval",
+    "Within",
+)
 
 
 @dataclass(frozen=True, slots=True)
