@@ -121,13 +121,17 @@ def test_fewer_flips_than_asked_for_are_all_told():
     assert rows(found) == [("nearest", "city Lyon -> Oslo", 1, 1.0)]
 
 
-def test_a_search_finds_nearer_and_sparser_ones_than_the_samples_of_the_scores():
+def test_a_search_finds_nearer_ones_than_the_samples_of_the_scores():
+    """Some of these change one feature alone, so that they are as sparse."""
     background = np.random.default_rng(4).normal(size=(300, 6))
     explainer = xcid.Explainer(lambda X: X @ [3.0, 2.0, 1.0, 1.0, 0.5, 0.0] > 2, background)
     found = [(explainer.counterfactuals(row), explainer(row).counterfactuals()) for row in background[:10]]
-    for name in ("distance", "n_changes"):
-        searched, sampled = (np.mean([pair[at][name][:3].mean() for pair in found]) for at in (0, 1))
-        assert searched < 0.95 * sampled
+    searched, sampled = (
+        {name: np.mean([pair[at][name][:3].mean() for pair in found]) for name in ("distance", "n_changes")}
+        for at in (0, 1)
+    )
+    assert searched["distance"] < 0.95 * sampled["distance"]
+    assert searched["n_changes"] <= sampled["n_changes"]
 
 
 def test_the_same_seed_gives_the_same(explainer):

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 import xcid
-from xcid.adapters import Interpret, OpenXAI, explain_func
+from xcid._lent import quiet_and_seeded
+from xcid.adapters import Interpret, explain_func
 from xcid.errors import InvalidData
 
 torch = pytest.importorskip("torch", reason="needs the extra torch")
@@ -80,6 +81,23 @@ class TestQuantus:
         )
         assert np.all(np.abs(scores).argmax(axis=2) == 0)
 
+    def test_other_shape(self):
+        with pytest.raises(InvalidData, match=r"shape \(n, 4\) are due"):
+            explain_func(Linear(), TABLE[:2, :3], [0, 1], background=TABLE)
+
+    def test_quantus_itself(self):
+        """Where it is installed: it is under the GPL, and no dependency."""
+        quantus = pytest.importorskip("quantus")
+        metric = quantus.FaithfulnessEstimate(perturb_baseline=0.0, return_aggregate=False, disable_warnings=True)
+        known = {"background": TABLE.astype(np.float32)[:, None]}  # it wants a channel
+        inputs = known["background"][:6]
+        labels = (inputs[:, 0, 0] > 0).astype(int)
+        more = {"explain_func": explain_func, "explain_func_kwargs": known}
+        with quiet_and_seeded(0):
+            found = metric(Linear(softmax).eval(), inputs, labels, **more)
+        assert len(found) == 6
+        assert np.nanmean(found) > 0.5
+
     @pytest.mark.parametrize(
         ("inputs", "targets", "message"),
         [
@@ -91,25 +109,6 @@ class TestQuantus:
     def test_refused(self, inputs, targets, message):
         with pytest.raises(InvalidData, match=message):
             explain_func(Linear(), inputs, targets)
-
-
-class TestOpenXAI:
-    def test_tensors(self):
-        explainer = OpenXAI(Linear(), torch.tensor(TABLE))
-        inputs = torch.tensor(TABLE[:3], dtype=torch.float32)
-        scores = explainer.get_explanations(inputs, label=torch.tensor([0, 1, 1]))
-        assert isinstance(scores, torch.Tensor)
-        assert scores.shape == inputs.shape
-        assert scores.dtype == inputs.dtype
-
-    def test_predicted_class_by_default(self):
-        explainer = OpenXAI(Linear(), TABLE)
-        labels = (TABLE[:6, 0] > 0).astype(int)
-        assert np.array_equal(explainer.get_explanations(TABLE[:6]), explainer.get_explanations(TABLE[:6], labels))
-
-    def test_other_shape(self):
-        with pytest.raises(InvalidData, match=r"shape \(n, 4\) are due"):
-            OpenXAI(Linear(), TABLE).get_explanations(TABLE[:2, :3])
 
 
 @pytest.fixture(scope="module")
