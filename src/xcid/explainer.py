@@ -122,6 +122,12 @@ class Explainer:
     def _set(self, setup: Setup) -> None:
         object.__setattr__(self, "setup", setup)
 
+    def __repr__(self) -> str:
+        setup, space = self.setup, self.space
+        size = f"{len(space.rows):,} reference rows, {len(self.subject.features.names):,} features"
+        parts = ", ".join(repr(part) for part in (setup.generator, setup.score, setup.outcome))
+        return f"<xcid.Explainer of a {type(self.subject.model).__name__}: {size}; {parts}>"
+
     @classmethod
     def paper(
         cls, model: Any, background: Any, *, m: int = 50, density: Density | None = None, **settings: Any

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from xcid._kernels.arrays import spread
 from xcid.errors import ModelError, telling
 from xcid.models import Predictor, names_for, wrap
 from xcid.outcomes.classes import renamed
@@ -75,7 +76,7 @@ class Subject:
             levels=tuple(tuple(str(level) for level in column.levels) for column in columns),
             units=tuple(column.unit for column in columns),
             scales=tuple(self.space.scales.tolist()),
-            output_scales=tuple(self.outputs.std(axis=0).tolist()),
+            output_scales=tuple(spread(self.outputs).tolist()),
             index=np.arange(len(rows)) if index is None else index,
             features=self.features.columns,
             **known,

@@ -26,7 +26,7 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
     one, width = directions.of_row(explanation[row]), as_int(width, "width", at_least=1)
     values, faint = one.values[0], wording.not_significant(one)[0]
     shown = wording.largest(values, as_int(most, "most", at_least=1)).tolist()
-    cells = {at: one.shown(0, at) for at in shown}
+    cells = {at: one.shown(0, at) if one.n_rows is None else wording.share_significant(one, at) for at in shown}
     name_width = max(len(one.feature_names[at]) for at in shown)
     cell_width = max(map(len, cells.values()))
     worths = {at: "" if faint[at] or one.feature_status[0, at] != "ok" else wording.worth(one, at) for at in shown}
@@ -66,6 +66,8 @@ def pairs(interactions: Interactions, *, most: int = 12) -> str:
 
 
 def _title(one: Explanation) -> str:
+    if one.n_rows is not None:
+        return f"{wording.title(one)} ({one.n_evaluations[0]:,} evaluations)"
     tried = round(float(one.n_positive[0] + one.n_negative[0]))  # nothing for other methods
     flips = f"; {one.n_flips[0]:,} of {tried:,} perturbations flip it" if tried else ""
     return f"{wording.title(one)}{flips} ({one.n_evaluations[0]:,} evaluations, {one.status[0]})"

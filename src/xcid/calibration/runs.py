@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from scipy import special
 
+from xcid import directions
 from xcid._check import as_float, as_int
 from xcid.calibration.tops import top_agreement
 from xcid.errors import InvalidData, InvalidParameter
@@ -137,8 +138,10 @@ def _joined_p_values(known: dict[str, Any], sided: int) -> Array:
 def aggregate(explanation: Explanation, by: Any = None) -> Explanation:
     """Average many rows, all of them or by subgroup: one row of the result for each.
 
-    ``values`` are mean absolute values with limits of that mean, ``importance`` is the mean d1, ``direction`` the sign
-    of the mean signed value, and ``significant`` the share of rows where the feature is significant (p < 0.05).
+    ``values`` are mean absolute values with limits of that mean, ``importance`` is the mean d1, and ``significant`` the
+    share of rows where the feature is significant (p <= 0.05). Signs are about one class, the second of two, or up for
+    a regression: ``mean`` is the mean log odds towards it, or the mean effect on the output, with limits, and
+    ``direction`` the sign of the mean value.
 
     Parameters
     ----------
@@ -169,6 +172,7 @@ def _sorted(labels: list[Any]) -> tuple[list[str], Integers]:
 
 
 def _mean_of(part: Explanation, name: str) -> Explanation:
+    part = directions.usual(part)
     size, n = np.abs(part.values), len(part)
     centre = size.mean(axis=0, keepdims=True)
     error = size.std(axis=0, ddof=1, keepdims=True) / np.sqrt(n) if n > 1 else np.zeros_like(centre)
@@ -194,5 +198,20 @@ def _mean_of(part: Explanation, name: str) -> Explanation:
         data=middle[None],
         lower=np.maximum(centre - reach, 0),
         upper=np.minimum(centre + reach, 1),
-        significant=None if part.p_values is None else np.mean(part.p_values < SIGNIFICANT, axis=0, keepdims=True),
+        significant=None if part.p_values is None else np.mean(part.p_values <= SIGNIFICANT, axis=0, keepdims=True),
+        **_mean_worth(part),
+        n_rows=np.array([n]),
     )
+
+
+def _mean_worth(part: Explanation) -> dict[str, Any]:
+    """Mean log odds, or effects of a regression, with limits; nothing where scores have no sign or no limits."""
+    if not part.direction.any() or part.lower is None or part.upper is None:
+        return {}
+    worth, low, high = part.moved, part.moved_lower, part.moved_upper
+    if worth is None or low is None or high is None:
+        worth, low, high = part.log_odds, part.log_odds_lower, part.log_odds_upper
+    n, centre = len(part), worth.mean(axis=0, keepdims=True)
+    error = worth.std(axis=0, ddof=1, keepdims=True) / np.sqrt(n) if n > 1 else np.zeros_like(centre)
+    reach = np.hypot(special.stdtrit(max(n - 1, 1), 0.975) * error, np.mean(high - low, axis=0, keepdims=True) / 2)
+    return {"mean": centre, "mean_lower": centre - reach, "mean_upper": centre + reach}

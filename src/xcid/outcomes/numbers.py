@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from xcid._check import as_float
+from xcid._kernels.arrays import spread
 from xcid.errors import InvalidParameter
 from xcid.outcomes.classes import (
     HARD,
@@ -141,7 +142,7 @@ class Interval:
         """Measure the spread of the outputs."""
         if self.half_width is not None:
             return self
-        half_width = self.share * float(np.std(outputs[:, -1]))
+        half_width = self.share * float(spread(outputs)[-1])
         return replace(self, half_width=max(half_width, float(np.finfo(np.float64).tiny)))
 
     def __call__(self, outputs: Array, reference: Array) -> Array:

@@ -80,6 +80,8 @@ class Explanation:
         Standard deviation of each output over the background.
     moved, moved_lower, moved_upper, moved_p_values : (n, d) or None
         The ``effects`` of a regression, with limits and p-values.
+    mean, mean_lower, mean_upper, n_rows : (n, d), and (n,), or None
+        Where rows were averaged: their mean log odds, or effects of a regression, with limits (95 %), and their number.
     cloud : Perturbations or None
         The evidence, where it was kept.
     density : Density or None
@@ -120,6 +122,10 @@ class Explanation:
     moved_lower: Array | None = per(ROW, FEATURE, unknown=np.nan, line="effect_lower", default=None)
     moved_upper: Array | None = per(ROW, FEATURE, unknown=np.nan, line="effect_upper", default=None)
     moved_p_values: Array | None = per(ROW, FEATURE, unknown=1.0, line="effect_p_value", default=None)
+    mean: Array | None = per(ROW, FEATURE, unknown=0.0, line="mean", default=None)
+    mean_lower: Array | None = per(ROW, FEATURE, unknown=0.0, line="mean_lower", default=None)
+    mean_upper: Array | None = per(ROW, FEATURE, unknown=0.0, line="mean_upper", default=None)
+    n_rows: Integers | None = per(ROW, dtype=np.int64, unknown=0, default=None)
     output_scales: tuple[float, ...] = per(default=())
     cloud: Perturbations | None = per(ROW, dtype=Perturbations, runs=first, default=None)
     density: Density | None = None
@@ -241,6 +247,17 @@ class Explanation:
         from xcid import directions
 
         return directions.towards(self, name)
+
+    def row(self, name: object) -> Explanation:
+        """The explanation of the row with this name in ``index``; ``explanation[i]`` finds it by position.
+
+        A text finds a number that is written so: ``explanation.row("553")``.
+        """
+        found = np.flatnonzero([label == name or str(label) == str(name) for label in self.index])
+        if len(found) != 1:
+            many = f"{len(found)} rows are" if len(found) else "there is no row"
+            raise InvalidParameter(f"{many} called {name!r}; explanation.index has the names of all rows")
+        return self[int(found[0])]
 
     def evidence(self, row: int, feature: int | str) -> DensityPair:
         """Give the two densities behind one score.

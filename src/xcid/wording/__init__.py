@@ -55,7 +55,10 @@ def answer(outputs: Array, names: tuple[str, ...], write: Callable[[float], str]
 
 
 def title(one: Explanation) -> str:
-    """A single row and what the model answers: "row 7: output positive with 0.81"."""
+    """A single row and what the model answers: "row 7: output positive with 0.81"; or how many rows were averaged."""
+    if one.n_rows is not None:
+        group = "" if one.index[0] == "all" else f": {clean(one.index[0], MOST_LETTERS)}"
+        return f"mean of {one.n_rows[0]:,} rows{group}"
     said = answer(one.outputs[0], one.output_names)
     return f"row {one.index[0]}: {said}" if said == NO_OUTPUT else f"row {one.index[0]}: output {said}"
 
@@ -78,12 +81,20 @@ def is_signed(explanation: Explanation) -> bool:
 
 
 def score(explanation: Explanation, value: float) -> str:
-    """A score with three decimals, and its sign where that says something."""
-    return f"{value:+.3f}" if is_signed(explanation) else f"{value:.3f}"
+    """A score with three decimals, and its sign where that says something; none for one that is 0."""
+    shown = f"{value:+.3f}" if is_signed(explanation) and explanation.n_rows is None else f"{value:.3f}"
+    return "0.000" if shown in ("+0.000", "-0.000") else shown
+
+
+def share_significant(one: Explanation, at: int) -> str:
+    """In how many of the rows that were averaged a feature is significant."""
+    return "" if one.significant is None else f"{one.significant[0, at]:.0%}"
 
 
 def meaning(explanation: Explanation) -> str:
     """What a score means."""
+    if explanation.n_rows is not None:
+        return "score: mean size, from 0 to 1"
     if not is_signed(explanation):
         return f"score: {UNSIGNED}"
     raises, lowers = directions(explanation)
@@ -106,7 +117,12 @@ def in_odds(explanation: Explanation) -> bool:
 
 
 def unit(one: Explanation) -> str:
-    """What stands beside the scores of a single row."""
+    """What stands beside the scores of a single row, or of averages."""
+    if one.n_rows is not None:
+        share, mean = "%: rows where it is significant", "in the mean, with 95 % limits"
+        if one.moved is not None:
+            return f"{share}; + and -: what the values add to the output {mean}"
+        return f"{share}; × and ÷: what the values multiply or divide the odds of {whom(one)} by {mean}"
     if one.moved is not None:
         return "+ and -: what the present value adds to the output, with 95 % limits"
     return f"× and ÷: what the present value multiplies or divides the odds of {whom(one)} by, with 95 % limits"
@@ -172,7 +188,11 @@ def whom(one: Explanation) -> str:
 
 
 def _worth(one: Explanation, at: int) -> tuple[float, tuple[float, float]] | None:
-    """A number with its limits: an effect of a regression, or log odds."""
+    """A number with its limits: an effect of a regression, or log odds; those of averages are means."""
+    if one.n_rows is not None:
+        if one.mean is None or one.mean_lower is None or one.mean_upper is None:
+            return None
+        return float(one.mean[0, at]), (float(one.mean_lower[0, at]), float(one.mean_upper[0, at]))
     if one.moved is not None and one.moved_lower is not None and one.moved_upper is not None:
         return float(one.moved[0, at]), (float(one.moved_lower[0, at]), float(one.moved_upper[0, at]))
     if not in_odds(one):
