@@ -10,7 +10,7 @@ import xcid
 from xcid.errors import InvalidParameter
 from xcid.generators import Balanced, Marginal
 from xcid.scores import Adjusted, Surrogate, smooth
-from xcid.scores.surrogate import _large
+from xcid.scores.surrogate import _folds, _large
 
 RNG = np.random.default_rng(5)
 TABLE = RNG.normal(size=(200, 6))
@@ -62,6 +62,20 @@ def test_limits_are_narrower_and_hold_the_truth(runs):
     assert better < 0.9 * plain
     held = np.mean([(each.lower <= truth) & (truth <= each.upper) for each in list(runs.values())[1]])
     assert 0.88 <= held <= 1.0
+
+
+def test_no_surrogate_is_asked_of_a_donor_that_it_knows():
+    """Also where each donor of a small background comes several times, in neighbouring blocks of masks."""
+    plan = explained(score=Adjusted(), n=1_000, table=TABLE[:60], rows=ROWS[:1]).cloud.plan
+    large = _large(plan)
+    folds = _folds(plan, large, 5)
+    donors, others = (np.tile(each.values[:, 0], 2) for each in (plan, large))
+    for known, asked, told in zip(*folds, strict=True):
+        assert known.size > len(donors) / 2
+        assert not np.isin(donors[known], donors[asked[: len(donors)] > 0]).any()
+        assert not np.isin(donors[known], others[told[: len(others)] > 0]).any()
+    assert folds.asked.sum(axis=0) == pytest.approx(1.0)
+    assert folds.told.sum(axis=0) == pytest.approx(1.0)
 
 
 def test_ignored_columns_are_null(runs):

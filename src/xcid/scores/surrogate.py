@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.spatial import distance
 
 from xcid._check import as_int, require_callable
 from xcid._kernels.arrays import blocks, thinned
-from xcid._kernels.random import N_VARIANTS, column_keys, hadamard_masks, hadamard_order, run_key
+from xcid._kernels.random import N_VARIANTS, column_keys, content_keys, hadamard_masks, hadamard_order, run_key
 from xcid.densities import Mixed
 from xcid.records import Array, Density, Flags, Integers, Perturbations, Plan
 from xcid.scores import effects
@@ -60,7 +60,7 @@ class Surrogate:
     before effects are measured, and its own effects, found by many more samples that cost no evaluation, are added
     again. It never predicts a sample that it was fitted to (cross-fitting), so that a bad surrogate costs precision but
     no truth. Rows whose variance it does not lower keep the scores of :class:`Adjusted`, as do rows under constraints
-    on values, with fewer than 50 pairs of samples, or without a plan.
+    on values, rows without a plan, and rows with fewer than 50 pairs of samples.
 
     Parameters
     ----------
@@ -94,33 +94,50 @@ class Surrogate:
         tried = (np.abs(responses) >= end).mean(axis=1) <= MOST_HIDDEN
         tried &= (plain.variance.sum(axis=1) > 0) & (owner.size > 0)
         said, own_said = np.zeros(responses.shape), np.zeros((len(cloud), len(more)))
+        folds = plan.once(("folds", self.folds), lambda plan: _folds(plan, large, self.folds))
         for row in np.flatnonzero(tried):
             samples, others = np.where(taken, new, own[row]), np.where(more_taken, more, own[row])
-            said[row], own_said[row] = self._said(samples, responses[row], others, _folds(plan, self.folds))
+            said[row], own_said[row] = self._said(samples, responses[row], others, folds)
         off, rest = (full(plan, effects.measured(shared(plan, discrete), part)) for part in (said, responses - said))
         added = full(large, effects.measured(shared(large, discrete), own_said))
         total = _sum(rest._replace(effects=plain.effects - off.effects), added)
         helps = tried & (total.variance.sum(axis=1) < plain.variance.sum(axis=1))
         return Measured(*(np.where(helps[:, None], new, old) for new, old in zip(total, plain, strict=True)))
 
-    def _said(self, samples: Array, responses: Array, others: Array, fold: Integers) -> tuple[Array, Array]:
-        """(s,) predictions of a row's samples by surrogates that do not know them, and mean predictions of others."""
-        said, of_others, pairs = np.zeros(len(samples)), np.zeros(len(others)), len(fold)
-        for at in range(self.folds):
-            known = np.flatnonzero(fold != at)
+    def _said(self, samples: Array, responses: Array, others: Array, folds: Folds) -> tuple[Array, Array]:
+        """(s,) predictions of a row's samples by surrogates that do not know their donors, and of other samples."""
+        said, of_others = np.zeros(len(samples)), np.zeros(len(others))
+        for known, asked, told in zip(*folds, strict=True):
             predict = self.fit(samples[known], responses[known])
-            found = predict(samples)
-            said[:pairs] += np.where(fold == at, found[:pairs], 0.0)
-            said[pairs:] += found[pairs:] / self.folds  # no surrogate is fitted to the ends
-            of_others += predict(others) / self.folds
+            said += asked * predict(samples)
+            of_others += told * predict(others)
         return said, of_others
 
 
-def _folds(plan: Plan, count: int) -> Integers:
-    """(2p,) the fold of each sample of a pair: whole blocks of masks where there are enough, else pairs."""
-    pairs = np.arange(len(plan.masks))
-    block = pairs // hadamard_order(len(plan.free))
-    return np.tile((block if block[-1] >= 2 * count else pairs) % count, 2)
+class Folds(NamedTuple):
+    """What each of k surrogates is fitted to, and its share in what is said of each sample."""
+
+    known: list[Integers]  # positions among the samples
+    asked: Array  # (k, s)
+    told: Array  # (k, more) of samples of the large plan
+
+
+def _folds(plan: Plan, large: Plan, count: int) -> Folds:
+    """Divide whole blocks of masks, or donors where blocks are few; surrogates know no donor that they are asked of.
+
+    Most background rows may be donors. A surrogate speaks otherwise of those that it knows: were it asked of them in
+    the large plan, but not in the plan itself, the two would not cancel.
+    """
+    pairs, many = len(plan.masks), len(large.masks)
+    donor, others = (content_keys(each.values, seed=0) for each in (plan, large))
+    block = np.arange(pairs) // hadamard_order(len(plan.free))
+    fold = (block if block[-1] >= 2 * count else np.unique(donor, return_inverse=True)[1]) % count
+    held = np.stack([np.isin(donor, donor[fold == at]) for at in range(count)])
+    asked, told = np.full((count, len(plan.taken)), 1 / count), np.full((count, len(large.taken)), 1 / count)
+    asked[:, : 2 * pairs] = np.tile(fold == np.arange(count)[:, None], 2)
+    fresh = np.stack([~np.isin(others, donor[~each]) for each in held])
+    told[:, : 2 * many] = np.tile(fresh / fresh.sum(axis=0), 2)
+    return Folds([np.flatnonzero(np.tile(~each, 2)) for each in held], asked, told)
 
 
 def _sum(first: Measured, second: Measured) -> Measured:
