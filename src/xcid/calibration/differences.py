@@ -25,6 +25,13 @@ CONFIDENCE = 0.95
 NORMAL = float(special.ndtri((1 + CONFIDENCE) / 2))
 
 
+class _Measured(NamedTuple):
+    """(n, d) values in their unit, and the standard errors that their limits stand for."""
+
+    values: Array
+    errors: Array
+
+
 class _Error(NamedTuple):
     """(d,) variance that is seen in how rows differ, with its degrees of freedom, and (d,) what is not seen in it."""
 
@@ -33,9 +40,7 @@ class _Error(NamedTuple):
     unseen: Array
 
 
-def compare(
-    first: Explanation, second: Explanation, names: tuple[str, str], about: str | None = None
-) -> Comparison:
+def compare(first: Explanation, second: Explanation, names: tuple[str, str], about: str | None = None) -> Comparison:
     """Compare two explanations of the same features, with signs about the same outcome."""
     if len(names) != 2 or names[0] == names[1]:
         raise InvalidParameter(f"names are two different names, not {names!r}")
@@ -49,27 +54,36 @@ def compare(
     parts = parts[0][known[0]], parts[1][known[1]]
     if not all(map(len, parts)):
         raise InvalidData(f"there is nothing to compare: nothing is known of any row of {names[not len(parts[1])]}")
-    values, half = zip(*map(_measured, parts), strict=True)
+    measured = _measured(parts[0]), _measured(parts[1])
     shares_plans = _is_one_run(first, second)
-    if is_paired and len(parts[0]) > 1:
-        kind: Kind = "pairs"
-        errors = [_paired(values, half, shares_plans)]
-    else:
-        kind = "rows" if len(parts[0]) == len(parts[1]) == 1 else "groups"
-        errors = [_error(*part, shares_plans) for part in zip(values, half, strict=True)]
-    means = tuple(part.mean(axis=0) for part in values)
-    features = range(len(first.feature_names))
+    kind: Kind = "groups"
+    if len(parts[0]) == len(parts[1]) == 1:
+        kind = "rows"
+    elif is_paired:
+        kind = "pairs"
+    errors = [_paired(*measured, shares_plans)] if kind == "pairs" else [_error(*one, shares_plans) for one in measured]
+    before, after = (one.values.mean(axis=0) for one in measured)
+    lower, upper, p_values = _tested(after - before, errors)
     return Comparison(
-        *means,
-        *_tested(means[1] - means[0], errors),
+        first=before,
+        second=after,
+        difference=after - before,
+        lower=lower,
+        upper=upper,
+        p_values=p_values,
         feature_names=first.feature_names,
         names=(str(names[0]), str(names[1])),
         n_rows=(len(parts[0]), len(parts[1])),
         kind=kind,
         about=parts[0].about,
         unit="output" if len(first.output_names) == 1 else "log odds",
-        shown=tuple((parts[0].shown(0, at), parts[1].shown(0, at)) for at in features) if kind == "rows" else (),
+        shown=_shown(*parts) if kind == "rows" else (),
     )
+
+
+def _shown(one: Explanation, other: Explanation) -> tuple[tuple[str, str], ...]:
+    """The values of each feature of two single rows."""
+    return tuple((one.shown(0, at), other.shown(0, at)) for at in range(len(one.feature_names)))
 
 
 def _check(first: Explanation, second: Explanation) -> None:
@@ -115,13 +129,12 @@ def _known(one: Explanation) -> Flags:
     return ~np.isin(one.status, UNKNOWN) & np.isfinite(values).all(axis=1)
 
 
-def _measured(one: Explanation) -> tuple[Array, Array]:
-    """(n, d) values in their unit, and the standard errors that limits stand for."""
+def _measured(one: Explanation) -> _Measured:
     if one.moved is not None:
         value, lower, upper = one.effects, one.effects_lower, one.effects_upper
     else:
         value, lower, upper = one.log_odds, one.log_odds_lower, one.log_odds_upper
-    return value, (upper - lower) / (2 * NORMAL)
+    return _Measured(value, (upper - lower) / (2 * NORMAL))
 
 
 def _same_rows(first: Explanation, second: Explanation) -> bool:
@@ -139,26 +152,27 @@ def _is_one_run(first: Explanation, second: Explanation) -> bool:
     return bool(made[0]) and made[0] == made[1] and alike
 
 
-def _error(values: Array, error: Array, shares_plans: bool) -> _Error:
+def _error(values: Array, errors: Array, shares_plans: bool) -> _Error:
     """The error of a mean over rows; that of a single row is what its limits say."""
     n = len(values)
     seen = values.var(axis=0, ddof=1) / n if n > 1 else np.zeros(values.shape[1])
-    return _Error(seen, max(n - 1, 1), np.zeros_like(seen) if shares_plans and n > 1 else _shared(error))
+    return _Error(seen, max(n - 1, 1), np.zeros_like(seen) if shares_plans and n > 1 else _shared(errors))
 
 
-def _paired(values: tuple[Array, ...], error: tuple[Array, ...], shares_plans: bool) -> _Error:
-    seen, freedom, unseen = _error(values[1] - values[0], error[0], shares_plans)
-    return _Error(seen, freedom, unseen if shares_plans else unseen + _shared(error[1]))
+def _paired(first: _Measured, second: _Measured, shares_plans: bool) -> _Error:
+    """The error of a mean of differences row by row."""
+    found = _error(second.values - first.values, first.errors, shares_plans)
+    return found if shares_plans else found._replace(unseen=found.unseen + _shared(second.errors))
 
 
-def _shared(error: Array) -> Array:
+def _shared(errors: Array) -> Array:
     """(d,) variance of the mean of (n, d) errors that are the same for all rows of a plan."""
-    of_plans = 1 / N_VARIANTS + (1 - 1 / N_VARIANTS) / len(error)
-    return np.mean(error**2, axis=0) * of_plans
+    of_plans = 1 / N_VARIANTS + (1 - 1 / N_VARIANTS) / len(errors)
+    return np.mean(errors**2, axis=0) * of_plans
 
 
-def _tested(difference: Array, errors: list[_Error]) -> tuple[Array, Array, Array, Array]:
-    """The difference, its limits and p-values, by Student's t with Welch and Satterthwaite's degrees of freedom."""
+def _tested(difference: Array, errors: list[_Error]) -> tuple[Array, Array, Array]:
+    """Limits and p-values of a difference, by Student's t with Welch and Satterthwaite's degrees of freedom."""
     variance = sum((part.seen + part.unseen for part in errors), np.zeros_like(difference))
     of_variance = sum((part.seen**2 / part.freedom for part in errors), np.zeros_like(difference))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -171,4 +185,4 @@ def _tested(difference: Array, errors: list[_Error]) -> tuple[Array, Array, Arra
             special.stdtr(freedom, -ratio(np.abs(difference), error)),
         )  # fmt: skip
     p_values = np.where((difference != 0) & (error == 0), 0.0, 2 * chance)
-    return difference, difference - reach, difference + reach, p_values
+    return difference - reach, difference + reach, p_values

@@ -31,7 +31,7 @@ def comparison(found: Comparison, *, ax: Any = None, most: int = 20) -> Any:
     ax.scatter(values, places, s=36, facecolors=filled, edgecolors=edges, linewidths=1.3, zorder=3)
     if found.unit == "log odds":
         _name_factors(ax)
-    ax.set_title(_style.plain(differences.title(found)), fontsize=10)
+    ax.set_title(_style.plain(differences.title(found).replace(": ", "\n")), fontsize=10)
     left_out = wording.left_out(len(found), len(order)).replace("score", "difference")
     notes = [differences.axis(found), _style.marks(limits, is_hollow), left_out]
     ax.set_xlabel(_style.plain("\n".join(filter(None, notes))), fontsize=_style.SMALL + 1)

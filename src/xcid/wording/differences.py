@@ -46,7 +46,7 @@ def axis(found: Comparison) -> str:
     """What a difference is, under a picture of many."""
     first, second = _names(found)
     what = "the output" if found.unit == "output" else f"the odds of {clean(found.about, MOST_LETTERS)}"
-    return f"what present values do to {what}: {second} against {first}"
+    return f"what present values do to {what},\n{second} against {first}"
 
 
 def not_significant(found: Comparison) -> Flags:
