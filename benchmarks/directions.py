@@ -71,7 +71,7 @@ def signs(n_rows: int) -> None:
     for name, model, train, test in forests():
         rows = test.iloc[:n_rows]
         found = xcid.Explainer(model, train)(rows).towards("1")
-        shap = [Shap(model, train)(rows, seed=seed).values for seed in range(2)]
+        shap = [Shap(model, train, rows=len(train))(rows, seed=seed).values for seed in range(2)]
         predicted = np.asarray(model.predict_proba(rows)).argmax(axis=1)
         theirs = [values * np.where(predicted == 1, 1, -1)[:, None] for values in shap]
         top = np.argsort(np.argsort(-np.abs(found.values), axis=1), axis=1) < 5

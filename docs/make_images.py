@@ -92,6 +92,13 @@ def agreement(diabetes: Diabetes) -> Any:
     return xcid.plots.agreement(methods, k=3)
 
 
+def ages(diabetes: Diabetes) -> Any:
+    """Two groups of rows of one model."""
+    young = (diabetes.test["Age"] < 40).to_numpy()
+    parts = diabetes.explanation[young], diabetes.explanation[~young]
+    return xcid.plots.comparison(parts[0].compare(parts[1], ("younger patients", "older patients")))
+
+
 def digit() -> Any:
     """The page about networks: the patches of a digit."""
     names = page("neural.md")
@@ -128,6 +135,7 @@ def pictures(diabetes: Diabetes, heart: Heart) -> dict[str, Callable[[], Any]]:
         "stability": lambda: plots.stability(runs),
         "masking_curve": lambda: curves(diabetes),
         "agreement": lambda: agreement(diabetes),
+        "comparison": lambda: ages(diabetes),
         "interactions": lambda: plots.interactions(diabetes.explainer.interactions(diabetes.test.iloc[:40])),
         "image": digit,
         "tokens": words,

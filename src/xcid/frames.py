@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from xcid._require import require
-from xcid.records import Array, Explanation, Interactions, fields
+from xcid.records import Array, Comparison, Explanation, Interactions, fields
 from xcid.space import Backend, require_backend
 
 
@@ -48,6 +48,15 @@ def pairs_to_frame(interactions: Interactions, backend: Backend) -> Any:
     """Give one line for each row and pair: row, first, second, value, lower, upper, p_value, status, ..."""
     parts = [_lines(one) for one in interactions] or [_lines(interactions)]
     return frame_of({name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, backend)
+
+
+def comparison_columns(comparison: Comparison) -> dict[str, Any]:
+    """One line for each feature: feature, first, second, difference, lower, upper, p_value, about, unit."""
+    d = len(comparison)
+    parts = ("first", "second", "difference", "lower", "upper")
+    columns: dict[str, Any] = {"feature": np.array(comparison.feature_names)}
+    columns |= {name: getattr(comparison, name) for name in parts} | {"p_value": comparison.p_values}
+    return columns | {"about": np.repeat(comparison.about, d), "unit": np.repeat(comparison.unit, d)}
 
 
 def _lines(one: Interactions) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from html import escape
 import numpy as np
 
 from xcid import wording
-from xcid.records import Explanation
-from xcid.wording import colours
+from xcid.records import Comparison, Explanation
+from xcid.wording import colours, differences
 from xcid.wording.names import elide
 
 MOST = 12  # features shown
@@ -63,6 +63,18 @@ def _many(explanation: Explanation) -> str:
         lines.append("".join([_name(explanation.feature_names[at]), _number(f"{means[at]:.3f}"), *shares, bar]))
     titles = ["feature", "mean |score|", *(["significant"] if has_p else []), ""]
     return _table(head, titles, lines, [wording.left_out(len(means), MOST), "explanation[i] shows one row"])
+
+
+def comparison(found: Comparison) -> str:
+    """The largest differences between two explanations."""
+    shown, faint = wording.largest(found.difference, MOST), differences.not_significant(found)
+    lines = []
+    for at in shown.tolist():
+        name, *cells = differences.cells(found, at)
+        mark = _cell(wording.NOT_SIGNIFICANT if faint[at] else "")
+        lines.append("".join([_name(name), *(_number(escape(cell)) for cell in cells), mark]))
+    notes = [wording.left_out(len(found), MOST).replace("score", "difference"), differences.unit(found)]
+    return _table(differences.title(found), [*differences.headings(found), ""], lines, notes)
 
 
 def _table(head: str, titles: list[str], lines: list[str], notes: list[str]) -> str:

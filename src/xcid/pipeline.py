@@ -198,16 +198,12 @@ def _scored(setup: Setup, seed: int, cloud: Perturbations, outputs: Array) -> Ex
     )
 
 
-def _ignore(outputs: Array) -> None:
-    """Hear nothing."""
-
-
 def perturb(setup: Setup, generator: Generator, rows: Array, keys: Unsigned, outputs: Array) -> Perturbations:
     """Let a generator perturb the features, and give its cloud back in columns of the table."""
     subject = setup.subject
     heard: list[Array] = []
-    hear = heard.append if isinstance(generator, Drawn) else _ignore  # a search asks about more than it keeps
-    member = Membership(subject, setup.outcome, rows, outputs, Deadline(setup.time_limit, len(rows)), hear)
+    more = {"hear": heard.append} if isinstance(generator, Drawn) else {}  # a search asks about more than it keeps
+    member = Membership(subject, setup.outcome, rows, outputs, Deadline(setup.time_limit, len(rows)), **more)
     cloud = generator(subject.features.fold(rows), keys, subject.features.space, member)
     if heard:
         cloud = replace(cloud, outputs=np.concatenate(heard).reshape(*cloud.positive.shape, -1))

@@ -73,7 +73,7 @@ class Membership:
         rows: Array,
         reference: Array,
         deadline: Deadline,
-        hear: Callable[[Array], None],
+        hear: Callable[[Array], None] = lambda outputs: None,
     ) -> None:
         self.subject, self.outcome, self.rows, self.reference = subject, outcome, rows, reference
         self.deadline, self.hear = deadline, hear

@@ -6,7 +6,8 @@ import numpy as np
 
 from xcid import directions, wording
 from xcid._check import as_int
-from xcid.records import SIGNIFICANT, Explanation, Interactions
+from xcid.records import SIGNIFICANT, Comparison, Explanation, Interactions
+from xcid.wording import differences
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -63,6 +64,20 @@ def pairs(interactions: Interactions, *, most: int = 12) -> str:
     lines = [f"{name:<{width}}  {end}" for name, end in zip(names, ends, strict=True)]
     left = len(interactions.pairs) - len(names)
     return "\n  ".join([title, *lines, *([f"and {left} more pairs"] if left else [])])
+
+
+def comparison(found: Comparison, *, most: int = 12, sentences: int = 3) -> str:
+    """List the largest differences between two explanations, and say the strongest of them in sentences."""
+    shown = wording.largest(found.difference, as_int(most, "most", at_least=1)).tolist()
+    faint = differences.not_significant(found)
+    lines = [["", *differences.headings(found)]]
+    lines += [["~" if faint[at] else "", *differences.cells(found, at)] for at in shown]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    table = ["  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)) for line in lines]
+    told = [differences.sentence(found, at) for at in shown if not faint[at]][: as_int(sentences, "sentences")]
+    last = [wording.left_out(len(found), len(shown)).replace("score", "difference"), differences.unit(found)]
+    last.append(f"~ {wording.NOT_SIGNIFICANT}" if faint[shown].any() else "")
+    return "\n  ".join(line.rstrip() for line in [differences.title(found), *table, *last, *told] if line)
 
 
 def _title(one: Explanation) -> str:

@@ -15,6 +15,7 @@ from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.records import fields
 from xcid.records.arrays import Array, Backend, Flags, Integers, Texts
 from xcid.records.cloud import Perturbations
+from xcid.records.comparison import Comparison
 from xcid.records.fields import COLUMN, FEATURE, OUTPUT, ROW, first, per
 from xcid.records.pair import Density, DensityPair, Outcome
 
@@ -349,6 +350,32 @@ class Explanation:
         from xcid import calibration
 
         return calibration.aggregate(self, by)
+
+    def compare(
+        self,
+        other: Explanation,
+        names: tuple[str, str] = ("the first", "the second"),
+        *,
+        towards: str | None = None,
+    ) -> Comparison:
+        """Compare with another explanation of the same features: other rows, another model, another month.
+
+        The same rows explained by two models are compared row by row, two single rows by their limits, and other rows
+        by their means.
+
+        Parameters
+        ----------
+        other : Explanation
+            The second; differences are it less this one.
+        names : two str
+            What the two are called.
+        towards : str, optional
+            The class that signs are about; needed where there are more than two and signs are about none yet. By
+            default the second of two classes, and "up" for a regression.
+        """
+        from xcid import calibration
+
+        return calibration.compare(self, other, names, towards)
 
     def to_frame(self, backend: Backend = "pandas") -> Any:
         """Give one line for each row and feature as a data frame of pandas, polars or pyarrow."""

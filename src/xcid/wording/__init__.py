@@ -150,7 +150,12 @@ def worth(one: Explanation, at: int, write: Callable[[float], str] = number) -> 
     if found is None:
         return ""
     value, ends = found
-    if one.moved is not None:
+    return with_limits(value, ends, "output" if one.moved is not None else "log odds", write)
+
+
+def with_limits(value: float, ends: tuple[float, float], kind: str, write: Callable[[float], str] = number) -> str:
+    """A number with its limits: "×2.1 (2 to 2.2)" for log odds, "+41 (+38 to +44)" in the unit of an output."""
+    if kind == "output":
         return f"{_signed(value, write)} ({' to '.join(_signed(end, write) for end in ends)})"
     if value >= 0:
         return f"×{times(np.exp(value))} ({_factor(ends[0], value)} to {_factor(ends[1], value)})"
