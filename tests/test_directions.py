@@ -164,6 +164,14 @@ class TestTowards:
         with pytest.raises(EvidenceNotKept):
             bare.towards("1")
 
+    def test_a_file_does_not_keep_what_the_model_answered(self, tmp_path):
+        found = xcid.Explainer(three, TABLE)(TABLE[:2])
+        found.save(tmp_path / "e.npz")
+        with pytest.raises(EvidenceNotKept, match="a file never keeps them"):
+            xcid.load(tmp_path / "e.npz").towards("1")
+        found.towards("1").save(tmp_path / "e.npz")
+        assert np.array_equal(xcid.load(tmp_path / "e.npz").values, found.towards("1").values)
+
     def test_it_is_kept_in_files(self, tmp_path):
         found = xcid.Explainer(bent, TABLE)(TABLE[:3]).towards("1")
         for name in ("e.npz", "e.json"):

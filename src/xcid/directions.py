@@ -17,7 +17,7 @@ from xcid.scores.moves import Moves, moves
 UP = "up"  # the direction of a regression
 KEPT = (
     "the model's answers behind these scores were not kept: explain these rows by themselves with a generator that "
-    "follows a plan, or raise max_evidence_bytes of the Explainer"
+    "follows a plan, or raise max_evidence_bytes of the Explainer; a file never keeps them, so save what you need"
 )
 
 
