@@ -178,10 +178,9 @@ def _told(found: Explanation) -> Flags:
 
 
 def _scored(setup: Setup, seed: int, cloud: Perturbations, outputs: Array) -> Explanation:
-    moved = {}
+    moved: dict[str, Any] = {}
     if cloud.outputs is not None and setup.subject.is_regression:
-        found = moves(cloud, cloud.outputs[:, :, 0])
-        moved = dict(zip(("moved", "moved_lower", "moved_upper", "moved_p_values"), found, strict=True))
+        moved = moves(cloud, cloud.outputs[:, :, 0]).named()
     return record(
         setup,
         setup.score(cloud),

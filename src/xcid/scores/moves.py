@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from xcid._kernels.arrays import blocks, ratio
-from xcid.records import Array, Perturbations
+from xcid._kernels.arrays import blocks, namespace, ratio
+from xcid.records import Array, Flags, Perturbations
 from xcid.scores import effects
 from xcid.scores.adjusted import CONFIDENCE, MOST_CELLS, changes, full
+from xcid.scores.effects import Measured
 
 ROUNDING = 1e-12  # effects and errors below this share of the largest number that was given are 0
 
@@ -26,6 +27,10 @@ class Moves(NamedTuple):
     lower: Array
     upper: Array
     p_values: Array
+
+    def named(self) -> dict[str, Array]:
+        """By the names that an explanation has for them."""
+        return dict(zip(("moved", "moved_lower", "moved_upper", "moved_p_values"), self, strict=True))
 
 
 def moves(cloud: Perturbations, numbers: Array) -> Moves:
@@ -47,10 +52,19 @@ def _moves(cloud: Perturbations, numbers: Array) -> Moves:
     plan = cloud.plan
     assert plan is not None
     shared = plan.once("effects", lambda plan: effects.shared(plan, cloud.discrete))
-    scale = np.abs(numbers).max(axis=1, initial=0.0)[:, None]
-    unit = np.where(scale > 0, scale, 1.0)
-    measured = full(plan, effects.measured(shared, numbers / unit))
-    able = changes(cloud)
+    unit = unit_of(numbers)
+    return calibrated(full(plan, effects.measured(shared, numbers / unit)), unit, changes(cloud))
+
+
+def unit_of(numbers: Array) -> Array:
+    """(n, 1) the largest of (n, s) numbers in size; 1 where all are 0. Arrays of NumPy or tensors of torch."""
+    xp = namespace(numbers)
+    scale: Array = xp.amax(abs(numbers), 1)[:, None]
+    return xp.where(scale > 0, scale, 1.0 + 0 * scale)
+
+
+def calibrated(measured: Measured, unit: Array, able: Flags) -> Moves:
+    """Turn what was measured of numbers in a (n, 1) unit into effects with limits; (n, f) features may be able to."""
     effect, variance, freedom = (np.where(able, part, 0.0) for part in measured)
     error = np.sqrt(variance)
     effect, error = (np.where(np.abs(part) < ROUNDING, 0.0, part) for part in (effect, error))
