@@ -298,3 +298,30 @@ class TestSentences:
         assert np.all((mean.mean_lower < mean.mean) & (mean.mean < mean.mean_upper))
         assert str(mean).startswith("mean of 30 rows (30,")
         assert "odds of bad" in str(mean)
+
+
+class TestProgress:
+    def test_steps_are_shown_to_whoever_asks(self):
+        seen = []
+
+        def progress(steps, total):
+            for step in steps:
+                seen.append(total)
+                yield step
+
+        explainer = xcid.Explainer(two, TABLE, memory=2**18)
+        assert np.array_equal(explainer(TABLE[:9], progress=progress).values, explainer(TABLE[:9]).values)
+        assert len(seen) == seen[0] > 1
+
+    def test_scripts_are_silent_and_notebooks_are_not(self, monkeypatch):
+        from xcid import _progress
+
+        assert _progress.usual() is _progress.silent
+        monkeypatch.setitem(__import__("sys").modules, "ipykernel", object())
+        pytest.importorskip("tqdm")
+        assert _progress.usual() is not _progress.silent
+
+    def test_the_logger_hears_of_it(self, caplog):
+        with caplog.at_level("INFO", logger="xcid"):
+            xcid.Explainer(two, TABLE)(TABLE[:2])
+        assert "explained 1 of 1 blocks" in caplog.text

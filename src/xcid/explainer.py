@@ -8,6 +8,7 @@ from typing import Any
 
 from xcid import pipeline
 from xcid._check import as_float, as_int, given_or
+from xcid._progress import Progress, silent, usual
 from xcid.calibration import Repeats, Stop
 from xcid.densities import Kernel, Mixed
 from xcid.errors import InvalidParameter, telling, warn
@@ -166,7 +167,7 @@ class Explainer:
         """The columns of the table that is explained."""
         return self.subject.space
 
-    def __call__(self, X: Any, *, seed: int = 0, apply: Apply = map) -> Explanation:
+    def __call__(self, X: Any, *, seed: int = 0, apply: Apply = map, progress: Progress | None = None) -> Explanation:
         """Explain one row or many.
 
         Parameters
@@ -179,9 +180,14 @@ class Explainer:
         apply : callable
             Applies a function to each block of rows, as the built-in ``map`` does; that of a pool of threads spreads
             the blocks over its workers (see :class:`xcid.engines.Threads`).
+        progress : callable, optional
+            Shows how far it has come, as ``tqdm.tqdm`` does. By default a bar of tqdm, where it is installed, in
+            interactive terminals and notebooks, for work of more than two seconds; nothing in scripts. The logger
+            "xcid" tells of each block.
         """
         with telling(InvalidParameter, WORK):
-            explanation = pipeline.explain(self.setup, self.space.encode(X), as_int(seed, "seed"), apply)
+            shown = usual() if progress is None else progress
+            explanation = pipeline.explain(self.setup, self.space.encode(X), as_int(seed, "seed"), apply, shown)
             return pipeline.checked(self.setup, replace(explanation, index=labels(X, len(explanation))))
 
     def stream(self, pieces: Iterable[Any], *, seed: int = 0, apply: Apply = map) -> Iterator[Explanation]:
@@ -193,7 +199,7 @@ class Explainer:
         if hasattr(pieces, "shape"):
             raise InvalidParameter("stream takes tables one after the other: give a list of pieces, or one by a call")
         bare = self.but(max_evidence_bytes=0, one_sided=warn)
-        return (bare(piece, seed=seed, apply=apply) for piece in pieces)
+        return (bare(piece, seed=seed, apply=apply, progress=silent) for piece in pieces)
 
     def per_class(self, X: Any, *, seed: int = 0) -> dict[str, Explanation]:
         """Explain what would take each row to each class (or out of it, where the row is in it).

@@ -12,6 +12,7 @@ import numpy as np
 
 from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_few
 from xcid._kernels.random import run_key, variants
+from xcid._progress import LOG, Progress, silent
 from xcid.calibration import Repeats, Stop
 from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips, warn
 from xcid.generators import Generator, Genetic
@@ -84,15 +85,17 @@ def bound(generator: Generator, subject: Subject) -> Generator:
     return generator if bind is None else bind(subject.features.space, subject.outputs)
 
 
-def explain(setup: Setup, rows: Array, seed: int, apply: Apply = map) -> Explanation:
+def explain(setup: Setup, rows: Array, seed: int, apply: Apply = map, progress: Progress = silent) -> Explanation:
     """Explain (n, d) rows block by block; samples are kept while they are few."""
-    pieces, kept_bytes = list[Explanation | Failed](), 0
-    for block in apply(functools.partial(explain_block, setup, seed=seed), _blocks(setup, rows)):
+    pieces, kept_bytes, blocks = list[Explanation | Failed](), 0, _blocks(setup, rows)
+    steps = progress(apply(functools.partial(explain_block, setup, seed=seed), blocks), total=len(blocks))
+    for done, block in enumerate(steps, start=1):
         for piece in block:
             if isinstance(piece, Explanation) and piece.cloud is not None:
                 kept_bytes += piece.cloud.nbytes
                 piece = piece if kept_bytes <= setup.max_evidence_bytes else replace(piece, cloud=None)
             pieces.append(piece)
+        LOG.info("explained %d of %d blocks of rows", done, len(blocks))
     return Explanation.concatenate(filled(pieces, functools.partial(_of_reference, setup, seed)))
 
 
