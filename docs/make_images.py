@@ -88,7 +88,7 @@ def soft_and_hard() -> Any:
         ax.set_title(said, fontsize=10)
         ax.set_xlabel("probability of the other class")
     axes[0].set_ylabel("share that counts as a flip")
-    axes[0].legend(frameon=False, fontsize=9)
+    axes[1].legend(frameon=False, fontsize=9, loc="lower right")
     axes[0].figure.tight_layout()
     return axes
 
