@@ -95,8 +95,25 @@ class TestBar:
             feature_status=np.array([["frozen", "ok", "ok", "ok", "ok"]] * 3),
         )
         ax = xcid.plots.bar(poor)
-        assert ax.get_title().endswith("(insufficient_flips)")
+        assert ax.get_title().splitlines()[0].endswith("(insufficient_flips)")
         assert sum(label.get_text().endswith(" (frozen)") for label in ax.get_yticklabels()) == 1
+
+    def test_the_question_and_what_present_values_are_worth(self):
+        one = xcid.Explainer(lambda X: 1 / (1 + np.exp(-3 * X[:, 0])), TABLE, feature_names=NAMES)(TABLE[:1])
+        ax = drawn(xcid.plots.bar(one))
+        assert ax.get_title().splitlines()[1] == "Does the predicted class change?"
+        beside = [text.get_text() for text in ax.texts]
+        assert beside[-1] == xcid.wording.worth(one, 0).replace("-", "−")
+        assert beside[:-1] == [""] * 4
+        assert "multiplies or divides the odds" in ax.get_xlabel()
+
+    def test_a_regression_says_what_raises_the_output(self):
+        low = np.array([[-2.0, 0, 0, 0, 0]])
+        one = xcid.Explainer(lambda X: 3 * X[:, 0], TABLE, feature_names=NAMES)(low)
+        ax = drawn(xcid.plots.bar(one))
+        assert one.values[0, 0] > 0 > ax.patches[-1].get_width()
+        assert ax.texts[-1].get_text().startswith(f"−{abs(one.effects[0, 0]):.4g}")
+        assert ax.get_xlabel().startswith("score: + raises the output, − lowers it")
 
     def test_axes_given(self, explanation):
         figure, ax = plt.subplots()

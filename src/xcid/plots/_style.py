@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,9 +17,12 @@ from xcid.wording.names import elide
 MOST_LETTERS = 28
 MOST_LETTERS_OF_LEVELS = 16
 SMALL = 8  # points of what explains a picture
+LINE = 64  # letters of a line above or below a picture
 BINS = 60  # of an axis: dots of one bin stand on each other
 WIDTH = 0.8  # of the fullest bin, where lines are 1 apart
 FEWEST = 12  # so many dots fill the width
+UNEVEN = 12  # times as far as most values lie, then the axis is not even
+FEWEST_UNEVEN = 4  # distinct values
 CYCLE = (  # colours that can be distinguished
     colours.POSITIVE, colours.OPPOSES, colours.SUPPORTS, "#CC79A7", colours.NEGATIVE, colours.UNSIGNED, colours.INK,
 )  # fmt: skip
@@ -59,8 +63,18 @@ def cell_label(one: Explanation, feature: int) -> str:
 
 
 def title(one: Explanation) -> str:
-    """A single row, what the model answers, and what was lacking."""
-    return plain(f"{wording.title(one)}{wording.note(one.status[0])}")
+    """A single row, what the model answers, what was lacking, and what was asked."""
+    return f"{plain(f'{wording.title(one)}{wording.note(one.status[0])}')}\n{question(one)}"
+
+
+def question(explanation: Explanation) -> str:
+    """What was asked, and on a line of its own how perturbations count."""
+    return folded(explanation.question.replace(" (", "\n("))
+
+
+def folded(text: str) -> str:
+    """Text in lines that fit above or below a picture."""
+    return plain("\n".join(textwrap.fill(line, LINE) for line in text.splitlines()))
 
 
 def axes(ax: Any, width: float, height: float) -> Any:
@@ -71,9 +85,13 @@ def axes(ax: Any, width: float, height: float) -> Any:
     return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
 
 
-def lines(ax: Any, labels: Sequence[str]) -> Any:
-    """Axes with a line for each label, from the bottom up."""
-    ax = axes(ax, 4.7 + 0.075 * max(map(len, labels), default=0), 1.3 + 0.28 * len(labels))
+def lines(ax: Any, labels: Sequence[str], beside: Sequence[str] = ()) -> Any:
+    """Axes with a line for each label, from the bottom up, and text beside its right end."""
+    n_letters = max(map(len, labels), default=0) + max(map(len, beside), default=0)
+    ax = axes(ax, 4.7 + 0.075 * n_letters, 1.9 + 0.28 * len(labels))
+    for line, text in enumerate(beside):
+        place = {"xycoords": ("axes fraction", "data"), "xytext": (6, 0), "textcoords": "offset points"}
+        ax.annotate(text, (1, line), **place, va="center", fontsize=SMALL + 1, annotation_clip=False)
     ax.set_yticks(np.arange(len(labels)), labels)
     ax.set_ylim(-0.6, len(labels) - 0.4)
     ax.tick_params(axis="y", length=0)
@@ -90,7 +108,8 @@ def unframed(ax: Any) -> None:
 
 def explain_axis(ax: Any, explanation: Explanation, *notes: str) -> None:
     """Say under the axis what a score means, and what the marks mean."""
-    ax.set_xlabel("\n".join([wording.meaning(explanation), *filter(None, notes)]), fontsize=SMALL + 1)
+    said = [folded(text) for text in (wording.meaning(explanation), *notes) if text]
+    ax.set_xlabel("\n".join(said), fontsize=SMALL + 1)
 
 
 def reach(explanation: Explanation, chosen: Any) -> Array | None:
@@ -152,6 +171,37 @@ def span(points: Array, margin: float) -> tuple[float, float]:
     low, high = (float(there.min()), float(there.max())) if there.size else (0.0, 1.0)
     room = margin * (high - low) or 1.0
     return low - room, high + room
+
+
+def readable(ax: Any, points: Array, margin: float) -> tuple[float, float]:
+    """Give an axis for points its scale and its ends: even, or closer towards far ends where few points lie.
+
+    Without that, a column that is 0 but for a few large values would be a spike at one end of its picture.
+    """
+    width = unit_of_scale(points)
+    if not width:
+        ends = span(points, margin)
+    else:
+        low, high = span(np.arcsinh(points / width), margin)
+        ends = float(np.sinh(low) * width), float(np.sinh(high) * width)
+        ax.set_xscale("asinh", linear_width=width)
+    ax.set_xlim(*ends)
+    return ends
+
+
+def unit_of_scale(points: Array) -> float:
+    """How far from 0 an axis is even where points are spread unevenly; 0 where they are not.
+
+    Examples
+    --------
+    >>> unit_of_scale(np.arange(100.0)), unit_of_scale(np.array([0.0] * 9 + [1, 2, 3, 400]))
+    (0.0, 1.75)
+    """
+    there = np.unique(points[np.isfinite(points)])
+    if there.size < FEWEST_UNEVEN:
+        return 0.0
+    low, usual = np.quantile(np.abs(there[there != 0]), [0.25, 0.5]).tolist()
+    return float(low) if np.ptp(there) > UNEVEN * usual and there[0] * there[-1] >= 0 else 0.0
 
 
 def stacked(values: Array, length: float) -> Array:

@@ -141,6 +141,12 @@ def worth(one: Explanation, at: int, write: Callable[[float], str] = number) -> 
     return f"÷{times(np.exp(-value))} ({_factor(ends[1], value)} to {_factor(ends[0], value)})"
 
 
+def worths(one: Explanation, write: Callable[[float], str] = number) -> list[str]:
+    """What stands beside each score of a single row: what it is worth, and nothing where it is not significant."""
+    free, faint = one.feature_status[0] == "ok", not_significant(one)[0]
+    return [worth(one, at, write) if free[at] and not faint[at] else "" for at in range(len(one.feature_names))]
+
+
 def sentence_of(one: Explanation, at: int, write: Callable[[float], str] = number) -> str:
     """One feature of a single row in a sentence: "Glucose 98 lowers the odds of diabetes 2.1 times (1.9 to 2.3)"."""
     name = f"{clean(one.feature_names[at], MOST_LETTERS)} {clean(one.shown(0, at), MOST_LETTERS)}"
