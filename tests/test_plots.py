@@ -19,6 +19,7 @@ import xcid
 from xcid.densities import Discrete, Kernel, Mixed
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.generators import Marginal
+from xcid.scores.drawn import drawn as drawn_evidence
 from xcid.wording import colours
 
 NAMES = ["a", "b", "c", "d", "e"]
@@ -127,17 +128,50 @@ class TestBar:
         assert "3 more features have smaller scores" in ax.get_xlabel()
 
 
+def drawn_pair(explanation):
+    """What is drawn of the strongest feature of the first row."""
+    strongest = int(np.abs(explanation.values[0]).argmax())
+    return drawn_evidence(explanation.cloud, 0, strongest, explanation.density).pair
+
+
 class TestDensities:
+    def test_curves_end_where_values_end(self):
+        months = np.random.default_rng(0).exponential(12, 300).round(1)[:, None]
+        explanation = xcid.Explainer(lambda X: X[:, 0] > 20, months)(months[:1])
+        (ax,) = xcid.plots.densities(explanation)
+        curves = [line for line in ax.lines if len(line.get_xdata()) > 2]
+        assert min(explanation.evidence(0, 0).points) < 0
+        assert len(curves) == 2
+        assert all(min(line.get_xdata()) >= months.min() for line in curves)
+        assert all(max(line.get_xdata()) <= months.max() for line in curves)
+
+    def test_words_say_how_many_keep_the_value(self, explanation):
+        cloud, strongest = explanation.cloud, int(np.abs(explanation.values[0]).argmax())
+        keeps = cloud.samples[0, :, strongest] == cloud.origin[0, strongest]
+        stay, flip = (100 * (part[0] @ keeps) / part[0].sum() for part in (cloud.negative, cloud.positive))
+        said = " ".join(xcid.plots.densities(explanation)[0].get_xlabel().split())
+        own = explanation.shown(0, strongest)
+        assert said.startswith(f"Among the perturbations that stay, {stay:.0f} % keep {own};")
+        assert said.endswith(f"; among those that flip, {flip:.0f} %.")
+
+    def test_few_values_are_all_drawn_at_their_value(self):
+        months = np.random.default_rng(0).choice([6.0, 9, 12, 18, 24, 36, 48], (300, 1))
+        explanation = xcid.Explainer(lambda X: X[:, 0] > 20, months)(months[:1])
+        (ax,) = xcid.plots.densities(explanation)
+        places = {segment[0][0] for part in ax.figure.axes[-1].collections[::2] for segment in part.get_segments()}
+        assert places == set(months[:, 0])
+        assert not any(len(line.get_xdata()) > 2 for line in ax.lines)
+
     def test_titles(self, explanation):
         axes = xcid.plots.densities(explanation, 2)
-        order = np.argsort(-explanation.importance[2], kind="stable")
+        order = np.argsort(-np.abs(explanation.values[2]), kind="stable")
         titles = [drawn(ax).get_title() for ax in axes]
         assert titles == [f"{NAMES[i]}   d1 = {explanation.importance[2, i]:.2f}" for i in order]
 
     def test_overlap_is_shaded(self):
         explanation = explain(density=Kernel())
         (shade,) = xcid.plots.densities(explanation, most=1)[0].collections
-        pair = explanation.evidence(0, int(explanation.importance[0].argmax()))
+        pair = drawn_pair(explanation)
         assert shade.get_paths()[0].vertices[:, 1].max() == np.minimum(pair.p, pair.q).max()
 
     @pytest.mark.parametrize("density", [Kernel(), Discrete(), Mixed()], ids=repr)
@@ -148,8 +182,7 @@ class TestDensities:
     def test_curves_are_the_evidence(self):
         explanation = explain(density=Kernel())
         axes = xcid.plots.densities(explanation)
-        feature = int(explanation.importance[0].argmax())
-        pair = explanation.evidence(0, feature)
+        pair = drawn_pair(explanation)
         curves = {line.get_color(): line for line in axes[0].lines}
         cells = ~pair.atoms
         assert np.array_equal(curves[colours.POSITIVE].get_xydata(), np.column_stack([pair.points, pair.p])[cells])
@@ -157,7 +190,7 @@ class TestDensities:
 
     def test_own_value_is_marked(self, explanation):
         ax = xcid.plots.densities(explanation, most=1)[0]
-        feature = int(explanation.importance[0].argmax())
+        feature = int(np.abs(explanation.values[0]).argmax())
         assert any(set(line.get_xdata()) == {explanation.data[0, feature]} for line in ax.lines)
 
     def test_one_legend(self, explanation):

@@ -11,6 +11,7 @@ import numpy as np
 from xcid import wording
 from xcid._require import require
 from xcid.records import Array, Explanation, Flags
+from xcid.scores.drawn import unit_of_scale
 from xcid.wording import colours
 from xcid.wording.names import elide
 
@@ -21,8 +22,6 @@ LINE = 64  # letters of a line above or below a picture
 BINS = 60  # of an axis: dots of one bin stand on each other
 WIDTH = 0.8  # of the fullest bin, where lines are 1 apart
 FEWEST = 12  # so many dots fill the width
-UNEVEN = 12  # times as far as most values lie, then the axis is not even
-FEWEST_UNEVEN = 4  # distinct values
 CYCLE = (  # colours that can be distinguished
     colours.POSITIVE, colours.OPPOSES, colours.SUPPORTS, "#CC79A7", colours.NEGATIVE, colours.UNSIGNED, colours.INK,
 )  # fmt: skip
@@ -174,34 +173,35 @@ def span(points: Array, margin: float) -> tuple[float, float]:
 
 
 def readable(ax: Any, points: Array, margin: float) -> tuple[float, float]:
-    """Give an axis for points its scale and its ends: even, or closer towards far ends where few points lie.
+    """Give an axis for points its scale and its ends: even, or closer towards far ends where few points lie."""
+    return scaled(ax, points, margin, unit_of_scale(points))
 
-    Without that, a column that is 0 but for a few large values would be a spike at one end of its picture.
-    """
-    width = unit_of_scale(points)
-    if not width:
-        ends = span(points, margin)
-    else:
+
+def scaled(ax: Any, points: Array, margin: float, width: float) -> tuple[float, float]:
+    """Give an axis for points a scale that is even up to some width, or all along where that is 0, and its ends."""
+    ends = span(points, margin)
+    if width:
         low, high = span(np.arcsinh(points / width), margin)
         ends = float(np.sinh(low) * width), float(np.sinh(high) * width)
         ax.set_xscale("asinh", linear_width=width)
+        ticks = round_numbers(*ends, width)
+        ax.set_xticks(ticks, map(number, ticks))
+        ax.set_xticks([], minor=True)
     ax.set_xlim(*ends)
     return ends
 
 
-def unit_of_scale(points: Array) -> float:
-    """How far from 0 an axis is even where points are spread unevenly; 0 where they are not.
+def round_numbers(low: float, high: float, width: float) -> list[float]:
+    """Ticks of a scale that is even up to some width: 0 and powers of ten beyond that.
 
     Examples
     --------
-    >>> unit_of_scale(np.arange(100.0)), unit_of_scale(np.array([0.0] * 9 + [1, 2, 3, 400]))
-    (0.0, 1.75)
+    >>> round_numbers(-0.5, 220.0, 0.7)
+    [0.0, 1.0, 10.0, 100.0]
     """
-    there = np.unique(points[np.isfinite(points)])
-    if there.size < FEWEST_UNEVEN:
-        return 0.0
-    low, usual = np.quantile(np.abs(there[there != 0]), [0.25, 0.5]).tolist()
-    return float(low) if np.ptp(there) > UNEVEN * usual and there[0] * there[-1] >= 0 else 0.0
+    least, most = (int(np.floor(np.log10(size))) for size in (width, max(-low, high, width)))
+    powers = [10.0**power for power in range(least + 1, most + 1)]
+    return [tick for tick in [*(-power for power in reversed(powers)), 0.0, *powers] if low <= tick <= high]
 
 
 def stacked(values: Array, length: float) -> Array:

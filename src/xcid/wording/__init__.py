@@ -12,6 +12,7 @@ import numpy as np
 
 from xcid.outcomes.classes import OTHER_LABEL, are_probabilities
 from xcid.records import SIGNIFICANT, Array, Explanation, Flags, Integers
+from xcid.scores.drawn import Kept
 from xcid.wording.names import clean
 
 SUPPORTS, OPPOSES = "supports the prediction", "works against it"
@@ -193,6 +194,26 @@ def _factor(end: float, like: float) -> str:
 
 def _signed(value: float, write: Callable[[float], str]) -> str:
     return f"{'+' if value >= 0 else ''}{write(value)}"
+
+
+FLIPS, STAYS, BOTH = "perturbations that flip the output (C+)", "perturbations that stay (C−)", "in both"
+OWN, AT_ONE_VALUE = "this row's value", "lines with dots: share at exactly one value (right-hand scale)"
+
+
+def why(kept: Kept, shown: str) -> str:
+    """What the evidence of a feature comes to, in a sentence: how many perturbations of either set keep its value.
+
+    Examples
+    --------
+    >>> from xcid.scores.drawn import Kept
+    >>> why(Kept(0.6, 0.24), "98")
+    'Among the perturbations that stay, 60 % keep 98; among those that flip, 24 %.'
+    """
+    if np.isnan(kept.flip) or np.isnan(kept.stay):
+        return f"None of the perturbations {'flips' if np.isnan(kept.flip) else 'stays'}."
+    stay, flip = (f"{100 * share:.0f} %" for share in kept)
+    keep = "leave it missing" if shown == "missing" else f"keep {shown}"
+    return f"Among the perturbations that stay, {stay} {keep}; among those that flip, {flip}."
 
 
 def largest(scores: Array, most: int | None = None) -> Integers:

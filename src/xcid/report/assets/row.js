@@ -102,7 +102,7 @@
 
   function showEvidence(item, pair, row, page, lacking) {
     at("evidence-title").replaceChildren("Evidence: ", element("bdi", null, item.name));
-    if (pair) drawEvidence(at("evidence"), pair, { name: item.name, cell: item.cell, top: page.top, hidden: page.hidden });
+    if (pair) drawEvidence(at("evidence"), pair, { name: item.name, cell: item.cell, top: page.top, hidden: page.hidden, phrases: page.phrases });
     else at("evidence").replaceChildren(element("p", { class: "quiet" }, lacking));
     at("figures").replaceChildren(...figures(item, row, page).map(([name, value]) => element("div", null, element("dt", null, name), element("dd", null, element("bdi", null, value)))));
   }
