@@ -75,8 +75,12 @@ def usual(explanation: Explanation) -> Explanation:
 
 
 def of_row(one: Explanation) -> Explanation:
-    """The explanation of a single row as it is shown: that of a regression is about what raises the output."""
-    return usual(one) if one.moved is not None else one
+    """The explanation of a single row as it is shown: that of a regression is about what raises the output.
+
+    Where the question is another one than whether the output moves, it stays about that question.
+    """
+    asks_for_moves = one.outcome is None or hasattr(one.outcome, "half_width")
+    return usual(one) if one.moved is not None and asks_for_moves else one
 
 
 def towards(explanation: Explanation, name: str) -> Explanation:

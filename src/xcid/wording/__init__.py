@@ -106,11 +106,12 @@ def in_odds(explanation: Explanation) -> bool:
     return is_signed(explanation) and explanation.lower is not None and explanation.moved is None
 
 
-def unit(one: Explanation) -> str:
-    """What stands beside the scores of a single row."""
-    if one.moved is not None:
+def unit(explanation: Explanation) -> str:
+    """What stands beside the scores of a single row, or of each of many."""
+    if explanation.moved is not None:
         return "+ and -: what the present value adds to the output, with 95 % limits"
-    return f"× and ÷: what the present value multiplies or divides the odds of {whom(one)} by, with 95 % limits"
+    who = whom(explanation) if len(explanation) == 1 or explanation.about else "the prediction"
+    return f"× and ÷: what the present value multiplies or divides the odds of {who} by, with 95 % limits"
 
 
 def times(factor: float) -> str:
@@ -148,9 +149,14 @@ def worths(one: Explanation, write: Callable[[float], str] = number) -> list[str
     return [worth(one, at, write) if free[at] and not faint[at] else "" for at in range(len(one.feature_names))]
 
 
-def sentence_of(one: Explanation, at: int, write: Callable[[float], str] = number) -> str:
-    """One feature of a single row in a sentence: "Glucose 98 lowers the odds of diabetes 2.1 times (1.9 to 2.3)"."""
-    name = f"{clean(one.feature_names[at], MOST_LETTERS)} {clean(one.shown(0, at), MOST_LETTERS)}"
+def sentence_of(
+    one: Explanation, at: int, write: Callable[[float], str] = number, cell: Callable[[str], str] = str
+) -> str:
+    """One feature of a single row in a sentence: "Glucose 98 lowers the odds of diabetes 2.1 times (1.9 to 2.3)".
+
+    ``write`` puts outputs into words, and ``cell`` the present value.
+    """
+    name = f"{clean(one.feature_names[at], MOST_LETTERS)} {clean(cell(one.shown(0, at)), MOST_LETTERS)}".strip()
     status, found = str(one.feature_status[0, at]), _worth(one, at)
     if status != "ok":
         return f"{name} cannot change ({status})"
@@ -229,10 +235,10 @@ def left_out(n_features: int, n_shown: int) -> str:
     return "1 more feature has a smaller score" if more == 1 else f"{more:,} more features have smaller scores"
 
 
-def question(explanation: Explanation) -> str:
-    """What was asked, in words: "Does the predicted class change? (soft: ...)"."""
+def question(explanation: Explanation, write: Callable[[float], str] = number) -> str:
+    """What was asked, in words: "Does the predicted class change? (soft: ...)"; ``write`` puts levels of outputs."""
     outcome = explanation.outcome
     if outcome is None:
         return "What does the output rest on?"
     asks = getattr(outcome, "asks", None)
-    return asks(explanation.output_names, number) if asks else f"Which side does {outcome!r} say?"
+    return asks(explanation.output_names, write) if asks else f"Which side does {outcome!r} say?"

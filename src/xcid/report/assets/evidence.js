@@ -13,7 +13,8 @@
     const draw = { number: drawNumber, levels: drawLevels, shares: drawShares }[pair.kind];
     draw(container, pair, options);
     const { flips, stays, both } = options.phrases;
-    container.append(element("p", { class: "why" }, pair.why), legend(["mass p", flips], ["mass q", stays], ["overlap", both]));
+    container.firstElementChild.after(element("p", { class: "why" }, pair.why));
+    container.append(legend(["mass p", flips], ["mass q", stays], ["overlap", both]));
   }
 
   /* Curves over a line, stems for values that are taken again and again, missing cells to the right of all. */
@@ -195,7 +196,7 @@
     const most = Math.max(...pair.p, ...pair.q, 1);
     const rows = pair.p.map((p, at) => level(`${10 * at} to ${10 * at + 10} %`, p, pair.q[at], most, false));
     const caption = element("p", { class: "caption" }, "A group of columns: share of flips among like perturbations.");
-    container.replaceChildren(caption, element("div", { role: "list" }, ...rows));
+    container.replaceChildren(element("div", { role: "list" }, ...rows), caption);
   }
 
   function level(name, p, q, most, isOwn) {
