@@ -20,6 +20,7 @@ from xcid.densities import Discrete, Kernel, Mixed
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.generators import Marginal
 from xcid.scores.drawn import drawn as drawn_evidence
+from xcid.scores.drawn import kept_shares
 from xcid.wording import colours
 
 NAMES = ["a", "b", "c", "d", "e"]
@@ -153,6 +154,21 @@ class TestDensities:
         own = explanation.shown(0, strongest)
         assert said.startswith(f"Among the perturbations that stay, {stay:.0f} % keep {own};")
         assert said.endswith(f"; among those that flip, {flip:.0f} %.")
+
+    @pytest.mark.parametrize("values", [[6.0, 9, 12, 18], np.exp(np.arange(40) / 4), np.arange(40.0)], ids=len)
+    def test_words_say_what_is_drawn(self, values):
+        """Evidence that is adjusted for other features differs from what counting gives."""
+        months = np.random.default_rng(0).choice(values, (300, 2))
+        explanation = xcid.Explainer(lambda X: X.sum(axis=1) > 2 * np.median(values), months)(months[:1])
+        found = drawn_evidence(explanation.cloud, 0, 0, explanation.density)
+        own = found.pair.atoms & np.isclose(found.values(found.pair.points), months[0, 0])
+        said = xcid.wording.why(kept_shares(explanation.cloud, 0, 0, found), "6")
+        stay, flip = (100 * part[own].sum() for part in (found.pair.q, found.pair.p))
+        assert said == f"Among the perturbations that stay, {stay:.0f} % keep 6; among those that flip, {flip:.0f} %."
+        for part in (found.pair.p, found.pair.q):
+            assert (part * found.pair.weights).sum() == pytest.approx(1)
+        both, either = (side(found.pair.p, found.pair.q) @ found.pair.weights for side in (np.minimum, np.maximum))
+        assert 1 - both / either == pytest.approx(explanation.importance[0, 0], abs=0.08)
 
     def test_few_values_are_all_drawn_at_their_value(self):
         months = np.random.default_rng(0).choice([6.0, 9, 12, 18, 24, 36, 48], (300, 1))

@@ -37,22 +37,24 @@ def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most:
         axes = _grid(one, len(order))
     flat = np.ravel(axes)
     for ax, feature in zip(flat, order, strict=False):
+        pair, found = one.evidence(0, feature), None
         if len(one.features[feature]) > 1:
-            _draw_shares(ax, one.evidence(0, feature))
-        else:
-            _draw_column(ax, one, feature)
+            _draw_shares(ax, pair)
+        elif one.cloud is not None and one.density is not None:
+            found = drawn(one.cloud, 0, feature, one.density)
+            _draw_column(ax, one, feature, found)
         name = _style.short(one.feature_names[feature], MOST_LETTERS)
         ax.set_title(f"{name}   d1 = {one.importance[0, feature]:.2f}", fontsize=10)
-        _say_why(ax, one, feature)
+        _say_why(ax, one, feature, found)
     _draw_legend(flat[0].figure)
     return axes
 
 
-def _say_why(ax: Any, one: Explanation, feature: int) -> None:
+def _say_why(ax: Any, one: Explanation, feature: int, found: Drawn | None) -> None:
     """Put into words what is seen."""
     if one.cloud is None:
         return
-    said = wording.why(kept_shares(one.cloud, 0, feature), _style.short(one.shown(0, feature), MOST_LETTERS))
+    said = wording.why(kept_shares(one.cloud, 0, feature, found), _style.short(one.shown(0, feature), MOST_LETTERS))
     lines = textwrap.wrap(said.replace(" %", "\N{NO-BREAK SPACE}%"), LINE)
     ax.set_xlabel("\n".join([*filter(None, [ax.get_xlabel()]), *lines]), fontsize=_style.SMALL)
 
@@ -87,13 +89,11 @@ def _draw_legend(figure: Any) -> None:
     figure.legend(handles=handles, frameon=False, fontsize=_style.SMALL + 1, **place)
 
 
-def _draw_column(ax: Any, one: Explanation, feature: int) -> None:
+def _draw_column(ax: Any, one: Explanation, feature: int, found: Drawn) -> None:
     """Draw the densities of a feature that is one column, and mark its own value."""
     (column,) = one.features[feature]
     levels, own = one.levels[column], float(one.data[0, column])
-    pair = one.evidence(0, feature)  # says what is lacking
-    found = drawn(one.cloud, 0, feature, one.density) if one.cloud and one.density else Drawn(pair)
-    own = _draw_levels(ax, pair, levels, own) if levels else _draw_number(ax, found, own)
+    own = _draw_levels(ax, found.pair, levels, own) if levels else _draw_number(ax, found, own)
     if one.units[column]:
         dates = np.round(ax.get_xticks()).astype(np.int64).astype(f"datetime64[{one.units[column]}]")
         ax.set_xticks(ax.get_xticks(), [str(date)[:10] for date in dates], rotation=30, fontsize=_style.SMALL)

@@ -36,15 +36,16 @@ def picture(explanation: Explanation, row: int, feature: int, values: Values) ->
     if cloud is None or density is None:  # then there is no evidence
         return {}
     shown = "its value" if values.is_hidden else clean(explanation.shown(row, feature), wording.MOST_LETTERS)
-    why = {"why": wording.why(kept_shares(cloud, row, feature), shown)}
     columns = explanation.features[feature]
-    if len(columns) > 1:
+    found = drawn(cloud, row, feature, density) if len(columns) == 1 else None
+    why = {"why": wording.why(kept_shares(cloud, row, feature, found), shown)}
+    if found is None:
         return _shares(pair) | why
     (column,) = columns
     own = float(explanation.data[row, column])
     if explanation.levels[column]:
         return _levels(pair, explanation.levels[column], own, values) | why
-    return _number(drawn(cloud, row, feature, density), own, explanation.units[column], values) | why
+    return _number(found, own, explanation.units[column], values) | why
 
 
 def _number(found: Drawn, own: float, unit: str, values: Values) -> Picture:

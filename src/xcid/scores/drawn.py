@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from xcid._kernels.arrays import same
 from xcid.densities import Discrete, Mixed
-from xcid.records import Array, Density, DensityPair, Perturbations
+from xcid.records import Array, Density, DensityPair, Flags, Perturbations
 from xcid.scores.per_feature import evidence
 
 FEW = 24  # distinct values that are drawn one by one
@@ -55,27 +56,32 @@ def drawn(cloud: Perturbations, row: int, feature: int, density: Density) -> Dra
         return Drawn(evidence(one, 0, feature, density))
     values = _column(one, column)
     there = values[np.isfinite(values) & (one.positive[0] + one.negative[0] > 0)]
-    if not isinstance(density, Mixed):
-        return Drawn(_within(evidence(one, 0, feature, density), there))
-    alone = replace(one, given=values[None, :, None], features=((0,),), discrete=np.zeros(1, dtype=bool), plans=())
-    alone = replace(alone, origin=one.origin[:, [column]], follows=None, outputs=None)
-    if np.unique(there).size <= FEW:
-        return Drawn(evidence(alone, 0, 0, Discrete()))
-    found = Drawn(evidence(one, 0, feature, density), unit_of_scale(there))
+    is_mixed = isinstance(density, Mixed)
+    if is_mixed and np.unique(there).size <= FEW:
+        return Drawn(evidence(_alone(one, column, np.asarray), 0, 0, Discrete()))
+    found = Drawn(evidence(one, 0, feature, density), unit_of_scale(there) if is_mixed else 0.0)
     if found.width:
-        pair = evidence(replace(alone, given=found.places(values)[None, :, None]), 0, 0, density)
-        return Drawn(_within(pair, found.places(there)), found.width)
-    return Drawn(_within(found.pair, there))
+        found = found._replace(pair=evidence(_alone(one, column, found.places), 0, 0, density))
+    return found._replace(pair=_within(found.pair, found.places(there)))
 
 
-def kept_shares(cloud: Perturbations, row: int, feature: int) -> Kept:
-    """Tell how many of either set keep the present value of a feature, or all those of a group."""
-    one = cloud[row : row + 1]
-    keeps = np.all([same(_column(one, at), one.origin[0, at]) for at in cloud.features[feature]], axis=0)
-    stay, flip = (
-        float((part @ keeps) / part.sum()) if part.sum() > 0 else np.nan for part in (one.negative[0], one.positive[0])
-    )
-    return Kept(stay, flip)
+def kept_shares(cloud: Perturbations, row: int, feature: int, found: Drawn | None = None) -> Kept:
+    """Tell how much of either set keeps the present value of a feature, or all those of a group.
+
+    That is what is drawn at the present value, where something is.
+    """
+    one, columns = cloud[row : row + 1], cloud.features[feature]
+    if found is not None:
+        own = found.pair.atoms & same(found.pair.points, found.places(one.origin[0, list(columns)]))
+        if own.any():
+            return Kept(*(_share(found.pair.weights * part, own) for part in (found.pair.q, found.pair.p)))
+    keeps = np.all([same(_column(one, at), one.origin[0, at]) for at in columns], axis=0)
+    return Kept(*(_share(part[0], keeps) for part in (one.negative, one.positive)))
+
+
+def _share(masses: Array, chosen: Flags) -> float:
+    total = float(masses.sum())
+    return float(masses[chosen].sum()) / total if total > 0 else np.nan
 
 
 def unit_of_scale(values: Array) -> float:
@@ -102,6 +108,22 @@ def _column(one: Perturbations, column: int) -> Array:
         return one.samples[0, :, column]
     (feature,) = [at for at, columns in enumerate(plan.features) if column in columns]
     return np.where(plan.taken[:, feature], plan.new[:, column], one.origin[0, column])
+
+
+def _alone(one: Perturbations, column: int, place: Callable[[Array], Array]) -> Perturbations:
+    """The cloud of a single row with nothing but one column, whose values are put elsewhere."""
+    plan, chosen = one.plan, [column]
+    parts: dict[str, Any] = {"given": None, "follows": None, "outputs": None}
+    if plan is None or one.given is not None:
+        parts |= {"given": place(one.samples[:, :, chosen]), "plans": ()}
+    else:
+        feature = [plan.features.index((column,))]
+        masks: dict[str, Any] = {name: getattr(plan, name)[..., feature] for name in ("masks", "free", "fitted")}
+        cells: dict[str, Any] = {
+            name: place(getattr(plan, name)[:, chosen]) for name in ("values", "alone", "rest", "background")
+        }
+        parts["plans"] = (replace(plan, **masks, **cells, features=((0,),)),)
+    return replace(one, **parts, origin=place(one.origin[:, chosen]), discrete=np.zeros(1, bool), features=((0,),))
 
 
 def _within(pair: DensityPair, there: Array) -> DensityPair:
