@@ -65,7 +65,7 @@ def _lines(one: Interactions) -> dict[str, Any]:
 
 
 def to_shap(explanation: Explanation) -> Any:
-    """Give a ``shap.Explanation`` of log odds of the second of two classes, or of effects on the output of a regression.
+    """Give a ``shap.Explanation`` of log odds of the second of two classes, or of effects on a regression's output.
 
     Signs are about the same outcome in all rows, unless ``towards`` has chosen another one; of several classes they are
     about the predicted one. Scores that are not odds stay as they are. The base value is 0: values say what present
