@@ -41,7 +41,7 @@ class Diabetes:
             table.data, table.target, test_size=0.2, random_state=42
         )
         self.model = RandomForestClassifier(100, random_state=0, n_jobs=1).fit(self.train, self.target)
-        self.explainer = xcid.Explainer(self.model, self.train)
+        self.explainer = xcid.Explainer(self.model, self.train, class_names=table.target_names)
         self.explanation = self.explainer(self.test)
 
 
@@ -59,7 +59,7 @@ class Heart:
         self.model.fit(self.data, table.target)
         with_holes = np.flatnonzero(self.data.isna().any(axis=1))
         self.rows = pd.concat([self.data.iloc[with_holes], self.data.iloc[:100]])
-        self.explanation = xcid.Explainer(self.model, self.data)(self.rows)
+        self.explanation = xcid.Explainer(self.model, self.data, class_names=table.target_names)(self.rows)
 
 
 def readme() -> Any:
@@ -67,7 +67,7 @@ def readme() -> Any:
     table = xcid.datasets.load_diabetes()
     train, test, target, _ = train_test_split(table.data, table.target, test_size=0.2, random_state=42)
     model = LogisticRegression(max_iter=1000).fit(train, target)
-    return xcid.plots.densities(xcid.Explainer(model, train)(test.iloc[:1]))
+    return xcid.plots.densities(xcid.Explainer(model, train, class_names=table.target_names)(test.iloc[:1]))
 
 
 def curves(diabetes: Diabetes) -> Any:
