@@ -70,7 +70,7 @@ class TestAnswers:
         failed = replace(one, outputs=np.full((1, 2), np.nan))
         assert str(failed).startswith("row 0: no output; ")
         assert ">row 0: no output<" in failed._repr_html_()
-        assert xcid.plots.bar(failed).get_title() == "row 0: no output"
+        assert xcid.plots.bar(failed).get_title().splitlines()[0] == "row 0: no output"
         plt.close("all")
         row = page(failed, tmp_path)["rows"][0]
         assert (row["answer"], row["sentences"][0]) == ("no output", "The model gives no output.")

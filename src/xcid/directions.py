@@ -63,7 +63,7 @@ def usual_direction(explanation: Explanation) -> str:
     if explanation.about or not explanation.direction.any():
         return explanation.about
     if explanation.outputs.shape[1] == 1:
-        return UP if explanation.moved is not None else ""
+        return UP if explanation.moved_lower is not None else ""
     names = class_names(explanation.output_names)
     return names[1] if len(names) == 2 else ""
 
@@ -75,8 +75,12 @@ def usual(explanation: Explanation) -> Explanation:
 
 
 def of_row(one: Explanation) -> Explanation:
-    """The explanation of a single row as it is shown: that of a regression is about what raises the output."""
-    return usual(one) if one.moved is not None else one
+    """The explanation of a single row as it is shown: that of a regression is about what raises the output.
+
+    Where the question is another one than whether the output moves, it stays about that question.
+    """
+    asks_for_moves = one.outcome is None or hasattr(one.outcome, "half_width")
+    return usual(one) if one.moved is not None and asks_for_moves else one
 
 
 def towards(explanation: Explanation, name: str) -> Explanation:
@@ -99,7 +103,7 @@ def towards(explanation: Explanation, name: str) -> Explanation:
 def _upwards(explanation: Explanation, name: str) -> Explanation:
     if str(name) != UP:
         raise InvalidParameter(f"the scores of a regression are about {UP!r}, not {name!r}")
-    if explanation.moved is None or not explanation.output_scales:
+    if explanation.moved_lower is None or not explanation.output_scales:
         raise EvidenceNotKept(KEPT)
     found, scale = effects(explanation), explanation.output_scales[0] or 1.0
     return replace(

@@ -8,6 +8,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from xcid import directions
 from xcid._require import require
 from xcid.records import Array, Comparison, Explanation, Interactions, fields
 from xcid.space import Backend, require_backend
@@ -73,10 +74,17 @@ def _lines(one: Interactions) -> dict[str, Any]:
 
 
 def to_shap(explanation: Explanation) -> Any:
-    """Give a ``shap.Explanation``; its base value is 0, since the values of CID do not add up to the output."""
-    shap = require("shap", extra="shap")
+    """Give a ``shap.Explanation`` of log odds of the second of two classes, or of effects on a regression's output.
+
+    Signs are about the same outcome in all rows, unless ``towards`` has chosen another one; of several classes they are
+    about the predicted one. Scores that are not odds stay as they are. The base value is 0: values say what present
+    values add to the mean of the reference data, exactly where the model's features add up and else nearly so.
+    """
+    shap, shown = require("shap", extra="shap"), directions.usual(explanation)
+    is_odds = shown.direction.any() and shown.lower is not None
+    values = shown.moved if shown.moved is not None else shown.log_odds if is_odds else shown.values
     return shap.Explanation(
-        values=explanation.values,
+        values=values,
         base_values=np.zeros(len(explanation)),
         data=one_number(explanation),
         display_data=_readable(explanation),

@@ -30,8 +30,8 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
     cells = {at: one.shown(0, at) if one.n_rows is None else wording.share_significant(one, at) for at in shown}
     name_width = max(len(one.feature_names[at]) for at in shown)
     cell_width = max(map(len, cells.values()))
-    worths = {at: "" if faint[at] or one.feature_status[0, at] != "ok" else wording.worth(one, at) for at in shown}
-    worth_width = max(map(len, worths.values()))
+    worths = wording.worths(one)
+    worth_width = max(len(worths[at]) for at in shown)
     lines = [_title(one), one.question]
     for at in shown:
         mark = "" if one.p_values is None else "~ " if faint[at] else "  "

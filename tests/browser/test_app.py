@@ -397,6 +397,13 @@ def test_dark(page, screen):
     assert dark[2] != light[2]
 
 
+def test_it_opens_on_the_strongest_feature(page):
+    assert page.text("#evidence-title") == f"Evidence: {page.texts('.bar .name > bdi')[0]}"
+    assert page.text("#question").startswith("Does the predicted class change?")
+    assert page.texts(".bar .worth")[0].startswith(("×", "÷"))
+    assert page.texts("#effects li")
+
+
 def test_three_classes(visit, table, browser):
     with served(Workshop(Three(), table, table[:3]), browser) as address:
         page = visit(address)
@@ -413,6 +420,8 @@ def test_a_regression(visit, table, browser):
         assert page.text("#answer").startswith("The model predicts ")
         assert page.texts("#ask option") == ["What leaves an interval?", "What crosses a level?"]
         assert page.text("#level-name") == "Half width"
+        assert "raises the output" in page.text("#bars-legend")
+        assert re.search(r" (raises|lowers) the output by \d", page.texts("#effects li")[0])
         page.choose("#ask", "threshold")
         assert re.search(r"(above|below) \d", page.text("#sentences"))
         before = page.text("#answer")

@@ -117,6 +117,10 @@ def test_first_sight(page, explanation):
     order = np.argsort(-np.abs(in_steps(explanation.values[0])), kind="stable")
     assert page.names == [NAMES[at] for at in order]
     assert page.text("#evidence-title") == f"Evidence: {NAMES[order[0]]}"
+    assert page.text("#question") == explanation.question
+    assert page.texts("#effects li")[0] == f"{xcid.wording.sentence_of(explanation[0], int(order[0]))}."
+    assert page.texts(".bar .worth")[0] == xcid.wording.worth(explanation[0], int(order[0]))
+    assert page.text(".why").startswith("Among the perturbations that stay, ")
     assert "seed" in page.texts("#settings dt")
 
 
@@ -394,7 +398,7 @@ def test_hidden(opened, explanation, tmp_path):
         assert not {"Zwolle", "Alkmaar", "Breda"} & set(shown)
     page.type("#filter", "glucose")
     page.one(".bar").click()
-    assert set(page.texts("svg.chart text")) <= {"values are hidden", "this row", "stems", "0", "0.5", "1"}
+    assert set(page.texts("svg.chart text")) <= {"values are hidden", "this row", "0 %", "50 %", "100 %"}
 
 
 def test_without_evidence(opened, explanation, tmp_path):

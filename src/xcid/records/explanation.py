@@ -384,7 +384,10 @@ class Explanation:
         return frames.to_frame(self, backend)
 
     def to_shap(self) -> Any:
-        """Give a ``shap.Explanation`` with the same values, for SHAP's plots."""
+        """Give a ``shap.Explanation`` for SHAP's plots: log odds, or effects on the output of a regression.
+
+        Signs are about the second of two classes, or that of ``towards``; the base value is 0.
+        """
         from xcid import frames
 
         return frames.to_shap(self)

@@ -17,7 +17,7 @@ from xcid.scores import effects
 from xcid.scores.adjusted import CONFIDENCE, MOST_CELLS, changes, full
 from xcid.scores.effects import Measured
 
-ROUNDING = 1e-12  # effects and errors below this share of the largest number that was given are 0
+ROUNDING = 1e-10  # effects and errors below this share of the largest number that was given are 0
 
 
 class Moves(NamedTuple):

@@ -12,6 +12,7 @@ import numpy as np
 
 from xcid.outcomes.classes import OTHER_LABEL, are_probabilities
 from xcid.records import SIGNIFICANT, Array, Explanation, Flags, Integers
+from xcid.scores.drawn import Kept
 from xcid.wording.names import clean
 
 SUPPORTS, OPPOSES = "supports the prediction", "works against it"
@@ -116,16 +117,17 @@ def in_odds(explanation: Explanation) -> bool:
     return is_signed(explanation) and explanation.lower is not None and explanation.moved is None
 
 
-def unit(one: Explanation) -> str:
-    """What stands beside the scores of a single row, or of averages."""
-    if one.n_rows is not None:
+def unit(explanation: Explanation) -> str:
+    """What stands beside the scores of a single row, of each of many, or of averages."""
+    if explanation.n_rows is not None:
         share, mean = "%: rows where it is significant", "in the mean, with 95 % limits"
-        if one.moved is not None:
+        if explanation.moved is not None:
             return f"{share}; + and -: what the values add to the output {mean}"
-        return f"{share}; × and ÷: what the values multiply or divide the odds of {whom(one)} by {mean}"
-    if one.moved is not None:
+        return f"{share}; × and ÷: what the values multiply or divide the odds of {whom(explanation)} by {mean}"
+    if explanation.moved is not None:
         return "+ and -: what the present value adds to the output, with 95 % limits"
-    return f"× and ÷: what the present value multiplies or divides the odds of {whom(one)} by, with 95 % limits"
+    who = whom(explanation) if len(explanation) == 1 or explanation.about else "the prediction"
+    return f"× and ÷: what the present value multiplies or divides the odds of {who} by, with 95 % limits"
 
 
 def times(factor: float) -> str:
@@ -162,9 +164,20 @@ def with_limits(value: float, ends: tuple[float, float], kind: str, write: Calla
     return f"÷{times(np.exp(-value))} ({_factor(ends[1], value)} to {_factor(ends[0], value)})"
 
 
-def sentence_of(one: Explanation, at: int, write: Callable[[float], str] = number) -> str:
-    """One feature of a single row in a sentence: "Glucose 98 lowers the odds of diabetes 2.1 times (1.9 to 2.3)"."""
-    name = f"{clean(one.feature_names[at], MOST_LETTERS)} {clean(one.shown(0, at), MOST_LETTERS)}"
+def worths(one: Explanation, write: Callable[[float], str] = number) -> list[str]:
+    """What stands beside each score of a single row: what it is worth, and nothing where it is not significant."""
+    free, faint = one.feature_status[0] == "ok", not_significant(one)[0]
+    return [worth(one, at, write) if free[at] and not faint[at] else "" for at in range(len(one.feature_names))]
+
+
+def sentence_of(
+    one: Explanation, at: int, write: Callable[[float], str] = number, cell: Callable[[str], str] = str
+) -> str:
+    """One feature of a single row in a sentence: "Glucose 98 lowers the odds of diabetes 2.1 times (1.9 to 2.3)".
+
+    ``write`` puts outputs into words, and ``cell`` the present value.
+    """
+    name = f"{clean(one.feature_names[at], MOST_LETTERS)} {clean(cell(one.shown(0, at)), MOST_LETTERS)}".strip()
     status, found = str(one.feature_status[0, at]), _worth(one, at)
     if status != "ok":
         return f"{name} cannot change ({status})"
@@ -214,6 +227,26 @@ def _signed(value: float, write: Callable[[float], str]) -> str:
     return f"{'+' if value >= 0 else ''}{write(value)}"
 
 
+FLIPS, STAYS, BOTH = "perturbations that flip the output (C+)", "perturbations that stay (C−)", "in both"
+OWN, AT_ONE_VALUE = "this row's value", "lines with dots: share at exactly one value (right-hand scale)"
+
+
+def why(kept: Kept, shown: str) -> str:
+    """What the evidence of a feature comes to, in a sentence: how many perturbations of either set keep its value.
+
+    Examples
+    --------
+    >>> from xcid.scores.drawn import Kept
+    >>> why(Kept(0.6, 0.24), "98")
+    'Among the perturbations that stay, 60 % keep 98; among those that flip, 24 %.'
+    """
+    if np.isnan(kept.flip) or np.isnan(kept.stay):
+        return f"None of the perturbations {'flips' if np.isnan(kept.flip) else 'stays'}."
+    stay, flip = (f"{100 * share:.0f} %" for share in kept)
+    keep = "leave it missing" if shown == "missing" else f"keep {shown}"
+    return f"Among the perturbations that stay, {stay} {keep}; among those that flip, {flip}."
+
+
 def largest(scores: Array, most: int | None = None) -> Integers:
     """Positions of the largest (d,) absolute scores, the largest first."""
     return np.argsort(-np.abs(scores), kind="stable")[:most]
@@ -227,10 +260,10 @@ def left_out(n_features: int, n_shown: int) -> str:
     return "1 more feature has a smaller score" if more == 1 else f"{more:,} more features have smaller scores"
 
 
-def question(explanation: Explanation) -> str:
-    """What was asked, in words: "Does the predicted class change? (soft: ...)"."""
+def question(explanation: Explanation, write: Callable[[float], str] = number) -> str:
+    """What was asked, in words: "Does the predicted class change? (soft: ...)"; ``write`` puts levels of outputs."""
     outcome = explanation.outcome
     if outcome is None:
         return "What does the output rest on?"
     asks = getattr(outcome, "asks", None)
-    return asks(explanation.output_names, number) if asks else f"Which side does {outcome!r} say?"
+    return asks(explanation.output_names, write) if asks else f"Which side does {outcome!r} say?"

@@ -1,7 +1,7 @@
 "use strict";
 /* The page of the explorer: keeps what is picked and edited, asks the server about it, and draws the answers. */
 (async function (xcid) {
-  const { element, SHOWN, FLIPS, at, note, facts, output, items, sorted, limitOf, showMore, showLegend, flips, onWidth, drawControls } = xcid;
+  const { element, SHOWN, FLIPS, at, note, facts, output, items, sorted, limitOf, showMore, showEffects, showLegend, flips, onWidth, drawControls } = xcid;
   const SHOWN_CONTROLS = 40;
   const PAUSE = 40; // milliseconds that edits are gathered
   const IDLE = 300; // without an edit, then counterfactuals are searched for
@@ -10,7 +10,7 @@
   const data = await ask("description");
   if (!data) return;
   const state = { row: 0, cells: [], frozen: new Set(), question: {}, feature: 0, all: false, allControls: false };
-  const seen = { edition: 0, isBusy: false, timer: 0, idle: 0, answer: null, limit: 0 };
+  const seen = { edition: 0, isBusy: false, hasOpened: false, timer: 0, idle: 0, answer: null, limit: 0 };
   const names = data.features.map(({ name }) => name);
   let bars = null;
 
@@ -173,8 +173,12 @@
     showOutputs(answer);
     for (const id of ["scores", "evidence-section", "changes-section"]) at(id).hidden = !answer.row;
     at("sentences").textContent = answer.row ? answer.row.sentences.join(" ") : "";
+    at("question").textContent = answer.question || "";
     at("facts").textContent = answer.row ? facts(answer.row) : "";
+    showEffects(answer.row || {}, answer.phrases);
     if (!answer.row) return;
+    if (!seen.hasOpened) state.feature = sorted(items(answer.row, page()), "size")[0].key; // the page opens on the strongest
+    seen.hasOpened = true;
     showBars();
     showLegend(page(), Boolean(answer.row.p));
     showEvidence();
@@ -183,8 +187,8 @@
 
   /* What the drawings of a row need to know beside it. */
   function page() {
-    const { unit, signed } = seen.answer;
-    return { ...data, features: names, unit, signed, hidden: false };
+    const { unit, signed, about, phrases } = seen.answer;
+    return { ...data, features: names, unit, signed, about, phrases, hidden: false };
   }
 
   function showOutputs({ answer, outputs }) {
