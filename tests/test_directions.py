@@ -107,6 +107,15 @@ class TestEffects:
         with pytest.raises(EvidenceNotKept, match="answers behind these scores were not kept"):
             _ = found.effects
 
+    def test_repeated_runs_have_narrower_limits(self):
+        def model(X):
+            return X[:, 0] * X[:, 1] + np.sin(3 * X[:, 2])
+
+        one, many = (xcid.Explainer(model, TABLE, repeats=count)(TABLE[:6]) for count in (1, 9))
+        width = [np.mean(found.effects_upper - found.effects_lower) for found in (one, many)]
+        assert 0.25 < width[1] / width[0] < 0.45
+        assert np.array_equal(np.sign(many.towards("up").values), np.sign(many.effects))
+
     def test_a_regression_keeps_its_own(self, tmp_path):
         found = xcid.Explainer(logit, TABLE, max_evidence_bytes=0)(TABLE[:3])
         found.save(tmp_path / "e.json")
@@ -126,6 +135,13 @@ class TestTowards:
         assert np.array_equal(found.towards("0").values, -turned.values)
         assert (found.about, turned.about) == ("", "1")
 
+    @pytest.mark.parametrize(
+        ("names", "about"), [(["no", "yes"], "yes"), (["sick", "not sick"], "sick"), (["a", "b"], "b")]
+    )
+    def test_many_rows_are_about_the_class_that_people_ask_about(self, names, about):
+        found = xcid.Explainer(bent, TABLE, class_names=names)(TABLE[:5])
+        assert found.aggregate().about == about
+
     def test_up(self):
         found = xcid.Explainer(logit, TABLE)(TABLE[:20]).towards("up")
         due = SLOPES * (TABLE[:20] - MEAN)
@@ -144,6 +160,11 @@ class TestTowards:
         assert np.all((np.sign(turned.values[:, 0]) == -np.sign(TABLE[:20, 0] - MEAN[0]))[far[:, 0]])
         about = xcid.Explainer(lambda X: three(X)[:, 1], TABLE)(TABLE[:20]).towards("1")  # that class or not
         assert np.allclose(turned.values, about.values, atol=0.03)
+
+    def test_another_class_than_the_one_in_question(self):
+        asked = xcid.Explainer(three, TABLE, outcome=outcomes.ToClass("2"))(TABLE[:20])
+        plain = xcid.Explainer(three, TABLE)(TABLE[:20])
+        assert np.allclose(asked.towards("1").values, plain.towards("1").values, atol=0.05)
 
     def test_a_threshold_is_about_its_class(self):
         explainer = xcid.Explainer(two, TABLE, outcome=outcomes.Threshold(0.2))

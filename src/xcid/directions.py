@@ -9,12 +9,13 @@ import numpy as np
 
 from xcid.densities import Mixed
 from xcid.errors import EvidenceNotKept, InvalidParameter
-from xcid.outcomes.classes import are_probabilities, class_names, column_of
+from xcid.outcomes.classes import are_probabilities, class_names, column_of, least_probability
 from xcid.records import Array, Explanation, Flags, Integers
 from xcid.scores.adjusted import Adjusted, to_d1
 from xcid.scores.moves import Moves, moves
 
 UP = "up"  # the direction of a regression
+ABSENT = frozenset(("no", "none", "false", "negative"))  # classes that are the absence of another
 KEPT = (
     "the model's answers behind these scores were not kept: explain these rows by themselves with a generator that "
     "follows a plan, or raise max_evidence_bytes of the Explainer; a file never keeps them, so save what you need"
@@ -65,7 +66,19 @@ def usual_direction(explanation: Explanation) -> str:
     if explanation.outputs.shape[1] == 1:
         return UP if explanation.moved_lower is not None else ""
     names = class_names(explanation.output_names)
-    return names[1] if len(names) == 2 else ""
+    return _positive(names[0], names[1]) if len(names) == 2 else ""
+
+
+def _positive(first: str, second: str) -> str:
+    """The class that people ask about: the second of two, unless it is the absence of the first.
+
+    Examples
+    --------
+    >>> _positive("0", "1"), _positive("diabetes", "no diabetes")
+    ('1', 'diabetes')
+    """
+    said = second.strip().lower()
+    return first if said in ABSENT or said.startswith(("no ", "not ", "non-")) else second
 
 
 def usual(explanation: Explanation) -> Explanation:
@@ -95,7 +108,8 @@ def towards(explanation: Explanation, name: str) -> Explanation:
         return _upwards(explanation, name)
     column = column_of(name, explanation.output_names)
     names = class_names(explanation.output_names)
-    if len(names) > 2 and getattr(explanation.outcome, "target", None) is None:
+    asked = getattr(explanation.outcome, "target", None)
+    if len(names) > 2 and (asked is None or column_of(asked, explanation.output_names) != column):
         return _against_the_rest(explanation, column)
     return _turned(explanation, np.where(_is_there(explanation, column), 1.0, -1.0), names[names.index(str(name))])
 
@@ -159,7 +173,9 @@ def _against_the_rest(explanation: Explanation, column: int) -> Explanation:
     cloud = _asked(explanation)
     chance = cloud.outputs[:, :, column]
     known = ~np.isnan(chance).any(axis=1)
-    least = cloud.least if are_probabilities(explanation.outputs) else None
+    least = cloud.least
+    if least is None and are_probabilities(explanation.outputs) and known.any():
+        least = least_probability(cloud.outputs[known].reshape(-1, cloud.outputs.shape[2]))
     chance = np.where(known[:, None], np.clip(chance, 0.0, 1.0), 0.5)
     scores = Adjusted(explanation.density or Mixed())(replace(cloud, positive=1 - chance, negative=chance, least=least))
     unknown = {"lower": -1.0, "upper": 1.0, "p_values": 1.0}

@@ -110,6 +110,7 @@ def average(runs: list[Explanation]) -> Explanation:
         name: np.array([getattr(run, name) for run in runs])
         for name in ("values", "lower", "upper", "p_values", "null_mean", "null_quantile")
     }
+    joined = replace(joined, **_moved(runs, joined.moved, shrink))
     is_signed = np.any([run.direction != 0 for run in runs], axis=0)
     null_mean, null_quantile = (known[name].mean(axis=0) for name in ("null_mean", "null_quantile"))
     beyond = (null_quantile - null_mean) / shrink  # the mean of distances does not shrink, only their spread
@@ -121,6 +122,20 @@ def average(runs: list[Explanation]) -> Explanation:
         null_mean=np.where(is_signed, null_mean / shrink, null_mean),
         null_quantile=np.where(is_signed, null_quantile / shrink, null_mean + beyond),
     )
+
+
+def _moved(runs: list[Explanation], moved: Array | None, shrink: float) -> dict[str, Any]:
+    """Limits and p-values of the effects of a regression over independent runs."""
+    parts = [[getattr(run, name) for run in runs] for name in ("moved", "moved_lower", "moved_upper", "moved_p_values")]
+    if moved is None or any(part is None for each in parts for part in each):
+        return {}
+    values, lower, upper, p_values = map(np.array, parts)
+    known = {"values": values, "p_values": p_values}
+    return {
+        "moved_lower": moved - np.mean(values - lower, axis=0) / shrink,
+        "moved_upper": moved + np.mean(upper - values, axis=0) / shrink,
+        "moved_p_values": _joined_p_values(known, 2),
+    }
 
 
 def _joined_p_values(known: dict[str, Any], sided: int) -> Array:
