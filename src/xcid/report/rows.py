@@ -174,7 +174,7 @@ def _signed(one: Explanation, decisive: Flags, values: Values) -> list[str]:
     sides = (_supports(one, values), ("work", "against it"))
     if one.about:
         is_output = len(one.output_names) == 1
-        odds = f"the odds of {clean(one.about, MOST_LETTERS)}"
+        odds = f"the odds of {wording.of_class(one.about)}"
         sides = (("raise", "it" if is_output else odds), ("lower", "it" if is_output else "them"))
     for sign, (verb, what) in zip((1, -1), sides, strict=True):
         chosen = _largest(one, decisive & (sign * one.values[0] > 0))

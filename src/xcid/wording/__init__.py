@@ -104,7 +104,7 @@ def meaning(explanation: Explanation) -> str:
 
 def directions(explanation: Explanation) -> tuple[str, str]:
     """What scores above and below 0 say of a present value."""
-    about = clean(explanation.about, MOST_LETTERS)
+    about = of_class(explanation.about)
     if not about:
         return SUPPORTS, OPPOSES
     if len(explanation.output_names) == 1:
@@ -198,11 +198,23 @@ def sentence_of(
 def whom(one: Explanation) -> str:
     """Whom the signs of a single row are about: the class of a direction, or the predicted one."""
     if one.about:
-        return clean(one.about, MOST_LETTERS)
+        return of_class(one.about)
     asked = getattr(one.outcome, "target", None)
     if asked is not None or len(one.output_names) == 1:
         return "this answer"
-    return clean(predicted(one.outputs[0], one.output_names)[0], MOST_LETTERS)
+    return of_class(predicted(one.outputs[0], one.output_names)[0])
+
+
+def of_class(name: str) -> str:
+    """A class in a sentence with other numbers.
+
+    Examples
+    --------
+    >>> of_class("diabetes"), of_class("1")
+    ('diabetes', 'class 1')
+    """
+    shown = clean(name, MOST_LETTERS)
+    return f"class {shown}" if shown.lstrip("-").replace(".", "", 1).isdigit() else shown
 
 
 def _worth(one: Explanation, at: int) -> tuple[float, tuple[float, float]] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from xcid.records import SIGNIFICANT, Comparison, Flags
-from xcid.wording import MOST_LETTERS, number, times, with_limits
+from xcid.wording import MOST_LETTERS, number, of_class, times, with_limits
 from xcid.wording.names import clean
 
 
@@ -39,13 +39,13 @@ def unit(found: Comparison) -> str:
     """What the numbers of :func:`cells` are."""
     if found.unit == "output":
         return "+ and -: what present values add to the output"
-    return f"× and ÷: what present values multiply or divide the odds of {clean(found.about, MOST_LETTERS)} by"
+    return f"× and ÷: what present values multiply or divide the odds of {of_class(found.about)} by"
 
 
 def axis(found: Comparison) -> str:
     """What a difference is, under a picture of many."""
     first, second = _names(found)
-    what = "the output" if found.unit == "output" else f"the odds of {clean(found.about, MOST_LETTERS)}"
+    what = "the output" if found.unit == "output" else f"the odds of {of_class(found.about)}"
     return f"what present values do to {what},\n{second} against {first}"
 
 
@@ -61,7 +61,7 @@ def sentence(found: Comparison, at: int) -> str:
         return f"{name}: no significant difference"
     first, second, difference = (float(part[at]) for part in (found.first, found.second, found.difference))
     ends = sorted(abs(float(end[at])) for end in (found.lower, found.upper))  # both have the sign of the difference
-    what = "the output" if found.unit == "output" else f"the odds of {clean(found.about, MOST_LETTERS)}"
+    what = "the output" if found.unit == "output" else f"the odds of {of_class(found.about)}"
     limits = " to ".join(_size(found, end) for end in ends)
     of_first, of_second = _names(found)
     if first * second < 0:
