@@ -100,7 +100,7 @@ class TestScatter:
         own, shown = np.asarray(ax.collections[0].get_offsets()).T
         assert np.corrcoef(own, shown)[0, 1] > 0.9
         assert abs(np.corrcoef(own, explanation.values[:, 0])[0, 1]) < 0.5
-        assert ax.get_ylabel() == f"score: + raises the odds of {explanation.output_names[1]}\n− lowers them"
+        assert ax.get_ylabel() == f"score: + raises the odds of class {explanation.output_names[1]}\n− lowers them"
         assert ax.get_title().startswith("Does the predicted class change?\n(soft")
 
     def test_an_axis_is_even_unless_values_are_not(self, explanation):

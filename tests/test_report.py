@@ -384,7 +384,8 @@ class TestWords:
         mean = explanation.towards(explanation.output_names[1]).values.mean(axis=0)
         assert np.allclose(np.array(data["overview"]["mean"]) * data["unit"], mean, atol=5.1e-4)
         assert (
-            data["overview"]["meaning"] == f"score: + raises the odds of {explanation.output_names[1]}, − lowers them"
+            data["overview"]["meaning"]
+            == f"score: + raises the odds of class {explanation.output_names[1]}, − lowers them"
         )
 
     def test_a_regression_is_about_its_output(self, tmp_path):
