@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -219,6 +221,13 @@ class TestQuestions:
         found = xcid.Explainer(two, TABLE, outcome=outcome)(TABLE[:1])
         assert __import__("re").search(words, found.question)
         assert found.question in str(found)
+
+    def test_documents_and_frames_say_it(self, tmp_path):
+        found = xcid.Explainer(two, TABLE)(TABLE[:2])
+        found.save(tmp_path / "e.json")
+        assert json.loads((tmp_path / "e.json").read_text())["question"] == found.question
+        assert found.to_frame().attrs == {"question": found.question, "about": "the present output"}
+        assert found.towards("1").to_frame().attrs["about"] == "1"
 
     def test_of_a_regression(self):
         assert "a move by" in xcid.Explainer(logit, TABLE)(TABLE[:1]).question

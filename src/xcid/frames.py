@@ -16,8 +16,10 @@ from xcid.space import Backend, require_backend
 
 def to_frame(explanation: Explanation, backend: Backend) -> Any:
     """Give one line for each row and feature: row, feature, data, value, importance, direction, status, ..."""
-    require_backend(backend)
-    return frame_of(to_columns(explanation), backend)
+    frame = frame_of(to_columns(explanation), backend)
+    if backend == "pandas":
+        frame.attrs.update(question=explanation.question, about=explanation.about or "the present output")
+    return frame
 
 
 def to_columns(explanation: Explanation) -> dict[str, Any]:
