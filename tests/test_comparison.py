@@ -316,3 +316,29 @@ class TestShown:
         ax = xcid.plots.comparison(replace(found, unit="output", about="up"))
         assert "do to the output,\nMarch against January" in ax.get_xlabel()
         plt.close("all")
+
+
+def test_a_page(tmp_path):
+    """It runs nothing, escapes names, and says what the text says."""
+    table = np.random.default_rng(4).normal(size=(200, 3))
+    explainer = xcid.Explainer(
+        lambda X: 1 / (1 + np.exp(-3 * X[:, 0])), table, feature_names=["a<b>", "b", "c"], class_names=["no", "<i>yes"]
+    )
+    low, high = (explainer(table[rows][:20]) for rows in (table[:, 0] < 0, table[:, 0] > 0))
+    found = low.compare(high, ("low", "high"))
+    found.report(tmp_path / "c.html", title="Low & high")
+    text = (tmp_path / "c.html").read_text(encoding="utf-8")
+    assert "<script" not in text
+    assert "<b>" not in text
+    assert "<i>" not in text
+    assert "<h1>Low &amp; high</h1>" in text
+    assert "a&lt;b&gt;" in text
+    assert "data:image/png;base64," in text
+    found.report(tmp_path / "c.html")
+    assert "No difference is significant" in _page(low.compare(explainer(table[table[:, 0] < 0][20:40])))
+
+
+def _page(found):
+    from xcid.report import comparison
+
+    return comparison.page(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -71,6 +72,12 @@ class Comparison:
         from xcid import notebook
 
         return notebook.comparison(self)
+
+    def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> None:
+        """Write one HTML file with sentences, a picture and a table; it needs nothing else."""
+        from xcid.report.comparison import report
+
+        report(self, path, title=title)
 
     def adjusted_p_values(self) -> Array:
         """(d,) p-values adjusted for the number of features by Benjamini and Hochberg's method."""
