@@ -30,6 +30,15 @@ def test_prints_and_keeps(command, runs, tmp_path):
     assert np.allclose(kept["p_value"], found.p_values)
 
 
+def test_a_page(command, runs, tmp_path):
+    status, _, err = command("compare-runs", *runs, "--report", tmp_path / "drift.html")
+    assert (status, err) == (0, "")
+    assert "march compared with january" in (tmp_path / "drift.html").read_text(encoding="utf-8").lower()
+    status, _, err = command("compare-runs", *runs, "--report", tmp_path / "drift.pdf")
+    assert status == 2
+    assert "the extensions are .html, .htm" in err
+
+
 @pytest.mark.parametrize("extension", [".json", ".parquet", ".npz"])
 def test_reads_what_save_wrote(command, runs, tmp_path, extension):
     first = tmp_path / f"saved{extension}"

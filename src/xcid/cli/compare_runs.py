@@ -16,6 +16,7 @@ class Options(NamedTuple):
     second: Path
     towards: str | None
     out: Path | None
+    report: Path | None
 
 
 def add(subparsers: Any) -> None:
@@ -29,6 +30,7 @@ def add(subparsers: Any) -> None:
         "--towards", metavar="NAME", help="the class that signs are about; needed where there are more than two"
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="one line a feature: .csv, .parquet, .feather, .json")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="sentences, a picture and a table as one HTML file")
     parser.set_defaults(run=_checked)
 
 
@@ -44,10 +46,14 @@ def run(options: Options) -> None:
 
     if options.out is not None:
         writers.check(options.out, options.first, options.second)
+    if options.report is not None:
+        writers.check(options.report, options.first, options.second, extensions=(".html", ".htm"))
     first, second = load(options.first), load(options.second)
     found = first.compare(second, _names(options.first, options.second), towards=options.towards)
     if options.out is not None:
         writers.write(options.out, [comparison_columns(found)])
+    if options.report is not None:
+        found.report(options.report)
     show(printable(str(found)))
 
 
