@@ -104,7 +104,7 @@ def test_text_of_another_encoding(tmp_path):
     ("text", "message"),
     [
         ('{"a": 1}\n{"a": \n', "line 2 of .* is not JSON"),
-        ('{"a": 1}\n[1]\n', "line 2 of .* is no object"),
+        ('{"a": 1}\n[1]\n', "line 2 of .* is not an object"),
         ('{"a": [1, 2]}\n', r"columns \['a'\] .* lists or objects"),
         ("\n", "empty"),
         ("{}\n", "empty"),
@@ -131,7 +131,7 @@ def test_json_of_other_things(tmp_path, content):
 @pytest.mark.parametrize("suffix", [".parquet", ".feather", ".arrow", ".json"])
 def test_damaged_files(tmp_path, suffix):
     (tmp_path / f"t{suffix}").write_bytes(b"PAR1 this is none PAR1")
-    with pytest.raises(InvalidFile, match=r"cannot be read|is no Feather file: it is a Parquet file|is a Parquet file"):
+    with pytest.raises(InvalidFile, match=r"cannot be read|not a Feather file: it is a Parquet file|is a Parquet file"):
         read(tmp_path / f"t{suffix}")
 
 

@@ -219,5 +219,5 @@ def test_a_folder_where_a_chunk_should_be_is_left_alone(soak, tmp_path):
     (chunk / "thesis.tex").write_text("precious")
     status, said = place.ended(place.run)
     assert status == 2
-    assert f"{chunk} is no chunk of a run: take it away" in said
+    assert f"{chunk} is not a chunk of a run: remove it" in said
     assert (chunk / "thesis.tex").read_text() == "precious"
