@@ -184,7 +184,7 @@ class TestSigns:
             return powers / powers.sum(axis=1, keepdims=True)
 
         explanation = xcid.Explainer(model, BACKGROUND, class_names=["a", "b", "c"])(BACKGROUND[:20])
-        with pytest.raises(InvalidParameter, match=r"towards= which of \['a', 'b', 'c'\]"):
+        with pytest.raises(InvalidParameter, match=r"by towards=, one of \['a', 'b', 'c'\]"):
             explanation[:10].compare(explanation[10:])
         assert explanation[:10].compare(explanation[10:], towards="b").about == "b"
 

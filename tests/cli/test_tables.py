@@ -124,7 +124,7 @@ def test_a_key_that_is_not_there_is_a_missing_cell(tmp_path):
 @pytest.mark.parametrize("content", [{"a": 1}, [1, 2]])
 def test_json_of_other_things(tmp_path, content):
     (tmp_path / "t.json").write_text(json.dumps(content))
-    with pytest.raises(InvalidFile, match="no list of objects"):
+    with pytest.raises(InvalidFile, match="not a list of objects"):
         read(tmp_path / "t.json")
 
 

@@ -155,7 +155,7 @@ class TestModels:
         done = ended([*typed, "--rows", rows, "--out", "scores.csv", *road])
         assert done.returncode == 0
         n_rows = 61 if rows == "4:" else 1
-        assert done.stderr.startswith(f"xcid: note: 1 of {n_rows} rows have another status than ok (model_failed: 1)")
+        assert done.stderr.startswith(f"xcid: note: 1 of {n_rows} rows do not have the status ok (model_failed: 1)")
         assert "the first that failed is row 64: " in done.stderr
         assert done.stderr.endswith("ValueError: not this one\n")
         scores = pd.read_csv(tmp_path / "scores.csv")  # and not elsewhere, where the model went

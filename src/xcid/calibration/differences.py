@@ -119,7 +119,9 @@ def _direction(first: Explanation, second: Explanation) -> str:
     names = class_names(first.output_names)
     found = first.about or second.about or directions.usual_direction(first) or directions.usual_direction(second)
     if not found and len(names) > 2:
-        raise InvalidParameter(f"there are several classes: say by towards= which of {list(names)} signs are about")
+        raise InvalidParameter(
+            f"there are several classes: name the one that signs are about by towards=, one of {list(names)}"
+        )
     return found or (directions.UP if len(names) == 1 else names[-1])
 
 

@@ -29,7 +29,7 @@ def add(subparsers: Any) -> None:
         "--towards", metavar="NAME", help="the class that signs are about; needed where there are more than two"
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="one line per feature; .csv, .parquet, .feather, .json"
+        "--out", type=Path, metavar="FILE", help="one line per feature: .csv, .parquet, .feather, .json"
     )
     parser.set_defaults(run=_checked)
 

@@ -118,7 +118,8 @@ def subject(explanation: Explanation) -> str:
     """What signs are about: the prediction, or the present answer where the question is not whether that changes."""
     outcome = explanation.outcome
     is_default = outcome is None and "outcome" not in (explanation.settings or {})  # some files do not keep a question
-    return PREDICTION if is_default or isinstance(outcome, (Flip, SoftFlip, Interval)) else ANSWER
+    asks_for_moves = len(explanation.output_names) == 1 and isinstance(outcome, Interval)
+    return PREDICTION if is_default or asks_for_moves or isinstance(outcome, (Flip, SoftFlip)) else ANSWER
 
 
 def in_odds(explanation: Explanation) -> bool:
