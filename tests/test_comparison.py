@@ -184,7 +184,7 @@ class TestSigns:
             return powers / powers.sum(axis=1, keepdims=True)
 
         explanation = xcid.Explainer(model, BACKGROUND, class_names=["a", "b", "c"])(BACKGROUND[:20])
-        with pytest.raises(InvalidParameter, match=r"towards= which of \['a', 'b', 'c'\]"):
+        with pytest.raises(InvalidParameter, match=r"by towards=, one of \['a', 'b', 'c'\]"):
             explanation[:10].compare(explanation[10:])
         assert explanation[:10].compare(explanation[10:], towards="b").about == "b"
 
@@ -202,7 +202,7 @@ class TestRowsThatFailed:
     def test_nothing_is_left(self):
         explanation = LINEAR(BACKGROUND[:4])
         failed = replace(explanation, status=np.full(4, "too_slow"))
-        with pytest.raises(InvalidData, match="nothing is known of any row of March"):
+        with pytest.raises(InvalidData, match="no row is explained in March"):
             explanation.compare(failed[[0, 1]], NAMES)
 
 
@@ -255,7 +255,7 @@ class TestShown:
         assert lines[0] == "March compared with January: means of 100 and 100 rows"
         assert lines[1].split() == ["feature", *NAMES, "difference", "(95", "%", "limits)"]
         assert any(line.split()[:2] == ["~", "x3"] for line in lines)
-        assert repr(found) == "<xcid.Comparison: 4 features, 100 and 100 rows (groups)>"
+        assert repr(found) == "<xcid.Comparison: 4 features, 100 and 100 rows, compared as groups>"
 
     def test_sentences(self, found):
         ends = np.exp(-found.upper[1]), np.exp(-found.lower[1])

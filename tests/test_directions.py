@@ -177,7 +177,7 @@ class TestTowards:
         found = xcid.Explainer(two, TABLE)(TABLE[:2])
         with pytest.raises(InvalidParameter, match="no class 'bad'"):
             found.towards("bad")
-        with pytest.raises(InvalidParameter, match="about '1' already"):
+        with pytest.raises(InvalidParameter, match="already about '1'"):
             found.towards("1").towards("0")
         with pytest.raises(InvalidParameter, match="about 'up', not '1'"):
             xcid.Explainer(logit, TABLE)(TABLE[:2]).towards("1")
@@ -208,12 +208,12 @@ class TestQuestions:
         [
             (outcomes.SoftFlip(), r"Does the predicted class change\? \(soft"),
             (outcomes.Flip(), r"Does the predicted class change\? \(hard"),
-            (outcomes.ToClass("1"), r"become 1, or change from it\? \(hard"),
-            (outcomes.SoftToClass("1"), r"become 1, or change from it\? \(soft"),
+            (outcomes.ToClass("1"), r"become 1, or stop being 1\? \(hard"),
+            (outcomes.SoftToClass("1"), r"become 1, or stop being 1\? \(soft"),
             (outcomes.Threshold(0.3), r"Does the probability of 1 cross 0\.3\? \(soft"),
             (outcomes.HardThreshold(0.3), r"Does the probability of 1 cross 0\.3\? \(hard"),
-            (outcomes.Within(0.2, 0.6), r"come to lie above 0\.2 and below 0\.6, or leave from there"),
-            (lambda outputs, reference: outputs[:, 1] > 0.5, "Which side does <function"),
+            (outcomes.Within(0.2, 0.6), r"enter or leave the range from 0\.2 to 0\.6"),
+            (lambda outputs, reference: outputs[:, 1] > 0.5, r"change sides\? \(a question of your own: <lambda>\)"),
         ],
         ids=str,
     )

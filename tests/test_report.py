@@ -115,7 +115,7 @@ class TestSentences:
     def test_paper_has_no_sign_and_no_p_values(self):
         words = summary(explainer(make=xcid.Explainer.paper)([ROW]))
         assert words[1].startswith("Perturbations that flip it differ most from those that do not in glucose (0.")
-        assert words[2:] == ("There are no signs and no p-values in this setting.",)
+        assert words[2:] == ("Scores have no signs and no p-values in this setting.",)
 
     def test_signs_without_p_values(self):
         words = summary(replace(of_values([0.4, 0.2, -0.3, 0.01]), p_values=None))
@@ -125,7 +125,7 @@ class TestSentences:
     def test_all_scores_0(self):
         one = replace(of_values([0.0, 0.0, 0.0, 0.0], status=np.array(["insufficient_flips"])), p_values=None)
         assert summary(one)[1:] == (
-            "Fewer perturbations flip the output than were asked for: take the scores with care.",
+            "Fewer perturbations flip the output than were asked for: read the scores with care.",
             "All scores are 0.",
         )
 
@@ -157,6 +157,8 @@ class TestSentences:
     def test_regression(self):
         one = explainer(lambda X: 50 * X[:, 0] - 7, outcome=Interval(20.0))([ROW])
         one = replace(one, values=np.array([[0.5, 0, 0, 0]]), p_values=np.array([[0.0, 1, 1, 1]]))
+        assert summary(one)[:2] == ("The model predicts 68.", "glucose raises it.")  # as on the page and in a terminal
+        one = replace(one, moved=None)  # a score that knows no effects
         assert summary(one)[:2] == ("The model predicts 68.", "glucose keeps it within 20 of that.")
         assert summary(one, 0, HIDDEN)[:2] == (
             "The model predicts a hidden number.",
@@ -166,9 +168,9 @@ class TestSentences:
     @pytest.mark.parametrize(
         ("outcome", "said"),
         [
-            (ToClass(1), "keep it in 1"),
-            (ToClass(0), "keep it out of 0"),
-            (ToClass(np.int64(0)), "keep it out of 0"),
+            (ToClass(1), "keep it in class 1"),
+            (ToClass(0), "keep it out of class 0"),
+            (ToClass(np.int64(0)), "keep it out of class 0"),
             (Threshold(0.3), "keep the probability of 1 above 0.3"),
             (lambda outputs, reference: (outputs[:, 1] > 0.2) * 1.0, "keep it on its side of the question"),
         ],

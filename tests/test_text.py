@@ -73,7 +73,7 @@ def test_most(explanation):
 
 
 def test_str_is_the_first_row(explanation):
-    assert str(explanation) == text.bars(explanation, 0) + "\n(and 1 more rows: print(explanation[i]))"
+    assert str(explanation) == text.bars(explanation, 0) + "\n(and 1 more row: print(explanation[i]))"
     assert str(explanation[1]) == text.bars(explanation[1], 0)
     assert str(explanation[[]]) == repr(explanation[[]])
     assert str(explanation[1]) == text.bars(explanation, 1)

@@ -101,7 +101,7 @@ def towards(explanation: Explanation, name: str) -> Explanation:
     if explanation.about == str(name):
         return explanation
     if explanation.about:
-        raise InvalidParameter(f"signs are about {explanation.about!r} already: start from the explanation as it was")
+        raise InvalidParameter(f"signs are already about {explanation.about!r}: start from the original explanation")
     if not explanation.direction.any() and len(explanation):
         raise InvalidParameter("these scores have no sign: explain with the recommended setting")
     if explanation.outputs.shape[1] == 1:

@@ -281,7 +281,7 @@ def _flipless(status: Any, n_flips: Integers, outcome: Outcome) -> Any:
 
 
 def is_nothing(found: Explanation) -> bool:
-    """Whether no row that the model could be asked about has a flip, nor a feature that is told from chance."""
+    """Whether no row that the model could be asked about has a flip, nor a significant feature."""
     is_known = not np.isin(found.status, UNKNOWN).all()
     return is_known and not found.n_flips.any() and not _told(found).any()
 
@@ -290,9 +290,9 @@ def checked(setup: Setup, explanation: Explanation) -> Explanation:
     """Do what the setup says where no decision could be explained; warn where some rows lack perturbations."""
     if is_nothing(explanation) and is_one_sided(setup.outcome, setup.subject):
         setup.one_sided(
-            f"all {len(setup.subject.space.rows)} background rows and all perturbations lie on one side of "
+            f"all {len(setup.subject.space.rows)} reference rows and all perturbations lie on one side of "
             f"{setup.outcome!r}: one class only, no decision to explain ({counted(explanation, 0)}); check the "
-            "model and the outcome, or give a background that reaches both sides"
+            "model and the outcome, or give reference data (background) that reach both sides"
         )
     warn_of_few(explanation)
     return explanation
@@ -331,7 +331,7 @@ def interactions(setup: Setup, rows: Array, seed: int, n: int | None) -> Interac
     is_known = not np.isin(found.status, UNKNOWN).all()
     if is_known and not found.n_flips.any() and is_one_sided(setup.outcome, subject):
         raise NotEnoughFlips(
-            f"all {len(subject.outputs)} background rows and all perturbations lie on one side of "
+            f"all {len(subject.outputs)} reference rows and all perturbations lie on one side of "
             f"{setup.outcome!r}: there is nothing to compare"
         )
     return found
@@ -353,7 +353,7 @@ def _paired(setup: Setup, cloud: Perturbations, outputs: Array) -> Interactions:
 def only_row(rows: Array, what: str) -> None:
     """Refuse a table of several rows."""
     if len(rows) != 1:
-        raise InvalidParameter(f"{what} are those of one row, and this table has {len(rows)}")
+        raise InvalidParameter(f"{what} are those of a single row, but this table has {len(rows)}")
 
 
 def known(found: Explanation) -> Explanation:

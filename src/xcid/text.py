@@ -47,7 +47,7 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
 
 
 def pairs(interactions: Interactions, *, most: int = 12) -> str:
-    """List the strongest pairs of one row, or in the mean over many."""
+    """List the strongest pairs of one row, or averaged over many."""
     places = tuple(at[: as_int(most, "most", at_least=1)] for at in interactions.places)
     names = [f"{first} x {second}" for first, second in interactions.pairs[:most]]
     width, found = max(map(len, names), default=0), interactions

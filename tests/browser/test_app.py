@@ -418,7 +418,10 @@ def test_a_regression(visit, table, browser):
     with served(Workshop(Number(), table, table[:3]), browser) as address:
         page = visit(address)
         assert page.text("#answer").startswith("The model predicts ")
-        assert page.texts("#ask option") == ["What leaves an interval?", "What crosses a level?"]
+        assert page.texts("#ask option") == [
+            "What moves the output by more than this?",
+            "What takes the output across a level?",
+        ]
         assert page.text("#level-name") == "Half width"
         assert "raises the output" in page.text("#bars-legend")
         assert re.search(r" (raises|lowers) the output by \d", page.texts("#effects li")[0])
@@ -494,7 +497,7 @@ def test_a_server_that_has_ended(browser, screen, table):
         page = Page(browser, address)
         page.sought()
     page.control("age", "input[type=range]").send_keys(Keys.END)
-    page.until(lambda: "does not answer any more" in page.text("#problem"))
+    page.until(lambda: "no longer answers" in page.text("#problem"))
 
 
 def test_without_the_token_there_is_a_plain_page(browser, address):

@@ -182,7 +182,7 @@ def test_filter(page, explanation):
     page.type("#filter", "X")
     assert sorted(page.names) == ["x10", "x9"]
     page.type("#filter", "none of them")
-    assert page.text("#bars") == "No feature fits."
+    assert page.text("#bars") == "No feature matches."
 
 
 def test_only_what_is_significant(page, explanation):
@@ -230,7 +230,7 @@ def test_find_rows(page, explanation):
     page.type("#find", explanation.shown(7, "age"))
     assert page.text("#summary-title") == "Row 7"
     page.type("#find", "no such row")
-    assert page.text("#count") == "No row fits"
+    assert page.text("#count") == "No row matches"
 
 
 def test_pointing_reads_the_picture(page):

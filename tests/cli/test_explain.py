@@ -301,7 +301,7 @@ class TestFailures:
         monkeypatch.setattr(xcid.Explainer, "__call__", poor)
         status, _, err = command(*options, "--rows", ":4", "--quiet")
         assert status == 0
-        assert err == "xcid: note: 2 of 4 rows have another status than ok (insufficient_flips: 2)\n"
+        assert err == "xcid: note: 2 of 4 rows do not have the status ok (insufficient_flips: 2)\n"
 
 
 @pytest.mark.parametrize("kind", ["U5", "S5", object])

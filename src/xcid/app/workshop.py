@@ -27,7 +27,7 @@ MOST_PICTURES = 40  # that come with an answer; that of the feature that is look
 MOST_LETTERS = 600  # of an error
 MOST_FLIPS = 200  # that a search looks through
 ONE_SIDE = (
-    "Nothing that was tried gets to the other side of this question, from this row or from the background: ask "
+    "Nothing that was tried gets to the other side of this question, from this row or from the reference data: ask "
     "another one, or free some features."
 )
 TITLE = "What decides this prediction"

@@ -43,7 +43,7 @@ class _Error(NamedTuple):
 def compare(first: Explanation, second: Explanation, names: tuple[str, str], about: str | None = None) -> Comparison:
     """Compare two explanations of the same features, with signs about the same outcome."""
     if len(names) != 2 or names[0] == names[1]:
-        raise InvalidParameter(f"names are two different names, not {names!r}")
+        raise InvalidParameter(f"names must be two different names, not {names!r}")
     _check(first, second)
     towards = _direction(first, second) if about is None else str(about)
     parts = first.towards(towards), second.towards(towards)
@@ -53,7 +53,7 @@ def compare(first: Explanation, second: Explanation, names: tuple[str, str], abo
         known = [known[0] & known[1]] * 2
     parts = parts[0][known[0]], parts[1][known[1]]
     if not all(map(len, parts)):
-        raise InvalidData(f"there is nothing to compare: nothing is known of any row of {names[not len(parts[1])]}")
+        raise InvalidData(f"there is nothing to compare: no row is explained in {names[not len(parts[1])]}")
     measured = _measured(parts[0]), _measured(parts[1])
     shares_plans = _is_one_run(first, second)
     kind: Kind = "groups"
@@ -91,7 +91,7 @@ def _check(first: Explanation, second: Explanation) -> None:
     if first.feature_names != second.feature_names:
         ours, theirs = set(first.feature_names), set(second.feature_names)
         odd = sorted(ours ^ theirs)[:5]
-        what = f"{odd} are in one of them only" if odd else "they have another order"
+        what = f"only one of them has {odd}" if odd else "they come in another order"
         raise InvalidParameter(f"two explanations of different features cannot be compared: {what}")
     counts = len(first.output_names), len(second.output_names)
     if (counts[0] == 1) != (counts[1] == 1):
@@ -119,7 +119,9 @@ def _direction(first: Explanation, second: Explanation) -> str:
     names = class_names(first.output_names)
     found = first.about or second.about or directions.usual_direction(first) or directions.usual_direction(second)
     if not found and len(names) > 2:
-        raise InvalidParameter(f"there are several classes: say by towards= which of {list(names)} signs are about")
+        raise InvalidParameter(
+            f"there are several classes: name the one that signs are about by towards=, one of {list(names)}"
+        )
     return found or (directions.UP if len(names) == 1 else names[-1])
 
 

@@ -70,7 +70,7 @@ class Decided:
     def __call__(self, first: Explanation, more: More) -> Explanation:
         """Run the undecided rows again, until they are decided or their budget is spent."""
         if first.lower is None:
-            raise InvalidParameter("only a score with limits, such as xcid.scores.Adjusted(), can tell what is decided")
+            raise InvalidParameter("only a score with limits, such as xcid.scores.Adjusted(), can say what is decided")
         k = min(self.k, first.values.shape[1])
         runs = [(np.arange(len(first)), first)]
         done: dict[int, Explanation] = {}

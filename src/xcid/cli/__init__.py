@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(str(error))
         return BAD_INPUT if isinstance(error, BAD) else FAILED
     except MemoryError:
-        _say("there is not enough memory for this: give fewer rows, or a background of some hundreds of them")
+        _say("there is not enough memory for this: give fewer rows to explain, or a few hundred reference rows")
         return FAILED
     except KeyboardInterrupt:
         drop(sys.stdout)

@@ -29,7 +29,9 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--towards", metavar="NAME", help="the class that signs are about; needed where there are more than two"
     )
-    parser.add_argument("--out", type=Path, metavar="FILE", help="one line a feature: .csv, .parquet, .feather, .json")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="one line per feature: .csv, .parquet, .feather, .json"
+    )
     parser.add_argument("--report", type=Path, metavar="FILE", help="sentences, a picture and a table as one HTML file")
     parser.set_defaults(run=_checked)
 

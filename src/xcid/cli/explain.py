@@ -56,7 +56,7 @@ def add(subparsers: Any) -> None:
     _subjects.add_workers(parser, "threads, or with --run processes,")
     parser.add_argument(
         "--out", type=Path, metavar="FILE",
-        help="one line a row and feature: .csv, .parquet, .feather, .json, .jsonl; or .npz for compare-runs, xcid.load",
+        help="one line per row and feature: .csv, .parquet, .feather, .json, .jsonl; .npz for compare-runs, xcid.load",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="the same lines as JSON on stdout, in place of bars")
     _subjects.add_paper(parser)

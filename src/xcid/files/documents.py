@@ -138,7 +138,7 @@ def read_parquet(path: Path) -> Explanation:
     head = (schema.metadata or {}).get(KEY)
     needed = {each.name for each in fields.declared(Explanation) if each.is_needed and each.is_per_row}
     if head is None or (file.metadata.num_rows and not needed <= set(schema.names)):
-        raise InvalidFile("this table is no explanation: its metadata have no 'xcid', or it lacks columns")
+        raise InvalidFile("this table is not an explanation: its metadata have no 'xcid', or it lacks columns")
     table = arrow.written_out(file.read(), schema, path)
     return from_document({**json.loads(head), "rows": table.to_pylist()}, path.stat().st_size)
 

@@ -104,11 +104,11 @@ class ToClass:
     def where(self, output: Array, names: Sequence[str], number: Number) -> str:
         """In or out of the target class."""
         is_there = int(output.argmax()) == column_of(self.target, names)
-        return f"it {'in' if is_there else 'out of'} {self.target}"
+        return f"it {'in' if is_there else 'out of'} class {self.target}"
 
     def asks(self, names: Sequence[str], number: Number) -> str:
         """Whether the class becomes the target, or no longer is."""
-        return f"Does the predicted class become {self.target}, or change from it? ({HARD})"
+        return f"Does the predicted class become {self.target}, or stop being {self.target}? ({HARD})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class SoftToClass(ToClass):
 
     def asks(self, names: Sequence[str], number: Number) -> str:
         """Whether the class becomes the target, or no longer is."""
-        return f"Does the predicted class become {self.target}, or change from it? ({SOFT})"
+        return f"Does the predicted class become {self.target}, or stop being {self.target}? ({SOFT})"
 
     def bind(self, names: Sequence[str], outputs: Array) -> SoftToClass:
         """Find the target among the model's classes; refuse outputs that are not probabilities."""

@@ -219,7 +219,6 @@ class Within:
 
     def asks(self, names: Sequence[str], number: Number) -> str:
         """Whether the number enters the interval, or leaves it."""
-        ends = " and ".join(
-            f"{word} {number(end)}" for word, end in (("above", self.low), ("below", self.high)) if np.isfinite(end)
-        )
-        return f"Does the output come to lie {ends or 'anywhere'}, or leave from there? ({HARD})"
+        ends = [number(end) for end in (self.low, self.high) if np.isfinite(end)]
+        where = f"cross {ends[0]}" if len(ends) == 1 else f"enter or leave the range from {' to '.join(ends)}"
+        return f"Does the output {where}? ({HARD})" if ends else f"Does the output take any value? ({HARD})"

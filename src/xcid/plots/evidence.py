@@ -139,7 +139,7 @@ def _draw_shares(ax: Any, pair: DensityPair) -> None:
     edges = np.linspace(0, 1, 11)
     p, q = (np.histogram(pair.points, edges, weights=pair.weights * mass)[0] for mass in (pair.p, pair.q))
     _paired_bars(ax, (edges[1:] + edges[:-1]) / 2, p, q, 0.04)
-    ax.set_xlabel("share of flips among like perturbations", fontsize=_style.SMALL)
+    ax.set_xlabel("share of flips among similar perturbations", fontsize=_style.SMALL)
 
 
 def _paired_bars(ax: Any, place: Array, p: Array, q: Array, width: float) -> None:

@@ -36,7 +36,7 @@ def image(explanation: Explanation, picture: Any, scores: Any, row: int = 0, *, 
     one, grey = explanation[row], _grey(np.asarray(picture, dtype=np.float64))
     over = np.asarray(scores, dtype=np.float64)
     if over.shape != grey.shape:
-        raise InvalidData(f"the map has the shape {over.shape}, and the image {grey.shape}: give one score for a pixel")
+        raise InvalidData(f"the map has the shape {over.shape}, and the image {grey.shape}: give one score per pixel")
     ax = _style.axes(ax, 4.6, 4.4)
     most, low = max(float(np.abs(over).max()), TINY), float(grey.min())
     faint = one.values[0][wording.not_significant(one)[0]]

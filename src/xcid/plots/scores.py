@@ -115,7 +115,7 @@ def scatter(explanation: Explanation, feature: int | str, *, ax: Any = None, mos
     column, *others = explanation.features[at]
     if others:
         names = [explanation.column_names[one] for one in explanation.features[at]]
-        raise InvalidParameter(f"{feature!r} is a group of the columns {names}: it has no one value to draw against")
+        raise InvalidParameter(f"{feature!r} is a group of the columns {names}: it has no single value to draw against")
     most_limits = as_int(most_limits, "most_limits", at_least=0)
     if not len(explanation):
         raise InvalidData("the explanation has no rows to draw")

@@ -61,7 +61,7 @@ class Comparison:
 
     def __repr__(self) -> str:
         first, second = self.n_rows
-        return f"<xcid.Comparison: {len(self)} features, {first} and {second} rows ({self.kind})>"
+        return f"<xcid.Comparison: {len(self)} features, {first} and {second} rows, compared as {self.kind}>"
 
     def __str__(self) -> str:
         from xcid import text

@@ -157,7 +157,8 @@ class Explanation:
 
         if not len(self):
             return repr(self)
-        more = f"\n(and {len(self) - 1} more rows: print(explanation[i]))" if len(self) > 1 else ""
+        left = len(self) - 1
+        more = f"\n(and {left} more {'row' if left == 1 else 'rows'}: print(explanation[i]))" if left else ""
         return text.bars(self) + more
 
     def _repr_html_(self) -> str:

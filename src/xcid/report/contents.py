@@ -181,9 +181,7 @@ def _left_out(room: Room, joined: Explanation) -> list[str]:
     said = []
     n_features, n_all = len(joined.feature_names), len(joined.column_names)
     if n_features == MOST_FEATURES < n_all:
-        said.append(
-            f"The page has the {n_features} features with the largest mean scores, of those of {n_all} columns."
-        )
+        said.append(f"The page shows the {n_features} features with the largest mean scores, out of {n_all} columns.")
     if room.rows_left_out:
         said.append(
             f"The last {room.rows_left_out:,} of {len(joined):,} rows are not listed, to keep the file small; the "

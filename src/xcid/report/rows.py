@@ -152,7 +152,7 @@ def summary(explanation: Explanation, row: int = 0, values: Values = SHOWN) -> t
     >>> print(*summary(explainer([0.2, 1.5, -0.3])))
     The model predicts True. b supports it. a and c are not significant.
     """
-    one = explanation[row]
+    one = directions.of_row(explanation[row])
     free, faint = one.feature_status[0] == "ok", wording.not_significant(one)[0]
     decisive = free & ~faint & (one.values[0] != 0)
     said, status = wording.answer(one.outputs[0], one.output_names, values.number), str(one.status[0])
@@ -199,7 +199,7 @@ def _unsigned(one: Explanation, decisive: Flags) -> list[str]:
     first = _largest(one, decisive)[:MOST_NAMES].tolist()
     names = listed([f"{_name(one, at)} ({one.values[0, at]:.2f})" for at in first])
     said = [f"Perturbations that flip it differ most from those that do not in {names}."]
-    return said if one.p_values is not None else [*said, "There are no signs and no p-values in this setting."]
+    return said if one.p_values is not None else [*said, "Scores have no signs and no p-values in this setting."]
 
 
 def _counted(one: Explanation, which: Flags, one_does: str, several_do: str) -> list[str]:

@@ -33,7 +33,7 @@ class Adjusted:
     """Signed, adjusted d1 of every feature, with limits and p-values.
 
     A feature's log odds ratio s is its Shapley value: by how much the log odds of the present output fall when the
-    feature takes values of the reference data, in the mean over all orders in which the features do. For a model whose
+    feature takes values of the reference data, averaged over all orders in which the features do. For a model whose
     log odds add up, s is exact; the scores of a row add up to the log odds that it is above the reference data's. Where
     the outcome says yes or no instead of giving probabilities, s is the log ratio of the odds of staying with and
     without the feature's present value. With the symmetric two-point form of the densities of 'unchanged' and

@@ -10,12 +10,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from xcid.outcomes.classes import OTHER_LABEL, are_probabilities
+from xcid.outcomes.classes import OTHER_LABEL, Flip, SoftFlip, are_probabilities
+from xcid.outcomes.numbers import Interval
 from xcid.records import SIGNIFICANT, Array, Explanation, Flags, Integers
 from xcid.scores.drawn import Kept
 from xcid.wording.names import clean
 
-SUPPORTS, OPPOSES = "supports the prediction", "works against it"
+PREDICTION, ANSWER = "the prediction", "the present answer"  # what signs are about: by default, and for other questions
+OPPOSES = "works against it"
 UNSIGNED = "d1 between C+ (flips) and C− (stays)"
 NOT_SIGNIFICANT = f"not significant (p > {SIGNIFICANT:g})"
 NO_OUTPUT = "no output"
@@ -58,7 +60,7 @@ def answer(outputs: Array, names: tuple[str, ...], write: Callable[[float], str]
 def title(one: Explanation) -> str:
     """A single row and what the model answers: "row 7: output positive with 0.81"; or how many rows were averaged."""
     if one.n_rows is not None:
-        group = "" if one.index[0] == "all" else f": {clean(one.index[0], MOST_LETTERS)}"
+        group = "" if one.index[0] == "all" else f" in group {clean(one.index[0], MOST_LETTERS)}"
         return f"mean of {one.n_rows[0]:,} rows{group}"
     said = answer(one.outputs[0], one.output_names)
     return f"row {one.index[0]}: {said}" if said == NO_OUTPUT else f"row {one.index[0]}: output {said}"
@@ -106,10 +108,18 @@ def directions(explanation: Explanation) -> tuple[str, str]:
     """What scores above and below 0 say of a present value."""
     about = of_class(explanation.about)
     if not about:
-        return SUPPORTS, OPPOSES
+        return f"supports {subject(explanation)}", OPPOSES
     if len(explanation.output_names) == 1:
         return "raises the output", "lowers it"
     return f"raises the odds of {about}", "lowers them"
+
+
+def subject(explanation: Explanation) -> str:
+    """What signs are about: the prediction, or the present answer where the question is not whether that changes."""
+    outcome = explanation.outcome
+    is_default = outcome is None and "outcome" not in (explanation.settings or {})  # some files do not keep a question
+    asks_for_moves = len(explanation.output_names) == 1 and isinstance(outcome, Interval)
+    return PREDICTION if is_default or asks_for_moves or isinstance(outcome, (Flip, SoftFlip)) else ANSWER
 
 
 def in_odds(explanation: Explanation) -> bool:
@@ -120,14 +130,13 @@ def in_odds(explanation: Explanation) -> bool:
 def unit(explanation: Explanation) -> str:
     """What stands beside the scores of a single row, of each of many, or of averages."""
     if explanation.n_rows is not None:
-        share, mean = "%: rows where it is significant", "in the mean, with 95 % limits"
+        share, limits = "%: rows where it is significant", "on average, with 95 % limits"
         if explanation.moved is not None:
-            return f"{share}; + and -: what the values add to the output {mean}"
-        return f"{share}; × and ÷: what the values multiply or divide the odds of {whom(explanation)} by {mean}"
+            return f"{share}; + and -: what the values add to the output {limits}"
+        return f"{share}; × and ÷: what the values multiply or divide the odds of {whom(explanation)} by {limits}"
     if explanation.moved is not None:
         return "+ and -: what the present value adds to the output, with 95 % limits"
-    who = whom(explanation) if len(explanation) == 1 or explanation.about else "the prediction"
-    return f"× and ÷: what the present value multiplies or divides the odds of {who} by, with 95 % limits"
+    return f"× and ÷: what the present value multiplies or divides the odds of {whom(explanation)} by, with 95 % limits"
 
 
 def times(factor: float) -> str:
@@ -196,12 +205,12 @@ def sentence_of(
 
 
 def whom(one: Explanation) -> str:
-    """Whom the signs of a single row are about: the class of a direction, or the predicted one."""
+    """Whom signs are about: the class of a direction, the class that is predicted for a single row, or the answer."""
     if one.about:
         return of_class(one.about)
-    asked = getattr(one.outcome, "target", None)
-    if asked is not None or len(one.output_names) == 1:
-        return "this answer"
+    about = ANSWER if len(one.output_names) == 1 else subject(one)
+    if about == ANSWER or len(one) > 1 or one.n_rows is not None:
+        return about
     return of_class(predicted(one.outputs[0], one.output_names)[0])
 
 
@@ -278,4 +287,6 @@ def question(explanation: Explanation, write: Callable[[float], str] = number) -
     if outcome is None:
         return "What does the output rest on?"
     asks = getattr(outcome, "asks", None)
-    return asks(explanation.output_names, write) if asks else f"Which side does {outcome!r} say?"
+    if asks:
+        return asks(explanation.output_names, write)
+    return f"Does the output change sides? (a question of your own: {getattr(outcome, '__name__', repr(outcome))})"

@@ -25,7 +25,7 @@
       if (response.ok) return record;
       complain(record.error);
     } catch {
-      complain("xcid app does not answer any more: start it again, and open the address that it prints.");
+      complain("xcid app no longer answers: start it again, and open the address that it prints.");
     }
     return null;
   }
@@ -80,7 +80,7 @@
     const found = await ask("search", question());
     if (edition !== seen.edition) return;
     if (found && found.problem) complain(found.problem);
-    if (found && found.nearest && found.nearest.length) showChanges(found.nearest, "The nearest changes that a search has found.");
+    if (found && found.nearest && found.nearest.length) showChanges(found.nearest, "The nearest changes that a search found.");
     else showChanges(seen.answer.nearest, FLIPS.some);
     document.documentElement.dataset.sought = String(edition);
   }
@@ -126,9 +126,9 @@
 
   const QUESTIONS = {
     flip: data.classes.length > 2 ? "What leads to any other class?" : "What flips the class?",
-    class: "What leads to, or out of, a class?",
-    threshold: data.classes.length ? "What crosses a probability?" : "What crosses a level?",
-    interval: "What leaves an interval?",
+    class: "What leads into or out of a class?",
+    threshold: data.classes.length ? "What takes a probability across a level?" : "What takes the output across a level?",
+    interval: "What moves the output by more than this?",
   };
 
   /* A class that the row is not in. */

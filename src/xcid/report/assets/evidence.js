@@ -191,11 +191,11 @@
     container.replaceChildren(element("div", { role: "list" }, ...rows));
   }
 
-  /* The evidence of a group of columns lies over the share of flips among like perturbations. */
+  /* The evidence of a group of columns lies over the share of flips among similar perturbations. */
   function drawShares(container, pair) {
     const most = Math.max(...pair.p, ...pair.q, 1);
     const rows = pair.p.map((p, at) => level(`${10 * at} to ${10 * at + 10} %`, p, pair.q[at], most, false));
-    const caption = element("p", { class: "caption" }, "A group of columns: share of flips among like perturbations.");
+    const caption = element("p", { class: "caption" }, "A group of columns: share of flips among similar perturbations.");
     container.replaceChildren(element("div", { role: "list" }, ...rows), caption);
   }
 

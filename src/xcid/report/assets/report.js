@@ -23,7 +23,7 @@
     const label = (row) => `${row.name} · ${row.answer}${row.status === "ok" ? "" : ` · ${spaced(row.status)}`}`;
     at("row").replaceChildren(...found.map(([row, index]) => element("option", { value: index }, label(row))));
     const isAll = found.length === data.rows.length;
-    at("count").textContent = !found.length ? "No row fits" : isAll ? count(found.length, "row") : `${found.length.toLocaleString("en")} of ${count(data.rows.length, "row")}`;
+    at("count").textContent = !found.length ? "No row matches" : isAll ? count(found.length, "row") : `${found.length.toLocaleString("en")} of ${count(data.rows.length, "row")}`;
     if (found.length && !found.some(([, index]) => index === chosen.row)) chosen.row = found[0][1];
     showRow();
   }

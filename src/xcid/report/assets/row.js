@@ -85,7 +85,7 @@
       const { signed, phrases, unit } = page;
       return drawBars(at("bars"), { signed, phrases, limit, decimals: decimals(unit), items: shown }, { ...options, label: "Scores of the features: choose one to see its evidence" });
     }
-    at("bars").replaceChildren(element("p", { class: "quiet" }, "No feature fits."));
+    at("bars").replaceChildren(element("p", { class: "quiet" }, "No feature matches."));
     return null;
   }
 
