@@ -63,8 +63,9 @@ class TestOdds:
 
     def test_no_limits(self):
         found = xcid.Explainer.paper(two, TABLE)(TABLE[:2])
-        with pytest.raises(InvalidParameter, match="no limits"):
-            _ = found.odds_lower
+        for name in ("odds", "log_odds", "odds_lower"):
+            with pytest.raises(InvalidParameter, match="not about odds"):
+                getattr(found, name)
 
 
 class TestEffects:

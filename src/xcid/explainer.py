@@ -126,7 +126,7 @@ class Explainer:
     def __repr__(self) -> str:
         setup, space = self.setup, self.space
         size = f"{len(space.rows):,} reference rows, {len(self.subject.features.names):,} features"
-        parts = ", ".join(repr(part) for part in (setup.generator, setup.score, setup.outcome))
+        parts = f"{setup.generator!r}, {type(setup.score).__name__}, {setup.outcome!r}"
         return f"<xcid.Explainer of a {type(self.subject.model).__name__}: {size}; {parts}>"
 
     @classmethod

@@ -80,7 +80,7 @@ def comparison(found: Comparison) -> str:
         mark = _cell(wording.NOT_SIGNIFICANT if faint[at] else "")
         lines.append("".join([_name(name), *(_number(escape(cell)) for cell in cells), mark]))
     notes = [wording.left_out(len(found), MOST).replace("score", "difference"), differences.unit(found)]
-    return _table((differences.title(found), ""), [*differences.headings(found), ""], lines, notes)
+    return _table((differences.title(found), found.question), [*differences.headings(found), ""], lines, notes)
 
 
 def _table(head: tuple[str, str], titles: list[str], lines: list[str], notes: list[str]) -> str:

@@ -77,7 +77,9 @@ def comparison(found: Comparison, *, most: int = 12, sentences: int = 3) -> str:
     told = [differences.sentence(found, at) for at in shown if not faint[at]][: as_int(sentences, "sentences")]
     last = [wording.left_out(len(found), len(shown)).replace("score", "difference"), differences.unit(found)]
     last.append(f"~ {wording.NOT_SIGNIFICANT}" if faint[shown].any() else "")
-    return "\n  ".join(line.rstrip() for line in [differences.title(found), *table, *last, *told] if line)
+    return "\n  ".join(
+        line.rstrip() for line in [differences.title(found), found.question, *table, *last, *told] if line
+    )
 
 
 def _title(one: Explanation) -> str:

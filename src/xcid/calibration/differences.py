@@ -77,6 +77,7 @@ def compare(first: Explanation, second: Explanation, names: tuple[str, str], abo
         kind=kind,
         about=parts[0].about,
         unit="output" if len(first.output_names) == 1 else "log odds",
+        question=first.question,
         shown=_shown(*parts) if kind == "rows" else (),
     )
 

@@ -38,6 +38,8 @@ class Comparison:
     about : str
         The class that signs are about, or "up" for a regression.
     unit : "log odds" or "output"
+    question : str
+        What was asked, in words.
     shown : tuple of (str, str)
         The values of each feature in two single rows, in words; empty where there are more rows.
     """
@@ -54,6 +56,7 @@ class Comparison:
     kind: Kind
     about: str
     unit: Literal["log odds", "output"]
+    question: str = ""
     shown: tuple[tuple[str, str], ...] = ()
 
     def __len__(self) -> int:

@@ -199,8 +199,8 @@ class Explanation:
     def _odds(self, scores: Array | None, unit: Callable[[Array], Array]) -> Array:
         from xcid import directions
 
-        if scores is None:
-            raise InvalidParameter("these scores have no limits: explain with a score that has, such as Adjusted()")
+        if scores is None or self.lower is None:
+            raise InvalidParameter("these scores are not about odds: explain with a score that is, such as Adjusted()")
         return unit(directions.log_odds(scores))
 
     @property
