@@ -70,10 +70,10 @@ def comparison(found: Comparison, *, most: int = 12, sentences: int = 3) -> str:
     """List the largest differences between two explanations, and say the strongest of them in sentences."""
     shown = wording.largest(found.difference, as_int(most, "most", at_least=1)).tolist()
     faint = differences.not_significant(found)
-    lines = [["", *differences.headings(found)]]
-    lines += [["~" if faint[at] else "", *differences.cells(found, at)] for at in shown]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    table = ["  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)) for line in lines]
+    cells = [["", *differences.headings(found)]]
+    cells += [["~" if faint[at] else "", *differences.cells(found, at)] for at in shown]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    table = ["  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)) for line in cells]
     told = [differences.sentence(found, at) for at in shown if not faint[at]][: as_int(sentences, "sentences")]
     last = [wording.left_out(len(found), len(shown)).replace("score", "difference"), differences.unit(found)]
     last.append(f"~ {wording.NOT_SIGNIFICANT}" if faint[shown].any() else "")
