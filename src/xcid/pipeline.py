@@ -202,14 +202,31 @@ def _scored(setup: Setup, seed: int, cloud: Perturbations, outputs: Array) -> Ex
 
 def perturb(setup: Setup, generator: Generator, rows: Array, keys: Unsigned, outputs: Array) -> Perturbations:
     """Let a generator perturb the features, and give its cloud back in columns of the table."""
-    subject = setup.subject
-    heard: list[Array] = []
-    more = {"hear": heard.append} if isinstance(generator, Drawn) else {}  # a search asks about more than it keeps
-    member = Membership(subject, setup.outcome, rows, outputs, Deadline(setup.time_limit, len(rows)), **more)
-    cloud = generator(subject.features.fold(rows), keys, subject.features.space, member)
+    subject, deadline = setup.subject, Deadline(setup.time_limit, len(rows))
+    heard, cloud = list[Array](), None
+    if isinstance(generator, Drawn):
+        cloud = _read(setup, generator, rows, outputs, deadline)
+    if cloud is None:
+        more = {"hear": heard.append} if isinstance(generator, Drawn) else {}  # a search asks about more than it keeps
+        member = Membership(subject, setup.outcome, rows, outputs, deadline, **more)
+        cloud = generator(subject.features.fold(rows), keys, subject.features.space, member)
     if heard:
         cloud = replace(cloud, outputs=np.concatenate(heard).reshape(*cloud.positive.shape, -1))
     return subject.features.unfold_cloud(_by_log_odds(cloud, setup.outcome), rows, subject.space)
+
+
+def _read(setup: Setup, drawn: Drawn, rows: Array, outputs: Array, deadline: Deadline) -> Perturbations | None:
+    """The cloud of a plan by a model that is read from inside; None where it is not, or samples are made for rows."""
+    subject, plan = setup.subject, drawn.plan
+    if subject.features.values or plan.fitted.any():
+        return None
+    answers = subject.predict.planned(plan, len(rows))
+    if answers is None:
+        return None
+    deadline.check()
+    found = answers(rows)
+    deadline.check()
+    return replace(drawn.cloud(rows, weights(setup.outcome, found, outputs), subject.space), outputs=found)
 
 
 def _by_log_odds(cloud: Perturbations, outcome: Outcome) -> Perturbations:
