@@ -6,6 +6,7 @@ import ctypes
 import logging
 import pickle
 import shutil
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -131,6 +132,70 @@ def test_trees_say_what_they_answer(name, seed, form):
     agree(model.fit(cells, targets(cells, model, 2 + seed % 3)), cells, seed, n=(64, 150, 1_000)[seed % 3])
 
 
+def xgboost(name, **settings):
+    return getattr(pytest.importorskip("xgboost"), name)(n_estimators=12, n_jobs=1, **settings)
+
+
+def lightgbm(name, **settings):
+    return getattr(pytest.importorskip("lightgbm"), name)(n_estimators=12, n_jobs=1, verbose=-1, **settings)
+
+
+SINGLE = {
+    "classes": lambda **seed: xgboost("XGBClassifier", **seed),
+    "classes from a base score": lambda **seed: xgboost("XGBClassifier", base_score=0.2, max_depth=3, **seed),
+    "numbers": lambda **seed: xgboost("XGBRegressor", **seed),
+    "counts": lambda **seed: xgboost("XGBRegressor", objective="count:poisson", **seed),
+}
+DOUBLE = {
+    "classes": lambda **seed: lightgbm("LGBMClassifier", **seed),
+    "steep classes": lambda **seed: lightgbm("LGBMClassifier", sigmoid=2.0, max_depth=3, **seed),
+    "no missing": lambda **seed: lightgbm("LGBMClassifier", use_missing=False, **seed),
+    "numbers": lambda **seed: lightgbm("LGBMRegressor", **seed),
+    "counts": lambda **seed: lightgbm("LGBMRegressor", objective="tweedie", **seed),
+}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("makers", "name"), [*(("xgboost", one) for one in SINGLE), *(("lightgbm", one) for one in DOUBLE)]
+)
+def test_boosters_say_what_they_answer(makers, name, seed, form):
+    model = (SINGLE if makers == "xgboost" else DOUBLE)[name](random_state=seed)
+    cells = table(seed, missing=0.1 * (seed % 2))
+    n_classes = 2 if "base" in name or "steep" in name else 2 + seed % 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of LightGBM's, about names that it gave itself
+        agree(
+            model.fit(cells, targets(cells, model, n_classes)),
+            cells,
+            seed,
+            tolerance={"xgboost": 1e-6}.get(makers, 1e-12),
+        )
+
+
+@pytest.mark.parametrize("booster", ["dart", "gblinear"])
+def test_boosters_of_other_kinds_are_asked(booster):
+    cells = table(2)
+    model = xgboost("XGBClassifier", booster=booster)
+    assert native_of(model.fit(cells, targets(cells, model, 2)), cells) is None
+
+
+def test_zeros_that_are_missing_are_asked_about():
+    cells = table(0)
+    model = lightgbm("LGBMClassifier", zero_as_missing=True)
+    assert read(model.fit(cells, targets(cells, model, 2)), list("abcde")) is None
+
+
+def test_bare_boosters_are_read():
+    cells = table(2)
+    answers = (cells[:, 0] > 0).astype(int)
+    xgboost_, lightgbm_ = (pytest.importorskip(name) for name in ("xgboost", "lightgbm"))
+    first = xgboost_.train({"objective": "binary:logistic"}, xgboost_.DMatrix(cells, answers), 5)
+    second = lightgbm_.train({"objective": "binary", "verbose": -1}, lightgbm_.Dataset(cells, answers), 5)
+    assert native_of(first, cells) is not None
+    assert native_of(second, cells) is not None
+
+
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("name", LINEAR)
 def test_linear_models_say_what_they_answer(name, n_classes):
@@ -213,6 +278,16 @@ def test_the_model_is_asked_where_reading_fails(monkeypatch, caplog):
     with caplog.at_level(logging.INFO, logger="xcid"):
         assert native_of(model, table(2)) is None
     assert "it cannot be read from inside: " in caplog.text
+
+
+def test_a_model_that_was_trained_again_is_asked(form):
+    cells, rows = table(2), table(3)[:20]
+    model = fitted(cells=cells)
+    explainers = [xcid.Explainer(one, cells, generator=Balanced(200)) for one in (model, model.predict_proba)]
+    assert explainers[0].subject.predict.native is not None
+    model.fit(cells, cells[:, 4] > 0)
+    ours, other = (explainer(rows) for explainer in explainers)
+    assert np.array_equal(ours.values, other.values)
 
 
 def test_columns_go_by_name(form):

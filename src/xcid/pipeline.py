@@ -46,6 +46,7 @@ MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enoug
 REFERENCE_ROWS = 4  # that a model is tried on when it failed for all others
 SAMPLES_PER_ROW = 4096  # that a block has room for
 FEWEST_FLIPS = 5  # that a set can be described by
+CHANGED = 1e-5  # of an output: further than a model that is read from inside may be from what it answers
 SURE = 0.01  # p-value of some feature of a row that needs no flips to be explained
 
 
@@ -226,6 +227,10 @@ def _read(setup: Setup, drawn: Drawn, rows: Array, outputs: Array, deadline: Dea
     deadline.check()
     found = answers(rows)
     deadline.check()
+    own = found[:, ~plan.taken.any(axis=1)]  # samples that take nothing: the row itself
+    if np.any(np.abs(own - outputs[:, None]) > CHANGED * np.maximum(1, np.abs(outputs[:, None]))):
+        LOG.info("the model is asked, since it has changed since the explainer read it")
+        return None
     return replace(drawn.cloud(rows, weights(setup.outcome, found, outputs), subject.space), outputs=found)
 
 

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from xcid.native import boosters, scikit
 from xcid.native.linear import Linear
 from xcid.native.program import compiled
-from xcid.native.scikit import READINGS, name_of
 from xcid.native.trees import Trees
 from xcid.records import Array, Integers, Plan
 
@@ -33,12 +33,26 @@ class Native(Protocol):
         """From (n, d) rows to the (n, s, k) outputs of all samples; None where a plan is too large."""
 
 
+READINGS: dict[tuple[str, str], scikit.Reading] = {
+    **scikit.READINGS,
+    ("xgboost", "XGBClassifier"): boosters.xgboost_model,
+    ("xgboost", "XGBRegressor"): boosters.xgboost_model,
+    ("xgboost", "Booster"): boosters.xgboost_booster,
+    ("lightgbm", "LGBMClassifier"): boosters.lightgbm_model,
+    ("lightgbm", "LGBMRegressor"): boosters.lightgbm_model,
+    ("lightgbm", "Booster"): boosters.lightgbm_booster,
+}
+
+
 def read(model: Any, names: Sequence[str]) -> Native | None:
     """Read a model of a table whose columns have these names; None where there is no way to."""
-    reading = READINGS.get(name_of(model))
+    reading = READINGS.get(scikit.name_of(model))
     if reading is None or {"predict", "predict_proba"} & vars(model).keys():
         return None
-    found = reading(model, _order(model, names))
+    order = _order(model, names)
+    if len(order) != len(names):
+        return None
+    found = reading(model, order)
     if found is None or isinstance(found, Linear):
         return found
     program = compiled(found)
@@ -47,6 +61,9 @@ def read(model: Any, names: Sequence[str]) -> Native | None:
 
 def _order(model: Any, names: Sequence[str]) -> Integers:
     """The table's column of each of the model's."""
-    own = [str(name) for name in getattr(model, "feature_names_in_", names)]
+    known = getattr(model, "feature_names_in_", None)
+    if known is None:  # boosters have no such attribute
+        known = getattr(model, "feature_names", None) or getattr(model, "feature_name", lambda: names)()
+    own = [str(name) for name in known]
     places = {name: at for at, name in enumerate(names)}
     return np.array([places[name] for name in own] if set(own) == set(names) else range(len(own)), dtype=np.int64)

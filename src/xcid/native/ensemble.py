@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -13,6 +13,8 @@ from xcid.records import Array, Flags, Integers
 
 Link: TypeAlias = Callable[[Array], Array]
 """From (..., k) sums to the (..., outputs) that the model answers with."""
+Rounding: TypeAlias = Callable[[Array], Array]
+"""From rows to rows as the model sees them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,12 +44,23 @@ class Tree:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ensemble:
-    """Trees whose values are added to ``base`` (k,); cells are rounded to the type ``cells`` and then compared."""
+    """Trees whose values are added to ``base`` (k,); cells are ``rounded`` before they are compared."""
 
     trees: tuple[Tree, ...]
     base: Array
-    cells: Any
+    rounded: Rounding
     link: Link
+
+
+def single(rows: Array) -> Array:
+    """Cells in single precision."""
+    with np.errstate(over="ignore"):  # the model is asked about such a row, too, and says so
+        return rows.astype(np.float32).astype(np.float64)
+
+
+def double(rows: Array) -> Array:
+    """Cells as they are."""
+    return rows
 
 
 def first(sums: Array) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xcid._kernels.arrays import blocks
+from xcid.native.ensemble import Rounding
 from xcid.native.program import ALL, ANSWERS, BITS, NONE, Group, Program
 from xcid.records import Array, Flags, Integers, Plan, Unsigned
 
@@ -38,9 +39,9 @@ class Sets:
     place: Integers
 
 
-def sets(program: Program, plan: Plan, cells: Any) -> Sets | None:
+def sets(program: Program, plan: Plan, rounded: Rounding) -> Sets | None:
     """Find out which samples of a plan go left at which split; None where that takes too much memory."""
-    new, taken = rounded(plan.new, cells), plan.taken
+    new, taken = rounded(plan.new), plan.taken
     place, found, total = np.zeros(len(program.feature), dtype=np.int64), [_bits(np.zeros((0, len(new)), bool))], 0
     for column in np.unique(program.feature):
         at = np.flatnonzero(program.feature == column)
@@ -58,12 +59,6 @@ def sets(program: Program, plan: Plan, cells: Any) -> Sets | None:
         if total * found[0].itemsize * lent.shape[1] > MOST_BYTES:
             return None
     return Sets(len(new), np.concatenate(found), place)
-
-
-def rounded(rows: Array, cells: Any) -> Array:
-    """Cells as the model compares them."""
-    with np.errstate(over="ignore"):  # the model is asked about such a row, too, and says so
-        return rows.astype(cells).astype(np.float64)
 
 
 def _bits(flags: Flags) -> Unsigned:

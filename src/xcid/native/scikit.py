@@ -14,11 +14,13 @@ from xcid.native.ensemble import (
     Tree,
     averaged,
     averaged_pair,
+    double,
     doubled,
     exponential,
     first,
     logistic,
     several,
+    single,
 )
 from xcid.native.linear import Linear
 from xcid.records import Array, Integers
@@ -46,7 +48,7 @@ def _averaged(model: Any, estimators: Any, order: Integers) -> Ensemble | None:
     skipped = 1 if is_pair else 0
     trees = tuple(_tree(one.tree_, order, one.tree_.value[:, 0, skipped:]) for one in estimators)
     link = partial(averaged_pair if is_pair else averaged, n_trees)
-    return Ensemble(trees, np.zeros(n_sums - skipped), np.float32, link)
+    return Ensemble(trees, np.zeros(n_sums - skipped), single, link)
 
 
 def gradient_boosting(model: Any, order: Integers) -> Ensemble | None:
@@ -59,7 +61,7 @@ def gradient_boosting(model: Any, order: Integers) -> Ensemble | None:
         for slot, one in enumerate(stage)
     )
     base = model._raw_predict_init(np.zeros((1, model.n_features_in_)))[0]  # noqa: SLF001
-    return Ensemble(trees, base, np.float32, _link(model))
+    return Ensemble(trees, base, single, _link(model))
 
 
 def histogram_boosting(model: Any, order: Integers) -> Ensemble | None:
@@ -81,7 +83,7 @@ def histogram_boosting(model: Any, order: Integers) -> Ensemble | None:
         )
         for slot, one in nodes
     )
-    return Ensemble(trees, np.ravel(model._baseline_prediction), np.float64, _link(model))  # noqa: SLF001
+    return Ensemble(trees, np.ravel(model._baseline_prediction), double, _link(model))  # noqa: SLF001
 
 
 def _link(model: Any) -> Link:

@@ -10,7 +10,7 @@ import numpy as np
 
 from xcid.native.ensemble import Ensemble
 from xcid.native.library import loaded, runner
-from xcid.native.planned import rounded, sets, sums
+from xcid.native.planned import sets, sums
 from xcid.native.program import Program
 from xcid.records import Array, Plan
 
@@ -36,7 +36,7 @@ class Trees:
         return plan.once((self, loaded() is None), self._planned)
 
     def _planned(self, plan: Plan) -> Callable[[Array], Array] | None:
-        known = sets(self.program, plan, self.ensemble.cells)
+        known = sets(self.program, plan, self.ensemble.rounded)
         if known is None:
             return None
         library, n_columns = loaded(), plan.values.shape[1]
@@ -45,7 +45,7 @@ class Trees:
             add = runner(library, self.program, known, n_columns)
 
         def outputs(rows: Array) -> Array:
-            found = add(rounded(rows, self.ensemble.cells))
+            found = add(self.ensemble.rounded(rows))
             return self.ensemble.link(np.moveaxis(found, 0, -1))
 
         return outputs
