@@ -157,20 +157,16 @@ DOUBLE = {
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
-    ("makers", "name"), [*(("xgboost", one) for one in SINGLE), *(("lightgbm", one) for one in DOUBLE)]
+    ("makers", "tolerance", "name"),
+    [*((SINGLE, 1e-6, one) for one in SINGLE), *((DOUBLE, 1e-12, one) for one in DOUBLE)],
+    ids=[*(f"XGBoost, {one}" for one in SINGLE), *(f"LightGBM, {one}" for one in DOUBLE)],
 )
-def test_boosters_say_what_they_answer(makers, name, seed, form):
-    model = (SINGLE if makers == "xgboost" else DOUBLE)[name](random_state=seed)
-    cells = table(seed, missing=0.1 * (seed % 2))
+def test_boosters_say_what_they_answer(makers, tolerance, name, seed, form):
+    model, cells = makers[name](random_state=seed), table(seed, missing=0.1 * (seed % 2))
     n_classes = 2 if "base" in name or "steep" in name else 2 + seed % 3
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of LightGBM's, about names that it gave itself
-        agree(
-            model.fit(cells, targets(cells, model, n_classes)),
-            cells,
-            seed,
-            tolerance={"xgboost": 1e-6}.get(makers, 1e-12),
-        )
+        agree(model.fit(cells, targets(cells, model, n_classes)), cells, seed, tolerance=tolerance)
 
 
 @pytest.mark.parametrize("booster", ["dart", "gblinear"])
@@ -229,6 +225,14 @@ def test_explanations_are_the_same(name, form):
     assert np.array_equal(read_.n_evaluations, asked_.n_evaluations)
     assert np.abs(read_.cloud.outputs - asked_.cloud.outputs).max() <= 1e-12
     assert np.array_equal(read_.cloud.samples, asked_.cloud.samples)
+
+
+def test_explanations_of_a_model_in_single_precision_are_the_same(form):
+    cells, model = table(4), SINGLE["classes"](random_state=0)
+    model.fit(cells, targets(cells, model, 2))
+    ours, other = (explained(one, cells, cells[:40]) for one in (model, model.predict_proba))
+    assert np.abs(ours.values - other.values).max() <= 1e-6
+    assert np.array_equal(ours.status, other.status)
 
 
 class Numbers:

@@ -27,7 +27,7 @@ typedef struct {
     const Group *groups;
     const double *tables;
     const uint64_t *goes_left;
-    int64_t n_groups, n_registers, n_columns, n_sums, n_samples, words;
+    int64_t n_groups, n_registers, n_columns, n_samples, words, single;
 } Program;
 
 INLINE void run(const Program *p, const Group *group, const double *row, uint64_t *registers, const int64_t words) {
@@ -63,8 +63,10 @@ static void look_up(const Program *p, const Group *group, const uint64_t *planes
     for (int64_t column = 0; column < group->n_columns; column++) {
         const double *table = p->tables + group->first_entry + column * entries;
         double *to = sums + (group->slot + column) * stride;
-        if (group->n_bits <= 8) for (int64_t i = 0; i < n; i++) to[i] += table[low[i]];
-        else for (int64_t i = 0; i < n; i++) to[i] += table[low[i] | high[i] << 8];
+        if (group->n_bits > 8) for (int64_t i = 0; i < n; i++) to[i] += table[low[i] | high[i] << 8];
+        else if (!p->single) for (int64_t i = 0; i < n; i++) to[i] += table[low[i]];
+        else for (int64_t i = 0; i < n; i++) to[i] = (float)(to[i] + table[low[i]]);
+        if (p->single && group->n_bits > 8) for (int64_t i = 0; i < n; i++) to[i] = (float)to[i];
     }
 }
 

@@ -9,15 +9,35 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.special import logit
 
 from xcid.native.ensemble import Ensemble, Link, Tree, exponential, first, logistic, several, single
 from xcid.records import Array, Integers
 
+
+def single_logistic(sums: Array) -> Array:
+    """Probabilities of two classes as XGBoost rounds them: log odds tell the difference where they are close to 1."""
+    second = 1 / (np.exp(-sums).astype(np.float32) + np.float32(1))
+    return np.concatenate([1 - second, second], axis=-1).astype(np.float64)
+
+
+def single_logit(shares: Array) -> Array:
+    """Log odds as XGBoost rounds them."""
+    odds = 1 / shares.astype(np.float32) - np.float32(1)
+    return -np.log(odds.astype(np.float64))
+
+
+def single_several(sums: Array) -> Array:
+    """Probabilities of several classes as XGBoost rounds them."""
+    apart = sums.astype(np.float32) - sums.max(axis=-1, keepdims=True).astype(np.float32)
+    shares = np.exp(apart.astype(np.float64)).astype(np.float32)
+    total = shares.astype(np.float64).sum(axis=-1, keepdims=True).astype(np.float32)
+    return (shares / total).astype(np.float64)
+
+
 # What sums are by the objective, and what the base score becomes before it is added to them.
 XGBOOST: dict[str, tuple[Link, Callable[[Array], Array]]] = {
-    "binary:logistic": (logistic, logit),
-    "multi:softprob": (several, np.asarray),
+    "binary:logistic": (single_logistic, single_logit),
+    "multi:softprob": (single_several, np.asarray),
     "reg:squarederror": (first, np.asarray),
     "reg:absoluteerror": (first, np.asarray),
     "reg:pseudohubererror": (first, np.asarray),
@@ -55,8 +75,8 @@ def xgboost_booster(booster: Any, order: Integers) -> Ensemble | None:
         return None
     link, start = XGBOOST[objective]
     scores = np.array(json.loads(f"[{learner['learner_model_param']['base_score'].strip('[]')}]"), dtype=np.float64)
-    base = start(scores) + np.zeros(max(slots) + 1)
-    return Ensemble(tuple(map(partial(_of_xgboost, order), trees, slots)), base, single, link)
+    base = single(start(scores) + np.zeros(max(slots) + 1))
+    return Ensemble(tuple(map(partial(_of_xgboost, order), trees, slots)), base, single, link, np.float32)
 
 
 def _of_xgboost(order: Integers, tree: dict[str, Any], slot: int) -> Tree:

@@ -44,12 +44,16 @@ class Tree:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ensemble:
-    """Trees whose values are added to ``base`` (k,); cells are ``rounded`` before they are compared."""
+    """Trees whose values are added to ``base`` (k,), one after the other, in numbers of type ``sums``.
+
+    Cells are ``rounded`` before they are compared.
+    """
 
     trees: tuple[Tree, ...]
     base: Array
     rounded: Rounding
     link: Link
+    sums: type[np.float64 | np.float32] = np.float64
 
 
 def single(rows: Array) -> Array:

@@ -53,7 +53,7 @@ def loaded() -> Any | None:
 
 _GROUP = np.dtype([(name, np.int64) for name in ("start", "stop", "entry", "n_bits", "n_columns", "slot")])
 _ARRAYS = ("feature", "place", "threshold", "missing_left", "steps", "groups", "tables", "goes_left")
-_COUNTS = ("n_groups", "n_registers", "n_columns", "n_sums", "n_samples", "words")
+_COUNTS = ("n_groups", "n_registers", "n_columns", "n_samples", "words", "single")
 
 
 class _Program(ctypes.Structure):
@@ -82,7 +82,8 @@ def runner(run: Any, program: Program, known: Sets, n_columns: int) -> Callable[
         known.goes_left,
     )
     arrays = tuple(np.ascontiguousarray(array) for array in arrays)
-    counts = (len(groups), program.n_registers, n_columns, len(program.base), known.n_samples, known.goes_left.shape[1])
+    words = known.goes_left.shape[1]
+    counts = (len(groups), program.n_registers, n_columns, known.n_samples, words, program.single)
     record = _Program(*(array.ctypes.data for array in arrays), *counts)
 
     def sums(rows: Array, kept: Any = arrays) -> Array:  # the record points into these arrays

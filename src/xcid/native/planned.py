@@ -90,6 +90,8 @@ def _run(program: Program, known: Sets, rows: Array, total: Array) -> None:
                 last = number
             _chosen(split, registers, left, right, registers[register])
         _look_up(registers[ANSWERS : ANSWERS + group.n_bits], group, total)
+        if program.single:
+            total[group.slot] = total[group.slot].astype(np.float32)
 
 
 def goes_left(program: Program, rows: Array) -> Flags:

@@ -50,6 +50,8 @@ class Program:
         Where sums begin.
     n_registers : int
         How many sets are in use at a time.
+    single : bool
+        Whether sums are in single precision.
     """
 
     feature: Integers
@@ -59,6 +61,7 @@ class Program:
     groups: tuple[Group, ...]
     base: Array
     n_registers: int
+    single: bool
 
 
 class Coded(NamedTuple):
@@ -84,7 +87,8 @@ def compiled(ensemble: Ensemble) -> Program | None:
             base[tree.slot : tree.slot + coded.values.shape[1]] += coded.values[0]
     steps, splits, groups, n_registers = list[Step](), list[tuple[Tree, Integers]](), list[Group](), ANSWERS + MOST_BITS
     n_splits = 0
-    for members in _grouped(trees):
+    single = ensemble.sums is np.float32  # then the order of additions counts, and trees are looked up one by one
+    for members in _grouped(trees, 0 if single else BITS):
         start, n_bits, table = len(steps), 0, np.zeros((1, 1))
         for tree, coded in members:
             inner = np.flatnonzero(tree.feature >= 0)
@@ -102,6 +106,7 @@ def compiled(ensemble: Ensemble) -> Program | None:
         tuple(groups),
         base,
         n_registers,
+        single,
     )
 
 
@@ -117,12 +122,12 @@ def _coded(tree: Tree) -> Coded:
     return Coded(codes, values, n_bits)
 
 
-def _grouped(trees: list[tuple[Tree, Coded]]) -> Iterator[list[tuple[Tree, Coded]]]:
+def _grouped(trees: list[tuple[Tree, Coded]], most_bits: int) -> Iterator[list[tuple[Tree, Coded]]]:
     """Trees of one slot, one after the other, as many as have room in a code."""
     for slot in sorted({tree.slot for tree, _ in trees}):
         members, total = list[tuple[Tree, Coded]](), 0
         for tree, coded in (one for one in trees if one[0].slot == slot):
-            if members and total + coded.n_bits > BITS:
+            if members and total + coded.n_bits > most_bits:
                 yield members
                 members, total = [], 0
             members.append((tree, coded))
