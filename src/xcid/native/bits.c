@@ -58,6 +58,11 @@ static void transpose(const uint64_t *planes, int64_t n_planes, int64_t words, u
 static void look_up(const Program *p, const Group *group, const uint64_t *planes, uint8_t *low, uint8_t *high,
                     double *sums, int64_t stride) {
     const int64_t n = p->n_samples, entries = INT64_C(1) << group->n_bits;
+    if (!group->n_bits) { /* a tree of one leaf, in single precision */
+        double *to = sums + group->slot * stride;
+        for (int64_t i = 0; i < n; i++) to[i] = (float)(to[i] + p->tables[group->first_entry]);
+        return;
+    }
     transpose(planes, group->n_bits < 8 ? group->n_bits : 8, p->words, low);
     if (group->n_bits > 8) transpose(planes + 8 * p->words, group->n_bits - 8, p->words, high);
     for (int64_t column = 0; column < group->n_columns; column++) {

@@ -125,7 +125,7 @@ def _chosen(split: Unsigned, registers: list[Unsigned], left: int, right: int, o
 
 def _look_up(planes: list[Unsigned], group: Group, total: Array) -> None:
     """Add what a group of trees says of each sample: the bits of their answers are the number of a row of the table."""
-    codes: npt.NDArray[Any] = _bytes(planes[:BITS])
+    codes: npt.NDArray[Any] = _bytes(planes[:BITS]) if planes else np.zeros(total.shape[1:], dtype=np.uint8)
     if group.n_bits > BITS:
         codes = codes | _bytes(planes[BITS:]).astype(np.uint16) << BITS
     found = np.empty(total.shape[1:])

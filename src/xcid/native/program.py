@@ -76,18 +76,18 @@ def compiled(ensemble: Ensemble) -> Program | None:
     """Write the program of an ensemble; None where it has so many leaves that asking is faster."""
     if sum(len(tree.feature) for tree in ensemble.trees) > MOST_NODES:
         return None
+    single = ensemble.sums is np.float32  # then the order of additions counts, and trees are looked up one by one
     base, trees = ensemble.base.astype(np.float64), list[tuple[Tree, Coded]]()
     for tree in ensemble.trees:
         coded = _coded(tree)
         if coded.n_bits > MOST_BITS:
             return None
-        if coded.n_bits:
+        if coded.n_bits or single:
             trees.append((tree, coded))
         else:  # all leaves are alike
             base[tree.slot : tree.slot + coded.values.shape[1]] += coded.values[0]
     steps, splits, groups, n_registers = list[Step](), list[tuple[Tree, Integers]](), list[Group](), ANSWERS + MOST_BITS
     n_splits = 0
-    single = ensemble.sums is np.float32  # then the order of additions counts, and trees are looked up one by one
     for members in _grouped(trees, 0 if single else BITS):
         start, n_bits, table = len(steps), 0, np.zeros((1, 1))
         for tree, coded in members:
@@ -127,7 +127,7 @@ def _grouped(trees: list[tuple[Tree, Coded]], most_bits: int) -> Iterator[list[t
     for slot in sorted({tree.slot for tree, _ in trees}):
         members, total = list[tuple[Tree, Coded]](), 0
         for tree, coded in (one for one in trees if one[0].slot == slot):
-            if members and total + coded.n_bits > most_bits:
+            if members and (total + coded.n_bits > most_bits or not most_bits):
                 yield members
                 members, total = [], 0
             members.append((tree, coded))
