@@ -46,6 +46,7 @@ MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enoug
 REFERENCE_ROWS = 4  # that a model is tried on when it failed for all others
 SAMPLES_PER_ROW = 4096  # that a block has room for
 FEWEST_FLIPS = 5  # that a set can be described by
+CHANGED = 1e-5  # of an output: further than a model that is read from inside may be from what it answers
 SURE = 0.01  # p-value of some feature of a row that needs no flips to be explained
 
 
@@ -202,14 +203,35 @@ def _scored(setup: Setup, seed: int, cloud: Perturbations, outputs: Array) -> Ex
 
 def perturb(setup: Setup, generator: Generator, rows: Array, keys: Unsigned, outputs: Array) -> Perturbations:
     """Let a generator perturb the features, and give its cloud back in columns of the table."""
-    subject = setup.subject
-    heard: list[Array] = []
-    more = {"hear": heard.append} if isinstance(generator, Drawn) else {}  # a search asks about more than it keeps
-    member = Membership(subject, setup.outcome, rows, outputs, Deadline(setup.time_limit, len(rows)), **more)
-    cloud = generator(subject.features.fold(rows), keys, subject.features.space, member)
+    subject, deadline = setup.subject, Deadline(setup.time_limit, len(rows))
+    heard, cloud = list[Array](), None
+    if isinstance(generator, Drawn):
+        cloud = _read(setup, generator, rows, outputs, deadline)
+    if cloud is None:
+        more = {"hear": heard.append} if isinstance(generator, Drawn) else {}  # a search asks about more than it keeps
+        member = Membership(subject, setup.outcome, rows, outputs, deadline, **more)
+        cloud = generator(subject.features.fold(rows), keys, subject.features.space, member)
     if heard:
         cloud = replace(cloud, outputs=np.concatenate(heard).reshape(*cloud.positive.shape, -1))
     return subject.features.unfold_cloud(_by_log_odds(cloud, setup.outcome), rows, subject.space)
+
+
+def _read(setup: Setup, drawn: Drawn, rows: Array, outputs: Array, deadline: Deadline) -> Perturbations | None:
+    """The cloud of a plan by a model that is read from inside; None where it is not, or samples are made for rows."""
+    subject, plan = setup.subject, drawn.plan
+    if subject.features.values or plan.fitted.any():
+        return None
+    answers = subject.predict.planned(plan, len(rows))
+    if answers is None:
+        return None
+    deadline.check()
+    found = answers(rows)
+    deadline.check()
+    own = found[:, ~plan.taken.any(axis=1)]  # samples that take nothing: the row itself
+    if np.any(np.abs(own - outputs[:, None]) > CHANGED * np.maximum(1, np.abs(outputs[:, None]))):
+        LOG.info("the model is asked, since it has changed since the explainer read it")
+        return None
+    return replace(drawn.cloud(rows, weights(setup.outcome, found, outputs), subject.space), outputs=found)
 
 
 def _by_log_odds(cloud: Perturbations, outcome: Outcome) -> Perturbations:

@@ -72,23 +72,20 @@ class Drawn:
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         """Perturb each row as often as the plan says."""
-        plan, n_samples = self.plan, len(self.plan.taken)
+        n_samples = len(self.plan.taken)
         given, positive = [], np.empty((len(rows), n_samples))
         for part in blocks(len(rows), MOST_BYTES // (8 * n_samples * rows.shape[1])):
             samples = self._samples(rows[part], keys[part], space)
             owner = np.repeat(np.arange(len(rows))[part], n_samples)
             positive[part] = member(samples.reshape(-1, rows.shape[1]), owner).reshape(-1, n_samples)
-            given += [samples] if plan.fitted.any() else []
-        return Perturbations(
-            rows,
-            np.concatenate(given) if given else None,
-            positive,
-            1 - positive,
-            np.full(len(rows), n_samples),
-            status(positive),
-            space.discrete,
-            plans=(plan,),
-        )
+            given += [samples] if self.plan.fitted.any() else []
+        return self.cloud(rows, positive, space, np.concatenate(given) if given else None)
+
+    def cloud(self, rows: Array, positive: Array, space: FeatureSpace, given: Array | None = None) -> Perturbations:
+        """The cloud of rows whose samples have (n, s) weights in C+; given are those that do not follow the plan."""
+        spent = np.full(len(rows), positive.shape[1])
+        more = (spent, status(positive), space.discrete)
+        return Perturbations(rows, given, positive, 1 - positive, *more, plans=(self.plan,))
 
     def _samples(self, rows: Array, keys: Unsigned, space: FeatureSpace) -> Array:
         if not self.plan.fitted.any():
