@@ -21,6 +21,7 @@ SCRIPTS = {
     "truth": ["truth.py"],
     "calibration": ["calibration.py", *SIZE, "--models", "logistic", "forest", "boosting", "network"],
     "labels": ["calibration.py", *SIZE, "--models", "labels"],
+    "directions": ["directions.py"],
     "faithfulness": ["faithfulness.py", "--rows", "15"],
 }
 

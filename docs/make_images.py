@@ -41,7 +41,7 @@ class Diabetes:
             table.data, table.target, test_size=0.2, random_state=42
         )
         self.model = RandomForestClassifier(100, random_state=0, n_jobs=1).fit(self.train, self.target)
-        self.explainer = xcid.Explainer(self.model, self.train)
+        self.explainer = xcid.Explainer(self.model, self.train, class_names=table.target_names)
         self.explanation = self.explainer(self.test)
 
 
@@ -59,7 +59,7 @@ class Heart:
         self.model.fit(self.data, table.target)
         with_holes = np.flatnonzero(self.data.isna().any(axis=1))
         self.rows = pd.concat([self.data.iloc[with_holes], self.data.iloc[:100]])
-        self.explanation = xcid.Explainer(self.model, self.data)(self.rows)
+        self.explanation = xcid.Explainer(self.model, self.data, class_names=table.target_names)(self.rows)
 
 
 def readme() -> Any:
@@ -67,7 +67,30 @@ def readme() -> Any:
     table = xcid.datasets.load_diabetes()
     train, test, target, _ = train_test_split(table.data, table.target, test_size=0.2, random_state=42)
     model = LogisticRegression(max_iter=1000).fit(train, target)
-    return xcid.plots.densities(xcid.Explainer(model, train)(test.iloc[:1]))
+    explainer = xcid.Explainer(model, train, class_names=table.target_names)
+    return xcid.plots.densities(explainer(test.iloc[:1]))
+
+
+def soft_and_hard() -> Any:
+    """How much a perturbation counts as a flip, by the probability of the other class."""
+    chance = np.linspace(0, 1, 401)
+    outputs, reference = np.column_stack([1 - chance, chance]), np.tile([0.9, 0.1], (401, 1))
+    _, axes = plt.subplots(1, 2, figsize=(8, 2.8), sharey=True)
+    names = ["stays", "flips"]
+    for ax, level in zip(axes, (0.5, 0.2), strict=True):
+        for asked, style, label in (
+            (xcid.outcomes.Threshold(level), "-", "soft: by its probability"),
+            (xcid.outcomes.HardThreshold(level), "--", "hard: yes or no"),
+        ):
+            ax.plot(chance, asked.bind(names, outputs)(outputs, reference), style, label=label)
+        ax.axvline(level, color="0.8", linewidth=0.8)
+        said = "does the predicted class change?" if level == 0.5 else f"does the probability cross {level:g}?"
+        ax.set_title(said, fontsize=10)
+        ax.set_xlabel("probability of the other class")
+    axes[0].set_ylabel("share that counts as a flip")
+    axes[1].legend(frameon=False, fontsize=9, loc="lower right")
+    axes[0].figure.tight_layout()
+    return axes
 
 
 def curves(diabetes: Diabetes) -> Any:
@@ -90,6 +113,13 @@ def agreement(diabetes: Diabetes) -> Any:
         "chance": xcid.baselines.Chance(diabetes.model, diabetes.train)(rows),
     }
     return xcid.plots.agreement(methods, k=3)
+
+
+def ages(diabetes: Diabetes) -> Any:
+    """Two groups of rows of one model."""
+    young = (diabetes.test["Age"] < 40).to_numpy()
+    parts = diabetes.explanation[young], diabetes.explanation[~young]
+    return xcid.plots.comparison(parts[0].compare(parts[1], ("younger patients", "older patients")))
 
 
 def digit() -> Any:
@@ -128,6 +158,7 @@ def pictures(diabetes: Diabetes, heart: Heart) -> dict[str, Callable[[], Any]]:
         "stability": lambda: plots.stability(runs),
         "masking_curve": lambda: curves(diabetes),
         "agreement": lambda: agreement(diabetes),
+        "comparison": lambda: ages(diabetes),
         "interactions": lambda: plots.interactions(diabetes.explainer.interactions(diabetes.test.iloc[:40])),
         "image": digit,
         "tokens": words,
@@ -137,6 +168,7 @@ def pictures(diabetes: Diabetes, heart: Heart) -> dict[str, Callable[[], Any]]:
 def main() -> None:
     """Write all of them."""
     save(readme(), IMAGES / "densities.png", 120)
+    save(soft_and_hard(), IMAGES / "soft-and-hard.png", 110)
     for name, draw in pictures(Diabetes(), Heart()).items():
         save(draw(), IMAGES / "plots" / f"{name}.png", 100)
 

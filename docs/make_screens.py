@@ -46,7 +46,7 @@ def _report(path: Path) -> None:
     table = xcid.datasets.load_diabetes()
     train, test, target, _ = train_test_split(table.data, table.target, test_size=0.2, random_state=42)
     model = RandomForestClassifier(100, random_state=0).fit(train, target)
-    xcid.Explainer(model, train)(test.iloc[:40]).report(path, title="Who has diabetes?")
+    xcid.Explainer(model, train, class_names=table.target_names)(test.iloc[:40]).report(path, title="Who has diabetes?")
 
 
 def _shots(browser: Any, address: str, name: str) -> None:

@@ -284,7 +284,7 @@ class TestModels:
     def test_always_the_same_class(self, build):
         model = DummyClassifier(strategy="most_frequent").fit(TABLE, TABLE[:, 0] > 0)
         with pytest.raises(
-            NotEnoughFlips, match=r"all 40 background rows.*one class only.*row 0 has 0 flips and \d+ others"
+            NotEnoughFlips, match=r"all 40 reference rows.*one class only.*row 0 has 0 flips and \d+ others"
         ):
             build(model, TABLE)(TABLE[:2])
 

@@ -146,6 +146,7 @@ def test_readme_examples_run(capsys):
     names: dict[str, object] = {}
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)
+        plt.close("all")
         if "print(explanation[0])" in block or "explainer.counterfactuals" in block:
             printed = capsys.readouterr().out.strip()
             assert printed in text

@@ -23,8 +23,8 @@ def test_demo(tmp_path, capsys):
     printed = capsys.readouterr().out
     lines = printed.splitlines()
     assert lines[0].startswith("row 668: output ")
-    assert {line.split()[0] for line in lines[1:9]} == set(xcid.datasets.load_diabetes().feature_names)
-    assert "█" in lines[1]
+    assert {line.split()[0] for line in lines[2:10]} == set(xcid.datasets.load_diabetes().feature_names)
+    assert "█" in lines[2]
     assert str(picture) in printed
     assert picture.parent == tmp_path / "out"
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -147,7 +147,7 @@ def test_names_of_later_versions_are_passed_over(explanation, tmp_path):
 
 def test_other_tables_are_refused(tmp_path):
     pq.write_table(pa.table({"a": [1]}), tmp_path / "t.parquet")
-    with pytest.raises(InvalidFile, match=r"t\.parquet: this table is no explanation"):
+    with pytest.raises(InvalidFile, match=r"t\.parquet: this table is not an explanation"):
         xcid.load(tmp_path / "t.parquet")
     (tmp_path / "d.parquet").write_bytes(b"PAR1 and nothing else")
     with pytest.raises(InvalidFile, match="damaged"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import matplotlib as mpl
 
 mpl.use("Agg")
@@ -50,7 +52,9 @@ class TestBeeswarm:
         ax = xcid.plots.beeswarm(explanation)
         dots = np.concatenate([part.get_offsets() for part in ax.collections])
         assert len(dots) == 25 * 4
-        assert sorted(dots[:, 0]) == pytest.approx(sorted(explanation.values.ravel()))
+        shown = explanation.towards(explanation.output_names[1])
+        assert sorted(dots[:, 0]) == pytest.approx(sorted(shown.values.ravel()))
+        assert sorted(dots[:, 0]) != pytest.approx(sorted(explanation.values.ravel()))
         labels = [label.get_text() for label in ax.get_yticklabels()]
         assert labels[-1] == "a" * 13 + "…" + "a" * 14
 
@@ -87,7 +91,27 @@ class TestScatter:
         ax = xcid.plots.scatter(explanation, "d", most_limits=0)
         (dots,) = ax.collections
         at = explanation.position("d")
-        assert np.allclose(dots.get_offsets(), np.column_stack([explanation.data[:, at], explanation.values[:, at]]))
+        shown = explanation.towards(explanation.output_names[1]).values[:, at]
+        assert np.allclose(dots.get_offsets(), np.column_stack([explanation.data[:, at], shown]))
+
+    def test_signs_are_about_one_class(self, explanation):
+        """What raises the odds in every row rises from left to right, whatever is predicted."""
+        ax = xcid.plots.scatter(explanation, 0, most_limits=0)
+        own, shown = np.asarray(ax.collections[0].get_offsets()).T
+        assert np.corrcoef(own, shown)[0, 1] > 0.9
+        assert abs(np.corrcoef(own, explanation.values[:, 0])[0, 1]) < 0.5
+        assert ax.get_ylabel() == f"score: + raises the odds of class {explanation.output_names[1]}\n− lowers them"
+        assert ax.get_title().startswith("Does the predicted class change?\n(soft")
+
+    def test_an_axis_is_even_unless_values_are_not(self, explanation):
+        spiky = explanation.data.copy()
+        spiky[:, 3] = np.where(np.arange(25) < 15, 0.0, np.exp(np.arange(25) - 15.0))
+        assert xcid.plots.scatter(explanation, "d").get_xscale() == "linear"
+        ax = xcid.plots.scatter(replace(explanation, data=spiky), "d")
+        assert ax.get_xscale() == "asinh"
+        left, right = ax.transData.transform([(0, 0), (np.e**9, 0)])[:, 0]
+        middle = ax.transData.transform((np.e**4, 0))[0]
+        assert 0.2 < (middle - left) / (right - left) < 0.8
 
     def test_what_is_not_significant_is_hollow(self, explanation):
         ax = xcid.plots.scatter(explanation, "d", most_limits=0)

@@ -70,6 +70,8 @@ def test_one_row():
     order = np.argsort(-np.abs(explanation.values[0]))
     assert [text for text in page.texts if text in "abc"] == ["abc"[i] for i in order]
     assert f"{explanation.values[0, 0]:+.3f}" in page.texts
+    assert page.texts[1] == explanation.question
+    assert xcid.wording.worth(explanation, int(order[0])) in page.texts
 
 
 def test_what_is_not_significant_is_hollow_and_what_has_no_score_says_why():
@@ -89,6 +91,9 @@ def test_many_rows_are_summed_up():
     texts = Page(explanation._repr_html_()).texts
     assert texts[0].startswith("7 rows, 3 features; status: 7 ok")
     assert f"{np.abs(explanation.values[:, 0]).mean():.3f}" in texts
+    assert texts[1] == explanation.question
+    assert f"{explanation.towards('True').values[:, 0].mean():+.3f}" in texts
+    assert "raises the odds of True" in texts[-1]
 
 
 def test_many_features_and_no_rows():

@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import xcid
 from xcid.errors import InvalidParameter
-from xcid.outcomes import Flip, Interval, SoftFlip, Threshold, ToClass, Within
+from xcid.outcomes import Flip, HardThreshold, Interval, SoftFlip, Threshold, ToClass, Within
 
 TABLE = np.random.default_rng(0).normal(size=(400, 4))
 
@@ -72,7 +72,7 @@ def test_within_is_the_set_of_the_paper():
 
 def test_threshold_of_a_probability(iris):
     model, data = iris
-    explainer = xcid.Explainer(model, data, outcome=Threshold(0.2, target="versicolor"))
+    explainer = xcid.Explainer(model, data, outcome=HardThreshold(0.2, target="versicolor"))
     explanation = explainer(data.iloc[[0, 60]])
     for row in range(2):
         flips, stays = positives_and_negatives(explanation, row)
@@ -84,7 +84,7 @@ def test_threshold_of_a_probability(iris):
 def test_threshold_at_one_half_is_a_flip():
     model = LogisticRegression().fit(TABLE, TABLE[:, 0] + TABLE[:, 1] > 0)
     by_class = xcid.Explainer(model, TABLE, outcome=Flip())(TABLE[:10])
-    by_level = xcid.Explainer(model, TABLE, outcome=Threshold(0.5))(TABLE[:10])
+    by_level = xcid.Explainer(model, TABLE, outcome=HardThreshold(0.5))(TABLE[:10])
     assert np.allclose(by_class.values, by_level.values)
 
 

@@ -125,6 +125,7 @@ def made():
         ),
         "tokens": lambda: plots.tokens(explanation, 1),
         "agreement": lambda: plots.agreement({"ours": explanation, "reversed": -explanation.values[:, ::-1]}, k=2),
+        "comparison": lambda: plots.comparison(explanation[:12].compare(explanation[12:])),
         "interactions": lambda: plots.interactions(paired(explanation), 1),
     }
 

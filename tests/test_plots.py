@@ -19,6 +19,8 @@ import xcid
 from xcid.densities import Discrete, Kernel, Mixed
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.generators import Marginal
+from xcid.scores.drawn import drawn as drawn_evidence
+from xcid.scores.drawn import kept_shares
 from xcid.wording import colours
 
 NAMES = ["a", "b", "c", "d", "e"]
@@ -95,8 +97,25 @@ class TestBar:
             feature_status=np.array([["frozen", "ok", "ok", "ok", "ok"]] * 3),
         )
         ax = xcid.plots.bar(poor)
-        assert ax.get_title().endswith("(insufficient_flips)")
+        assert ax.get_title().splitlines()[0].endswith("(insufficient_flips)")
         assert sum(label.get_text().endswith(" (frozen)") for label in ax.get_yticklabels()) == 1
+
+    def test_the_question_and_what_present_values_are_worth(self):
+        one = xcid.Explainer(lambda X: 1 / (1 + np.exp(-3 * X[:, 0])), TABLE, feature_names=NAMES)(TABLE[:1])
+        ax = drawn(xcid.plots.bar(one))
+        assert ax.get_title().splitlines()[1] == "Does the predicted class change?"
+        beside = [text.get_text() for text in ax.texts]
+        assert beside[-1] == xcid.wording.worth(one, 0).replace("-", "−")
+        assert beside[:-1] == [""] * 4
+        assert "multiplies or divides the odds" in ax.get_xlabel()
+
+    def test_a_regression_says_what_raises_the_output(self):
+        low = np.array([[-2.0, 0, 0, 0, 0]])
+        one = xcid.Explainer(lambda X: 3 * X[:, 0], TABLE, feature_names=NAMES)(low)
+        ax = drawn(xcid.plots.bar(one))
+        assert one.values[0, 0] > 0 > ax.patches[-1].get_width()
+        assert ax.texts[-1].get_text().startswith(f"−{abs(one.effects[0, 0]):.4g}")
+        assert ax.get_xlabel().startswith("score: + raises the output, − lowers it")
 
     def test_axes_given(self, explanation):
         figure, ax = plt.subplots()
@@ -110,17 +129,65 @@ class TestBar:
         assert "3 more features have smaller scores" in ax.get_xlabel()
 
 
+def drawn_pair(explanation):
+    """What is drawn of the strongest feature of the first row."""
+    strongest = int(np.abs(explanation.values[0]).argmax())
+    return drawn_evidence(explanation.cloud, 0, strongest, explanation.density).pair
+
+
 class TestDensities:
+    def test_curves_end_where_values_end(self):
+        months = np.random.default_rng(0).exponential(12, 300).round(1)[:, None]
+        explanation = xcid.Explainer(lambda X: X[:, 0] > 20, months)(months[:1])
+        (ax,) = xcid.plots.densities(explanation)
+        curves = [line for line in ax.lines if len(line.get_xdata()) > 2]
+        assert min(explanation.evidence(0, 0).points) < 0
+        assert len(curves) == 2
+        assert all(min(line.get_xdata()) >= months.min() for line in curves)
+        assert all(max(line.get_xdata()) <= months.max() for line in curves)
+
+    def test_words_say_how_many_keep_the_value(self, explanation):
+        cloud, strongest = explanation.cloud, int(np.abs(explanation.values[0]).argmax())
+        keeps = cloud.samples[0, :, strongest] == cloud.origin[0, strongest]
+        stay, flip = (100 * (part[0] @ keeps) / part[0].sum() for part in (cloud.negative, cloud.positive))
+        said = " ".join(xcid.plots.densities(explanation)[0].get_xlabel().split())
+        own = explanation.shown(0, strongest)
+        assert said.startswith(f"Among the perturbations that stay, {stay:.0f} % keep {own};")
+        assert said.endswith(f"; among those that flip, {flip:.0f} %.")
+
+    @pytest.mark.parametrize("values", [[6.0, 9, 12, 18], np.exp(np.arange(40) / 4), np.arange(40.0)], ids=len)
+    def test_words_say_what_is_drawn(self, values):
+        """Evidence that is adjusted for other features differs from what counting gives."""
+        months = np.random.default_rng(0).choice(values, (300, 2))
+        explanation = xcid.Explainer(lambda X: X.sum(axis=1) > 2 * np.median(values), months)(months[:1])
+        found = drawn_evidence(explanation.cloud, 0, 0, explanation.density)
+        own = found.pair.atoms & np.isclose(found.values(found.pair.points), months[0, 0])
+        said = xcid.wording.why(kept_shares(explanation.cloud, 0, 0, found), "6")
+        stay, flip = (100 * part[own].sum() for part in (found.pair.q, found.pair.p))
+        assert said == f"Among the perturbations that stay, {stay:.0f} % keep 6; among those that flip, {flip:.0f} %."
+        for part in (found.pair.p, found.pair.q):
+            assert (part * found.pair.weights).sum() == pytest.approx(1)
+        both, either = (side(found.pair.p, found.pair.q) @ found.pair.weights for side in (np.minimum, np.maximum))
+        assert 1 - both / either == pytest.approx(explanation.importance[0, 0], abs=0.08)
+
+    def test_few_values_are_all_drawn_at_their_value(self):
+        months = np.random.default_rng(0).choice([6.0, 9, 12, 18, 24, 36, 48], (300, 1))
+        explanation = xcid.Explainer(lambda X: X[:, 0] > 20, months)(months[:1])
+        (ax,) = xcid.plots.densities(explanation)
+        places = {segment[0][0] for part in ax.figure.axes[-1].collections[::2] for segment in part.get_segments()}
+        assert places == set(months[:, 0])
+        assert not any(len(line.get_xdata()) > 2 for line in ax.lines)
+
     def test_titles(self, explanation):
         axes = xcid.plots.densities(explanation, 2)
-        order = np.argsort(-explanation.importance[2], kind="stable")
+        order = np.argsort(-np.abs(explanation.values[2]), kind="stable")
         titles = [drawn(ax).get_title() for ax in axes]
         assert titles == [f"{NAMES[i]}   d1 = {explanation.importance[2, i]:.2f}" for i in order]
 
     def test_overlap_is_shaded(self):
         explanation = explain(density=Kernel())
         (shade,) = xcid.plots.densities(explanation, most=1)[0].collections
-        pair = explanation.evidence(0, int(explanation.importance[0].argmax()))
+        pair = drawn_pair(explanation)
         assert shade.get_paths()[0].vertices[:, 1].max() == np.minimum(pair.p, pair.q).max()
 
     @pytest.mark.parametrize("density", [Kernel(), Discrete(), Mixed()], ids=repr)
@@ -131,8 +198,7 @@ class TestDensities:
     def test_curves_are_the_evidence(self):
         explanation = explain(density=Kernel())
         axes = xcid.plots.densities(explanation)
-        feature = int(explanation.importance[0].argmax())
-        pair = explanation.evidence(0, feature)
+        pair = drawn_pair(explanation)
         curves = {line.get_color(): line for line in axes[0].lines}
         cells = ~pair.atoms
         assert np.array_equal(curves[colours.POSITIVE].get_xydata(), np.column_stack([pair.points, pair.p])[cells])
@@ -140,7 +206,7 @@ class TestDensities:
 
     def test_own_value_is_marked(self, explanation):
         ax = xcid.plots.densities(explanation, most=1)[0]
-        feature = int(explanation.importance[0].argmax())
+        feature = int(np.abs(explanation.values[0]).argmax())
         assert any(set(line.get_xdata()) == {explanation.data[0, feature]} for line in ax.lines)
 
     def test_one_legend(self, explanation):

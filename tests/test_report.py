@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import xcid
+from xcid import wording
 from xcid.errors import InvalidData, InvalidFile, InvalidParameter
 from xcid.outcomes import Interval, Threshold, ToClass, Within
 from xcid.report import page as page_room
@@ -114,7 +115,7 @@ class TestSentences:
     def test_paper_has_no_sign_and_no_p_values(self):
         words = summary(explainer(make=xcid.Explainer.paper)([ROW]))
         assert words[1].startswith("Perturbations that flip it differ most from those that do not in glucose (0.")
-        assert words[2:] == ("There are no signs and no p-values in this setting.",)
+        assert words[2:] == ("Scores have no signs and no p-values in this setting.",)
 
     def test_signs_without_p_values(self):
         words = summary(replace(of_values([0.4, 0.2, -0.3, 0.01]), p_values=None))
@@ -124,7 +125,7 @@ class TestSentences:
     def test_all_scores_0(self):
         one = replace(of_values([0.0, 0.0, 0.0, 0.0], status=np.array(["insufficient_flips"])), p_values=None)
         assert summary(one)[1:] == (
-            "Fewer perturbations flip the output than were asked for: take the scores with care.",
+            "Fewer perturbations flip the output than were asked for: read the scores with care.",
             "All scores are 0.",
         )
 
@@ -156,6 +157,8 @@ class TestSentences:
     def test_regression(self):
         one = explainer(lambda X: 50 * X[:, 0] - 7, outcome=Interval(20.0))([ROW])
         one = replace(one, values=np.array([[0.5, 0, 0, 0]]), p_values=np.array([[0.0, 1, 1, 1]]))
+        assert summary(one)[:2] == ("The model predicts 68.", "glucose raises it.")  # as on the page and in a terminal
+        one = replace(one, moved=None)  # a score that knows no effects
         assert summary(one)[:2] == ("The model predicts 68.", "glucose keeps it within 20 of that.")
         assert summary(one, 0, HIDDEN)[:2] == (
             "The model predicts a hidden number.",
@@ -165,9 +168,9 @@ class TestSentences:
     @pytest.mark.parametrize(
         ("outcome", "said"),
         [
-            (ToClass(1), "keep it in 1"),
-            (ToClass(0), "keep it out of 0"),
-            (ToClass(np.int64(0)), "keep it out of 0"),
+            (ToClass(1), "keep it in class 1"),
+            (ToClass(0), "keep it out of class 0"),
+            (ToClass(np.int64(0)), "keep it out of class 0"),
             (Threshold(0.3), "keep the probability of 1 above 0.3"),
             (lambda outputs, reference: (outputs[:, 1] > 0.2) * 1.0, "keep it on its side of the question"),
         ],
@@ -364,6 +367,48 @@ class TestFile:
         assert [one.name for one in tmp_path.iterdir()] == ["r.html"]
         explanation.report(str(path))
         assert path.read_text().startswith("<!doctype html>")
+
+
+class TestWords:
+    def test_the_question_and_what_present_values_are_worth(self, explanation, tmp_path):
+        explanation.report(tmp_path / "r.html")
+        data = read(tmp_path / "r.html")
+        assert data["question"] == explanation.question
+        one, row = explanation[0], data["rows"][0]
+        strongest = int(np.abs(one.values[0]).argmax())
+        assert row["effects"][0] == f"{wording.sentence_of(one, strongest)}."
+        assert dict(row["worth"])[strongest] == wording.worth(one, strongest)
+        assert len(row["worth"]) == int((one.p_values[0] <= 0.05).sum())
+
+    def test_all_rows_are_about_one_class(self, explanation, tmp_path):
+        explanation.report(tmp_path / "r.html")
+        data = read(tmp_path / "r.html")
+        mean = explanation.towards(explanation.output_names[1]).values.mean(axis=0)
+        assert np.allclose(np.array(data["overview"]["mean"]) * data["unit"], mean, atol=5.1e-4)
+        assert (
+            data["overview"]["meaning"]
+            == f"score: + raises the odds of class {explanation.output_names[1]}, − lowers them"
+        )
+
+    def test_a_regression_is_about_its_output(self, tmp_path):
+        made = explainer(lambda X: 50 * X[:, 0] - 7)([[-1.5, 0.3, 0.2, 0.1]])
+        made.report(tmp_path / "r.html")
+        data = read(tmp_path / "r.html")
+        (row,) = data["rows"]
+        assert made.values[0, 0] > 0 > row["score"][0]
+        assert row["sentences"][1] == "glucose lowers it."
+        assert row["effects"] == [f"{wording.sentence_of(made, 0)}."]
+        assert row["effects"][0].startswith("glucose -1.5 lowers the output by ")
+        assert data["phrases"]["supports"] == "raises the output"
+        made.report(tmp_path / "r.html", values="hidden")
+        assert not {"effects", "worth"} & set(read(tmp_path / "r.html")["rows"][0])
+
+    def test_hidden_values_are_in_no_sentence(self, explanation, tmp_path):
+        explanation.report(tmp_path / "r.html", values="hidden")
+        row = read(tmp_path / "r.html")["rows"][0]
+        name = NAMES[int(np.abs(explanation.values[0]).argmax())]
+        assert row["effects"][0].startswith((f"{name} raises the odds of", f"{name} lowers the odds of"))
+        assert " keep its value; " in row["evidence"][0]["why"]
 
 
 class TestSize:

@@ -21,7 +21,7 @@ def explanation():
         lambda X: X[:, 0] > 0, table, generator=Marginal(m=10), feature_names=["a", "b", "long name", "d"]
     )
     values = np.array([[0.25, -0.5, 1.0, 0.0], [0.1, 0.2, 0.3, 0.4]])
-    found = replace(explainer(table[:2]), p_values=None)
+    found = replace(explainer(table[:2]), p_values=None, lower=None, upper=None)
     return replace(found, values=values, importance=np.abs(values), direction=np.sign(values))
 
 
@@ -32,17 +32,17 @@ def unsigned(explanation):
 
 def test_largest_first(explanation):
     lines = text.bars(explanation).splitlines()
-    assert [line.split("  ")[1].strip() for line in lines[1:-1]] == ["long name", "b", "a", "d"]
+    assert [line.split("  ")[1].strip() for line in lines[2:-1]] == ["long name", "b", "a", "d"]
 
 
 def test_lengths_of_bars(explanation):
-    bars = {line.split()[0]: line.count("█") for line in text.bars(explanation, width=40).splitlines()[1:-1]}
+    bars = {line.split()[0]: line.count("█") for line in text.bars(explanation, width=40).splitlines()[2:-1]}
     assert bars == {"long": 40, "b": 20, "a": 10, "d": 0}
 
 
 def test_eighths(explanation):
     finer = replace(explanation, values=np.full((2, 4), 0.5 / 8))
-    assert text.bars(finer, width=2).splitlines()[1].endswith("▏")
+    assert text.bars(finer, width=2).splitlines()[2].endswith("▏")
 
 
 def test_signs(explanation, unsigned):
@@ -68,12 +68,12 @@ def test_values_of_the_row(explanation):
 
 def test_most(explanation):
     lines = text.bars(explanation, most=2).splitlines()
-    assert len(lines) == 5
+    assert len(lines) == 6
     assert lines[-2] == "  2 more features have smaller scores"
 
 
 def test_str_is_the_first_row(explanation):
-    assert str(explanation) == text.bars(explanation, 0) + "\n(and 1 more rows: print(explanation[i]))"
+    assert str(explanation) == text.bars(explanation, 0) + "\n(and 1 more row: print(explanation[i]))"
     assert str(explanation[1]) == text.bars(explanation[1], 0)
     assert str(explanation[[]]) == repr(explanation[[]])
     assert str(explanation[1]) == text.bars(explanation, 1)
@@ -98,5 +98,5 @@ def test_bad_settings(explanation, settings, message):
 def test_what_is_not_significant_is_marked(explanation):
     marked = replace(explanation, p_values=np.array([[0.2, 0.001, 0.001, 0.9], [0.5, 0.5, 0.5, 0.5]]))
     lines = text.bars(marked).splitlines()
-    assert ["~" in line for line in lines[1:5]] == [False, False, True, True]
+    assert ["~" in line for line in lines[2:6]] == [False, False, True, True]
     assert lines[-1] == "  ~ not significant (p > 0.05)"

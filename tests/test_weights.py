@@ -150,7 +150,7 @@ class TestTheLaws:
     def test_settings_say_so(self, tmp_path):
         found = xcid.Explainer(linear, TABLE, weights=COUNTS)(ROWS)
         equal = COUNTS.sum() ** 2 / np.sum(COUNTS**2)
-        assert found.settings["weights"] == f"of 300 background rows, worth {equal:,.1f} equal ones"
+        assert found.settings["weights"] == f"of 300 reference rows, worth {equal:,.1f} equal ones"
         found.save(tmp_path / "found.npz")
         assert xcid.load(tmp_path / "found.npz").settings == found.settings
         found.report(tmp_path / "found.html")

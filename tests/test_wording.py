@@ -16,6 +16,7 @@ from matplotlib import pyplot as plt
 import xcid
 from xcid import wording
 from xcid.adapters.interpret import LocalExplanation
+from xcid.outcomes import Threshold
 from xcid.outcomes.classes import OTHER_LABEL
 from xcid.records import FEATURE_STATUSES, SIGNIFICANT, STATUSES, Status
 from xcid.wording import names
@@ -70,7 +71,7 @@ class TestAnswers:
         failed = replace(one, outputs=np.full((1, 2), np.nan))
         assert str(failed).startswith("row 0: no output; ")
         assert ">row 0: no output<" in failed._repr_html_()
-        assert xcid.plots.bar(failed).get_title() == "row 0: no output"
+        assert xcid.plots.bar(failed).get_title().splitlines()[0] == "row 0: no output"
         plt.close("all")
         row = page(failed, tmp_path)["rows"][0]
         assert (row["answer"], row["sentences"][0]) == ("no output", "The model gives no output.")
@@ -114,6 +115,31 @@ class TestStatuses:
     def test_pages_know_what_features_lack(self, one, tmp_path):
         known = page(one, tmp_path)["feature_statuses"]
         assert known == {name: status.meaning for name, status in FEATURE_STATUSES.items()}
+
+
+class TestWhatSignsAreAbout:
+    """A sign supports the prediction only where the question is whether that changes."""
+
+    def test_a_threshold_that_is_not_where_the_class_changes(self):
+        def chance(X):
+            return np.column_stack([1 - X[:, 0], X[:, 0]])
+
+        table = np.column_stack([np.linspace(0.05, 0.95, 60), np.tile([0.0, 1.0], 30)])
+        row = [[0.4, 0.0]]  # class 0 is predicted, and the chance of class 1 lies above the level
+        default = xcid.Explainer(chance, table)(row)
+        other = xcid.Explainer(chance, table, outcome=Threshold(0.3))(row)
+        assert "supports the prediction" in str(default)
+        assert "the odds of class 0 by" in str(default)
+        assert "supports the present answer" in str(other)
+        assert "the odds of the present answer by" in str(other)
+
+    def test_rows_of_several_classes_are_averaged_about_their_own_predictions(self):
+        def three(X):
+            odds = np.exp(3 * X)
+            return odds / odds.sum(axis=1, keepdims=True)
+
+        table = np.random.default_rng(0).normal(size=(80, 3))
+        assert "the odds of the prediction by on average" in str(xcid.Explainer(three, table)(table[:6]).aggregate())
 
 
 def test_what_is_left_out():

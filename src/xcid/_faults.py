@@ -95,7 +95,7 @@ def warn_of_few(explanation: Explanation) -> None:
     if poor.size:
         advice = STATUSES[str(explanation.status[poor[0]])].advice
         warn(
-            f"{poor.size} of {len(explanation)} rows have fewer perturbations of a kind than asked for; "
+            f"{poor.size} of {len(explanation)} rows have too few perturbations that flip, or too few that stay; "
             f"{counted(explanation, int(poor[0]))}: see explanation.status; {advice}"
         )
 
@@ -124,7 +124,7 @@ class Deadline:
 
 def too_slow(seconds: float | None) -> TooSlow:
     """The error of a row that takes longer than it may."""
-    return TooSlow(f"the model took more than the {seconds:g} s that it may take; raise time_limit")
+    return TooSlow(f"the model took longer than the {seconds:g} s that it may take; raise time_limit")
 
 
 def _length(piece: Explanation | Interactions | Failed) -> int:

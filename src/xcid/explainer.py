@@ -8,6 +8,7 @@ from typing import Any
 
 from xcid import pipeline
 from xcid._check import as_float, as_int, given_or
+from xcid._progress import Progress, silent, usual
 from xcid.calibration import Repeats, Stop
 from xcid.densities import Kernel, Mixed
 from xcid.errors import InvalidParameter, telling, warn
@@ -45,7 +46,9 @@ class Explainer:
         Shorthand for the default score with another density.
     outcome : Outcome, optional
         What counts as a flip: an object of :mod:`xcid.outcomes` or a function. By default a change of the predicted
-        class, by its probability; for a regression a move by half a standard deviation of the background's outputs.
+        class, by its probability; for a regression a move of the output, by degrees.
+    class_names : sequence of str or mapping, optional
+        What the classes are called, in the order of the model's or by its labels: ``["no diabetes", "diabetes"]``.
     feature_names : sequence of str, optional
         For arrays; a data frame brings its own.
     kinds : mapping of str to str, optional
@@ -88,6 +91,7 @@ class Explainer:
         density: Density | None = None,
         outcome: Outcome | None = None,
         feature_names: Sequence[str] | None = None,
+        class_names: Sequence[str] | Mapping[Any, str] | None = None,
         kinds: Mapping[str, Kind] | None = None,
         constraints: Constraints | None = None,
         repeats: int = 1,
@@ -109,7 +113,8 @@ class Explainer:
             search = Growing() if generator is None else None
             generator = given_or(generator, Balanced(), "generator", "xcid.generators.Balanced()")
             memory = as_int(memory, "memory (bytes)", at_least=1)
-            subject = Subject.of(model, background, feature_names, kinds, constraints, memory, weights)
+            parts = (feature_names, kinds, constraints, memory, weights, class_names)
+            subject = Subject.of(model, background, *parts)
             outcome = bound(usual_outcome(subject) if outcome is None else outcome, subject)
             kept = as_int(max_evidence_bytes, "max_evidence_bytes", at_least=0)
             generator = pipeline.bound(generator, subject)
@@ -117,6 +122,12 @@ class Explainer:
 
     def _set(self, setup: Setup) -> None:
         object.__setattr__(self, "setup", setup)
+
+    def __repr__(self) -> str:
+        setup, space = self.setup, self.space
+        size = f"{len(space.rows):,} reference rows, {len(self.subject.features.names):,} features"
+        parts = f"{setup.generator!r}, {type(setup.score).__name__}, {setup.outcome!r}"
+        return f"<xcid.Explainer of a {type(self.subject.model).__name__}: {size}; {parts}>"
 
     @classmethod
     def paper(
@@ -156,7 +167,7 @@ class Explainer:
         """The columns of the table that is explained."""
         return self.subject.space
 
-    def __call__(self, X: Any, *, seed: int = 0, apply: Apply = map) -> Explanation:
+    def __call__(self, X: Any, *, seed: int = 0, apply: Apply = map, progress: Progress | None = None) -> Explanation:
         """Explain one row or many.
 
         Parameters
@@ -169,9 +180,14 @@ class Explainer:
         apply : callable
             Applies a function to each block of rows, as the built-in ``map`` does; that of a pool of threads spreads
             the blocks over its workers (see :class:`xcid.engines.Threads`).
+        progress : callable, optional
+            Shows how far it has come, as ``tqdm.tqdm`` does. By default a bar of tqdm, where it is installed, in
+            interactive terminals and notebooks, for work of more than two seconds; nothing in scripts. The logger
+            "xcid" tells of each block.
         """
         with telling(InvalidParameter, WORK):
-            explanation = pipeline.explain(self.setup, self.space.encode(X), as_int(seed, "seed"), apply)
+            shown = usual() if progress is None else progress
+            explanation = pipeline.explain(self.setup, self.space.encode(X), as_int(seed, "seed"), apply, shown)
             return pipeline.checked(self.setup, replace(explanation, index=labels(X, len(explanation))))
 
     def stream(self, pieces: Iterable[Any], *, seed: int = 0, apply: Apply = map) -> Iterator[Explanation]:
@@ -183,14 +199,25 @@ class Explainer:
         if hasattr(pieces, "shape"):
             raise InvalidParameter("stream takes tables one after the other: give a list of pieces, or one by a call")
         bare = self.but(max_evidence_bytes=0, one_sided=warn)
-        return (bare(piece, seed=seed, apply=apply) for piece in pieces)
+        return (bare(piece, seed=seed, apply=apply, progress=silent) for piece in pieces)
 
     def per_class(self, X: Any, *, seed: int = 0) -> dict[str, Explanation]:
         """Explain what would take each row to each class (or out of it, where the row is in it).
 
-        Classes that no perturbation of any row reaches are left out, with a warning.
+        Classes that no perturbation of any row reaches are left out, with a warning. All classes are answered by the
+        same evaluations.
         """
-        return pipeline.per_class(self.setup, lambda outcome: self.asking(outcome)(X, seed=seed))
+        kept = self.but(one_sided=pipeline.ignored)
+        return pipeline.per_class(self.setup, lambda: kept(X, seed=seed), as_int(seed, "seed"))
+
+    def answer(self, explanation: Explanation, outcome: Outcome, *, seed: int = 0) -> Explanation:
+        """Answer another question about rows that were explained, by what the model answered then.
+
+        Any class, any threshold, soft or hard: none costs a further evaluation as long as the samples were kept.
+        """
+        with telling(InvalidParameter, WORK):
+            setup = self.asking(outcome).setup
+            return pipeline.checked(setup, pipeline.answered(setup, explanation, as_int(seed, "seed")))
 
     def interactions(self, X: Any, *, seed: int = 0, n: int | None = None) -> Interactions:
         """Score every pair of features of one row or many: by how much two are worth more together than their sum.

@@ -8,15 +8,18 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from xcid import directions
 from xcid._require import require
-from xcid.records import Array, Explanation, Interactions, fields
+from xcid.records import Array, Comparison, Explanation, Interactions, fields
 from xcid.space import Backend, require_backend
 
 
 def to_frame(explanation: Explanation, backend: Backend) -> Any:
     """Give one line for each row and feature: row, feature, data, value, importance, direction, status, ..."""
-    require_backend(backend)
-    return frame_of(to_columns(explanation), backend)
+    frame = frame_of(to_columns(explanation), backend)
+    if backend == "pandas":
+        frame.attrs.update(question=explanation.question, about=explanation.about or "the present output")
+    return frame
 
 
 def to_columns(explanation: Explanation) -> dict[str, Any]:
@@ -50,6 +53,15 @@ def pairs_to_frame(interactions: Interactions, backend: Backend) -> Any:
     return frame_of({name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, backend)
 
 
+def comparison_columns(comparison: Comparison) -> dict[str, Any]:
+    """One line for each feature: feature, first, second, difference, lower, upper, p_value, about, unit."""
+    d = len(comparison)
+    parts = ("first", "second", "difference", "lower", "upper")
+    columns: dict[str, Any] = {"feature": np.array(comparison.feature_names)}
+    columns |= {name: getattr(comparison, name) for name in parts} | {"p_value": comparison.p_values}
+    return columns | {"about": np.repeat(comparison.about, d), "unit": np.repeat(comparison.unit, d)}
+
+
 def _lines(one: Interactions) -> dict[str, Any]:
     """The columns of a single row, or of none."""
     names, places = np.array(one.feature_names), one.places
@@ -64,10 +76,17 @@ def _lines(one: Interactions) -> dict[str, Any]:
 
 
 def to_shap(explanation: Explanation) -> Any:
-    """Give a ``shap.Explanation``; its base value is 0, since the values of CID do not add up to the output."""
-    shap = require("shap", extra="shap")
+    """Give a ``shap.Explanation`` of log odds of the second of two classes, or of effects on a regression's output.
+
+    Signs are about the same outcome in all rows, unless ``towards`` has chosen another one; of several classes they are
+    about the predicted one. Scores that are not odds stay as they are. The base value is 0: values say what present
+    values add to the mean of the reference data, exactly where the model's features add up and else nearly so.
+    """
+    shap, shown = require("shap", extra="shap"), directions.usual(explanation)
+    is_odds = shown.direction.any() and shown.lower is not None
+    values = shown.moved if shown.moved is not None else shown.log_odds if is_odds else shown.values
     return shap.Explanation(
-        values=explanation.values,
+        values=values,
         base_values=np.zeros(len(explanation)),
         data=one_number(explanation),
         display_data=_readable(explanation),

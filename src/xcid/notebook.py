@@ -10,9 +10,9 @@ from html import escape
 
 import numpy as np
 
-from xcid import wording
-from xcid.records import Explanation
-from xcid.wording import colours
+from xcid import directions, wording
+from xcid.records import Comparison, Explanation
+from xcid.wording import colours, differences
 from xcid.wording.names import elide
 
 MOST = 12  # features shown
@@ -23,54 +23,74 @@ NUMBER = f"{CELL};text-align:right;font-variant-numeric:tabular-nums"
 
 
 def html(explanation: Explanation) -> str:
-    """One row as bars; many as the mean of their absolute scores, feature by feature."""
+    """One row as bars; many as means of their scores, about one outcome, feature by feature."""
     if not len(explanation):
         return f"<p>{escape(repr(explanation))}</p>"
     return _one(explanation) if len(explanation) == 1 else _many(explanation)
 
 
 def _one(one: Explanation) -> str:
+    one = directions.of_row(one)
     order = wording.largest(one.values[0], MOST)
-    faint = wording.not_significant(one)[0]
-    limits = [] if one.lower is None or one.upper is None else [one.lower[0], one.upper[0]]
-    titles = ["feature", "value", "score", *(["95 % limits"] if limits else []), ""]
+    faint, worths = wording.not_significant(one)[0], wording.worths(one)
+    has_worths = any(worths[at] for at in order)
+    titles = ["feature", "value", "score", *(["worth (95 % limits)"] if has_worths else []), ""]
     lines = []
     for at, colour in zip(order.tolist(), colours.of_scores(one, one.values[0, order]), strict=True):
         cells = [_name(one.feature_names[at]), _name(one.shown(0, at)), _number(wording.score(one, one.values[0, at]))]
-        if limits:
-            cells.append(_number(" to ".join(wording.score(one, limit[at]) for limit in limits)))
+        if has_worths:
+            cells.append(_number(worths[at]))
         why = wording.note(one.feature_status[0, at]).strip()
         cells.append(_cell(why) if why else _bar(one.values[0, at], colour, "transparent" if faint[at] else colour))
         lines.append("".join(cells))
     notes = [wording.left_out(len(one.feature_names), MOST), wording.meaning(one)]
+    notes.append(wording.unit(one) if has_worths else "")
     if faint[order].any():
         notes.append(f"hollow: {wording.NOT_SIGNIFICANT}")
-    return _table(f"{wording.title(one)}{wording.note(one.status[0])}", titles, lines, notes)
+    head = f"{wording.title(one)}{wording.note(one.status[0])}", one.question
+    return _table(head, titles, lines, notes)
 
 
 def _many(explanation: Explanation) -> str:
-    means = np.abs(explanation.values).mean(axis=0)
+    explanation = directions.usual(explanation)
+    means, signed = np.abs(explanation.values).mean(axis=0), explanation.values.mean(axis=0)
     free = explanation.feature_status == "ok"
     significant = (free & ~wording.not_significant(explanation)).mean(axis=0)
     counts = Counter(explanation.status.tolist()).most_common()
     found = ", ".join(f"{count:,} {status}" for status, count in counts)
-    head = f"{len(explanation):,} rows, {len(means):,} features; status: {found}"
-    has_p = explanation.p_values is not None
+    head = f"{len(explanation):,} rows, {len(means):,} features; status: {found}", explanation.question
+    has_p, has_signs = explanation.p_values is not None, bool(explanation.about)
     lines = []
     for at in wording.largest(means, MOST).tolist():
-        shares = [_number(f"{significant[at]:.0%}")] if has_p else []
+        shares = [_number(wording.score(explanation, signed[at]))] if has_signs else []
+        shares += [_number(f"{significant[at]:.0%}")] if has_p else []
         bar = _bar(means[at], colours.UNSIGNED, colours.UNSIGNED)
         lines.append("".join([_name(explanation.feature_names[at]), _number(f"{means[at]:.3f}"), *shares, bar]))
-    titles = ["feature", "mean |score|", *(["significant"] if has_p else []), ""]
-    return _table(head, titles, lines, [wording.left_out(len(means), MOST), "explanation[i] shows one row"])
+    extra = [title for title, is_there in (("mean score", has_signs), ("significant", has_p)) if is_there]
+    notes = [wording.left_out(len(means), MOST), wording.meaning(explanation) if has_signs else ""]
+    return _table(head, ["feature", "mean |score|", *extra, ""], lines, [*notes, "explanation[i] shows one row"])
 
 
-def _table(head: str, titles: list[str], lines: list[str], notes: list[str]) -> str:
+def comparison(found: Comparison) -> str:
+    """The largest differences between two explanations."""
+    shown, faint = wording.largest(found.difference, MOST), differences.not_significant(found)
+    lines = []
+    for at in shown.tolist():
+        name, *cells = differences.cells(found, at)
+        mark = _cell(wording.NOT_SIGNIFICANT if faint[at] else "")
+        lines.append("".join([_name(name), *(_number(escape(cell)) for cell in cells), mark]))
+    notes = [wording.left_out(len(found), MOST).replace("score", "difference"), differences.unit(found)]
+    return _table((differences.title(found), found.question), [*differences.headings(found), ""], lines, notes)
+
+
+def _table(head: tuple[str, str], titles: list[str], lines: list[str], notes: list[str]) -> str:
     heads = "".join(f'<th style="{CELL}">{escape(title)}</th>' for title in titles)
     body = "".join(f"<tr>{line}</tr>" for line in lines)
+    first, asked = map(escape, head)
+    above = f'{first}<p style="font-size:85%;opacity:.75;margin:0">{asked}</p>'
     foot = escape("; ".join(filter(None, notes)))
     return (
-        f'<table style="border-collapse:collapse"><caption style="{CELL};caption-side:top">{escape(head)}</caption>'
+        f'<table style="border-collapse:collapse"><caption style="{CELL};caption-side:top">{above}</caption>'
         f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
         f'<p style="{CELL};font-size:85%;opacity:.75;margin:2px 0">{foot}</p>'
     )

@@ -12,13 +12,17 @@ import numpy as np
 
 from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_few
 from xcid._kernels.random import run_key, variants
+from xcid._progress import LOG, Progress, silent
 from xcid.calibration import Repeats, Stop
 from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips, warn
 from xcid.generators import Generator, Genetic
 from xcid.generators.balanced import Repeated
+from xcid.generators.planned import Drawn
+from xcid.generators.planned import status as lacks
 from xcid.outcomes import Outcome, ToClass
 from xcid.outcomes.classes import class_names
-from xcid.question import Membership, is_one_sided
+from xcid.question import Membership, is_one_sided, weights
+from xcid.question import bound as bound_outcome
 from xcid.records import (
     STATUSES,
     UNKNOWN,
@@ -32,6 +36,7 @@ from xcid.records import (
     fields,
 )
 from xcid.scores import PerFeature, Score, Scores, pairs, unsigned
+from xcid.scores.moves import moves
 from xcid.subject import Subject
 
 R = TypeVar("R", Explanation, Interactions)
@@ -41,12 +46,17 @@ MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enoug
 REFERENCE_ROWS = 4  # that a model is tried on when it failed for all others
 SAMPLES_PER_ROW = 4096  # that a block has room for
 FEWEST_FLIPS = 5  # that a set can be described by
+CHANGED = 1e-5  # of an output: further than a model that is read from inside may be from what it answers
 SURE = 0.01  # p-value of some feature of a row that needs no flips to be explained
 
 
 def refused(reason: str) -> None:
     """Let nothing be explained where there is no decision; of parts of a table, others may have one."""
     raise NotEnoughFlips(reason)
+
+
+def ignored(reason: str) -> None:
+    """Go on where there is no decision: other questions may have one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,15 +86,17 @@ def bound(generator: Generator, subject: Subject) -> Generator:
     return generator if bind is None else bind(subject.features.space, subject.outputs)
 
 
-def explain(setup: Setup, rows: Array, seed: int, apply: Apply = map) -> Explanation:
+def explain(setup: Setup, rows: Array, seed: int, apply: Apply = map, progress: Progress = silent) -> Explanation:
     """Explain (n, d) rows block by block; samples are kept while they are few."""
-    pieces, kept_bytes = list[Explanation | Failed](), 0
-    for block in apply(functools.partial(explain_block, setup, seed=seed), _blocks(setup, rows)):
+    pieces, kept_bytes, blocks = list[Explanation | Failed](), 0, _blocks(setup, rows)
+    steps = progress(apply(functools.partial(explain_block, setup, seed=seed), blocks), total=len(blocks))
+    for done, block in enumerate(steps, start=1):
         for piece in block:
             if isinstance(piece, Explanation) and piece.cloud is not None:
                 kept_bytes += piece.cloud.nbytes
                 piece = piece if kept_bytes <= setup.max_evidence_bytes else replace(piece, cloud=None)
             pieces.append(piece)
+        LOG.info("explained %d of %d blocks of rows", done, len(blocks))
     return Explanation.concatenate(filled(pieces, functools.partial(_of_reference, setup, seed)))
 
 
@@ -154,7 +166,9 @@ def _searched(setup: Setup, found: Explanation, rows: Array, keys: Unsigned, out
     if better.size:
         size = None if found.cloud is None else found.cloud.positive.shape[1]
         others = np.setdiff1d(np.arange(len(rows)), rare[better])
-        more = replace(more[better], cloud=None if size is None else cloud[better].sized(size))
+        none = np.full((better.size, size or 0, outputs.shape[1]), np.nan)  # what was asked on the way was not kept
+        kept = None if size is None else replace(cloud[better].sized(size), outputs=none)
+        more = replace(more[better], cloud=kept)
         found = Explanation.concatenate([found[others], more])[np.argsort(np.concatenate([others, rare[better]]))]
     return replace(found, n_evaluations=spent)
 
@@ -168,6 +182,9 @@ def _told(found: Explanation) -> Flags:
 
 
 def _scored(setup: Setup, seed: int, cloud: Perturbations, outputs: Array) -> Explanation:
+    moved: dict[str, Any] = {}
+    if cloud.outputs is not None and setup.subject.is_regression:
+        moved = moves(cloud, cloud.outputs[:, :, 0]).named()
     return record(
         setup,
         setup.score(cloud),
@@ -180,19 +197,75 @@ def _scored(setup: Setup, seed: int, cloud: Perturbations, outputs: Array) -> Ex
         n_positive=cloud.positive.sum(axis=1),
         n_negative=cloud.negative.sum(axis=1),
         cloud=cloud,
+        **moved,
     )
 
 
 def perturb(setup: Setup, generator: Generator, rows: Array, keys: Unsigned, outputs: Array) -> Perturbations:
     """Let a generator perturb the features, and give its cloud back in columns of the table."""
-    subject = setup.subject
-    member = Membership(subject, setup.outcome, rows, outputs, Deadline(setup.time_limit, len(rows)))
-    cloud = generator(subject.features.fold(rows), keys, subject.features.space, member)
-    least = getattr(setup.outcome, "least", None)
+    subject, deadline = setup.subject, Deadline(setup.time_limit, len(rows))
+    heard, cloud = list[Array](), None
+    if isinstance(generator, Drawn):
+        cloud = _read(setup, generator, rows, outputs, deadline)
+    if cloud is None:
+        more = {"hear": heard.append} if isinstance(generator, Drawn) else {}  # a search asks about more than it keeps
+        member = Membership(subject, setup.outcome, rows, outputs, deadline, **more)
+        cloud = generator(subject.features.fold(rows), keys, subject.features.space, member)
+    if heard:
+        cloud = replace(cloud, outputs=np.concatenate(heard).reshape(*cloud.positive.shape, -1))
+    return subject.features.unfold_cloud(_by_log_odds(cloud, setup.outcome), rows, subject.space)
+
+
+def _read(setup: Setup, drawn: Drawn, rows: Array, outputs: Array, deadline: Deadline) -> Perturbations | None:
+    """The cloud of a plan by a model that is read from inside; None where it is not, or samples are made for rows."""
+    subject, plan = setup.subject, drawn.plan
+    if subject.features.values or plan.fitted.any():
+        return None
+    answers = subject.predict.planned(plan, len(rows))
+    if answers is None:
+        return None
+    deadline.check()
+    found = answers(rows)
+    deadline.check()
+    own = found[:, ~plan.taken.any(axis=1)]  # samples that take nothing: the row itself
+    if np.any(np.abs(own - outputs[:, None]) > CHANGED * np.maximum(1, np.abs(outputs[:, None]))):
+        LOG.info("the model is asked, since it has changed since the explainer read it")
+        return None
+    return replace(drawn.cloud(rows, weights(setup.outcome, found, outputs), subject.space), outputs=found)
+
+
+def _by_log_odds(cloud: Perturbations, outcome: Outcome) -> Perturbations:
+    """The same cloud, which knows how small its probabilities get where it has some; log odds need no flips."""
+    least = getattr(outcome, "least", None)
     if least is not None and cloud.plans:
-        cloud = replace(cloud, status=np.full(len(cloud), "ok"))  # log odds need no flips
-    cloud = replace(cloud, least=least)
-    return subject.features.unfold_cloud(cloud, rows, subject.space)
+        cloud = replace(cloud, status=np.full(len(cloud), "ok"))
+    return replace(cloud, least=least)
+
+
+def answered(setup: Setup, found: Explanation, seed: int) -> Explanation:
+    """Answer the question of a setup for rows that were explained under another one; the model is not asked again.
+
+    Rows whose perturbations followed no plan are explained anew: what the model answered for them was not kept.
+    """
+    cloud = found.cloud
+    if cloud is None or cloud.outputs is None:
+        again = explain(setup, found.data, seed)
+        return replace(again, index=found.index)
+    anew = np.flatnonzero(np.isnan(cloud.outputs).any(axis=(1, 2)))
+    kept = np.setdiff1d(np.arange(len(found)), anew)
+    pieces = []
+    if kept.size:
+        some = cloud[kept]
+        positive = weights(setup.outcome, np.asarray(some.outputs), found.outputs[kept])
+        some = replace(some, positive=positive, negative=1 - positive, status=lacks(positive))
+        pieces.append(_scored(setup, seed, _by_log_odds(some, setup.outcome), found.outputs[kept]))
+    if anew.size:
+        pieces.append(explain(setup, found.data[anew], seed))
+        size = pieces[0].cloud.positive.shape[1] if kept.size and pieces[0].cloud is not None else None
+        if size is not None and pieces[1].cloud is not None and pieces[1].cloud.positive.shape[1] != size:
+            pieces[1] = replace(pieces[1], cloud=pieces[1].cloud.sized(size))
+    joined = Explanation.concatenate(pieces)[np.argsort(np.concatenate([kept, anew]))]
+    return replace(joined, index=found.index)
 
 
 def record(
@@ -230,7 +303,7 @@ def _flipless(status: Any, n_flips: Integers, outcome: Outcome) -> Any:
 
 
 def is_nothing(found: Explanation) -> bool:
-    """Whether no row that the model could be asked about has a flip, nor a feature that is told from chance."""
+    """Whether no row that the model could be asked about has a flip, nor a significant feature."""
     is_known = not np.isin(found.status, UNKNOWN).all()
     return is_known and not found.n_flips.any() and not _told(found).any()
 
@@ -239,23 +312,24 @@ def checked(setup: Setup, explanation: Explanation) -> Explanation:
     """Do what the setup says where no decision could be explained; warn where some rows lack perturbations."""
     if is_nothing(explanation) and is_one_sided(setup.outcome, setup.subject):
         setup.one_sided(
-            f"all {len(setup.subject.space.rows)} background rows and all perturbations lie on one side of "
+            f"all {len(setup.subject.space.rows)} reference rows and all perturbations lie on one side of "
             f"{setup.outcome!r}: one class only, no decision to explain ({counted(explanation, 0)}); check the "
-            "model and the outcome, or give a background that reaches both sides"
+            "model and the outcome, or give reference data (background) that reach both sides"
         )
     warn_of_few(explanation)
     return explanation
 
 
-def per_class(setup: Setup, explain: Callable[[Outcome], Explanation]) -> dict[str, Explanation]:
-    """Explain every class that some perturbation reaches."""
+def per_class(setup: Setup, found: Callable[[], Explanation], seed: int) -> dict[str, Explanation]:
+    """Explain every class that some perturbation reaches, by one set of evaluations."""
     names = class_names(setup.subject.output_names)
     if len(names) < 2:
         raise InvalidParameter("a regression has no classes: ask with outcomes.Interval, Threshold or Within")
-    explanations = {}
+    explanations, asked = {}, found()
     for name in names:
+        other = replace(setup, outcome=bound_outcome(ToClass(name), setup.subject))
         with contextlib.suppress(NotEnoughFlips):
-            explanations[name] = explain(ToClass(name))
+            explanations[name] = checked(other, answered(other, asked, seed))
     left_out = [name for name in names if name not in explanations]
     if not explanations:
         raise NotEnoughFlips(f"no perturbation changes the class; the model's classes are {names}")
@@ -279,7 +353,7 @@ def interactions(setup: Setup, rows: Array, seed: int, n: int | None) -> Interac
     is_known = not np.isin(found.status, UNKNOWN).all()
     if is_known and not found.n_flips.any() and is_one_sided(setup.outcome, subject):
         raise NotEnoughFlips(
-            f"all {len(subject.outputs)} background rows and all perturbations lie on one side of "
+            f"all {len(subject.outputs)} reference rows and all perturbations lie on one side of "
             f"{setup.outcome!r}: there is nothing to compare"
         )
     return found
@@ -301,7 +375,7 @@ def _paired(setup: Setup, cloud: Perturbations, outputs: Array) -> Interactions:
 def only_row(rows: Array, what: str) -> None:
     """Refuse a table of several rows."""
     if len(rows) != 1:
-        raise InvalidParameter(f"{what} are those of one row, and this table has {len(rows)}")
+        raise InvalidParameter(f"{what} are those of a single row, but this table has {len(rows)}")
 
 
 def known(found: Explanation) -> Explanation:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from xcid._check import require_callable
@@ -49,15 +51,32 @@ def is_one_sided(outcome: Outcome, subject: Subject) -> bool:
     return bool(np.all((found > 0.5) == (found[0] > 0.5)))
 
 
+def weights(outcome: Outcome, outputs: Array, reference: Array) -> Array:
+    """(n, s) weights in C+ of samples with (n, s, k) outputs, for rows with (n, k) outputs."""
+    n, s, k = outputs.shape
+    own = side(outcome, reference, reference) > 0.5
+    there = side(outcome, outputs.reshape(-1, k), np.repeat(reference, s, axis=0)).reshape(n, s)
+    return np.abs(own[:, None] - there)
+
+
 class Membership:
     """How far samples lie on the other side of the question than the row they come from.
 
     ``rows`` (n, d) are perturbed, and ``reference`` (n, k) are their outputs; the deadline says when to give up.
+    ``hear`` is called with the outputs of each call of the model.
     """
 
-    def __init__(self, subject: Subject, outcome: Outcome, rows: Array, reference: Array, deadline: Deadline) -> None:
+    def __init__(
+        self,
+        subject: Subject,
+        outcome: Outcome,
+        rows: Array,
+        reference: Array,
+        deadline: Deadline,
+        hear: Callable[[Array], None] = lambda outputs: None,
+    ) -> None:
         self.subject, self.outcome, self.rows, self.reference = subject, outcome, rows, reference
-        self.deadline = deadline
+        self.deadline, self.hear = deadline, hear
         self.own = (side(outcome, reference, reference) > 0.5).astype(np.float64)
 
     def __call__(self, samples: Array, owner: Integers) -> Array:
@@ -65,4 +84,5 @@ class Membership:
         self.deadline.check()
         outputs = self.subject.predict(self.subject.features.unfold(samples, self.rows, owner))
         self.deadline.check()
+        self.hear(outputs)
         return np.abs(self.own[owner] - side(self.outcome, outputs, self.reference[owner]))

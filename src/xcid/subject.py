@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from xcid._kernels.arrays import spread
 from xcid.errors import ModelError, telling
 from xcid.models import Predictor, names_for, wrap
+from xcid.outcomes.classes import renamed
 from xcid.records import Array, Explanation
 from xcid.space import Constraints, Features, FeatureSpace, Kind
 
@@ -36,6 +38,7 @@ class Subject:
         constraints: Constraints | None = None,
         memory: int = MEMORY,
         weights: Any = None,
+        class_names: Sequence[str] | Mapping[Any, str] | None = None,
     ) -> Subject:
         """Learn what the table holds, and try the model on it."""
         limits = Constraints() if constraints is None else constraints
@@ -45,6 +48,9 @@ class Subject:
         features = Features.of(space, limits)
         with telling(ModelError, f"this {type(model).__name__} cannot be asked"):
             predict, outputs = wrap(model, space, memory)
+        if class_names is not None:
+            read = replace(predict.read, names=renamed(predict.read.names, class_names))
+            predict = replace(predict, read=read)
         return cls(model, space, features, predict, outputs[space.copied])
 
     @property
@@ -70,6 +76,7 @@ class Subject:
             levels=tuple(tuple(str(level) for level in column.levels) for column in columns),
             units=tuple(column.unit for column in columns),
             scales=tuple(self.space.scales.tolist()),
+            output_scales=tuple(spread(self.outputs).tolist()),
             index=np.arange(len(rows)) if index is None else index,
             features=self.features.columns,
             **known,

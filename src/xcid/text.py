@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcid import wording
+from xcid import directions, wording
 from xcid._check import as_int
-from xcid.records import SIGNIFICANT, Explanation, Interactions
+from xcid.records import SIGNIFICANT, Comparison, Explanation, Interactions
+from xcid.wording import differences
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -23,26 +24,30 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
     most : int
         Features shown; the rest are counted in the last line.
     """
-    one, width = explanation[row], as_int(width, "width", at_least=1)
+    one, width = directions.of_row(explanation[row]), as_int(width, "width", at_least=1)
     values, faint = one.values[0], wording.not_significant(one)[0]
     shown = wording.largest(values, as_int(most, "most", at_least=1)).tolist()
-    cells = {at: one.shown(0, at) for at in shown}
+    cells = {at: one.shown(0, at) if one.n_rows is None else wording.share_significant(one, at) for at in shown}
     name_width = max(len(one.feature_names[at]) for at in shown)
     cell_width = max(map(len, cells.values()))
-    lines = [_title(one)]
+    worths = wording.worths(one)
+    worth_width = max(len(worths[at]) for at in shown)
+    lines = [_title(one), one.question]
     for at in shown:
         mark = "" if one.p_values is None else "~ " if faint[at] else "  "
         drawn = wording.note(one.feature_status[0, at]).strip() or _bar(abs(values[at]), width)
         score = f"{wording.score(one, values[at]):>6}"
-        lines.append(f"{one.feature_names[at]:<{name_width}}  {cells[at]:>{cell_width}}  {score}  {mark}{drawn}")
+        worth = f"{worths[at]:<{worth_width}}  " if worth_width else ""
+        lines.append(f"{one.feature_names[at]:<{name_width}}  {cells[at]:>{cell_width}}  {score}  {worth}{mark}{drawn}")
     lines.append(wording.left_out(len(values), len(shown)))
     lines.append(wording.meaning(one).replace("−", "-"))  # as scores have it here
+    lines.append(wording.unit(one) if worth_width else "")
     lines.append(f"~ {wording.NOT_SIGNIFICANT}" if faint[shown].any() else "")
     return "\n  ".join(line.rstrip() for line in lines if line)
 
 
 def pairs(interactions: Interactions, *, most: int = 12) -> str:
-    """List the strongest pairs of one row, or in the mean over many."""
+    """List the strongest pairs of one row, or averaged over many."""
     places = tuple(at[: as_int(most, "most", at_least=1)] for at in interactions.places)
     names = [f"{first} x {second}" for first, second in interactions.pairs[:most]]
     width, found = max(map(len, names), default=0), interactions
@@ -61,7 +66,25 @@ def pairs(interactions: Interactions, *, most: int = 12) -> str:
     return "\n  ".join([title, *lines, *([f"and {left} more pairs"] if left else [])])
 
 
+def comparison(found: Comparison, *, most: int = 12, sentences: int = 3) -> str:
+    """List the largest differences between two explanations, and say the strongest of them in sentences."""
+    shown = wording.largest(found.difference, as_int(most, "most", at_least=1)).tolist()
+    faint = differences.not_significant(found)
+    cells = [["", *differences.headings(found)]]
+    cells += [["~" if faint[at] else "", *differences.cells(found, at)] for at in shown]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    table = ["  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)) for line in cells]
+    told = [differences.sentence(found, at) for at in shown if not faint[at]][: as_int(sentences, "sentences")]
+    last = [wording.left_out(len(found), len(shown)).replace("score", "difference"), differences.unit(found)]
+    last.append(f"~ {wording.NOT_SIGNIFICANT}" if faint[shown].any() else "")
+    return "\n  ".join(
+        line.rstrip() for line in [differences.title(found), found.question, *table, *last, *told] if line
+    )
+
+
 def _title(one: Explanation) -> str:
+    if one.n_rows is not None:
+        return f"{wording.title(one)} ({one.n_evaluations[0]:,} evaluations)"
     tried = round(float(one.n_positive[0] + one.n_negative[0]))  # nothing for other methods
     flips = f"; {one.n_flips[0]:,} of {tried:,} perturbations flip it" if tried else ""
     return f"{wording.title(one)}{flips} ({one.n_evaluations[0]:,} evaluations, {one.status[0]})"

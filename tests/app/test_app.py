@@ -14,6 +14,7 @@ import pytest
 
 import xcid
 from xcid import app
+from xcid.directions import of_row
 from xcid.errors import InvalidData, InvalidParameter, ModelError
 from xcid.outcomes import Interval, SoftFlip, SoftToClass, Threshold
 
@@ -193,7 +194,8 @@ class TestAnswers:
     def test_every_question(self, bench, question, outcome, table, request):
         workshop = request.getfixturevalue(bench)
         record = answered(workshop, row=3, question=question)
-        due = xcid.Explainer(workshop.model, table, outcome=outcome)(table[3:4])
+        due = of_row(xcid.Explainer(workshop.model, table, outcome=outcome)(table[3:4]))
+        assert record["question"] == due.question
         assert np.allclose(scores(record), due.values[0], atol=5.1e-4)
         assert record["row"]["sentences"] == list(xcid.report.summary(due))
 

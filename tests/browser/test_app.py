@@ -397,6 +397,13 @@ def test_dark(page, screen):
     assert dark[2] != light[2]
 
 
+def test_it_opens_on_the_strongest_feature(page):
+    assert page.text("#evidence-title") == f"Evidence: {page.texts('.bar .name > bdi')[0]}"
+    assert page.text("#question").startswith("Does the predicted class change?")
+    assert page.texts(".bar .worth")[0].startswith(("×", "÷"))
+    assert page.texts("#effects li")
+
+
 def test_three_classes(visit, table, browser):
     with served(Workshop(Three(), table, table[:3]), browser) as address:
         page = visit(address)
@@ -411,8 +418,13 @@ def test_a_regression(visit, table, browser):
     with served(Workshop(Number(), table, table[:3]), browser) as address:
         page = visit(address)
         assert page.text("#answer").startswith("The model predicts ")
-        assert page.texts("#ask option") == ["What leaves an interval?", "What crosses a level?"]
+        assert page.texts("#ask option") == [
+            "What moves the output by more than this?",
+            "What takes the output across a level?",
+        ]
         assert page.text("#level-name") == "Half width"
+        assert "raises the output" in page.text("#bars-legend")
+        assert re.search(r" (raises|lowers) the output by \d", page.texts("#effects li")[0])
         page.choose("#ask", "threshold")
         assert re.search(r"(above|below) \d", page.text("#sentences"))
         before = page.text("#answer")
@@ -485,7 +497,7 @@ def test_a_server_that_has_ended(browser, screen, table):
         page = Page(browser, address)
         page.sought()
     page.control("age", "input[type=range]").send_keys(Keys.END)
-    page.until(lambda: "does not answer any more" in page.text("#problem"))
+    page.until(lambda: "no longer answers" in page.text("#problem"))
 
 
 def test_without_the_token_there_is_a_plain_page(browser, address):

@@ -117,6 +117,10 @@ def test_first_sight(page, explanation):
     order = np.argsort(-np.abs(in_steps(explanation.values[0])), kind="stable")
     assert page.names == [NAMES[at] for at in order]
     assert page.text("#evidence-title") == f"Evidence: {NAMES[order[0]]}"
+    assert page.text("#question") == explanation.question
+    assert page.texts("#effects li")[0] == f"{xcid.wording.sentence_of(explanation[0], int(order[0]))}."
+    assert page.texts(".bar .worth")[0] == xcid.wording.worth(explanation[0], int(order[0]))
+    assert page.text(".why").startswith("Among the perturbations that stay, ")
     assert "seed" in page.texts("#settings dt")
 
 
@@ -178,7 +182,7 @@ def test_filter(page, explanation):
     page.type("#filter", "X")
     assert sorted(page.names) == ["x10", "x9"]
     page.type("#filter", "none of them")
-    assert page.text("#bars") == "No feature fits."
+    assert page.text("#bars") == "No feature matches."
 
 
 def test_only_what_is_significant(page, explanation):
@@ -226,7 +230,7 @@ def test_find_rows(page, explanation):
     page.type("#find", explanation.shown(7, "age"))
     assert page.text("#summary-title") == "Row 7"
     page.type("#find", "no such row")
-    assert page.text("#count") == "No row fits"
+    assert page.text("#count") == "No row matches"
 
 
 def test_pointing_reads_the_picture(page):
@@ -394,7 +398,7 @@ def test_hidden(opened, explanation, tmp_path):
         assert not {"Zwolle", "Alkmaar", "Breda"} & set(shown)
     page.type("#filter", "glucose")
     page.one(".bar").click()
-    assert set(page.texts("svg.chart text")) <= {"values are hidden", "this row", "stems", "0", "0.5", "1"}
+    assert set(page.texts("svg.chart text")) <= {"values are hidden", "this row", "0 %", "50 %", "100 %"}
 
 
 def test_without_evidence(opened, explanation, tmp_path):

@@ -13,7 +13,7 @@ import xcid
 from xcid.cli import explain, main
 from xcid.errors import InvalidData, XcidWarning, warn
 
-VERBS = ["explain", "report", "app", "compare", "reproduce", "bench", "completion"]
+VERBS = ["explain", "report", "app", "compare", "compare-runs", "reproduce", "bench", "completion"]
 
 
 def typed(*arguments, **settings):

@@ -130,7 +130,8 @@ def test_regression(command, tmp_path, table):
     )
     assert status == 0
     assert "Ridge trained on 90 rows for the number 'y'" in err
-    assert out.splitlines()[1].split()[0] == "first"
+    assert out.splitlines()[2].split()[0] == "first"
+    assert "what the present value adds to the output" in out
 
 
 def test_classes_of_text_dates_and_booleans(command, tmp_path, table):
@@ -300,7 +301,7 @@ class TestFailures:
         monkeypatch.setattr(xcid.Explainer, "__call__", poor)
         status, _, err = command(*options, "--rows", ":4", "--quiet")
         assert status == 0
-        assert err == "xcid: note: 2 of 4 rows have another status than ok (insufficient_flips: 2)\n"
+        assert err == "xcid: note: 2 of 4 rows do not have the status ok (insufficient_flips: 2)\n"
 
 
 @pytest.mark.parametrize("kind", ["U5", "S5", object])

@@ -177,7 +177,7 @@ def test_no_model(tmp_path, name, message):
 def test_only_plain_files_are_read(command, tmp_path, background, suffix, make, message):
     make(path := tmp_path / f"model{suffix}")
     status, _, err = command("explain", "--background", background, "--target", "y", "--model", path, "--quiet")
-    assert (status, err) == (2, f"xcid: {path} is no model: {message}\n")
+    assert (status, err) == (2, f"xcid: {path} is not a model: {message}\n")
 
 
 def test_a_skops_file_does_not_bring_pytorch_and_dask():

@@ -64,12 +64,12 @@ def test_every_row_has_its_own_status(subject, command, name, road):
     near, out = places.count(NEAR), Path(ROADS[road][2])
     assert status == 0, said
     if road == "report":
-        assert (f"{near} of {len(places)} rows have another status than ok" in said) == bool(near)
+        assert (f"{near} of {len(places)} rows do not have the status ok" in said) == bool(near)
         return
     found = pd.DataFrame(json.loads(out.read_text())).drop_duplicates("row")
     assert found["row"].tolist() == list(range(len(places)))
     assert ((found["status"] == "ok") == (np.array(places) == FAR)).all()
-    assert (f"{near} of {len(places)} rows have another status than ok" in said) == bool(near)
+    assert (f"{near} of {len(places)} rows do not have the status ok" in said) == bool(near)
 
 
 def test_a_stream_goes_on_and_a_call_does_not(subject):

@@ -104,7 +104,7 @@ def test_text_of_another_encoding(tmp_path):
     ("text", "message"),
     [
         ('{"a": 1}\n{"a": \n', "line 2 of .* is not JSON"),
-        ('{"a": 1}\n[1]\n', "line 2 of .* is no object"),
+        ('{"a": 1}\n[1]\n', "line 2 of .* is not an object"),
         ('{"a": [1, 2]}\n', r"columns \['a'\] .* lists or objects"),
         ("\n", "empty"),
         ("{}\n", "empty"),
@@ -124,14 +124,14 @@ def test_a_key_that_is_not_there_is_a_missing_cell(tmp_path):
 @pytest.mark.parametrize("content", [{"a": 1}, [1, 2]])
 def test_json_of_other_things(tmp_path, content):
     (tmp_path / "t.json").write_text(json.dumps(content))
-    with pytest.raises(InvalidFile, match="no list of objects"):
+    with pytest.raises(InvalidFile, match="not a list of objects"):
         read(tmp_path / "t.json")
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".feather", ".arrow", ".json"])
 def test_damaged_files(tmp_path, suffix):
     (tmp_path / f"t{suffix}").write_bytes(b"PAR1 this is none PAR1")
-    with pytest.raises(InvalidFile, match=r"cannot be read|is no Feather file: it is a Parquet file|is a Parquet file"):
+    with pytest.raises(InvalidFile, match=r"cannot be read|not a Feather file: it is a Parquet file|is a Parquet file"):
         read(tmp_path / f"t{suffix}")
 
 

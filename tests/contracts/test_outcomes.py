@@ -12,13 +12,26 @@ import pytest
 import xcid
 from xcid import outcomes
 from xcid.errors import InvalidParameter
-from xcid.outcomes import Flip, Interval, SoftFlip, SoftInterval, SoftToClass, Threshold, ToClass, Within
+from xcid.outcomes import (
+    Flip,
+    HardThreshold,
+    Interval,
+    SoftFlip,
+    SoftInterval,
+    SoftThreshold,
+    SoftToClass,
+    Threshold,
+    ToClass,
+    Within,
+)
 
 NAMES = ("low", "middle", "high")
 FLIPS = [Flip(), SoftFlip()]  # away from the row's own class, whichever that is
-TO_CLASSES = [ToClass("middle"), SoftToClass("middle"), Threshold(0.5, "middle"), Threshold(0.2, "low")]
+LEVELS = [Threshold(0.5, "middle"), SoftThreshold(0.2, "low"), HardThreshold(0.2, "low")]
+TO_CLASSES = [ToClass("middle"), SoftToClass("middle"), *LEVELS]
 NUMBERS = [
     Threshold(0.3),
+    HardThreshold(0.3),
     Interval(0.25),
     Interval(),
     Interval(share=1.5),
@@ -31,7 +44,7 @@ NUMBERS = [
 OUTCOMES = [*FLIPS, *TO_CLASSES, *NUMBERS]
 AS_MADE = [repr(one) for one in OUTCOMES]
 RELATIVE = (Flip, SoftFlip, Interval)  # the row's own output lies on the near side, whatever it is
-HARD = (Flip, ToClass, Threshold, Interval, Within)  # all or nothing
+HARD = (Flip, ToClass, HardThreshold, Interval, Within)  # all or nothing
 
 
 class Answers(NamedTuple):
@@ -84,7 +97,7 @@ def way(outcome, answers, steps=41):
         asked = bound(outcome, answers)
         if isinstance(asked, Interval):
             start, end = answers.reference, answers.reference + 3 * asked.half_width
-        elif isinstance(asked, Threshold):
+        elif isinstance(asked, HardThreshold):
             start, end = np.full((1, 1), asked.level - 1), np.full((1, 1), asked.level + 1)
         else:
             low, high = max(asked.low, -9.0), min(asked.high, 9.0)
@@ -107,7 +120,7 @@ def test_a_side_is_a_share_for_each_sample(outcome, ask, answers):
     assert side.dtype == np.float64
     assert np.all((side >= 0) & (side <= 1))
     assert side.min() < 0.5 < side.max()
-    if type(outcome) in HARD:
+    if type(ask) in HARD:
         assert set(np.unique(side)) == {0.0, 1.0}
 
 

@@ -10,13 +10,14 @@ import pytest
 
 from xcid.densities import Discrete, Kernel, Mixed
 from xcid.distances import hellinger
-from xcid.scores import Adjusted, PerFeature, Resampled, evidence, held_in_place, unsigned
+from xcid.scores import Adjusted, PerFeature, Resampled, Surrogate, evidence, held_in_place, unsigned
 
 from .clouds import CLOUDS, DECIDES, FIXED, GIVEN, HELPS, HOLES, N_SAMPLES, WHOLE, make_cloud, with_empty_places
 
 ADJUSTED = {
     "adjusted": Adjusted(),
     "adjusted, with a kernel": Adjusted(Kernel()),
+    "with a surrogate": Surrogate(),
 }
 PER_FEATURE = {
     "the paper's": PerFeature(),

@@ -304,8 +304,8 @@ FILES = [
     Case("zip named csv", bare(b"PK\x03\x04" + b"\x00" * 99, "t.csv"), ("t.csv", "ZIP")),
     Case("Parquet named csv", part_of(good(), "t.parquet", 1, "t.csv"), ("t.csv", "Parquet", ".parquet")),
     Case("Feather named csv", part_of(good(), "t.feather", 1, "t.csv"), ("t.csv", "Feather", ".feather")),
-    Case("csv named Parquet", bare(lines(), "t.parquet"), ("t.parquet", "no Parquet file")),
-    Case("csv named Feather", bare(lines(), "t.feather"), ("t.feather", "no Feather file")),
+    Case("csv named Parquet", bare(lines(), "t.parquet"), ("t.parquet", "not a Parquet file")),
+    Case("csv named Feather", bare(lines(), "t.feather"), ("t.feather", "not a Feather file")),
     Case("Feather named Parquet", part_of(good(), "t.feather", 1, "t.parquet"), ("t.parquet", "Feather")),
     Case("Parquet named Feather", part_of(good(), "t.parquet", 1, "t.feather"), ("t.feather", "Parquet")),
     Case("half a Parquet", part_of(good(), "t.parquet", 0.5), ("t.parquet", "cut off")),
@@ -337,7 +337,7 @@ FILES = [
     Case("JSON lines with two kinds", bare(TWO_KINDS, "t.jsonl"), ("t.jsonl", "row 1", "'a'")),
     Case("JSON lines with a name twice", bare('{"a": 1, "a": 2, "y": 0}\n', "t.jsonl"), ("t.jsonl", "line 1", "'a'")),
     Case("JSON half a character", bare('[{"a": "\\ud800", "y": 0}, {"a": "x", "y": 1}]', "t.json"), ("t.json", "'a'")),
-    Case("JSON list of numbers", bare("[1, 2]", "t.json"), ("t.json", "no list of objects")),
+    Case("JSON list of numbers", bare("[1, 2]", "t.json"), ("t.json", "not a list of objects")),
 ]  # fmt: skip
 
 ROWS = [

@@ -155,7 +155,7 @@ class TestModels:
         done = ended([*typed, "--rows", rows, "--out", "scores.csv", *road])
         assert done.returncode == 0
         n_rows = 61 if rows == "4:" else 1
-        assert done.stderr.startswith(f"xcid: note: 1 of {n_rows} rows have another status than ok (model_failed: 1)")
+        assert done.stderr.startswith(f"xcid: note: 1 of {n_rows} rows do not have the status ok (model_failed: 1)")
         assert "the first that failed is row 64: " in done.stderr
         assert done.stderr.endswith("ValueError: not this one\n")
         scores = pd.read_csv(tmp_path / "scores.csv")  # and not elsewhere, where the model went
@@ -219,5 +219,5 @@ def test_a_folder_where_a_chunk_should_be_is_left_alone(soak, tmp_path):
     (chunk / "thesis.tex").write_text("precious")
     status, said = place.ended(place.run)
     assert status == 2
-    assert f"{chunk} is no chunk of a run: take it away" in said
+    assert f"{chunk} is not a chunk of a run: remove it" in said
     assert (chunk / "thesis.tex").read_text() == "precious"

@@ -42,10 +42,25 @@ def tidied_up():
 def test_parts(explanation):
     converted = explanation.to_shap()
     assert isinstance(converted, shap.Explanation)
-    assert np.array_equal(converted.values, explanation.values)
+    assert np.array_equal(converted.values, explanation.towards(explanation.output_names[1]).log_odds)
     assert np.array_equal(converted.data, explanation.data)
     assert np.array_equal(converted.base_values, np.zeros(12))
     assert list(converted.feature_names) == NAMES
+
+
+def test_log_odds_add_up_where_features_do():
+    def score(X):
+        return X @ np.array([2.0, -1.0, 0.5]) + 0.3
+
+    made = xcid.Explainer(lambda X: 1 / (1 + np.exp(-score(X))), TABLE, feature_names=NAMES)(TABLE[:12])
+    assert np.allclose(made.to_shap().values.sum(axis=1), score(TABLE[:12]) - score(TABLE).mean())
+
+
+def test_effects_of_a_regression():
+    made = xcid.Explainer(lambda X: 100 * X[:, 0] - 7, TABLE, feature_names=NAMES)(TABLE[:12])
+    due = np.zeros((12, 3))
+    due[:, 0] = 100 * (TABLE[:12, 0] - TABLE[:, 0].mean())
+    assert np.allclose(made.to_shap().values, due)
 
 
 @pytest.mark.filterwarnings("ignore")  # of SHAP and the libraries that it draws with
@@ -115,7 +130,7 @@ def test_scatter(mixed, feature):
     ax.figure.canvas.draw()
     assert ax.get_xlabel() == feature
     dots = np.concatenate([np.asarray(part.get_offsets()) for part in ax.collections])
-    assert set(mixed.values[:, mixed.position(feature)]) >= set(dots[:, 1][np.isfinite(dots[:, 1])])
+    assert set(mixed.to_shap().values[:, mixed.position(feature)]) >= set(dots[:, 1][np.isfinite(dots[:, 1])])
     assert len(dots)
 
 
@@ -123,4 +138,4 @@ def test_scatter(mixed, feature):
 def test_bar_of_one_row(explanation):
     ax = shap.plots.bar(explanation.to_shap()[0], show=False)
     widths = sorted(abs(bar.get_width()) for bar in (ax or plt.gca()).patches)[-3:]
-    assert np.allclose(widths, np.sort(np.abs(explanation.values[0])))
+    assert np.allclose(widths, np.sort(np.abs(explanation.log_odds[0])))

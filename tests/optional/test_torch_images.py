@@ -65,7 +65,7 @@ class TestScores:
         assert np.mean(np.delete(p_values, SEEN, axis=1) < 0.05) < 0.06
         assert np.mean(p_values[:, SEEN] < 0.05) > 0.6
 
-    @pytest.mark.filterwarnings("ignore:.*fewer perturbations of a kind:xcid.XcidWarning")
+    @pytest.mark.filterwarnings("ignore:.*too few perturbations that flip:xcid.XcidWarning")
     @pytest.mark.parametrize("fill", [Mean(), Blur(), Noise(), Zero(), Background(most=5)], ids=repr)
     def test_every_fill(self, fill):
         explanation = ImageExplainer(Looking(), pictures(40), segments=Patches(2), fill=fill, n=1_500)(pictures(8, 1))

@@ -104,7 +104,7 @@ class TestTypes:
         [
             ('{"number": 1', "line 2 of .* is not JSON"),
             ('{"number": 1, "number": 2}', r"\['number'\] more than once"),
-            ("[1, 2]", "line 2 of .* is no object"),
+            ("[1, 2]", "line 2 of .* is not an object"),
             ('{"number": [1]}', r"columns \['number'\] of .* have lists or objects"),
             ('{"code": {"a": 1}}', r"columns \['code'\] of .* have lists or objects"),
             ('{"other": 1}', r"unknown \['other'\]"),
@@ -257,11 +257,11 @@ class TestProgress:
         """40 rows were there before: they say nothing of the rate."""
         lines = shown(True, 40, 50, 100).split("\r\033[K")
         assert lines[1].endswith("40 of 100 rows")
-        assert lines[2].endswith("50 of 100 rows, 5.0 a second, 10 s left")
-        assert lines[3].endswith("100 of 100 rows, 15 a second, 4.0 s\n")
+        assert lines[2].endswith("50 of 100 rows, 5.0 per second, 10 s left")
+        assert lines[3].endswith("100 of 100 rows, 15 per second, 4.0 s\n")
 
     def test_no_bar_in_a_pipe(self, shown):
-        assert shown(False, 0, 50, 100) == "100 of 100 rows, 25 a second, 4.0 s\n"
+        assert shown(False, 0, 50, 100) == "100 of 100 rows, 25 per second, 4.0 s\n"
 
     def test_quiet(self, capsys):
         line = _terminal.progress("rows", quiet=True)

@@ -304,7 +304,7 @@ class TestFolder:
         (tmp_path / "run" / "thesis.tex").write_text("precious")
         status, _, err = command(run())
         assert status == 2
-        assert "is no folder of a run, it has other files (thesis.tex)" in err
+        assert "is not the folder of a run, it has other files (thesis.tex)" in err
         assert [path.name for path in (tmp_path / "run").iterdir()] == ["thesis.tex"]
 
     def test_needs_a_file_for_the_result(self, typed, command, tmp_path):

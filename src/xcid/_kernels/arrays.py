@@ -69,3 +69,16 @@ def ratio(above: Array, below: Array) -> Array:
     xp, there = namespace(below), below > 0
     quotient: Array = xp.where(there, above / xp.where(there, below, 1.0), 0.0)
     return quotient
+
+
+def spread(values: Array) -> Array:
+    """Standard deviations of columns, of numbers of any size.
+
+    Examples
+    --------
+    >>> spread(np.array([[2.0**600, 1.0], [2.0**601, 1.0]])).tolist() == [2.0**599, 0.0]
+    True
+    """
+    scale = np.abs(values).max(axis=0)
+    unit = np.where(scale > 0, scale, 1.0)
+    return np.asarray((values / unit).std(axis=0) * unit)

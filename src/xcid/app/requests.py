@@ -101,7 +101,9 @@ def _cells(space: FeatureSpace, found: Any) -> Array:
     for at, (column, cell) in enumerate(zip(space.columns, found, strict=True)):
         if cell is None:
             if not space.missing[at]:
-                raise InvalidData(f"{column.name!r} cannot be missing: no cell of the background is, in this column")
+                raise InvalidData(
+                    f"{column.name!r} cannot be missing: no cell of the reference data is, in this column"
+                )
         elif column.levels:
             row[0, at] = place(cell, len(column.levels), f"the level of {column.name!r}")
         else:
@@ -165,7 +167,7 @@ class Fields:
             raise InvalidParameter(f"{what} must be a list of at most {size} places")
         places = {place(value, size, what) for value in found}
         if len(places) != len(found):
-            raise InvalidParameter(f"{what} names a place twice")
+            raise InvalidParameter(f"{what} has a place twice")
         return tuple(sorted(places))
 
 

@@ -95,7 +95,7 @@ class Desk:
     async def __call__(self, work: Callable[[bytes], Any], request: Request) -> Any:
         """Read the request, and do the work when its turn comes."""
         if self.waiting >= MOST_WAITING:
-            raise HTTPException(503, "too many requests wait already: try again in a moment")
+            raise HTTPException(503, "too many requests are waiting: try again in a moment")
         self.waiting += 1
         done: Future[Any] = Future()
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from xcid import wording
+from xcid import directions, wording
 from xcid._faults import overheard
 from xcid.app.controls import describe
 from xcid.app.requests import Asked, read
@@ -16,6 +16,7 @@ from xcid.errors import ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
 from xcid.pipeline import search_parts
 from xcid.records import Explanation
+from xcid.report.contents import spoken
 from xcid.report.evidence import picture
 from xcid.report.rows import NEAREST, changes_of, outputs_of, row_of, unit_of, written
 from xcid.report.values import SHOWN
@@ -26,7 +27,7 @@ MOST_PICTURES = 40  # that come with an answer; that of the feature that is look
 MOST_LETTERS = 600  # of an error
 MOST_FLIPS = 200  # that a search looks through
 ONE_SIDE = (
-    "Nothing that was tried gets to the other side of this question, from this row or from the background: ask "
+    "Nothing that was tried gets to the other side of this question, from this row or from the reference data: ask "
     "another one, or free some features."
 )
 TITLE = "What decides this prediction"
@@ -37,8 +38,9 @@ MOST_EXPLAINERS = 16  # sets of frozen features that are remembered
 def answer(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
     """Explain a row.
 
-    The record has ``answer``, ``outputs`` ([class, value], the largest first), and ``row``, ``unit``, ``signed``,
-    ``evidence`` and ``nearest`` as a report has them; or the ``problem`` in words, where there is one.
+    The record has ``answer``, ``outputs`` ([class, value], the largest first), and ``row``, ``unit``, ``question``,
+    ``signed``, ``about``, ``phrases``, ``evidence`` and ``nearest`` as a report has them; or the ``problem`` in words,
+    where there is one.
     """
     try:
         outputs = explainer.subject.predict(explainer.space.encode(asked.table))[0]
@@ -52,11 +54,12 @@ def answer(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
         return record | {"problem": ONE_SIDE}
     except ModelError as error:
         return record | {"problem": clean(error, MOST_LETTERS)}
+    explanation = directions.of_row(explanation)
     unit = unit_of(explanation)
     return record | {
+        **spoken(explanation, SHOWN),
         "row": row_of(explanation, 0, 0, unit, SHOWN),
         "unit": unit,
-        "signed": wording.is_signed(explanation),
         "evidence": _pictures(explanation, asked.feature),
         "nearest": changes_of(explanation, 0, SHOWN),
     }

@@ -1,5 +1,6 @@
-"""How far scores can be trusted: corrected p-values, top sets, repeated runs, stopping, averages over many rows."""
+"""How far scores can be trusted: corrected p-values, top sets, repeated runs, stopping, averages, differences."""
 
+from xcid.calibration.differences import compare
 from xcid.calibration.runs import Decided, Repeats, Stop, aggregate, average
 from xcid.calibration.tops import benjamini_hochberg, in_top, top_agreement
 
@@ -10,6 +11,7 @@ __all__ = [
     "aggregate",
     "average",
     "benjamini_hochberg",
+    "compare",
     "in_top",
     "top_agreement",
 ]

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from scipy import special
 
+from xcid import directions
 from xcid._check import as_float, as_int
 from xcid.calibration.tops import top_agreement
 from xcid.errors import InvalidData, InvalidParameter
@@ -69,7 +70,7 @@ class Decided:
     def __call__(self, first: Explanation, more: More) -> Explanation:
         """Run the undecided rows again, until they are decided or their budget is spent."""
         if first.lower is None:
-            raise InvalidParameter("only a score with limits, such as xcid.scores.Adjusted(), can tell what is decided")
+            raise InvalidParameter("only a score with limits, such as xcid.scores.Adjusted(), can say what is decided")
         k = min(self.k, first.values.shape[1])
         runs = [(np.arange(len(first)), first)]
         done: dict[int, Explanation] = {}
@@ -109,6 +110,7 @@ def average(runs: list[Explanation]) -> Explanation:
         name: np.array([getattr(run, name) for run in runs])
         for name in ("values", "lower", "upper", "p_values", "null_mean", "null_quantile")
     }
+    joined = replace(joined, **_moved(runs, joined.moved, shrink))
     is_signed = np.any([run.direction != 0 for run in runs], axis=0)
     null_mean, null_quantile = (known[name].mean(axis=0) for name in ("null_mean", "null_quantile"))
     beyond = (null_quantile - null_mean) / shrink  # the mean of distances does not shrink, only their spread
@@ -120,6 +122,20 @@ def average(runs: list[Explanation]) -> Explanation:
         null_mean=np.where(is_signed, null_mean / shrink, null_mean),
         null_quantile=np.where(is_signed, null_quantile / shrink, null_mean + beyond),
     )
+
+
+def _moved(runs: list[Explanation], moved: Array | None, shrink: float) -> dict[str, Any]:
+    """Limits and p-values of the effects of a regression over independent runs."""
+    parts = [[getattr(run, name) for run in runs] for name in ("moved", "moved_lower", "moved_upper", "moved_p_values")]
+    if moved is None or any(part is None for each in parts for part in each):
+        return {}
+    values, lower, upper, p_values = map(np.array, parts)
+    known = {"values": values, "p_values": p_values}
+    return {
+        "moved_lower": moved - np.mean(values - lower, axis=0) / shrink,
+        "moved_upper": moved + np.mean(upper - values, axis=0) / shrink,
+        "moved_p_values": _joined_p_values(known, 2),
+    }
 
 
 def _joined_p_values(known: dict[str, Any], sided: int) -> Array:
@@ -137,8 +153,10 @@ def _joined_p_values(known: dict[str, Any], sided: int) -> Array:
 def aggregate(explanation: Explanation, by: Any = None) -> Explanation:
     """Average many rows, all of them or by subgroup: one row of the result for each.
 
-    ``values`` are mean absolute values with limits of that mean, ``importance`` is the mean d1, ``direction`` the sign
-    of the mean signed value, and ``significant`` the share of rows where the feature is significant (p < 0.05).
+    ``values`` are mean absolute values with limits of that mean, ``importance`` is the mean d1, and ``significant`` the
+    share of rows where the feature is significant (p <= 0.05). Signs are about one class, the second of two, or up for
+    a regression: ``mean`` is the mean log odds towards it, or the mean effect on the output, with limits, and
+    ``direction`` the sign of the mean value.
 
     Parameters
     ----------
@@ -169,6 +187,7 @@ def _sorted(labels: list[Any]) -> tuple[list[str], Integers]:
 
 
 def _mean_of(part: Explanation, name: str) -> Explanation:
+    part = directions.usual(part)
     size, n = np.abs(part.values), len(part)
     centre = size.mean(axis=0, keepdims=True)
     error = size.std(axis=0, ddof=1, keepdims=True) / np.sqrt(n) if n > 1 else np.zeros_like(centre)
@@ -194,5 +213,20 @@ def _mean_of(part: Explanation, name: str) -> Explanation:
         data=middle[None],
         lower=np.maximum(centre - reach, 0),
         upper=np.minimum(centre + reach, 1),
-        significant=None if part.p_values is None else np.mean(part.p_values < SIGNIFICANT, axis=0, keepdims=True),
+        significant=None if part.p_values is None else np.mean(part.p_values <= SIGNIFICANT, axis=0, keepdims=True),
+        **_mean_worth(part),
+        n_rows=np.array([n]),
     )
+
+
+def _mean_worth(part: Explanation) -> dict[str, Any]:
+    """Mean log odds, or effects of a regression, with limits; nothing where scores have no sign or no limits."""
+    if not part.direction.any() or part.lower is None or part.upper is None:
+        return {}
+    worth, low, high = part.moved, part.moved_lower, part.moved_upper
+    if worth is None or low is None or high is None:
+        worth, low, high = part.log_odds, part.log_odds_lower, part.log_odds_upper
+    n, centre = len(part), worth.mean(axis=0, keepdims=True)
+    error = worth.std(axis=0, ddof=1, keepdims=True) / np.sqrt(n) if n > 1 else np.zeros_like(centre)
+    reach = np.hypot(special.stdtrit(max(n - 1, 1), 0.975) * error, np.mean(high - low, axis=0, keepdims=True) / 2)
+    return {"mean": centre, "mean_lower": centre - reach, "mean_upper": centre + reach}

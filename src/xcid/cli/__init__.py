@@ -26,7 +26,7 @@ from xcid.errors import InvalidData, InvalidFile, InvalidParameter, NotEnoughFli
 
 __all__ = ["main"]
 
-VERBS = ("explain", "compare", "report", "app", "reproduce", "bench", "completion")
+VERBS = ("explain", "compare", "compare-runs", "report", "app", "reproduce", "bench", "completion")
 ASKED = "_ARGCOMPLETE"  # a shell that wants to complete sets this, and calls the command
 FAILED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 REFUSED = {errno.EMFILE: "let the process open more files (ulimit -n)"}
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(str(error))
         return BAD_INPUT if isinstance(error, BAD) else FAILED
     except MemoryError:
-        _say("there is not enough memory for this: give fewer rows, or a background of some hundreds of them")
+        _say("there is not enough memory for this: give fewer rows to explain, or a few hundred reference rows")
         return FAILED
     except KeyboardInterrupt:
         drop(sys.stdout)
@@ -76,7 +76,7 @@ def parser(verbs: Sequence[str] = VERBS) -> argparse.ArgumentParser:
     made.add_argument("--version", action="version", version=f"xcid {__version__}")
     subparsers = made.add_subparsers(metavar="verb", required=True)
     for verb in verbs:
-        import_module(f"xcid.cli.{verb}").add(subparsers)
+        import_module(f"xcid.cli.{verb.replace('-', '_')}").add(subparsers)
     return made
 
 

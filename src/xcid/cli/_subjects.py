@@ -60,17 +60,17 @@ def add(parser: argparse.ArgumentParser, train: str | None = None, demos: Sequen
     Demos are tables that are there without a file: the first is taken where none is asked for.
     """
     table = "CSV, TSV, Parquet, Feather or JSON lines"
-    parser.add_argument("--background", type=Path, required=not demos, metavar="FILE", help=f"usual rows: {table}")
+    parser.add_argument("--background", type=Path, required=not demos, metavar="FILE", help=f"reference data: {table}")
     if demos:
         parser.add_argument("--demo", choices=demos, help=f"a table that comes with xcid (default: {demos[0]})")
     parser.add_argument("--target", metavar="COLUMN", help="what the model predicts; left out of the features")
-    parser.add_argument("--weights", metavar="COLUMN", help="weights of the usual rows; left out of the features")
-    parser.add_argument("--data", type=Path, metavar="FILE", help="rows to explain (default: the background)")
+    parser.add_argument("--weights", metavar="COLUMN", help="weights of the reference rows; left out of the features")
+    parser.add_argument("--data", type=Path, metavar="FILE", help="rows to explain (default: the reference data)")
     parser.add_argument("--rows", type=rows, default=slice(None), metavar="A:B", help="which of them: 5, 0:10, :3, -3:")
     model = parser.add_mutually_exclusive_group(required=train is None)
     model.add_argument("--model", type=Path, metavar="FILE", help=".skops, .onnx, .json, .ubj, .txt (LightGBM), .cbm")
     default = "" if train is None else f" (default: {train})"
-    model.add_argument("--train", choices=MODELS, help=f"train one on the background instead{default}")
+    model.add_argument("--train", choices=MODELS, help=f"train one on the reference data instead{default}")
     add_common(parser)
 
 
@@ -206,5 +206,5 @@ def note_statuses(statuses: Counter[str], reason: str) -> int:
         n_rows, why = statuses.total(), f"; the first that failed is {reason}" if reason else ""
         if not statuses["ok"]:
             why = f": {meaning(statuses.most_common(1)[0][0])}{why}"
-        warn(f"{n_rows - statuses['ok']:,} of {n_rows:,} rows have another status than ok ({found}){why}")
+        warn(f"{n_rows - statuses['ok']:,} of {n_rows:,} rows do not have the status ok ({found}){why}")
     return sum(statuses[status] for status in UNKNOWN)

@@ -159,7 +159,7 @@ def rate(done: int, left: int, seconds: float) -> str:
     if done <= 0 or seconds <= 0:
         return ""
     speed = done / seconds
-    shown = f"{speed:,.0f} a second" if speed >= 10 else f"{speed:.1f} a second"
+    shown = f"{speed:,.0f} per second" if speed >= 10 else f"{speed:.1f} per second"
     return f", {shown}, {_time(left / speed)} left" if left else f", {shown}, {seconds:.1f} s"
 
 

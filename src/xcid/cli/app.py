@@ -1,4 +1,4 @@
-"""``xcid app``: a page on this machine where rows are edited, and what decides them is seen at once."""
+"""``xcid app``: a page on this machine to edit rows and see at once what decides them."""
 
 from __future__ import annotations
 

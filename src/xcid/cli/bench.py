@@ -25,7 +25,7 @@ class Options(NamedTuple):
 
 def add(subparsers: Any) -> None:
     """Add the verb."""
-    parser = add_verb(subparsers, __doc__, "measure the speed beside other methods")
+    parser = add_verb(subparsers, __doc__, "compare its speed with other methods")
     extent = parser.add_mutually_exclusive_group()
     extent.add_argument("--quick", action="store_true", help="two models and few rows: half a minute")
     extent.add_argument("--full", action="store_true", help="wide tables, large m, a million rows: an hour")

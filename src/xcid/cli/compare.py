@@ -50,10 +50,10 @@ class Options(NamedTuple):
 
 def add(subparsers: Any) -> None:
     """Add the verb."""
-    parser = add_verb(subparsers, __doc__, "other methods beside it")
+    parser = add_verb(subparsers, __doc__, "compare with other methods")
     parser.add_argument("--data", type=Path, required=True, metavar="FILE", help="a table; a fifth of it is explained")
     parser.add_argument("--target", metavar="COLUMN", help="what the model predicts; left out of the features")
-    parser.add_argument("--weights", metavar="COLUMN", help="weights of the usual rows; left out of the features")
+    parser.add_argument("--weights", metavar="COLUMN", help="weights of the reference rows; left out of the features")
     parser.add_argument(
         "--model", required=True, metavar="MODEL", help=f"{', '.join(MODELS)}, or a file as for explain"
     )
@@ -163,7 +163,7 @@ def split(options: Options) -> Split:
         with trial.tried(Path(options.model), options.trust) as passed:
             passed(train)
             model = models.load(Path(options.model), options.trust, unsafe_pickle=options.unsafe_pickle)
-        text = f"{options.model} with {len(known):,} rows as background"
+        text = f"{options.model} with {len(known):,} reference rows"
     text = f"{text}; {len(fit)} others explained"
     if passed_over:
         text += f" ({passed_over} passed over, with levels or missing cells that the {len(known):,} rows do not have)"

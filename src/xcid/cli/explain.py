@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 ROWS_AT_A_TIME = 64  # so that one sees how far it is; of many rows, as many as an explainer takes at once
 MANY_ROWS = 10_000
 ROWS_SHOWN = 3
+ARCHIVE = ".npz"  # what xcid.load and compare-runs read
 
 
 class Options(NamedTuple):
@@ -54,8 +55,9 @@ def add(subparsers: Any) -> None:
     _subjects.add(parser)
     _subjects.add_workers(parser, "threads, or with --run processes,")
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="one line a row and feature: .csv, .parquet, .feather, .json, .jsonl"
-    )
+        "--out", type=Path, metavar="FILE",
+        help="one line per row and feature: .csv, .parquet, .feather, .json, .jsonl; .npz for compare-runs, xcid.load",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="the same lines as JSON on stdout, in place of bars")
     _subjects.add_paper(parser)
     parser.add_argument(
@@ -88,10 +90,12 @@ def run(options: Options) -> None:
     from xcid.cli import _runs
     from xcid.explainer import Explainer
     from xcid.files import writers
+    from xcid.files.formats import FORMATS
 
     subject, line = options.subject, progress("rows", options.quiet)
     if options.out is not None:
-        writers.check(options.out, subject.background, subject.data, subject.model)
+        known = FORMATS if options.folder is not None else (*FORMATS, ARCHIVE)
+        writers.check(options.out, subject.background, subject.data, subject.model, extensions=known)
     if options.folder is not None and options.out is not None:
         _runs.run(options, options.folder, options.out, line)
         return
@@ -109,16 +113,26 @@ def _write(options: Options, found: Iterator[Explanation], total: int) -> None:
     from xcid.frames import to_columns
 
     shown: list[Explanation] = []
-    pieces = _kept(found, shown)
+    archive = options.out if options.out is not None and options.out.suffix.lower() == ARCHIVE else None
+    pieces = _kept(found if archive is None else _saved(found, archive), shown)
     columns: Iterator[Columns] = map(to_columns, pieces)
     if options.json:
         columns = _printed(columns)
-    if options.out is not None:
+    if options.out is not None and archive is None:
         writers.write(options.out, columns)
     else:
         deque(columns if options.json else pieces, maxlen=0)
     if not options.json:
         _show(shown, total, options.out)
+
+
+def _saved(found: Iterator[Explanation], path: Path) -> Iterator[Explanation]:
+    """The pieces, after all of them were saved together."""
+    from xcid.records import Explanation
+
+    whole = list(found)
+    Explanation.concatenate(whole).save(path)
+    yield from whole
 
 
 def _kept(found: Iterator[Explanation], shown: list[Explanation]) -> Iterator[Explanation]:

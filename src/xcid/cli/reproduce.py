@@ -20,7 +20,7 @@ class Options(NamedTuple):
 
 def add(subparsers: Any) -> None:
     """Add the verb."""
-    parser = add_verb(subparsers, __doc__, "make the paper's tables again")
+    parser = add_verb(subparsers, __doc__, "reproduce the paper's tables")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the results")
     parser.add_argument("--quick", action="store_true", help="few rows and repeats: minutes, not hours")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")

@@ -88,7 +88,7 @@ def _note_numbers(source: Source, name: str, cells: list[Any]) -> None:
         row, cell = others[0]
         warn(
             f"column {name!r} of {source.path} is read as text: {len(texts) - len(others)} of its {len(texts)} cells "
-            f"are numbers, but {source.place(row)} holds {cell!r:.{MOST_SHOWN}}; mend the table if it is no category"
+            f"are numbers, but {source.place(row)} holds {cell!r:.{MOST_SHOWN}}; correct it if this is not a category"
         )
 
 

@@ -7,7 +7,8 @@ meaning does; names that are added leave it as it is. A number that is none is n
 
     {"format": "xcid explanation", "version": 1,
      "feature_names": [...], "column_names": [...], "features": [[0], [1, 2]], "output_names": [...],
-     "levels": [[...], ...], "units": [...], "scales": [...], "settings": {...}, "index_type": "<i8",
+     "levels": [[...], ...], "units": [...], "scales": [...], "output_scales": [...], "settings": {...},
+     "question": "Does the predicted class change? (soft: ...)", "index_type": "<i8",
      "rows": [{"index": 7, "status": "ok", "n_evaluations": 1001, "n_flips": 160, "n_positive": 187.2,
                "n_negative": 812.8, "data": [...], "outputs": [...], "values": [...], "importance": [...],
                "direction": [...], "feature_status": [...], "lower": [...], "upper": [...],
@@ -52,7 +53,8 @@ def head(explanation: Explanation) -> dict[str, Any]:
     """What all rows of an explanation share, as lists, texts and numbers."""
     common = {each.name: getattr(explanation, each.name) for each in fields.declared(Explanation) if not each.axes}
     described = {name: describe(getattr(explanation, name)) for name in DESCRIBED}
-    return {"format": FORMAT, **common, **described, "settings": dict(explanation.settings or {})}
+    asked = {"question": explanation.question, "settings": dict(explanation.settings or {})}
+    return {"format": FORMAT, **common, **described, **asked}
 
 
 def from_head(known: Mapping[str, Any], version: int) -> dict[str, Any]:
@@ -62,7 +64,8 @@ def from_head(known: Mapping[str, Any], version: int) -> dict[str, Any]:
             f"this is {known.get('format')!r}, version {known.get('version')!r}; "
             f"{FORMAT!r}, version {version} is understood"
         )
-    common = {each.name: _tuples(list(known[each.name])) for each in fields.declared(Explanation) if not each.axes}
+    shared = [each for each in fields.declared(Explanation) if not each.axes]
+    common = {each.name: _tuples(list(known[each.name])) for each in shared if each.is_needed or each.name in known}
     described = {name: restore(known.get(name)) for name in DESCRIBED}
     return {**common, **described, "settings": dict(known["settings"])}
 
@@ -135,7 +138,7 @@ def read_parquet(path: Path) -> Explanation:
     head = (schema.metadata or {}).get(KEY)
     needed = {each.name for each in fields.declared(Explanation) if each.is_needed and each.is_per_row}
     if head is None or (file.metadata.num_rows and not needed <= set(schema.names)):
-        raise InvalidFile("this table is no explanation: its metadata have no 'xcid', or it lacks columns")
+        raise InvalidFile("this table is not an explanation: its metadata have no 'xcid', or it lacks columns")
     table = arrow.written_out(file.read(), schema, path)
     return from_document({**json.loads(head), "rows": table.to_pylist()}, path.stat().st_size)
 

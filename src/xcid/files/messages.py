@@ -40,7 +40,7 @@ def check_packed(path: Path, mark: bytes, kind: str) -> None:
     """Refuse a file that does not begin and end as its kind does."""
     start = _start(path)
     if not start.startswith(mark):
-        raise InvalidFile(f"{path} is no {kind} file{f': it is {found}' if (found := _named(start)) else ''}")
+        raise InvalidFile(f"{path} is not a {kind} file{f': it is {found}' if (found := _named(start)) else ''}")
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - len(mark)))
         if path.stat().st_size < 2 * len(mark) or file.read() != mark:

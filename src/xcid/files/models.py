@@ -44,7 +44,7 @@ def load(path: Path, trusted: Sequence[str], *, unsafe_pickle: bool = False) -> 
             + ("; or, if you made this file yourself, add --unsafe-pickle" if suffix in UNPICKLED else "")
         )
     if suffix not in LOADERS:
-        raise InvalidFile(f"{path} is no model that can be loaded: the extensions are {', '.join(LOADERS)}")
+        raise InvalidFile(f"{path} is not a model that can be loaded: the extensions are {', '.join(LOADERS)}")
     return _read(path, LOADERS[suffix], trusted)
 
 
@@ -64,7 +64,7 @@ def imported(loader: Loader) -> Any:
 
 
 def _read(path: Path, loader: Loader, trusted: Sequence[str]) -> Any:
-    unpacked.plain(path, "no model")
+    unpacked.plain(path, "not a model")
     try:
         return loader.read(imported(loader), path, trusted)
     except XcidError:
@@ -75,7 +75,7 @@ def _read(path: Path, loader: Loader, trusted: Sequence[str]) -> Any:
 
 def _skops(io: Any, path: Path, trusted: Sequence[str]) -> Any:
     if not zipfile.is_zipfile(path):
-        raise InvalidFile(f"{path} is no skops file (these are ZIP archives): save the model with skops.io.dump")
+        raise InvalidFile(f"{path} is not a skops file (these are ZIP archives): save the model with skops.io.dump")
     with path.open("rb") as file:  # skops unpacks before it looks
         unpacked.check(path, path.stat().st_size, unpacked.in_zip(file))
     found = set(io.get_untrusted_types(file=path))

@@ -29,7 +29,7 @@ def of_list(path: Path) -> Source:
     check_text(path)
     found = json.loads(path.read_text(encoding=ENCODING), object_pairs_hook=_once)
     if not isinstance(found, list) or not all(isinstance(record, dict) for record in found):
-        raise InvalidFile(f"{path} is no list of objects, one for each row")
+        raise InvalidFile(f"{path} is not a list of objects, one for each row")
     return _source(path, lambda: ((None, record) for record in found))
 
 
@@ -72,7 +72,7 @@ def _lines(path: Path) -> Lines:
             except (ValueError, RecursionError) as error:
                 raise InvalidFile(f"line {number} of {path} is not JSON that can be read: {short(error)}") from error
             if not isinstance(record, dict):
-                raise InvalidFile(f"line {number} of {path} is no object with the cells of a row by name")
+                raise InvalidFile(f"line {number} of {path} is not an object with the cells of a row by name")
             yield number, record
 
 

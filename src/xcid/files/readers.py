@@ -29,9 +29,9 @@ def opened(path: Path) -> Source:
     if suffix in COMPRESSED:
         raise InvalidFile(f"{path} is packed text, which is not read: unpack it first")
     if suffix not in OPENERS:
-        raise InvalidFile(f"{path} is no table that can be read: the extensions are {', '.join(OPENERS)}")
+        raise InvalidFile(f"{path} is not a table that can be read: the extensions are {', '.join(OPENERS)}")
     with naming(path):
-        unpacked.plain(path, "no table that can be read")
+        unpacked.plain(path, "not a table that can be read")
         source = OPENERS[suffix](path)
         if not source.n_rows or not source.names:
             raise InvalidFile(f"{path} is empty: it has {source.n_rows} rows and {len(source.names)} columns")

@@ -13,7 +13,7 @@ from xcid._kernels.arrays import blocks
 from xcid._kernels.random import LIMITS, below, run_key
 from xcid.generators.reach import Reach, counters
 from xcid.generators.search import Member, lacking
-from xcid.records import Array, Flags, Integers, Perturbations, Plan, Unsigned
+from xcid.records import Array, Flags, Integers, Perturbations, Plan, Texts, Unsigned
 from xcid.space import FeatureSpace
 
 LEAST_WEIGHT = 5.0  # of a set that can be compared with the other
@@ -72,24 +72,20 @@ class Drawn:
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         """Perturb each row as often as the plan says."""
-        plan, n_samples = self.plan, len(self.plan.taken)
+        n_samples = len(self.plan.taken)
         given, positive = [], np.empty((len(rows), n_samples))
         for part in blocks(len(rows), MOST_BYTES // (8 * n_samples * rows.shape[1])):
             samples = self._samples(rows[part], keys[part], space)
             owner = np.repeat(np.arange(len(rows))[part], n_samples)
             positive[part] = member(samples.reshape(-1, rows.shape[1]), owner).reshape(-1, n_samples)
-            given += [samples] if plan.fitted.any() else []
-        negative = 1 - positive
-        return Perturbations(
-            rows,
-            np.concatenate(given) if given else None,
-            positive,
-            negative,
-            np.full(len(rows), n_samples),
-            lacking(*(weights.sum(axis=1) < LEAST_WEIGHT for weights in (positive, negative))),
-            space.discrete,
-            plans=(plan,),
-        )
+            given += [samples] if self.plan.fitted.any() else []
+        return self.cloud(rows, positive, space, np.concatenate(given) if given else None)
+
+    def cloud(self, rows: Array, positive: Array, space: FeatureSpace, given: Array | None = None) -> Perturbations:
+        """The cloud of rows whose samples have (n, s) weights in C+; given are those that do not follow the plan."""
+        spent = np.full(len(rows), positive.shape[1])
+        more = (spent, status(positive), space.discrete)
+        return Perturbations(rows, given, positive, 1 - positive, *more, plans=(self.plan,))
 
     def _samples(self, rows: Array, keys: Unsigned, space: FeatureSpace) -> Array:
         if not self.plan.fitted.any():
@@ -99,6 +95,11 @@ class Drawn:
         random[:, :pairs] = random[:, np.arange(pairs) // plan.run * plan.run]
         new = _fitted(plan.new[pairs:], rows, random, space)  # complements take what their pairs take
         return np.where(plan.taken, np.concatenate([new[:, :pairs], new], axis=1), rows[:, None])
+
+
+def status(positive: Array) -> Texts:
+    """(n,) what rows lack whose samples have (n, s) weights in C+."""
+    return lacking(*(weights.sum(axis=1) < LEAST_WEIGHT for weights in (positive, 1 - positive)))
 
 
 def planned(space: FeatureSpace, masks: Flags, donors: Array, **more: Any) -> Plan:

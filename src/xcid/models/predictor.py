@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from xcid._kernels.arrays import thinned
+from xcid._progress import LOG
 from xcid.errors import ModelError, XcidError, said, telling, warn
 from xcid.models.libraries import adapted
 from xcid.models.tables import Cells, Reader, as_trained, reader
-from xcid.records import Array
+from xcid.native import Native, read
+from xcid.records import Array, Plan
 from xcid.space import FeatureSpace
 
 TRIED = 22  # rows that are asked about three times: together, together again, and in parts
 TOLERANCE = 1e-6  # relative to the largest output
+EXACT = 1e-9  # the same, of a model that is read from inside
 RANDOM = (
     "the model is not deterministic: {rows} background rows got another answer when asked again (by up to {gap:.3g}), "
     "so explanations will not repeat: switch its randomness off or fix its seed"
@@ -36,6 +40,7 @@ class Predictor:
     decode: Callable[[Array], Any]  # from a matrix to the kind of table that the model was trained on
     read: Reader  # from raw answers to (n, k) numbers: one column a class, or the one of a regression
     max_rows: int  # in one call
+    native: Native | None = None  # the same model, read from inside
 
     def __call__(self, matrix: Array) -> Array:
         """Predict an (n, d) matrix; every answer is checked."""
@@ -43,6 +48,15 @@ class Predictor:
         blocks = (matrix[start : start + self.max_rows] for start in starts)
         parts = [self.checked(_raw(self.ask, self.decode(rows), len(rows)), rows) for rows in blocks]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def planned(self, plan: Plan, n_rows: int) -> Callable[[Array], Array] | None:
+        """From rows to the (n, s, k) outputs of all samples of a plan of their columns; None where it has to be asked.
+
+        So it is where the model cannot be read from inside, or where asking about so few rows is faster.
+        """
+        if self.native is None or n_rows < self.native.fewest_rows:
+            return None
+        return self.native.planned(plan)
 
     def checked(self, answers: Cells, matrix: Array) -> Array:
         """Read raw answers for an (n, d) matrix."""
@@ -57,6 +71,42 @@ class Predictor:
         return outputs
 
 
+def _read(model: Any, predict: Predictor, space: FeatureSpace, precision: float) -> Native | None:
+    """Read a model of numbers from inside, where it then says what it answers for mixtures of background rows."""
+    if any(column.levels or column.unit for column in space.columns):
+        return None
+    try:
+        native = read(model, space.names)
+        if native is None:
+            return None
+        plan = _trial(space)
+        outputs = native.planned(plan)
+        if outputs is None:
+            return None
+        rows = space.rows[thinned(len(space.rows), TRIED)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            asked = predict(plan.samples(rows).reshape(-1, rows.shape[1]))
+        gap = float(np.abs(outputs(rows).reshape(asked.shape) - asked).max())
+    except Exception as error:
+        LOG.info("the model is asked, since it cannot be read from inside: %s", said(error))
+        return None
+    if gap <= max(EXACT, 10 * precision) * max(1.0, float(np.abs(asked).max())):
+        return native
+    LOG.info("the model is asked, since it answers otherwise than what is read from inside, by up to %.3g", gap)
+    return None
+
+
+def _trial(space: FeatureSpace) -> Plan:
+    """A small plan: halves of background rows."""
+    donors = space.rows[thinned(len(space.rows), TRIED)][::-1]
+    width = donors.shape[1]
+    masks = np.add.outer(np.arange(len(donors)), np.arange(width)) % 3 == 0
+    none, all_of_it = np.zeros(width, dtype=bool), np.ones(width, dtype=bool)
+    columns = tuple((column,) for column in range(width))
+    return Plan(masks, all_of_it, none, donors, donors[:0], donors[:0], space.rows, columns)
+
+
 def wrap(model: Any, space: FeatureSpace, memory: int) -> tuple[Predictor, Array]:
     """Find out how to ask a model and how to read its answers; give its outputs for the rows of the space with that.
 
@@ -65,6 +115,7 @@ def wrap(model: Any, space: FeatureSpace, memory: int) -> tuple[Predictor, Array
     (n,), as a regression. Those of :mod:`xcid.models.libraries` are asked in their own way. One call takes about
     ``memory`` bytes.
     """
+    given = model
     model, decode = adapted(model, space) or (model, as_trained(model, space))
     ways = (getattr(model, "predict_proba", None), getattr(model, "predict", None), model)
     ask = next(filter(callable, ways), None)
@@ -79,6 +130,7 @@ def wrap(model: Any, space: FeatureSpace, memory: int) -> tuple[Predictor, Array
     predict = Predictor(ask, decode, reader(model, answers), max_rows)
     precision = float(np.finfo(answers.dtype).eps) if answers.dtype.kind == "f" else 0.0
     preflight(predict, space.rows, len(predict.read.names), precision)
+    predict = replace(predict, native=_read(given, predict, space, precision))
     rest = space.rows[max_rows:]
     outputs = predict.checked(answers, sample)
     return predict, np.concatenate([outputs, predict(rest)]) if len(rest) else outputs

@@ -6,21 +6,24 @@ that says how far it belongs there. Any function with that signature is an outco
 on the other side than the row itself: a row that is already in the wanted class is explained by what would take it
 out.
 
-Two methods are optional. ``bind(names, outputs) -> outcome`` lets an outcome know the model first: the names of its
+Three methods are optional. ``bind(names, outputs) -> outcome`` lets an outcome know the model first: the names of its
 outputs and its outputs for the background. ``where(output, names, number) -> str`` says in words on which side the
 (k,) output of a row lies ("it above 0.5"), with ``number`` to write numbers; "" stands for the predicted class itself.
+``asks(names, number) -> str`` puts the question in words.
 """
 
 from xcid.outcomes.classes import Flip, SoftFlip, SoftToClass, ToClass
-from xcid.outcomes.numbers import Interval, SoftInterval, Threshold, Within
+from xcid.outcomes.numbers import HardThreshold, Interval, SoftInterval, SoftThreshold, Threshold, Within
 from xcid.records import Outcome
 
 __all__ = [
     "Flip",
+    "HardThreshold",
     "Interval",
     "Outcome",
     "SoftFlip",
     "SoftInterval",
+    "SoftThreshold",
     "SoftToClass",
     "Threshold",
     "ToClass",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
@@ -16,6 +16,8 @@ MOST_LEAST = 0.01
 CLOSE = 1e-6  # to a probability of 0
 SINGLE = 2.0**-24  # what single precision can tell a probability from 1 by
 OTHER_LABEL = "another label"  # of a model that gives labels: one that the background never got
+HARD = "hard: every perturbation counts as yes or no"
+SOFT = "soft: every perturbation counts by its probability"
 Number: TypeAlias = Callable[[float], str]
 O = TypeVar("O")  # noqa: E741
 
@@ -38,6 +40,10 @@ class Flip:
         """In the predicted class."""
         return ""
 
+    def asks(self, names: Sequence[str], number: Number) -> str:
+        """Whether the class changes."""
+        return f"Does the predicted class change? ({HARD})"
+
 
 @dataclass(frozen=True, slots=True)
 class SoftFlip:
@@ -55,6 +61,10 @@ class SoftFlip:
 
     least: float = field(default=0.0, init=False, repr=False, compare=False)
     where = Flip.where
+
+    def asks(self, names: Sequence[str], number: Number) -> str:
+        """Whether the class changes."""
+        return f"Does the predicted class change? ({SOFT})"
 
     def bind(self, names: Sequence[str], outputs: Array) -> SoftFlip:
         """Refuse outputs that are not probabilities; see how small they get."""
@@ -94,7 +104,11 @@ class ToClass:
     def where(self, output: Array, names: Sequence[str], number: Number) -> str:
         """In or out of the target class."""
         is_there = int(output.argmax()) == column_of(self.target, names)
-        return f"it {'in' if is_there else 'out of'} {self.target}"
+        return f"it {'in' if is_there else 'out of'} class {self.target}"
+
+    def asks(self, names: Sequence[str], number: Number) -> str:
+        """Whether the class becomes the target, or no longer is."""
+        return f"Does the predicted class become {self.target}, or stop being {self.target}? ({HARD})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +116,10 @@ class SoftToClass(ToClass):
     """The predicted class becomes a given one, by degrees, as in :class:`SoftFlip`; the target is as in ToClass."""
 
     least: float = field(default=0.0, init=False, repr=False, compare=False)
+
+    def asks(self, names: Sequence[str], number: Number) -> str:
+        """Whether the class becomes the target, or no longer is."""
+        return f"Does the predicted class become {self.target}, or stop being {self.target}? ({SOFT})"
 
     def bind(self, names: Sequence[str], outputs: Array) -> SoftToClass:
         """Find the target among the model's classes; refuse outputs that are not probabilities."""
@@ -132,6 +150,24 @@ def are_probabilities(outputs: Array) -> bool:
 def class_names(names: Sequence[str]) -> list[str]:
     """The classes that a question can be about."""
     return [name for name in names if name != OTHER_LABEL]
+
+
+def renamed(names: Sequence[str], given: Sequence[str] | Mapping[Any, str]) -> tuple[str, ...]:
+    """Other names for the classes of a model: as many as there are, in their order, or by the model's own labels."""
+    own = class_names(names)
+    if len(names) == 1:
+        raise InvalidParameter("class_names are for a model with classes, and this is a regression")
+    if isinstance(given, Mapping):
+        unknown = [label for label in given if str(label) not in own]
+        if unknown:
+            raise InvalidParameter(f"class_names has the classes {unknown}, which are not among the model's: {own}")
+        by_label = {str(label): str(name) for label, name in given.items()}
+        new = [by_label.get(name, name) for name in own]
+    else:
+        new = [given] if isinstance(given, str) else [str(name) for name in given]
+    if len(new) != len(own) or len(set(new)) < len(new):
+        raise InvalidParameter(f"class_names must have a different name for each of the {len(own)} classes {own}")
+    return (*new, *names[len(own) :])
 
 
 def check_probabilities(outputs: Array) -> None:

@@ -9,14 +9,24 @@ from typing import Any
 import numpy as np
 
 from xcid._check import as_float
+from xcid._kernels.arrays import spread
 from xcid.errors import InvalidParameter
-from xcid.outcomes.classes import Number, column_of, knowing, ones
+from xcid.outcomes.classes import (
+    HARD,
+    SOFT,
+    Number,
+    are_probabilities,
+    column_of,
+    knowing,
+    least_probability,
+    ones,
+)
 from xcid.records import Array
 
 
 @dataclass(frozen=True, slots=True)
-class Threshold:
-    """An output crosses a level: the probability of a class, or the number that a regression gives.
+class HardThreshold:
+    """An output crosses a level, all or nothing: the probability of a class, or the number that a regression gives.
 
     Parameters
     ----------
@@ -33,7 +43,7 @@ class Threshold:
         if not np.isfinite(as_float(self.level, "level")):
             raise InvalidParameter(f"level must be finite, not {self.level}")
 
-    def bind(self, names: Sequence[str], outputs: Array) -> Threshold:
+    def bind(self, names: Sequence[str], outputs: Array) -> HardThreshold:
         """Find the target among the model's outputs."""
         return knowing(self, _column=column_of(self.target, names))
 
@@ -47,6 +57,65 @@ class Threshold:
         if len(output) == 1:
             return f"it {side} {number(self.level)}"
         return f"the probability of {names[column]} {side} {self.level:g}"
+
+    def asks(self, names: Sequence[str], number: Number) -> str:
+        """Whether the level is crossed."""
+        if len(names) == 1:
+            return f"Does the output cross {number(self.level)}? ({HARD})"
+        of_class = names[column_of(self.target, names)]
+        return f"Does the probability of {of_class} cross {self.level:g}? ({HARD})"
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold(HardThreshold):
+    """An output crosses a level: by degrees where it is a probability, else all or nothing.
+
+    A perturbation lies above with odds that are those of the class over those of the level: it is as likely on either
+    side where its probability is the level. At 0.5 that is the question whether the class changes, for two classes.
+
+    Parameters
+    ----------
+    level : float
+    target : object, optional
+        The class whose probability counts; by default the last one, which for two classes is the second.
+    """
+
+    def bind(self, names: Sequence[str], outputs: Array) -> HardThreshold:
+        """Find the target among the model's outputs, and whether these are probabilities."""
+        made = SoftThreshold if are_probabilities(outputs) and 0 < self.level < 1 else HardThreshold
+        return made(self.level, self.target).bind(names, outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class SoftThreshold(HardThreshold):
+    """The probability of a class crosses a level, by degrees; :class:`Threshold` chooses it by itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> asked = SoftThreshold(0.2).bind(["no", "yes"], np.array([[0.9, 0.1], [0.3, 0.7]]))
+    >>> asked(np.array([[0.8, 0.2], [0.5, 0.5]]), np.array([[0.9, 0.1]] * 2)).tolist()
+    [0.5, 0.8]
+    """
+
+    least: float = field(default=0.0, init=False, repr=False, compare=False)
+
+    def bind(self, names: Sequence[str], outputs: Array) -> SoftThreshold:
+        """Find the target among the model's outputs; refuse outputs that are not probabilities."""
+        if not 0 < self.level < 1:
+            raise InvalidParameter(f"the level of a probability must lie between 0 and 1, not at {self.level}")
+        return knowing(self, least=least_probability(outputs), _column=column_of(self.target, names))
+
+    def __call__(self, outputs: Array, reference: Array) -> Array:
+        own = outputs[:, self._column]
+        others = outputs[:, 1 - self._column] if outputs.shape[1] == 2 else outputs.sum(axis=1) - own
+        above, below = own * (1 - self.level), others * self.level
+        share: Array = (above / (above + below)).clip(0.0, 1.0)
+        return share
+
+    def asks(self, names: Sequence[str], number: Number) -> str:
+        """Whether the level is crossed."""
+        return f"Does the probability of {names[column_of(self.target, names)]} cross {self.level:g}? ({SOFT})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +142,7 @@ class Interval:
         """Measure the spread of the outputs."""
         if self.half_width is not None:
             return self
-        half_width = self.share * float(np.std(outputs[:, -1]))
+        half_width = self.share * float(spread(outputs)[-1])
         return replace(self, half_width=max(half_width, float(np.finfo(np.float64).tiny)))
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
@@ -82,6 +151,10 @@ class Interval:
     def where(self, output: Array, names: Sequence[str], number: Number) -> str:
         """Around the row's own output."""
         return "" if self.half_width is None else f"it within {number(self.half_width)} of that"
+
+    def asks(self, names: Sequence[str], number: Number) -> str:
+        """Whether the number leaves the interval."""
+        return f"Does the output move by more than {_width(self, number)}? ({HARD})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +183,16 @@ class SoftInterval(Interval):
         share: Array = 1 - 0.5**moved
         return share
 
+    def asks(self, names: Sequence[str], number: Number) -> str:
+        """Whether the number moves."""
+        return f"Does the output move? (soft: a move by {_width(self, number)} counts as half)"
+
+
+def _width(interval: Interval, number: Number) -> str:
+    if interval.half_width is None:
+        return f"{interval.share:g} standard deviations of the reference outputs"
+    return number(interval.half_width)
+
 
 @dataclass(frozen=True, slots=True)
 class Within:
@@ -133,3 +216,9 @@ class Within:
             level, above = (self.high, not is_in) if np.isinf(self.low) else (self.low, is_in)
             return f"it {'above' if above else 'below'} {number(level)}"
         return f"it {'in' if is_in else 'out of'} the range from {number(self.low)} to {number(self.high)}"
+
+    def asks(self, names: Sequence[str], number: Number) -> str:
+        """Whether the number enters the interval, or leaves it."""
+        ends = [number(end) for end in (self.low, self.high) if np.isfinite(end)]
+        where = f"cross {ends[0]}" if len(ends) == 1 else f"enter or leave the range from {' to '.join(ends)}"
+        return f"Does the output {where}? ({HARD})" if ends else f"Does the output take any value? ({HARD})"

@@ -5,6 +5,7 @@ the position of a row, and ``most`` the number of features that are shown, those
 """
 
 from xcid.plots.comparisons import agreement, masking_curve
+from xcid.plots.differences import comparison
 from xcid.plots.display import ExplanationDisplay
 from xcid.plots.evidence import densities
 from xcid.plots.pairs import interactions
@@ -16,6 +17,7 @@ __all__ = [
     "agreement",
     "bar",
     "beeswarm",
+    "comparison",
     "densities",
     "image",
     "interactions",

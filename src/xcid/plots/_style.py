@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,12 +11,14 @@ import numpy as np
 from xcid import wording
 from xcid._require import require
 from xcid.records import Array, Explanation, Flags
+from xcid.scores.drawn import unit_of_scale
 from xcid.wording import colours
 from xcid.wording.names import elide
 
 MOST_LETTERS = 28
 MOST_LETTERS_OF_LEVELS = 16
 SMALL = 8  # points of what explains a picture
+LINE = 64  # letters of a line above or below a picture
 BINS = 60  # of an axis: dots of one bin stand on each other
 WIDTH = 0.8  # of the fullest bin, where lines are 1 apart
 FEWEST = 12  # so many dots fill the width
@@ -59,8 +62,18 @@ def cell_label(one: Explanation, feature: int) -> str:
 
 
 def title(one: Explanation) -> str:
-    """A single row, what the model answers, and what was lacking."""
-    return plain(f"{wording.title(one)}{wording.note(one.status[0])}")
+    """A single row, what the model answers, what was lacking, and what was asked."""
+    return f"{plain(f'{wording.title(one)}{wording.note(one.status[0])}')}\n{question(one)}"
+
+
+def question(explanation: Explanation) -> str:
+    """What was asked, and on a line of its own how perturbations count."""
+    return folded(explanation.question.replace(" (", "\n("))
+
+
+def folded(text: str) -> str:
+    """Text in lines that fit above or below a picture."""
+    return plain("\n".join(textwrap.fill(line, LINE) for line in text.splitlines()))
 
 
 def axes(ax: Any, width: float, height: float) -> Any:
@@ -71,9 +84,13 @@ def axes(ax: Any, width: float, height: float) -> Any:
     return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
 
 
-def lines(ax: Any, labels: Sequence[str]) -> Any:
-    """Axes with a line for each label, from the bottom up."""
-    ax = axes(ax, 4.7 + 0.075 * max(map(len, labels), default=0), 1.3 + 0.28 * len(labels))
+def lines(ax: Any, labels: Sequence[str], beside: Sequence[str] = ()) -> Any:
+    """Axes with a line for each label, from the bottom up, and text beside its right end."""
+    n_letters = max(map(len, labels), default=0) + max(map(len, beside), default=0)
+    ax = axes(ax, 4.7 + 0.075 * n_letters, 1.9 + 0.28 * len(labels))
+    for line, text in enumerate(beside):
+        place = {"xycoords": ("axes fraction", "data"), "xytext": (6, 0), "textcoords": "offset points"}
+        ax.annotate(text, (1, line), **place, va="center", fontsize=SMALL + 1, annotation_clip=False)
     ax.set_yticks(np.arange(len(labels)), labels)
     ax.set_ylim(-0.6, len(labels) - 0.4)
     ax.tick_params(axis="y", length=0)
@@ -90,7 +107,8 @@ def unframed(ax: Any) -> None:
 
 def explain_axis(ax: Any, explanation: Explanation, *notes: str) -> None:
     """Say under the axis what a score means, and what the marks mean."""
-    ax.set_xlabel("\n".join([wording.meaning(explanation), *filter(None, notes)]), fontsize=SMALL + 1)
+    said = [folded(text) for text in (wording.meaning(explanation), *notes) if text]
+    ax.set_xlabel("\n".join(said), fontsize=SMALL + 1)
 
 
 def reach(explanation: Explanation, chosen: Any) -> Array | None:
@@ -152,6 +170,38 @@ def span(points: Array, margin: float) -> tuple[float, float]:
     low, high = (float(there.min()), float(there.max())) if there.size else (0.0, 1.0)
     room = margin * (high - low) or 1.0
     return low - room, high + room
+
+
+def readable(ax: Any, points: Array, margin: float) -> tuple[float, float]:
+    """Give an axis for points its scale and its ends: even, or closer towards far ends where few points lie."""
+    return scaled(ax, points, margin, unit_of_scale(points))
+
+
+def scaled(ax: Any, points: Array, margin: float, width: float) -> tuple[float, float]:
+    """Give an axis for points a scale that is even up to some width, or all along where that is 0, and its ends."""
+    ends = span(points, margin)
+    if width:
+        low, high = span(np.arcsinh(points / width), margin)
+        ends = float(np.sinh(low) * width), float(np.sinh(high) * width)
+        ax.set_xscale("asinh", linear_width=width)
+        ticks = round_numbers(*ends, width)
+        ax.set_xticks(ticks, map(number, ticks))
+        ax.set_xticks([], minor=True)
+    ax.set_xlim(*ends)
+    return ends
+
+
+def round_numbers(low: float, high: float, width: float) -> list[float]:
+    """Ticks of a scale that is even up to some width: 0 and powers of ten beyond that.
+
+    Examples
+    --------
+    >>> round_numbers(-0.5, 220.0, 0.7)
+    [0.0, 1.0, 10.0, 100.0]
+    """
+    least, most = (int(np.floor(np.log10(size))) for size in (width, max(-low, high, width)))
+    powers = [10.0**power for power in range(least + 1, most + 1)]
+    return [tick for tick in [*(-power for power in reversed(powers)), 0.0, *powers] if low <= tick <= high]
 
 
 def stacked(values: Array, length: float) -> Array:

@@ -58,7 +58,7 @@ def agreement(
     """
     names = list(scores)
     if len(names) < 2:
-        raise InvalidParameter(f"agreement is that of at least two methods, not of {len(names)}")
+        raise InvalidParameter(f"agreement needs at least two methods, not {len(names)}")
     values = [part.values if isinstance(part, Explanation) else np.asarray(part) for part in scores.values()]
     shares = np.array([[float(np.mean(by(a, b, k))) for b in values] for a in values])
     ax = _style.axes(ax, 1.8 + 0.7 * len(names), 1.8 + 0.7 * len(names))

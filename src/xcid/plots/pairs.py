@@ -16,7 +16,7 @@ from xcid.records import SIGNIFICANT, Interactions
 def interactions(found: Interactions, row: int | None = None, *, ax: Any = None, most: int = 12) -> Any:
     """Draw how features interact: the scores of one row, or their mean absolute values over all rows.
 
-    In the map of a row pairs that are not significant are left white; green pairs hold the present output in place more
+    In the map of a row pairs that are not significant are left white; green pairs support the present output more
     than the sum of both, orange ones less. The strongest pair has the deepest colour. A record of one row needs no
     ``row``. ``most`` features are shown, those with the strongest pairs.
     """

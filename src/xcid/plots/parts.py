@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid import wording
+from xcid import directions, wording
 from xcid._require import require
 from xcid.errors import InvalidData
 from xcid.plots import _style
@@ -36,8 +36,8 @@ def image(explanation: Explanation, picture: Any, scores: Any, row: int = 0, *, 
     one, grey = explanation[row], _grey(np.asarray(picture, dtype=np.float64))
     over = np.asarray(scores, dtype=np.float64)
     if over.shape != grey.shape:
-        raise InvalidData(f"the map has the shape {over.shape}, and the image {grey.shape}: give one score for a pixel")
-    ax = _style.axes(ax, 4.4, 4)
+        raise InvalidData(f"the map has the shape {over.shape}, and the image {grey.shape}: give one score per pixel")
+    ax = _style.axes(ax, 4.6, 4.4)
     most, low = max(float(np.abs(over).max()), TINY), float(grey.min())
     faint = one.values[0][wording.not_significant(one)[0]]
     depth = np.where(np.isin(over, faint), 0.0, np.abs(over) / most)
@@ -59,7 +59,7 @@ def tokens(explanation: Explanation, row: int = 0, *, ax: Any = None) -> Any:
 
     Words that are not significant stand on white. The explanation is one of :class:`xcid.torch.TextExplainer`.
     """
-    one = explanation[row]
+    one = directions.of_row(explanation[row])
     there = [at for at in range(len(one.feature_names)) if not np.isnan(one.data[0, one.features[at][0]])]
     words, values = [one.shown(0, at) for at in there], one.values[0, there]
     places = _wrapped(words)
@@ -67,7 +67,7 @@ def tokens(explanation: Explanation, row: int = 0, *, ax: Any = None) -> Any:
     most = max(float(np.abs(values).max(initial=0.0)), TINY)
     is_white = wording.not_significant(one)[0, there]
     tints = np.where(is_white[:, None], 1.0, _style.signed()((values / most + 1) / 2))
-    ax = _style.axes(ax, 7, 0.75 + 0.3 * n_lines)
+    ax = _style.axes(ax, 7, 1.1 + 0.3 * n_lines)
     patch = require("matplotlib.patches", extra="plot").Rectangle
     centred = {"ha": "center", "va": "center", "family": "monospace", "fontsize": 9, "color": colours.INK}
     for word, (column, line), tint in zip(words, places, tints, strict=True):
@@ -78,8 +78,9 @@ def tokens(explanation: Explanation, row: int = 0, *, ax: Any = None) -> Any:
     ax.set_xlim(-1, width + 1)
     ax.set_ylim(-STEP * n_lines + 0.4, 1.2)
     ax.set_title(_style.title(one), fontsize=10)
-    legend = f"green: {wording.SUPPORTS}; orange: {wording.OPPOSES}; white: {wording.NOT_SIGNIFICANT}"
-    ax.set_xlabel(f"{legend}; strongest: {_style.number(most)}", fontsize=_style.SMALL)
+    raises, lowers = wording.directions(one)
+    legend = f"green: {raises}; orange: {lowers}; white: {wording.NOT_SIGNIFICANT}"
+    ax.set_xlabel(_style.plain(f"{legend}; strongest: {_style.number(most)}"), fontsize=_style.SMALL)
     _style.unframed(ax)
     return ax
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid import wording
+from xcid import directions, wording
 from xcid._check import as_int
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.frames import one_number
@@ -21,12 +21,15 @@ ROOM = 70  # letters in a line under the picture
 def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 20) -> Any:
     """Draw the scores of one row, at ``most`` so many, the largest on top, on ``ax`` or new Axes.
 
-    Lines are 95 % limits, where there are any; bars of features that are not significant are hollow.
+    Lines are 95 % limits, where there are any; bars of features that are not significant are hollow. Beside the others
+    stands what the present value is worth: what it multiplies or divides the odds by, or adds to the output.
     """
-    one = explanation[row]
+    one = directions.of_row(explanation[row])
     order = wording.largest(one.values[0], as_int(most, "most", at_least=1))[::-1]
     values, is_hollow = one.values[0, order], wording.not_significant(one)[0, order]
-    ax = _style.lines(ax, [_style.cell_label(one, int(at)) for at in order])
+    worths = wording.worths(one)
+    beside = [worths[at].replace("-", "−") for at in order] if any(worths[at] for at in order) else []
+    ax = _style.lines(ax, [_style.cell_label(one, int(at)) for at in order], beside)
     edges, places = colours.of_scores(one, values), np.arange(len(order))
     ax.barh(places, values, height=0.7, color=_style.faces(edges, is_hollow), edgecolor=edges, linewidth=1)
     limits = _style.reach(one, (0, order))
@@ -34,18 +37,20 @@ def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 2
         ax.errorbar(values, places, xerr=limits, fmt="none", ecolor=colours.INK, elinewidth=1, capsize=2)
     ax.set_title(_style.title(one), fontsize=10)
     left_out = wording.left_out(len(one.feature_names), len(order))
-    _style.explain_axis(ax, one, _style.marks(limits, is_hollow), left_out)
+    _style.explain_axis(ax, one, _style.marks(limits, is_hollow), wording.unit(one) if beside else "", left_out)
     return ax
 
 
 def beeswarm(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any:
     """Draw the scores of all rows, a line for each of at ``most`` so many features, the most important on top.
 
-    A dot is a row. Its colour is the rank of its own value of the feature: dark for low, bright for high, and for
-    levels their order; grey for missing cells and groups.
+    Signs are about one outcome for all rows: the second of two classes, or what raises the output of a regression.
+    Name another one with ``explanation.towards``. A dot is a row. Its colour is the rank of its own value of the
+    feature: dark for low, bright for high, and for levels their order; grey for missing cells and groups.
     """
     if not len(explanation):
         raise InvalidData("the explanation has no rows to draw")
+    explanation = directions.usual(explanation)
     order = wording.largest(np.abs(explanation.values).mean(axis=0), as_int(most, "most", at_least=1))[::-1]
     ax = _style.lines(ax, [_style.short(explanation.feature_names[at]) for at in order])
     length, own = float(np.ptp(explanation.values[:, order])), one_number(explanation)
@@ -57,6 +62,7 @@ def beeswarm(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any
             values[known], height[known], s=9, c=rank[known], cmap=_style.ranks(), vmin=0, vmax=1, linewidths=0
         )
     _draw_scale(ax, drawn)
+    ax.set_title(f"{len(explanation):,} rows\n{_style.question(explanation)}", fontsize=10)
     _style.explain_axis(ax, explanation, wording.left_out(len(explanation.feature_names), len(order)))
     return ax
 
@@ -67,7 +73,7 @@ def stability(runs: Explanation | Sequence[Explanation], row: int = 0, *, ax: An
     Several ``runs`` of the same rows with other seeds are dots. A single explanation with ``repeats`` is drawn as its
     mean, with one standard deviation of its runs to either side.
     """
-    several = [runs[row]] if isinstance(runs, Explanation) else [run[row] for run in runs]
+    several = [runs[row]] if isinstance(runs, Explanation) else [directions.of_row(run[row]) for run in runs]
     if not several or (len(several) == 1 and several[0].spread is None):
         raise InvalidParameter("there is only one run: give several, or explain with repeats=10")
     first = several[0]
@@ -101,18 +107,19 @@ def _draw_scale(ax: Any, drawn: Any) -> None:
 def scatter(explanation: Explanation, feature: int | str, *, ax: Any = None, most_limits: int = 60) -> Any:
     """Draw the scores of one feature over all rows against the feature's own values.
 
-    A dot is a row; hollow ones are not significant. Levels are strips of dots, side by side where their scores are
-    alike; missing cells are the last strip. 95 % limits are drawn where there are at most ``most_limits`` rows.
+    Signs are about one outcome for all rows, as in :func:`beeswarm`. A dot is a row; hollow ones are not significant.
+    Levels are strips of dots, side by side where their scores are alike; missing cells are the last strip. 95 % limits
+    are drawn where there are at most ``most_limits`` rows.
     """
     at = explanation.position(feature)
     column, *others = explanation.features[at]
     if others:
         names = [explanation.column_names[one] for one in explanation.features[at]]
-        raise InvalidParameter(f"{feature!r} is a group of the columns {names}: it has no one value to draw against")
+        raise InvalidParameter(f"{feature!r} is a group of the columns {names}: it has no single value to draw against")
     most_limits = as_int(most_limits, "most_limits", at_least=0)
     if not len(explanation):
         raise InvalidData("the explanation has no rows to draw")
-    ax = _style.axes(ax, 6, 4)
+    explanation, ax = directions.usual(explanation), _style.axes(ax, 6, 4.4)
     values, is_hollow = explanation.values[:, at], wording.not_significant(explanation)[:, at]
     draw_axis = _draw_levels if explanation.levels[column] else _draw_numbers
     places = draw_axis(ax, explanation, column, values)
@@ -124,6 +131,7 @@ def scatter(explanation: Explanation, feature: int | str, *, ax: Any = None, mos
     ax.scatter(places, values, s=20, facecolors=_style.faces(edges, is_hollow), edgecolors=edges, linewidths=1)
     notes = [_style.short(explanation.feature_names[at]), _style.marks(limits, is_hollow)]
     ax.set_xlabel("\n".join(filter(None, notes)))
+    ax.set_title(_style.question(explanation), fontsize=10)
     ax.set_ylabel(wording.meaning(explanation).replace(", ", "\n"), fontsize=_style.SMALL + 1)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
@@ -144,7 +152,8 @@ def _draw_levels(ax: Any, explanation: Explanation, column: int, values: Array) 
 def _draw_numbers(ax: Any, explanation: Explanation, column: int, values: Array) -> Array:
     """Set the axis for numbers or dates, with a strip for missing cells; gives the (n,) places of dots."""
     own = explanation.data[:, column]
-    missing, ends = np.isnan(own), _style.span(own, 0.05)
+    missing = np.isnan(own)
+    ends = _style.span(own, 0.05) if explanation.units[column] or missing.any() else _style.readable(ax, own, 0.05)
     ax.set_xlim(*ends)
 
     def write(tick: float) -> str:

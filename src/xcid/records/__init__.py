@@ -2,6 +2,7 @@
 
 from xcid.records.arrays import Array, Backend, Flags, Integers, Texts, Unsigned
 from xcid.records.cloud import Perturbations, Plan
+from xcid.records.comparison import Comparison
 from xcid.records.explanation import SIGNIFICANT, Explanation
 from xcid.records.interactions import Interactions
 from xcid.records.pair import Density, DensityPair, Outcome
@@ -15,6 +16,7 @@ __all__ = [
     "UNKNOWN",
     "Array",
     "Backend",
+    "Comparison",
     "Density",
     "DensityPair",
     "Explanation",

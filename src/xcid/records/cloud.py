@@ -11,7 +11,7 @@ import numpy as np
 
 from xcid.records import fields
 from xcid.records.arrays import Array, Flags, Integers, Texts
-from xcid.records.fields import COLUMN, ROW, SAMPLE, per
+from xcid.records.fields import COLUMN, OUTPUT, ROW, SAMPLE, per
 
 T = TypeVar("T")
 
@@ -150,6 +150,9 @@ class Perturbations:
         The plan of each row.
     least : float or None
         Where the weights are probabilities: the least one that counts. None where they are degrees of membership.
+    outputs : (n, s, k) or None
+        What the model answered for each sample, where all samples of a plan were asked about: further questions about
+        the same rows need no further calls. NaN for rows that follow no plan.
     """
 
     origin: Array = per(ROW, COLUMN)
@@ -163,6 +166,7 @@ class Perturbations:
     plans: tuple[Plan | Sampled, ...] = ()
     follows: Integers | None = per(ROW, dtype=np.int64, unknown=0, default=None)
     least: float | None = None
+    outputs: Array | None = per(ROW, SAMPLE, OUTPUT, default=None)
 
     def __post_init__(self) -> None:
         if not self.features:
@@ -205,12 +209,13 @@ class Perturbations:
             np.pad(part, [(0, 0), (0, lacks), (0, 0)][: part.ndim])[:, :n_samples]
             for part in (self.samples, self.positive, self.negative)
         )
-        return replace(self, given=given, positive=positive, negative=negative, plans=(), follows=None)
+        more: dict[str, Any] = {"plans": (), "follows": None, "outputs": None}
+        return replace(self, given=given, positive=positive, negative=negative, **more)
 
     @property
     def nbytes(self) -> int:
         """Bytes that the rows and their samples take."""
-        held = (self.origin, self.given, self.positive, self.negative)
+        held = (self.origin, self.given, self.positive, self.negative, self.outputs)
         return sum(part.nbytes for part in held if part is not None)
 
     @staticmethod

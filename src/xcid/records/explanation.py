@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +15,7 @@ from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.records import fields
 from xcid.records.arrays import Array, Backend, Flags, Integers, Texts
 from xcid.records.cloud import Perturbations
+from xcid.records.comparison import Comparison
 from xcid.records.fields import COLUMN, FEATURE, OUTPUT, ROW, first, per
 from xcid.records.pair import Density, DensityPair, Outcome
 
@@ -76,6 +77,12 @@ class Explanation:
         "D" or "s" for dates, whose numbers are days or seconds since 1970; else empty.
     scales : tuple of float
         Mean absolute deviation of each column of the background: the unit of distances.
+    output_scales : tuple of float
+        Standard deviation of each output over the background.
+    moved, moved_lower, moved_upper, moved_p_values : (n, d) or None
+        The ``effects`` of a regression, with limits and p-values.
+    mean, mean_lower, mean_upper, n_rows : (n, d), and (n,), or None
+        Where rows were averaged: their mean log odds, or effects of a regression, with limits (95 %), and their number.
     cloud : Perturbations or None
         The evidence, where it was kept.
     density : Density or None
@@ -112,6 +119,15 @@ class Explanation:
     null_quantile: Array | None = per(ROW, FEATURE, unknown=0.0, line="null_quantile", default=None)
     spread: Array | None = per(ROW, FEATURE, unknown=0.0, line="spread", default=None)
     significant: Array | None = per(ROW, FEATURE, unknown=0.0, line="significant", default=None)
+    moved: Array | None = per(ROW, FEATURE, unknown=0.0, line="effect", runs=np.mean, rows=np.mean, default=None)
+    moved_lower: Array | None = per(ROW, FEATURE, unknown=np.nan, line="effect_lower", default=None)
+    moved_upper: Array | None = per(ROW, FEATURE, unknown=np.nan, line="effect_upper", default=None)
+    moved_p_values: Array | None = per(ROW, FEATURE, unknown=1.0, line="effect_p_value", default=None)
+    mean: Array | None = per(ROW, FEATURE, unknown=0.0, line="mean", default=None)
+    mean_lower: Array | None = per(ROW, FEATURE, unknown=0.0, line="mean_lower", default=None)
+    mean_upper: Array | None = per(ROW, FEATURE, unknown=0.0, line="mean_upper", default=None)
+    n_rows: Integers | None = per(ROW, dtype=np.int64, unknown=0, default=None)
+    output_scales: tuple[float, ...] = per(default=())
     cloud: Perturbations | None = per(ROW, dtype=Perturbations, runs=first, default=None)
     density: Density | None = None
     outcome: Outcome | None = None
@@ -141,13 +157,109 @@ class Explanation:
 
         if not len(self):
             return repr(self)
-        more = f"\n(and {len(self) - 1} more rows: print(explanation[i]))" if len(self) > 1 else ""
+        left = len(self) - 1
+        more = f"\n(and {left} more {'row' if left == 1 else 'rows'}: print(explanation[i]))" if left else ""
         return text.bars(self) + more
 
     def _repr_html_(self) -> str:
         from xcid import notebook
 
         return notebook.html(self)
+
+    @property
+    def log_odds(self) -> Array:
+        """(n, d) s behind ``values``: the log odds of the present output that the present value is worth."""
+        return self._odds(self.values, np.asarray)
+
+    @property
+    def log_odds_lower(self) -> Array:
+        """(n, d) lower confidence limits (95 %) of ``log_odds``."""
+        return self._odds(self.lower, np.asarray)
+
+    @property
+    def log_odds_upper(self) -> Array:
+        """(n, d) upper confidence limits (95 %) of ``log_odds``."""
+        return self._odds(self.upper, np.asarray)
+
+    @property
+    def odds(self) -> Array:
+        """(n, d) what the present value multiplies the odds of the present output by."""
+        return self._odds(self.values, np.exp)
+
+    @property
+    def odds_lower(self) -> Array:
+        """(n, d) lower confidence limits (95 %) of ``odds``."""
+        return self._odds(self.lower, np.exp)
+
+    @property
+    def odds_upper(self) -> Array:
+        """(n, d) upper confidence limits (95 %) of ``odds``."""
+        return self._odds(self.upper, np.exp)
+
+    def _odds(self, scores: Array | None, unit: Callable[[Array], Array]) -> Array:
+        from xcid import directions
+
+        if scores is None or self.lower is None:
+            raise InvalidParameter("these scores are not about odds: explain with a score that is, such as Adjusted()")
+        return unit(directions.log_odds(scores))
+
+    @property
+    def effects(self) -> Array:
+        """(n, d) by how much present values move the output, in its own unit.
+
+        That is the output of a regression, or the probability of the class in question: the one that signs are about,
+        the target of the question, or the predicted one.
+        """
+        from xcid import directions
+
+        return directions.effects(self).effects
+
+    @property
+    def effects_lower(self) -> Array:
+        """(n, d) lower confidence limits (95 %) of ``effects``."""
+        from xcid import directions
+
+        return directions.effects(self).lower
+
+    @property
+    def effects_upper(self) -> Array:
+        """(n, d) upper confidence limits (95 %) of ``effects``."""
+        from xcid import directions
+
+        return directions.effects(self).upper
+
+    @property
+    def about(self) -> str:
+        """The class that signs are about, "up" for a regression, or "" where they are about the present output."""
+        return str((self.settings or {}).get("towards", ""))
+
+    @property
+    def question(self) -> str:
+        """What was asked, in words."""
+        from xcid import wording
+
+        return wording.question(self)
+
+    def towards(self, name: str) -> Explanation:
+        """The same explanation with every sign about a class, or "up" for a regression; the model is not asked again.
+
+        With two classes the scores of the rows that are predicted otherwise change their signs. Of several, that class
+        is scored against all others.
+        """
+        from xcid import directions
+
+        return directions.towards(self, name)
+
+    def row(self, name: object) -> Explanation:
+        """The explanation of the row with this name in ``index``; ``explanation[i]`` finds it by position.
+
+        A text finds a number that is written so: ``explanation.row("553")``.
+        """
+        found = np.flatnonzero([label == name or str(label) == str(name) for label in self.index])
+        if len(found) != 1:
+            many = f"{len(found)} rows are" if len(found) else "there is no row"
+            raise InvalidParameter(f"{many} called {name!r}; explanation.index has the names of all rows")
+        return self[int(found[0])]
 
     def evidence(self, row: int, feature: int | str) -> DensityPair:
         """Give the two densities behind one score.
@@ -240,6 +352,32 @@ class Explanation:
 
         return calibration.aggregate(self, by)
 
+    def compare(
+        self,
+        other: Explanation,
+        names: tuple[str, str] = ("the first", "the second"),
+        *,
+        towards: str | None = None,
+    ) -> Comparison:
+        """Compare with another explanation of the same features: other rows, another model, another month.
+
+        The same rows explained by two models are compared row by row, two single rows by their limits, and other rows
+        by their means.
+
+        Parameters
+        ----------
+        other : Explanation
+            The second; differences are it less this one.
+        names : two str
+            What the two are called.
+        towards : str, optional
+            The class that signs are about; needed where there are more than two and signs are about none yet. By
+            default the second of two classes, and "up" for a regression.
+        """
+        from xcid import calibration
+
+        return calibration.compare(self, other, names, towards)
+
     def to_frame(self, backend: Backend = "pandas") -> Any:
         """Give one line for each row and feature as a data frame of pandas, polars or pyarrow."""
         from xcid import frames
@@ -247,7 +385,10 @@ class Explanation:
         return frames.to_frame(self, backend)
 
     def to_shap(self) -> Any:
-        """Give a ``shap.Explanation`` with the same values, for SHAP's plots."""
+        """Give a ``shap.Explanation`` for SHAP's plots: log odds, or effects on the output of a regression.
+
+        Signs are about the second of two classes, or that of ``towards``; the base value is 0.
+        """
         from xcid import frames
 
         return frames.to_shap(self)

@@ -25,7 +25,7 @@ class Interactions:
     ----------
     values : (n, f, f)
         Signed d1, as in :class:`Explanation`: ``1 - exp(-|s|/2)`` with the sign of s, the log odds that the present
-        values of two features are worth together beyond the sum of both. Above 0 they hold the present output in place
+        values of two features are worth together beyond the sum of both. Above 0 they support the present output
         more than their sum, below 0 less. Symmetric, and 0 on the diagonal.
     lower, upper : (n, f, f)
         Confidence limits (95 %) of ``values``.
@@ -75,7 +75,7 @@ class Interactions:
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """All pairs, the strongest first: by absolute values, in the mean over the rows."""
+        """All pairs, the strongest first: by absolute values, averaged over the rows."""
         names = self.feature_names
         return tuple((names[i], names[j]) for i, j in zip(*self.places, strict=True))
 

@@ -18,19 +18,19 @@ class Status(NamedTuple):
 
 
 _SEARCH = (
-    "search for rare flips with generator=xcid.generators.Growing(), raise the generator's budget, widen the "
-    "background or relax the constraints"
+    "search for rare flips with generator=xcid.generators.Growing(), raise the generator's budget, use "
+    "reference data that vary more, or relax the constraints"
 )
 _ROWS = (
     Status("ok", "the row is explained"),
     Status(
         "insufficient_flips",
-        "fewer perturbations flip the output than were asked for: take the scores with care",
+        "fewer perturbations flip the output than were asked for: read the scores with care",
         _SEARCH,
     ),
     Status(
         "insufficient_stays",
-        "fewer perturbations keep the output than were asked for: take the scores with care",
+        "fewer perturbations keep the output than were asked for: read the scores with care",
         _SEARCH,
     ),
     Status("rare_flips", "flips are so rare that a directed search had to find them"),
@@ -39,11 +39,11 @@ _ROWS = (
     Status("few_flips", "fewer than five perturbations flip the output: the scores rest on probabilities"),
     Status(
         "model_failed",
-        "the model failed for this row or its perturbations: nothing is known of it",
-        "see what the model says of this row by itself",
+        "the model failed for this row or its perturbations, so the row is not explained",
+        "ask the model about this row by itself",
     ),
-    Status("too_slow", "the model took longer than it may: nothing is known of this row", "raise time_limit"),
-    Status("some_rows_lack_samples", "some of the rows behind this average lack perturbations of a kind"),
+    Status("too_slow", "the model took longer than time_limit allows, so the row is not explained", "raise time_limit"),
+    Status("some_rows_lack_samples", "some rows behind this average have too few perturbations that flip or stay"),
 )
 _FEATURES = (
     Status("ok", "the feature may change"),

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid import __version__, wording
+from xcid import __version__, directions, wording
 from xcid.errors import InvalidData
 from xcid.files.writers import replacing
 from xcid.records import FEATURE_STATUSES, SIGNIFICANT, STATUSES, Explanation, Integers
@@ -24,17 +24,11 @@ from xcid.report.values import Name, Values, named
 from xcid.wording.names import clean, sentence
 
 TITLE = "What decides these predictions"
-BUDGET = 1_850_000  # bytes of all data: the page around them has some 50 kB, and 2 MB are promised
-ROWS_SHARE = 0.72  # of what the names leave, for scores; the rest is for evidence
+BUDGET = 1_900_000  # bytes of all data: the page around them has some 70 kB, and 2 MB are promised
+ROWS_SHARE = 0.77  # of what the names leave, for scores; the rest is for evidence
 MOST_FEATURES = 500
 MOST_NOTES = 20
 COMMON = {
-    "phrases": {
-        "supports": wording.SUPPORTS,
-        "opposes": wording.OPPOSES,
-        "unsigned": wording.UNSIGNED,
-        "not_significant": wording.NOT_SIGNIFICANT,
-    },
     "feature_statuses": {name: status.meaning for name, status in FEATURE_STATUSES.items()},
     "significant_at": SIGNIFICANT,
     "top": TOP,
@@ -59,6 +53,25 @@ class Room:
         return Room(ROWS_SHARE * left, (1 - ROWS_SHARE) * left)
 
 
+def spoken(explanation: Explanation, values: Values) -> dict[str, Any]:
+    """What was asked, and the words of a page about scores; ``about`` is empty where they are about the prediction."""
+    raises, lowers = wording.directions(explanation)
+    phrases = {
+        "supports": raises,
+        "opposes": lowers,
+        "unsigned": wording.UNSIGNED,
+        "not_significant": wording.NOT_SIGNIFICANT,
+        "flips": wording.FLIPS,
+        "stays": wording.STAYS,
+        "both": wording.BOTH,
+        "at_one_value": wording.AT_ONE_VALUE,
+        "worth": wording.unit(explanation),
+    }
+    asked = clean(wording.question(explanation, values.number), 200)
+    signed = wording.is_signed(explanation)
+    return {"question": asked, "signed": signed, "about": clean(explanation.about), "phrases": phrases}
+
+
 def report(
     pieces: Iterable[Explanation],
     path: str | os.PathLike[str],
@@ -81,7 +94,7 @@ def collected(pieces: Iterable[Explanation], title: str, notes: Sequence[str], v
     """
     rows: list[str] = []
     bare: list[Explanation] = []
-    for piece in filter(len, pieces):
+    for piece in map(directions.of_row, filter(len, pieces)):
         if not bare:
             largest = wording.largest(np.abs(piece.values).mean(axis=0), MOST_FEATURES)
             chosen, unit = np.sort(largest), unit_of(piece)  # features in their own order
@@ -118,12 +131,13 @@ def _common(joined: Explanation, title: str, notes: Sequence[str], values: Value
         "notes": [clean(note, 600) for note in notes[:MOST_NOTES]],
         "features": [clean(name) for name in joined.feature_names],
         "classes": [clean(name) for name in joined.output_names] if joined.outputs.shape[1] > 1 else [],
-        "signed": wording.is_signed(joined),
         "hidden": values.is_hidden,
         "statuses": [[name, _status(name)] for name in dict.fromkeys(map(clean, joined.status))],
         "settings": [[clean(name), clean(values.setting(text), 400)] for name, text in written.items()],
         "versions": versions,
-    } | COMMON
+        **spoken(joined, values),
+        **COMMON,
+    }
 
 
 def _status(name: str) -> str:
@@ -159,7 +173,7 @@ def _evidence(piece: Explanation, row: int, values: Values, room: Room) -> dict[
             continue
         pictures[feature] = picture(piece, row, feature, values)
         room.evidence -= size(pictures[feature])
-    return found | {"evidence": pictures}
+    return found | ({"evidence": pictures} if any(pictures) else {})
 
 
 def _left_out(room: Room, joined: Explanation) -> list[str]:
@@ -167,9 +181,7 @@ def _left_out(room: Room, joined: Explanation) -> list[str]:
     said = []
     n_features, n_all = len(joined.feature_names), len(joined.column_names)
     if n_features == MOST_FEATURES < n_all:
-        said.append(
-            f"The page has the {n_features} features with the largest mean scores, of those of {n_all} columns."
-        )
+        said.append(f"The page shows the {n_features} features with the largest mean scores, out of {n_all} columns.")
     if room.rows_left_out:
         said.append(
             f"The last {room.rows_left_out:,} of {len(joined):,} rows are not listed, to keep the file small; the "

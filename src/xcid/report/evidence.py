@@ -6,8 +6,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from xcid import wording
 from xcid.records import Array, DensityPair, Explanation, Flags, Integers
 from xcid.report.values import Values
+from xcid.scores.drawn import Drawn, drawn, kept_shares
+from xcid.wording.names import clean
 
 CELLS = 64  # of a curve
 TOP = 999  # a curve goes from 0 to this
@@ -21,24 +24,32 @@ Picture: TypeAlias = dict[str, Any]
 
 ``kind`` "number": ``range`` [low, high] of the axis; ``p`` and ``q`` curves over it in cells of one width, as shares
 TOP of ``peak``; ``atoms`` [place, p, q] in thousandths; ``missing`` [p, q]; ``own`` place, None where it is missing;
-``unit`` of dates; ``dropped`` atoms. ``kind`` "levels": ``names``, ``p``, ``q`` in thousandths, ``own`` position.
+``unit`` of dates; ``dropped`` atoms; ``scale``, where it is there, of places that are arcsinh(value / scale). ``why``
+in words. ``kind`` "levels": ``names``, ``p``, ``q`` in thousandths, ``own`` position.
 ``kind`` "shares" (of a group): ``p`` and ``q`` in ten equal classes of the share of flips.
 """
 
 
 def picture(explanation: Explanation, row: int, feature: int, values: Values) -> Picture:
-    """Give what has to be drawn for one score."""
-    pair, columns = explanation.evidence(row, feature), explanation.features[feature]
-    if len(columns) > 1:
-        return _shares(pair)
+    """Give what has to be drawn for one score, and said of it."""
+    pair, cloud, density = explanation.evidence(row, feature), explanation.cloud, explanation.density
+    if cloud is None or density is None:  # then there is no evidence
+        return {}
+    shown = "its value" if values.is_hidden else clean(explanation.shown(row, feature), wording.MOST_LETTERS)
+    columns = explanation.features[feature]
+    found = drawn(cloud, row, feature, density) if len(columns) == 1 else None
+    why = {"why": wording.why(kept_shares(cloud, row, feature, found), shown)}
+    if found is None:
+        return _shares(pair) | why
     (column,) = columns
     own = float(explanation.data[row, column])
     if explanation.levels[column]:
-        return _levels(pair, explanation.levels[column], own, values)
-    return _number(pair, own, explanation.units[column], values)
+        return _levels(pair, explanation.levels[column], own, values) | why
+    return _number(found, own, explanation.units[column], values) | why
 
 
-def _number(pair: DensityPair, own: float, unit: str, values: Values) -> Picture:
+def _number(found: Drawn, own: float, unit: str, values: Values) -> Picture:
+    pair, own = found.pair, float(found.places(np.array(own)))
     is_missing = np.isnan(pair.points)
     cells, atoms, missing = pair[~pair.atoms], pair[pair.atoms & ~is_missing], pair[is_missing]
     atoms, dropped = _strongest(atoms, own)
@@ -46,7 +57,7 @@ def _number(pair: DensityPair, own: float, unit: str, values: Values) -> Picture
     p, q = (_curve(cells, density, low, high) for density in (cells.p, cells.q))
     peak = max(float(p.max()), float(q.max()))
     place = values.line(low, high)
-    drawn: Picture = {
+    picture: Picture = {
         "kind": "number",
         "range": _rounded(place(np.array([low, high]))),
         "p": _whole(p / peak * TOP) if peak > 0 else [],
@@ -58,10 +69,10 @@ def _number(pair: DensityPair, own: float, unit: str, values: Values) -> Picture
         "own": None if np.isnan(own) else _rounded(place(np.array([own])))[0],
     }
     if not values.is_hidden:
-        drawn |= {"peak": float(f"{peak:.4g}"), "unit": unit}
+        picture |= {"peak": float(f"{peak:.4g}"), "unit": unit} | ({"scale": found.width} if found.width else {})
     if missing.points.size:
-        drawn["missing"] = _whole(THOUSANDTHS * np.array([missing.p.sum(), missing.q.sum()]))
-    return drawn | ({"dropped": dropped} if dropped else {})
+        picture["missing"] = _whole(THOUSANDTHS * np.array([missing.p.sum(), missing.q.sum()]))
+    return picture | ({"dropped": dropped} if dropped else {})
 
 
 def _levels(pair: DensityPair, names: tuple[str, ...], own: float, values: Values) -> Picture:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid import counterfactuals, wording
+from xcid import counterfactuals, directions, wording
 from xcid.errors import EvidenceNotKept, NotEnoughFlips
 from xcid.records import Array, Explanation, Flags, Integers, meaning
 from xcid.report.values import SHOWN, Values
@@ -17,6 +17,7 @@ MOST_CHANGES = 8  # of a counterfactual that are listed
 MOST_OUTPUTS = 6
 NEAREST = 3
 MOST_NAMES = 3  # in a sentence
+MOST_EFFECTS = 3  # features that have a sentence of their own
 MOST_LETTERS = 40  # of a name
 MOST_LETTERS_OF_A_QUESTION = 80
 
@@ -39,6 +40,7 @@ def row_of(explanation: Explanation, row: int, position: int, unit: float, value
         "top": int(one.outputs[0].argmax()),
         "status": clean(one.status[0]),
         "sentences": list(summary(one, 0, values)),
+        "effects": effects_of(one, values) or None,
         "evaluations": int(one.n_evaluations[0]),
         "cells": [values.cell(one.shown(0, at)) for at in range(len(one.feature_names))],
         "score": _steps(one.values[0], unit),
@@ -51,7 +53,24 @@ def row_of(explanation: Explanation, row: int, position: int, unit: float, value
         "p": None if one.p_values is None else _thousandths_above(one.p_values[0]),
         "fixed": fixed or None,
     }
+    worths = [] if _hides_effects(one, values) else wording.worths(one)
+    if any(worths):
+        record["worth"] = [[at, worth] for at, worth in enumerate(worths) if worth]
     return {name: part for name, part in record.items() if part is not None}
+
+
+def effects_of(one: Explanation, values: Values) -> list[str]:
+    """A sentence for each of the strongest significant features of a single row: what its present value does."""
+    if not wording.is_signed(one) or one.lower is None or _hides_effects(one, values):
+        return []
+    decisive = (one.feature_status[0] == "ok") & ~wording.not_significant(one)[0] & (one.values[0] != 0)
+    chosen = _largest(one, decisive)[:MOST_EFFECTS].tolist()
+    return [f"{wording.sentence_of(one, at, values.number, values.in_sentence)}." for at in chosen]
+
+
+def _hides_effects(one: Explanation, values: Values) -> bool:
+    """Whether effects are in the unit of an output that must not be shown."""
+    return values.is_hidden and one.moved is not None
 
 
 def outputs_of(outputs: Array) -> list[list[float]]:
@@ -94,13 +113,20 @@ def _changes(explanation: Explanation, row: int, flip: Array, moved: Array, valu
 
 
 def overview(explanation: Explanation, unit: float) -> dict[str, Any]:
-    """Mean absolute score of each feature, with limits, and the share of rows where it is significant."""
-    mean = explanation.aggregate()
+    """Mean absolute score of each feature, with limits, and the share of rows where it is significant.
+
+    Where signs can be about one outcome for all rows, so is ``mean``, the mean score with its sign; ``meaning`` says
+    about which.
+    """
+    turned = directions.usual(explanation)
+    mean = turned.aggregate()
     record: dict[str, Any] = {"score": _steps(mean.values[0], unit), "d1": _steps(mean.importance[0], 0.001)}
     if len(explanation) > 1 and mean.lower is not None and mean.upper is not None:
         record |= {"lower": _steps(mean.lower[0], unit), "upper": _steps(mean.upper[0], unit)}
     if mean.significant is not None:
         record["significant"] = _steps(mean.significant[0], 0.001)
+    if turned.about:
+        record |= {"mean": _steps(turned.values.mean(axis=0), unit), "meaning": wording.meaning(turned)}
     return record
 
 
@@ -126,7 +152,7 @@ def summary(explanation: Explanation, row: int = 0, values: Values = SHOWN) -> t
     >>> print(*summary(explainer([0.2, 1.5, -0.3])))
     The model predicts True. b supports it. a and c are not significant.
     """
-    one = explanation[row]
+    one = directions.of_row(explanation[row])
     free, faint = one.feature_status[0] == "ok", wording.not_significant(one)[0]
     decisive = free & ~faint & (one.values[0] != 0)
     said, status = wording.answer(one.outputs[0], one.output_names, values.number), str(one.status[0])
@@ -143,9 +169,14 @@ def summary(explanation: Explanation, row: int = 0, values: Values = SHOWN) -> t
 
 
 def _signed(one: Explanation, decisive: Flags, values: Values) -> list[str]:
-    """Which features support the prediction, and which work against it."""
+    """Which features support the prediction, and which work against it; or raise and lower what signs are about."""
     parts = []
-    for sign, (verb, what) in ((1, _supports(one, values)), (-1, ("work", "against it"))):
+    sides = (_supports(one, values), ("work", "against it"))
+    if one.about:
+        is_output = len(one.output_names) == 1
+        odds = f"the odds of {wording.of_class(one.about)}"
+        sides = (("raise", "it" if is_output else odds), ("lower", "it" if is_output else "them"))
+    for sign, (verb, what) in zip((1, -1), sides, strict=True):
         chosen = _largest(one, decisive & (sign * one.values[0] > 0))
         if chosen.size:
             parts.append(f"{_names(one, chosen)} {verb}{'s' if chosen.size == 1 else ''} {what}")
@@ -168,7 +199,7 @@ def _unsigned(one: Explanation, decisive: Flags) -> list[str]:
     first = _largest(one, decisive)[:MOST_NAMES].tolist()
     names = listed([f"{_name(one, at)} ({one.values[0, at]:.2f})" for at in first])
     said = [f"Perturbations that flip it differ most from those that do not in {names}."]
-    return said if one.p_values is not None else [*said, "There are no signs and no p-values in this setting."]
+    return said if one.p_values is not None else [*said, "Scores have no signs and no p-values in this setting."]
 
 
 def _counted(one: Explanation, which: Flags, one_does: str, several_do: str) -> list[str]:

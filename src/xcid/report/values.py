@@ -23,6 +23,7 @@ class Values:
 
     is_hidden: bool  # whether pictures have no values at their axes
     cell: Callable[[str], str]  # a value as text
+    in_sentence: Callable[[str], str]  # a value behind the name of its feature
     number: Callable[[float], str]  # an output of a regression, or a limit measured on outputs
     row: Callable[[int, Any], str]  # the name of a row, from its position and its name in the table
     level: Callable[[int, str], str]  # the name of a level, from its place in a picture and its name in the table
@@ -48,6 +49,7 @@ def _name_alone(text: str) -> str:
 SHOWN = Values(
     is_hidden=False,
     cell=_cut,
+    in_sentence=_cut,
     number=wording.number,
     row=lambda position, name: _cut(name),
     level=lambda position, name: _cut(name),
@@ -59,6 +61,7 @@ SHOWN = Values(
 HIDDEN = Values(
     is_hidden=True,
     cell=lambda text: "hidden",
+    in_sentence=lambda text: "",
     number=lambda value: "a hidden number",
     row=lambda position, name: str(position),
     level=lambda position, name: name if name == "missing" else f"value {position + 1}",

@@ -123,7 +123,9 @@ def opened(path: Path) -> Iterator[Folder]:
         path.mkdir(parents=True, exist_ok=True)
         others = [one.name for one in path.iterdir() if not one.name.startswith(".")]
         if others and not {MANIFEST, LOCK} & set(others):
-            raise InvalidFile(f"{path} is no folder of a run, it has other files ({sorted(others)[0]}): give a new one")
+            raise InvalidFile(
+                f"{path} is not the folder of a run, it has other files ({sorted(others)[0]}): give another"
+            )
         for name in others:
             kind = stat.S_ISDIR if name == CHUNKS else stat.S_ISREG
             if name in (MANIFEST, CHUNKS, LOG, LOCK) and not kind((path / name).lstat().st_mode):
@@ -180,7 +182,7 @@ def read(path: Path) -> Manifest:
             raise ValueError("its parts are not what they should be")
         json.dumps(found)  # parts within parts as far as memory goes can be read, and not be shown
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise InvalidFile(f"{path} is no manifest of a run ({str(error)[:200]}): give another folder") from error
+        raise InvalidFile(f"{path} is not the manifest of a run ({str(error)[:200]}): give another folder") from error
     if version != VERSION:
         age = "an older" if version < VERSION else "a newer"
         raise InvalidFile(

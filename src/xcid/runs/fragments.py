@@ -49,7 +49,7 @@ def finished(folder: Path, run: str, n_chunks: int) -> Iterator[Fragment]:
             try:
                 path.unlink()
             except OSError as error:
-                raise InvalidFile(f"{path} is no chunk of a run: take it away") from error
+                raise InvalidFile(f"{path} is not a chunk of a run: remove it") from error
 
 
 def contents(folder: Path, run: str, numbers: Iterable[int]) -> Iterator[bytes]:

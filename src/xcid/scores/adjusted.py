@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from scipy import special
@@ -11,7 +14,7 @@ from xcid._kernels.arrays import blocks, namespace, ratio, same
 from xcid.densities import Mixed
 from xcid.records import Array, Density, Flags, Perturbations, Plan
 from xcid.scores import effects, regressions
-from xcid.scores.effects import Measured
+from xcid.scores.effects import Measured, Shared
 from xcid.scores.per_feature import PerFeature, Scores, kept, plan_by_plan
 
 CONFIDENCE = 0.95
@@ -21,13 +24,16 @@ LEAST_SHARE = 1e-3  # memberships that say yes or no are not surer than this
 FARTHEST = 34.0  # log odds beyond this lose their digits where the larger probability is held in double precision
 DIGITS = 1e-7  # memberships below this are small because digits end, others because a model gives no smaller ones
 
+Measure: TypeAlias = Callable[[Perturbations, Array, float], Measured]
+"""From clouds of one plan, their (n, s) responses and the end of these to effects, as :func:`measured`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Adjusted:
     """Signed, adjusted d1 of every feature, with limits and p-values.
 
     A feature's log odds ratio s is its Shapley value: by how much the log odds of the present output fall when the
-    feature takes values of the reference data, in the mean over all orders in which the features do. For a model whose
+    feature takes values of the reference data, averaged over all orders in which the features do. For a model whose
     log odds add up, s is exact; the scores of a row add up to the log odds that it is above the reference data's. Where
     the outcome says yes or no instead of giving probabilities, s is the log ratio of the odds of staying with and
     without the feature's present value. With the symmetric two-point form of the densities of 'unchanged' and
@@ -45,17 +51,23 @@ class Adjusted:
     density: Density = field(default_factory=Mixed)
 
     def __call__(self, cloud: Perturbations) -> Scores:
-        return plan_by_plan(self._scored, cloud)
-
-    def _scored(self, cloud: Perturbations) -> Scores:
-        importance = PerFeature(self.density)(cloud).importance
-        held = cloud.positive.shape[1] * (1 if cloud.plan is not None else 3 * cloud.origin.shape[1])
-        parts = [_found(cloud[part]) for part in blocks(len(cloud), MOST_CELLS // held)]
-        found, level = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return calibrated(importance, Measured(*np.moveaxis(found, 1, 0)), level)
+        return scored(cloud, self.density, measured)
 
 
-def _found(cloud: Perturbations) -> tuple[Array, Array]:
+def scored(cloud: Perturbations, density: Density, measure: Measure) -> Scores:
+    """Score clouds by what is measured of them, with the evidence of a density."""
+    return plan_by_plan(partial(_scored, density, measure), cloud)
+
+
+def _scored(density: Density, measure: Measure, cloud: Perturbations) -> Scores:
+    importance = PerFeature(density)(cloud).importance
+    held = cloud.positive.shape[1] * (1 if cloud.plan is not None else 3 * cloud.origin.shape[1])
+    parts = [_found(cloud[part], measure) for part in blocks(len(cloud), MOST_CELLS // held)]
+    found, level = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return calibrated(importance, Measured(*np.moveaxis(found, 1, 0)), level)
+
+
+def _found(cloud: Perturbations, measure: Measure) -> tuple[Array, Array]:
     """(n, 3, f) what was measured, and (n, 1) the mean membership in C- (NaN where effects are log odds)."""
     weight = cloud.positive + cloud.negative  # 0 for an empty place
     if cloud.least is None:
@@ -64,7 +76,7 @@ def _found(cloud: Perturbations) -> tuple[Array, Array]:
     else:
         stays, end = log_odds(cloud.negative, cloud.positive, cloud.least)
         level = np.full(len(cloud), np.nan)
-    found = _measured(cloud, stays, end)
+    found = measure(cloud, stays, end)
     known = (cloud.positive.sum(axis=1) > 0) & (cloud.negative.sum(axis=1) > 0) | (cloud.least is not None)
     counts = known[:, None] & changes(cloud)
     return np.stack([np.where(counts, part, 0.0) for part in found], axis=1), level[:, None]
@@ -79,12 +91,17 @@ def log_odds(stays: Array, flips: Array, least: float) -> tuple[Array, float]:
     return above - below, -np.log(least) - ROUNDING if is_end else np.inf
 
 
-def _measured(cloud: Perturbations, responses: Array, end: float) -> Measured:
+def measured(cloud: Perturbations, responses: Array, end: float) -> Measured:
+    """Measure the effects of all features on (n, s) responses, which may be anything at ``end`` and beyond."""
     plan = cloud.plan
     if plan is None:
         return regressions.measured(cloud, responses)
-    shared = plan.once("effects", lambda plan: effects.shared(plan, cloud.discrete))
-    return full(plan, effects.measured(shared, responses, end))
+    return full(plan, effects.measured(shared(plan, cloud.discrete), responses, end))
+
+
+def shared(plan: Plan, discrete: Flags) -> Shared:
+    """What the regressions of all rows of a plan share; made once."""
+    return plan.once("effects", lambda plan: effects.shared(plan, discrete))
 
 
 def full(plan: Plan, found: Measured) -> Measured:

@@ -138,7 +138,7 @@ class FeatureSpace:
         if self.weights is None:
             return {}
         equal = 1 / float(np.sum(self.weights**2))  # Kish's effective size
-        return {"weights": f"of {len(self.rows):,} background rows, worth {equal:,.1f} equal ones"}
+        return {"weights": f"of {len(self.rows):,} reference rows, worth {equal:,.1f} equal ones"}
 
     @property
     def free(self) -> Integers:

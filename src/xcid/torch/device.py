@@ -25,12 +25,22 @@ from xcid.generators.planned import LEAST_WEIGHT, Drawn, limited
 from xcid.models.libraries import evaluating
 from xcid.pipeline import Setup
 from xcid.records import Array, Explanation, Perturbations, Plan
-from xcid.scores import Adjusted, adjusted, effects, planned
+from xcid.scores import Adjusted, adjusted, effects, moves, planned
 from xcid.space import labels
 from xcid.torch._network import halved, one_home
 
 ROWS = 32_768  # at a time
-OUTCOMES = ("Flip", "ToClass", "SoftFlip", "SoftToClass", "Threshold", "Interval", "SoftInterval", "Within")
+OUTCOMES = (
+    "Flip",
+    "ToClass",
+    "SoftFlip",
+    "SoftToClass",
+    "HardThreshold",
+    "SoftThreshold",
+    "Interval",
+    "SoftInterval",
+    "Within",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +101,8 @@ class Results(NamedTuple):
     outputs: Any
     n_flips: Any
     n_positive: Any
+    moved: Any  # (n, 3, f) what was measured of the output of a regression; f is 0 for classes
+    unit: Any  # (n, 1) of it
 
 
 class _Task:
@@ -129,7 +141,12 @@ class _Task:
         importance = torch.zeros_like(found.effects)
         paired = positive[:, : 2 * self.pairs]
         importance[:, self.part.features] = Overlap().of_variation(planned.variations(self.part, paired, rows))
-        return Results(*found, importance, reference, (positive > 0.5).sum(1), positive.sum(1))
+        moved, unit = torch.zeros((len(rows), 3, 0)), torch.ones((len(rows), 1))
+        if self.n_outputs == 1:
+            numbers = outputs.reshape(-1, n_samples)
+            unit = moves.unit_of(numbers)
+            moved = torch.stack(tuple(effects.measured(self.shared, numbers / unit)), dim=1)
+        return Results(*found, importance, reference, (positive > 0.5).sum(1), positive.sum(1), moved, unit)
 
     def ask(self, rows: Any) -> Any:
         """(N, k) outputs, as the host reads them."""
@@ -224,7 +241,17 @@ def _explanation(setup: Setup, plan: Plan, rows: Array, seed: int, results: Resu
         n_positive=n_positive,
         n_negative=n_negative,
         cloud=None,
+        **_moved(setup, plan, rows, results),
     )
+
+
+def _moved(setup: Setup, plan: Plan, rows: Array, results: Results) -> dict[str, Array]:
+    """The effects of a regression."""
+    if not results.moved.shape[2]:
+        return {}
+    found = adjusted.full(plan, effects.Measured(*np.moveaxis(results.moved, 1, 0)))
+    able = adjusted.changes(_probe(setup, plan, rows))
+    return moves.calibrated(found, results.unit, able).named()
 
 
 def _probe(setup: Setup, plan: Plan, rows: Array) -> Perturbations:

@@ -10,15 +10,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from xcid.outcomes.classes import OTHER_LABEL, are_probabilities
+from xcid.outcomes.classes import OTHER_LABEL, Flip, SoftFlip, are_probabilities
+from xcid.outcomes.numbers import Interval
 from xcid.records import SIGNIFICANT, Array, Explanation, Flags, Integers
+from xcid.scores.drawn import Kept
 from xcid.wording.names import clean
 
-SUPPORTS, OPPOSES = "supports the prediction", "works against it"
+PREDICTION, ANSWER = "the prediction", "the present answer"  # what signs are about: by default, and for other questions
+OPPOSES = "works against it"
 UNSIGNED = "d1 between C+ (flips) and C− (stays)"
 NOT_SIGNIFICANT = f"not significant (p > {SIGNIFICANT:g})"
 NO_OUTPUT = "no output"
 MOST_LETTERS = 40  # of a class in a sentence
+MOST_TIMES = 1_000_000  # that odds are said to be multiplied by
 
 
 def number(value: float) -> str:
@@ -54,7 +58,10 @@ def answer(outputs: Array, names: tuple[str, ...], write: Callable[[float], str]
 
 
 def title(one: Explanation) -> str:
-    """A single row and what the model answers: "row 7: output positive with 0.81"."""
+    """A single row and what the model answers: "row 7: output positive with 0.81"; or how many rows were averaged."""
+    if one.n_rows is not None:
+        group = "" if one.index[0] == "all" else f" in group {clean(one.index[0], MOST_LETTERS)}"
+        return f"mean of {one.n_rows[0]:,} rows{group}"
     said = answer(one.outputs[0], one.output_names)
     return f"row {one.index[0]}: {said}" if said == NO_OUTPUT else f"row {one.index[0]}: output {said}"
 
@@ -77,13 +84,188 @@ def is_signed(explanation: Explanation) -> bool:
 
 
 def score(explanation: Explanation, value: float) -> str:
-    """A score with three decimals, and its sign where that says something."""
-    return f"{value:+.3f}" if is_signed(explanation) else f"{value:.3f}"
+    """A score with three decimals, and its sign where that says something; none for one that is 0."""
+    shown = f"{value:+.3f}" if is_signed(explanation) and explanation.n_rows is None else f"{value:.3f}"
+    return "0.000" if shown in ("+0.000", "-0.000") else shown
+
+
+def share_significant(one: Explanation, at: int) -> str:
+    """In how many of the rows that were averaged a feature is significant."""
+    return "" if one.significant is None else f"{one.significant[0, at]:.0%}"
 
 
 def meaning(explanation: Explanation) -> str:
     """What a score means."""
-    return f"score: + {SUPPORTS}, − {OPPOSES}" if is_signed(explanation) else f"score: {UNSIGNED}"
+    if explanation.n_rows is not None:
+        return "score: mean size, from 0 to 1"
+    if not is_signed(explanation):
+        return f"score: {UNSIGNED}"
+    raises, lowers = directions(explanation)
+    return f"score: + {raises}, − {lowers}"
+
+
+def directions(explanation: Explanation) -> tuple[str, str]:
+    """What scores above and below 0 say of a present value."""
+    about = of_class(explanation.about)
+    if not about:
+        return f"supports {subject(explanation)}", OPPOSES
+    if len(explanation.output_names) == 1:
+        return "raises the output", "lowers it"
+    return f"raises the odds of {about}", "lowers them"
+
+
+def subject(explanation: Explanation) -> str:
+    """What signs are about: the prediction, or the present answer where the question is not whether that changes."""
+    outcome = explanation.outcome
+    is_default = outcome is None and "outcome" not in (explanation.settings or {})  # some files do not keep a question
+    asks_for_moves = len(explanation.output_names) == 1 and isinstance(outcome, Interval)
+    return PREDICTION if is_default or asks_for_moves or isinstance(outcome, (Flip, SoftFlip)) else ANSWER
+
+
+def in_odds(explanation: Explanation) -> bool:
+    """Whether scores say what odds are multiplied by: signed ones with limits, but for those of a regression."""
+    return is_signed(explanation) and explanation.lower is not None and explanation.moved is None
+
+
+def unit(explanation: Explanation) -> str:
+    """What stands beside the scores of a single row, of each of many, or of averages."""
+    if explanation.n_rows is not None:
+        share, limits = "%: rows where it is significant", "on average, with 95 % limits"
+        if explanation.moved is not None:
+            return f"{share}; + and -: what the values add to the output {limits}"
+        return f"{share}; × and ÷: what the values multiply or divide the odds of {whom(explanation)} by {limits}"
+    if explanation.moved is not None:
+        return "+ and -: what the present value adds to the output, with 95 % limits"
+    return f"× and ÷: what the present value multiplies or divides the odds of {whom(explanation)} by, with 95 % limits"
+
+
+def times(factor: float) -> str:
+    """What odds are multiplied or divided by.
+
+    Examples
+    --------
+    >>> times(1.2345), times(12.345), times(3e7)
+    ('1.23', '12.3', 'over 1,000,000')
+    """
+    if factor > MOST_TIMES:
+        return f"over {MOST_TIMES:,}"
+    return f"{factor:,.0f}" if factor >= 100 else f"{factor:.3g}"
+
+
+def worth(one: Explanation, at: int, write: Callable[[float], str] = number) -> str:
+    """What the present value of a feature of a single row is worth: "×2.1 (2 to 2.2)", or "+41 (+38 to +44)".
+
+    It is empty where scores have no unit.
+    """
+    found = _worth(one, at)
+    if found is None:
+        return ""
+    value, ends = found
+    return with_limits(value, ends, "output" if one.moved is not None else "log odds", write)
+
+
+def with_limits(value: float, ends: tuple[float, float], kind: str, write: Callable[[float], str] = number) -> str:
+    """A number with its limits: "×2.1 (2 to 2.2)" for log odds, "+41 (+38 to +44)" in the unit of an output."""
+    if kind == "output":
+        return f"{_signed(value, write)} ({' to '.join(_signed(end, write) for end in ends)})"
+    if value >= 0:
+        return f"×{times(np.exp(value))} ({_factor(ends[0], value)} to {_factor(ends[1], value)})"
+    return f"÷{times(np.exp(-value))} ({_factor(ends[1], value)} to {_factor(ends[0], value)})"
+
+
+def worths(one: Explanation, write: Callable[[float], str] = number) -> list[str]:
+    """What stands beside each score of a single row: what it is worth, and nothing where it is not significant."""
+    free, faint = one.feature_status[0] == "ok", not_significant(one)[0]
+    return [worth(one, at, write) if free[at] and not faint[at] else "" for at in range(len(one.feature_names))]
+
+
+def sentence_of(
+    one: Explanation, at: int, write: Callable[[float], str] = number, cell: Callable[[str], str] = str
+) -> str:
+    """One feature of a single row in a sentence: "Glucose 98 lowers the odds of diabetes 2.1 times (1.9 to 2.3)".
+
+    ``write`` puts outputs into words, and ``cell`` the present value.
+    """
+    name = f"{clean(one.feature_names[at], MOST_LETTERS)} {clean(cell(one.shown(0, at)), MOST_LETTERS)}".strip()
+    status, found = str(one.feature_status[0, at]), _worth(one, at)
+    if status != "ok":
+        return f"{name} cannot change ({status})"
+    if found is None:
+        return f"{name}: d1 {one.values[0, at]:.3f}"
+    if not_significant(one)[0, at]:
+        return f"{name} makes no significant difference"
+    value, (low, high) = found
+    verb = "raises" if value > 0 else "lowers"
+    if one.moved is not None:
+        low, high = (low, high) if value > 0 else (-high, -low)
+        return f"{name} {verb} the output by {write(abs(value))} ({write(low)} to {write(high)})"
+    low, high = (low, high) if value > 0 else (-high, -low)
+    ends = f"{times(np.exp(low))} to {times(np.exp(high))}"
+    return f"{name} {verb} the odds of {whom(one)} {times(np.exp(abs(value)))} times ({ends})"
+
+
+def whom(one: Explanation) -> str:
+    """Whom signs are about: the class of a direction, the class that is predicted for a single row, or the answer."""
+    if one.about:
+        return of_class(one.about)
+    about = ANSWER if len(one.output_names) == 1 else subject(one)
+    if about == ANSWER or len(one) > 1 or one.n_rows is not None:
+        return about
+    return of_class(predicted(one.outputs[0], one.output_names)[0])
+
+
+def of_class(name: str) -> str:
+    """A class in a sentence with other numbers.
+
+    Examples
+    --------
+    >>> of_class("diabetes"), of_class("1")
+    ('diabetes', 'class 1')
+    """
+    shown = clean(name, MOST_LETTERS)
+    return f"class {shown}" if shown.lstrip("-").replace(".", "", 1).isdigit() else shown
+
+
+def _worth(one: Explanation, at: int) -> tuple[float, tuple[float, float]] | None:
+    """A number with its limits: an effect of a regression, or log odds; those of averages are means."""
+    if one.n_rows is not None:
+        if one.mean is None or one.mean_lower is None or one.mean_upper is None:
+            return None
+        return float(one.mean[0, at]), (float(one.mean_lower[0, at]), float(one.mean_upper[0, at]))
+    if one.moved is not None and one.moved_lower is not None and one.moved_upper is not None:
+        return float(one.moved[0, at]), (float(one.moved_lower[0, at]), float(one.moved_upper[0, at]))
+    if not in_odds(one):
+        return None
+    return float(one.log_odds[0, at]), (float(one.log_odds_lower[0, at]), float(one.log_odds_upper[0, at]))
+
+
+def _factor(end: float, like: float) -> str:
+    """A limit as a factor, or as a divisor where the value is one."""
+    return times(np.exp(end if like >= 0 else -end))
+
+
+def _signed(value: float, write: Callable[[float], str]) -> str:
+    return f"{'+' if value >= 0 else ''}{write(value)}"
+
+
+FLIPS, STAYS, BOTH = "perturbations that flip the output (C+)", "perturbations that stay (C−)", "in both"
+OWN, AT_ONE_VALUE = "this row's value", "lines with dots: share at exactly one value (right-hand scale)"
+
+
+def why(kept: Kept, shown: str) -> str:
+    """What the evidence of a feature comes to, in a sentence: how many perturbations of either set keep its value.
+
+    Examples
+    --------
+    >>> from xcid.scores.drawn import Kept
+    >>> why(Kept(0.6, 0.24), "98")
+    'Among the perturbations that stay, 60 % keep 98; among those that flip, 24 %.'
+    """
+    if np.isnan(kept.flip) or np.isnan(kept.stay):
+        return f"None of the perturbations {'flips' if np.isnan(kept.flip) else 'stays'}."
+    stay, flip = (f"{100 * share:.0f} %" for share in kept)
+    keep = "leave it missing" if shown == "missing" else f"keep {shown}"
+    return f"Among the perturbations that stay, {stay} {keep}; among those that flip, {flip}."
 
 
 def largest(scores: Array, most: int | None = None) -> Integers:
@@ -97,3 +279,14 @@ def left_out(n_features: int, n_shown: int) -> str:
     if more <= 0:
         return ""
     return "1 more feature has a smaller score" if more == 1 else f"{more:,} more features have smaller scores"
+
+
+def question(explanation: Explanation, write: Callable[[float], str] = number) -> str:
+    """What was asked, in words: "Does the predicted class change? (soft: ...)"; ``write`` puts levels of outputs."""
+    outcome = explanation.outcome
+    if outcome is None:
+        return "What does the output rest on?"
+    asks = getattr(outcome, "asks", None)
+    if asks:
+        return asks(explanation.output_names, write)
+    return f"Does the output change sides? (a question of your own: {getattr(outcome, '__name__', repr(outcome))})"

@@ -1,7 +1,7 @@
 "use strict";
 /* The page of the explorer: keeps what is picked and edited, asks the server about it, and draws the answers. */
 (async function (xcid) {
-  const { element, SHOWN, FLIPS, at, note, facts, output, items, sorted, limitOf, showMore, showLegend, flips, onWidth, drawControls } = xcid;
+  const { element, SHOWN, FLIPS, at, note, facts, output, items, sorted, limitOf, showMore, showEffects, showLegend, flips, onWidth, drawControls } = xcid;
   const SHOWN_CONTROLS = 40;
   const PAUSE = 40; // milliseconds that edits are gathered
   const IDLE = 300; // without an edit, then counterfactuals are searched for
@@ -10,7 +10,7 @@
   const data = await ask("description");
   if (!data) return;
   const state = { row: 0, cells: [], frozen: new Set(), question: {}, feature: 0, all: false, allControls: false };
-  const seen = { edition: 0, isBusy: false, timer: 0, idle: 0, answer: null, limit: 0 };
+  const seen = { edition: 0, isBusy: false, hasOpened: false, timer: 0, idle: 0, answer: null, limit: 0 };
   const names = data.features.map(({ name }) => name);
   let bars = null;
 
@@ -25,7 +25,7 @@
       if (response.ok) return record;
       complain(record.error);
     } catch {
-      complain("xcid app does not answer any more: start it again, and open the address that it prints.");
+      complain("xcid app no longer answers: start it again, and open the address that it prints.");
     }
     return null;
   }
@@ -80,7 +80,7 @@
     const found = await ask("search", question());
     if (edition !== seen.edition) return;
     if (found && found.problem) complain(found.problem);
-    if (found && found.nearest && found.nearest.length) showChanges(found.nearest, "The nearest changes that a search has found.");
+    if (found && found.nearest && found.nearest.length) showChanges(found.nearest, "The nearest changes that a search found.");
     else showChanges(seen.answer.nearest, FLIPS.some);
     document.documentElement.dataset.sought = String(edition);
   }
@@ -126,9 +126,9 @@
 
   const QUESTIONS = {
     flip: data.classes.length > 2 ? "What leads to any other class?" : "What flips the class?",
-    class: "What leads to, or out of, a class?",
-    threshold: data.classes.length ? "What crosses a probability?" : "What crosses a level?",
-    interval: "What leaves an interval?",
+    class: "What leads into or out of a class?",
+    threshold: data.classes.length ? "What takes a probability across a level?" : "What takes the output across a level?",
+    interval: "What moves the output by more than this?",
   };
 
   /* A class that the row is not in. */
@@ -173,8 +173,12 @@
     showOutputs(answer);
     for (const id of ["scores", "evidence-section", "changes-section"]) at(id).hidden = !answer.row;
     at("sentences").textContent = answer.row ? answer.row.sentences.join(" ") : "";
+    at("question").textContent = answer.question || "";
     at("facts").textContent = answer.row ? facts(answer.row) : "";
+    showEffects(answer.row || {}, answer.phrases);
     if (!answer.row) return;
+    if (!seen.hasOpened) state.feature = sorted(items(answer.row, page()), "size")[0].key; // the page opens on the strongest
+    seen.hasOpened = true;
     showBars();
     showLegend(page(), Boolean(answer.row.p));
     showEvidence();
@@ -183,8 +187,8 @@
 
   /* What the drawings of a row need to know beside it. */
   function page() {
-    const { unit, signed } = seen.answer;
-    return { ...data, features: names, unit, signed, hidden: false };
+    const { unit, signed, about, phrases } = seen.answer;
+    return { ...data, features: names, unit, signed, about, phrases, hidden: false };
   }
 
   function showOutputs({ answer, outputs }) {

@@ -3,7 +3,7 @@
  * xcid.drawBars(container, data, options): scores as a list of bars that can be chosen by mouse and keyboard.
  *
  * data     {signed, phrases, limit, decimals, items}; the axis goes to `limit`. An item has
- *          {key, name, cell, score, lower, upper, p, faint, fixed}; lower, upper, p, fixed may be null.
+ *          {key, name, cell, score, worth, lower, upper, p, faint, fixed}; worth may be empty; lower, upper, p, fixed may be null.
  * options  {selected, onSelect(key), label}
  * Gives {select(key)}, which marks another bar without a new drawing.
  */
@@ -74,7 +74,7 @@
     return element(
       "div",
       { class: "bar", role: "option", "aria-label": said(item, data, score) },
-      name, track, element("span", { class: `score${state}` }, shown),
+      name, track, element("span", { class: `score${state}` }, shown, item.worth ? element("span", { class: "worth" }, item.worth) : null),
     );
   }
 
@@ -82,6 +82,7 @@
   function said(item, data, score) {
     const parts = [`${item.name}: ${item.cell}`, item.fixed ? item.fixed : `score ${score}`];
     if (item.fixed) return parts.join(", ");
+    if (item.worth) parts.push(item.worth);
     if (item.lower !== null && item.upper !== null) {
       parts.push(`limits ${fixed(item.lower, data.decimals, data.signed)} to ${fixed(item.upper, data.decimals, data.signed)}`);
     }

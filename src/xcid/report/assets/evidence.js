@@ -3,17 +3,18 @@
  * xcid.drawEvidence(container, pair, options): the two distributions behind one score.
  *
  * pair     what xcid.report.evidence.picture gives: kind "number", "levels" or "shares"
- * options  {name, cell, top, hidden}; `top` is the largest whole number of a curve
+ * options  {name, cell, top, hidden, phrases}; `top` is the largest whole number of a curve
  */
 (function (xcid) {
   const { element, svg, percent, plain, place, ticks, legend } = xcid;
-  const HEIGHT = 270, ABOVE = 26, BELOW = 28, SIDE = 12, MASSES = 34, MISSING = 58, NEAR = 9;
-  const KEYS = [["mass p", "C+: the output flips"], ["mass q", "C−: it stays"], ["overlap", "overlap"]];
+  const HEIGHT = 270, ABOVE = 26, BELOW = 28, SIDE = 12, MASSES = 48, MISSING = 58, NEAR = 9;
 
   function drawEvidence(container, pair, options) {
     const draw = { number: drawNumber, levels: drawLevels, shares: drawShares }[pair.kind];
     draw(container, pair, options);
-    container.append(legend(...KEYS));
+    const { flips, stays, both } = options.phrases;
+    container.firstElementChild.after(element("p", { class: "why" }, pair.why));
+    container.append(legend(["mass p", flips], ["mass q", stays], ["overlap", both]));
   }
 
   /* Curves over a line, stems for values that are taken again and again, missing cells to the right of all. */
@@ -29,7 +30,8 @@
     chart.append(cross);
     makeReadable(chart, cross, readout, stops(pair, options, frame), options);
     container.replaceChildren(chart, readout);
-    if (pair.dropped) container.append(element("p", { class: "caption" }, `${pair.dropped} smaller stems are not drawn.`));
+    if (frame.hasMasses) container.append(element("p", { class: "caption" }, options.phrases.at_one_value));
+    if (pair.dropped) container.append(element("p", { class: "caption" }, `${pair.dropped} values with smaller shares are not drawn.`));
   }
   const HINT = "Point at the picture, or use the arrow keys, to read it.";
 
@@ -48,18 +50,29 @@
     const { width, right, floor, low, high, x, y } = frame;
     chart.append(svg("line", { class: "axis", x1: SIDE, x2: right, y1: floor, y2: floor }));
     const count = Math.max(3, Math.floor((right - SIDE) / (pair.unit ? 110 : 75)));
-    for (const tick of options.hidden ? [] : ticks(low, high, count)) {
+    for (const tick of options.hidden ? [] : pair.scale ? powers(pair, low, high) : ticks(low, high, count)) {
       chart.append(svg("line", { class: "axis", x1: x(tick), x2: x(tick), y1: floor, y2: floor + 4 }));
-      chart.append(svg("text", { x: x(tick), y: floor + 18, "text-anchor": "middle" }, place(tick, pair.unit)));
+      chart.append(svg("text", { x: x(tick), y: floor + 18, "text-anchor": "middle" }, place(valueAt(pair, tick), pair.unit)));
     }
     if (options.hidden) chart.append(svg("text", { x: (SIDE + right) / 2, y: floor + 18, "text-anchor": "middle" }, "values are hidden"));
     if (pair.missing) chart.append(svg("text", { x: frame.beyond, y: floor + 18, "text-anchor": "middle" }, "missing"));
     if (!frame.hasMasses) return;
     for (const mass of [0, 0.5, 1]) {
       chart.append(svg("line", { class: "axis", x1: width - MASSES, x2: width - MASSES + 4, y1: y(mass), y2: y(mass) }));
-      chart.append(svg("text", { x: width - MASSES + 7, y: y(mass) + 4 }, plain(mass)));
+      chart.append(svg("text", { x: width - MASSES + 7, y: y(mass) + 4 }, `${100 * mass} %`));
     }
-    chart.append(svg("text", { x: width, y: 12, "text-anchor": "end" }, "stems"));
+  }
+
+  /* The value at a place of the axis, which may be closer towards far ends. */
+  function valueAt(pair, at) {
+    return pair.scale ? Math.sinh(at) * pair.scale : at;
+  }
+
+  /* Places of 0 and of powers of ten that are larger than the scale. */
+  function powers(pair, low, high) {
+    const first = Math.floor(Math.log10(pair.scale)) + 1;
+    const found = Array.from({ length: 12 }, (_, at) => Math.asinh(10 ** (first + at) / pair.scale));
+    return [...found.map((at) => -at), 0, ...found].filter((at) => at >= low && at <= high).sort((one, other) => one - other);
   }
 
   function drawCurves(chart, pair, options, frame) {
@@ -83,7 +96,7 @@
     const at = pair.own === null ? frame.beyond : frame.x(pair.own);
     const anchor = at < frame.width * 0.25 ? "start" : at > frame.width * 0.75 ? "end" : "middle";
     const text = options.hidden ? "this row" : `this row: ${short(options.cell)}`;
-    const label = { x: anchor === "end" && frame.hasMasses ? Math.min(at, frame.width - 44) : at, y: 14, "text-anchor": anchor };
+    const label = { x: anchor === "end" && frame.hasMasses ? Math.min(at, frame.width - 58) : at, y: 14, "text-anchor": anchor };
     chart.append(svg("line", { class: "own", x1: at, x2: at, y1: 19, y2: frame.floor }));
     chart.append(svg("text", { class: "own-label", ...label }, text));
   }
@@ -93,23 +106,22 @@
     return letters.length > 24 ? letters.slice(0, 23).join("") + "…" : text;
   }
 
+  /* Shares at one value, at that value: thin lines of C+ before thick ones of C−. */
   function drawStems(chart, pair, frame) {
-    const apart = pair.atoms.length > 10 ? 2 : 3.5;
-    const width = pair.atoms.length > 10 ? 3 : 5;
     const stems = pair.atoms.map(([at, p, q]) => [frame.x(at), p, q]);
     if (pair.missing) stems.push([frame.beyond, ...pair.missing]);
-    for (const [at, p, q] of stems) {
-      for (const [kind, mass, x] of [["p", p, at - apart], ["q", q, at + apart]]) {
+    for (const [x, p, q] of stems) {
+      for (const [kind, mass, width] of [["q", q, 9], ["p", p, 4]]) {
         if (!mass) continue;
         chart.append(svg("line", { class: `stem ${kind}`, x1: x, x2: x, y1: frame.floor, y2: frame.y(mass / 1000), "stroke-width": width }));
-        chart.append(svg("circle", { class: `dot ${kind}`, cx: x, cy: frame.y(mass / 1000), r: width * 0.8 }));
+        chart.append(svg("circle", { class: `dot ${kind}`, cx: x, cy: frame.y(mass / 1000), r: 3 + width / 4 }));
       }
     }
   }
 
   /* Every place that can be read, from left to right: {x, text}. */
   function stops(pair, options, frame) {
-    const value = (at) => (options.hidden ? "here" : `at ${place(at, pair.unit)}`);
+    const value = (at) => (options.hidden ? "here" : `at ${place(valueAt(pair, at), pair.unit)}`);
     const found = pair.p.map((p, at) => {
       const here = frame.low + ((at + 0.5) / pair.p.length) * (frame.high - frame.low);
       return { x: frame.x(here), text: `${value(here)}: ${densities(p, pair.q[at], pair, options)}` };
@@ -121,7 +133,7 @@
   }
 
   function densities(p, q, pair, options) {
-    if (options.hidden) return `C+ ${percent0(p / options.top)}, C− ${percent0(q / options.top)} of the peak`;
+    if (options.hidden || pair.scale) return `C+ ${percent0(p / options.top)}, C− ${percent0(q / options.top)} of the peak`;
     const scale = pair.peak / options.top;
     return `density of C+ ${plain(p * scale)}, of C− ${plain(q * scale)}`;
   }
@@ -179,12 +191,12 @@
     container.replaceChildren(element("div", { role: "list" }, ...rows));
   }
 
-  /* The evidence of a group of columns lies over the share of flips among like perturbations. */
+  /* The evidence of a group of columns lies over the share of flips among similar perturbations. */
   function drawShares(container, pair) {
     const most = Math.max(...pair.p, ...pair.q, 1);
     const rows = pair.p.map((p, at) => level(`${10 * at} to ${10 * at + 10} %`, p, pair.q[at], most, false));
-    const caption = element("p", { class: "caption" }, "A group of columns: share of flips among like perturbations.");
-    container.replaceChildren(caption, element("div", { role: "list" }, ...rows));
+    const caption = element("p", { class: "caption" }, "A group of columns: share of flips among similar perturbations.");
+    container.replaceChildren(element("div", { role: "list" }, ...rows), caption);
   }
 
   function level(name, p, q, most, isOwn) {

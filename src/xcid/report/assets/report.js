@@ -1,7 +1,7 @@
 "use strict";
 /* The page of a report: reads the data, keeps what is chosen, and draws it. */
 (function (xcid) {
-  const { element, fixed, SHOWN, FLIPS, at, count, times, thousandths, spaced, note, facts, strip, output, items, sorted, limitOf, showMore, showLegend, flips, onWidth } = xcid;
+  const { element, fixed, SHOWN, FLIPS, at, count, times, thousandths, spaced, note, facts, strip, output, items, sorted, limitOf, showMore, showEffects, showLegend, flips, onWidth } = xcid;
   const data = JSON.parse(at("data").textContent);
   const decimals = xcid.decimals(data.unit);
   const hasP = Boolean(data.rows[0].p);
@@ -23,7 +23,7 @@
     const label = (row) => `${row.name} · ${row.answer}${row.status === "ok" ? "" : ` · ${spaced(row.status)}`}`;
     at("row").replaceChildren(...found.map(([row, index]) => element("option", { value: index }, label(row))));
     const isAll = found.length === data.rows.length;
-    at("count").textContent = !found.length ? "No row fits" : isAll ? count(found.length, "row") : `${found.length.toLocaleString("en")} of ${count(data.rows.length, "row")}`;
+    at("count").textContent = !found.length ? "No row matches" : isAll ? count(found.length, "row") : `${found.length.toLocaleString("en")} of ${count(data.rows.length, "row")}`;
     if (found.length && !found.some(([, index]) => index === chosen.row)) chosen.row = found[0][1];
     showRow();
   }
@@ -44,6 +44,7 @@
     at("next").disabled = list.selectedIndex < 0 || list.selectedIndex >= list.options.length - 1;
     at("summary-title").textContent = `Row ${row.name}`;
     at("sentences").textContent = row.sentences.join(" ");
+    showEffects(row, data.phrases);
     at("facts").textContent = facts(row);
     at("outputs").replaceChildren(...(row.outputs || []).map(([place, value], order) => output(data.classes[place], value, !order)));
     showBars();
@@ -83,7 +84,7 @@
 
   /* ---- all rows ---- */
 
-  const COLUMNS = [["name", "feature"], ["score", data.signed ? "mean |score|" : "mean score"], ["significant", "significant"], ["d1", "mean d1"]]
+  const COLUMNS = [["name", "feature"], ["score", data.signed ? "mean |score|" : "mean score"], ["mean", "mean score"], ["significant", "significant"], ["d1", "mean d1"]]
     .filter(([key]) => key === "name" || data.overview[key]).filter(([key]) => key !== "d1" || data.rows.some((row) => row.tried));
 
   function showOverview() {
@@ -110,9 +111,10 @@
       showFeature(key);
       at("bars-title").scrollIntoView({ block: "start" });
     });
-    const { score, significant, d1 } = data.overview;
+    const { score, mean, significant, d1 } = data.overview;
     const cells = {
       score: () => [strip(score[key] / largest, "share"), fixed(times(score[key], data.unit), decimals), limits(key)],
+      mean: () => [fixed(times(mean[key], data.unit), decimals, true)],
       significant: () => [strip(significant[key] / 1000, "share"), `${Math.round(significant[key] / 10)} %`],
       d1: () => [fixed(thousandths(d1[key]), 2)],
     };
@@ -138,6 +140,8 @@
     at("title").textContent = data.title;
     const hidden = data.hidden ? " · values are hidden" : "";
     at("subtitle").textContent = `${count(data.rows.length, "row")}, ${count(data.features.length, "feature")}${data.classes.length ? `, ${count(data.classes.length, "class").replace("classs", "classes")}` : ""}${hidden}`;
+    at("question").textContent = data.question;
+    at("overview-means").textContent = data.overview.meaning ? `mean ${data.overview.meaning}` : "";
     at("notes").replaceChildren(...data.notes.map(note));
     at("left-out").replaceChildren(...data.left_out.map(note));
     at("settings").replaceChildren(...[...data.settings, ["versions", data.versions]].flatMap(([name, value]) => [element("dt", null, name), element("dd", null, value)]));

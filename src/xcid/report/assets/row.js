@@ -43,11 +43,12 @@
   /* Everything about each feature of a row; what has a p-value that is not at most the level is faint. */
   function items(row, page) {
     const fixedOnes = new Map(row.fixed || []);
+    const worths = new Map(row.worth || []);
     return page.features.map((name, key) => {
       const p = row.p ? thousandths(row.p[key]) : null;
       const fixedAs = fixedOnes.get(key) || null;
       return {
-        key, name, cell: row.cells[key], score: times(row.score[key], page.unit), p, d1: thousandths(row.d1[key]), fixed: fixedAs,
+        key, name, cell: row.cells[key], worth: worths.get(key) || "", score: times(row.score[key], page.unit), p, d1: thousandths(row.d1[key]), fixed: fixedAs,
         lower: row.lower ? times(row.lower[key], page.unit) : null, upper: row.upper ? times(row.upper[key], page.unit) : null,
         faint: Boolean(row.p) && !fixedAs && !(p !== null && p <= page.significant_at),
       };
@@ -84,16 +85,22 @@
       const { signed, phrases, unit } = page;
       return drawBars(at("bars"), { signed, phrases, limit, decimals: decimals(unit), items: shown }, { ...options, label: "Scores of the features: choose one to see its evidence" });
     }
-    at("bars").replaceChildren(element("p", { class: "quiet" }, "No feature fits."));
+    at("bars").replaceChildren(element("p", { class: "quiet" }, "No feature matches."));
     return null;
   }
 
+  /* What the strongest features do, in sentences, and the unit that stands beside scores. */
+  function showEffects(row, phrases) {
+    at("effects").replaceChildren(...(row.effects || []).map((text) => element("li", null, text)));
+    at("worth-means").textContent = row.worth ? phrases.worth : "";
+  }
+
   /* The meaning of bars, and what the text says that is not so everywhere. */
-  function showLegend({ signed, phrases }, hasP) {
+  function showLegend({ signed, about, phrases }, hasP) {
     const marks = signed ? [["body supports", phrases.supports], ["body opposes", phrases.opposes]] : [["body plain", phrases.unsigned]];
     const faint = hasP ? [["body supports faint", `~ ${phrases.not_significant}`]] : [];
     at("bars-legend").replaceChildren(...legend(...marks, ...faint).children);
-    for (const [className, isShown] of [["if-signed", signed], ["if-unsigned", !signed], ["if-p", hasP]]) {
+    for (const [className, isShown] of [["if-prediction", signed && !about], ["if-about", signed && about], ["if-unsigned", !signed], ["if-p", hasP]]) {
       for (const node of document.getElementsByClassName(className)) node.hidden = !isShown;
     }
   }
@@ -102,7 +109,7 @@
 
   function showEvidence(item, pair, row, page, lacking) {
     at("evidence-title").replaceChildren("Evidence: ", element("bdi", null, item.name));
-    if (pair) drawEvidence(at("evidence"), pair, { name: item.name, cell: item.cell, top: page.top, hidden: page.hidden });
+    if (pair) drawEvidence(at("evidence"), pair, { name: item.name, cell: item.cell, top: page.top, hidden: page.hidden, phrases: page.phrases });
     else at("evidence").replaceChildren(element("p", { class: "quiet" }, lacking));
     at("figures").replaceChildren(...figures(item, row, page).map(([name, value]) => element("div", null, element("dt", null, name), element("dd", null, element("bdi", null, value)))));
   }
@@ -112,6 +119,7 @@
     const found = [["value", item.cell]];
     if (row.tried) found.push(["d1", fixed(item.d1, 2)]);
     if (item.fixed) return [...found, ["score", Object.hasOwn(statuses, item.fixed) ? `${item.fixed}: ${statuses[item.fixed]}` : item.fixed]];
+    if (item.worth) found.push(["worth", item.worth]);
     found.push(["score", score(item.score)]);
     if (item.lower !== null && item.upper !== null) found.push(["95 % limits", `${score(item.lower)} to ${score(item.upper)}`]);
     if (item.p !== null) found.push(["p-value", (item.p <= 0.001 ? "≤ 0.001" : fixed(item.p, 3)) + (item.faint ? `: ${phrases.not_significant}` : "")]);
@@ -141,5 +149,5 @@
     }).observe(node);
   }
 
-  Object.assign(xcid, { SHOWN, FLIPS, at, count, times, thousandths, decimals, spaced, note, facts, strip, output, items, sorted, limitOf, showMore, showBars, showLegend, showEvidence, flips, onWidth });
+  Object.assign(xcid, { SHOWN, FLIPS, at, count, times, thousandths, decimals, spaced, note, facts, strip, output, items, sorted, limitOf, showMore, showBars, showEffects, showLegend, showEvidence, flips, onWidth });
 })((globalThis.xcid = globalThis.xcid || {}));

@@ -1,0 +1,191 @@
+"""By how much two explanations differ: groups of rows, the same rows explained twice, single rows.
+
+The error of a mean over rows is seen in how the rows differ. One part is not: rows of a run follow one of a few plans,
+and those of a plan share what chance does. Between groups of one run that cancels, as far as their rows are alike. Else
+each mean gets the error of a row, by its limits, as if the rows of a plan shared all of it; this errs on the safe side.
+The errors of two single rows are taken as independent.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from xcid import directions
+from xcid._kernels.arrays import ratio
+from xcid._kernels.random import N_VARIANTS
+from xcid.errors import InvalidData, InvalidParameter
+from xcid.outcomes.classes import class_names
+from xcid.records import UNKNOWN, Array, Comparison, Explanation, Flags
+from xcid.records.comparison import Kind
+
+CONFIDENCE = 0.95
+NORMAL = float(special.ndtri((1 + CONFIDENCE) / 2))
+
+
+class _Measured(NamedTuple):
+    """(n, d) values in their unit, and the standard errors that their limits stand for."""
+
+    values: Array
+    errors: Array
+
+
+class _Error(NamedTuple):
+    """(d,) variance that is seen in how rows differ, with its degrees of freedom, and (d,) what is not seen in it."""
+
+    seen: Array
+    freedom: int
+    unseen: Array
+
+
+def compare(first: Explanation, second: Explanation, names: tuple[str, str], about: str | None = None) -> Comparison:
+    """Compare two explanations of the same features, with signs about the same outcome."""
+    if len(names) != 2 or names[0] == names[1]:
+        raise InvalidParameter(f"names must be two different names, not {names!r}")
+    _check(first, second)
+    towards = _direction(first, second) if about is None else str(about)
+    parts = first.towards(towards), second.towards(towards)
+    known = [_known(part) for part in parts]
+    is_paired = _same_rows(first, second)
+    if is_paired:
+        known = [known[0] & known[1]] * 2
+    parts = parts[0][known[0]], parts[1][known[1]]
+    if not all(map(len, parts)):
+        raise InvalidData(f"there is nothing to compare: no row is explained in {names[not len(parts[1])]}")
+    measured = _measured(parts[0]), _measured(parts[1])
+    shares_plans = _is_one_run(first, second)
+    kind: Kind = "groups"
+    if len(parts[0]) == len(parts[1]) == 1:
+        kind = "rows"
+    elif is_paired:
+        kind = "pairs"
+    errors = [_paired(*measured, shares_plans)] if kind == "pairs" else [_error(*one, shares_plans) for one in measured]
+    before, after = (one.values.mean(axis=0) for one in measured)
+    lower, upper, p_values = _tested(after - before, errors)
+    return Comparison(
+        first=before,
+        second=after,
+        difference=after - before,
+        lower=lower,
+        upper=upper,
+        p_values=p_values,
+        feature_names=first.feature_names,
+        names=(str(names[0]), str(names[1])),
+        n_rows=(len(parts[0]), len(parts[1])),
+        kind=kind,
+        about=parts[0].about,
+        unit="output" if len(first.output_names) == 1 else "log odds",
+        question=first.question,
+        shown=_shown(*parts) if kind == "rows" else (),
+    )
+
+
+def _shown(one: Explanation, other: Explanation) -> tuple[tuple[str, str], ...]:
+    """The values of each feature of two single rows."""
+    return tuple((one.shown(0, at), other.shown(0, at)) for at in range(len(one.feature_names)))
+
+
+def _check(first: Explanation, second: Explanation) -> None:
+    """Refuse what cannot be compared."""
+    if first.feature_names != second.feature_names:
+        ours, theirs = set(first.feature_names), set(second.feature_names)
+        odd = sorted(ours ^ theirs)[:5]
+        what = f"only one of them has {odd}" if odd else "they come in another order"
+        raise InvalidParameter(f"two explanations of different features cannot be compared: {what}")
+    counts = len(first.output_names), len(second.output_names)
+    if (counts[0] == 1) != (counts[1] == 1):
+        raise InvalidParameter("a regression cannot be compared with a model that has classes")
+    if first.output_names != second.output_names:
+        raise InvalidParameter(
+            f"models with different classes cannot be compared: {list(class_names(first.output_names))} and "
+            f"{list(class_names(second.output_names))}"
+        )
+    for one in (first, second):
+        if not len(one):
+            raise InvalidData("there is nothing to compare: an explanation has no rows")
+        if one.significant is not None:
+            raise InvalidParameter("averages cannot be compared: compare the explanations of the rows themselves")
+        if one.lower is None:
+            raise InvalidParameter("these scores have no sign and no limits: explain with the recommended setting")
+    if counts[0] > 1 and None not in (first.outcome, second.outcome) and first.outcome != second.outcome:
+        raise InvalidParameter(
+            f"answers to different questions cannot be compared: {first.question!r} and {second.question!r}"
+        )
+
+
+def _direction(first: Explanation, second: Explanation) -> str:
+    """Whom signs are about where nobody says."""
+    names = class_names(first.output_names)
+    found = first.about or second.about or directions.usual_direction(first) or directions.usual_direction(second)
+    if not found and len(names) > 2:
+        raise InvalidParameter(
+            f"there are several classes: name the one that signs are about by towards=, one of {list(names)}"
+        )
+    return found or (directions.UP if len(names) == 1 else names[-1])
+
+
+def _known(one: Explanation) -> Flags:
+    """(n,) rows of which something is known."""
+    values = one.values if one.moved is None else one.moved
+    return ~np.isin(one.status, UNKNOWN) & np.isfinite(values).all(axis=1)
+
+
+def _measured(one: Explanation) -> _Measured:
+    if one.moved is not None:
+        value, lower, upper = one.effects, one.effects_lower, one.effects_upper
+    else:
+        value, lower, upper = one.log_odds, one.log_odds_lower, one.log_odds_upper
+    return _Measured(value, (upper - lower) / (2 * NORMAL))
+
+
+def _same_rows(first: Explanation, second: Explanation) -> bool:
+    return (
+        first.levels == second.levels
+        and np.array_equal(first.index, second.index)
+        and np.array_equal(first.data, second.data, equal_nan=True)
+    )
+
+
+def _is_one_run(first: Explanation, second: Explanation) -> bool:
+    """Whether rows follow the same plans: one seed and setting, one model and one background."""
+    made = [{name: text for name, text in (one.settings or {}).items() if name != "towards"} for one in (first, second)]
+    alike = first.scales == second.scales and first.output_scales == second.output_scales
+    return bool(made[0]) and made[0] == made[1] and alike
+
+
+def _error(values: Array, errors: Array, shares_plans: bool) -> _Error:
+    """The error of a mean over rows; that of a single row is what its limits say."""
+    n = len(values)
+    seen = values.var(axis=0, ddof=1) / n if n > 1 else np.zeros(values.shape[1])
+    return _Error(seen, max(n - 1, 1), np.zeros_like(seen) if shares_plans and n > 1 else _shared(errors))
+
+
+def _paired(first: _Measured, second: _Measured, shares_plans: bool) -> _Error:
+    """The error of a mean of differences row by row."""
+    found = _error(second.values - first.values, first.errors, shares_plans)
+    return found if shares_plans else found._replace(unseen=found.unseen + _shared(second.errors))
+
+
+def _shared(errors: Array) -> Array:
+    """(d,) variance of the mean of (n, d) errors that are the same for all rows of a plan."""
+    of_plans = 1 / N_VARIANTS + (1 - 1 / N_VARIANTS) / len(errors)
+    return np.mean(errors**2, axis=0) * of_plans
+
+
+def _tested(difference: Array, errors: list[_Error]) -> tuple[Array, Array, Array]:
+    """Limits and p-values of a difference, by Student's t with Welch and Satterthwaite's degrees of freedom."""
+    variance = sum((part.seen + part.unseen for part in errors), np.zeros_like(difference))
+    of_variance = sum((part.seen**2 / part.freedom for part in errors), np.zeros_like(difference))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        freedom = np.where(of_variance > 0, variance**2 / of_variance, np.inf)
+        error = np.sqrt(variance)
+        quantile = np.where(np.isinf(freedom), NORMAL, special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
+        reach = np.where(error > 0, quantile * error, 0.0)
+        chance = np.where(
+            np.isinf(freedom), special.ndtr(-ratio(np.abs(difference), error)),
+            special.stdtr(freedom, -ratio(np.abs(difference), error)),
+        )  # fmt: skip
+    p_values = np.where((difference != 0) & (error == 0), 0.0, 2 * chance)
+    return difference - reach, difference + reach, p_values

@@ -1,0 +1,66 @@
+"""``xcid compare-runs``: what changed between two saved explanations: two months, groups, models or rows."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from xcid.cli._terminal import add_verb, printable, record, show
+
+
+class Options(NamedTuple):
+    """What was typed."""
+
+    first: Path
+    second: Path
+    towards: str | None
+    out: Path | None
+    report: Path | None
+
+
+def add(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = add_verb(subparsers, __doc__, "what changed between two saved explanations")
+    for name in ("first", "second"):
+        parser.add_argument(
+            name, type=Path, metavar=name.upper(), help="a saved explanation: by explain --out FILE.npz, or from Python"
+        )
+    parser.add_argument(
+        "--towards", metavar="NAME", help="the class that signs are about; needed where there are more than two"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="one line per feature: .csv, .parquet, .feather, .json"
+    )
+    parser.add_argument("--report", type=Path, metavar="FILE", help="sentences, a picture and a table as one HTML file")
+    parser.set_defaults(run=_checked)
+
+
+def _checked(options: argparse.Namespace) -> None:
+    run(record(Options, options))
+
+
+def run(options: Options) -> None:
+    """Compare, print the differences, and keep them where asked."""
+    from xcid.files import writers
+    from xcid.files.saved import load
+    from xcid.frames import comparison_columns
+
+    if options.out is not None:
+        writers.check(options.out, options.first, options.second)
+    if options.report is not None:
+        writers.check(options.report, options.first, options.second, extensions=(".html", ".htm"))
+    first, second = load(options.first), load(options.second)
+    found = first.compare(second, _names(options.first, options.second), towards=options.towards)
+    if options.out is not None:
+        writers.write(options.out, [comparison_columns(found)])
+    if options.report is not None:
+        found.report(options.report)
+    show(printable(str(found)))
+
+
+def _names(first: Path, second: Path) -> tuple[str, str]:
+    """The files without their extensions, with their folders or extensions where only these tell them apart."""
+    paths = first, second
+    ways = ([path.stem for path in paths], [f"{path.parent.name}/{path.name}" for path in paths])
+    return next(((one, other) for one, other in ways if one != other), ("the first", "the second"))

@@ -1,0 +1,199 @@
+"""What a score says in units that people use, and about whom: odds, effects, signs about a named class."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from xcid.densities import Mixed
+from xcid.errors import EvidenceNotKept, InvalidParameter
+from xcid.outcomes.classes import are_probabilities, class_names, column_of, least_probability
+from xcid.records import Array, Explanation, Flags, Integers
+from xcid.scores.adjusted import Adjusted, to_d1
+from xcid.scores.moves import Moves, moves
+
+UP = "up"  # the direction of a regression
+ABSENT = frozenset(("no", "none", "false", "negative"))  # classes that are the absence of another
+KEPT = (
+    "the model's answers behind these scores were not kept: explain these rows by themselves with a generator that "
+    "follows a plan, or raise max_evidence_bytes of the Explainer; a file never keeps them, so save what you need"
+)
+
+
+def log_odds(d1: Array) -> Array:
+    """The log odds ratio behind signed d1; infinite at 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> log_odds(np.array([0.0, -0.5])).round(4).tolist()
+    [0.0, -1.3863]
+    """
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.sign(d1) * -2 * np.log1p(-np.minimum(np.abs(d1), 1.0)))
+
+
+def effects(explanation: Explanation) -> Moves:
+    """By how much present values move the output: that of a regression, or the probability of the class in question.
+
+    That is the class that signs are about, the target of the question, or the class that is predicted for each row.
+    """
+    if explanation.moved is not None:
+        known = (explanation.moved, explanation.moved_lower, explanation.moved_upper, explanation.moved_p_values)
+        return Moves(*(np.asarray(part) for part in known))
+    cloud = _asked(explanation)
+    column = in_question(explanation)
+    return moves(cloud, np.take_along_axis(cloud.outputs, column[:, None, None], axis=2)[:, :, 0])
+
+
+def in_question(explanation: Explanation) -> Integers:
+    """(n,) the output that a question is about: the class that signs are about, its target, or the predicted one."""
+    n, names = len(explanation), explanation.output_names
+    about = explanation.about or getattr(explanation.outcome, "target", None)
+    if explanation.outputs.shape[1] == 1 or about == UP:
+        return np.zeros(n, dtype=np.int64)
+    if about is None:
+        return np.asarray(np.nan_to_num(explanation.outputs, nan=-np.inf).argmax(axis=1))
+    return np.full(n, column_of(about, names))
+
+
+def usual_direction(explanation: Explanation) -> str:
+    """Whom signs of many rows are about by default: the second of two classes, or up; "" where there is no such."""
+    if explanation.about or not explanation.direction.any():
+        return explanation.about
+    if explanation.outputs.shape[1] == 1:
+        return UP if explanation.moved_lower is not None else ""
+    names = class_names(explanation.output_names)
+    return _positive(names[0], names[1]) if len(names) == 2 else ""
+
+
+def _positive(first: str, second: str) -> str:
+    """The class that people ask about: the second of two, unless it is the absence of the first.
+
+    Examples
+    --------
+    >>> _positive("0", "1"), _positive("diabetes", "no diabetes")
+    ('1', 'diabetes')
+    """
+    said = second.strip().lower()
+    return first if said in ABSENT or said.startswith(("no ", "not ", "non-")) else second
+
+
+def usual(explanation: Explanation) -> Explanation:
+    """The explanation of many rows as it is shown: with signs about one class for all of them, where there is one."""
+    name = usual_direction(explanation)
+    return towards(explanation, name) if name else explanation
+
+
+def of_row(one: Explanation) -> Explanation:
+    """The explanation of a single row as it is shown: that of a regression is about what raises the output.
+
+    Where the question is another one than whether the output moves, it stays about that question.
+    """
+    asks_for_moves = one.outcome is None or hasattr(one.outcome, "half_width")
+    return usual(one) if one.moved is not None and asks_for_moves else one
+
+
+def towards(explanation: Explanation, name: str) -> Explanation:
+    """The same explanation with every sign about one class, or "up" for a regression."""
+    if explanation.about == str(name):
+        return explanation
+    if explanation.about:
+        raise InvalidParameter(f"signs are already about {explanation.about!r}: start from the original explanation")
+    if not explanation.direction.any() and len(explanation):
+        raise InvalidParameter("these scores have no sign: explain with the recommended setting")
+    if explanation.outputs.shape[1] == 1:
+        return _upwards(explanation, name)
+    column = column_of(name, explanation.output_names)
+    names = class_names(explanation.output_names)
+    asked = getattr(explanation.outcome, "target", None)
+    if len(names) > 2 and (asked is None or column_of(asked, explanation.output_names) != column):
+        return _against_the_rest(explanation, column)
+    return _turned(explanation, np.where(_is_there(explanation, column), 1.0, -1.0), names[names.index(str(name))])
+
+
+def _upwards(explanation: Explanation, name: str) -> Explanation:
+    if str(name) != UP:
+        raise InvalidParameter(f"the scores of a regression are about {UP!r}, not {name!r}")
+    if explanation.moved_lower is None or not explanation.output_scales:
+        raise EvidenceNotKept(KEPT)
+    found, scale = effects(explanation), explanation.output_scales[0] or 1.0
+    return replace(
+        explanation,
+        values=to_d1(found.effects / scale),
+        direction=np.sign(found.effects),
+        lower=to_d1(found.lower / scale),
+        upper=to_d1(found.upper / scale),
+        p_values=found.p_values,
+        null_mean=None,
+        null_quantile=None,
+        spread=None,
+        settings=_about(explanation, UP),
+    )
+
+
+def _is_there(explanation: Explanation, column: int) -> Flags:
+    """(n,) rows whose present answer lies on the side of a class."""
+    outcome: Any = explanation.outcome
+    level, target = getattr(outcome, "level", None), getattr(outcome, "target", None)
+    if level is None:
+        return np.asarray(explanation.outputs.argmax(axis=1) == column)
+    asked = column_of(target, explanation.output_names)
+    return np.asarray((explanation.outputs[:, asked] > level) == (asked == column))
+
+
+def _turned(explanation: Explanation, sign: Array, name: str) -> Explanation:
+    """Turn the signs of some rows."""
+    turn = sign[:, None]
+    ends = (explanation.lower, explanation.upper), (explanation.moved_lower, explanation.moved_upper)
+    (lower, upper), (moved_lower, moved_upper) = (_turned_ends(low, high, turn) for low, high in ends)
+    return replace(
+        explanation,
+        values=explanation.values * turn,
+        direction=explanation.direction * turn,
+        lower=lower,
+        upper=upper,
+        moved=None if explanation.moved is None else explanation.moved * turn,
+        moved_lower=moved_lower,
+        moved_upper=moved_upper,
+        settings=_about(explanation, name),
+    )
+
+
+def _turned_ends(low: Array | None, high: Array | None, turn: Array) -> tuple[Array | None, Array | None]:
+    if low is None or high is None:
+        return None, None
+    return np.minimum(low * turn, high * turn), np.maximum(low * turn, high * turn)
+
+
+def _against_the_rest(explanation: Explanation, column: int) -> Explanation:
+    """Score one of several classes against all others, by what the model answered."""
+    cloud = _asked(explanation)
+    chance = cloud.outputs[:, :, column]
+    known = ~np.isnan(chance).any(axis=1)
+    least = cloud.least
+    if least is None and are_probabilities(explanation.outputs) and known.any():
+        least = least_probability(cloud.outputs[known].reshape(-1, cloud.outputs.shape[2]))
+    chance = np.where(known[:, None], np.clip(chance, 0.0, 1.0), 0.5)
+    scores = Adjusted(explanation.density or Mixed())(replace(cloud, positive=1 - chance, negative=chance, least=least))
+    unknown = {"lower": -1.0, "upper": 1.0, "p_values": 1.0}
+    parts: dict[str, Any] = {
+        name: np.where(known[:, None], part, unknown.get(name, 0.0))
+        for name, part in scores._asdict().items()
+        if part is not None
+    }
+    return replace(explanation, **parts, settings=_about(explanation, explanation.output_names[column]))
+
+
+def _asked(explanation: Explanation) -> Any:
+    """The cloud with what the model answered for it."""
+    cloud = explanation.cloud
+    if cloud is None or cloud.outputs is None:
+        raise EvidenceNotKept(KEPT)
+    return cloud
+
+
+def _about(explanation: Explanation, name: str) -> dict[str, str]:
+    return {**(explanation.settings or {}), "towards": name}

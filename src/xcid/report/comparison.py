@@ -1,0 +1,65 @@
+"""What differs between two explanations as one HTML file: sentences, a picture and a table; it runs nothing."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import os
+from pathlib import Path
+
+from xcid import notebook, plots, wording
+from xcid._require import require
+from xcid.files.writers import replacing
+from xcid.records import Comparison
+from xcid.wording import differences
+from xcid.wording.names import clean, sentence
+
+MOST_SENTENCES = 5
+MOST = 20  # features in the picture
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+</head>
+<body style="font-family:system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#333">
+<h1>{title}</h1>
+<ul>{told}</ul>
+<img alt="Differences with 95 % limits, by feature" style="max-width:100%" src="data:image/png;base64,{picture}">
+{table}
+</body>
+</html>
+"""
+
+
+def report(found: Comparison, path: str | os.PathLike[str], *, title: str | None = None) -> None:
+    """Write the page of a comparison; the file appears when it is complete."""
+    with replacing(Path(path)) as temporary:
+        temporary.write_text(page(found, title), encoding="utf-8")
+
+
+def page(found: Comparison, title: str | None = None) -> str:
+    """The page as text."""
+    faint = differences.not_significant(found)
+    strongest = [at for at in wording.largest(found.difference).tolist() if not faint[at]][:MOST_SENTENCES]
+    told = [sentence(differences.sentence(found, at)) for at in strongest] or ["No difference is significant."]
+    return PAGE.format(
+        policy=POLICY,
+        title=html.escape(clean(title or sentence(differences.title(found)).rstrip("."))),
+        told="".join(f"<li>{html.escape(each)}</li>" for each in told),
+        picture=_picture(found),
+        table=notebook.comparison(found),
+    )
+
+
+def _picture(found: Comparison) -> str:
+    """The plot in letters."""
+    figures = require("matplotlib.figure", extra="plot")
+    figure, held = figures.Figure(figsize=(8, 1.6 + 0.35 * min(len(found), MOST)), layout="constrained"), io.BytesIO()
+    plots.comparison(found, ax=figure.subplots(), most=MOST)
+    figure.savefig(held, format="png", dpi=110, metadata={"Software": None})
+    return base64.b64encode(held.getvalue()).decode()

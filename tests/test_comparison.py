@@ -1,0 +1,345 @@
+"""Two explanations compared: false positives, planted differences, known answers, signs, refusals, words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression
+
+import xcid
+from xcid.errors import InvalidData, InvalidParameter
+from xcid.wording import differences
+
+WEIGHTS = np.array([1.0, -0.7, 0.4, 0.0])
+NAMES = ("January", "March")
+
+
+def logistic(weights):
+    """Log odds that add up."""
+
+    def model(X):
+        chance = 1 / (1 + np.exp(-(np.asarray(X) @ weights)))
+        return np.column_stack([1 - chance, chance])
+
+    return model
+
+
+BACKGROUND = np.random.default_rng(0).normal(size=(300, 4))
+LINEAR = xcid.Explainer(logistic(WEIGHTS), BACKGROUND, class_names=["no", "yes"], max_evidence_bytes=0)
+
+
+@pytest.fixture(scope="module")
+def forest():
+    """A model that leaves something to chance, and rows that it does not know."""
+    random = np.random.default_rng(1)
+    X, rows = random.normal(size=(2, 300, 5))
+    y = X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * random.normal(size=300) > 0
+    model = RandomForestClassifier(20, min_samples_leaf=5, random_state=0).fit(X, y)
+    return xcid.Explainer(model, X, max_evidence_bytes=0), rows
+
+
+@pytest.fixture(scope="module")
+def explanation():
+    return LINEAR(BACKGROUND[:6])
+
+
+@pytest.fixture(scope="module")
+def found():
+    """A shift of one feature."""
+    first, second = np.random.default_rng(5).normal(size=(2, 100, 4))
+    first[:, 1] += 0.5
+    second[:, 1] += 1.5
+    return LINEAR(first).compare(LINEAR(second), NAMES)
+
+
+class TestFalsePositives:
+    def test_halves_of_the_same_rows(self, forest):
+        explainer, rows = forest
+        random, found = np.random.default_rng(2), []
+        for seed in range(3):
+            explanation = explainer(rows, seed=seed)
+            for _ in range(150):
+                order = random.permutation(len(rows))
+                found.append(explanation[order[:150]].compare(explanation[order[150:]]).p_values < 0.05)
+        assert 0.03 < np.mean(found) < 0.07
+
+    def test_one_model_with_other_seeds_row_by_row(self, forest):
+        """Rows of a plan share what chance does: a paired t alone finds about half of these features different."""
+        explainer, rows = forest
+        runs = [explainer(rows[:100], seed=seed) for seed in range(12)]
+        pairs = [first.compare(second) for at, first in enumerate(runs) for second in runs[:at]]
+        assert {pair.kind for pair in pairs} == {"pairs"}
+        assert np.mean([pair.p_values < 0.05 for pair in pairs]) < 0.05
+        assert all(np.all(pair.lower < pair.upper) for pair in pairs)
+
+    def test_rows_in_the_mean_of_many_seeds(self, forest):
+        explainer, rows = forest
+        runs = [explainer(rows[:40], seed=seed) for seed in range(24)]
+        true = np.mean([run.towards("True").log_odds for run in runs], axis=0)
+        held = []
+        for run in runs:
+            for first, second in np.random.default_rng(3).integers(40, size=(8, 2)):
+                pair = run[int(first)].compare(run[int(second)])
+                due = true[second] - true[first]
+                held.append((pair.lower <= due + 1e-9) & (due - 1e-9 <= pair.upper))
+        assert np.mean(held) > 0.93
+
+
+class TestKnownAnswers:
+    def test_two_rows_of_linear_log_odds(self):
+        explanation = LINEAR(BACKGROUND[:2])
+        pair = explanation[0].compare(explanation[1])
+        due = WEIGHTS * (BACKGROUND[1] - BACKGROUND[0])
+        assert (pair.kind, pair.n_rows, pair.about, pair.unit) == ("rows", (1, 1), "yes", "log odds")
+        assert np.allclose(pair.difference, due, atol=1e-6)
+        assert np.all((pair.lower <= due + 1e-9) & (due - 1e-9 <= pair.upper))
+        assert np.all(pair.upper - pair.lower < 1e-4)
+        assert pair.shown[0] == (f"{BACKGROUND[0, 0]:.6g}", f"{BACKGROUND[1, 0]:.6g}")
+
+    def test_limits_hold_the_difference_of_two_groups(self):
+        random, held = np.random.default_rng(4), []
+        shift = np.array([0.5, 0.0, 1.0, 0.3])
+        explanation = LINEAR(np.concatenate([random.normal(size=(400, 4)), random.normal(size=(400, 4)) + shift]))
+        every = explanation[:400].towards("yes").log_odds, explanation[400:].towards("yes").log_odds
+        due = every[1].mean(axis=0) - every[0].mean(axis=0)
+        for _ in range(200):
+            first, second = random.integers(400, size=(2, 30))
+            found = explanation[first].compare(explanation[400 + second])
+            held.append((found.lower <= due) & (due <= found.upper))
+        assert 0.92 < np.mean(held) < 0.98
+
+    def test_a_planted_shift_is_found(self):
+        random = np.random.default_rng(5)
+        first, second = random.normal(size=(2, 100, 4))
+        second[:, 1] += 1.0
+        found = LINEAR(first).compare(LINEAR(second), NAMES)
+        assert found.kind == "groups"
+        assert found.p_values[1] < 1e-4
+        assert found.lower[1] < -0.7 < found.upper[1]
+        assert found.difference[3] == 0
+        assert found.p_values[3] == 1
+
+    def test_a_planted_term_of_a_second_model_is_found(self):
+        rows = np.random.default_rng(6).normal(size=(60, 4)) + 0.5
+        more = WEIGHTS + np.array([0, 0, 0, 0.3])
+        other = xcid.Explainer(logistic(more), BACKGROUND, class_names=["no", "yes"])
+        found = LINEAR(rows).compare(other(rows))
+        assert found.kind == "pairs"
+        assert (found.p_values < 0.05).tolist() == [False, False, False, True]
+        assert np.isclose(found.difference[3], 0.3 * (rows[:, 3].mean() - BACKGROUND[:, 3].mean()), atol=1e-6)
+
+    def test_pairs_are_sharper_than_groups(self, forest):
+        explainer, rows = forest
+        first, second = explainer(rows[:50], seed=0), explainer(rows[:50], seed=1)
+        apart = replace(second, index=np.arange(50) + 1000)
+        pairs, groups = first.compare(second), first.compare(apart)
+        assert (pairs.kind, groups.kind) == ("pairs", "groups")
+        assert np.allclose(pairs.difference, groups.difference)
+        assert np.all(pairs.upper - pairs.lower < groups.upper - groups.lower)
+
+    def test_a_regression_is_compared_in_its_own_unit(self):
+        slopes = np.array([3.0, 0.0, -2.0, 10.0])
+        model = LinearRegression().fit(BACKGROUND, BACKGROUND @ slopes)
+        explanation = xcid.Explainer(model, BACKGROUND)(BACKGROUND[:2])
+        pair = explanation[0].compare(explanation[1])
+        assert (pair.about, pair.unit) == ("up", "output")
+        assert np.allclose(pair.difference, slopes * (BACKGROUND[1] - BACKGROUND[0]), atol=1e-9)
+
+    def test_a_row_against_a_group(self):
+        explanation = LINEAR(BACKGROUND[:30])
+        found = explanation[0].compare(explanation[1:])
+        assert (found.kind, found.n_rows) == ("groups", (1, 29))
+        assert np.all(np.isfinite(found.lower) & (found.lower <= found.upper))
+
+
+class TestSigns:
+    @pytest.mark.parametrize("cut", [1, 20])
+    def test_the_order_flips_them(self, cut):
+        explanation = LINEAR(BACKGROUND[:40])
+        one, other = explanation[:cut], explanation[cut : 2 * cut]
+        there, back = one.compare(other, NAMES), other.compare(one, NAMES[::-1])
+        assert np.allclose(there.difference, -back.difference)
+        assert np.allclose(there.lower, -back.upper)
+        assert np.allclose(there.p_values, back.p_values)
+        assert np.array_equal(there.first, back.second)
+
+    def test_towards_the_other_class(self):
+        explanation = LINEAR(BACKGROUND[:40])
+        usual, turned = (explanation[:20].compare(explanation[20:], towards=name) for name in ("yes", "no"))
+        assert np.allclose(usual.difference, -turned.difference)
+        assert turned.about == "no"
+
+    def test_a_direction_that_one_of_them_has_is_taken(self):
+        explanation = LINEAR(BACKGROUND[:40])
+        found = explanation[:20].compare(explanation[20:].towards("no"))
+        assert found.about == "no"
+
+    def test_of_several_classes_one_is_named(self):
+        def model(X):
+            powers = np.exp(np.column_stack([X[:, 0], X[:, 1], X[:, 2]]))
+            return powers / powers.sum(axis=1, keepdims=True)
+
+        explanation = xcid.Explainer(model, BACKGROUND, class_names=["a", "b", "c"])(BACKGROUND[:20])
+        with pytest.raises(InvalidParameter, match=r"by towards=, one of \['a', 'b', 'c'\]"):
+            explanation[:10].compare(explanation[10:])
+        assert explanation[:10].compare(explanation[10:], towards="b").about == "b"
+
+
+class TestRowsThatFailed:
+    def test_they_are_left_out(self):
+        explanation = LINEAR(BACKGROUND[:40])
+        status = explanation.status.astype("<U20")
+        status[3] = "model_failed"
+        found = replace(explanation, status=status)[:20].compare(explanation[20:])
+        due = explanation[[*range(3), *range(4, 20)]].compare(explanation[20:])
+        assert found.n_rows == (19, 20)
+        assert np.array_equal(found.difference, due.difference)
+
+    def test_nothing_is_left(self):
+        explanation = LINEAR(BACKGROUND[:4])
+        failed = replace(explanation, status=np.full(4, "too_slow"))
+        with pytest.raises(InvalidData, match="no row is explained in March"):
+            explanation.compare(failed[[0, 1]], NAMES)
+
+
+class TestRefused:
+    def test_other_features(self, explanation):
+        names = ("x0", "x1", "x2", "other")
+        with pytest.raises(InvalidParameter, match=r"different features.*'other'"):
+            explanation.compare(replace(explanation, feature_names=names))
+
+    def test_scores_without_signs(self, explanation):
+        paper = xcid.Explainer.paper(logistic(WEIGHTS), BACKGROUND, class_names=["no", "yes"])(BACKGROUND[:6])
+        for pair in ((explanation, paper), (paper, explanation)):
+            with pytest.raises(InvalidParameter, match="no sign"):
+                pair[0].compare(pair[1])
+
+    def test_a_regression_against_classes(self, explanation):
+        regression = xcid.Explainer(lambda X: X @ WEIGHTS, BACKGROUND)(BACKGROUND[:6])
+        with pytest.raises(InvalidParameter, match="a regression cannot be compared"):
+            explanation.compare(regression)
+
+    def test_other_classes(self, explanation):
+        other = xcid.Explainer(logistic(WEIGHTS), BACKGROUND, class_names=["no", "maybe"])(BACKGROUND[:6])
+        with pytest.raises(InvalidParameter, match=r"different classes.*'yes'.*'maybe'"):
+            explanation.compare(other)
+
+    def test_other_questions(self, explanation):
+        hard = xcid.Explainer(
+            logistic(WEIGHTS), BACKGROUND, class_names=["no", "yes"], outcome=xcid.outcomes.Flip()
+        )(BACKGROUND[:6])  # fmt: skip
+        with pytest.raises(InvalidParameter, match="different questions"):
+            explanation.compare(hard)
+
+    def test_averages(self, explanation):
+        with pytest.raises(InvalidParameter, match="averages"):
+            explanation.aggregate().compare(explanation)
+
+    def test_no_rows(self, explanation):
+        with pytest.raises(InvalidData, match="no rows"):
+            explanation.compare(explanation[[]])
+
+    @pytest.mark.parametrize("names", [("a",), ("a", "a")])
+    def test_names_that_are_not_two(self, explanation, names):
+        with pytest.raises(InvalidParameter, match="two different names"):
+            explanation.compare(explanation[:3], names)
+
+
+class TestShown:
+    def test_text(self, found):
+        lines = str(found).splitlines()
+        assert lines[0] == "March compared with January: means of 100 and 100 rows"
+        assert lines[1].strip() == found.question
+        assert lines[2].split() == ["feature", *NAMES, "difference", "(95", "%", "limits)"]
+        assert any(line.split()[:2] == ["~", "x3"] for line in lines)
+        assert repr(found) == "<xcid.Comparison: 4 features, 100 and 100 rows, compared as groups>"
+
+    def test_sentences(self, found):
+        ends = np.exp(-found.upper[1]), np.exp(-found.lower[1])
+        assert differences.sentence(found, 1) == (
+            f"x1: lowers the odds of yes {np.exp(-found.difference[1]):.3g} times more in March than in January "
+            f"({ends[0]:.3g} to {ends[1]:.3g})"
+        )
+        assert differences.sentence(found, 3) == "x3: no significant difference"
+        less = replace(found, first=found.second, second=found.first, difference=-found.difference,
+                       lower=-found.upper, upper=-found.lower)  # fmt: skip
+        assert "times less in March than in January" in differences.sentence(less, 1)
+
+    def test_a_sentence_of_opposite_signs(self):
+        explanation = LINEAR(np.array([[1.0, 0, 0, 0], [-1.0, 0, 0, 0]]) + BACKGROUND.mean(axis=0))
+        told = differences.sentence(explanation[0].compare(explanation[1], ("Ann", "Bob")), 0)
+        assert told == (
+            "x0: raises the odds of yes 2.72 times in Ann and lowers them 2.72 times in Bob, 7.39 times apart "
+            "(7.39 to 7.39)"
+        )
+
+    def test_a_sentence_of_a_regression(self):
+        model = LinearRegression().fit(BACKGROUND, BACKGROUND @ WEIGHTS)
+        rows = np.array([[1.0, 0, 0, 0], [3.0, 0, 0, 0]]) + BACKGROUND.mean(axis=0)
+        explanation = xcid.Explainer(model, BACKGROUND)(rows)
+        pair = explanation[0].compare(explanation[1])
+        assert differences.sentence(pair, 0) == (
+            "x0: raises the output by 2 more in the second than in the first (2 to 2)"
+        )
+        assert "+2 (+2 to +2)" in str(pair)
+
+    @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+    def test_frame(self, found, backend):
+        frame = found.to_frame(backend)
+        columns = ["feature", "first", "second", "difference", "lower", "upper", "p_value", "about", "unit"]
+        assert list(frame.column_names if backend == "pyarrow" else frame.columns) == columns
+        assert np.allclose(np.asarray(frame["difference"]), found.difference)
+
+    def test_notebook(self, found):
+        html = replace(found, names=("<b>", "March"))._repr_html_()
+        assert html.count("<tr>") == 5
+        assert "&lt;b&gt;" in html
+        assert "<b>" not in html
+
+    def test_adjusted(self, found):
+        assert np.all(found.adjusted_p_values() >= found.p_values)
+
+    def test_plot(self, found):
+        ax = xcid.plots.comparison(found, most=3)
+        assert [label.get_text() for label in ax.get_yticklabels()][-1] == "x1"
+        assert "hollow: not significant" in ax.get_xlabel()
+        assert "1 more feature has a smaller difference" in ax.get_xlabel()
+        ticks = dict(zip([label.get_text() for label in ax.get_xticklabels()], ax.get_xticks(), strict=True))
+        assert ticks["×1"] == 0
+        assert np.isclose(ticks["÷2"], -np.log(2))
+        plt.close("all")
+
+    def test_plot_of_an_output(self, found):
+        ax = xcid.plots.comparison(replace(found, unit="output", about="up"))
+        assert "do to the output,\nMarch against January" in ax.get_xlabel()
+        plt.close("all")
+
+
+def test_a_page(tmp_path):
+    """It runs nothing, escapes names, and says what the text says."""
+    table = np.random.default_rng(4).normal(size=(200, 3))
+    explainer = xcid.Explainer(
+        lambda X: 1 / (1 + np.exp(-3 * X[:, 0])), table, feature_names=["a<b>", "b", "c"], class_names=["no", "<i>yes"]
+    )
+    low, high = (explainer(table[rows][:20]) for rows in (table[:, 0] < 0, table[:, 0] > 0))
+    found = low.compare(high, ("low", "high"))
+    found.report(tmp_path / "c.html", title="Low & high")
+    text = (tmp_path / "c.html").read_text(encoding="utf-8")
+    assert "<script" not in text
+    assert "<b>" not in text
+    assert "<i>" not in text
+    assert "<h1>Low &amp; high</h1>" in text
+    assert "a&lt;b&gt;" in text
+    assert "data:image/png;base64," in text
+    found.report(tmp_path / "c.html")
+    assert "No difference is significant" in _page(low.compare(explainer(table[table[:, 0] < 0][20:40])))
+
+
+def _page(found):
+    from xcid.report import comparison
+
+    return comparison.page(found)
