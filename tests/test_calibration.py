@@ -245,7 +245,7 @@ class TestResampled:
         never = xcid.Explainer(
             lambda X: (X["a"] == "p").to_numpy(), frame, generator=Marginal(m=40), score=Resampled(), constraints=limits
         )
-        with pytest.warns(xcid.XcidWarning, match="fewer perturbations"):
+        with pytest.warns(xcid.XcidWarning, match="too few perturbations"):
             none = never(frame[:2])
         assert np.all(none.p_values == 1)
 

@@ -341,7 +341,7 @@ def test_given_frames_are_read_by_name_and_statuses_say_what_lacks():
     assert np.all(explanation.status == "ok")
     assert np.all(explanation.importance.argmax(axis=1) == 1)
     few = xcid.Explainer(model, FRAME, generator=Given(FRAME[FRAME.bmi > 25]))
-    with pytest.warns(xcid.errors.XcidWarning, match="fewer perturbations"):
+    with pytest.warns(xcid.errors.XcidWarning, match="too few perturbations"):
         lacking = few(FRAME[:20])
     assert np.array_equal(lacking.status == "insufficient_flips", FRAME.bmi[:20].to_numpy() > 25)
     assert np.array_equal(lacking.status == "insufficient_stays", FRAME.bmi[:20].to_numpy() <= 25)
