@@ -154,7 +154,7 @@ def rate(done: int, left: int, seconds: float) -> str:
     Examples
     --------
     >>> rate(300, 600, 2.0), rate(900, 0, 6.0), rate(0, 900, 0.0)
-    (', 150 a second, 4 s left', ', 150 a second, 6.0 s', '')
+    (', 150 per second, 4 s left', ', 150 per second, 6.0 s', '')
     """
     if done <= 0 or seconds <= 0:
         return ""
