@@ -23,7 +23,7 @@ def main(folder: Path = Path("out")) -> Path:
     train, test, y_train, _ = train_test_split(table.data, table.target, test_size=0.2, random_state=42)
     model = LogisticRegression(max_iter=1000).fit(train, y_train)
 
-    explainer = xcid.Explainer(model, train)
+    explainer = xcid.Explainer(model, train, class_names=table.target_names)
     explanation = explainer(test.iloc[:1])
     print(explanation)
 
