@@ -260,6 +260,30 @@ class TestQuestions:
             assert answer.question == due.question
             assert answer.status.tolist() == due.status.tolist()
 
+    def test_rows_that_failed_have_no_answers_of_others(self):
+        def model(X):
+            if np.any(X[:, 0] > 50):
+                raise RuntimeError("too large")
+            return two(X)
+
+        rows = TABLE[:3].copy()
+        rows[1, 0] = 99.0
+        explainer = xcid.Explainer(model, TABLE)
+        with pytest.warns(xcid.XcidWarning, match="could not be explained"):
+            found = explainer(rows)
+        assert np.isnan(found.cloud.outputs[1]).all()
+        assert np.isnan(found.effects[1]).all()
+        with pytest.warns(xcid.XcidWarning, match="could not be explained"):
+            answer = explainer.answer(found, outcomes.Flip())
+        assert answer.status.tolist() == ["ok", "model_failed", "ok"]
+
+    def test_repeated_runs_are_answered_by_as_many(self):
+        explainer = xcid.Explainer(bent, TABLE, repeats=3)
+        found = explainer.answer(explainer(TABLE[:3]), outcomes.Flip())
+        due = explainer.asking(outcomes.Flip())(TABLE[:3])
+        assert np.array_equal(found.values, due.values)
+        assert found.spread is not None
+
     def test_all_classes_cost_as_much_as_one(self):
         model = Counting(three)
         explainer = xcid.Explainer(model, TABLE)

@@ -245,10 +245,11 @@ def _by_log_odds(cloud: Perturbations, outcome: Outcome) -> Perturbations:
 def answered(setup: Setup, found: Explanation, seed: int) -> Explanation:
     """Answer the question of a setup for rows that were explained under another one; the model is not asked again.
 
-    Rows whose perturbations followed no plan are explained anew: what the model answered for them was not kept.
+    Rows whose perturbations followed no plan are explained anew: what the model answered for them was not kept. So are
+    all rows where there are several runs of each, of which the first alone is kept.
     """
     cloud = found.cloud
-    if cloud is None or cloud.outputs is None:
+    if cloud is None or cloud.outputs is None or setup.stop != Repeats(1):
         again = explain(setup, found.data, seed)
         return replace(again, index=found.index)
     anew = np.flatnonzero(np.isnan(cloud.outputs).any(axis=(1, 2)))
@@ -297,7 +298,7 @@ def record(
 
 
 def _flipless(status: Any, n_flips: Integers, outcome: Outcome) -> Any:
-    """The status of rows, which says so where they have few flips or none and are explained all the same."""
+    """The status of rows: one that says so where a row is explained although few perturbations flip it, or none."""
     few = np.where(n_flips == 0, "no_flips", "few_flips" if hasattr(outcome, "least") else "ok")
     return np.where((status == "ok") & (n_flips < FEWEST_FLIPS), few, status)
 

@@ -152,7 +152,7 @@ class Perturbations:
         Where the weights are probabilities: the least one that counts. None where they are degrees of membership.
     outputs : (n, s, k) or None
         What the model answered for each sample, where all samples of a plan were asked about: further questions about
-        the same rows need no further calls. NaN for rows that follow no plan.
+        the same rows need no further calls. NaN for rows that follow no plan, or that the model failed for.
     """
 
     origin: Array = per(ROW, COLUMN)
@@ -166,7 +166,7 @@ class Perturbations:
     plans: tuple[Plan | Sampled, ...] = ()
     follows: Integers | None = per(ROW, dtype=np.int64, unknown=0, default=None)
     least: float | None = None
-    outputs: Array | None = per(ROW, SAMPLE, OUTPUT, default=None)
+    outputs: Array | None = per(ROW, SAMPLE, OUTPUT, unknown=np.nan, default=None)
 
     def __post_init__(self) -> None:
         if not self.features:

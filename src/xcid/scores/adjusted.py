@@ -20,7 +20,7 @@ from xcid.scores.per_feature import PerFeature, Scores, kept, plan_by_plan
 CONFIDENCE = 0.95
 ROUNDING = 1e-6  # effects below this share of the largest are 0
 MOST_CELLS = 2**18  # of an array that is held for some rows at a time: they stay in the cache
-LEAST_SHARE = 1e-3  # memberships that say yes or no are not surer than this
+LEAST_SHARE = 1e-3  # of yes or no answers: shares closer to 0 or 1 count as this close
 FARTHEST = 34.0  # log odds beyond this lose their digits where the larger probability is held in double precision
 DIGITS = 1e-7  # memberships below this are small because digits end, others because a model gives no smaller ones
 
