@@ -6,7 +6,7 @@ import contextlib
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from xcid.calibration import Repeats, Stop
 from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips, warn
 from xcid.generators import Generator, Genetic
 from xcid.generators.balanced import Repeated
-from xcid.generators.planned import Drawn
+from xcid.generators.planned import Drawn, limited
 from xcid.generators.planned import status as lacks
 from xcid.outcomes import Outcome, ToClass
 from xcid.outcomes.classes import class_names
@@ -35,16 +35,16 @@ from xcid.records import (
     Unsigned,
     fields,
 )
-from xcid.scores import PerFeature, Score, Scores, pairs, unsigned
+from xcid.scores import PerFeature, Score, pairs, unsigned
 from xcid.scores.moves import moves
 from xcid.subject import Subject
 
-R = TypeVar("R", Explanation, Interactions)
 Blocks: TypeAlias = list[Explanation | Failed]
 Apply: TypeAlias = Callable[[Callable[[Array], Blocks], list[Array]], Iterable[Blocks]]
 MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enough
 REFERENCE_ROWS = 4  # that a model is tried on when it failed for all others
 SAMPLES_PER_ROW = 4096  # that a block has room for
+HELD = 8  # numbers of a sample that are held where its cells are not
 FEWEST_FLIPS = 5  # that a set can be described by
 CHANGED = 1e-5  # of an output: further than a model that is read from inside may be from what it answers
 SURE = 0.01  # p-value of some feature of a row that needs no flips to be explained
@@ -76,8 +76,10 @@ class Setup:
 
     @property
     def rows_at_once(self) -> int:
-        """Rows of a block."""
-        return max(1, min(MOST_ROWS, self.memory // (8 * SAMPLES_PER_ROW * len(self.subject.space.names))))
+        """Rows of a block; samples that follow a plan are built for some of them at a time, and are not held."""
+        is_planned = hasattr(self.generator, "draw") and not limited(self.subject.features.space).any()
+        cells = HELD if is_planned else len(self.subject.space.names)
+        return max(1, min(MOST_ROWS, self.memory // (8 * SAMPLES_PER_ROW * cells)))
 
 
 def bound(generator: Generator, subject: Subject) -> Generator:
@@ -124,33 +126,29 @@ def explain_block(setup: Setup, rows: Array, seed: int) -> Blocks:
 def _run(setup: Setup, rows: Array, outputs: Array, seed: int, chosen: Any, replicate: int) -> Explanation:
     """Explain some rows of a block once."""
     rows, outputs = rows[chosen], outputs[chosen]
-    keys, run = setup.subject.space.keys(rows, seed, replicate), functools.partial(run_key, seed, replicate)
-    found = _by_plan(setup, rows, keys, outputs, run, functools.partial(_scored, setup, seed))
+    keys = setup.subject.space.keys(rows, seed, replicate)
+    parts, clouds = _perturbed(setup, rows, keys, outputs, functools.partial(run_key, seed, replicate))
+    measured = [_measured(setup, cloud) for cloud in clouds]
+    known = {name: fields.joined([each[name] for each in measured], parts) for name in measured[0]}
+    found = _recorded(setup, seed, Perturbations.concatenate(clouds, parts), outputs, known)
     return _searched(setup, found, rows, keys, outputs, seed)
 
 
-def _by_plan(
-    setup: Setup,
-    rows: Array,
-    keys: Unsigned,
-    outputs: Array,
-    run: Callable[[int], Unsigned],
-    score: Callable[[Perturbations, Array], R],
-) -> R:
-    """Perturb rows, and score their clouds and outputs.
+def _perturbed(
+    setup: Setup, rows: Array, keys: Unsigned, outputs: Array, run: Callable[[int], Unsigned]
+) -> tuple[list[Integers], list[Perturbations]]:
+    """Perturb rows: the places of some of them, and their cloud.
 
     A generator that draws for many rows at once draws for some of them, chosen by what is in them: a row gets the same
     scores alone and in a batch, and rows do not all share what chance does.
     """
     draw = getattr(setup.generator, "draw", None)
     if draw is None:
-        return score(perturb(setup, setup.generator, rows, keys, outputs), outputs)
+        return [np.arange(len(rows))], [perturb(setup, setup.generator, rows, keys, outputs)]
     which, shared = variants(keys), setup.subject.features.space
-    parts, pieces = [np.flatnonzero(which == variant) for variant in np.unique(which)], []
-    for part in parts:
-        drawn = draw(shared, run(int(which[part[0]])))
-        pieces.append(score(perturb(setup, drawn, rows[part], keys[part], outputs[part]), outputs[part]))
-    return fields.select(fields.join(pieces), np.argsort(np.concatenate(parts)))
+    parts = [np.flatnonzero(which == variant) for variant in np.unique(which)]
+    drawn = [(part, draw(shared, run(int(which[part[0]])))) for part in parts]
+    return parts, [perturb(setup, one, rows[part], keys[part], outputs[part]) for part, one in drawn]
 
 
 def _searched(setup: Setup, found: Explanation, rows: Array, keys: Unsigned, outputs: Array, seed: int) -> Explanation:
@@ -182,12 +180,20 @@ def _told(found: Explanation) -> Flags:
 
 
 def _scored(setup: Setup, seed: int, cloud: Perturbations, outputs: Array) -> Explanation:
-    moved: dict[str, Any] = {}
+    return _recorded(setup, seed, cloud, outputs, _measured(setup, cloud))
+
+
+def _measured(setup: Setup, cloud: Perturbations) -> dict[str, Array]:
+    """The scores of a cloud, and the effects on the output of a regression, by name; without what they lack."""
+    found: dict[str, Any] = setup.score(cloud)._asdict()
     if cloud.outputs is not None and setup.subject.is_regression:
-        moved = moves(cloud, cloud.outputs[:, :, 0]).named()
+        found |= moves(cloud, cloud.outputs[:, :, 0]).named()
+    return {name: part for name, part in found.items() if part is not None}
+
+
+def _recorded(setup: Setup, seed: int, cloud: Perturbations, outputs: Array, measured: dict[str, Array]) -> Explanation:
     return record(
         setup,
-        setup.score(cloud),
         outputs,
         seed,
         rows=cloud.origin,
@@ -197,7 +203,7 @@ def _scored(setup: Setup, seed: int, cloud: Perturbations, outputs: Array) -> Ex
         n_positive=cloud.positive.sum(axis=1),
         n_negative=cloud.negative.sum(axis=1),
         cloud=cloud,
-        **moved,
+        **measured,
     )
 
 
@@ -271,7 +277,6 @@ def answered(setup: Setup, found: Explanation, seed: int) -> Explanation:
 
 def record(
     setup: Setup,
-    scores: Scores,
     outputs: Array,
     seed: int,
     *,
@@ -281,12 +286,11 @@ def record(
     n_flips: Integers,
     **known: Any,
 ) -> Explanation:
-    """Put the scores of (n, d) rows together with all that is known of them; engines call it too."""
+    """Put all that is known of (n, d) rows together, their scores by name; engines call it too."""
     parts = {name: getattr(setup, name) for name in ("generator", "score", "outcome", "stop")}
     return setup.subject.explanation(
         rows,
         outputs,
-        **scores._asdict(),
         **known,
         status=_flipless(status, n_flips, setup.outcome),
         n_evaluations=n_evaluations + 1,  # and the row itself
@@ -346,7 +350,8 @@ def interactions(setup: Setup, rows: Array, seed: int, n: int | None) -> Interac
 
     def score(some: Array) -> Interactions:
         keys, run = subject.space.keys(some, seed, 0), functools.partial(run_key, seed, 0)
-        return _by_plan(setup, some, keys, subject.predict(some), run, functools.partial(_paired, setup))
+        parts, clouds = _perturbed(setup, some, keys, subject.predict(some), run)
+        return fields.join([_paired(setup, cloud) for cloud in clouds], parts)
 
     pieces = [piece for block in _blocks(setup, rows) for piece in isolated(score, block)]
     reference = subject.space.rows[:REFERENCE_ROWS]
@@ -360,7 +365,7 @@ def interactions(setup: Setup, rows: Array, seed: int, n: int | None) -> Interac
     return found
 
 
-def _paired(setup: Setup, cloud: Perturbations, outputs: Array) -> Interactions:
+def _paired(setup: Setup, cloud: Perturbations) -> Interactions:
     n_flips = np.sum(cloud.positive > 0.5, axis=1)
     return Interactions(
         **pairs(cloud)._asdict(),

@@ -32,6 +32,7 @@ extent = bench.Extent(
     name="tiny", rounds=3, rows=100, peer_rows=1, stack_rows=1, stack_tables=("diabetes",), tables=("diabetes",),
     models=("logistic",), density_items=10, turn=0.05, growing_rows=(200, 1_000), growing_columns=(10, 60),
     growing_samples=(500, 2_000), growing_m=(50, 150), streamed_rows=(200, 600), worker_rows=20,
+    tree_tables=("diabetes",), tree_models=("forest",), tree_rows=32,
 )
 {before}
 save(bench.measure(extent, print, {steps}), Path({path!r}))
@@ -82,6 +83,7 @@ class TestTolerances:
             ("peers/diabetes/logistic/LIME", 12),  # 60
             ("density/paper", 5),  # 18
             ("density/recommended", 200),  # 1,100
+            ("trees/diabetes/forest/xcid, asked", 1.5),  # 4 by NumPy, 20 compiled
         ],
     )
     def test_faster_than_others(self, record, key, least):
@@ -114,6 +116,7 @@ class TestRecord:
         assert {one.key.partition("/")[0] for one in record.figures} == {
             "stack",
             "peers",
+            "trees",
             "overhead",
             "density",
             "workers",

@@ -64,7 +64,7 @@ def same(first: Array, second: Array) -> Flags:
     return equal
 
 
-def ratio(above: Array, below: Array) -> Array:
+def ratio(above: Array | float, below: Array) -> Array:
     """Divide where the divisor is above 0; 0 elsewhere."""
     xp, there = namespace(below), below > 0
     quotient: Array = xp.where(there, above / xp.where(there, below, 1.0), 0.0)

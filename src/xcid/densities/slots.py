@@ -17,6 +17,8 @@ from xcid.records import Array, Flags, Integers
 PER_BANDWIDTH = 4.0  # cells
 REACH = 4.0  # bandwidths beyond the outermost value
 MOST_CELLS = 384
+FARTHEST = 30  # cells that a kernel of 4 cells reaches to: beyond lies less than 1e-13 of it
+TILE = 32  # cells that are smoothed at a time
 
 
 class Slots(NamedTuple):
@@ -27,7 +29,7 @@ class Slots(NamedTuple):
     width: Array  # (f,) of a cell; 0 where there is no grid
     place: Integers  # (p, f) the slot of each value: the atoms are the first a, the cells follow
     share: Array  # (p, f) of a value that goes to the next slot
-    smoothing: Array  # (g, g) from the weight in each cell to the mass in each cell
+    smoothing: Array  # (g, g) the mass in each cell from the weight in each cell; 0 beyond ``FARTHEST`` cells
     covered: Flags  # (f,) features that this holds for; the others have to be done row by row
 
     @property
@@ -44,7 +46,7 @@ class Slotted(Protocol):
 
 
 def smoothing(n_cells: int) -> Array:
-    """(g, g) masses that weight in one cell has in all cells, for a Gaussian of PER_BANDWIDTH cells.
+    """(g, g) masses that all cells have from weight in one cell, for a Gaussian of PER_BANDWIDTH cells.
 
     Splitting a value between two cells widens it by a sixth of a squared cell on average; the kernel is narrowed by as
     much. What falls outside, less than 1e-4 of a kernel, is given back in proportion.
@@ -52,5 +54,12 @@ def smoothing(n_cells: int) -> Array:
     spread = np.sqrt(PER_BANDWIDTH**2 - 1 / 6)
     offset = np.arange(n_cells)
     below, above = (special.ndtr((offset + side) / spread) for side in (-0.5, 0.5))
-    mass = (above - below)[np.abs(offset[:, None] - offset)]
-    return mass / mass.sum(axis=1, keepdims=True)
+    mass = np.where(offset <= FARTHEST, above - below, 0.0)[np.abs(offset[:, None] - offset)]
+    return mass / mass.sum(axis=0)
+
+
+def smooth(smoothing: Array, counts: Array, out: Array) -> None:
+    """Turn (k, g, n) weights of cells into masses, tile by tile: far cells have nothing to do with each other."""
+    for start in range(0, len(smoothing), TILE):
+        tile, near = slice(start, start + TILE), slice(max(0, start - FARTHEST), start + TILE + FARTHEST)
+        np.matmul(smoothing[tile, near], counts[:, near], out=out[:, tile])

@@ -119,6 +119,9 @@ def _model(name: str, seed: int) -> Any:
         "forest": lambda: _sklearn("ensemble").RandomForestClassifier(100, random_state=seed),
         "boosting": lambda: _sklearn("ensemble").GradientBoostingClassifier(random_state=seed),
         "histogram boosting": lambda: _sklearn("ensemble").HistGradientBoostingClassifier(random_state=seed),
+        "extra trees": lambda: _sklearn("ensemble").ExtraTreesClassifier(100, random_state=seed),
+        "XGBoost": lambda: require("xgboost", extra="xgboost").XGBClassifier(n_estimators=200, max_depth=6, n_jobs=1),
+        "LightGBM": lambda: require("lightgbm", extra="lightgbm").LGBMClassifier(n_jobs=1, verbose=-1),
         "network": lambda: _sklearn("pipeline").make_pipeline(
             _sklearn("preprocessing").StandardScaler(),
             _sklearn("neural_network").MLPClassifier(random_state=seed, max_iter=2_000),

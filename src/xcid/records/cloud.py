@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -10,10 +10,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from xcid.records import fields
-from xcid.records.arrays import Array, Flags, Integers, Texts
+from xcid.records.arrays import Array, Flags, Integers, Texts, Unsigned
 from xcid.records.fields import COLUMN, OUTPUT, ROW, SAMPLE, per
 
 T = TypeVar("T")
+ALL = slice(None)
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -69,9 +70,12 @@ class Plan:
         """(s, d) where each sample takes it from."""
         return self.once("new", _new)
 
-    def samples(self, rows: Array) -> Array:
-        """(n, s, d) the samples of (n, d) rows, where no feature is fitted to them."""
-        return np.where(self.once("columns taken", _columns_taken), self.new, rows[:, None])
+    def samples(self, rows: Array, columns: Any = ALL) -> Array:
+        """(n, s, d) the samples of (n, d) rows, or some columns of them, where no feature is fitted to them."""
+        stays, taken = (part[:, columns] for part in self.once("bits", _bits))
+        bits = np.ascontiguousarray(rows).view(np.uint64)[:, None, columns] & stays
+        bits |= taken
+        return bits.view(np.float64)
 
     def once(self, key: Any, make: Callable[[Plan], T]) -> T:
         """Make something of this plan, or give what was made under the same key before.
@@ -85,6 +89,7 @@ class Plan:
         return found
 
 
+_NONE = np.uint64(0)
 _MADE: WeakKeyDictionary[Plan, dict[Any, Any]] = WeakKeyDictionary()
 
 
@@ -101,13 +106,13 @@ def _new(plan: Plan) -> Array:
     return np.concatenate([plan.values, plan.values, own, alone, rest, plan.rest])
 
 
-def _columns_taken(plan: Plan) -> Flags:
-    """(s, d) the columns that each sample takes from elsewhere."""
-    by_feature = plan.taken
-    taken = np.zeros((len(by_feature), plan.values.shape[1]), dtype=bool)
+def _bits(plan: Plan) -> tuple[Unsigned, Unsigned]:
+    """(s, d) bits that stay as they are in a row, and those that each sample takes from elsewhere."""
+    by_feature, new = plan.taken, plan.new
+    taken = np.zeros(new.shape, dtype=bool)
     for feature, columns in enumerate(plan.features):
         taken[:, list(columns)] = by_feature[:, feature, None]
-    return taken
+    return np.where(taken, _NONE, ~_NONE), np.where(taken, new.view(np.uint64), _NONE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,9 +121,10 @@ class Sampled:
 
     cells: Array
 
-    def samples(self, rows: Array) -> Array:
-        """(n, s, d) the same for any of (n, d) rows."""
-        return np.broadcast_to(self.cells, (len(rows), *self.cells.shape))
+    def samples(self, rows: Array, columns: Any = ALL) -> Array:
+        """(n, s, d) the same for any of (n, d) rows, or some columns of them."""
+        cells = self.cells[:, columns]
+        return np.broadcast_to(cells, (len(rows), *cells.shape))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,16 +197,19 @@ class Perturbations:
     @property
     def samples(self) -> Array:
         """(n, s, d) the perturbed rows."""
+        return self.cells(ALL)
+
+    def cells(self, columns: Any) -> Array:
+        """(n, s, c) some columns of the perturbed rows."""
         if self.given is not None or not self.plans:
             given: Array = np.asarray(self.given)
-            return given
+            return given[:, :, columns]
         if self.follows is None:
-            return self.plans[0].samples(self.origin)
-        samples = np.empty((*self.positive.shape, self.origin.shape[1]))
-        for at, plan in enumerate(self.plans):
-            rows = self.follows == at
-            samples[rows] = plan.samples(self.origin[rows])
-        return samples
+            return self.plans[0].samples(self.origin, columns)
+        parts = [np.flatnonzero(self.follows == at) for at in range(len(self.plans))]
+        each = zip(parts, self.plans, strict=True)
+        found: Array = fields.joined([plan.samples(self.origin[rows], columns) for rows, plan in each], parts)
+        return found
 
     def sized(self, n_samples: int) -> Perturbations:
         """The same clouds with so many places: empty ones are added, or taken away at the end."""
@@ -219,8 +228,8 @@ class Perturbations:
         return sum(part.nbytes for part in held if part is not None)
 
     @staticmethod
-    def concatenate(blocks: list[Perturbations]) -> Perturbations:
-        """Join clouds of the same features with the same number of samples a row."""
+    def concatenate(blocks: Sequence[Perturbations], places: Sequence[Integers] | None = None) -> Perturbations:
+        """Join clouds of the same features with the same number of samples a row, in order or at their places."""
         if any(block.plans for block in blocks):
             blocks = [block if block.plans else _apart(block) for block in blocks]
         plans = {id(plan): plan for block in blocks for plan in block.plans}
@@ -236,7 +245,7 @@ class Perturbations:
                 )
                 for block in blocks
             ]
-        return blocks[0] if len(blocks) == 1 else fields.join(blocks)
+        return blocks[0] if len(blocks) == 1 and places is None else fields.join(blocks, places)
 
 
 def _apart(cloud: Perturbations) -> Perturbations:

@@ -83,9 +83,9 @@ def select(record: R, rows: Any) -> R:
     return _changed(record, {name: part[rows] for name, part in per_row(record).items()})
 
 
-def join(records: Sequence[R]) -> R:
-    """The rows of records one after the other; what one of them lacks, the result lacks."""
-    return _combined(records, lambda each, parts: _joined(parts))
+def join(records: Sequence[R], places: Sequence[Any] | None = None) -> R:
+    """The rows of records, one after the other or at the (n,) places of each; what one lacks, the result lacks."""
+    return _combined(records, lambda each, parts: joined(parts, places))
 
 
 def over_runs(records: Sequence[R]) -> R:
@@ -119,8 +119,16 @@ def _combined(records: Sequence[R], combine: Callable[[Declared, list[Any]], Any
     return _changed(records[0], changes)
 
 
-def _joined(parts: list[Any]) -> Any:
-    return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else type(parts[0]).concatenate(parts)
+def joined(parts: Sequence[Any], places: Sequence[Any] | None = None) -> Any:
+    """The rows of arrays or records, one after the other or at the (n,) places of each."""
+    if not isinstance(parts[0], np.ndarray):
+        return type(parts[0]).concatenate(parts, places)
+    if places is None:
+        return np.concatenate(parts)
+    whole = np.empty((sum(map(len, parts)), *parts[0].shape[1:]), dtype=np.result_type(*parts))
+    for part, place in zip(parts, places, strict=True):
+        whole[place] = part
+    return whole
 
 
 def _changed(record: R, changes: dict[str, Any]) -> R:

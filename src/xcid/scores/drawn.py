@@ -103,11 +103,7 @@ def unit_of_scale(values: Array) -> float:
 
 def _column(one: Perturbations, column: int) -> Array:
     """(s,) what the samples of a single row have in a column."""
-    plan = one.plan
-    if plan is None or one.given is not None:
-        return one.samples[0, :, column]
-    (feature,) = [at for at, columns in enumerate(plan.features) if column in columns]
-    return np.where(plan.taken[:, feature], plan.new[:, column], one.origin[0, column])
+    return one.cells([column])[0, :, 0]
 
 
 def _alone(one: Perturbations, column: int, place: Callable[[Array], Array]) -> Perturbations:
@@ -115,7 +111,7 @@ def _alone(one: Perturbations, column: int, place: Callable[[Array], Array]) -> 
     plan, chosen = one.plan, [column]
     parts: dict[str, Any] = {"given": None, "follows": None, "outputs": None}
     if plan is None or one.given is not None:
-        parts |= {"given": place(one.samples[:, :, chosen]), "plans": ()}
+        parts |= {"given": place(one.cells(chosen)), "plans": ()}
     else:
         feature = [plan.features.index((column,))]
         masks: dict[str, Any] = {name: getattr(plan, name)[..., feature] for name in ("masks", "free", "fitted")}

@@ -122,9 +122,9 @@ class PerFeature:
 
     def _distances(self, density: Density, cloud: Perturbations, columns: Integers) -> Array:
         """Distances of some columns of all rows, a block at a time."""
-        result, samples = np.zeros((len(cloud), len(columns))), cloud.samples
+        result = np.zeros((len(cloud), len(columns)))
         for part in blocks(len(cloud), MOST_ITEMS // len(columns)):
-            values = np.ascontiguousarray(samples[part, :, columns].transpose(0, 2, 1))
+            values = np.ascontiguousarray(cloud[part].cells(columns).transpose(0, 2, 1))
             pair = _estimate(density, values, cloud.positive[part, None, :], cloud.negative[part, None, :])
             result[part] = self.distance(pair.p, pair.q, pair.weights)
         return result
@@ -140,13 +140,13 @@ def evidence(cloud: Perturbations, row: int, feature: int, density: Density) -> 
         if column in part.columns:
             return planned.pair(part, one, 0, column).compact()
     chosen = Discrete() if cloud.discrete[column] else density
-    return _estimate(chosen, one.samples[0, :, column], one.positive[0], one.negative[0]).compact()
+    return _estimate(chosen, one.cells([column])[0, :, 0], one.positive[0], one.negative[0]).compact()
 
 
 def _joint(cloud: Perturbations, row: int, columns: tuple[int, ...]) -> DensityPair:
     """Give the two joint densities of some columns of one row."""
     one, at = cloud[row : row + 1], list(columns)
-    return Joint()(one.samples[0][:, at], one.positive[0], one.negative[0], one.discrete[at])
+    return Joint()(one.cells(at)[0], one.positive[0], one.negative[0], one.discrete[at])
 
 
 def _estimate(density: Density, values: Array, positive: Array, negative: Array) -> DensityPair:

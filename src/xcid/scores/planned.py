@@ -16,7 +16,7 @@ from scipy import sparse
 
 from xcid._kernels.arrays import blocks, namespace, ratio, same
 from xcid.densities import Discrete
-from xcid.densities.slots import Slots, Slotted
+from xcid.densities.slots import Slots, Slotted, smooth
 from xcid.distances import Distance, Overlap
 from xcid.records import Array, Density, DensityPair, Flags, Integers, Perturbations, Plan
 
@@ -30,22 +30,24 @@ class Part(NamedTuple):
     features: Integers  # (k,) their positions among the plan's features
     columns: Integers  # (k,) and in the table
     slots: Slots
-    counter: sparse.csr_array  # (k * (1 + g), 2p) from weights of pairs, less their mean, to what slots have more
-    pooled: Array  # (k, 1, 1 + g) the masses there when all samples count 1, smoothed
-    widths: Array  # (k, 1, 1 + g) of the cells; 1 for atoms
+    counter: sparse.csr_array  # (k * (1 + g), p) from differences of weights within pairs to what slots have more
+    pooled: Array  # (k, 1 + g, 1) the masses there when all samples count 1, smoothed
+    widths: Array  # (k, 1 + g, 1) of the cells; 1 for atoms
 
     @property
     def shares(self) -> Array:
-        """(k, 1, g) of the donors that lie at each atom and in each (smooth) cell."""
-        return self.pooled[:, :, 1:] / (self.counter.shape[1] / 2)
+        """(k, g, 1) of the donors that lie at each atom and in each (smooth) cell."""
+        return self.pooled[:, 1:] / self.counter.shape[1]
 
     def masses(self, apart: Array) -> Array:
-        """(k, n, 1 + g) what (n, 2p) weights of pairs, less their mean, add to the own value, atoms and cells."""
-        k, first = len(self.features), 1 + self.slots.atoms.shape[1]
-        counts = (self.counter @ np.ascontiguousarray(apart.T)).reshape(k, -1, len(apart)).transpose(0, 2, 1)
-        smooth = np.concatenate([counts[:, :, :first], counts[:, :, first:] @ self.slots.smoothing], axis=2)
-        smooth[:, :, 1:] += self.shares * counts[:, :, :1]
-        return smooth
+        """(k, 1 + g, n) what (p, n) differences of weights within pairs add to the own value, atoms and cells."""
+        first = 1 + self.slots.atoms.shape[1]
+        counts = (self.counter @ np.ascontiguousarray(apart)).reshape(len(self.features), -1, apart.shape[1])
+        masses = np.empty_like(counts)
+        masses[:, :first] = counts[:, :first]
+        smooth(self.slots.smoothing, counts[:, first:], masses[:, first:])
+        masses[:, 1:] += self.shares * counts[:, :1]
+        return masses
 
 
 class Counted(Protocol):
@@ -99,19 +101,18 @@ def _part(plan: Plan, features: Integers, columns: Integers, slots: Slots) -> Pa
         np.concatenate([part[there] for part, there in zip(parts, used, strict=True)])
         for parts in ((own, slot, next_slot), [share for _, share in entries], [sample] * 3)
     )
-    half = sparse.csr_array((share, (place, which)), shape=(k * n_places, pairs))
-    counter = sparse.hstack([half, -half], format="csr")
-    pooled = (abs(half) @ np.ones(pairs)).reshape(k, 1, n_places)
-    pooled[:, :, 0] = pairs * np.where(plan.free[features], 1.0, 2.0)[:, None]
-    pooled[:, :, first:] = pooled[:, :, first:] @ slots.smoothing
-    widths = np.ones((k, 1, n_places))
-    widths[:, 0, first:] = np.where(slots.width > 0, slots.width, 1.0)[:, None]
+    counter = sparse.csr_array((share, (place, which)), shape=(k * n_places, pairs))
+    pooled = (abs(counter) @ np.ones(pairs)).reshape(k, n_places, 1)
+    pooled[:, 0, 0] = pairs * np.where(plan.free[features], 1.0, 2.0)
+    pooled[:, first:] = slots.smoothing @ pooled[:, first:]
+    widths = np.ones((k, n_places, 1))
+    widths[:, first:, 0] = np.where(slots.width > 0, slots.width, 1.0)[:, None]
     return Part(features, columns, slots, counter, pooled, widths)
 
 
 def distances(part: Part, cloud: Perturbations, distance: Distance) -> Array:
     """(n, k) distances between the curves of C+ and C- of the features of a part."""
-    result, positive = np.empty((len(cloud), len(part.features))), cloud.positive[:, : part.counter.shape[1]]
+    result, positive = np.empty((len(cloud), len(part.features))), cloud.positive[:, : 2 * part.counter.shape[1]]
     for rows in blocks(len(cloud), MOST_CELLS // part.pooled.size):
         if isinstance(distance, Overlap):
             result[rows] = distance.of_variation(variations(part, positive[rows], cloud.origin[rows]))
@@ -122,29 +123,32 @@ def distances(part: Part, cloud: Perturbations, distance: Distance) -> Array:
 
 def variations(part: Counted, positive: Array, origin: Array) -> Array:
     """(n, k) total variation between C+ and C-, for (n, 2p) weights in C+ and (n, d) rows; arrays or tensors."""
-    xp, (p, q) = namespace(positive), _masses(part, positive)
-    apart = p - q
-    atoms, own = part.slots.atoms, origin[:, part.columns][:, :, None]
-    first, others = apart[:, :, :1], apart[:, :, 1 : 1 + atoms.shape[1]]
-    joined = xp.where(same(own, atoms), abs(first + others) - abs(first) - abs(others), 0.0).sum(axis=2)
-    variation: Array = (xp.linalg.vector_norm(apart, ord=1, axis=2) + joined) / 2
-    return variation
+    xp, (apart, q) = namespace(positive), _masses(part, positive)
+    apart -= q
+    atoms, own = part.slots.atoms[:, :, None], origin[:, part.columns].T[:, None]
+    first, others = apart[:, :1], apart[:, 1 : 1 + atoms.shape[1]]
+    joined = xp.where(same(own, atoms), abs(first + others) - abs(first) - abs(others), 0.0).sum(axis=1)
+    variation: Array = (abs(apart).sum(axis=1) + joined) / 2
+    return variation.T
 
 
 def _masses(part: Counted, positive: Array) -> tuple[Array, Array]:
-    """(n, k, 1 + g) masses of C+ and C-, which add up to 1; what chance takes below 0 is 0."""
-    xp, mean = namespace(positive), positive.mean(axis=1)[:, None]
-    apart, pooled = part.masses(positive - mean).swapaxes(0, 1), part.pooled.swapaxes(0, 1)
-    sides = (mean[:, :, None] * pooled + apart, (1 - mean[:, :, None]) * pooled - apart)
-    p, q = (xp.clip(side, 0.0, None) for side in sides)
-    return tuple(ratio(side, side.sum(axis=2)[:, :, None] + 0 * side) for side in (p, q))  # type: ignore[return-value]
+    """(k, 1 + g, n) masses of C+ and C-, which add up to 1; what chance takes below 0 is 0."""
+    xp, pairs = namespace(positive), positive.shape[1] // 2
+    p = part.masses((positive[:, :pairs] - positive[:, pairs:]).T)
+    p += part.pooled * positive.mean(axis=1)
+    q = part.pooled - p
+    for side in (p, q):
+        xp.clip(side, 0.0, None, out=side)
+        side *= ratio(1.0, side.sum(axis=1))[:, None]
+    return p, q
 
 
 def pair(part: Part, cloud: Perturbations, row: int, column: int) -> DensityPair:
     """The two densities of one column of one row."""
     at, slots = int(np.flatnonzero(part.columns == column)[0]), part.slots
     own = cloud.origin[row, part.columns[at]]
-    positive = cloud.positive[[row], : part.counter.shape[1]]
+    positive = cloud.positive[[row], : 2 * part.counter.shape[1]]
     p, q, widths = (curve[at, 0] for curve in _curves(part, positive, cloud.origin[[row]]))
     cells = slots.first[at] + slots.width[at] * (np.arange(len(slots.smoothing)) + 0.5)
     is_atom = np.arange(len(p)) <= slots.atoms.shape[1]
@@ -153,9 +157,10 @@ def pair(part: Part, cloud: Perturbations, row: int, column: int) -> DensityPair
 
 def _curves(part: Part, positive: Array, origin: Array) -> tuple[Array, Array, Array]:
     """(k, n, 1 + g) densities of C+ and C-, and (k, 1, 1 + g) widths: the row's own value, other atoms, cells."""
-    p, q = (np.ascontiguousarray(side.swapaxes(0, 1)) for side in _masses(part, positive))
+    widths = part.widths.swapaxes(1, 2)
+    p, q = (np.ascontiguousarray(side.swapaxes(1, 2)) for side in _masses(part, positive))
     joined = same(origin[:, part.columns].T[:, :, None], part.slots.atoms[:, None, :])
     for curve in (p, q):  # own values that are among the atoms join them
         curve[:, :, 1 : 1 + joined.shape[2]] += np.where(joined, curve[:, :, :1], 0.0)
         curve[:, :, 0] *= ~joined.any(axis=2)
-    return p / part.widths, q / part.widths, part.widths
+    return p / widths, q / widths, widths

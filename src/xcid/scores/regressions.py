@@ -23,7 +23,7 @@ def measured(cloud: Perturbations, responses: Array) -> Measured:
         made = [changed[:, :, at, None] * 1.0]
         for column in columns:
             make = _levels if cloud.discrete[column] else _numbers
-            made.append(make(cloud.samples[:, :, column], counts[:, :, at]))
+            made.append(make(cloud.cells([column])[:, :, 0], counts[:, :, at]))
         parts += made
         feature += [at] * sum(part.shape[2] for part in made)
     matrix, owner = np.concatenate(parts, axis=2), np.array(feature)

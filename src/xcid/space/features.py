@@ -48,6 +48,15 @@ class Pools(NamedTuple):
         return start, np.maximum(count, 0)
 
 
+def scales(background: Array) -> Array:
+    """(d,) mean absolute deviation of each feature from its median, 1 for constants: what counts as one step.
+
+    It is 0 for a constant only, where the median absolute deviation is 0 for every feature with one common value.
+    """
+    spread = np.nanmean(np.abs(background - np.nanmedian(background, axis=0)), axis=0)
+    return np.where(spread > 0, spread, 1.0)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureSpace:
     """The features of a table, learnt from a background table.
@@ -70,6 +79,7 @@ class FeatureSpace:
     direction: Array  # (d,) 1 for features that only rise, -1 for those that only fall, else 0
     pools: Pools  # background values that may replace others
     distinct: Pools  # and each of them once
+    scales: Array  # (d,) what counts as one step; see :func:`scales`
     rank: Integers  # (d,) places by the background's content alone, for random numbers: order and names do not matter
     decode: Decode  # from a matrix to a table of the background's own kind
     encode_groups: Callable[[Any, str], Array] | None = None  # from a table to rows of features, where there are groups
@@ -118,6 +128,7 @@ class FeatureSpace:
             direction=constraints.direction(columns),
             pools=Pools.of(known, allowed[found.copied]),
             distinct=Pools.of(matrix, allowed).distinct(),
+            scales=scales(known),
             rank=np.argsort(np.argsort(column_keys(known), kind="stable"), kind="stable"),
             decode=maker(table, columns),
         )
@@ -145,15 +156,6 @@ class FeatureSpace:
         """Features that may change, in the order of their ranks."""
         order = np.argsort(self.rank)
         return order[~self.frozen[order]]
-
-    @property
-    def scales(self) -> Array:
-        """(d,) mean absolute deviation of each feature from its median, 1 for constants: what counts as one step.
-
-        It is 0 for a constant only, where the median absolute deviation is 0 for every feature with one common value.
-        """
-        spread = np.nanmean(np.abs(self.background - np.nanmedian(self.background, axis=0)), axis=0)
-        return np.where(spread > 0, spread, 1.0)
 
     def bounds(self, rows: Array) -> tuple[Array, Array]:
         """(n, d) lowest and highest new value of each feature of each row; nothing is allowed where they cross."""

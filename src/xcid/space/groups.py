@@ -11,7 +11,7 @@ from xcid.errors import InvalidParameter
 from xcid.records import Array, Perturbations, Plan, Texts
 from xcid.space.columns import Column
 from xcid.space.constraints import Constraints
-from xcid.space.features import FeatureSpace, Pools
+from xcid.space.features import FeatureSpace, Pools, scales
 
 OWN = -1.0  # the code of a row whose joint value the background does not have
 
@@ -65,6 +65,7 @@ class Features:
             direction=table.direction[first],
             pools=Pools.of(rows[table.copied], allowed[table.copied]),
             distinct=Pools.of(rows, allowed).distinct(),
+            scales=scales(rows[table.copied]),
             rank=np.argsort(np.argsort([table.rank[list(group)].min() for group in columns])),
             decode=lambda codes: table.decode(folded.unfold(codes, np.full((len(codes), len(names)), np.nan))),
             encode_groups=lambda rows, what: folded.fold(table.encode(rows, what)),

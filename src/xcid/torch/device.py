@@ -174,27 +174,25 @@ class _Part:
         n_cells = max(len(part.slots.smoothing) for part in parts)
         features = np.concatenate([part.features for part in parts])
         matrix = np.zeros((len(features), 1 + n_atoms + n_cells, parts[0].counter.shape[1]))
-        atoms, pooled = np.full((len(features), n_atoms), np.inf), np.zeros((len(features), 1, 1 + n_atoms + n_cells))
+        atoms, pooled = np.full((len(features), n_atoms), np.inf), np.zeros((len(features), 1 + n_atoms + n_cells, 1))
         start = 0
         for part in parts:
             (k, some), smoothing = part.slots.atoms.shape, part.slots.smoothing
-            counts = part.counter.toarray().reshape(k, part.widths.shape[2], -1)
-            at, first = slice(start, start + k), 1 + n_atoms
-            matrix[at, : 1 + some], atoms[at, :some] = counts[:, : 1 + some], part.slots.atoms
-            matrix[at, first : first + len(smoothing)] = smoothing.T @ counts[:, 1 + some :]
-            pooled[at, :, : 1 + some] = part.pooled[:, :, : 1 + some]
-            pooled[at, :, first : first + len(smoothing)] = part.pooled[:, :, 1 + some :]
-            shares = part.shares.swapaxes(1, 2)
-            matrix[at, 1 : 1 + some] += shares[:, :some] * matrix[at, :1]
-            matrix[at, first : first + len(smoothing)] += shares[:, some:] * matrix[at, :1]
+            counts = part.counter.toarray().reshape(k, part.widths.shape[1], -1)
+            at, atom, cell = slice(start, start + k), 1 + some, slice(1 + n_atoms, 1 + n_atoms + len(smoothing))
+            matrix[at, :atom], matrix[at, cell] = counts[:, :atom], smoothing @ counts[:, atom:]
+            pooled[at, :atom], pooled[at, cell] = part.pooled[:, :atom], part.pooled[:, atom:]
+            atoms[at, :some] = part.slots.atoms
+            matrix[at, 1:atom] += part.shares[:, :some] * matrix[at, :1]
+            matrix[at, cell] += part.shares[:, some:] * matrix[at, :1]
             start += k
-        self.matrix = send(matrix.reshape(-1, matrix.shape[2]).T)  # (s, k * places)
+        self.matrix = send(matrix.reshape(-1, matrix.shape[2]))  # (k * places, p)
         self.features, self.columns = send(features), send(np.concatenate([part.columns for part in parts]))
         self.slots, self.pooled = parts[0].slots._replace(atoms=send(atoms)), send(pooled)
 
-    def masses(self, positive: Any) -> Any:
-        """(k, n, places) as the host's."""
-        return (positive @ self.matrix).reshape(len(positive), len(self.features), -1).swapaxes(0, 1)
+    def masses(self, apart: Any) -> Any:
+        """(k, places, n) as the host's."""
+        return (self.matrix @ apart).reshape(len(self.features), -1, apart.shape[1])
 
 
 def _draw(setup: Setup) -> Callable[..., Drawn]:
@@ -231,7 +229,6 @@ def _explanation(setup: Setup, plan: Plan, rows: Array, seed: int, results: Resu
     flips, stays = (~np.bool_(soft) & (total < LEAST_WEIGHT) for total in (n_positive, n_negative))
     return pipeline.record(
         setup,
-        adjusted.calibrated(importance, found, level[:, None]),
         results.outputs,
         seed,
         rows=rows,
@@ -241,6 +238,7 @@ def _explanation(setup: Setup, plan: Plan, rows: Array, seed: int, results: Resu
         n_positive=n_positive,
         n_negative=n_negative,
         cloud=None,
+        **adjusted.calibrated(importance, found, level[:, None])._asdict(),
         **_moved(setup, plan, rows, results),
     )
 

@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 import xcid
 from xcid.errors import XcidWarning
-from xcid.lab.bench import contests, density, growth, processes, profile
+from xcid.lab.bench import contests, density, growth, processes, profile, trees
 from xcid.lab.bench.peers import check_installed
 from xcid.lab.bench.record import Figure, Record
 from xcid.lab.bench.timing import EXTENTS, Extent
@@ -28,11 +28,23 @@ from xcid.lab.output import versions
 
 __all__ = ["EXTENTS", "STEPS", "Extent", "measure"]
 
-MEASURED_WITH = ("numpy", "scipy", "scikit-learn", "pandas", "shap", "lime", "dice-ml")
+MEASURED_WITH = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pandas",
+    "shap",
+    "lime",
+    "dice-ml",
+    "xgboost",
+    "lightgbm",
+    "woodelf-explainer",
+)
 Step: TypeAlias = Callable[[Extent], Iterable[Figure | Table]]
 STEPS: Mapping[str, Step] = {
     "the paper's setting against the paper's stack": contests.against_stack,
     "the recommended setting against other methods": contests.against_peers,
+    "trees read from inside": trees.trees,
     "where the time goes": profile.profile,
     "densities": density.densities,
     "two workers": contests.workers,

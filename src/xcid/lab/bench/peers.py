@@ -34,14 +34,14 @@ def peers(subject: Subject) -> dict[str, Peer]:
 def kernel_shap(subject: Subject) -> Peer:
     """100 background rows, all other settings SHAP's own."""
     shap = require("shap", extra="bench")
-    explainer = shap.KernelExplainer(subject.model.predict_proba, _background(subject))
+    explainer = shap.KernelExplainer(subject.model.predict_proba, background(subject))
     return lambda rows: explainer.shap_values(rows, silent=True)
 
 
 def permutation_shap(subject: Subject) -> Peer:
     """100 background rows, all other settings SHAP's own."""
     shap = require("shap", extra="bench")
-    masker = shap.maskers.Independent(_background(subject), N_BACKGROUND)
+    masker = shap.maskers.Independent(background(subject), N_BACKGROUND)
     explainer = shap.PermutationExplainer(subject.model.predict_proba, masker)
     n_evaluations = max(500, 2 * subject.n_features + 1)  # below that it refuses
     return lambda rows: explainer(rows, max_evals=n_evaluations, silent=True)
@@ -76,7 +76,8 @@ PEERS: dict[str, Callable[[Subject], Peer]] = {
 }
 
 
-def _background(subject: Subject) -> Array:
+def background(subject: Subject) -> Array:
+    """(100, d) training rows at random."""
     train: Array = np.asarray(subject.train)
     return train[np.random.default_rng(0).permutation(len(train))[:N_BACKGROUND]]
 

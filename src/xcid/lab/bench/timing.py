@@ -40,6 +40,9 @@ class Extent:
     growing_m: tuple[int, ...] = (50, 100, 200, 400, 800)
     streamed_rows: tuple[int, ...] = (20_000, 100_000)
     worker_rows: int = 2_000  # that two workers share
+    tree_tables: tuple[str, ...] = ("diabetes", "heart", "30")  # that trees are read on
+    tree_models: tuple[str, ...] = ("forest", "extra trees", "boosting", "histogram boosting")
+    tree_rows: int = 256  # that are explained by reading at a time
 
     def rows_of(self, n_columns: int) -> int:
         """Rows that xcid explains at a time; fewer of a wide table."""
@@ -63,6 +66,8 @@ QUICK = Extent(  # half a minute, and ratios that swing
     growing_m=(50, 400),
     streamed_rows=(2_000, 10_000),
     worker_rows=512,
+    tree_tables=("diabetes",),
+    tree_models=("forest",),
 )
 FULL = Extent(  # wide tables, large m and a million streamed rows: the better part of an hour
     name="full",
@@ -71,6 +76,7 @@ FULL = Extent(  # wide tables, large m and a million streamed rows: the better p
     tables=("diabetes", "heart", "30", "100", "1000"),
     growing_samples=(1_000, 2_000, 4_000, 8_000, 16_000),
     streamed_rows=(100_000, 1_000_000),
+    tree_tables=("diabetes", "heart", "30", "57", "200"),
 )
 EXTENTS = {extent.name: extent for extent in (QUICK, Extent(), FULL)}
 
