@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from xcid.records import Array, Flags, Integers
 
@@ -14,6 +15,11 @@ from xcid.records import Array, Flags, Integers
 def namespace(array: Any) -> Any:
     """The library that an array belongs to: numpy or torch, which agree on the names that are used here."""
     return np if isinstance(array, np.ndarray) else sys.modules[type(array).__module__]
+
+
+def functions(array: Any) -> Any:
+    """The special functions of an array's library."""
+    return special if isinstance(array, np.ndarray) else namespace(array).special
 
 
 MOST_AT_ONCE = 4_096  # rows of a product of a matrix with itself: OpenBLAS ends the process at some 16,000 of them

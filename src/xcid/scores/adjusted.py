@@ -8,9 +8,9 @@ from functools import partial
 from typing import TypeAlias
 
 import numpy as np
-from scipy import special
 
-from xcid._kernels.arrays import blocks, namespace, ratio, same
+from xcid._kernels import student
+from xcid._kernels.arrays import blocks, functions, namespace, ratio, same
 from xcid.densities import Mixed
 from xcid.records import Array, Density, Flags, Perturbations, Plan
 from xcid.scores import effects, regressions
@@ -105,9 +105,13 @@ def shared(plan: Plan, discrete: Flags) -> Shared:
 
 
 def full(plan: Plan, found: Measured) -> Measured:
-    """What was measured for the features that may change, with 0 for all others."""
-    whole: Array = np.zeros((len(found), len(found.effects), len(plan.free)))
-    whole[:, :, plan.free] = np.stack(found)
+    """What was measured for the features that may change, with 0 for all others; arrays or tensors."""
+    xp = namespace(found.effects)
+    whole = xp.stack(tuple(found))
+    if not plan.free.all():
+        part, shape = whole, (*whole.shape[:2], len(plan.free))
+        whole = xp.zeros(shape, dtype=part.dtype, device=part.device)
+        whole[:, :, np.flatnonzero(plan.free)] = part
     if len(plan.background) < max(effects.FEWEST, len(plan.free) // 2):  # so few rows cannot tell the features apart
         whole[1], whole[2] = np.inf, 1.0
     return Measured(*whole)
@@ -119,31 +123,45 @@ def changes(cloud: Perturbations) -> Flags:
     if plan is None or cloud.given is not None:
         ever: Flags = np.any(~kept(cloud), axis=1)
         return ever
-    differs = ~same(cloud.origin, plan.once("fixed", _fixed))
-    return np.stack([differs[:, list(columns)].any(axis=1) for columns in plan.features], axis=1) & plan.free
+    return differing(plan, cloud.origin, plan.once("fixed", fixed))
 
 
-def _fixed(plan: Plan) -> Array:
+def differing(plan: Plan, rows: Array, value: Array) -> Flags:
+    """(n, f) features of (n, d) rows that are free and have not the (d,) value that all donors have, if any."""
+    xp, found = namespace(rows), ~same(rows, value)
+    if any(columns != (at,) for at, columns in enumerate(plan.features)):
+        found = xp.stack([found[:, list(columns)].any(1) for columns in plan.features], 1)
+    if not plan.free.all():
+        found[:, np.flatnonzero(~plan.free)] = False
+    return found
+
+
+def fixed(plan: Plan) -> Array:
     """(d,) the value that all donors have; infinite where they differ."""
     first = plan.new[0]
     return np.where(same(plan.new, first).all(axis=0), first, np.inf)
 
 
 def calibrated(importance: Array, found: Measured, level: Array) -> Scores:
-    """Turn what was measured into scores with limits; ``level`` (n, 1) is the mean membership, NaN for log odds."""
-    error, freedom = np.sqrt(found.variance), np.maximum(found.freedom, 1.0)
-    tiny = ROUNDING * np.maximum(1.0, np.abs(found.effects).max(axis=1, keepdims=True, initial=0.0))
-    effect, error = (np.where(np.abs(part) < tiny, 0.0, part) for part in (found.effects, error))
-    reach: Array = np.maximum(special.stdtrit(freedom, (1 + CONFIDENCE) / 2) * error, tiny)
-    chance = 2 * special.stdtr(freedom, -ratio(np.abs(effect), error))
+    """Turn what was measured into scores with limits; ``level`` (n, 1) is the mean membership, NaN for log odds.
+
+    Arrays of NumPy or tensors of torch.
+    """
+    xp, special = namespace(found.effects), functions(found.effects)
+    tiny = ROUNDING * xp.amax(abs(found.effects), 1)[:, None].clip(1.0)
+    effect, error = (xp.where(abs(part) < tiny, 0.0, part) for part in (found.effects, xp.sqrt(found.variance)))
+    freedom = found.freedom.clip(1.0)
+    reach = student.quantile(freedom, (1 + CONFIDENCE) / 2) * error
+    reach = xp.where(reach > tiny, reach, tiny)
+    chance = student.both_tails(freedom, ratio(abs(effect), error))
     return Scores(
         values=to_d1(as_log_odds(effect, level)),
         importance=importance,
-        direction=np.sign(effect),
+        direction=xp.sign(effect),
         lower=to_d1(as_log_odds(effect - reach, level)),
         upper=to_d1(as_log_odds(effect + reach, level)),
-        p_values=np.where((effect != 0) & (error == 0), 0.0, chance),  # a model that adds up leaves nothing to chance
-        null_mean=1 - special.erfcx(np.abs(as_log_odds(error, level)) / np.sqrt(8)),  # of 1 - exp(-|s|/2), s normal
+        p_values=xp.where((effect != 0) & (error == 0), 0.0, chance),  # a model that adds up leaves nothing to chance
+        null_mean=1 - special.erfcx(abs(as_log_odds(error, level)) / np.sqrt(8)),  # of 1 - exp(-|s|/2), s normal
         null_quantile=to_d1(as_log_odds(reach, level)),
     )
 
@@ -159,10 +177,11 @@ def as_log_odds(effect: Array, level: Array) -> Array:
     >>> as_log_odds(np.array([[0.0, 0.5]]), np.array([[0.5]])).round(3).tolist()
     [[0.0, 2.197]]
     """
-    with np.errstate(invalid="ignore"):
-        ends = (np.clip(level + half, LEAST_SHARE, 1 - LEAST_SHARE) for half in (effect / 2, -effect / 2))
-        above, below = (special.logit(end) for end in ends)
-        return np.where(np.isnan(level), effect, above - below)
+    xp, special = namespace(effect), functions(effect)
+    ends = ((level + half).clip(LEAST_SHARE, 1 - LEAST_SHARE) for half in (effect / 2, -effect / 2))
+    above, below = (special.logit(end) for end in ends)
+    found: Array = xp.where(xp.isnan(level), effect, above - below)
+    return found
 
 
 def to_d1(log_odds: Array) -> Array:
@@ -174,4 +193,6 @@ def to_d1(log_odds: Array) -> Array:
     >>> to_d1(np.array([0.0, -2.0 * np.log(2.0)])).tolist()
     [0.0, -0.5]
     """
-    return np.sign(log_odds) * -np.expm1(-np.abs(log_odds) / 2)
+    xp = namespace(log_odds)
+    found: Array = xp.sign(log_odds) * -xp.expm1(-abs(log_odds) / 2)
+    return found

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
+from xcid._kernels import student
 from xcid._kernels.arrays import blocks, namespace, ratio
 from xcid.records import Array, Flags, Perturbations
 from xcid.scores import effects
@@ -64,12 +64,16 @@ def unit_of(numbers: Array) -> Array:
 
 
 def calibrated(measured: Measured, unit: Array, able: Flags) -> Moves:
-    """Turn what was measured of numbers in a (n, 1) unit into effects with limits; (n, f) features may be able to."""
-    effect, variance, freedom = (np.where(able, part, 0.0) for part in measured)
-    error = np.sqrt(variance)
-    effect, error = (np.where(np.abs(part) < ROUNDING, 0.0, part) for part in (effect, error))
-    freedom = np.maximum(freedom, 1.0)
-    reach = np.where(error > 0, special.stdtrit(freedom, (1 + CONFIDENCE) / 2) * error, 0.0)
-    chance = 2 * special.stdtr(freedom, -ratio(np.abs(effect), error))
-    p_values = np.where((effect != 0) & (error == 0), 0.0, chance)
+    """Turn what was measured of numbers in a (n, 1) unit into effects with limits; (n, f) features may be able to.
+
+    Arrays of NumPy or tensors of torch.
+    """
+    xp = namespace(measured.effects)
+    effect, variance, freedom = (xp.where(able, part, 0.0) for part in measured)
+    error = xp.sqrt(variance)
+    effect, error = (xp.where(abs(part) < ROUNDING, 0.0, part) for part in (effect, error))
+    freedom = freedom.clip(1.0)
+    reach = xp.where(error > 0, student.quantile(freedom, (1 + CONFIDENCE) / 2) * error, 0.0)
+    chance = student.both_tails(freedom, ratio(abs(effect), error))
+    p_values = xp.where((effect != 0) & (error == 0), 0.0, chance)
     return Moves(effect * unit, (effect - reach) * unit, (effect + reach) * unit, p_values)

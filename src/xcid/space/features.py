@@ -185,12 +185,29 @@ class FeatureSpace:
 
     def values(self, table: Any, what: str = "the table") -> Array:
         """Turn a table of the background's own kind into a matrix, whatever its values."""
+        if self._is_plain(table):
+            return np.array(table, order="C")
         return _matrix(self.columns, read(table, what, self.names).in_order(self.names, what), what)
+
+    def _is_plain(self, table: Any) -> bool:
+        """Whether a table is a matrix of numbers as it is: then no cell has to be looked at by itself."""
+        return (
+            type(table) is np.ndarray
+            and table.dtype == np.float64
+            and table.ndim == 2
+            and table.shape[0] > 0
+            and table.shape[1] == len(self.columns)
+            and not any(column.levels or column.unit for column in self.columns)
+            and not np.isinf(table).any()
+        )
 
     def _check_types(self, matrix: Array, what: str) -> None:
         """Refuse values that the types of the background's columns cannot hold: the model would see others."""
         try:
-            back = self.values(self.decode(matrix))
+            table = self.decode(matrix)
+            if self._is_plain(table):
+                return
+            back = self.values(table)
         except Exception as error:
             raise InvalidData(f"{what} has values that the background's types cannot hold: {error}") from error
         changed = np.argwhere(~np.isclose(back, matrix, rtol=1e-6, atol=0, equal_nan=True))

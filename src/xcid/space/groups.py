@@ -125,7 +125,7 @@ class Features:
         space, pool = self.space, self.space.distinct
         _, common = pool.between(space.lower[None], space.upper[None])
         open_ = (common[0] < 2) | (space.direction != 0)  # those that may have nothing to change to
-        changes = np.ones(folded.shape, dtype=bool)
+        changes = np.ones((1, folded.shape[1]), dtype=bool)
         if open_.any():
             low, high = space.bounds(folded)
             _, count = pool.between(low, high)
@@ -133,7 +133,7 @@ class Features:
             own = np.where(np.isnan(folded), 0, own)
             missing = (pool.n_missing > 0) & (space.direction == 0) & ~np.isnan(folded)
             changes = ~open_ | (count - own + missing > 0)
-        return np.where(space.frozen, "frozen", np.where(changes, "ok", "constant"))
+        return np.broadcast_to(np.where(space.frozen, "frozen", np.where(changes, "ok", "constant")), folded.shape)
 
 
 def _ranked(group: tuple[int, ...], table: FeatureSpace) -> tuple[int, ...]:

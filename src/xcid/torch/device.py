@@ -6,15 +6,18 @@ once is computed on the host and sent to the device; after that only the rows go
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from itertools import chain, starmap
+from typing import Any, TypeVar
 
 import numpy as np
 
 from xcid import pipeline
 from xcid._check import as_int
 from xcid._faults import filled, isolated
+from xcid._kernels.arrays import blocks as slices
 from xcid._kernels.random import run_key, variants
 from xcid._require import require
 from xcid.calibration import Repeats
@@ -22,14 +25,16 @@ from xcid.distances import Overlap
 from xcid.errors import InvalidParameter, ModelError, XcidError
 from xcid.explainer import Explainer
 from xcid.generators.planned import LEAST_WEIGHT, Drawn, limited
+from xcid.generators.search import lacking
 from xcid.models.libraries import evaluating
 from xcid.pipeline import Setup
-from xcid.records import Array, Explanation, Perturbations, Plan
+from xcid.records import Array, Explanation, Flags, Integers, Perturbations, Plan
 from xcid.scores import Adjusted, adjusted, effects, moves, planned
 from xcid.space import labels
 from xcid.torch._network import halved, one_home
 
-ROWS = 32_768  # at a time
+T = TypeVar("T")
+ROWS = 131_072  # at a time
 OUTCOMES = (
     "Flip",
     "ToClass",
@@ -68,41 +73,63 @@ class Device:
         torch, seed = require("torch", extra="torch"), as_int(seed, "seed")
         setup, rows = explainer.setup, explainer.space.encode(X)
         draw, tasks = _draw(setup), dict[int, _Task]()
-        with evaluating(setup.subject.model), torch.no_grad():
 
-            def explain(some: Array) -> Explanation:
-                which = variants(setup.subject.space.keys(some, seed))
-                parts, pieces = [np.flatnonzero(which == variant) for variant in np.unique(which)], []
-                for part in parts:
-                    variant = int(which[part[0]])
-                    if variant not in tasks:
-                        plan = draw(setup.subject.features.space, run_key(seed, 0, variant)).plan
-                        tasks[variant] = _Task(setup, plan)
-                    task = tasks[variant]
-                    blocks = halved(task, torch.as_tensor(some[part], device=task.device), self.rows)
-                    found = zip(*blocks, strict=True)
-                    results = Results(*(np.concatenate([one.cpu().numpy() for one in each]) for each in found))
-                    pieces.append(_explanation(setup, task.plan, some[part], seed, results))
-                return Explanation.concatenate(pieces)[np.argsort(np.concatenate(parts))]
+        def task(variant: int) -> _Task:
+            if variant not in tasks:
+                plan = draw(setup.subject.features.space, run_key(seed, 0, variant)).plan
+                tasks[variant] = _Task(setup, plan)
+            return tasks[variant]
 
+        def blocks(rows: Array, which: Integers) -> Iterator[dict[str, Any]]:
+            return halved(lambda at: _block(task, rows[at], which[at]), np.arange(len(rows)))
+
+        def explain(some: Array) -> Explanation:
+            whole, done = dict[str, Array](), 0
+            parts = [some[part] for part in slices(len(some), self.rows)]
+            ahead = pool.map(lambda part: variants(setup.subject.space.keys(part, seed)), parts)  # the device works
+            each = zip(parts, ahead, strict=True)
+            for found in _one_late(chain.from_iterable(starmap(blocks, each))):
+                if not bool(found.pop("is_finite").all()):  # the device has to be waited for here, not earlier
+                    raise ModelError("the module's answers are not finite")
+                for name, part in found.items():
+                    if name not in whole:
+                        whole[name] = np.empty((len(some), *part.shape[1:]))
+                    torch.from_numpy(whole[name][done : done + len(part)]).copy_(part)
+                done += len(part)
+            return _explanation(setup, some, seed, whole)
+
+        with evaluating(setup.subject.model), torch.no_grad(), ThreadPoolExecutor(1) as pool:
             background = explainer.space.background[: pipeline.REFERENCE_ROWS]
             pieces = filled(isolated(explain, rows), lambda: isolated(explain, background))
-        explanation = Explanation.concatenate(pieces)
+        explanation = Explanation.concatenate(pieces) if len(pieces) > 1 else pieces[0]
         return pipeline.checked(setup, replace(explanation, index=labels(X, len(rows))))
 
 
-class Results(NamedTuple):
-    """What comes back for n rows: tensors, and arrays on the host."""
+def _one_late(items: Iterable[T]) -> Iterator[T]:
+    """The same items, each after the next has been begun: the device works while the host waits for the last one."""
+    before: list[T] = []
+    for item in items:
+        yield from before
+        before = [item]
+    yield from before
 
-    effects: Any
-    variance: Any
-    freedom: Any
-    importance: Any
-    outputs: Any
-    n_flips: Any
-    n_positive: Any
-    moved: Any  # (n, 3, f) what was measured of the output of a regression; f is 0 for classes
-    unit: Any  # (n, 1) of it
+
+def _block(task: Callable[[int], _Task], rows: Array, which: Integers) -> dict[str, Any]:
+    """What is known of (n, d) rows, on the device, in their order."""
+    found: dict[str, Any] = {}
+    for variant in np.unique(which):
+        one, place = task(int(variant)), np.flatnonzero(which == variant)
+        at = one.send(place)
+        for name, part in one(one.send(rows[place])).items():
+            if name not in found:
+                found[name] = part.new_empty((len(rows), *part.shape[1:]))
+            found[name][at] = part
+    moved, able = (found.pop(name, None) for name in ("moved", "able"))
+    measured = effects.Measured(*found.pop("measured").unbind(1))
+    scores = adjusted.calibrated(found.pop("importance"), measured, found.pop("level"))
+    if moved is not None:
+        found |= moves.calibrated(effects.Measured(*moved.unbind(1)), found.pop("unit"), able).named()
+    return found | scores._asdict()
 
 
 class _Task:
@@ -114,39 +141,62 @@ class _Task:
         self.module, self.n_outputs = subject.model, len(subject.output_names)
         self.device, self.dtype = one_home(self.module)
         self.outcome: Any = setup.outcome  # takes tensors as well
-        probe = _probe(setup, plan, subject.space.background[:1])
-        shared = effects.shared(plan, subject.space.discrete)
-        sent = {name: self.send(part) for name, part in shared._asdict().items() if isinstance(part, np.ndarray)}
-        self.plan, self.shared, self.pairs = plan, shared._replace(**sent), len(plan.masks)
-        parts = planned.parts(probe, setup.score.density)
+        self.plan, self.pairs, density = plan, len(plan.masks), setup.score.density
+        parts = planned.parts(_probe(setup, plan, subject.space.background[:1]), density)
         if left := len(plan.features) - sum(len(part.features) for part in parts):
             raise InvalidParameter(f"{left} features are too spread out for shared densities: call the explainer")
-        self.part = _Part(parts, self.send)
+        self.part = plan.once(("on", self.device, density), lambda plan: _Part(parts, self.send))
+        self.shared = plan.once(("on", self.device), lambda plan: self.regression(subject.space.discrete))
         self.taken, self.new = self.send(plan.taken), self.send(plan.new).to(self.dtype)
+        self.fixed = self.send(adjusted.fixed(plan))
+
+    def regression(self, discrete: Flags) -> Any:
+        """What the regressions of all rows share, on the device."""
+        shared = adjusted.shared(self.plan, discrete)
+        sent = {name: self.send(part) for name, part in shared._asdict().items() if isinstance(part, np.ndarray)}
+        return shared._replace(**sent)
 
     def send(self, array: Any) -> Any:
         """Bring an array to the device."""
         return self.torch.as_tensor(np.ascontiguousarray(array), device=self.device)
 
-    def __call__(self, rows: Any) -> Results:
+    def __call__(self, rows: Any) -> dict[str, Any]:
         torch, n_samples = self.torch, len(self.taken)
         samples = torch.where(self.taken, self.new, rows.to(self.dtype)[:, None])
         reference, outputs = self.ask(rows.to(self.dtype)), self.ask(samples.reshape(-1, rows.shape[1]))
         own = (self.outcome(reference, reference) > 0.5).to(torch.float64)
         side = self.outcome(outputs, reference.repeat_interleave(n_samples, 0)).to(torch.float64)
         positive = (own[:, None] - side.reshape(-1, n_samples)).abs()
-        least = getattr(self.outcome, "least", None)
-        stays, end = (1 - positive, np.inf) if least is None else adjusted.log_odds(1 - positive, positive, least)
-        found = effects.measured(self.shared, stays, end)
-        importance = torch.zeros_like(found.effects)
-        paired = positive[:, : 2 * self.pairs]
-        importance[:, self.part.features] = Overlap().of_variation(planned.variations(self.part, paired, rows))
-        moved, unit = torch.zeros((len(rows), 3, 0)), torch.ones((len(rows), 1))
+        found = {"outputs": reference, "n_flips": (positive > 0.5).sum(1), "n_positive": positive.sum(1)}
+        found["n_evaluations"] = torch.full_like(found["n_flips"], n_samples)
+        found["is_finite"] = torch.isfinite(outputs).reshape(len(rows), -1).all(1) & torch.isfinite(reference).all(1)
+        found |= self.measured(rows, positive, found["n_positive"])
         if self.n_outputs == 1:
             numbers = outputs.reshape(-1, n_samples)
-            unit = moves.unit_of(numbers)
-            moved = torch.stack(tuple(effects.measured(self.shared, numbers / unit)), dim=1)
-        return Results(*found, importance, reference, (positive > 0.5).sum(1), positive.sum(1), moved, unit)
+            found["unit"] = moves.unit_of(numbers)
+            measured = adjusted.full(self.plan, effects.measured(self.shared, numbers / found["unit"]))
+            found |= {"moved": torch.stack(measured, 1), "able": self.changes(rows)}
+        return found
+
+    def measured(self, rows: Any, positive: Any, n_positive: Any) -> dict[str, Any]:
+        """What scores of rows are made from whose samples have (n, s) weights in C+."""
+        torch, least, n_negative = self.torch, getattr(self.outcome, "least", None), positive.shape[1] - n_positive
+        if least is None:
+            stays, end, level = 1 - positive, np.inf, n_negative / positive.shape[1]
+            known = ((n_positive > 0) & (n_negative > 0))[:, None] & self.changes(rows)
+        else:
+            stays, end = adjusted.log_odds(1 - positive, positive, least)
+            level, known = torch.full_like(n_positive, np.nan), self.changes(rows)
+        measured = adjusted.full(self.plan, effects.measured(self.shared, stays, end))
+        variations = planned.variations(self.part, positive[:, : 2 * self.pairs], rows)
+        importance = torch.zeros_like(measured.effects)
+        importance[:, self.part.features] = Overlap().of_variation(variations)
+        importance, *parts = (torch.where(known, part, 0.0) for part in (importance, *measured))
+        return {"importance": importance, "measured": torch.stack(parts, 1), "level": level[:, None]}
+
+    def changes(self, rows: Any) -> Any:
+        """(n, f) features that took another value in any sample."""
+        return adjusted.differing(self.plan, rows, self.fixed)
 
     def ask(self, rows: Any) -> Any:
         """(N, k) outputs, as the host reads them."""
@@ -159,8 +209,6 @@ class _Task:
         if not isinstance(answers, self.torch.Tensor) or len(answers) != len(rows):
             raise ModelError("the module must answer with one tensor that has a line for every row")
         answers = answers.reshape(len(rows), -1).to(self.torch.float64)
-        if not bool(self.torch.isfinite(answers).all()):
-            raise ModelError("the module's answers are not finite")
         if answers.shape[1] == 1 and self.n_outputs == 2:
             answers = self.torch.cat([1 - answers, answers], 1)
         return answers
@@ -217,39 +265,25 @@ def _draw(setup: Setup) -> Callable[..., Drawn]:
     return found_draw
 
 
-def _explanation(setup: Setup, plan: Plan, rows: Array, seed: int, results: Results) -> Explanation:
-    """Add to the results what is known on the host."""
-    n_samples, n_positive = len(plan.taken), results.n_positive
-    n_negative, soft = n_samples - n_positive, hasattr(setup.outcome, "least")
-    known = (soft | (n_positive > 0) & (n_negative > 0))[:, None] & adjusted.changes(_probe(setup, plan, rows))
-    found = effects.Measured(results.effects, results.variance, results.freedom)
-    importance, found = np.where(known, results.importance, 0.0), adjusted.full(plan, found)
-    found = effects.Measured(*(np.where(known, part, 0.0) for part in found))
-    level = np.full(len(rows), np.nan) if soft else n_negative / n_samples
-    flips, stays = (~np.bool_(soft) & (total < LEAST_WEIGHT) for total in (n_positive, n_negative))
+def _explanation(setup: Setup, rows: Array, seed: int, found: dict[str, Array]) -> Explanation:
+    """Add to what the device found what is known on the host."""
+    n_negative = found["n_evaluations"] - found["n_positive"]
+    is_hard = not hasattr(setup.outcome, "least")
+    lacks = (is_hard & (total < LEAST_WEIGHT) for total in (found["n_positive"], n_negative))
+    outputs, n_evaluations, n_flips = (found.pop(name) for name in ("outputs", "n_evaluations", "n_flips"))
+    known: dict[str, Any] = found
     return pipeline.record(
         setup,
-        results.outputs,
+        outputs,
         seed,
         rows=rows,
-        status=np.where(flips, "insufficient_flips", np.where(stays, "insufficient_stays", "ok")),
-        n_evaluations=np.full(len(rows), n_samples),
-        n_flips=results.n_flips,
-        n_positive=n_positive,
+        status=lacking(*lacks),
+        n_evaluations=n_evaluations.astype(np.int64),
+        n_flips=n_flips.astype(np.int64),
         n_negative=n_negative,
         cloud=None,
-        **adjusted.calibrated(importance, found, level[:, None])._asdict(),
-        **_moved(setup, plan, rows, results),
+        **known,
     )
-
-
-def _moved(setup: Setup, plan: Plan, rows: Array, results: Results) -> dict[str, Array]:
-    """The effects of a regression."""
-    if not results.moved.shape[2]:
-        return {}
-    found = adjusted.full(plan, effects.Measured(*np.moveaxis(results.moved, 1, 0)))
-    able = adjusted.changes(_probe(setup, plan, rows))
-    return moves.calibrated(found, results.unit, able).named()
 
 
 def _probe(setup: Setup, plan: Plan, rows: Array) -> Perturbations:
