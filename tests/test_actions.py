@@ -299,3 +299,37 @@ class TestWords:
         assert Move(2, -2.0).words(subject) == "lower savings by 2 levels"
         assert Bring(1, 24.0, -1).words(subject) == "lower months to 24"
         assert Choose(3, 1.0).words(subject) == "set housing to own"
+
+
+@pytest.mark.skipif("relations" not in xcid.Constraints.__dataclass_fields__, reason="rules of the world are to come")
+class TestRules:
+    """Relations, transitions, steps and derived columns hold in every row of every action."""
+
+    def test_rules_of_the_world(self):
+        table = TABLE.assign(yearly=12 * TABLE["income"])
+        rules = xcid.Constraints(
+            relations=["income <= 2000 + 40 * months"],
+            transitions={"savings": LEVELS},
+            steps={"income": 500.0},
+            derived={"yearly": "12 * income"},
+        )
+        rows = table[(worth(table) <= 0) & (table["income"] <= 2000 + 40 * table["months"])].reset_index(drop=True)
+        made = explainer(table=table, constraints=rules)
+        frame, record = made.actions(rows, "approved", k=8), found(made, rows, "approved", k=8)
+        assert len(frame) == 8
+        n_moved = 0
+        subject = made.subject
+        for line, action in enumerate(record.actions):
+            after = made.space.decode(subject.rules.completed(changed(made, rows, action)[0], made.space.encode(rows)))
+            after = after.reset_index(drop=True)
+            obeys = after["income"] <= 2000 + 40 * after["months"]
+            flips = (worth(after) > 0) & obeys
+            assert frame["n_flipped"][line] == flips.sum()
+            after, before = after[flips], rows[flips]
+            level, was = (pd.Categorical(part["savings"], LEVELS).codes for part in (after, before))
+            assert np.all(level >= was)
+            moved = after["income"] != before["income"]
+            n_moved += moved.sum()
+            assert np.all(after.loc[moved, "income"] % 500 == 0)
+            assert np.all(after.loc[moved, "yearly"] == 12 * after.loc[moved, "income"])
+        assert n_moved
