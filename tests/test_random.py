@@ -103,6 +103,7 @@ class TestStreams:
             ("generators.dice", "row"): [41, 42],
             ("scores.resampled", "none"): [29, 31],
             ("metrics.maskings", "row"): [23],
+            ("metrics.flips", "row"): [51, 52, 53],
             ("baselines.plain", "row"): [None],
             ("baselines._common", "row"): [61],
             ("calibration.tops", "none"): [None],

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from xcid import pipeline
+from xcid import pipeline, whatif
 from xcid._check import as_float, as_int, given_or
 from xcid._progress import Progress, silent, usual
 from xcid.calibration import Repeats, Stop
@@ -258,3 +258,29 @@ class Explainer:
             pipeline.only_row(self.space.encode(row), "counterfactuals")
             found = pipeline.known(self.but(**pipeline.search_parts(generator))(row, seed=seed))
             return found.counterfactuals(0, nearest=nearest, diverse=diverse, backend=backend)
+
+    def actions(self, X: Any, target: Any = None, k: int = 5, *, backend: Backend = "pandas") -> Any:
+        """Find a few actions that give many rows of a group the wanted output, as a readable frame.
+
+        An action is the same for all rows: one or two features are moved by a step, brought up or down to a value, or
+        set to a level. A row that may not do so by the constraints stays as it is. A line has the action in words, the
+        share of rows that it flips and their number, its cost (the mean distance of the flips, as for counterfactuals)
+        and what share this action and those above it cover together. The first action does most for all rows, where a
+        flip counts the more the less it costs; each next one adds most: rows that none above it flips, or cheaper
+        flips. Rows that have the wanted output already are left out.
+
+        Parameters
+        ----------
+        X : table
+            The rows of the group.
+        target : object, optional
+            As for :meth:`counterfactuals`: a class, "raise" or "lower" for a regression; by default any other class.
+        k : int
+            Most actions.
+        backend : str
+            Library of the frame.
+        """
+        with telling(InvalidParameter, WORK):
+            rows, setup = self.space.encode(X), self.setup
+            found = whatif.group_actions(setup.subject, setup.outcome, rows, target, k, setup.time_limit)
+            return found.to_frame(backend)

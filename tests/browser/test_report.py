@@ -10,6 +10,7 @@ import pytest
 
 import xcid
 from xcid import wording
+from xcid.reasons import Reasons
 
 NAMES = ["glucose", "bmi", "age", "x10", "x9", "nothing", "city"]
 
@@ -545,3 +546,20 @@ def contrast(one, other):
 
     low, high = sorted([light(one), light(other)])
     return (high + 0.05) / (low + 0.05)
+
+
+class TestReasons:
+    def test_the_line_of_each_row(self, explanation, opened, tmp_path):
+        """Texts of users are text, whatever is in them."""
+        reasons = Reasons(2, {"glucose": "<b onclick=alert(1)>sugar</b> of {value}"}, against="healthy")
+        explanation.report(tmp_path / "r.html", reasons=reasons)
+        page = Page(opened(tmp_path / "r.html"))
+        said = list(reasons.sentences(explanation))
+        for row in (0, 5):
+            page.choose("#row", str(row))
+            assert page.text("#reasons") == said[row]
+        assert any("<b onclick" in one for one in said)
+        assert page.texts("#reasons b") == []
+
+    def test_no_line_without(self, page):
+        assert not page.one("#reasons").is_displayed()

@@ -55,7 +55,7 @@ def test_tables(command, options):
     assert out.startswith("LogisticRegression trained on 72 rows for 2 classes of 'y'; 4 others explained")
     figures = lines_of(out, "method")
     assert [line[0] for line in figures[1:]] == FAST.split(",")
-    assert len(figures[0]) == 8
+    assert len(figures[0]) == 10
     assert all("±" in cell for line in figures[1:] for cell in line[1:])
     agreement = lines_of(out, "top 3 in common")
     assert [line[1:] for line in agreement[1:]] == [["1.000 ± 0.000"] * 3] * 3  # all of three features
@@ -68,10 +68,10 @@ def test_weights_of_a_column(command, options, csv, table, tmp_path):
         table.assign(w=weights).to_csv(csv, index=False)
         status, out, err = command(*options, "--weights", "w")
         assert status == 0, err
-        figures.append([line[1:5] for line in lines_of(out, "method")[1:]])
+        figures.append([line[1:7] for line in lines_of(out, "method")[1:]])
     assert figures[0] != figures[1]
     table.to_csv(csv, index=False)
-    plain = [line[1:5] for line in lines_of(command(*options)[1], "method")[1:]]
+    plain = [line[1:7] for line in lines_of(command(*options)[1], "method")[1:]]
     assert figures[0] == plain
 
 
@@ -92,7 +92,7 @@ def test_files(command, options, tmp_path):
     figures = pd.read_csv(out / "figures.csv")
     report = json.loads((out / "figures.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
     assert figures["mean"].tolist() == pytest.approx([line["mean"] for line in report["figures"]])
-    assert len(figures) == 3 * 7 + 3 * 3
+    assert len(figures) == 3 * 9 + 3 * 3
     best = figures[(figures["figure"] == "comp, mean") & (figures["method"] == "xcid")]["mean"].item()
     assert lines_of(printed, "method")[1][1].startswith(f"{best:.3f}")
 

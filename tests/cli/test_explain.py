@@ -16,6 +16,7 @@ from xcid.cli import explain
 from xcid.errors import ModelError, warn
 from xcid.files import tables, training
 from xcid.files.formats import original
+from xcid.reasons import Reasons
 
 READ = {
     ".csv": lambda path: pd.read_csv(path, keep_default_na=False, na_values=[""]),
@@ -318,3 +319,56 @@ def test_text_of_any_width_is_a_class(table, kind):
 def test_one_long_label_takes_its_own_room():
     names = nw.new_series("y", ["x" * 2**20, *["no"] * 4_000], nw.String, backend="polars")
     assert training.labels(names).nbytes < 2**20
+
+
+class TestReasons:
+    def test_columns_and_lines(self, command, options, csv, tmp_path):
+        texts, out = tmp_path / "texts.toml", tmp_path / "scores.csv"
+        texts.write_text('first = "The first is {value}"\n', encoding="utf-8")
+        typed = (*options, "--rows", "2:7", "--reasons", "2", "--texts", texts, "--against", "1", "--out", out)
+        status, printed, err = command(*typed)
+        assert status == 0, err
+        due = Reasons(2, {"first": "The first is {value}"}, "1")
+        explanation = expected(csv, slice(2, 7))
+        explanation = replace(explanation, index=np.arange(2, 7))
+        found = pd.read_csv(out, keep_default_na=False)
+        wanted = due.columns(explanation)
+        for name in ("reason_rank", "reason", "reason_tied_with"):
+            assert found[name].tolist() == wanted[name].tolist()
+        assert found["reason"].str.startswith("The first is").any()
+        for said in list(due.sentences(explanation))[:3]:
+            assert said in printed
+
+    @pytest.mark.parametrize(
+        ("more", "said"),
+        [
+            (("--texts", "t.json"), "need --reasons"),
+            (("--against", "1"), "need --reasons"),
+            (("--reasons", "2", "--paper"), "leave out --paper"),
+            (("--reasons", "2", "--out", "a.npz"), "another extension"),
+            (("--reasons", "0"), "a whole number of at least 1"),
+            (("--reasons", "2", "--against", "7"), "the model has no class '7'"),
+            (("--reasons", "2", "--texts", "none.json"), "none.json cannot be read"),
+            (("--reasons", "2", "--texts", "t.csv"), ".json or .toml"),
+        ],
+    )
+    def test_what_is_refused(self, command, options, more, said):
+        status, _, err = command(*options, *more)
+        assert status != 0
+        assert said in " ".join(err.split())
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            ('{"salary": "too low"}', "texts names ['salary']"),
+            ('{"first": 3}', "one text for each name"),
+            ('["first"]', "one text for each name"),
+            ("{", "cannot be read"),
+        ],
+    )
+    def test_texts_that_are_none(self, command, options, tmp_path, content, said):
+        path = tmp_path / "texts.json"
+        path.write_text(content, encoding="utf-8")
+        status, _, err = command(*options, "--rows", "0:2", "--reasons", "2", "--texts", path)
+        assert status == 2
+        assert said in " ".join(err.split())

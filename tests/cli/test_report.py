@@ -167,3 +167,13 @@ class TestJudged:
     def test_a_class_that_is_rare(self):
         table = pd.DataFrame({"a": np.arange(30.0), "y": ["p"] * 29 + ["q"]})
         assert isinstance(training.judged(table, "y", "forest", 0), str)
+
+
+def test_reasons(command, csv, out, tmp_path):
+    texts = tmp_path / "texts.json"
+    texts.write_text('{"first": "The first is {value}"}', encoding="utf-8")
+    typed = ("report", "--background", csv, "--target", "y", "--train", "logistic", "--rows", "0:4", "--out", out)
+    status, _, err = command(*typed, "--reasons", "1", "--texts", texts)
+    assert status == 0, err
+    said = [row["reasons"] for row in read(out)["rows"]]
+    assert sum(one.startswith("Reasons: 1. The first is ") for one in said) >= 2

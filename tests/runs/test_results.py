@@ -313,3 +313,21 @@ class TestFolder:
             assert status == 2
             assert "--run needs --out" in err
         assert not (tmp_path / "run").exists()
+
+
+def test_reasons_are_the_same_as_without_a_run(typed, command, tmp_path, in_this_process):
+    texts = tmp_path / "texts.json"
+    texts.write_text('{"size": "size {value}"}', encoding="utf-8")
+    wanted = ("--reasons", "2", "--texts", texts, "--against", "1")
+    found = []
+    for name, more in (("plain", ()), ("run", ("--run", tmp_path / "folder"))):
+        out = tmp_path / f"{name}.csv"
+        status, _, err = command(typed(".csv", *wanted, *more, "--quiet", "--out", out))
+        assert status == 0, err
+        found.append(pd.read_csv(out, keep_default_na=False)[["row", "reason_rank", "reason", "reason_tied_with"]])
+    pd.testing.assert_frame_equal(*found)
+    assert found[0]["reason"].str.startswith("size ").any()
+    texts.write_text('{"size": "another text"}', encoding="utf-8")
+    status, _, err = command(typed(".csv", *wanted, "--run", tmp_path / "folder", "--out", tmp_path / "run.csv"))
+    assert status == 2
+    assert "the text file is another file" in " ".join(err.split())

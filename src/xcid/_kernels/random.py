@@ -127,13 +127,14 @@ WALK = _streams("generators.growing", "walk", new=0, each=1, odds=2, forced=3)
 DICE = _streams("generators.dice", "row", stays=41, flips=42)
 RESAMPLED = _streams("scores.resampled", "none", permute=29, resample=31)
 (MASKING,) = _streams("metrics.maskings", "row", draws=23)
+FLIPS = _streams("metrics.flips", "row", donor=51, size=52, order=53)
 (CHANCE,) = _streams("baselines.plain", "row", scores=None)
 (SEEDS,) = _streams("baselines._common", "row", seeds=61)
 (TOP,) = _streams("calibration.tops", "none", draws=None)
 
 STREAMS: tuple[Stream, ...] = (
     *(*HADAMARD, *BALANCED, LIMITS, *RANDOM, MARGINAL, *GENETIC, *CONDITIONAL, *NEAREST, *GRADIENT, *GROWING, *WALK),
-    *(*DICE, *RESAMPLED, MASKING, CHANCE, SEEDS, TOP),
+    *(*DICE, *RESAMPLED, MASKING, *FLIPS, CHANCE, SEEDS, TOP),
 )
 
 ONE_SEARCH = "a run has one of the two generators"

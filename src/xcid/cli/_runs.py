@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xcid.cli import _subjects
+from xcid.cli import _reasons, _subjects
 from xcid.cli._terminal import show
 from xcid.errors import XcidError
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from xcid.cli.explain import Options
     from xcid.explainer import Explainer
     from xcid.files.readers import Background
+    from xcid.reasons import Reasons
     from xcid.runs.folder import Folder, Seal
     from xcid.runs.run import Job
     from xcid.runs.worker import Task
@@ -31,6 +32,7 @@ class Recipe:
 
     subject: _subjects.Subject
     paper: bool
+    reasons: _reasons.Wanted | None = None
 
     def __call__(self) -> Explainer:
         return self.explainer(_subjects.read_background(self.subject))
@@ -41,17 +43,17 @@ class Recipe:
 
         model = _subjects.model_for(self.subject, background, lambda note: None)
         make = Explainer.paper if self.paper else Explainer
-        return make(model, background.features, weights=background.weights, max_evidence_bytes=0)
+        return make(model, background.features, weights=background.weights, **_reasons.evidence(self.reasons))
 
 
-def run(options: Options, path: Path, out: Path, progress: Progress) -> None:
+def run(options: Options, reasons: Reasons | None, path: Path, out: Path, progress: Progress) -> None:
     """Explain all rows in a folder of their own; what is done there is not done again."""
     from xcid.runs.folder import opened
     from xcid.runs.run import run as run_all
 
     with opened(path) as folder:
         try:
-            job, task, data = _prepared(options, folder, out.suffix.lower(), progress.note)
+            job, task, data = _prepared(options, reasons, folder, out.suffix.lower(), progress.note)
             statuses, reason = run_all(job, task, data, folder, out, progress)
         except KeyboardInterrupt:
             folder.log("interrupted")
@@ -65,14 +67,18 @@ def run(options: Options, path: Path, out: Path, progress: Progress) -> None:
     show(f"{done}{statuses.total():,} rows are explained in {out}")
 
 
-def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str], None]) -> tuple[Job, Task, Seal]:
+def _prepared(
+    options: Options, reasons: Reasons | None, folder: Folder, suffix: str, note: Callable[[str], None]
+) -> tuple[Job, Task, Seal]:
     """Look at everything before the first worker starts: the job, the task and the table to explain."""
+    from xcid.frames import to_columns
     from xcid.runs.folder import describe, identity, sealed, unchanged
     from xcid.runs.run import Job
     from xcid.runs.worker import Task
 
-    subject = options.subject
+    subject, wanted = options.subject, options.reasons
     files = {"background": subject.background, "data": subject.data or subject.background, "model": subject.model}
+    files["text file"] = None if wanted is None else wanted.texts
     seals = {what: sealed(path) for what, path in files.items() if path is not None}
     with unchanged(seals.values()):
         background = _subjects.read_background(subject)
@@ -82,11 +88,13 @@ def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str
         model = subject.model or _trained(subject, background, seals["background"].sha256, folder, note)
         trust = OWN_TYPES if subject.model is None else subject.trust
         seals["model"] = seals.get("model") or sealed(model)
-        recipe = Recipe(replace(subject, model=model, train=None, trust=trust), options.paper)
+        recipe = Recipe(replace(subject, model=model, train=None, trust=trust), options.paper, wanted)
         if options.time_limit is None:  # else it might hang, and only a worker can be ended
             with _subjects.tried(recipe.subject) as passed:
                 passed(background.features)
-                recipe.explainer(background)  # fails here rather than in every worker
+                tried = recipe.explainer(background).subject  # fails here rather than in every worker
+                if reasons is not None:
+                    reasons.check(tried.features.names, tried.output_names)
     positions = job.rows.positions
     settings = {
         "seed": subject.seed,
@@ -99,6 +107,8 @@ def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str
         "format": suffix,
         "time_limit": options.time_limit,
     }
+    if wanted is not None:
+        settings |= {"reasons": wanted.k, "against": wanted.against}
     manifest = describe(seals, settings)
     folder.adopt(manifest)
     task = Task(
@@ -110,6 +120,7 @@ def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str
         identity(manifest),
         (seals["model"], seals["background"]),
         options.time_limit,
+        to_columns if reasons is None else reasons.columns,
     )
     return job, task, seals["data"]
 

@@ -10,7 +10,7 @@ from itertools import tee, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xcid.cli import _subjects
+from xcid.cli import _reasons, _subjects
 from xcid.cli._subjects import explained
 from xcid.cli._terminal import (
     MOST_OF_A_CHUNK,
@@ -27,6 +27,7 @@ from xcid.cli._terminal import (
 
 if TYPE_CHECKING:
     from xcid.files.formats import Columns
+    from xcid.reasons import Reasons
     from xcid.records import Explanation
 
 ROWS_AT_A_TIME = 64  # so that one sees how far it is; of many rows, as many as an explainer takes at once
@@ -46,6 +47,7 @@ class Options(NamedTuple):
     folder: Path | None
     chunk: int
     time_limit: float | None
+    reasons: _reasons.Wanted | None
     quiet: bool
 
 
@@ -60,6 +62,7 @@ def add(subparsers: Any) -> None:
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="the same lines as JSON on stdout, in place of bars")
     _subjects.add_paper(parser)
+    _reasons.add(parser, "reasons as columns beside the scores, and under the bars")
     parser.add_argument(
         "--run", dest="folder", type=Path, metavar="DIR",
         help="keep finished rows there and use processes: the same command resumes what was interrupted",
@@ -76,13 +79,15 @@ def add(subparsers: Any) -> None:
 
 
 def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    subject = _subjects.subject_of(options, parser)
+    subject, reasons = _subjects.subject_of(options, parser), _reasons.wanted_of(options, parser)
+    if reasons is not None and options.out is not None and options.out.suffix.lower() == ARCHIVE:
+        parser.error(f"--reasons are columns of a table, which a {ARCHIVE} file is not: give --out another extension")
     if options.folder is not None and (options.out is None or options.json):
         parser.error("--run needs --out, the file for its result, and goes without --json")
     if options.time_limit is not None and options.folder is None:
         parser.error("--time-limit needs --run: only a worker process can be ended")
     with apart(options.quiet):
-        run(record(Options, options, subject=subject))
+        run(record(Options, options, subject=subject, reasons=reasons))
 
 
 def run(options: Options) -> None:
@@ -93,21 +98,25 @@ def run(options: Options) -> None:
     from xcid.files.formats import FORMATS
 
     subject, line = options.subject, progress("rows", options.quiet)
+    reasons = None if options.reasons is None else options.reasons.made()
     if options.out is not None:
         known = FORMATS if options.folder is not None else (*FORMATS, ARCHIVE)
-        writers.check(options.out, subject.background, subject.data, subject.model, extensions=known)
+        texts = None if options.reasons is None else options.reasons.texts
+        writers.check(options.out, subject.background, subject.data, subject.model, texts, extensions=known)
     if options.folder is not None and options.out is not None:
-        _runs.run(options, options.folder, options.out, line)
+        _runs.run(options, reasons, options.folder, options.out, line)
         return
     model, background, rows = _subjects.read(subject, line.note)
     make = Explainer.paper if options.paper else Explainer
-    explainer = make(model, background.features, weights=background.weights, max_evidence_bytes=0)
+    explainer = make(model, background.features, weights=background.weights, **_reasons.evidence(options.reasons))
+    if reasons is not None:
+        reasons.check(explainer.subject.features.names, explainer.subject.output_names)
     size = ROWS_AT_A_TIME if len(rows) < MANY_ROWS else ROWS_OF_A_CHUNK
     found = explained(explainer, rows, subject.seed, size, options.workers, line)
-    _write(options, found, len(rows))
+    _write(options, found, len(rows), reasons)
 
 
-def _write(options: Options, found: Iterator[Explanation], total: int) -> None:
+def _write(options: Options, found: Iterator[Explanation], total: int, reasons: Reasons | None) -> None:
     """Write the pieces as they come, and show the first rows."""
     from xcid.files import writers
     from xcid.frames import to_columns
@@ -115,7 +124,7 @@ def _write(options: Options, found: Iterator[Explanation], total: int) -> None:
     shown: list[Explanation] = []
     archive = options.out if options.out is not None and options.out.suffix.lower() == ARCHIVE else None
     pieces = _kept(found if archive is None else _saved(found, archive), shown)
-    columns: Iterator[Columns] = map(to_columns, pieces)
+    columns: Iterator[Columns] = map(to_columns if reasons is None else reasons.columns, pieces)
     if options.json:
         columns = _printed(columns)
     if options.out is not None and archive is None:
@@ -123,7 +132,7 @@ def _write(options: Options, found: Iterator[Explanation], total: int) -> None:
     else:
         deque(columns if options.json else pieces, maxlen=0)
     if not options.json:
-        _show(shown, total, options.out)
+        _show(shown, total, options.out, reasons)
 
 
 def _saved(found: Iterator[Explanation], path: Path) -> Iterator[Explanation]:
@@ -153,12 +162,13 @@ def _printed(columns: Iterator[Columns]) -> Iterator[Columns]:
             yield piece
 
 
-def _show(shown: list[Explanation], total: int, out: Path | None) -> None:
-    """Bars of the first rows."""
+def _show(shown: list[Explanation], total: int, out: Path | None, reasons: Reasons | None) -> None:
+    """Bars of the first rows, and their reasons."""
     from xcid.text import bars
 
     for one in shown:
-        show(printable(bars(one)))
+        said = [] if reasons is None else list(reasons.sentences(one))
+        show(printable("\n".join([bars(one), *said])))
     if total > len(shown):
         where = f"all of them are in {out}" if out is not None else "--out FILE keeps all of them"
         show(f"and {total - len(shown):,} more rows: {where}")

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from xcid.cli import _subjects
+from xcid.cli import _reasons, _subjects
 from xcid.cli._subjects import explained
 from xcid.cli._terminal import add_verb, apart, progress, record, sentences
 
@@ -27,6 +27,7 @@ class Options(NamedTuple):
     title: str | None
     redact: bool
     paper: bool
+    reasons: _reasons.Wanted | None
     quiet: bool
 
 
@@ -41,12 +42,15 @@ def add(subparsers: Any) -> None:
         "--redact", action="store_true", help="no value of the tables in the page: names and scores only"
     )
     _subjects.add_paper(parser)
+    _reasons.add(parser, "a line with reasons for every row")
     parser.set_defaults(run=partial(_checked, parser), rows=FIRST_ROWS)
 
 
 def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    subject = _subjects.subject_of(options, parser, DEFAULT_MODEL)
+    reasons = _reasons.wanted_of(options, parser)
     with apart(options.quiet):
-        run(record(Options, options, subject=_subjects.subject_of(options, parser, DEFAULT_MODEL)))
+        run(record(Options, options, subject=subject, reasons=reasons))
 
 
 def run(options: Options) -> None:
@@ -57,6 +61,7 @@ def run(options: Options) -> None:
 
     subject, line = options.subject, progress("rows", options.quiet)
     writers.check(options.out, subject.background, subject.data, subject.model, extensions=EXTENSIONS)
+    reasons = None if options.reasons is None else options.reasons.made()
     notes: list[str] = []
     inputs = _subjects.read(subject, notes.append)
     notes += _more_notes(subject, inputs)
@@ -71,6 +76,7 @@ def run(options: Options) -> None:
         title=f"What decides {subject.target}" if options.title is None and subject.target else options.title,
         notes=sentences(notes),
         values="hidden" if options.redact else "shown",
+        reasons=reasons,
     )
     line.note(f"{options.out} is written ({options.out.stat().st_size / 1e6:.1f} MB): open it in a browser")
 

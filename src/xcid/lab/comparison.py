@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from xcid.plots import _style
 from xcid.records import Array
 from xcid.wording import colours
 
+FEW = 2  # features whose necessity and sufficiency are looked at: with more of them, every method has flips
 BLOCKS = 5  # of rows, each timed by itself
 MASKINGS: dict[str, metrics.Masking] = {"mean": metrics.mean, "joint rows": metrics.JointRows(50)}
 MARKERS = dict(zip(MASKINGS, "os", strict=True))
@@ -54,6 +54,13 @@ class Runs(NamedTuple):
     again: Array  # (n, d) with the next seed
     evaluations: Array  # (n,)
     milliseconds: Array  # (b,) for a row, in each block of rows
+
+
+class Judges(NamedTuple):
+    """What scores of these rows are judged by."""
+
+    curves: Callable[..., metrics.Curves]
+    flips: Callable[..., metrics.FlipShares]
 
 
 class Comparison(NamedTuple):
@@ -96,8 +103,11 @@ def compare(
     if not runs:
         raise InvalidData(f"no method can explain these rows: {left_out}")
     k = min(4, next(iter(runs.values())).values.shape[1])
-    judge = functools.partial(metrics.masking_curves, model, rows, background=train, seed=seed, weights=weights)
-    figures = {method: _figures(one, judge, k) for method, one in runs.items()}
+    given: dict[str, Any] = {"background": train, "seed": seed, "weights": weights}
+    judges = Judges(
+        partial(metrics.masking_curves, model, rows, **given), partial(metrics.flip_shares, model, rows, **given)
+    )
+    figures = {method: _figures(one, judges, k) for method, one in runs.items()}
     agreement = {
         (a, b): interval(metrics.feature_agreement(runs[a].values, runs[b].values, k)) for a in runs for b in runs
     }
@@ -119,14 +129,18 @@ def _run(explain: Any, rows: Any, seed: int, progress: Callable[[int], None]) ->
     return Runs(*map(np.concatenate, zip(*blocks, strict=True)))
 
 
-def _figures(runs: Runs, judge: Callable[..., metrics.Curves], k: int) -> dict[str, Interval]:
+def _figures(runs: Runs, judges: Judges, k: int) -> dict[str, Interval]:
+    few = min(FEW, k)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", XcidWarning)  # said when the model was first tried
+        masked = {name: judges.curves(scores=runs.values, masking=masking) for name, masking in MASKINGS.items()}
+        shares = judges.flips(scores=runs.values, k=few)
     figures = {}
-    for name, masking in MASKINGS.items():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", XcidWarning)  # said when the model was first tried
-            curves = judge(scores=runs.values, masking=masking)
+    for name, curves in masked.items():
         figures[f"comp, {name}"] = interval((curves.full[:, None] - curves.masked).mean(axis=1))
         figures[f"suff, {name}"] = interval((curves.full[:, None] - curves.kept).mean(axis=1))
+    figures[f"necessity, top {few}"] = interval(shares.top)
+    figures[f"sufficiency, top {few}"] = interval(shares.any - shares.rest)
     figures[f"two seeds, top {k}"] = interval(metrics.stability([runs.values, runs.again], k))
     figures["evaluations a row"] = interval(runs.evaluations)
     figures["ms a row"] = interval(runs.milliseconds)
@@ -141,7 +155,10 @@ def markdown(comparison: Comparison) -> str:
     parts = [
         aligned(["method", *comparison.figures[methods[0]]], figures, str.rjust, gap="-"),
         "comp: how far the output falls when the best features are masked, the higher the better;\n"
-        "suff: when only they are kept, the lower the better; ±: two standard errors (of ms: over blocks of rows)",
+        "suff: when only they are kept, the lower the better;\n"
+        "necessity: what share of ten flips there is when only the best features may change, the higher the better;\n"
+        "sufficiency: what share of them is lost when the best features are frozen, the higher the better;\n"
+        "±: two standard errors (of ms: over blocks of rows)",
         aligned([f"top {comparison.k} in common", *methods], agreement, str.rjust, gap="-"),
         *(f"left out: {method}: {reason}" for method, reason in comparison.left_out.items()),
     ]

@@ -2,12 +2,14 @@
 
 from xcid.metrics.agreement import feature_agreement, kendall_tau, rank_agreement, sign_agreement, sparsity, stability
 from xcid.metrics.faithfulness import Curves, comprehensiveness, masking_curves, sufficiency
+from xcid.metrics.flips import FlipShares, flip_necessity, flip_shares, flip_sufficiency
 from xcid.metrics.maskings import Centre, JointRows, MarginalRows, Masking, SimilarRows, mean, median
 from xcid.metrics.summary import Interval, interval, paired
 
 __all__ = [
     "Centre",
     "Curves",
+    "FlipShares",
     "Interval",
     "JointRows",
     "MarginalRows",
@@ -15,6 +17,9 @@ __all__ = [
     "SimilarRows",
     "comprehensiveness",
     "feature_agreement",
+    "flip_necessity",
+    "flip_shares",
+    "flip_sufficiency",
     "interval",
     "kendall_tau",
     "masking_curves",

@@ -74,7 +74,7 @@ def masking_curves(
     subject = Subject.of(model, background, weights=weights)
     space = subject.space
     rows = space.encode(X)
-    ranked = _checked(scores, rows.shape)
+    ranked = checked(scores, rows.shape)
     keys = space.keys(rows, as_int(seed, "seed"))
     output = _output(subject, rows)
     n, d = rows.shape
@@ -125,7 +125,8 @@ def sufficiency(
     return reduce(curves.full[:, None] - curves.kept, axis=1)
 
 
-def _checked(scores: Any, shape: tuple[int, ...]) -> Array:
+def checked(scores: Any, shape: tuple[int, ...]) -> Array:
+    """Scores of rows of this shape."""
     ranked = matrix(scores)
     if ranked.shape != shape:
         raise InvalidData(

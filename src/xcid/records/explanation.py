@@ -22,6 +22,8 @@ from xcid.records.pair import Density, DensityPair, Outcome
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from xcid.reasons import Reasons
+
 SIGNIFICANT = 0.05  # a feature with a larger p-value is not significant
 
 
@@ -326,6 +328,37 @@ class Explanation:
 
         return counterfactuals.table(self, row, nearest, diverse, backend)
 
+    def reasons(
+        self,
+        k: int = 4,
+        texts: Mapping[str, str | Callable[[Any], str]] | None = None,
+        *,
+        against: str | None = None,
+        backend: Backend = "pandas",
+    ) -> Any:
+        """Give the k strongest significant features that work against an outcome, in your own texts.
+
+        One line per row and reason: row, rank, feature, text, value, worth, p_value and tied_with, the features whose
+        limits overlap its own, so that their order is not decided. Equal scores stand in the order of the columns. A
+        row with fewer reasons has fewer lines; one without any has a line of rank 0 that says why.
+
+        Parameters
+        ----------
+        k : int
+            Most reasons of a row.
+        texts : mapping of str to str or callable, optional
+            What to say of a feature: a text, in which ``{value}`` stands for the present value, or a function of that
+            value. A feature without one has its name and value.
+        against : str, optional
+            The outcome: a class, or "higher" or "lower" for a regression, which needs it. By default reasons support
+            the prediction, so that they work against every other class; where ``towards`` chose a class, against that.
+        backend : str
+            The library of the frame: "pandas", "polars" or "pyarrow".
+        """
+        from xcid.reasons import Reasons
+
+        return Reasons(k, {} if texts is None else texts, against).frame(self, backend)
+
     def adjusted_p_values(self) -> Array:
         """(n, d) p-values adjusted for the number of features by Benjamini and Hochberg's method."""
         from xcid import calibration
@@ -410,11 +443,12 @@ class Explanation:
         title: str | None = None,
         notes: Sequence[str] = (),
         values: Literal["shown", "hidden"] = "shown",
+        reasons: Reasons | None = None,
     ) -> None:
         """Write one HTML file to look at every row, its scores and their evidence; it needs nothing else.
 
-        The parameters are those of :func:`xcid.report.report`.
+        With ``reasons=xcid.reasons.Reasons(k, texts, against)`` every row has a line with its reasons.
         """
         from xcid.report import report
 
-        report([self], path, title=title, notes=notes, values=values)
+        report([self], path, title=title, notes=notes, values=values, reasons=reasons)

@@ -15,11 +15,12 @@ import numpy as np
 from xcid import __version__, directions, wording
 from xcid.errors import InvalidData
 from xcid.files.writers import replacing
+from xcid.reasons import Reasons
 from xcid.records import FEATURE_STATUSES, SIGNIFICANT, STATUSES, Explanation, Integers
 from xcid.records.fields import FEATURE, declared
 from xcid.report.evidence import TOP, picture
 from xcid.report.page import assembled, encoded, size
-from xcid.report.rows import changes_of, overview, row_of, unit_of
+from xcid.report.rows import changes_of, overview, reasons_of, row_of, unit_of
 from xcid.report.values import Name, Values, named
 from xcid.wording.names import clean, sentence
 
@@ -79,28 +80,32 @@ def report(
     title: str | None = None,
     notes: Sequence[str] = (),
     values: Name = "shown",
+    reasons: Reasons | None = None,
 ) -> None:
     """Write explanations of the same features as one page; the rest is as in :meth:`xcid.Explanation.report`."""
     title = TITLE if title is None else title
-    page = assembled(title, collected(pieces, title, notes, named(values)))
+    page = assembled(title, collected(pieces, title, notes, named(values), reasons))
     with replacing(Path(path)) as temporary:
         temporary.write_text(page, encoding="utf-8", newline="\n")
 
 
-def collected(pieces: Iterable[Explanation], title: str, notes: Sequence[str], values: Values) -> str:
+def collected(
+    pieces: Iterable[Explanation], title: str, notes: Sequence[str], values: Values, reasons: Reasons | None = None
+) -> str:
     """Give the data of a page in JSON that is safe within HTML.
 
     Pieces come one after the other, so that their evidence need not be in memory at the same time.
     """
     rows: list[str] = []
     bare: list[Explanation] = []
-    for piece in map(directions.of_row, filter(len, pieces)):
+    for given in filter(len, pieces):
+        piece, said = directions.of_row(given), reasons_of(given, reasons, values)
         if not bare:
             largest = wording.largest(np.abs(piece.values).mean(axis=0), MOST_FEATURES)
             chosen, unit = np.sort(largest), unit_of(piece)  # features in their own order
             room = Room.beside(_common(narrowed(piece, chosen), title, notes, values))
         narrow = narrowed(piece, chosen)
-        rows += _rows(narrow, sum(map(len, bare)), unit, values, room)
+        rows += _rows(narrow, said, sum(map(len, bare)), unit, values, room)
         bare.append(replace(narrow, cloud=None))
     if not rows:
         raise InvalidData("the explanation has no rows to report")
@@ -146,10 +151,12 @@ def _status(name: str) -> str:
     return "" if known is None else " ".join(map(sentence, filter(None, [known.meaning, known.advice])))
 
 
-def _rows(piece: Explanation, first: int, unit: float, values: Values, room: Room) -> Iterator[str]:
-    """The rows of a piece, as long as they fit."""
-    for row in range(len(piece)):
-        record = row_of(piece, row, first + row, unit, values)
+def _rows(
+    piece: Explanation, said: Sequence[str], first: int, unit: float, values: Values, room: Room
+) -> Iterator[str]:
+    """The rows of a piece with what is said of their reasons, as long as they fit."""
+    for row, reasons in enumerate(said):
+        record = row_of(piece, row, first + row, unit, values) | ({"reasons": reasons} if reasons else {})
         room.rows -= size(record)
         if room.rows < 0 and first + row > 0:
             room.rows_left_out += 1

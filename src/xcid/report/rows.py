@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from xcid import counterfactuals, directions, wording
 from xcid.errors import EvidenceNotKept, NotEnoughFlips
+from xcid.reasons import Reasons
 from xcid.records import Array, Explanation, Flags, Integers, meaning
 from xcid.report.values import SHOWN, Values
 from xcid.wording.names import clean, listed, sentence
@@ -66,6 +68,16 @@ def effects_of(one: Explanation, values: Values) -> list[str]:
     decisive = (one.feature_status[0] == "ok") & ~wording.not_significant(one)[0] & (one.values[0] != 0)
     chosen = _largest(one, decisive)[:MOST_EFFECTS].tolist()
     return [f"{wording.sentence_of(one, at, values.number, values.in_sentence)}." for at in chosen]
+
+
+def reasons_of(explanation: Explanation, reasons: Reasons | None, values: Values) -> list[str]:
+    """A line about the reasons of each row; functions of hidden values are not asked, and names stand for them."""
+    if reasons is None:
+        return [""] * len(explanation)
+    if values.is_hidden:
+        plain = {name: text for name, text in reasons.texts.items() if isinstance(text, str)}
+        reasons = replace(reasons, texts={name: name for name in explanation.feature_names} | plain)
+    return list(reasons.sentences(explanation, values.cell))
 
 
 def _hides_effects(one: Explanation, values: Values) -> bool:

@@ -21,11 +21,11 @@ from xcid import _faults as faults
 from xcid.engines.threads import one_core_each
 from xcid.errors import XcidError
 from xcid.explainer import Explainer
-from xcid.files.formats import FORMATS
+from xcid.files.formats import FORMATS, Columns
 from xcid.files.rows import Chunk
 from xcid.frames import to_columns
 from xcid.pipeline import Blocks, explain_block
-from xcid.records import Array
+from xcid.records import Array, Explanation
 from xcid.runs import fragments
 from xcid.runs.folder import Seal, unchanged
 
@@ -41,6 +41,7 @@ class Task(NamedTuple):
     run: str  # what its chunks are marked with
     inputs: tuple[Seal, ...]  # what the explainer is made from
     time_limit: float | None = None  # seconds that a row may take
+    columns: Callable[[Explanation], Columns] = to_columns  # what is kept of an explanation
 
 
 class Ready(NamedTuple):
@@ -120,7 +121,7 @@ def answer(
             faults.first_reason(explanation, said),
             "".join(one_side),
         )
-        fragments.write(task.folder, task.run, fragment, FORMATS[task.format].pack(to_columns(explanation)))
+        fragments.write(task.folder, task.run, fragment, FORMATS[task.format].pack(task.columns(explanation)))
     except Exception as error:
         return _failed(error)
     return Done(fragment)

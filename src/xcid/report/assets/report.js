@@ -45,6 +45,8 @@
     at("summary-title").textContent = `Row ${row.name}`;
     at("sentences").textContent = row.sentences.join(" ");
     showEffects(row, data.phrases);
+    at("reasons").hidden = !row.reasons;
+    at("reasons").textContent = row.reasons || "";
     at("facts").textContent = facts(row);
     at("outputs").replaceChildren(...(row.outputs || []).map(([place, value], order) => output(data.classes[place], value, !order)));
     showBars();

@@ -1,0 +1,210 @@
+"""Actions for a group of rows: one change for all of them, how many it flips, and what it costs.
+
+Every change of one feature is tried, then pairs of the best of them; of these the few are chosen that do most for the
+rows together, one after the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from xcid._check import as_int
+from xcid._faults import Deadline
+from xcid._kernels.arrays import blocks, same
+from xcid.errors import InvalidData, warn
+from xcid.frames import frame_of
+from xcid.outcomes import Outcome
+from xcid.records import Array, Flags, Integers
+from xcid.space import Backend
+from xcid.subject import Subject
+from xcid.whatif.goals import goal_of
+from xcid.whatif.parts import Part, applied, proposed
+from xcid.whatif.world import Asker, World
+
+MOST_SCREENED, MOST_ASKED = 256, 200_000  # rows that all parts are tried on, and evaluations for that
+BEST, BEST_OF_ONE = 20, 4  # parts that pairs are made of, and most of one feature
+FINALISTS = 40  # actions that are tried on all rows
+MOST_CELLS = 2**22
+
+Action: TypeAlias = tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Actions:
+    """Some actions for n rows that do not have the wanted output yet, in the order in which they were chosen."""
+
+    actions: tuple[Action, ...]
+    flips: Flags  # (a, n) rows that get the wanted output
+    cost: Array  # (a, n) how far a flip is; infinite where there is none
+    n_already: int  # rows that had it before
+    n_evaluations: int
+    subject: Subject
+
+    def words(self, line: int) -> str:
+        """An action in words: "raise savings by 500 and set housing to own"."""
+        return " and ".join(part.words(self.subject) for part in self.actions[line])
+
+    def to_frame(self, backend: Backend = "pandas") -> Any:
+        """One line each: action, flips, n_flipped, cost, covered."""
+        n_rows = self.flips.shape[1]
+        covered = np.logical_or.accumulate(self.flips, axis=0).sum(axis=1)
+        paid = [float(cost[flips].mean()) for cost, flips in zip(self.cost, self.flips, strict=True)]
+        frame = frame_of(
+            {
+                "action": [self.words(line) for line in range(len(self.actions))],
+                "flips": self.flips.sum(axis=1) / n_rows,
+                "n_flipped": self.flips.sum(axis=1),
+                "cost": paid,
+                "covered": covered / n_rows,
+            },
+            backend,
+        )
+        if backend == "pandas":
+            frame.attrs.update(rows=n_rows, already=self.n_already)
+        return frame
+
+
+def group_actions(
+    subject: Subject, outcome: Outcome, rows: Array, target: Any = None, k: int = 5, time_limit: float | None = None
+) -> Actions:
+    """Find k actions for (n, d) rows; ``time_limit`` is in seconds a row."""
+    as_int(k, "k", at_least=1)
+    world, goal = World.of(subject), goal_of(target, subject, outcome)
+    rows = rows[np.argsort(subject.space.keys(rows, 0), kind="stable")]  # so that their order makes no difference
+    outputs = subject.predict(rows)
+    is_open = goal.gain(outputs, outputs) <= 0
+    if not is_open.any():
+        raise InvalidData(f"all {len(rows)} rows have the wanted output already: there is nothing to change")
+    table = rows[is_open]
+    own, n = subject.features.fold(table), len(table)
+    deadline = Deadline(time_limit, n)
+    asker = Asker(world, goal, own, table, outputs[is_open], deadline, np.zeros(n, dtype=np.int64))
+    found = _searched(_Trial(asker, _usual_cost(asker)), tuple(proposed(world)), k)
+    if not found.actions:
+        warn(f"no action on one or two features gives any of {n} rows the wanted output: see counterfactuals")
+    n_asked = len(rows) + int(asker.n_evaluations.sum())
+    return Actions(found.actions, found.flips, found.cost, int((~is_open).sum()), n_asked, subject)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tried:
+    """Actions with what they do to n rows."""
+
+    actions: tuple[Action, ...]
+    flips: Flags  # (a, n)
+    cost: Array  # (a, n)
+    gain: Array  # (a, n) -inf where an action is not allowed
+    value: Array  # (a, n) what a flip is worth: 1 if it were free, one half at the usual cost, 0 where there is none
+
+    def __getitem__(self, some: Integers) -> _Tried:
+        actions = tuple(self.actions[at] for at in some)
+        return _Tried(actions, self.flips[some], self.cost[some], self.gain[some], self.value[some])
+
+    def __add__(self, other: _Tried) -> _Tried:
+        pairs = ((self.cost, other.cost), (self.gain, other.gain), (self.value, other.value))
+        numbers = (np.concatenate(pair) for pair in pairs)
+        return _Tried(self.actions + other.actions, np.concatenate([self.flips, other.flips]), *numbers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Trial:
+    """Tries actions on rows; what a part makes of them is computed once."""
+
+    asker: Asker
+    usual_cost: float
+    known: dict[Part, Array] = field(default_factory=dict)
+
+    def on(self, rows: Integers) -> _Trial:
+        """The same for some of the rows."""
+        all_, counts = self.asker, np.zeros(len(rows), dtype=np.int64)
+        own, table, outputs = all_.own[rows], all_.table[rows], all_.outputs[rows]
+        return _Trial(Asker(all_.world, all_.goal, own, table, outputs, all_.deadline, counts), self.usual_cost)
+
+    def __call__(self, actions: tuple[Action, ...]) -> _Tried:
+        n = len(self.asker.own)
+        gain, cost = np.full((len(actions), n), -np.inf), np.full((len(actions), n), np.inf)
+        for part in blocks(len(actions), MOST_CELLS // max(1, self.asker.own.size)):
+            some = actions[part]
+            rows, is_changed = self._changed(some)
+            line, owner = np.nonzero(is_changed)
+            changed = rows[line, owner]
+            found = self.asker.gain(changed, owner)
+            gain[line + part.start, owner] = found
+            flip = found > 0
+            cost[line[flip] + part.start, owner[flip]] = self.asker.distance(changed[flip], owner[flip])
+        flips = gain > 0
+        return _Tried(actions, flips, cost, gain, np.where(flips, 0.5 ** (cost / self.usual_cost), 0.0))
+
+    def _changed(self, actions: tuple[Action, ...]) -> tuple[Array, Flags]:
+        """(a, n, f) rows after actions, and which of them are allowed and another row."""
+        own = self.asker.own
+        rows = np.repeat(own[None], len(actions), axis=0)
+        is_allowed = np.ones(rows.shape[:2], dtype=bool)
+        for line, action in enumerate(actions):
+            for part in action:
+                if part not in self.known:
+                    self.known[part] = applied(self.asker.world, part, own)
+                new = self.known[part]
+                rows[line, :, part.at] = new
+                is_allowed[line] &= ~np.isnan(new)
+        return rows, is_allowed & ~same(rows, own).all(axis=2)
+
+
+def _searched(trial: _Trial, parts: tuple[Part, ...], k: int) -> _Tried:
+    """The k best actions: all are tried on some of the rows, and the best of them on all rows."""
+    n = len(trial.asker.own)
+    n_screened = min(n, MOST_SCREENED, max(32, MOST_ASKED // max(1, len(parts))))
+    few = trial if n_screened == n else trial.on(np.arange(n_screened))
+    singles = few(tuple((part,) for part in parts))
+    pairs = few(tuple((*a, *b) for a, b in combinations(_promising(singles), 2) if a[0].at != b[0].at))
+    tried = singles + pairs
+    if few is not trial:
+        trial.asker.n_evaluations[:n_screened] += few.asker.n_evaluations
+        best = np.argsort(-tried.value.sum(axis=1), kind="stable")[:FINALISTS]
+        finalists = np.unique(np.concatenate([_chosen(tried.value, 4 * k), best]))
+        tried = trial(tried[finalists].actions)
+    return tried[_chosen(tried.value, k)]
+
+
+def _promising(singles: _Tried) -> list[Action]:
+    """Parts to make pairs of: those that do most, and where nothing flips those that come nearest."""
+    is_known = np.isfinite(singles.gain)
+    rise = np.where(is_known, singles.gain, singles.gain[is_known].min(initial=0.0))
+    order = np.lexsort((-rise.mean(axis=1), -singles.value.sum(axis=1)))
+    taken: list[Action] = []
+    for at in order:
+        action = singles.actions[at]
+        if sum(one[0].at == action[0].at for one in taken) < BEST_OF_ONE and len(taken) < BEST:
+            taken.append(action)
+    return taken
+
+
+def _chosen(value: Array, k: int) -> Integers:
+    """Up to k actions, each the one that adds most to what (a, n) values are for every row at best."""
+    best, picked = np.zeros(value.shape[1]), list[int]()
+    while len(picked) < k:
+        added = np.maximum(value - best, 0.0).sum(axis=1)
+        at = int(np.argmax(added)) if len(added) else -1
+        if at < 0 or added[at] <= 1e-12:
+            break
+        picked.append(at)
+        best = np.maximum(best, value[at])
+    return np.array(picked, dtype=np.int64)
+
+
+def _usual_cost(asker: Asker) -> float:
+    """The median distance of rows to the nearest reference row that has the output wanted for them, or to any."""
+    world = asker.world
+    some = np.arange(min(len(asker.own), MOST_SCREENED))
+    nearest = np.empty(len(some))
+    for at in some:
+        outputs = np.repeat(asker.outputs[at : at + 1], len(world.donors), axis=0)
+        there = asker.goal.gain(world.donor_outputs, outputs) > 0
+        donors = world.donors[there] if there.any() else world.donors
+        nearest[at] = world.metric.between(donors, asker.own[at]).min()
+    usual = float(np.median(nearest))
+    return usual if usual > 0 else 1.0

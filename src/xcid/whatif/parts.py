@@ -1,0 +1,177 @@
+"""What an action does to one feature: moves it by so much, brings it up or down to a value, sets it to a level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from xcid.records import Array, Flags
+from xcid.space import FeatureSpace
+from xcid.space.columns import Column
+from xcid.subject import Subject
+from xcid.whatif.world import World
+
+MOVES = (0.5, 1.0, 2.0)  # mean absolute deviations of a number
+LEVELS_MOVED = (1, 2)
+RAISED_TO, LOWERED_TO = (0.5, 0.75, 0.9), (0.5, 0.25, 0.1)  # quantiles of the reference data
+MOST_LEVELS = 12  # of a feature that are proposed, the most frequent ones
+SLACK = 0.01  # of a move, and at most half a step: what rounding may add to it
+
+
+class Part(Protocol):
+    """A change of one feature that is the same for all rows."""
+
+    @property
+    def at(self) -> int:
+        """The feature."""
+        ...
+
+    def wanted(self, own: Array) -> Array:
+        """(n,) what becomes of (n,) values."""
+        ...
+
+    def words(self, subject: Subject) -> str:
+        """What to do."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Raise or lower a number by an amount, or levels in order by so many."""
+
+    at: int
+    by: float
+
+    def wanted(self, own: Array) -> Array:
+        """So much more, or less."""
+        return own + self.by
+
+    def words(self, subject: Subject) -> str:
+        """Such as "raise savings by 500", "lower rating by 1 level"."""
+        column, size = subject.features.space.columns[self.at], abs(self.by)
+        units = {"D": "day", "s": "second"}
+        unit = "level" if column.levels else units.get(column.unit, "")
+        many = f" {unit}{'' if size == 1 else 's'}" if unit else ""
+        return f"{_verb(self.by)} {column.name} by {size:.6g}{many}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bring:
+    """Raise or lower a number to a value where it is not there yet; ``sign`` is 1 or -1."""
+
+    at: int
+    to: float
+    sign: int
+
+    def wanted(self, own: Array) -> Array:
+        """The value, or what is beyond it already."""
+        return np.where(self.sign * (self.to - own) > 0, self.to, own)
+
+    def words(self, subject: Subject) -> str:
+        """Such as "raise savings to 5000"."""
+        return f"{_verb(self.sign)} {subject.features.names[self.at]} to {shown(subject, self.at, self.to)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """Give a feature a level, or a group of columns a joint value."""
+
+    at: int
+    to: float
+
+    def wanted(self, own: Array) -> Array:
+        """That level."""
+        return np.full(own.shape, self.to)
+
+    def words(self, subject: Subject) -> str:
+        """Such as "set housing to own"."""
+        return f"set {subject.features.names[self.at]} to {shown(subject, self.at, self.to)}"
+
+
+def proposed(world: World) -> Iterator[Part]:
+    """Every part that is tried."""
+    space = world.subject.features.space
+    for at in np.flatnonzero(~world.fixed).tolist():
+        yield from _levels(space, at) if space.discrete[at] else _numbers(world, at)
+
+
+def applied(world: World, part: Part, own: Array) -> Array:
+    """(n,) what a part makes of its feature in (n, f) rows; NaN where the constraints forbid that."""
+    present = own[:, part.at]
+    want = part.wanted(present)
+    if world.subject.features.space.discrete[part.at]:
+        return np.where(_is_choice(world, part.at, own, want), want, np.nan)
+    low, high = world.limits(own, part.at)
+    is_known = ~np.isnan(present)
+    new = world.fitted(np.where(is_known, want, low), part.at, low, high)
+    slack = np.minimum(SLACK * np.abs(want - present), world.step[part.at] / 2)
+    close = np.abs(new - want) <= slack + 1e-9 * world.step[part.at]
+    return np.where(is_known & (want == present), present, np.where(close & (new >= low) & (new <= high), new, np.nan))
+
+
+def shown(subject: Subject, at: int, code: float) -> str:
+    """A value of a feature in words; those of a group in turn."""
+    columns = subject.features.columns[at]
+    cells = [code] if len(columns) == 1 else subject.features.values[at][int(code)].tolist()
+    named = sorted(zip(columns, cells, strict=True))
+    said = [(subject.space.columns[column], cell) for column, cell in named]
+    if len(said) == 1:
+        return _cell(*said[0])
+    return ", ".join(f"{column.name} {_cell(column, cell)}" for column, cell in said)
+
+
+def _is_choice(world: World, at: int, own: Array, want: Array) -> Flags:
+    """(n,) whether rows may have these levels."""
+    levels, there = world.choices(own, at, None)
+    place = np.clip(np.searchsorted(levels[0], want), 0, levels.shape[1] - 1)
+    line = np.arange(len(own))
+    return there[line, place] & (levels[line, place] == want)
+
+
+def _levels(space: FeatureSpace, at: int) -> Iterator[Part]:
+    pool = space.distinct.values[: space.distinct.sizes[at], at]
+    counts = np.array([(space.background[:, at] == level).sum() for level in pool])
+    if space.columns[at].kind == "ordinal":
+        for count in LEVELS_MOVED:
+            yield from (Move(at, float(count)), Move(at, -float(count)))
+    for level in np.sort(pool[np.argsort(-counts, kind="stable")[:MOST_LEVELS]]).tolist():
+        yield Choose(at, level)
+
+
+def _numbers(world: World, at: int) -> Iterator[Part]:
+    space, step = world.subject.features.space, world.step[at]
+    moves = {max(step, round(_nice(share * space.scales[at]) / step) * step) for share in MOVES}
+    for by in sorted(moves):
+        yield from (Move(at, by), Move(at, -by))
+    low, high = world.lower[at : at + 1], world.upper[at : at + 1]
+    for sign, shares in ((1, RAISED_TO), (-1, LOWERED_TO)):
+        ends = np.nanquantile(space.background[:, at], shares)
+        for to in dict.fromkeys(world.fitted(ends, at, low, high).tolist()):
+            yield Bring(at, to, sign)
+
+
+def _nice(number: float) -> float:
+    """The nearest of 1, 2, 5, 10, 20, ...
+
+    Examples
+    --------
+    >>> _nice(1240.0), _nice(0.04), _nice(7.5)
+    (1000.0, 0.05, 10.0)
+    """
+    power = 10.0 ** np.floor(np.log10(number))
+    return float(min((1 * power, 2 * power, 5 * power, 10 * power), key=lambda nice: abs(np.log(nice / number))))
+
+
+def _cell(column: Column, code: float) -> str:
+    if np.isnan(code):
+        return "missing"
+    if column.unit:
+        return str(np.array(round(code)).astype(f"datetime64[{column.unit}]"))
+    return str(column.levels[int(code)]) if column.levels else f"{code + 0.0:.6g}"
+
+
+def _verb(sign: float) -> str:
+    return "raise" if sign > 0 else "lower"

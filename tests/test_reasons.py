@@ -1,0 +1,345 @@
+"""Reasons: the strongest significant features against an outcome, in the user's texts, with ties said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import special
+
+import xcid
+from xcid.errors import EvidenceNotKept, InvalidParameter
+from xcid.outcomes import Threshold
+from xcid.reasons import COLUMNS, NOT_DECIDED, Reasons
+from xcid.records import SIGNIFICANT
+
+TABLE = np.random.default_rng(21).normal(size=(300, 5))
+SLOPES = np.array([2.0, -1.0, 0.5, 0.0, 0.3])
+NAMES = ["a", "b", "c", "ignored", "e"]
+
+
+def logit(X):
+    return np.asarray(X) @ SLOPES + 0.4
+
+
+def bent(X):
+    X = np.asarray(X)
+    chance = special.expit(X[:, 0] * X[:, 1] + X[:, 2] ** 2 - 1 + np.abs(X[:, 4]))
+    return np.column_stack([1 - chance, chance])
+
+
+def two(X):
+    chance = special.expit(logit(X))
+    return np.column_stack([1 - chance, chance])
+
+
+def three(X):
+    return special.softmax(np.column_stack([X[:, 0], X[:, 1], 0.5 * X[:, 2] + X[:, 4]]), axis=1)
+
+
+def explained(model, rows=TABLE[:30], **more):
+    return xcid.Explainer(model, TABLE, feature_names=NAMES, **more)(rows)
+
+
+GOOD = {"class_names": ["refused", "approved"]}
+BENT, LINEAR = explained(bent, **GOOD), explained(two, **GOOD)
+
+
+def of_scores(values, half=0.01, p_values=None):
+    """One row with given scores and limits; all are significant unless p-values are given."""
+    values = np.array([values], dtype=np.float64)
+    one = BENT[:1]
+    p_values = np.full(values.shape, 0.001) if p_values is None else np.array([p_values])
+    limits = {"lower": values - half, "upper": values + half, "p_values": p_values}
+    return replace(one, values=values, direction=np.sign(values), **limits)
+
+
+class TestChoice:
+    @pytest.mark.parametrize("against", ["approved", "refused"])
+    def test_the_truth_of_a_logistic_model(self, against):
+        """The contributions of a linear logit are known: the reasons are the largest of the right sign, in order."""
+        found = LINEAR.reasons(2, against=against)
+        due = SLOPES * (TABLE[:30] - TABLE.mean(axis=0)) * (1 if against == "refused" else -1)
+        for row in range(30):
+            order = [at for at in np.argsort(-due[row]) if due[row, at] > 1e-5][:2]
+            lines = found[(found["row"] == row) & (found["rank"] > 0)]
+            assert lines["feature"].tolist() == [NAMES[at] for at in order]
+            assert lines["rank"].tolist() == list(range(1, len(order) + 1))
+
+    @pytest.mark.parametrize("explanation", [BENT, explained(three)], ids=["two classes", "three classes"])
+    def test_by_default_they_support_the_prediction(self, explanation):
+        found = explanation.reasons(5)
+        score = dict(zip(found["row"].astype(str) + found["feature"], found["rank"], strict=True))
+        for row in range(len(explanation)):
+            for at, name in enumerate(NAMES):
+                is_reason = explanation.values[row, at] > 0 and explanation.p_values[row, at] <= SIGNIFICANT
+                assert (f"{row}{name}" in score) == is_reason
+
+    def test_reasons_of_a_refusal_are_those_against_the_other_class(self):
+        refused = BENT[BENT.outputs[:, 0] > 0.5]
+        first, second = refused.reasons(3), refused.reasons(3, against="approved")
+        kept = [name for name in COLUMNS if name not in ("worth", "text")]
+        pd.testing.assert_frame_equal(first[kept], second[kept])
+        assert (first["worth"] == second["worth"].str.replace("÷", "×")).all()
+
+    def test_several_classes(self):
+        explanation = explained(three)
+        found = explanation.reasons(4, against="1")
+        turned = explanation.towards("1")
+        for row, feature in found.loc[found["rank"] > 0, ["row", "feature"]].itertuples(index=False):
+            at = NAMES.index(feature)
+            assert turned.values[row, at] < 0
+            assert turned.p_values[row, at] <= SIGNIFICANT
+        assert (found["rank"] > 0).sum() > 20
+
+    @pytest.mark.parametrize(("against", "sign"), [("higher", -1), ("lower", 1)])
+    def test_a_regression(self, against, sign):
+        explanation = explained(lambda X: 1_000 * logit(X))
+        found = explanation.reasons(4, against=against)
+        lines = found[found["rank"] > 0]
+        effects = [
+            explanation.effects[row, NAMES.index(name)]
+            for row, name in zip(lines["row"], lines["feature"], strict=True)
+        ]
+        assert len(lines) > 40
+        assert np.all(sign * np.array(effects) > 0)
+        assert lines["worth"].str.startswith("-" if against == "higher" else "+").all()
+
+    def test_another_question_about_a_number_has_sides_of_its_own(self):
+        explanation = explained(logit, outcome=Threshold(0.5))
+        found = explanation.reasons(2)
+        assert {*found["feature"]} - {"", *NAMES} == set()
+        assert np.all(found["rank"] <= 2)
+
+    def test_what_towards_chose_is_the_default(self):
+        pd.testing.assert_frame_equal(
+            BENT.towards("approved").reasons(3), BENT.reasons(3, against="approved"), check_exact=True
+        )
+
+    def test_groups_have_reasons_under_their_own_names(self):
+        made = {"constraints": xcid.Constraints(groups={"pair": ["a", "b"]})}
+        found = explained(two, **made).reasons(3, {"pair": lambda pair: f"{pair[0]:.2f} and {pair[1]:.2f}"})
+        one = found[found["feature"] == "pair"].iloc[0]
+        assert one["text"] == "{:.2f} and {:.2f}".format(*TABLE[one["row"], :2])
+        assert one["value"] == "{:.6g}, {:.6g}".format(*TABLE[one["row"], :2])
+
+    def test_a_feature_that_cannot_change_is_no_reason(self):
+        found = explained(two, constraints=xcid.Constraints(frozen=["a"])).reasons(5)
+        assert "a" not in {*found["feature"]}
+
+    @settings(max_examples=60, deadline=None)
+    @given(
+        values=st.lists(st.sampled_from([-0.5, -0.2, 0.1, 0.2, 0.3, 0.5]), min_size=5, max_size=5),
+        p_values=st.lists(st.sampled_from([0.0, 0.049, 0.05, 0.051, 0.9, np.nan]), min_size=5, max_size=5),
+        k=st.integers(1, 6),
+    )
+    def test_only_significant_ones_and_the_largest_of_them(self, values, p_values, k):
+        found = of_scores(values, p_values=p_values).reasons(k)
+        due = [at for at in range(5) if values[at] > 0 and p_values[at] <= SIGNIFICANT]
+        due = sorted(due, key=lambda at: -values[at])[:k]  # equal ones stay in the order of the columns
+        assert found.loc[found["rank"] > 0, "feature"].tolist() == [NAMES[at] for at in due]
+        assert len(found) == max(1, len(due))
+
+    @settings(max_examples=20, deadline=None)
+    @given(order=st.permutations(range(12)))
+    def test_the_order_of_rows_makes_no_difference(self, order):
+        straight, turned = BENT[:12].reasons(3), BENT[list(order)].reasons(3)
+        pd.testing.assert_frame_equal(turned.sort_values(["row", "rank"]).reset_index(drop=True), straight)
+        assert turned["row"].drop_duplicates().tolist() == list(order)
+
+
+class TestTies:
+    def test_overlapping_limits_are_ties(self):
+        found = of_scores([0.5, 0.48, 0.3, 0.2, -0.49], half=0.015).reasons(4)
+        assert found["tied_with"].tolist() == ["b", "a", "", ""]
+
+    def test_so_are_those_with_features_that_are_not_listed(self):
+        found = of_scores([0.5, 0.3, 0.29, 0.1, -0.3], half=0.015).reasons(2)
+        assert found["tied_with"].tolist() == ["", "c"]
+
+    def test_equal_scores_without_noise_are_tied_too(self):
+        found = of_scores([0.3, 0.5, 0.3, 0.1, 0.0], half=0.0).reasons(3)
+        assert found["feature"].tolist() == ["b", "a", "c"]
+        assert found["tied_with"].tolist() == ["", "c", "a"]
+
+    def test_what_is_not_significant_ties_with_nothing(self):
+        found = of_scores([0.5, 0.49, 0.1, 0.1, 0.1], half=0.1, p_values=[0.01, 0.2, 1.0, 1.0, 1.0]).reasons(3)
+        assert found["tied_with"].tolist() == [""]
+
+    @pytest.mark.parametrize(
+        ("values", "k", "due"),
+        [
+            ([0.5, 0.3, 0.1, 0.0, 0.0], 3, ""),
+            ([0.5, 0.3, 0.29, 0.0, 0.0], 3, " The order of 2 and 3 is not decided."),
+            (
+                [0.5, 0.49, 0.3, 0.29, 0.0],
+                4,
+                " The order of 1 and 2 is not decided. The order of 3 and 4 is not decided.",
+            ),
+            ([0.5, 0.49, 0.48, 0.29, 0.0], 3, " The order of 1, 2 and 3 is not decided."),
+            ([0.5, 0.3, 0.29, 0.0, 0.0], 2, " Features that are not listed may be as strong as 2."),
+        ],
+    )
+    def test_in_words(self, values, k, due):
+        (said,) = Reasons(k, {name: name for name in NAMES}).sentences(of_scores(values, half=0.006))
+        listed = "; ".join(f"{place}. {name}" for place, name in enumerate(NAMES[:k], start=1))
+        assert said == f"Reasons: {listed}.{due}"
+
+    def test_reasons_that_are_not_tied_come_out_the_same_with_other_seeds(self):
+        """What is said to be decided is: a rank that two seeds disagree on is nearly always marked."""
+        explainer = xcid.Explainer(bent, TABLE)
+        first, second = (explainer(TABLE[:60], seed=seed).reasons(3) for seed in (0, 1))
+        both = first.merge(second, on=["row", "rank"])
+        decided = both[(both["rank"] > 0) & (both["tied_with_x"] == "") & (both["tied_with_y"] == "")]
+        assert len(decided) > 30
+        assert (decided["feature_x"] == decided["feature_y"]).mean() > 0.97
+
+
+class TestNone:
+    def test_not_decided(self):
+        found = of_scores([0.5, 0.2, 0.1, 0.1, 0.1], p_values=[0.2] * 5).reasons(3)
+        assert found["text"].tolist() == [NOT_DECIDED]
+        assert found["rank"].tolist() == [0]
+        assert found["p_value"].isna().all()
+
+    def test_nothing_works_against_it(self):
+        found = of_scores([-0.5, -0.2, 0.1, 0.1, 0.1], p_values=[0.0, 0.0, 0.2, 0.2, 0.2]).reasons(3)
+        assert found["text"].tolist() == ["no significant feature supports the prediction"]
+        found = of_scores([-0.5, -0.2, -0.1, -0.1, -0.1]).reasons(3, against="refused")
+        own = "refused" if BENT.outputs[0, 0] > 0.5 else "approved"
+        assert (found["text"].iloc[0] == "no significant feature works against refused") == (own == "approved")
+
+    def test_a_row_that_failed(self):
+        one = replace(of_scores([0.0] * 5, p_values=[1.0] * 5), status=np.array(["model_failed"]))
+        for against in (None, "approved"):
+            assert "the row is not explained" in one.reasons(2, against=against)["text"].iloc[0]
+
+    def test_no_rows(self):
+        assert list(BENT[[]].reasons(3).columns) == list(COLUMNS)
+
+    def test_settings_that_have_none(self):
+        with pytest.raises(InvalidParameter, match="signs and p-values"):
+            xcid.Explainer.paper(two, TABLE)(TABLE[:2]).reasons(2)
+        with pytest.raises(InvalidParameter, match="average"):
+            BENT.aggregate().reasons(2)
+        with pytest.raises(InvalidParameter, match="against='higher' or against='lower'"):
+            explained(logit).reasons(2)
+        with pytest.raises(EvidenceNotKept):
+            explained(three, max_evidence_bytes=0).reasons(2, against="1")
+
+
+class TestTexts:
+    def test_texts_templates_and_functions(self):
+        texts = {"a": "A is off", "b": "B is {value}, which is {value}", "c": lambda value: f"C {value * 100:.0f} %"}
+        found = of_scores([0.5, 0.4, 0.3, 0.2, 0.0]).reasons(4, texts)
+        shown = [f"{cell:.6g}" for cell in TABLE[0]]
+        assert found["text"].tolist() == [
+            "A is off",
+            f"B is {shown[1]}, which is {shown[1]}",
+            f"C {TABLE[0, 2] * 100:.0f} %",
+            f"ignored {shown[3]}",
+        ]
+
+    def test_levels_dates_and_missing_cells(self):
+        random = np.random.default_rng(3)
+        table = pd.DataFrame(
+            {
+                "level": random.choice(["low", "high"], 200),
+                "day": pd.to_datetime("2020-01-01") + pd.to_timedelta(random.integers(0, 900, 200), unit="D"),
+                "number": np.where(random.random(200) < 0.3, np.nan, random.normal(size=200)),
+            }
+        )
+
+        def model(frame):
+            return special.expit(
+                3.0 * (frame["level"] == "high")
+                + 3.0 * (frame["day"] > "2021-01-01")
+                + 3.0 * frame["number"].isna()
+                - 4
+            )
+
+        seen = {}
+        texts = {name: lambda value, name=name: str(seen.setdefault(name, value)) for name in table}
+        xcid.Explainer(model, table)(table).reasons(3, texts)
+        assert seen["level"] in ("low", "high")
+        assert seen["day"].startswith("202")
+        assert isinstance(seen["number"], float)
+
+    @pytest.mark.parametrize(
+        ("texts", "match"),
+        [
+            ({"a": "x", "income": "y"}, r"texts names \['income'\]"),
+            ({"a": 3}, "the text of 'a' must be a text or a function"),
+            ("too little", "texts must be a dict"),
+            ({"a": lambda value: 1 / 0}, "the text of 'a' cannot be made for row 0: ZeroDivisionError"),
+            ({"a": lambda value: None}, "the text of 'a' for row 0 is None"),
+        ],
+    )
+    def test_errors_name_the_feature(self, texts, match):
+        with pytest.raises(InvalidParameter, match=match):
+            of_scores([0.5, 0.4, 0.3, 0.2, 0.1]).reasons(3, texts)
+
+    @pytest.mark.parametrize("k", [0, -1, 1.5, True])
+    def test_k_is_a_whole_number(self, k):
+        with pytest.raises(InvalidParameter, match="k must be"):
+            BENT.reasons(k)
+
+    def test_unknown_outcomes(self):
+        with pytest.raises(InvalidParameter, match="the model has no class 'granted'"):
+            BENT.reasons(2, against="granted")
+        with pytest.raises(InvalidParameter, match="'higher' or 'lower', not 'up'"):
+            explained(logit).reasons(2, against="up")
+
+    @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+    def test_any_library(self, backend):
+        pytest.importorskip(backend)
+        frame = BENT.reasons(2, backend=backend)
+        names = frame.column_names if backend == "pyarrow" else list(frame.columns)
+        assert names == list(COLUMNS)
+
+
+class TestElsewhere:
+    def test_columns_beside_scores(self):
+        columns, found = Reasons(2).columns(BENT), BENT.reasons(2)
+        frame = pd.DataFrame(columns)
+        given = frame[frame["reason_rank"] > 0].sort_values(["row", "reason_rank"])
+        due = found[found["rank"] > 0]
+        for ours, theirs in (("row", "row"), ("reason_rank", "rank"), ("feature", "feature"), ("reason", "text")):
+            assert given[ours].tolist() == due[theirs].tolist()
+        assert given["reason_tied_with"].tolist() == due["tied_with"].tolist()
+        assert frame.loc[frame["row"].isin(due["row"]) & (frame["reason_rank"] == 0), "reason"].eq("").all()
+
+    def test_a_row_without_reasons_says_why_on_all_its_lines(self):
+        columns = Reasons(2).columns(of_scores([0.5, 0.2, 0.1, 0.1, 0.1], p_values=[0.2] * 5))
+        assert {*columns["reason"].tolist()} == {NOT_DECIDED}
+
+    def test_a_line_in_the_report(self, tmp_path):
+        texts = {"a": "a is {value}", "b": lambda value: f"b is {value:.3f}"}
+        path = tmp_path / "report.html"
+        BENT[:4].report(path, reasons=Reasons(3, texts, against="approved"))
+        page = path.read_text(encoding="utf-8")
+        for said in Reasons(3, texts, against="approved").sentences(BENT[:4]):
+            assert said in page
+        BENT[:4].report(path)
+        assert "Reasons against" not in path.read_text(encoding="utf-8")
+
+    def test_hidden_values_are_not_in_the_report(self, tmp_path):
+        texts = {"a": "a is {value}", "b": lambda value: f"b is {value!r}"}
+        path = tmp_path / "report.html"
+        BENT[:10].report(path, values="hidden", reasons=Reasons(5, texts))
+        page = path.read_text(encoding="utf-8")
+        assert "a is hidden" in page
+        assert "b is" not in page
+        assert not any(f"{cell:.6g}" in page for cell in TABLE[:10].ravel())
+
+    def test_a_regression_is_about_what_was_asked(self, tmp_path):
+        explanation, path = explained(logit, TABLE[:3]), tmp_path / "report.html"
+        explanation.report(path, reasons=Reasons(2, against="lower"))
+        for said in Reasons(2, against="lower").sentences(explanation):
+            assert said in path.read_text(encoding="utf-8")
+        with pytest.raises(InvalidParameter, match="two sides"):
+            explanation.report(path, reasons=Reasons(2))
