@@ -105,6 +105,8 @@ class TestStreams:
             ("metrics.maskings", "row"): [23],
             ("baselines.plain", "row"): [None],
             ("baselines._common", "row"): [61],
+            ("space.contradictions", "run"): [71],
+            ("whatif.shares", "row"): [72],
             ("calibration.tops", "none"): [None],
         }
 

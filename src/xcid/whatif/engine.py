@@ -1,0 +1,228 @@
+"""From rows to counterfactuals: search, prune, choose, ask once more, and say what each change is worth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xcid._check import as_int
+from xcid._faults import Deadline, Failed, isolated
+from xcid._kernels.arrays import blocks, same
+from xcid._progress import LOG
+from xcid.outcomes import Outcome
+from xcid.records import Array, Flags, Integers, Texts
+from xcid.subject import Subject
+from xcid.whatif.goals import Goal, about, goal_of
+from xcid.whatif.plausibility import nearness, unchangeable
+from xcid.whatif.pruning import pruned, refined
+from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED, Counterfactuals
+from xcid.whatif.search import Found, joined, one_of_each_set, searched
+from xcid.whatif.shares import shares
+from xcid.whatif.world import Asker, World
+
+MOST_ROWS = 256  # of a block
+
+
+class Settings(NamedTuple):
+    """What is asked of every block of rows."""
+
+    world: World
+    goal: Goal
+    k: int
+    seed: int
+    time_limit: float | None
+
+
+class Part(NamedTuple):
+    """Counterfactuals of the rows of a block: fields of the record, by line and by row."""
+
+    row: Integers
+    kind: Texts
+    rows: Array
+    moved: Flags
+    distance: Array
+    was: Array
+    output: Array
+    about: Texts
+    plausibility: Array
+    likeness: Texts
+    shares: Array
+    order: Integers
+    path: Array
+    n_evaluations: Integers
+
+
+def counterfactuals(
+    subject: Subject,
+    outcome: Outcome,
+    rows: Array,
+    index: Any,
+    target: Any = None,
+    k: int = 3,
+    seed: int = 0,
+    time_limit: float | None = None,
+) -> Counterfactuals:
+    """Find k counterfactuals for each of (n, d) rows."""
+    world = World.of(subject)
+    settings = Settings(world, goal_of(target, subject, outcome), as_int(k, "k", at_least=1), seed, time_limit)
+    pieces = [
+        piece
+        for part in blocks(len(rows), MOST_ROWS)
+        for piece in isolated(lambda some: _block(settings, some), rows[part])
+    ]
+    failed = [piece for piece in pieces if isinstance(piece, Failed)]
+    if failed and len(failed) == len(pieces):
+        raise failed[0].error
+    parts = [_unknown(settings, piece) if isinstance(piece, Failed) else piece for piece in pieces]
+    starts = np.cumsum([0, *(len(part.n_evaluations) for part in parts)])
+    shifted = [part._replace(row=part.row + start) for part, start in zip(parts, starts, strict=False)]
+    whole = Part(*(np.concatenate(fields) for fields in zip(*shifted, strict=True))) if parts else _none(settings)
+    notes = _notes(subject, rows, whole, [f"{len(failed)} rows failed: {failed[0].error}"] if failed else [])
+    return Counterfactuals(
+        index=index,
+        data=rows,
+        feature_names=subject.features.names,
+        features=subject.features.columns,
+        columns=subject.space.columns,
+        notes=notes,
+        decode=subject.space.decode,
+        **whole._asdict(),
+    )
+
+
+def _block(settings: Settings, table: Array) -> Part:
+    """Counterfactuals of the (n, d) rows of a block."""
+    world, goal = settings.world, settings.goal
+    subject = world.subject
+    outputs = subject.predict(table)
+    own = subject.features.fold(table)
+    deadline = Deadline(settings.time_limit, len(table))
+    asker = Asker(world, goal, own, table, outputs, deadline, np.ones(len(table), dtype=np.int64))
+    start = goal.gain(outputs, outputs)
+    open_ = np.flatnonzero(start <= 0)
+    some = Asker(world, goal, own[open_], table[open_], outputs[open_], deadline, np.zeros(len(open_), dtype=np.int64))
+    flips, best = searched(some, start[open_], settings.k)
+    flips = _finished(some, flips)
+    found, kinds = _chosen(some, flips, settings.k)
+    missed = best[np.setdiff1d(np.arange(len(open_)), found.owner)]
+    asker.n_evaluations[open_] += some.n_evaluations
+    done = np.flatnonzero(start > 0)
+    parts = [
+        replace(found, owner=open_[found.owner]),
+        replace(missed, owner=open_[missed.owner]),
+        Found(own[done], done, start[done], np.zeros(len(done))),
+    ]
+    kind = np.concatenate([kinds, np.full(len(missed.owner), NOT_REACHED), np.full(len(done), ALREADY)])
+    lines = joined(parts)
+    order = np.argsort(lines.owner, kind="stable")
+    return _described(settings, asker, lines[order], kind[order])
+
+
+def _finished(asker: Asker, flips: Found) -> Found:
+    """Make flips as small as they can be; of all with the same features the nearest stays."""
+    many = (~same(flips.rows, asker.own[flips.owner])).sum(axis=1) > 2
+    flips = joined([flips[~many], pruned(asker, flips[many])])  # pairs are made of changes that do not flip alone
+    flips = pruned(asker, refined(asker, flips))
+    flips = flips[asker.gain(flips.rows, flips.owner) > 0]  # the model is asked again about what it will be shown with
+    return flips[one_of_each_set(~same(flips.rows, asker.own[flips.owner]), flips.owner, flips.distance)]
+
+
+def _chosen(asker: Asker, flips: Found, k: int) -> tuple[Found, Texts]:
+    """The sparsest, the nearest, and then those that share the fewest changes with what is chosen."""
+    moved = ~same(flips.rows, asker.own[flips.owner])
+    size = moved.sum(axis=1)
+    picked, kinds = [], []
+    for owner in np.unique(flips.owner):
+        mine = np.flatnonzero(flips.owner == owner)
+        mine = mine[np.lexsort((flips.distance[mine], size[mine]))]
+        sparsest, nearest = int(mine[0]), int(mine[np.argmin(flips.distance[mine])])
+        chosen = list(dict.fromkeys((sparsest, nearest)))[:k]
+        kind = ["sparsest and nearest"] if sparsest == nearest else ["sparsest", "nearest"][:k]
+        left = [int(one) for one in mine if one not in chosen]
+        while left and len(chosen) < k:
+            common = moved[left][:, None] & moved[chosen][None]
+            either = moved[left][:, None] | moved[chosen][None]
+            overlap = (common.sum(axis=2) / either.sum(axis=2)).max(axis=1)
+            chosen.append(left.pop(int(np.argmin(overlap))))
+            kind.append("different")
+        picked += chosen
+        kinds += kind
+    return flips[np.array(picked, dtype=np.int64)], np.array(kinds, dtype=np.str_)
+
+
+def _described(settings: Settings, asker: Asker, lines: Found, kind: Texts) -> Part:
+    """All that is said about the lines of a block."""
+    world, goal, owner = settings.world, settings.goal, lines.owner
+    table = asker.completed(lines.rows, owner)
+    own = asker.outputs[owner]
+    outputs = asker.answers(table, owner) if len(owner) else own
+    column, at = goal.column(outputs, own), np.arange(len(owner))
+
+    def value(mixed: Array, which: Integers) -> Array:
+        answers = asker.answers(asker.completed(mixed, owner[which]), owner[which])
+        return answers[np.arange(len(which)), column[which]]
+
+    keys = world.subject.space.keys(asker.table[owner], settings.seed)
+    near = nearness(world, goal, world.subject.features.fold(table), owner, asker.outputs)
+    share, order, path = shares(lines.rows, asker.own[owner], keys, value)
+    return Part(
+        row=owner,
+        kind=kind,
+        rows=table,
+        moved=order > 0,
+        distance=asker.distance(lines.rows, owner),
+        was=own[at, column],
+        output=outputs[at, column],
+        about=about(goal, column, outputs, own, world.subject.output_names),
+        plausibility=near.distance,
+        likeness=near.words,
+        shares=share,
+        order=order,
+        path=path,
+        n_evaluations=asker.n_evaluations,
+    )
+
+
+def _unknown(settings: Settings, failed: Failed) -> Part:
+    """Lines of rows that the model failed for."""
+    n, folded = len(failed.rows), settings.world.subject.features.fold(failed.rows)
+    nothing, none = np.full(n, np.nan), np.zeros(folded.shape)
+    return Part(
+        row=np.arange(n),
+        kind=np.full(n, FAILED),
+        rows=failed.rows,
+        moved=none > 0,
+        distance=nothing,
+        was=nothing,
+        output=nothing,
+        about=np.full(n, ""),
+        plausibility=nothing,
+        likeness=np.full(n, ""),
+        shares=none,
+        order=none.astype(np.int64),
+        path=np.full(folded.shape, np.nan),
+        n_evaluations=np.zeros(n, dtype=np.int64),
+    )
+
+
+def _none(settings: Settings) -> Part:
+    """No lines at all."""
+    return _unknown(settings, Failed(np.zeros((0, len(settings.world.subject.space.names))), None))  # type: ignore[arg-type]
+
+
+def _notes(subject: Subject, rows: Array, whole: Part, notes: list[str]) -> tuple[str, ...]:
+    """What there is to know: features that people cannot change, rows that break a rule themselves."""
+    names = np.array(subject.features.names)
+    for at in np.flatnonzero(unchangeable(subject.features.names) & whole.moved.any(axis=0)):
+        notes.append(
+            f"{names[at]} changes in {whole.moved[:, at].sum()} of {len(whole.row)} lines: if people cannot change it, "
+            f"give the explainer constraints=xcid.Constraints(frozen=[{str(names[at])!r}])"
+        )
+    for name, broken in subject.rules.broken(rows) if len(rows) else []:
+        if broken.any():
+            notes.append(f"{broken.sum()} of {len(rows)} rows break the relation {name} themselves")
+    for note in notes:
+        LOG.warning(note)
+    return tuple(notes)
