@@ -206,9 +206,8 @@ def _moves(column: Column, wanted: Any) -> Flags:
         allowed = {start: list(wanted[at + 1 :]) for at, start in enumerate(wanted)}
     else:
         raise InvalidParameter(f"{what} must be a list of levels in order, or a dict from a level to levels")
-    unknown = [
-        level for level in [*allowed, *(end for ends in allowed.values() for end in ends)] if level not in levels
-    ]
+    named = dict.fromkeys([*allowed, *(end for ends in allowed.values() for end in ends)])
+    unknown = [level for level in named if level not in levels]
     if unknown:
         raise InvalidParameter(f"{what} names the levels {unknown}: {column.name!r} has {levels}")
     moves = np.ones((len(levels), len(levels)), dtype=bool)

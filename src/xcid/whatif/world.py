@@ -13,6 +13,7 @@ from xcid.generators.metric import Metric
 from xcid.generators.reach import MOST_DONORS
 from xcid.records import Array, Flags, Integers
 from xcid.space import Rows
+from xcid.space.rules import on_steps
 from xcid.subject import Subject
 from xcid.whatif.goals import Goal
 
@@ -61,7 +62,8 @@ class World:
                 continue  # the user has said what is plausible
             low, high, codes = _bulk(space.background[:, at])
             lower[at], upper[at] = max(low, lower[at]), min(high, upper[at])
-            apart += [(int(at), code) for code in codes]
+            step = rules.steps[single[at]]
+            apart += [(int(at), code) for code in codes if not step or on_steps(np.array(code), step)]
         step, decimals = _lattice(subject, single)
         pools = [space.distinct.values[:size, at] for at, size in enumerate(space.distinct.sizes)]
         pools = [pool[(pool >= low) & (pool <= high)] for pool, low, high in zip(pools, lower, upper, strict=True)]
