@@ -107,7 +107,14 @@ class TestWhatIsFound:
             for line in lines:
                 assert ("sparsest" in found.kind[line]) <= (found.n_changes[line] == found.n_changes[lines].min())
                 assert ("nearest" in found.kind[line]) <= (found.distance[line] == found.distance[lines].min())
-            assert len({tuple(moved) for moved in found.moved[lines]}) == len(lines)
+            own_ways = [line for line in lines if found.kind[line] != "likeliest"]
+            assert len({tuple(moved) for moved in found.moved[own_ways]}) == len(own_ways)
+            assert len({tuple(cells) for cells in found.rows[lines]}) == len(lines)
+
+    def test_one_of_three_is_nearer_to_real_rows(self, found):
+        likeliest, sparsest = (np.char.find(found.kind, kind) >= 0 for kind in ("likeliest", "sparsest"))
+        assert np.array_equal(found.row[likeliest], np.arange(60))
+        assert found.plausibility[likeliest].mean() < 0.6 * found.plausibility[sparsest].mean()
 
     def test_a_row_gets_the_same_alone_and_in_a_batch(self, forest, found):
         alone = forest.whatif(Forest.rows.iloc[[17]])

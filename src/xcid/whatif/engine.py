@@ -14,15 +14,18 @@ from xcid._progress import LOG
 from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers, Texts
 from xcid.subject import Subject
+from xcid.whatif.donors import shortened, taken_over
+from xcid.whatif.found import Found, joined, one_of_each_set
 from xcid.whatif.goals import Goal, about, goal_of
 from xcid.whatif.plausibility import nearness, unchangeable
 from xcid.whatif.pruning import pruned, refined
 from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED, Counterfactuals
-from xcid.whatif.search import Found, joined, one_of_each_set, searched
+from xcid.whatif.search import searched
 from xcid.whatif.shares import shares
 from xcid.whatif.world import Asker, World
 
 MOST_ROWS = 256  # of a block
+WITH_REAL = 3  # counterfactuals from which on one is made of real rows
 
 
 class Settings(NamedTuple):
@@ -105,7 +108,7 @@ def _block(settings: Settings, table: Array) -> Part:
     some = Asker(world, goal, own[open_], table[open_], outputs[open_], deadline, np.zeros(len(open_), dtype=np.int64))
     flips, best = searched(some, start[open_], settings.k)
     flips = _finished(some, flips)
-    found, kinds = _chosen(some, flips, settings.k)
+    found, kinds = _chosen(some, flips, _likeliest(some, settings.k), settings.k)
     missed = best[np.setdiff1d(np.arange(len(open_)), found.owner)]
     asker.n_evaluations[open_] += some.n_evaluations
     done = np.flatnonzero(start > 0)
@@ -125,31 +128,46 @@ def _finished(asker: Asker, flips: Found) -> Found:
     many = (~same(flips.rows, asker.own[flips.owner])).sum(axis=1) > 2
     flips = joined([flips[~many], pruned(asker, flips[many])])  # pairs are made of changes that do not flip alone
     flips = pruned(asker, refined(asker, flips))
-    flips = flips[asker.gain(flips.rows, flips.owner) > 0]  # the model is asked again about what it will be shown with
     return flips[one_of_each_set(~same(flips.rows, asker.own[flips.owner]), flips.owner, flips.distance)]
 
 
-def _chosen(asker: Asker, flips: Found, k: int) -> tuple[Found, Texts]:
-    """The sparsest, the nearest, and then those that share the fewest changes with what is chosen."""
-    moved = ~same(flips.rows, asker.own[flips.owner])
-    size = moved.sum(axis=1)
+def _likeliest(asker: Asker, k: int) -> Found:
+    """For each row the flip that is nearest to a real row: one that takes over what makes the difference."""
+    if k < WITH_REAL:
+        return Found(asker.own[:0], np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
+    taken, donors = taken_over(asker, np.arange(len(asker.own)))
+    flips = pruned(asker, shortened(asker, taken), np.negative)
+    apart = asker.world.metric.between(flips.rows, donors)
+    order = np.lexsort((apart, flips.owner))
+    first = order[np.unique(flips.owner[order], return_index=True)[1]]
+    return flips[first]
+
+
+def _chosen(asker: Asker, flips: Found, likeliest: Found, k: int) -> tuple[Found, Texts]:
+    """The sparsest, the nearest, the likeliest, and then those that share the fewest changes with what is chosen."""
+    everything = joined([flips, likeliest])
+    moved = ~same(everything.rows, asker.own[everything.owner])
+    size, is_likeliest = moved.sum(axis=1), np.arange(len(moved)) >= len(flips.owner)
     picked, kinds = [], []
-    for owner in np.unique(flips.owner):
-        mine = np.flatnonzero(flips.owner == owner)
-        mine = mine[np.lexsort((flips.distance[mine], size[mine]))]
-        sparsest, nearest = int(mine[0]), int(mine[np.argmin(flips.distance[mine])])
-        chosen = list(dict.fromkeys((sparsest, nearest)))[:k]
-        kind = ["sparsest and nearest"] if sparsest == nearest else ["sparsest", "nearest"][:k]
-        left = [int(one) for one in mine if one not in chosen]
+    for owner in np.unique(everything.owner):
+        mine = np.flatnonzero(everything.owner == owner)
+        mine = mine[np.lexsort((is_likeliest[mine], everything.distance[mine], size[mine]))]
+        nearest = int(mine[np.argmin(everything.distance[mine])])
+        titles = {int(mine[0]): ["sparsest"]}
+        titles.setdefault(nearest, []).append("nearest")
+        for one in mine[is_likeliest[mine]].tolist():
+            equal = mine[same(everything.rows[mine], everything.rows[one]).all(axis=1)]
+            titles.setdefault(int(equal[0]), []).append("likeliest")
+        chosen = list(titles)[:k]
+        left = [int(one) for one in mine[~is_likeliest[mine]] if one not in titles]
         while left and len(chosen) < k:
             common = moved[left][:, None] & moved[chosen][None]
             either = moved[left][:, None] | moved[chosen][None]
             overlap = (common.sum(axis=2) / either.sum(axis=2)).max(axis=1)
             chosen.append(left.pop(int(np.argmin(overlap))))
-            kind.append("different")
         picked += chosen
-        kinds += kind
-    return flips[np.array(picked, dtype=np.int64)], np.array(kinds, dtype=np.str_)
+        kinds += [" and ".join(titles.get(one, ["different"])) for one in chosen]
+    return everything[np.array(picked, dtype=np.int64)], np.array(kinds, dtype=np.str_)
 
 
 def _described(settings: Settings, asker: Asker, lines: Found, kind: Texts) -> Part:
@@ -166,21 +184,19 @@ def _described(settings: Settings, asker: Asker, lines: Found, kind: Texts) -> P
 
     keys = world.subject.space.keys(asker.table[owner], settings.seed)
     near = nearness(world, goal, world.subject.features.fold(table), owner, asker.outputs)
-    share, order, path = shares(lines.rows, asker.own[owner], keys, value)
+    split = shares(lines.rows, asker.own[owner], keys, value)
     return Part(
         row=owner,
-        kind=kind,
+        kind=np.where((kind != NOT_REACHED) & (goal.gain(outputs, own) <= 0), NOT_REACHED, kind),  # asked once more
         rows=table,
-        moved=order > 0,
+        moved=split.order > 0,
         distance=asker.distance(lines.rows, owner),
         was=own[at, column],
         output=outputs[at, column],
         about=about(goal, column, outputs, own, world.subject.output_names),
         plausibility=near.distance,
         likeness=near.words,
-        shares=share,
-        order=order,
-        path=path,
+        **split._asdict(),
         n_evaluations=asker.n_evaluations,
     )
 

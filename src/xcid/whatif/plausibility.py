@@ -38,12 +38,12 @@ def nearness(world: World, goal: Goal, rows: Array, owner: Integers, outputs: Ar
     distance, words = np.full(len(rows), np.nan), np.full(len(rows), NO_SUCH_ROW)
     owners = np.unique(owner)
     parts = blocks(max(1, len(owners)), MOST_CELLS // len(world.donors))
-    reaching = np.concatenate([_reaching(world, goal, outputs[owners[part]]) for part in parts])
-    _, first, which = np.unique(np.packbits(reaching, axis=1), axis=0, return_index=True, return_inverse=True)
+    there = np.concatenate([reaching(world, goal, outputs[owners[part]]) for part in parts])
+    _, first, which = np.unique(np.packbits(there, axis=1), axis=0, return_index=True, return_inverse=True)
     group = which.ravel()[np.searchsorted(owners, owner)]
     usual = _usual(world, world.donors)
     for at, line in enumerate(first):
-        donors, mine = world.donors[reaching[line]], np.flatnonzero(group == at)
+        donors, mine = world.donors[there[line]], np.flatnonzero(group == at)
         if len(donors):
             distance[mine] = _nearest(world, rows[mine], donors)
             like, rare = _usual(world, donors) if len(first) <= MOST_GROUPS and len(donors) > 1 else usual
@@ -61,7 +61,8 @@ def _usual(world: World, donors: Array) -> tuple[float, float]:
     return float(np.quantile(nearest, USUAL)), float(nearest.max())
 
 
-def _reaching(world: World, goal: Goal, outputs: Array) -> Flags:
+def reaching(world: World, goal: Goal, outputs: Array) -> Flags:
+    """(n, N) which reference rows have what is wanted of rows with (n, k) outputs."""
     n, n_donors = len(outputs), len(world.donors)
     there = goal.gain(np.tile(world.donor_outputs, (n, 1)), np.repeat(outputs, n_donors, axis=0)) > 0
     return there.reshape(n, n_donors)

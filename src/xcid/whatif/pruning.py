@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from xcid._kernels.arrays import same
 from xcid.records import Array, Integers
-from xcid.whatif.search import Found
+from xcid.whatif.found import Found
 from xcid.whatif.world import Asker
 
 SECTIONS, ROUNDS = 6, 3  # of the way back to the row's own number
 
 
-def pruned(asker: Asker, flips: Found) -> Found:
-    """Take back changes, the farthest that can be first, until each that is left is needed."""
+def pruned(asker: Asker, flips: Found, worth_of: Callable[[Array], Array] = np.positive) -> Found:
+    """Take back changes, the farthest that can be first (or by another worth), until each that is left is needed."""
     rows, gain = flips.rows.copy(), flips.gain.copy()
     open_ = np.arange(len(rows))
     while open_.size:
@@ -26,7 +28,7 @@ def pruned(asker: Asker, flips: Found) -> Found:
         trial[np.arange(len(trial)), feature] = own[line, feature]
         found = asker.gain(trial, flips.owner[open_[line]])
         gaps = asker.world.gaps(rows[open_], own)[line, feature]
-        worth = np.where(found > 0, gaps, -np.inf)
+        worth = np.where(found > 0, worth_of(gaps), -np.inf)
         order = np.lexsort((-worth, line))
         first = order[np.searchsorted(line[order], np.unique(line))]
         first = first[worth[first] > -np.inf]

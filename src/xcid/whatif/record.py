@@ -40,7 +40,7 @@ class Counterfactuals:
     data: Array  # (n, d) the rows
     n_evaluations: Integers  # (n,) rows that the model was asked to predict
     row: Integers  # (m,) which of the rows a line belongs to
-    kind: Texts  # (m,) "sparsest", "nearest", "sparsest and nearest", "different", or why there is none
+    kind: Texts  # (m,) "sparsest", "nearest", "likeliest" or "different", several with "and"; or why there is none
     rows: Array  # (m, d) the changed rows
     moved: Flags  # (m, f) which features change; not those that are derived from others
     distance: Array  # (m,) in mean absolute deviations, 1 for another level, times costs

@@ -5,40 +5,22 @@ All rows of a block are asked about together: a few large calls of the model, wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from xcid._kernels.arrays import same
 from xcid.records import Array, Flags, Integers
+from xcid.whatif.donors import taken_over
+from xcid.whatif.found import Found, joined, one_of_each_set
 from xcid.whatif.world import Asker
 
 KEPT, MOST_SLOTS = 6, 120  # values of a feature, and of all, that combinations are made of
 PAIRS, MORE = 128, 64  # combinations of two changes, and of more, that are asked about
 DEEPEST = 4  # changes in a combination; beyond that real rows are taken over
 BEAM = 8  # combinations that are extended
-DONORS = 3
 POOL = 6  # flips of a row that are worked on further, by different sets of features
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """Changed rows (N, f) of a block with their (N,) owners, gains and distances."""
-
-    rows: Array
-    owner: Integers
-    gain: Array
-    distance: Array
-
-    def __getitem__(self, at: Integers | Flags) -> Found:
-        return Found(self.rows[at], self.owner[at], self.gain[at], self.distance[at])
-
-
-def joined(parts: list[Found]) -> Found:
-    """All of them in one."""
-    names = ("rows", "owner", "gain", "distance")
-    return Found(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 class Singles(NamedTuple):
@@ -67,7 +49,7 @@ def searched(asker: Asker, start: Array, k: int) -> tuple[Found, Found]:
         failures.append(missed)
     have = joined(parts)
     lacking = np.setdiff1d(np.arange(len(start)), have.owner)
-    parts.append(_donors(asker, lacking))
+    parts.append(taken_over(asker, lacking)[0])
     return _pooled(asker, joined(parts), k), _best(asker, singles, joined(failures), start)
 
 
@@ -192,45 +174,6 @@ def _extended(
     return _asked(asker, made[few], owner[few])
 
 
-def _donors(asker: Asker, lacking: Integers) -> Found:
-    """Take over all that the nearest real rows with the wanted output have, as far as the row may become it."""
-    world, donors = asker.world, asker.world.donors
-    parts = [Found(np.zeros((0, donors.shape[1])), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))]
-    for row in lacking:
-        own = np.repeat(asker.outputs[row][None], len(donors), axis=0)
-        reaching = donors[asker.goal.gain(world.donor_outputs, own) > 0]
-        if not len(reaching):
-            continue
-        at = np.array([row])
-        fitted = _become(asker, int(row), reaching)
-        distance = world.gaps(fitted, asker.own[at]).sum(axis=1)
-        nearest = fitted[np.argsort(distance, kind="stable")[: 4 * DONORS]]
-        owner = np.repeat(at, len(nearest))
-        gain = asker.gain(nearest, owner)
-        flips = np.flatnonzero(gain > 0)[:DONORS]
-        chosen = nearest[flips]
-        parts.append(Found(chosen, owner[flips], gain[flips], asker.distance(chosen, owner[flips])))
-    return joined(parts)
-
-
-def _become(asker: Asker, row: int, donors: Array) -> Array:
-    """(N, f) donors as a row may become them: within its limits, and its own cell where it may not change."""
-    world, own = asker.world, asker.own[row]
-    space = world.subject.features.space
-    made = np.repeat(own[None], len(donors), axis=0)
-    for at in np.flatnonzero(~world.fixed):
-        low, high = world.limits(own[None], int(at))
-        cells = donors[:, at]
-        if space.discrete[at]:
-            values, there = world.choices(own[None], int(at), None)
-            allowed = np.isin(cells, values[0][there[0]])
-        else:
-            cells = world.fitted(cells, int(at), low, high)
-            allowed = (cells >= low) & (cells <= high) & ~np.isnan(cells)
-        made[:, at] = np.where(allowed, cells, own[at])
-    return made
-
-
 def _best(asker: Asker, singles: Singles, missed: Found, start: Array) -> Found:
     """For each row the changed row that comes nearest to its goal; the row itself where nothing helps."""
     n = len(start)
@@ -258,11 +201,3 @@ def _pooled(asker: Asker, flips: Found, k: int) -> Found:
         place = np.arange(len(order)) - np.searchsorted(flips.owner[order], flips.owner[order])
         chosen[order[place < -(-count // 2)]] = True
     return flips[chosen]
-
-
-def one_of_each_set(moved: Flags, owner: Integers, distance: Array) -> Integers:
-    """Positions of the nearest of all that change the same features of the same row, by rows."""
-    order = np.lexsort((distance, owner))
-    sets = np.column_stack([owner[order], np.packbits(moved[order], axis=1)])
-    _, first = np.unique(sets, axis=0, return_index=True)
-    return order[np.sort(first)]

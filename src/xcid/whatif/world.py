@@ -140,7 +140,7 @@ class World:
         low, high = self.limits(own, at)
         if space.discrete[at]:
             values = _frequent(pool, space.background[:, at])[None]
-            there = self._transitions(own[:, at], values[0], at) & (values >= low[:, None]) & (values <= high[:, None])
+            there = self.may_become(present, values, at) & (values >= low[:, None]) & (values <= high[:, None])
             return np.broadcast_to(values, there.shape), there & ~same(values, present)
         pool = pool[(pool >= self.lower[at]) & (pool <= self.upper[at])]
         if not pool.size:
@@ -157,12 +157,14 @@ class World:
                 there = np.column_stack([there, allowed])
         return values, there & ~same(values, present)
 
-    def _transitions(self, present: Array, levels: Array, at: int) -> Flags:
+    def may_become(self, present: Array, levels: Array, at: int) -> Flags:
+        """Which (broadcast) present levels of a feature may become which others."""
         group, moves = self.subject.features.columns[at], self.subject.rules.transitions
+        shape = np.broadcast_shapes(present.shape, levels.shape)
         if len(group) > 1 or group[0] not in moves:
-            return np.ones((len(present), len(levels)), dtype=bool)
-        known = np.nan_to_num(present).astype(np.int64)
-        return moves[group[0]][known][:, levels.astype(np.int64)] | np.isnan(present)[:, None]
+            return np.ones(shape, dtype=bool)
+        start, end = (np.nan_to_num(cells).astype(np.int64) for cells in (present, levels))
+        return moves[group[0]][start, end] | np.isnan(present)
 
     def like(self, own: Array) -> Flags | None:
         """(n, a) whether rows are like the reference rows that have each value that stands apart.
