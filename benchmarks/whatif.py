@@ -138,9 +138,12 @@ def ours(subject: Subject) -> Method:
     explainer = xcid.Explainer(subject.model, subject.train, constraints=xcid.Constraints(frozen=subject.frozen))
 
     def find(rows: pd.DataFrame) -> tuple[dict[str, Changed], float]:
-        start = time.perf_counter()
-        found = explainer.whatif(rows, k=3)
-        seconds = time.perf_counter() - start
+        times = []
+        for _ in range(5):  # short enough to be disturbed: the median of five
+            start = time.perf_counter()
+            found = explainer.whatif(rows, k=3)
+            times.append(time.perf_counter() - start)
+        seconds = float(np.median(times))
         table, kinds = found.table(), {}
         for kind in ("sparsest", "nearest", "likeliest"):
             lines = [np.flatnonzero(found.reached & (found.row == at) & (np.char.find(found.kind, kind) >= 0))

@@ -54,8 +54,8 @@ def _become(asker: Asker, owner: Integers, donors: Array) -> Array:
             pool = space.distinct.values[: space.distinct.sizes[at], at]
             allowed = np.isin(cells, pool) & world.may_become(own[:, at], cells, at)
         else:
+            allowed = (cells >= world.lower[at]) & (cells <= world.upper[at])  # neither missing nor a code
             cells = world.fitted(cells, at, low, high)
-            allowed = ~np.isnan(donors[:, at])
         allowed &= (cells >= low) & (cells <= high)
         made[:, at] = np.where(allowed, cells, own[:, at])
     return made
