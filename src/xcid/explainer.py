@@ -272,8 +272,7 @@ class Explainer:
         """Search as :meth:`counterfactuals` does, and give the record behind the frame: arrays, shares and code."""
         with telling(InvalidParameter, WORK):
             rows, setup = self.space.encode(X), self.setup
-            index = labels(X, len(rows))
-            number = as_int(seed, "seed")
+            asked = labels(X, len(rows)), target, k, as_int(seed, "seed")
             return whatif.counterfactuals(
-                setup.subject, setup.outcome, rows, index, target, k, number, setup.time_limit
+                setup.subject, setup.outcome, rows, *asked, time_limit=setup.time_limit, memory=setup.memory
             )

@@ -20,11 +20,12 @@ from xcid.whatif.goals import Goal, about, goal_of
 from xcid.whatif.plausibility import nearness, unchangeable
 from xcid.whatif.pruning import pruned, refined
 from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED, Counterfactuals
-from xcid.whatif.search import searched
+from xcid.whatif.search import PAIRS, searched
 from xcid.whatif.shares import shares
-from xcid.whatif.world import Asker, World
+from xcid.whatif.world import N_QUANTILES, Asker, World
 
 MOST_ROWS = 256  # of a block
+COPIES = 4  # of what is tried at once: as features, as a table, for the model
 WITH_REAL = 3  # counterfactuals from which on one is made of real rows
 
 
@@ -66,13 +67,14 @@ def counterfactuals(
     k: int = 3,
     seed: int = 0,
     time_limit: float | None = None,
+    memory: int = 2**28,
 ) -> Counterfactuals:
-    """Find k counterfactuals for each of (n, d) rows."""
+    """Find k counterfactuals for each of (n, d) rows; the rows of a block and what is tried take ``memory`` bytes."""
     world = World.of(subject)
     settings = Settings(world, goal_of(target, subject, outcome), as_int(k, "k", at_least=1), seed, time_limit)
     pieces = [
         piece
-        for part in blocks(len(rows), MOST_ROWS)
+        for part in blocks(len(rows), _rows_at_once(world, memory))
         for piece in isolated(lambda some: _block(settings, some), rows[part])
     ]
     failed = [piece for piece in pieces if isinstance(piece, Failed)]
@@ -93,6 +95,12 @@ def counterfactuals(
         decode=subject.space.decode,
         **whole._asdict(),
     )
+
+
+def _rows_at_once(world: World, memory: int) -> int:
+    """Rows of a block."""
+    f, d = len(world.step), len(world.subject.space.names)
+    return max(1, min(MOST_ROWS, memory // (COPIES * 8 * (N_QUANTILES * f + PAIRS) * d)))
 
 
 def _block(settings: Settings, table: Array) -> Part:

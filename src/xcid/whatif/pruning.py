@@ -7,35 +7,60 @@ from collections.abc import Callable
 import numpy as np
 
 from xcid._kernels.arrays import same
-from xcid.records import Array, Integers
+from xcid.records import Array, Flags, Integers
 from xcid.whatif.found import Found
 from xcid.whatif.world import Asker
 
 SECTIONS, ROUNDS = 6, 3  # of the way back to the row's own number
+MOST_MOVED = 12  # numbers of a flip that are moved back
 
 
 def pruned(asker: Asker, flips: Found, worth_of: Callable[[Array], Array] = np.positive) -> Found:
-    """Take back changes, the farthest that can be first (or by another worth), until each that is left is needed."""
+    """Take back changes, the farthest that can be first (or by another worth), until each that is left is needed.
+
+    In each round every change is taken back by itself; of those that can be, as many of the first as can be at once.
+    """
     rows, gain = flips.rows.copy(), flips.gain.copy()
     open_ = np.arange(len(rows))
     while open_.size:
         own = asker.own[flips.owner[open_]]
         moved = ~same(rows[open_], own)
         line, feature = np.nonzero(moved & (moved.sum(axis=1) > 1)[:, None])
-        if not line.size:
-            break
-        trial = rows[open_[line]]
-        trial[np.arange(len(trial)), feature] = own[line, feature]
-        found = asker.gain(trial, flips.owner[open_[line]])
-        gaps = asker.world.gaps(rows[open_], own)[line, feature]
-        worth = np.where(found > 0, worth_of(gaps), -np.inf)
-        order = np.lexsort((-worth, line))
-        first = order[np.searchsorted(line[order], np.unique(line))]
-        first = first[worth[first] > -np.inf]
-        changed = open_[line[first]]
-        rows[changed], gain[changed] = trial[first], found[first]
-        open_ = changed
+        alone = np.arange(moved.shape[1]) == feature[:, None]
+        found = _taken_back(asker, rows, flips.owner, open_[line], alone)
+        worth = np.full(moved.shape, -np.inf)
+        can = found > 0
+        worth[line[can], feature[can]] = worth_of(asker.world.gaps(rows[open_], own)[line[can], feature[can]])
+        place = np.argsort(np.argsort(-worth, axis=1, kind="stable"), axis=1)
+        changed = np.flatnonzero(worth.max(axis=1, initial=-np.inf) > -np.inf)
+        size = _most_at_once(
+            asker, rows, flips.owner, open_[changed], place[changed], (worth > -np.inf).sum(axis=1)[changed]
+        )
+        back = place[changed] < size[:, None]
+        open_ = open_[changed]
+        rows[open_] = np.where(back, asker.own[flips.owner[open_]], rows[open_])
+    shorter = np.flatnonzero(~same(rows, flips.rows).all(axis=1))
+    gain[shorter] = asker.gain(rows[shorter], flips.owner[shorter])
     return Found(rows, flips.owner, gain, asker.distance(rows, flips.owner))
+
+
+def _taken_back(asker: Asker, rows: Array, owner: Integers, which: Integers, back: Flags) -> Array:
+    """(M,) gains of some rows when they have (M, f) cells of their own again."""
+    return asker.gain(np.where(back, asker.own[owner[which]], rows[which]), owner[which])
+
+
+def _most_at_once(
+    asker: Asker, rows: Array, owner: Integers, which: Integers, place: Integers, count: Integers
+) -> Integers:
+    """(M,) how many of the first (M,) changes of some rows can be taken back together, by halves of their number."""
+    most = np.ones(len(which), dtype=np.int64)
+    sizes = [(np.flatnonzero(count >= 2**power), power) for power in range(1, int(count.max(initial=1)).bit_length())]
+    tried = [(at, np.minimum(count[at], -(-count[at] // 2 ** (power - 1)))) for at, power in sizes]
+    if tried:
+        line, size = (np.concatenate(part) for part in zip(*tried, strict=True))
+        found = _taken_back(asker, rows, owner, which[line], place[line] < size[:, None])
+        np.maximum.at(most, line[found > 0], size[found > 0])
+    return most
 
 
 def refined(asker: Asker, flips: Found) -> Found:
@@ -44,7 +69,7 @@ def refined(asker: Asker, flips: Found) -> Found:
     rows, gain = flips.rows.copy(), flips.gain.copy()
     numbers = ~world.subject.features.space.discrete & ~np.isnan(own) & ~same(rows, own)
     order = np.argsort(-np.where(numbers, world.gaps(rows, own), -1.0), axis=1, kind="stable")
-    for turn in range(int(numbers.sum(axis=1).max(initial=0))):
+    for turn in range(min(MOST_MOVED, int(numbers.sum(axis=1).max(initial=0)))):
         at = np.flatnonzero(numbers.sum(axis=1) > turn)
         _move_back(asker, rows, gain, flips.owner, at, order[at, turn])
     return Found(rows, flips.owner, gain, asker.distance(rows, flips.owner))

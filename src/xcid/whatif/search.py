@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xcid._kernels.arrays import same
+from xcid._kernels.random import content_keys
 from xcid.records import Array, Flags, Integers
 from xcid.whatif.donors import taken_over
 from xcid.whatif.found import Found, joined, one_of_each_set
@@ -61,16 +62,13 @@ def _singles(asker: Asker) -> tuple[Singles, Found]:
         values, there = world.choices(own, int(at), like)
         owner, place = np.nonzero(there)
         slots[at] = min(_kept_values(own.shape[1]), values.shape[1])
-        tried.append((np.full(len(owner), at), owner, values[owner, place]))
-    feature, owner, value = (
-        (np.concatenate(part) for part in zip(*tried, strict=True))
-        if tried
-        else (np.zeros(0, dtype=np.int64),) * 2 + (np.zeros(0),)
-    )
+        value = values[owner, place]
+        gap = world.metric.gap(value, own[owner, at], int(at)) * world.weights[at]
+        tried.append((np.full(len(owner), at), owner, value, gap))
+    feature, owner, value, gap = (np.concatenate(part) for part in zip(*tried, strict=True))
     rows = own[owner]
     rows[np.arange(len(rows)), feature] = value
     gain = asker.gain(rows, owner)
-    gap = world.gaps(rows, own[owner]).sum(axis=1)
     flips = gain > 0
     singles = _kept(len(own), slots, feature, owner, value, gain, gap)
     return singles, Found(rows[flips], owner[flips], gain[flips], asker.distance(rows[flips], owner[flips]))
@@ -165,11 +163,13 @@ def _extended(
     order = np.lexsort((-expected[line, single], members.owner[line]))
     line, single = line[order], single[order]
     owner = members.owner[line]
+    few = np.arange(len(owner)) - np.searchsorted(owner, owner) < BEAM * MORE // 2  # the same may come from several
+    line, single, owner = line[few], single[few], owner[few]
     made = members.rows[line]
     made[np.arange(len(made)), singles.feature[single]] = singles.value[owner, single]
-    _, unique = np.unique(np.column_stack([owner, np.nan_to_num(made, nan=np.inf)]), axis=0, return_index=True)
-    unique.sort()
-    made, owner = made[unique], owner[unique]
+    _, first = np.unique(content_keys(np.column_stack([owner, made]), seed=0), return_index=True)
+    first.sort()
+    made, owner = made[first], owner[first]
     few = np.arange(len(owner)) - np.searchsorted(owner, owner) < MORE
     return _asked(asker, made[few], owner[few])
 

@@ -87,10 +87,9 @@ class World:
 
     def gaps(self, rows: Array, own: Array) -> Array:
         """(..., f) weighted distances feature by feature; derived features have none."""
-        made = np.empty(np.broadcast_shapes(rows.shape, own.shape))
-        for at in range(len(self.weights)):
-            made[..., at] = self.metric.gap(rows[..., at], own[..., at], at)
-        return made * self.weights
+        apart = np.where(self.metric.discrete, rows != own, np.abs(rows - own) / self.metric.scale)
+        missing = np.isnan(rows), np.isnan(own)
+        return np.where(missing[0] | missing[1], missing[0] != missing[1], apart) * self.weights
 
     def distance(self, rows: Array, own: Array, table: Array, own_table: Array) -> Array:
         """(N,) how far (N, f) rows are from their (N, f) own, or what that costs."""
