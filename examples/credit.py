@@ -103,7 +103,7 @@ within_reach = xcid.Constraints(
     monotone={"work": "rises", "income": "rises", "savings": "rises", "loan": "falls"},
 )
 changes = xcid.Explainer(model, train, constraints=within_reach).counterfactuals(test.iloc[[row]])
-print("\n" + changes[["kind", "changes"]].to_string(index=False))
+print("\n" + changes[["kind", "changes", "output"]].to_string(index=False))
 
 # %% [markdown]
 # ## All decisions

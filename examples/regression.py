@@ -75,7 +75,8 @@ limits = xcid.Constraints(frozen=["sex"], monotone={"age": "rises", "bmi": "fall
 limited = xcid.Explainer(model, train, constraints=limits)
 print()
 print(limited(row))
-print("\n" + limited.asking(Within(high=120)).counterfactuals(row)[["kind", "changes"]].to_string(index=False))
+changes = limited.counterfactuals(row, target=xcid.whatif.Between(high=120))
+print("\n" + changes[["kind", "changes", "output"]].to_string(index=False))
 
 # %% [markdown]
 # ## Are the limits what they say?

@@ -184,8 +184,8 @@ def attempt(draw: random.Random) -> Any:
         return explainer([0.1, 0.2], seed=value(draw))
     return draw.choice(
         [
-            lambda: explainer.counterfactuals([0.1, 0.2], nearest=value(draw)),
-            lambda: explainer.counterfactuals([0.1, 0.2], generator=value(draw)),
+            lambda: explainer.counterfactuals([0.1, 0.2], k=value(draw)),
+            lambda: explainer.counterfactuals([0.1, 0.2], target=value(draw)),
             lambda: explainer.interactions(table(draw, 2), n=400),
             lambda: explainer.interactions([0.1, 0.2], n=value(draw)),
             lambda: explainer.asking(value(draw))([0.1, 0.2]),

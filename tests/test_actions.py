@@ -301,7 +301,6 @@ class TestWords:
         assert Choose(3, 1.0).words(subject) == "set housing to own"
 
 
-@pytest.mark.skipif("relations" not in xcid.Constraints.__dataclass_fields__, reason="rules of the world are to come")
 class TestRules:
     """Relations, transitions, steps and derived columns hold in every row of every action."""
 

@@ -37,6 +37,7 @@ PUBLIC = [
     "plots",
     "scores",
     "torch",
+    "whatif",
 ]
 HEAVY = ["matplotlib", "pandas", "polars", "pyarrow", "shap", "lime", "sklearn", "dice_ml"]
 HEAVY += ["xgboost", "lightgbm", "catboost", "torch", "onnxruntime"]

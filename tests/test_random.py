@@ -106,6 +106,8 @@ class TestStreams:
             ("metrics.flips", "row"): [51, 52, 53],
             ("baselines.plain", "row"): [None],
             ("baselines._common", "row"): [61],
+            ("space.contradictions", "run"): [71],
+            ("whatif.shares", "row"): [72],
             ("calibration.tops", "none"): [None],
         }
 

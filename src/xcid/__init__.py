@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         plots,
         scores,
         torch,
+        whatif,
     )
     from xcid.errors import XcidError, XcidWarning
     from xcid.explainer import Explainer
@@ -57,6 +58,7 @@ __all__ = [
     "plots",
     "scores",
     "torch",
+    "whatif",
 ]
 
 _HOMES = {

@@ -15,6 +15,7 @@ from xcid.records import POOR, STATUSES, UNKNOWN, Array, Explanation, Interactio
 
 FIRST = "; the first: "
 R = TypeVar("R", Explanation, Interactions)
+T = TypeVar("T")
 
 
 class Failed(NamedTuple):
@@ -24,7 +25,7 @@ class Failed(NamedTuple):
     error: ModelError
 
 
-def isolated(explain: Callable[[Array], R], rows: Array) -> list[R | Failed]:
+def isolated(explain: Callable[[Array], T], rows: Array) -> list[T | Failed]:
     """Explain a block of rows; where the model fails, ask about halves of it, and about single rows once more."""
     try:
         return [explain(rows)]

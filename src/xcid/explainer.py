@@ -20,6 +20,7 @@ from xcid.records import Density, Explanation, Interactions
 from xcid.scores import Adjusted, PerFeature, Score, unsigned
 from xcid.space import Backend, Constraints, FeatureSpace, Kind, labels
 from xcid.subject import Subject
+from xcid.whatif import Counterfactuals
 
 SETTINGS, WORK = "a setting cannot be used", "a part of the explainer, or what it was given, failed"
 
@@ -240,24 +241,41 @@ class Explainer:
             return replace(found, index=labels(X, len(found)))
 
     def counterfactuals(
-        self,
-        row: Any,
-        *,
-        nearest: int = 3,
-        diverse: int = 3,
-        seed: int = 0,
-        generator: Generator | None = None,
-        backend: Backend = "pandas",
+        self, X: Any, target: Any = None, k: int = 3, *, seed: int = 0, backend: Backend = "pandas"
     ) -> Any:
-        """Search for changes that flip the output of one row, and give them as a readable frame.
+        """Search for the smallest changes that give rows the wanted output, as a readable frame.
 
-        It has the ``nearest`` flips and as many ``diverse`` ones, which are farthest from them and from each other. By
-        default a genetic search finds few and small changes. ``backend`` is the library of the frame.
+        A line has the row, its kind ("sparsest", "nearest" or "different"; "not reached" where nothing gets there), the
+        changes in the order in which they work best, their number, the distance (in mean absolute deviations; 1 for
+        another level), the output after and before, what the output is about, and how near it is to real rows. No
+        change of a line can be taken back without losing the wanted output.
+
+        Parameters
+        ----------
+        X : table
+            One row or many.
+        target : object, optional
+            A class, by name or label. For a regression "raise" or "lower" (by at least a tenth), or
+            ``xcid.whatif.Raise(by=0.2)``, ``Lower(by=0.2)``, ``Between(low, high)``; these take the probability of a
+            class too, ``Between(0.7, of="good")``. By default the other side of the explainer's question: any other
+            class.
+        k : int
+            Counterfactuals of each row, at most.
+        seed : int
+            Of the shares of more than ten changes, the one thing that is drawn.
+        backend : str
+            Library of the frame.
         """
+        return self.whatif(X, target, k, seed=seed).to_frame(backend)
+
+    def whatif(self, X: Any, target: Any = None, k: int = 3, *, seed: int = 0) -> Counterfactuals:
+        """Search as :meth:`counterfactuals` does, and give the record behind the frame: arrays, shares and code."""
         with telling(InvalidParameter, WORK):
-            pipeline.only_row(self.space.encode(row), "counterfactuals")
-            found = pipeline.known(self.but(**pipeline.search_parts(generator))(row, seed=seed))
-            return found.counterfactuals(0, nearest=nearest, diverse=diverse, backend=backend)
+            rows, setup = self.space.encode(X), self.setup
+            asked = labels(X, len(rows)), target, k, as_int(seed, "seed")
+            return whatif.counterfactuals(
+                setup.subject, setup.outcome, rows, *asked, time_limit=setup.time_limit, memory=setup.memory
+            )
 
     def actions(self, X: Any, target: Any = None, k: int = 5, *, backend: Backend = "pandas") -> Any:
         """Find a few actions that give many rows of a group the wanted output, as a readable frame.

@@ -14,7 +14,7 @@ from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_fe
 from xcid._kernels.random import run_key, variants
 from xcid._progress import LOG, Progress, silent
 from xcid.calibration import Repeats, Stop
-from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips, warn
+from xcid.errors import InvalidParameter, NotEnoughFlips, warn
 from xcid.generators import Generator, Genetic
 from xcid.generators.balanced import Repeated
 from xcid.generators.planned import Drawn, limited
@@ -24,7 +24,6 @@ from xcid.outcomes.classes import class_names
 from xcid.question import Membership, is_one_sided, weights
 from xcid.question import bound as bound_outcome
 from xcid.records import (
-    STATUSES,
     UNKNOWN,
     Array,
     Explanation,
@@ -376,19 +375,6 @@ def _paired(setup: Setup, cloud: Perturbations) -> Interactions:
         feature_names=setup.subject.features.names,
         data=cloud.origin,
     )
-
-
-def only_row(rows: Array, what: str) -> None:
-    """Refuse a table of several rows."""
-    if len(rows) != 1:
-        raise InvalidParameter(f"{what} are those of a single row, but this table has {len(rows)}")
-
-
-def known(found: Explanation) -> Explanation:
-    """An explanation of one row; an error where the model failed for it, of which a warning has said why."""
-    if found.status[0] in UNKNOWN:
-        raise ModelError(STATUSES[str(found.status[0])].meaning)
-    return found
 
 
 def search_parts(generator: Generator | None) -> dict[str, Any]:

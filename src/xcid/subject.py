@@ -13,7 +13,7 @@ from xcid.errors import ModelError, telling
 from xcid.models import Predictor, names_for, wrap
 from xcid.outcomes.classes import renamed
 from xcid.records import Array, Explanation
-from xcid.space import Constraints, Features, FeatureSpace, Kind
+from xcid.space import Constraints, Features, FeatureSpace, Kind, Rules
 
 MEMORY = 2**28  # bytes that one call of the model may take
 
@@ -27,6 +27,7 @@ class Subject:
     features: Features  # what is perturbed and scored: columns, and groups of columns
     predict: Predictor
     outputs: Array  # (N, k) of the background
+    rules: Rules  # for counterfactuals
 
     @classmethod
     def of(
@@ -45,13 +46,13 @@ class Subject:
         with telling(ModelError, f"this {type(model).__name__} cannot be asked"):
             names = names_for(model, background, feature_names)
         space = FeatureSpace.of(background, names, kinds, limits, weights)
-        features = Features.of(space, limits)
+        features, rules = Features.of(space, limits), limits.rules(space.columns, space.rows)
         with telling(ModelError, f"this {type(model).__name__} cannot be asked"):
             predict, outputs = wrap(model, space, memory)
         if class_names is not None:
             read = replace(predict.read, names=renamed(predict.read.names, class_names))
             predict = replace(predict, read=read)
-        return cls(model, space, features, predict, outputs[space.copied])
+        return cls(model, space, features, predict, outputs[space.copied], rules)
 
     @property
     def output_names(self) -> tuple[str, ...]:

@@ -29,8 +29,8 @@ def interactions() -> Found:
 def counterfactuals() -> Found:
     explanation = lender(generator=Balanced(n=200))(MIXED_ROWS)
     found = of_frame(explanation.counterfactuals(1), "kept")
-    found |= of_frame(lender().counterfactuals(MIXED_ROWS.iloc[[2]], nearest=2, diverse=2), "searched, mixed")
-    return found | of_frame(explainer().counterfactuals(ROWS[3], seed=2), "searched, numbers")
+    found |= of_frame(lender().counterfactuals(MIXED_ROWS, k=2), "searched, mixed")
+    return found | of_frame(explainer().counterfactuals(ROWS[3:5]), "searched, numbers")
 
 
 @case

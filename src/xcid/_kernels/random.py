@@ -130,11 +130,13 @@ RESAMPLED = _streams("scores.resampled", "none", permute=29, resample=31)
 FLIPS = _streams("metrics.flips", "row", donor=51, size=52, order=53)
 (CHANCE,) = _streams("baselines.plain", "row", scores=None)
 (SEEDS,) = _streams("baselines._common", "row", seeds=61)
+(MIXTURES,) = _streams("space.contradictions", "run", cells=71)
+(ORDERS,) = _streams("whatif.shares", "row", orders=72)
 (TOP,) = _streams("calibration.tops", "none", draws=None)
 
 STREAMS: tuple[Stream, ...] = (
     *(*HADAMARD, *BALANCED, LIMITS, *RANDOM, MARGINAL, *GENETIC, *CONDITIONAL, *NEAREST, *GRADIENT, *GROWING, *WALK),
-    *(*DICE, *RESAMPLED, MASKING, *FLIPS, CHANCE, SEEDS, TOP),
+    *(*DICE, *RESAMPLED, MASKING, *FLIPS, CHANCE, SEEDS, MIXTURES, ORDERS, TOP),
 )
 
 ONE_SEARCH = "a run has one of the two generators"

@@ -3,7 +3,7 @@
 from xcid.records.arrays import Array, Backend, Flags, Integers, Texts, Unsigned
 from xcid.records.cloud import Perturbations, Plan
 from xcid.records.comparison import Comparison
-from xcid.records.explanation import SIGNIFICANT, Explanation
+from xcid.records.explanation import SIGNIFICANT, Explanation, in_words
 from xcid.records.interactions import Interactions
 from xcid.records.pair import Density, DensityPair, Outcome
 from xcid.records.status import FEATURE_STATUSES, POOR, STATUSES, UNKNOWN, Status, meaning
@@ -29,5 +29,6 @@ __all__ = [
     "Status",
     "Texts",
     "Unsigned",
+    "in_words",
     "meaning",
 ]

@@ -297,11 +297,7 @@ class Explanation:
 
     def cell(self, code: float, column: int) -> str:
         """A number of a column in words."""
-        if np.isnan(code):
-            return "missing"
-        if self.units[column]:
-            return str(np.array(round(code)).astype(f"datetime64[{self.units[column]}]"))
-        return self.levels[column][int(code)] if self.levels[column] else f"{code + 0.0:.6g}"
+        return in_words(code, self.units[column], self.levels[column])
 
     def position(self, feature: int | str) -> int:
         """Find a feature's column from its name or position."""
@@ -452,3 +448,18 @@ class Explanation:
         from xcid.report import report
 
         report([self], path, title=title, notes=notes, values=values, reasons=reasons)
+
+
+def in_words(code: float, unit: str, levels: tuple[str, ...]) -> str:
+    """A number of a column in words: a date where it has a unit, the name of a level where it has levels.
+
+    Examples
+    --------
+    >>> in_words(1.0, "", ("no", "yes")), in_words(3.0, "", ()), in_words(19000.0, "D", ())
+    ('yes', '3', '2022-01-08')
+    """
+    if np.isnan(code):
+        return "missing"
+    if unit:
+        return str(np.array(round(code)).astype(f"datetime64[{unit}]"))
+    return levels[int(code)] if levels else f"{code + 0.0:.6g}"

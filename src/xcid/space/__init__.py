@@ -10,6 +10,7 @@ from xcid.space.constraints import Constraints
 from xcid.space.features import FeatureSpace
 from xcid.space.groups import Features
 from xcid.space.makers import ToRows, cells_maker, frame_maker, in_order, require_backend
+from xcid.space.rules import Rows, Rules
 from xcid.space.tables import labels
 
 __all__ = [
@@ -19,6 +20,8 @@ __all__ = [
     "FeatureSpace",
     "Features",
     "Kind",
+    "Rows",
+    "Rules",
     "ToRows",
     "cells_maker",
     "frame_maker",

@@ -1,8 +1,8 @@
-"""What perturbations may do to the features."""
+"""What perturbations and counterfactuals may do to the features."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,13 +12,20 @@ from xcid._check import as_float
 from xcid.errors import InvalidParameter, telling
 from xcid.records import Array, Flags
 from xcid.space.columns import Column
+from xcid.space.contradictions import refuse_contradictions
+from xcid.space.rules import Rows, Rule, Rules
 
 _DIRECTIONS = {"rises": 1.0, "falls": -1.0}
+_BY_NAME = ("ranges", "levels", "monotone", "groups", "transitions", "steps", "costs", "derived")
 
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """Limits that every perturbation obeys.
+    """Limits that every perturbation obeys, and rules of the world for counterfactuals.
+
+    The first five hold for scores and counterfactuals alike, the others for counterfactuals alone: perturbations behind
+    scores do not know them. A function of rows gets their columns as arrays, ``row.age`` or ``row["age"]``; a text says
+    the same as a formula. Rules that leave nothing together are refused when they meet the reference data.
 
     Parameters
     ----------
@@ -33,6 +40,19 @@ class Constraints:
     groups : mapping of str to a sequence of str
         Columns that change together, to a combination that the background has, and get one score under the group's
         name: the columns of a one-hot code, or any set that belongs together.
+    relations : sequence of str or functions
+        What must be true of every row: ``"months_employed <= 12 * (age - 16)"``, or the same as
+        ``lambda row: row.months_employed <= 12 * (row.age - 16)``. Missing cells break no relation.
+    transitions : mapping of str to a sequence or a mapping of levels
+        What levels may become: a list goes forward only (a degree is not lost), a dict has for each level those that it
+        may become. Levels that are not named are free.
+    steps : mapping of str to float
+        New values of a number are whole multiples of it.
+    costs : mapping of str to float, or a function
+        What a change of a feature counts in distances, in place of 1; or ``cost(before, after)`` of rows, which takes
+        the place of the distance.
+    derived : mapping of str to str or functions
+        Columns that follow from others, and are computed anew: ``{"bmi": "weight / height ** 2"}``.
 
     Examples
     --------
@@ -45,18 +65,29 @@ class Constraints:
     levels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     monotone: Mapping[str, Literal["rises", "falls"]] = field(default_factory=dict)
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    relations: Sequence[Rule] = ()
+    transitions: Mapping[str, Sequence[Any] | Mapping[Any, Sequence[Any]]] = field(default_factory=dict)
+    steps: Mapping[str, float] = field(default_factory=dict)
+    costs: Mapping[str, float] | Callable[[Rows, Rows], Any] = field(default_factory=dict)
+    derived: Mapping[str, Rule] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         with telling(InvalidParameter, "these constraints cannot be read"):
             if isinstance(self.frozen, str) or not isinstance(self.frozen, Iterable):
                 raise InvalidParameter(f"frozen must be a list of names, not {self.frozen!r}")
             object.__setattr__(self, "frozen", tuple(self.frozen))
-            for what in ("ranges", "levels", "monotone", "groups"):
-                if not isinstance(getattr(self, what), Mapping):
+            if isinstance(self.relations, str) or not isinstance(self.relations, Iterable):
+                raise InvalidParameter(f"relations must be a list of formulas or functions, not {self.relations!r}")
+            object.__setattr__(self, "relations", tuple(self.relations))
+            for what in _BY_NAME:
+                if not isinstance(getattr(self, what), Mapping) and not (what == "costs" and callable(self.costs)):
                     raise InvalidParameter(f"{what} must be a dict from names to limits, not {getattr(self, what)!r}")
             for name, direction in self.monotone.items():
                 if direction not in list(_DIRECTIONS):
                     raise InvalidParameter(f"monotone[{name!r}] must be 'rises' or 'falls', not {direction!r}")
+            for rule in (*self.relations, *self.derived.values()):
+                if not isinstance(rule, str) and not callable(rule):
+                    raise InvalidParameter(f"a rule must be a formula or a function of rows, not {rule!r}")
             _check_groups(self.groups)
 
     def allowed(self, columns: tuple[Column, ...], background: Array) -> Flags:
@@ -75,7 +106,9 @@ class Constraints:
         return allowed
 
     def _check_names(self, known: list[str]) -> None:
-        named = {f"{what} names": getattr(self, what) for what in ("frozen", "ranges", "levels", "monotone")}
+        whats = ("frozen", "ranges", "levels", "monotone", "transitions", "steps", "derived")
+        named = {f"{what} names": getattr(self, what) for what in whats}
+        named["costs names"] = () if callable(self.costs) else [name for name in self.costs if name not in self.groups]
         named |= {f"group {group!r} has": members for group, members in self.groups.items()}
         for what, names in named.items():
             unknown = [name for name in names if name not in known]
@@ -84,8 +117,14 @@ class Constraints:
         for group, members in self.groups.items():
             if group in known and group not in members:
                 raise InvalidParameter(f"group {group!r} has the name of a column that is not in it: call it otherwise")
-        if set(self.frozen) == set(known):
+        if {*self.frozen, *self.derived} == set(known):
             raise InvalidParameter("all features are frozen: nothing is left to perturb")
+
+    def rules(self, columns: tuple[Column, ...], background: Array) -> Rules:
+        """The rules for counterfactuals, bound to a table; refused where two of them contradict each other."""
+        rules = Rules.of(self, columns)
+        refuse_contradictions(self, rules, background)
+        return rules
 
     def direction(self, columns: tuple[Column, ...]) -> Array:
         """(d,) 1 for features that only rise, -1 for those that only fall, 0 for the others."""

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from xcid.records import Array, Flags
+from xcid.records import Array, Flags, in_words
 from xcid.space import FeatureSpace
 from xcid.space.columns import Column
 from xcid.subject import Subject
@@ -166,11 +166,7 @@ def _nice(number: float) -> float:
 
 
 def _cell(column: Column, code: float) -> str:
-    if np.isnan(code):
-        return "missing"
-    if column.unit:
-        return str(np.array(round(code)).astype(f"datetime64[{column.unit}]"))
-    return str(column.levels[int(code)]) if column.levels else f"{code + 0.0:.6g}"
+    return in_words(code, column.unit, tuple(map(str, column.levels)))
 
 
 def _verb(sign: float) -> str:

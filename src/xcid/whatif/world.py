@@ -1,4 +1,4 @@
-"""What the features of a row may become, how far that is, and asking the model about it."""
+"""What the features of a row may plausibly become, how far that is, and asking the model about it."""
 
 from __future__ import annotations
 
@@ -8,61 +8,224 @@ import numpy as np
 
 from xcid._faults import Deadline
 from xcid._kernels.arrays import same, thinned
+from xcid.errors import InvalidParameter
 from xcid.generators.metric import Metric
 from xcid.generators.reach import MOST_DONORS
 from xcid.records import Array, Flags, Integers
+from xcid.space import Rows
+from xcid.space.rules import on_steps
 from xcid.subject import Subject
 from xcid.whatif.goals import Goal
 
+MOST_VALUES = 24  # of a number that takes no others, and that are all tried one by one
+N_QUANTILES = 12  # that are tried of numbers with more
+MOST_LEVELS = 64
+FAR = 1.5  # mean absolute deviations of the others between a value and the next: it stands apart
+SPIKE = 5  # times as frequent as any of the next values: the lowest or highest value is a code, not a number
+COMMON = 0.05  # of the reference rows have a value that stands apart, or it is never proposed
+N_NEAR, LIKE = 20, 1 / 3  # so many of the nearest reference rows have it where a row is like those that do
 FINEST = 100  # steps in a mean absolute deviation of a number without decimals of its own
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class World:
-    """A subject as (.., f) rows of features; ``step`` (f,) is the lattice that new values of numbers lie on."""
+    """A subject as a search for counterfactuals sees it, in (.., f) rows of features.
+
+    ``lower`` and ``upper`` (f,) are the ends of the plausible values of a number, without values that stand ``apart``;
+    ``step`` and ``decimals`` (f,) are the lattice that its new values lie on.
+    """
 
     subject: Subject
     metric: Metric
-    fixed: Flags  # (f,) features that never change
-    lower: Array  # (f,)
+    weights: Array  # (f,) of the features in distances; 0 for derived ones
+    fixed: Flags  # (f,) features that never change by themselves: frozen ones and derived ones
+    lower: Array
     upper: Array
     step: Array
+    decimals: Array
+    few: tuple[Array | None, ...]  # the plausible values of numbers that have few
+    apart: tuple[tuple[int, float], ...]  # features with a common value that stands apart
     donors: Array  # (N, f) reference rows
     donor_outputs: Array  # (N, k)
 
     @staticmethod
     def of(subject: Subject) -> World:
-        """Learn from the reference data."""
-        space = subject.features.space
-        fine = 10.0 ** np.floor(np.log10(np.maximum(space.scales / FINEST, 1e-300)))
-        step = np.where(space.resolution > 0, 1 / np.maximum(space.resolution, 1.0), fine)
-        some = thinned(len(space.background), MOST_DONORS)
-        donors, outputs = space.background[some], subject.outputs[some]
-        return World(subject, Metric.of(space), space.frozen, space.lower, space.upper, step, donors, outputs)
+        """Learn from the reference data what is plausible."""
+        space, rules = subject.features.space, subject.rules
+        names, columns = list(subject.features.names), subject.features.columns
+        derived = np.array([all(rules.is_derived[list(group)]) for group in columns])
+        fixed = space.frozen | derived
+        single = np.array([group[0] if len(group) == 1 else -1 for group in columns])
+        lower, upper, apart = space.lower.copy(), space.upper.copy(), []
+        for at in np.flatnonzero(~space.discrete & ~fixed):
+            if rules.ranged[single[at]]:
+                continue  # the user has said what is plausible
+            low, high, codes = _bulk(space.background[:, at])
+            lower[at], upper[at] = max(low, lower[at]), min(high, upper[at])
+            step = rules.steps[single[at]]
+            apart += [(int(at), code) for code in codes if not step or on_steps(np.array(code), step)]
+        step, decimals = _lattice(subject, single)
+        pools = [space.distinct.values[:size, at] for at, size in enumerate(space.distinct.sizes)]
+        pools = [pool[(pool >= low) & (pool <= high)] for pool, low, high in zip(pools, lower, upper, strict=True)]
+        is_few = np.array([0 < len(pool) <= MOST_VALUES for pool in pools]) & ~space.discrete
+        is_few &= ~np.array([at >= 0 and bool(rules.steps[at]) for at in single])
+        chosen = thinned(len(space.background), MOST_DONORS)
+        return World(
+            subject,
+            Metric.of(space),
+            np.array([rules.weights.get(name, 1.0) for name in names]) * ~derived,
+            fixed,
+            lower,
+            upper,
+            step,
+            decimals,
+            tuple(pool if few else None for pool, few in zip(pools, is_few, strict=True)),
+            tuple(apart),
+            space.background[chosen],
+            subject.outputs[chosen],
+        )
+
+    def gaps(self, rows: Array, own: Array) -> Array:
+        """(..., f) weighted distances feature by feature; derived features have none."""
+        apart = np.where(self.metric.discrete, rows != own, np.abs(rows - own) / self.metric.scale)
+        missing = np.isnan(rows), np.isnan(own)
+        return np.where(missing[0] | missing[1], missing[0] != missing[1], apart) * self.weights
+
+    def distance(self, rows: Array, own: Array, table: Array, own_table: Array) -> Array:
+        """(N,) how far (N, f) rows are from their (N, f) own, or what that costs."""
+        cost = self.subject.rules.cost
+        if cost is None or not len(rows):
+            return self.gaps(rows, own).sum(axis=-1)
+        columns = self.subject.space.columns
+        found = np.asarray(cost(Rows(columns, own_table), Rows(columns, table)), dtype=np.float64)
+        if found.shape != (len(rows),) or not np.all(found >= 0):
+            raise InvalidParameter(
+                f"costs gave shape {found.shape} for {len(rows)} rows: it must give each of them a number from 0 up"
+            )
+        return found
+
+    def fitted(self, values: Array, at: int, low: Array, high: Array) -> Array:
+        """Bring numbers of a feature onto its lattice and between limits; they lie outside where there is no such.
+
+        A feature of few values takes no others.
+        """
+        few = self.few[at]
+        if few is not None:
+            first, last = np.searchsorted(few, low, side="left"), np.searchsorted(few, high, side="right") - 1
+            middles = (few[1:] + few[:-1]) / 2
+            return few[np.clip(np.clip(np.searchsorted(middles, values), first, last), 0, len(few) - 1)]
+        step, scale = self.step[at], 10.0 ** self.decimals[at]
+        multiple = np.clip(np.rint(values / step), np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9))
+        made = multiple * step
+        return np.rint(made * scale) / scale if self.decimals[at] <= 15 else made
 
     def limits(self, own: Array, at: int) -> tuple[Array, Array]:
         """(n,) lowest and highest new value of a feature of (n, f) rows."""
-        low, high = self.subject.features.space.bounds(own)
-        return low[:, at], high[:, at]
-
-    def fitted(self, values: Array, at: int, low: Array, high: Array) -> Array:
-        """Bring numbers of a feature onto its lattice and between limits; they lie outside where there is no such."""
-        step = self.step[at]
-        multiple = np.clip(np.rint(values / step), np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9))
-        return np.rint(multiple) / np.rint(1 / step) if step < 1 else multiple * step
+        direction, present = self.subject.features.space.direction[at], own[:, at]
+        low, high = np.full(len(own), self.lower[at]), np.full(len(own), self.upper[at])
+        if direction > 0:
+            low = np.fmax(low, present)
+        if direction < 0:
+            high = np.fmin(high, present)
+        return low, high
 
     def choices(self, own: Array, at: int, like: Flags | None) -> tuple[Array, Flags]:
-        """(n, g) levels of a feature for (n, f) rows, and which of them a row may become."""
-        pool = self.subject.features.space.distinct
-        values = pool.values[: pool.sizes[at], at][None]
+        """(n, g) values of a feature to try for (n, f) rows, and which of them a row may become.
+
+        ``like`` (n, a) says which rows are like those with each value that stands apart.
+        """
+        space, present = self.subject.features.space, own[:, at, None]
+        pool = space.distinct.values[: space.distinct.sizes[at], at]
         low, high = self.limits(own, at)
-        there = (values >= low[:, None]) & (values <= high[:, None]) & ~same(values, own[:, at, None])
-        return np.broadcast_to(values, there.shape), there
+        if space.discrete[at]:
+            values = _frequent(pool, space.background[:, at])[None]
+            there = self.may_become(present, values, at) & (values >= low[:, None]) & (values <= high[:, None])
+            return np.broadcast_to(values, there.shape), there & ~same(values, present)
+        pool = pool[(pool >= self.lower[at]) & (pool <= self.upper[at])]
+        if not pool.size:
+            return present, np.zeros(present.shape, dtype=bool)
+        if pool.size > MOST_VALUES:
+            pool = np.quantile(pool, np.linspace(0, 1, N_QUANTILES))
+        values = self.fitted(np.broadcast_to(pool, (len(own), pool.size)), at, low[:, None], high[:, None])
+        there = (values >= low[:, None]) & (values <= high[:, None])
+        there[:, 1:] &= values[:, 1:] != values[:, :-1]
+        for place, (feature, code) in enumerate(self.apart):
+            if feature == at and like is not None:
+                allowed = like[:, place] & (space.direction[at] * (code - own[:, at]) >= 0)
+                values = np.column_stack([values, np.full(len(own), code)])
+                there = np.column_stack([there, allowed])
+        return values, there & ~same(values, present)
+
+    def may_become(self, present: Array, levels: Array, at: int) -> Flags:
+        """Which (broadcast) present levels of a feature may become which others."""
+        group, moves = self.subject.features.columns[at], self.subject.rules.transitions
+        shape = np.broadcast_shapes(present.shape, levels.shape)
+        if len(group) > 1 or group[0] not in moves:
+            return np.ones(shape, dtype=bool)
+        start, end = (np.nan_to_num(cells).astype(np.int64) for cells in (present, levels))
+        return moves[group[0]][start, end] | np.isnan(present)
+
+    def like(self, own: Array) -> Flags | None:
+        """(n, a) whether rows are like the reference rows that have each value that stands apart.
+
+        They are where a third of the 20 nearest reference rows have it, by all other features.
+        """
+        if not self.apart:
+            return None
+        gaps = [self.metric.gap(own[:, at, None], self.donors[:, at], at) for at in range(own.shape[1])]
+        total, found = np.sum(gaps, axis=0), []
+        for at, code in self.apart:
+            nearest = np.argsort(total - gaps[at], axis=1, kind="stable")[:, :N_NEAR]
+            found.append((self.donors[nearest, at] == code).mean(axis=1) >= LIKE)
+        return np.column_stack(found)
+
+
+def _frequent(levels: Array, background: Array) -> Array:
+    """The most frequent levels, where there are very many."""
+    if len(levels) <= MOST_LEVELS:
+        return levels
+    counts = np.array([(background == level).sum() for level in levels])
+    return np.sort(levels[np.argsort(-counts, kind="stable")[:MOST_LEVELS]])
+
+
+def _bulk(cells: Array) -> tuple[float, float, list[float]]:
+    """The ends of the values of a number without those that stand apart, and of these the common ones.
+
+    A value stands apart where it is the lowest or the highest, and either far from the next value (1.5 mean absolute
+    deviations of the rest) or far more frequent than its neighbours (5 times): a 0 that stands for a missing blood
+    pressure, or 999 for an unknown number of days.
+    """
+    values, counts = np.unique(cells[~np.isnan(cells)], return_counts=True)
+    codes = []
+    for end in (0, -1):
+        if len(values) < 5:
+            break
+        rest = np.delete(np.arange(len(values)), end)
+        inner = np.repeat(values[rest], counts[rest])
+        spread = np.abs(inner - np.median(inner)).mean()
+        beside = rest[:10] if end == 0 else rest[-10:]
+        gap = abs(values[end] - values[rest][end])
+        share = counts[end] / counts.sum()
+        if gap > FAR * spread or (share >= COMMON and counts[end] > SPIKE * counts[beside].max()):
+            codes += [float(values[end])] * bool(share >= COMMON)
+            values, counts = values[rest], counts[rest]
+    return float(values[0]), float(values[-1]), codes
+
+
+def _lattice(subject: Subject, single: Integers) -> tuple[Array, Array]:
+    """(f,) step of new values and decimals to write them with: as declared, as in the data, or a part of the spread."""
+    space = subject.features.space
+    declared = np.where(single >= 0, subject.rules.steps[single], 0.0)
+    natural = np.where(space.resolution > 0, 1 / np.maximum(space.resolution, 1.0), 0.0)
+    fine = 10.0 ** np.floor(np.log10(np.maximum(space.scales / FINEST, 1e-300)))
+    step = np.where(declared > 0, declared, np.where(natural > 0, natural, fine))
+    digits = np.where(declared > 0, 6 - np.floor(np.log10(step)), np.ceil(-np.log10(step) - 1e-9))
+    return step, np.maximum(digits, 0.0)
 
 
 @dataclass(slots=True, eq=False)
 class Asker:
-    """Asks the model about changed rows of a block and counts."""
+    """Asks the model about changed rows of a block and counts; what the rules forbid is not asked."""
 
     world: World
     goal: Goal
@@ -73,17 +236,32 @@ class Asker:
     n_evaluations: Integers  # (n,)
 
     def completed(self, rows: Array, owner: Integers) -> Array:
-        """(N, d) rows of the table for (N, f) rows of features."""
-        return self.world.subject.features.unfold(rows, self.table, owner)
+        """(N, d) rows of the table for (N, f) rows of features, with derived columns computed anew."""
+        subject = self.world.subject
+        table = subject.features.unfold(rows, self.table, owner)
+        return subject.rules.completed(table, self.table[owner])
+
+    def answers(self, table: Array, owner: Integers) -> Array:
+        """(N, k) outputs of (N, d) rows."""
+        self.deadline.check()
+        self.n_evaluations += np.bincount(owner, minlength=len(self.own))
+        outputs = self.world.subject.predict(table)
+        self.deadline.check()
+        return outputs
 
     def gain(self, rows: Array, owner: Integers) -> Array:
-        """(N,) gains of (N, f) rows."""
-        self.deadline.check()
-        np.add.at(self.n_evaluations, owner, 1)
-        outputs = self.world.subject.predict(self.completed(rows, owner))
-        self.deadline.check()
-        return self.goal.gain(outputs, self.outputs[owner])
+        """(N,) gains of (N, f) rows; -inf for those that the rules forbid."""
+        found = np.full(len(rows), -np.inf)
+        if not len(rows):
+            return found
+        table, space = self.completed(rows, owner), self.world.subject.space
+        limits = space.lower, space.upper, space.direction
+        allowed = np.flatnonzero(self.world.subject.rules.allows(table, self.table[owner], *limits))
+        if allowed.size:
+            asked = owner[allowed]
+            found[allowed] = self.goal.gain(self.answers(table[allowed], asked), self.outputs[asked])
+        return found
 
     def distance(self, rows: Array, owner: Integers) -> Array:
         """(N,) how far (N, f) rows are from the rows that they come from."""
-        return self.world.metric.between(rows, self.own[owner])
+        return self.world.distance(rows, self.own[owner], self.completed(rows, owner), self.table[owner])

@@ -1,0 +1,78 @@
+"""Real rows that have the wanted output already: taken over as far as a row may become them, and pruned."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from xcid._kernels.arrays import blocks, same
+from xcid.records import Array, Integers
+from xcid.whatif.found import Found
+from xcid.whatif.plausibility import MOST_CELLS, reaching
+from xcid.whatif.world import Asker
+
+TRIED, KEPT = 12, 2  # real rows that are asked about, and of those that flip, how many are worked on
+
+
+def taken_over(asker: Asker, rows: Integers) -> tuple[Found, Array]:
+    """What some rows become when they take over all that the nearest real rows with the wanted output have.
+
+    Given are those that flip, and (N, f) the real rows themselves.
+    """
+    owner, donors = _nearest(asker, rows, TRIED)
+    made = _become(asker, owner, donors)
+    gain = asker.gain(made, owner)
+    flips = np.flatnonzero(gain > 0)
+    flips = flips[np.arange(len(flips)) - np.searchsorted(owner[flips], owner[flips]) < KEPT]
+    found = Found(made[flips], owner[flips], gain[flips], asker.distance(made[flips], owner[flips]))
+    return found, donors[flips]
+
+
+def _nearest(asker: Asker, rows: Integers, count: int) -> tuple[Integers, Array]:
+    """The nearest real rows that reach the goal of some rows, with their owners."""
+    world = asker.world
+    owners, donors = [np.zeros(0, dtype=np.int64)], [world.donors[:0]]
+    count = min(count, len(world.donors))
+    for part in blocks(len(rows), MOST_CELLS // len(world.donors)):
+        at = rows[part]
+        distance = world.metric.between(asker.own[at, None], world.donors[None])
+        distance = np.where(reaching(world, asker.goal, asker.outputs[at]), distance, np.inf)
+        nearest = np.argsort(distance, axis=1, kind="stable")[:, :count]
+        line, place = np.nonzero(np.take_along_axis(distance, nearest, axis=1) < np.inf)
+        owners.append(at[line])
+        donors.append(world.donors[nearest[line, place]])
+    return np.concatenate(owners), np.concatenate(donors)
+
+
+def _become(asker: Asker, owner: Integers, donors: Array) -> Array:
+    """(N, f) donors as their owners may become them: within limits, and the own cell where it may not change."""
+    world, own = asker.world, asker.own[owner]
+    made, space = own.copy(), world.subject.features.space
+    for at in np.flatnonzero(~world.fixed).tolist():
+        low, high = world.limits(own, at)
+        cells = donors[:, at]
+        if space.discrete[at]:
+            pool = space.distinct.values[: space.distinct.sizes[at], at]
+            allowed = np.isin(cells, pool) & world.may_become(own[:, at], cells, at)
+        else:
+            allowed = (cells >= world.lower[at]) & (cells <= world.upper[at])  # neither missing nor a code
+            cells = world.fitted(cells, at, low, high)
+        allowed &= (cells >= low) & (cells <= high)
+        made[:, at] = np.where(allowed, cells, own[:, at])
+    return made
+
+
+def shortened(asker: Asker, flips: Found) -> Found:
+    """Take back as many of the smallest changes as can be at once, by bisection of their order."""
+    own = asker.own[flips.owner]
+    gaps = np.where(same(flips.rows, own), np.inf, asker.world.gaps(flips.rows, own))
+    rank = np.argsort(np.argsort(gaps, axis=1, kind="stable"), axis=1)
+    rows, gain = flips.rows.copy(), flips.gain.copy()
+    least, most = np.zeros(len(rows), dtype=np.int64), np.isfinite(gaps).sum(axis=1)
+    while (open_ := np.flatnonzero(most - least > 1)).size:
+        middle = (least + most)[open_] // 2
+        trial = np.where(rank[open_] < middle[:, None], own[open_], flips.rows[open_])
+        found = asker.gain(trial, flips.owner[open_])
+        is_flip = found > 0
+        least[open_], most[open_] = np.where(is_flip, middle, least[open_]), np.where(is_flip, most[open_], middle)
+        rows[open_[is_flip]], gain[open_[is_flip]] = trial[is_flip], found[is_flip]
+    return Found(rows, flips.owner, gain, asker.distance(rows, flips.owner))

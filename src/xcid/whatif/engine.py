@@ -1,0 +1,252 @@
+"""From rows to counterfactuals: search, prune, choose, ask once more, and say what each change is worth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xcid._check import as_int
+from xcid._faults import Deadline, Failed, isolated
+from xcid._kernels.arrays import blocks, same
+from xcid._progress import LOG
+from xcid.outcomes import Outcome
+from xcid.records import Array, Flags, Integers, Texts
+from xcid.subject import Subject
+from xcid.whatif.donors import shortened, taken_over
+from xcid.whatif.found import Found, joined, one_of_each_set
+from xcid.whatif.goals import Goal, about, goal_of
+from xcid.whatif.plausibility import nearness, unchangeable
+from xcid.whatif.pruning import pruned, refined
+from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED, Counterfactuals
+from xcid.whatif.search import PAIRS, searched
+from xcid.whatif.shares import shares
+from xcid.whatif.world import N_QUANTILES, Asker, World
+
+MOST_ROWS = 256  # of a block
+COPIES = 4  # of what is tried at once: as features, as a table, for the model
+WITH_REAL = 3  # counterfactuals from which on one is made of real rows
+
+
+class Settings(NamedTuple):
+    """What is asked of every block of rows."""
+
+    world: World
+    goal: Goal
+    k: int
+    seed: int
+    time_limit: float | None
+
+
+class Part(NamedTuple):
+    """Counterfactuals of the rows of a block: fields of the record, by line and by row."""
+
+    row: Integers
+    kind: Texts
+    rows: Array
+    moved: Flags
+    distance: Array
+    was: Array
+    output: Array
+    about: Texts
+    plausibility: Array
+    likeness: Texts
+    shares: Array
+    order: Integers
+    path: Array
+    n_evaluations: Integers
+
+
+def counterfactuals(
+    subject: Subject,
+    outcome: Outcome,
+    rows: Array,
+    index: Any,
+    target: Any = None,
+    k: int = 3,
+    seed: int = 0,
+    time_limit: float | None = None,
+    memory: int = 2**28,
+) -> Counterfactuals:
+    """Find k counterfactuals for each of (n, d) rows; the rows of a block and what is tried take ``memory`` bytes."""
+    world = World.of(subject)
+    settings = Settings(world, goal_of(target, subject, outcome), as_int(k, "k", at_least=1), seed, time_limit)
+    pieces = [
+        piece
+        for part in blocks(len(rows), _rows_at_once(world, memory))
+        for piece in isolated(lambda some: _block(settings, some), rows[part])
+    ]
+    failed = [piece for piece in pieces if isinstance(piece, Failed)]
+    if failed and len(failed) == len(pieces):
+        raise failed[0].error
+    parts = [_unknown(settings, piece) if isinstance(piece, Failed) else piece for piece in pieces]
+    starts = np.cumsum([0, *(len(part.n_evaluations) for part in parts)])
+    shifted = [part._replace(row=part.row + start) for part, start in zip(parts, starts, strict=False)]
+    whole = Part(*(np.concatenate(fields) for fields in zip(*shifted, strict=True))) if parts else _none(settings)
+    notes = _notes(subject, rows, whole, [f"{len(failed)} rows failed: {failed[0].error}"] if failed else [])
+    return Counterfactuals(
+        index=index,
+        data=rows,
+        feature_names=subject.features.names,
+        features=subject.features.columns,
+        columns=subject.space.columns,
+        notes=notes,
+        decode=subject.space.decode,
+        **whole._asdict(),
+    )
+
+
+def _rows_at_once(world: World, memory: int) -> int:
+    """Rows of a block."""
+    f, d = len(world.step), len(world.subject.space.names)
+    return max(1, min(MOST_ROWS, memory // (COPIES * 8 * (N_QUANTILES * f + PAIRS) * d)))
+
+
+def _block(settings: Settings, table: Array) -> Part:
+    """Counterfactuals of the (n, d) rows of a block."""
+    world, goal = settings.world, settings.goal
+    subject = world.subject
+    outputs = subject.predict(table)
+    own = subject.features.fold(table)
+    deadline = Deadline(settings.time_limit, len(table))
+    asker = Asker(world, goal, own, table, outputs, deadline, np.ones(len(table), dtype=np.int64))
+    start = goal.gain(outputs, outputs)
+    open_ = np.flatnonzero(start <= 0)
+    some = Asker(world, goal, own[open_], table[open_], outputs[open_], deadline, np.zeros(len(open_), dtype=np.int64))
+    flips, best = searched(some, start[open_], settings.k)
+    flips = _finished(some, flips)
+    found, kinds = _chosen(some, flips, _likeliest(some, settings.k), settings.k)
+    missed = best[np.setdiff1d(np.arange(len(open_)), found.owner)]
+    asker.n_evaluations[open_] += some.n_evaluations
+    done = np.flatnonzero(start > 0)
+    parts = [
+        replace(found, owner=open_[found.owner]),
+        replace(missed, owner=open_[missed.owner]),
+        Found(own[done], done, start[done], np.zeros(len(done))),
+    ]
+    kind = np.concatenate([kinds, np.full(len(missed.owner), NOT_REACHED), np.full(len(done), ALREADY)])
+    lines = joined(parts)
+    order = np.argsort(lines.owner, kind="stable")
+    return _described(settings, asker, lines[order], kind[order])
+
+
+def _finished(asker: Asker, flips: Found) -> Found:
+    """Make flips as small as they can be; of all with the same features the nearest stays."""
+    many = (~same(flips.rows, asker.own[flips.owner])).sum(axis=1) > 2
+    flips = joined([flips[~many], pruned(asker, flips[many])])  # pairs are made of changes that do not flip alone
+    flips = pruned(asker, refined(asker, flips))
+    return flips[one_of_each_set(~same(flips.rows, asker.own[flips.owner]), flips.owner, flips.distance)]
+
+
+def _likeliest(asker: Asker, k: int) -> Found:
+    """For each row the flip that is nearest to a real row: one that takes over what makes the difference."""
+    if k < WITH_REAL:
+        return Found(asker.own[:0], np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
+    taken, donors = taken_over(asker, np.arange(len(asker.own)))
+    flips = pruned(asker, shortened(asker, taken), np.negative)
+    apart = asker.world.metric.between(flips.rows, donors)
+    order = np.lexsort((apart, flips.owner))
+    first = order[np.unique(flips.owner[order], return_index=True)[1]]
+    return flips[first]
+
+
+def _chosen(asker: Asker, flips: Found, likeliest: Found, k: int) -> tuple[Found, Texts]:
+    """The sparsest, the nearest, the likeliest, and then those that share the fewest changes with what is chosen."""
+    everything = joined([flips, likeliest])
+    moved = ~same(everything.rows, asker.own[everything.owner])
+    size, is_likeliest = moved.sum(axis=1), np.arange(len(moved)) >= len(flips.owner)
+    picked, kinds = [], []
+    for owner in np.unique(everything.owner):
+        mine = np.flatnonzero(everything.owner == owner)
+        mine = mine[np.lexsort((is_likeliest[mine], everything.distance[mine], size[mine]))]
+        nearest = int(mine[np.argmin(everything.distance[mine])])
+        titles = {int(mine[0]): ["sparsest"]}
+        titles.setdefault(nearest, []).append("nearest")
+        for one in mine[is_likeliest[mine]].tolist():
+            equal = mine[same(everything.rows[mine], everything.rows[one]).all(axis=1)]
+            titles.setdefault(int(equal[0]), []).append("likeliest")
+        chosen = list(titles)[:k]
+        left = [int(one) for one in mine[~is_likeliest[mine]] if one not in titles]
+        while left and len(chosen) < k:
+            common = moved[left][:, None] & moved[chosen][None]
+            either = moved[left][:, None] | moved[chosen][None]
+            overlap = (common.sum(axis=2) / either.sum(axis=2)).max(axis=1)
+            chosen.append(left.pop(int(np.argmin(overlap))))
+        picked += chosen
+        kinds += [" and ".join(titles.get(one, ["different"])) for one in chosen]
+    return everything[np.array(picked, dtype=np.int64)], np.array(kinds, dtype=np.str_)
+
+
+def _described(settings: Settings, asker: Asker, lines: Found, kind: Texts) -> Part:
+    """All that is said about the lines of a block."""
+    world, goal, owner = settings.world, settings.goal, lines.owner
+    table = asker.completed(lines.rows, owner)
+    own = asker.outputs[owner]
+    outputs = asker.answers(table, owner) if len(owner) else own
+    column, at = goal.column(outputs, own), np.arange(len(owner))
+
+    def value(mixed: Array, which: Integers) -> Array:
+        answers = asker.answers(asker.completed(mixed, owner[which]), owner[which])
+        return answers[np.arange(len(which)), column[which]]
+
+    keys = world.subject.space.keys(asker.table[owner], settings.seed)
+    near = nearness(world, goal, world.subject.features.fold(table), owner, asker.outputs)
+    split = shares(lines.rows, asker.own[owner], keys, value)
+    return Part(
+        row=owner,
+        kind=np.where((kind != NOT_REACHED) & (goal.gain(outputs, own) <= 0), NOT_REACHED, kind),  # asked once more
+        rows=table,
+        moved=split.order > 0,
+        distance=asker.distance(lines.rows, owner),
+        was=own[at, column],
+        output=outputs[at, column],
+        about=about(goal, column, outputs, own, world.subject.output_names),
+        plausibility=near.distance,
+        likeness=near.words,
+        **split._asdict(),
+        n_evaluations=asker.n_evaluations,
+    )
+
+
+def _unknown(settings: Settings, failed: Failed) -> Part:
+    """Lines of rows that the model failed for."""
+    n, folded = len(failed.rows), settings.world.subject.features.fold(failed.rows)
+    nothing, none = np.full(n, np.nan), np.zeros(folded.shape)
+    return Part(
+        row=np.arange(n),
+        kind=np.full(n, FAILED),
+        rows=failed.rows,
+        moved=none > 0,
+        distance=nothing,
+        was=nothing,
+        output=nothing,
+        about=np.full(n, ""),
+        plausibility=nothing,
+        likeness=np.full(n, ""),
+        shares=none,
+        order=none.astype(np.int64),
+        path=np.full(folded.shape, np.nan),
+        n_evaluations=np.zeros(n, dtype=np.int64),
+    )
+
+
+def _none(settings: Settings) -> Part:
+    """No lines at all."""
+    return _unknown(settings, Failed(np.zeros((0, len(settings.world.subject.space.names))), None))  # type: ignore[arg-type]
+
+
+def _notes(subject: Subject, rows: Array, whole: Part, notes: list[str]) -> tuple[str, ...]:
+    """What there is to know: features that people cannot change, rows that break a rule themselves."""
+    names = np.array(subject.features.names)
+    for at in np.flatnonzero(unchangeable(subject.features.names) & whole.moved.any(axis=0)):
+        notes.append(
+            f"{names[at]} changes in {whole.moved[:, at].sum()} of {len(whole.row)} lines: if people cannot change it, "
+            f"give the explainer constraints=xcid.Constraints(frozen=[{str(names[at])!r}])"
+        )
+    for name, broken in subject.rules.broken(rows) if len(rows) else []:
+        if broken.any():
+            notes.append(f"{broken.sum()} of {len(rows)} rows break the relation {name} themselves")
+    for note in notes:
+        LOG.warning(note)
+    return tuple(notes)

@@ -1,0 +1,117 @@
+"""Flips become as small as they can be: no change that can be taken back, and none larger than it has to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from xcid._kernels.arrays import same
+from xcid.records import Array, Flags, Integers
+from xcid.whatif.found import Found
+from xcid.whatif.world import Asker
+
+SECTIONS, ROUNDS = 6, 3  # of the way back to the row's own number
+MOST_MOVED = 12  # numbers of a flip that are moved back
+
+
+def pruned(asker: Asker, flips: Found, worth_of: Callable[[Array], Array] = np.positive) -> Found:
+    """Take back changes, the farthest that can be first (or by another worth), until each that is left is needed.
+
+    In each round every change is taken back by itself; of those that can be, as many of the first as can be at once.
+    """
+    rows, gain = flips.rows.copy(), flips.gain.copy()
+    open_ = np.arange(len(rows))
+    while open_.size:
+        own = asker.own[flips.owner[open_]]
+        moved = ~same(rows[open_], own)
+        line, feature = np.nonzero(moved & (moved.sum(axis=1) > 1)[:, None])
+        alone = np.arange(moved.shape[1]) == feature[:, None]
+        found = _taken_back(asker, rows, flips.owner, open_[line], alone)
+        worth = np.full(moved.shape, -np.inf)
+        can = found > 0
+        worth[line[can], feature[can]] = worth_of(asker.world.gaps(rows[open_], own)[line[can], feature[can]])
+        place = np.argsort(np.argsort(-worth, axis=1, kind="stable"), axis=1)
+        changed = np.flatnonzero(worth.max(axis=1, initial=-np.inf) > -np.inf)
+        size = _most_at_once(
+            asker, rows, flips.owner, open_[changed], place[changed], (worth > -np.inf).sum(axis=1)[changed]
+        )
+        back = place[changed] < size[:, None]
+        open_ = open_[changed]
+        rows[open_] = np.where(back, asker.own[flips.owner[open_]], rows[open_])
+    shorter = np.flatnonzero(~same(rows, flips.rows).all(axis=1))
+    gain[shorter] = asker.gain(rows[shorter], flips.owner[shorter])
+    return Found(rows, flips.owner, gain, asker.distance(rows, flips.owner))
+
+
+def _taken_back(asker: Asker, rows: Array, owner: Integers, which: Integers, back: Flags) -> Array:
+    """(M,) gains of some rows when they have (M, f) cells of their own again."""
+    return asker.gain(np.where(back, asker.own[owner[which]], rows[which]), owner[which])
+
+
+def _most_at_once(
+    asker: Asker, rows: Array, owner: Integers, which: Integers, place: Integers, count: Integers
+) -> Integers:
+    """(M,) how many of the first (M,) changes of some rows can be taken back together, by halves of their number."""
+    most = np.ones(len(which), dtype=np.int64)
+    sizes = [(np.flatnonzero(count >= 2**power), power) for power in range(1, int(count.max(initial=1)).bit_length())]
+    tried = [(at, np.minimum(count[at], -(-count[at] // 2 ** (power - 1)))) for at, power in sizes]
+    if tried:
+        line, size = (np.concatenate(part) for part in zip(*tried, strict=True))
+        found = _taken_back(asker, rows, owner, which[line], place[line] < size[:, None])
+        np.maximum.at(most, line[found > 0], size[found > 0])
+    return most
+
+
+def refined(asker: Asker, flips: Found) -> Found:
+    """Move each changed number back towards the row's own as far as the flip lasts, the largest change first."""
+    world, own = asker.world, asker.own[flips.owner]
+    rows, gain = flips.rows.copy(), flips.gain.copy()
+    numbers = ~world.subject.features.space.discrete & ~np.isnan(own) & ~same(rows, own)
+    order = np.argsort(-np.where(numbers, world.gaps(rows, own), -1.0), axis=1, kind="stable")
+    for turn in range(min(MOST_MOVED, int(numbers.sum(axis=1).max(initial=0)))):
+        at = np.flatnonzero(numbers.sum(axis=1) > turn)
+        _move_back(asker, rows, gain, flips.owner, at, order[at, turn])
+    return Found(rows, flips.owner, gain, asker.distance(rows, flips.owner))
+
+
+def _move_back(asker: Asker, rows: Array, gain: Array, owner: Integers, at: Integers, feature: Integers) -> None:
+    """Move one number of each of some rows; between its own value, which does not flip, and one that does."""
+    line = np.arange(len(at))
+    near, far = asker.own[owner[at], feature], rows[at, feature]
+    for _ in range(ROUNDS):
+        parts = np.arange(1, SECTIONS) / SECTIONS
+        points = near[:, None] + parts * (far - near)[:, None]
+        points = _on_lattice(asker, points, feature, near, far, owner[at])
+        useful = (points != near[:, None]) & (points != far[:, None]) & ~np.isnan(points)
+        useful[:, 1:] &= points[:, 1:] != points[:, :-1]
+        a, b = np.nonzero(useful)
+        if not a.size:
+            break
+        trial = rows[at[a]]
+        trial[np.arange(len(a)), feature[a]] = points[a, b]
+        found = np.full(points.shape, -np.inf)
+        found[a, b] = asker.gain(trial, owner[at[a]])
+        flips = found > 0
+        first = np.where(flips.any(axis=1), flips.argmax(axis=1), SECTIONS - 1)
+        better = flips.any(axis=1)
+        place = np.minimum(first, SECTIONS - 2)
+        far = np.where(better, points[line, place], far)
+        gain[at] = np.where(better, found[line, place], gain[at])
+        asked = np.where(useful & (np.arange(SECTIONS - 1) < first[:, None]), points, np.nan)
+        last = np.array([row[~np.isnan(row)][-1] if not np.isnan(row).all() else np.nan for row in asked])
+        near = np.where(np.isnan(last), near, last)
+        rows[at, feature] = far
+
+
+def _on_lattice(asker: Asker, points: Array, feature: Integers, near: Array, far: Array, owner: Integers) -> Array:
+    """Points on the lattice of their features, within the plausible values; NaN where there are none."""
+    made, world = np.full(points.shape, np.nan), asker.world
+    for at in np.unique(feature):
+        part = np.flatnonzero(feature == at)
+        low, high = world.limits(asker.own[owner[part]], int(at))
+        low, high = np.fmax(low, np.fmin(near, far)[part]), np.fmin(high, np.fmax(near, far)[part])
+        fitted = world.fitted(points[part], int(at), low[:, None], high[:, None])
+        fits = (fitted >= low[:, None]) & (fitted <= high[:, None])
+        made[part] = np.where(fits, fitted, np.nan)
+    return made

@@ -1,0 +1,170 @@
+"""Counterfactuals as a record, a readable frame and Python code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xcid._check import position_of
+from xcid._kernels.arrays import same
+from xcid.frames import frame_of
+from xcid.records import Array, Flags, Integers, Texts, in_words
+from xcid.space import Backend, Column
+
+NOT_REACHED, ALREADY, FAILED = "not reached", "already there", "failed"
+
+
+class Change(NamedTuple):
+    """One change of a counterfactual: in words, what it adds to the output, and the output when it is made."""
+
+    feature: str
+    before: str
+    after: str
+    share: float
+    output: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counterfactuals:
+    """Counterfactuals of n rows, m lines in all; f features, d columns of the table.
+
+    A line whose ``kind`` is "not reached" has the best that was reached; one that is "already there", or whose row the
+    model "failed" for, has no changes. Cells are codes, as in :class:`xcid.Explanation`: numbers, positions of levels,
+    NaN where missing; ``table()`` has them as the model sees them.
+    """
+
+    index: Any  # (n,) names of the rows
+    data: Array  # (n, d) the rows
+    n_evaluations: Integers  # (n,) rows that the model was asked to predict
+    row: Integers  # (m,) which of the rows a line belongs to
+    kind: Texts  # (m,) "sparsest", "nearest", "likeliest" or "different", several with "and"; or why there is none
+    rows: Array  # (m, d) the changed rows
+    moved: Flags  # (m, f) which features change; not those that are derived from others
+    distance: Array  # (m,) in mean absolute deviations, 1 for another level, times costs
+    was: Array  # (m,) the output before: the probability of the class in ``about``, or the number of a regression
+    output: Array  # (m,) and after
+    about: Texts  # (m,) the class, or "higher" or "lower"
+    plausibility: Array  # (m,) distance to the nearest reference row with the wanted output
+    likeness: Texts  # (m,) the same in words
+    shares: Array  # (m, f) what each change adds to the output; they sum to output - was
+    order: Integers  # (m, f) in which order changes work best, from 1; 0 for features that do not change
+    path: Array  # (m, f) the output when a change is made in this order; NaN for features that do not change
+    feature_names: tuple[str, ...]
+    features: tuple[tuple[int, ...], ...]  # columns of each feature
+    columns: tuple[Column, ...]
+    notes: tuple[str, ...]  # what there is to know beside
+    decode: Callable[[Array], Any]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @property
+    def reached(self) -> Flags:
+        """(m,) lines whose changed row has the wanted output."""
+        return ~np.isin(self.kind, (NOT_REACHED, FAILED))
+
+    @property
+    def n_changes(self) -> Integers:
+        """(m,) features that change."""
+        return self.moved.sum(axis=1)
+
+    def table(self) -> Any:
+        """The changed rows as a table of the reference data's own kind."""
+        return self.decode(self.rows)
+
+    def changes(self, line: int) -> tuple[Change, ...]:
+        """The changes of a line, in the order in which they work best."""
+        line = position_of(line, len(self), "line")
+        own, features = self.data[self.row[line]], np.flatnonzero(self.moved[line])
+        return tuple(
+            Change(
+                self.feature_names[at],
+                self._shown(own, self.features[at]),
+                self._shown(self.rows[line], self.features[at]),
+                float(self.shares[line, at]),
+                float(self.path[line, at]),
+            )
+            for at in features[np.argsort(self.order[line, features], kind="stable")].tolist()
+        )
+
+    def in_words(self, line: int) -> str:
+        """The changes of a line: "Glucose 148 -> 112, BMI 33.6 -> 30"; derived columns follow in brackets."""
+        line = position_of(line, len(self), "line")
+        own, new = self.data[self.row[line]], self.rows[line]
+        parts = []
+        for at in self._in_order(line):
+            moved = [column for column in sorted(self.features[at]) if not same(own[column], new[column])]
+            parts += [self._change(own, new, column) for column in moved]
+        derived = ", ".join(self._change(own, new, column) for column in self._derived(line))
+        return ", ".join(parts) + (f" ({derived})" if derived else "")
+
+    def code(self, line: int) -> str:
+        """Python code that makes the changes of a line one by one, and asks a ``model`` before and after."""
+        line = position_of(line, len(self), "line")
+        own, new = self.data[self.row[line]], self.rows[line]
+        cells = ", ".join(f"{column.name!r}: {_literal(column, own[at])}" for at, column in enumerate(self.columns))
+        number = "" if np.isnan(self.was[line]) else f"  # {self.was[line]:.4g}"
+        lines = ["import pandas as pd", "", f"row = pd.DataFrame([{{{cells}}}]){number}"]
+        for at in self._in_order(line):
+            moved = [column for column in sorted(self.features[at]) if not same(own[column], new[column])]
+            made = [f"row[{self.columns[at].name!r}] = {_literal(self.columns[at], new[at])}" for at in moved]
+            lines += [*made[:-1], f"{made[-1]}  # {self.path[line, at]:.4g}"]
+        for at in self._derived(line):
+            lines.append(f"row[{self.columns[at].name!r}] = {_literal(self.columns[at], new[at])}")
+        return "\n".join(lines)
+
+    def to_frame(self, backend: Backend = "pandas") -> Any:
+        """One line each: row, kind, changes, n_changes, distance, output, was, about, plausibility, likeness."""
+        return frame_of(
+            {
+                "row": self.index[self.row],
+                "kind": self.kind,
+                "changes": [self.in_words(line) for line in range(len(self))],
+                "n_changes": self.n_changes,
+                "distance": self.distance,
+                "output": self.output,
+                "was": self.was,
+                "about": self.about,
+                "plausibility": self.plausibility,
+                "likeness": self.likeness,
+            },
+            backend,
+        )
+
+    def _in_order(self, line: int) -> list[int]:
+        features = np.flatnonzero(self.moved[line])
+        ordered: list[int] = features[np.argsort(self.order[line, features], kind="stable")].tolist()
+        return ordered
+
+    def _derived(self, line: int) -> list[int]:
+        """Columns that change although their features do not change by themselves."""
+        changed = ~same(self.rows[line], self.data[self.row[line]])
+        changed[[column for at in np.flatnonzero(self.moved[line]) for column in self.features[at]]] = False
+        found: list[int] = np.flatnonzero(changed).tolist()
+        return found
+
+    def _shown(self, row: Array, columns: tuple[int, ...]) -> str:
+        return ", ".join(_cell(self.columns[at], row[at]) for at in sorted(columns))
+
+    def _change(self, own: Array, new: Array, at: int) -> str:
+        column = self.columns[at]
+        return f"{column.name} {_cell(column, own[at])} -> {_cell(column, new[at])}"
+
+
+def _cell(column: Column, code: float) -> str:
+    return in_words(code, column.unit, tuple(str(level) for level in column.levels))
+
+
+def _literal(column: Column, code: float) -> str:
+    """A cell as Python writes it."""
+    if np.isnan(code):
+        return "None"
+    if column.unit:
+        return f"pd.Timestamp({_cell(column, code)!r})"
+    if column.levels:
+        level = column.levels[int(code)]
+        return repr(level.item() if isinstance(level, np.generic) else level)
+    return repr(int(code)) if float(code).is_integer() and column.kind == "integer" else repr(float(code))

@@ -1,0 +1,203 @@
+"""The search for flips of a block of rows: single changes, then combinations of the best, then real rows.
+
+All rows of a block are asked about together: a few large calls of the model, whatever the number of rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from xcid._kernels.arrays import same
+from xcid._kernels.random import content_keys
+from xcid.records import Array, Flags, Integers
+from xcid.whatif.donors import taken_over
+from xcid.whatif.found import Found, joined, one_of_each_set
+from xcid.whatif.world import Asker
+
+KEPT, MOST_SLOTS = 6, 120  # values of a feature, and of all, that combinations are made of
+PAIRS, MORE = 128, 64  # combinations of two changes, and of more, that are asked about
+DEEPEST = 4  # changes in a combination; beyond that real rows are taken over
+BEAM = 8  # combinations that are extended
+POOL = 6  # flips of a row that are worked on further, by different sets of features
+
+
+class Singles(NamedTuple):
+    """Single changes: their features (K,), and for (n,) rows values, gains and gaps (n, K); -inf for none."""
+
+    feature: Integers
+    value: Array
+    gain: Array
+    gap: Array
+
+
+def searched(asker: Asker, start: Array, k: int) -> tuple[Found, Found]:
+    """Flips of the rows, of different sets of features, and the best that was reached; ``start`` (n,) are own gains."""
+    singles, flips = _singles(asker)
+    parts = [flips]
+    best = _nearest_so_far(asker, flips)
+    beam, found, missed = _pairs(asker, singles, start, best)
+    parts.append(found)
+    failures = [missed]
+    for _ in range(3, DEEPEST + 1):
+        lacking = np.setdiff1d(np.arange(len(start)), joined(parts).owner)
+        if not lacking.size:
+            break
+        beam, found, missed = _extended(asker, singles, beam, start, lacking)
+        parts.append(found)
+        failures.append(missed)
+    have = joined(parts)
+    lacking = np.setdiff1d(np.arange(len(start)), have.owner)
+    parts.append(taken_over(asker, lacking)[0])
+    return _pooled(asker, joined(parts), k), _best(asker, singles, joined(failures), start)
+
+
+def _singles(asker: Asker) -> tuple[Singles, Found]:
+    """Ask about every single change to plausible values."""
+    world, own = asker.world, asker.own
+    like, tried, slots = world.like(own), [], np.zeros(own.shape[1], dtype=np.int64)
+    for at in np.flatnonzero(~world.fixed):
+        values, there = world.choices(own, int(at), like)
+        owner, place = np.nonzero(there)
+        slots[at] = min(_kept_values(own.shape[1]), values.shape[1])
+        value = values[owner, place]
+        gap = world.metric.gap(value, own[owner, at], int(at)) * world.weights[at]
+        tried.append((np.full(len(owner), at), owner, value, gap))
+    feature, owner, value, gap = (np.concatenate(part) for part in zip(*tried, strict=True))
+    rows = own[owner]
+    rows[np.arange(len(rows)), feature] = value
+    gain = asker.gain(rows, owner)
+    flips = gain > 0
+    singles = _kept(len(own), slots, feature, owner, value, gain, gap)
+    return singles, Found(rows[flips], owner[flips], gain[flips], asker.distance(rows[flips], owner[flips]))
+
+
+def _kept_values(n_features: int) -> int:
+    """How many values of a feature combinations are made of: fewer where features are many."""
+    return max(1, min(KEPT, MOST_SLOTS // n_features))
+
+
+def _kept(
+    n: int, slots: Integers, feature: Integers, owner: Integers, value: Array, gain: Array, gap: Array
+) -> Singles:
+    """Of each feature of a row the values that help most without flipping by themselves, (f,) ``slots`` of them."""
+    stays = np.flatnonzero((gain <= 0) & (gain > -np.inf))
+    order = stays[np.lexsort((gap[stays], -gain[stays], feature[stays], owner[stays]))]
+    owner, feature = owner[order], feature[order]
+    cell = owner * len(slots) + feature
+    place = np.arange(len(cell)) - np.searchsorted(cell, cell)
+    kept = place < slots[feature]
+    slot = (np.cumsum(slots) - slots)[feature] + place
+    made = [np.full((n, slots.sum()), fill) for fill in (np.nan, -np.inf, np.inf)]
+    for table, part in zip(made, (value, gain, gap), strict=True):
+        table[owner[kept], slot[kept]] = part[order][kept]
+    return Singles(np.repeat(np.arange(len(slots)), slots), *made)
+
+
+def _nearest_so_far(asker: Asker, flips: Found) -> Array:
+    best = np.full(len(asker.own), np.inf)
+    np.minimum.at(best, flips.owner, flips.distance)
+    return best
+
+
+def _pairs(asker: Asker, singles: Singles, start: Array, best: Array) -> tuple[Found, Found, Found]:
+    """Ask about pairs of changes: those that should help most, and the nearest of those that should flip."""
+    first, second = np.triu_indices(len(singles.feature), 1)
+    apart = singles.feature[first] != singles.feature[second]
+    first, second = first[apart], second[apart]
+    expected = singles.gain[:, first] + singles.gain[:, second] - start[:, None]
+    gap = singles.gap[:, first] + singles.gap[:, second]
+    rows, places = _promising(expected, gap, best, PAIRS)
+    made = asker.own[rows]
+    line = np.arange(len(rows))
+    for part in (first, second):
+        made[line, singles.feature[part[places]]] = singles.value[rows, part[places]]
+    return _asked(asker, made, rows)
+
+
+def _promising(expected: Array, gap: Array, best: Array, count: int) -> tuple[Integers, Integers]:
+    """Which combinations to ask about: half by what they promise, half the nearest that promise to flip.
+
+    In the second half, those that are farther than a flip that is known are of no use.
+    """
+    there = expected > -np.inf
+    half = min(count // 2, expected.shape[1])
+    if not half:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    chosen = np.zeros(expected.shape, dtype=bool)
+    line = np.arange(len(expected))[:, None]
+    near = np.where(there & (expected > 0) & (gap < best[:, None]), gap, np.inf)
+    for badness in (np.where(there, -expected, np.inf), near):
+        part = np.argpartition(badness, half - 1, axis=1)[:, :half]
+        chosen[line, part] |= np.take_along_axis(badness, part, axis=1) < np.inf
+    rows, places = np.nonzero(chosen)
+    return rows, places
+
+
+def _asked(asker: Asker, made: Array, owner: Integers) -> tuple[Found, Found, Found]:
+    """Ask about combinations: those to extend, those that flip, and the best of the others."""
+    gain = asker.gain(made, owner)
+    distance = asker.world.gaps(made, asker.own[owner]).sum(axis=1)
+    found = Found(made, owner, gain, distance)
+    flips = gain > 0
+    stays = found[~flips & (gain > -np.inf)]
+    order = np.lexsort((-stays.gain, stays.owner))
+    stays = stays[order]
+    first = np.searchsorted(stays.owner, stays.owner)
+    beam = stays[np.arange(len(stays.owner)) - first < BEAM]
+    flipped = found[flips]
+    return beam, replace(flipped, distance=asker.distance(flipped.rows, flipped.owner)), beam
+
+
+def _extended(
+    asker: Asker, singles: Singles, beam: Found, start: Array, lacking: Integers
+) -> tuple[Found, Found, Found]:
+    """Ask about combinations of the beam with one more change, for rows that have no flip yet."""
+    members = beam[np.isin(beam.owner, lacking)]
+    moved = ~same(members.rows, asker.own[members.owner])
+    free = ~moved[:, singles.feature] & (singles.gain[members.owner] > -np.inf)
+    expected = np.where(free, members.gain[:, None] + singles.gain[members.owner] - start[members.owner, None], -np.inf)
+    line, single = np.nonzero(expected > -np.inf)
+    order = np.lexsort((-expected[line, single], members.owner[line]))
+    line, single = line[order], single[order]
+    owner = members.owner[line]
+    few = np.arange(len(owner)) - np.searchsorted(owner, owner) < BEAM * MORE // 2  # the same may come from several
+    line, single, owner = line[few], single[few], owner[few]
+    made = members.rows[line]
+    made[np.arange(len(made)), singles.feature[single]] = singles.value[owner, single]
+    _, first = np.unique(content_keys(np.column_stack([owner, made]), seed=0), return_index=True)
+    first.sort()
+    made, owner = made[first], owner[first]
+    few = np.arange(len(owner)) - np.searchsorted(owner, owner) < MORE
+    return _asked(asker, made[few], owner[few])
+
+
+def _best(asker: Asker, singles: Singles, missed: Found, start: Array) -> Found:
+    """For each row the changed row that comes nearest to its goal; the row itself where nothing helps."""
+    n = len(start)
+    parts = [Found(asker.own.copy(), np.arange(n), start, np.zeros(n)), missed]
+    if len(singles.feature):
+        top = np.argmax(singles.gain, axis=1)
+        rows, line = asker.own.copy(), np.flatnonzero(singles.gain.max(axis=1) > -np.inf)
+        rows[line, singles.feature[top[line]]] = singles.value[line, top[line]]
+        parts.append(Found(rows[line], line, singles.gain[line, top[line]], singles.gap[line, top[line]]))
+    everything = joined(parts)
+    order = np.lexsort((everything.distance, -everything.gain, everything.owner))
+    ordered = everything[order]
+    return ordered[np.searchsorted(ordered.owner, np.arange(n))]
+
+
+def _pooled(asker: Asker, flips: Found, k: int) -> Found:
+    """For each row the nearest flip of each set of features: the smallest sets, and the nearest ones."""
+    moved = ~same(flips.rows, asker.own[flips.owner])
+    flips = flips[one_of_each_set(moved, flips.owner, flips.distance)]
+    moved = ~same(flips.rows, asker.own[flips.owner])
+    size, count = moved.sum(axis=1), max(POOL, 2 * k)
+    chosen: Flags = np.zeros(len(size), dtype=bool)
+    for keys in ((flips.distance, size, flips.owner), (flips.distance, flips.owner)):
+        order = np.lexsort(keys)
+        place = np.arange(len(order)) - np.searchsorted(flips.owner[order], flips.owner[order])
+        chosen[order[place < -(-count // 2)]] = True
+    return flips[chosen]
