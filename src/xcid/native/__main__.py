@@ -1,4 +1,4 @@
-"""``python -m xcid.native`` builds the compiled form, beside its source; without it NumPy's form does the same."""
+"""``python -m xcid.native`` builds the compiled form and says where it is; without it NumPy's form does the same."""
 
 from __future__ import annotations
 

@@ -1,9 +1,14 @@
-"""The compiled form of a program: ``bits.c``, where somebody has built it by ``python -m xcid.native``."""
+"""The compiled form of a program: ``bits.c``, built once for a user where there is a compiler.
+
+``XCID_NATIVE=numpy`` in the environment keeps to NumPy's form, which gives the same numbers.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import os
+import platform
 import shutil
 import subprocess
 import zlib
@@ -13,19 +18,24 @@ from typing import Any
 
 import numpy as np
 
-from xcid.errors import MissingDependency
+from xcid._progress import LOG
+from xcid.errors import MissingDependency, said
 from xcid.native.planned import Sets
 from xcid.native.program import Program
 from xcid.records import Array
 
 SOURCE = Path(__file__).with_name("bits.c")
 COMPILERS = ("cc", "gcc", "clang")
+SWITCH = "XCID_NATIVE"
+SECONDS = 60  # that a compiler may take
 OPTIONS = ("-std=c11", "-O3", "-shared", "-fPIC")
 
 
 def place() -> Path:
-    """Where the library of this edition of the source lies."""
-    return SOURCE.with_name(f"bits-{zlib.crc32(SOURCE.read_bytes()):08x}.so")
+    """Where the library of this edition of the source lies: in the user's folder for what can be made again."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    edition = f"{zlib.crc32(SOURCE.read_bytes()):08x}"
+    return Path(home) / "xcid" / f"bits-{edition}-{platform.system()}-{platform.machine()}.so".lower()
 
 
 def build(target: Path | None = None) -> Path:
@@ -33,8 +43,10 @@ def build(target: Path | None = None) -> Path:
     compiler, target = next(filter(None, map(shutil.which, COMPILERS)), None), target or place()
     if compiler is None:
         raise MissingDependency(f"building needs a C compiler, and none of {', '.join(COMPILERS)} is on the path")
-    made = target.with_suffix(".part")
-    done = subprocess.run([compiler, *OPTIONS, "-o", str(made), str(SOURCE)], capture_output=True, text=True)
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    made = target.with_suffix(f".{os.getpid()}.part")  # others may build at the same time
+    command = [compiler, *OPTIONS, "-o", str(made), str(SOURCE)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
     if done.returncode:
         raise MissingDependency(f"{compiler} could not build {SOURCE.name}: {done.stderr.strip()[-500:]}")
     made.replace(target)
@@ -44,11 +56,22 @@ def build(target: Path | None = None) -> Path:
 
 @functools.cache
 def loaded() -> Any | None:
-    """The library's function, or None where it was not built."""
-    try:
-        return ctypes.CDLL(str(place())).xcid_sums
-    except OSError:
+    """The library's function; None where it was not built and cannot be."""
+    if os.environ.get(SWITCH) == "numpy":
         return None
+    try:
+        path = place()
+        if not path.exists():
+            build(path)
+        return ctypes.CDLL(str(path)).xcid_sums if _is_own(path) else None
+    except (MissingDependency, OSError, RuntimeError, subprocess.SubprocessError) as error:
+        LOG.info("trees are read by NumPy, since the compiled form cannot be had: %s", said(error))
+        return None
+
+
+def _is_own(path: Path) -> bool:
+    """Whether nobody but this user, or the administrator, can have put a file there."""
+    return not hasattr(os, "getuid") or {path.stat().st_uid, path.parent.stat().st_uid} <= {0, os.getuid()}
 
 
 _GROUP = np.dtype([(name, np.int64) for name in ("start", "stop", "entry", "n_bits", "n_columns", "slot")])
