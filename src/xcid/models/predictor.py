@@ -72,11 +72,10 @@ class Predictor:
 
 
 def _read(model: Any, predict: Predictor, space: FeatureSpace, precision: float) -> Native | None:
-    """Read a model of numbers from inside, where it then says what it answers for mixtures of background rows."""
-    if any(column.levels or column.unit for column in space.columns):
-        return None
+    """Read a model from inside, where it then says what it answers for mixtures of background rows."""
+    coded = [column.name for column in space.columns if column.levels or column.unit]
     try:
-        native = read(model, space.names)
+        native = read(model, space.names, predict.decode, coded)
         if native is None:
             return None
         plan = _trial(space)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -31,6 +31,8 @@ class Tree:
         Nodes at which missing cells go left.
     value : (m, c)
         What leaves add to the sums number ``slot`` and following.
+    chosen : mapping from nodes to sets
+        Nodes that split on levels: cells whose code is in the set go right, others left.
     """
 
     feature: Integers
@@ -40,6 +42,18 @@ class Tree:
     missing_left: Flags
     value: Array
     slot: int = 0
+    chosen: Mapping[int, frozenset[int]] = field(default_factory=dict)
+
+    def is_sound(self, n_columns: int, n_sums: int) -> bool:
+        """Whether it is a tree of so many columns at all: whoever walks a damaged one may never come to an end."""
+        nodes, inner = len(self.feature), np.flatnonzero(self.feature >= 0)
+        lengths = {len(part) for part in (self.threshold, self.left, self.right, self.missing_left, self.value)}
+        if not nodes or lengths != {nodes} or not 0 <= self.slot <= n_sums - self.value.shape[1]:
+            return False
+        children = np.concatenate([self.left[inner], self.right[inner]])
+        is_tree = len(np.unique(children)) == len(children) and bool(np.all((children > 0) & (children < nodes)))
+        numbers = np.isnan(self.threshold[[node for node in inner if node not in self.chosen]])
+        return is_tree and self.feature.max() < n_columns and not numbers.any() and bool(np.isfinite(self.value).all())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +68,14 @@ class Ensemble:
     rounded: Rounding
     link: Link
     sums: type[np.float64 | np.float32] = np.float64
+
+
+def swapped(tree: Tree) -> Tree:
+    """The same tree, where cells in the sets used to go left."""
+    left, right, missing_left = tree.left.copy(), tree.right.copy(), tree.missing_left.copy()
+    nodes = list(tree.chosen)
+    left[nodes], right[nodes], missing_left[nodes] = tree.right[nodes], tree.left[nodes], ~missing_left[nodes]
+    return replace(tree, left=left, right=right, missing_left=missing_left)
 
 
 def single(rows: Array) -> Array:
@@ -101,4 +123,11 @@ def doubled(sums: Array) -> Array:
 def several(sums: Array) -> Array:
     """Probabilities of several classes, from their logarithms up to a constant."""
     shares: Array = softmax(sums, axis=-1)
+    return shares
+
+
+def shared(sums: Array) -> Array:
+    """Probabilities of several classes, from log odds of each against all others."""
+    odds = expit(sums)
+    shares: Array = odds / odds.sum(axis=-1, keepdims=True)
     return shares

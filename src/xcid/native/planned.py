@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from xcid._kernels.arrays import blocks
-from xcid.native.ensemble import Rounding
 from xcid.native.program import ALL, ANSWERS, BITS, NONE, Group, Program
-from xcid.records import Array, Flags, Integers, Plan, Unsigned
+from xcid.records import Array, Flags, Integers, Unsigned
 
 MOST_PLACES = 2**22  # of splits by rows that are looked up at a time
 MOST_ROWS = 64  # at a time: the sets that are in use then stay in the processor's cache
@@ -39,12 +38,15 @@ class Sets:
     place: Integers
 
 
-def sets(program: Program, plan: Plan, rounded: Rounding) -> Sets | None:
-    """Find out which samples of a plan go left at which split; None where that takes too much memory."""
-    new, taken = rounded(plan.new), plan.taken
+def sets(program: Program, new: Array, taken: Flags) -> Sets | None:
+    """Find out which samples go left at which split, by (s, m) new values and whether they are taken.
+
+    None where that takes too much memory.
+    """
     place, found, total = np.zeros(len(program.feature), dtype=np.int64), [_bits(np.zeros((0, len(new)), bool))], 0
-    for column in np.unique(program.feature):
-        at = np.flatnonzero(program.feature == column)
+    order = np.argsort(program.feature, kind="stable")
+    columns, starts = np.unique(program.feature[order], return_index=True)
+    for column, at in zip(columns.tolist(), np.split(order, starts[1:]), strict=False):
         values = new[:, column]
         is_missing = np.isnan(values)
         known = np.sort(values[~is_missing])

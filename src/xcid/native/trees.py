@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from xcid.native.ensemble import Ensemble
+from xcid.native.levels import Indicators, indicated
 from xcid.native.library import loaded, runner
 from xcid.native.planned import sets, sums
-from xcid.native.program import Program
-from xcid.records import Array, Plan
+from xcid.native.program import Program, compiled
+from xcid.native.seen import Part
+from xcid.records import Array
 
 FEWEST_ROWS = 8  # at a time, for which NumPy's form is faster than asking
 STEPS = 8  # of a tree and a row that take NumPy as long as the tree's own answers
@@ -23,29 +25,44 @@ class Trees:
     """An ensemble and its program, which the compiled library runs where it was built, and else NumPy."""
 
     ensemble: Ensemble
+    indicators: Indicators
     program: Program
+
+    @staticmethod
+    def of(ensemble: Ensemble, n_columns: int) -> Trees | None:
+        """Write the program of an ensemble; None where it is damaged, or so large that asking is faster."""
+        if not all(tree.is_sound(n_columns, len(ensemble.base)) for tree in ensemble.trees):
+            return None
+        found = indicated(ensemble.trees, n_columns)
+        if found is None:
+            return None
+        ensemble = replace(ensemble, trees=found[0])
+        program = compiled(ensemble)
+        return None if program is None else Trees(ensemble, found[1], program)
 
     @property
     def fewest_rows(self) -> int:
         """Rows for which this is faster than asking."""
-        by_steps = len(self.program.steps) // (STEPS * len(self.ensemble.trees))
+        by_steps = len(self.program.steps) // (STEPS * max(1, len(self.ensemble.trees)))
         return 1 if loaded() is not None else max(FEWEST_ROWS, by_steps)
 
-    def planned(self, plan: Plan) -> Callable[[Array], Array] | None:
-        """From rows to the outputs of all samples of a plan; None where its sets take too much memory."""
-        return plan.once((self, loaded() is None), self._planned)
-
-    def _planned(self, plan: Plan) -> Callable[[Array], Array] | None:
-        known = sets(self.program, plan, self.ensemble.rounded)
+    def planned(self, part: Part) -> Callable[[Array], Array] | None:
+        """From (n, m) cells to the outputs of all samples of a plan; None where its sets take too much memory."""
+        new = self._compared(part.new)
+        known = sets(self.program, new, self.indicators.taken(part.taken))
         if known is None:
             return None
-        library, n_columns = loaded(), plan.values.shape[1]
+        library = loaded()
         add: Callable[[Array], Array] = functools.partial(sums, self.program, known)
         if library is not None:
-            add = runner(library, self.program, known, n_columns)
+            add = runner(library, self.program, known, new.shape[1])
 
-        def outputs(rows: Array) -> Array:
-            found = add(self.ensemble.rounded(rows))
+        def outputs(cells: Array) -> Array:
+            found = add(self._compared(cells))
             return self.ensemble.link(np.moveaxis(found, 0, -1))
 
         return outputs
+
+    def _compared(self, cells: Array) -> Array:
+        """What splits compare."""
+        return self.indicators(self.ensemble.rounded(cells))
