@@ -39,6 +39,8 @@ from sklearn.linear_model import (
     TweedieRegressor,
 )
 from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -367,3 +369,91 @@ def test_further_boosters_of_xgboost(name, settings, seed, form):
 def test_dart_of_lightgbm(form):
     cells, y = numbers(1), targets(frame(1))
     assert gap(lightgbm("LGBMClassifier", boosting_type="dart", drop_rate=0.5).fit(cells, y), cells) <= 1e-12
+
+
+def catboost(name, **settings):
+    library = pytest.importorskip("catboost")
+    more = {"verbose": False, "allow_writing_files": False, "thread_count": 1, "random_seed": 0}
+    return getattr(library, name)(iterations=12, depth=4, **more | settings)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("CatBoostClassifier", {}),
+        ("CatBoostClassifier", {"grow_policy": "Lossguide"}),
+        ("CatBoostClassifier", {"nan_mode": "Max"}),
+        ("CatBoostRegressor", {}),
+        ("CatBoostRegressor", {"loss_function": "Poisson", "grow_policy": "Depthwise"}),
+    ],
+)
+def test_catboost(name, settings, seed, form):
+    cells = numbers(seed)
+    cells[::9, 0] = np.nan
+    y = targets(frame(seed), 2 + seed if "Classifier" in name else 0)
+    assert gap(catboost(name, **settings).fit(cells, y), cells, seed) <= 1e-9
+
+
+def test_catboost_on_levels_is_asked():
+    table = frame(1).astype({"colour": str, "size": str})
+    model = catboost("CatBoostClassifier", cat_features=["colour", "size"]).fit(table, targets(table))
+    assert not is_read(model, table)
+
+
+NETWORKS = {
+    "one layer": lambda kind: kind(hidden_layer_sizes=(20,), max_iter=30),
+    "three layers": lambda kind: kind(hidden_layer_sizes=(12, 9, 8), max_iter=30, activation="tanh"),
+    "logistic": lambda kind: kind(hidden_layer_sizes=(12, 9), max_iter=30, activation="logistic"),
+    "linear": lambda kind: kind(hidden_layer_sizes=(4,), max_iter=30, activation="identity"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks(name, n_classes):
+    cells, y = numbers(1), targets(frame(1), n_classes)
+    model = NETWORKS[name](MLPClassifier if n_classes else MLPRegressor)
+    assert gap(fitted(make_pipeline(StandardScaler(), model), cells, y), cells) <= 1e-9
+
+
+TORCH = {
+    "classes": lambda nn: [nn.Linear(6, 9), nn.ReLU(), nn.Dropout(0.5), nn.Linear(9, 3), nn.Softmax(dim=1)],
+    "second class": lambda nn: [nn.Sequential(nn.Linear(6, 9), nn.Tanh()), nn.Linear(9, 1, bias=False), nn.Sigmoid()],
+    "numbers": lambda nn: [nn.Linear(6, 9, bias=False), nn.BatchNorm1d(9), nn.LeakyReLU(0.1), nn.Linear(9, 1)],
+}
+
+
+@pytest.mark.parametrize("name", TORCH)
+def test_sequences_of_layers(name):
+    torch = pytest.importorskip("torch")
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(*TORCH[name](torch.nn))
+        model(torch.randn(50, 6))  # so that the normalisation has learnt something
+    assert gap(model, numbers(1)) <= 1e-6
+
+
+def test_layers_that_are_not_known_are_asked():
+    nn = pytest.importorskip("torch").nn
+    for layers in ([nn.ReLU(), nn.Linear(6, 2)], [nn.Linear(6, 4), nn.GLU(), nn.Linear(2, 2)]):
+        assert not is_read(nn.Sequential(*layers), numbers(1))
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_explainable_boosting(n_classes):
+    glassbox = pytest.importorskip("interpret.glassbox")
+    make = glassbox.ExplainableBoostingClassifier if n_classes else glassbox.ExplainableBoostingRegressor
+    table = frame(1)
+    settings = {"outer_bags": 2, "max_rounds": 20, "n_jobs": 1, "random_state": 0}
+    model = make(interactions=0, **settings).fit(table, targets(table, n_classes))
+    assert gap(model, table) <= 1e-9
+    if n_classes < 3:
+        assert not is_read(make(interactions=1, **settings).fit(table, targets(table, n_classes)), table)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_naive_bayes(n_classes):
+    cells = numbers(1)
+    assert gap(GaussianNB().fit(cells, targets(frame(1), n_classes)), cells) <= 1e-9

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid.native import boosters, nested, scikit
+from xcid.native import additive, boosters, catboost, nested, networks, scikit
 from xcid.native.ensemble import Ensemble
 from xcid.native.models import Alone, Native
 from xcid.native.names import name_of
@@ -33,11 +33,24 @@ READINGS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("xgboost", "Booster"): boosters.xgboost_booster,
     **dict.fromkeys([("lightgbm", "LGBMClassifier"), ("lightgbm", "LGBMRegressor")], boosters.lightgbm_model),
     ("lightgbm", "Booster"): boosters.lightgbm_booster,
+    **dict.fromkeys(
+        [("catboost", name) for name in ("CatBoost", "CatBoostClassifier", "CatBoostRegressor")],
+        catboost.catboost_model,
+    ),
+    **dict.fromkeys([("sklearn", "MLPClassifier"), ("sklearn", "MLPRegressor")], networks.perceptron),
+    ("torch", "Sequential"): networks.sequence,
+    ("sklearn", "GaussianNB"): additive.naive_bayes,
+    **dict.fromkeys(
+        [("interpret", f"ExplainableBoosting{name}") for name in ("Classifier", "Regressor")],
+        additive.boosting_machine,
+    ),
 }
 CELLS: dict[str, Callable[[Any, Seen], Seen]] = {
     **dict.fromkeys(("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"), scikit.histogram_cells),
     "xgboost": boosters.xgboost_cells,
     "lightgbm": boosters.lightgbm_cells,
+    "GaussianNB": additive.naive_cells,
+    "interpret": additive.boosting_cells,
 }
 
 
@@ -77,7 +90,7 @@ def _read(model: Any, seen: Seen) -> Native | None:
 
 def _order(model: Any, names: Sequence[str]) -> Integers:
     """The table's column of each of the model's."""
-    known = getattr(model, "feature_names_in_", None)
+    known = getattr(model, "feature_names_in_", getattr(model, "feature_names_", None))
     if known is None:  # boosters have no such attribute
         known = getattr(model, "feature_names", None) or getattr(model, "feature_name", lambda: names)()
     own = [str(name) for name in known]
