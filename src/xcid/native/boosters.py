@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid.native.ensemble import Ensemble, Link, Tree, exponential, first, logistic, several, single, swapped
+from xcid.native.ensemble import Ensemble, Link, Tree, exponential, first, listed, logistic, several, single, swapped
 from xcid.native.seen import Seen, as_codes
 from xcid.records import Array
 
@@ -159,22 +159,27 @@ def steep(slope: float, sums: Array) -> Array:
 
 
 def _of_lightgbm(root: dict[str, Any], slot: int) -> Tree | None:
-    nodes, rows, sets = [root], list[tuple[int, float, int, int, bool, float]](), dict[int, frozenset[int]]()
-    for at, node in enumerate(nodes):  # grows on the way
-        if "split_feature" not in node:
-            rows.append((-1, 0.0, -1, -1, False, node["leaf_value"]))
+    nodes, firsts = listed(root, _children)
+    rows, sets = list[tuple[int, float, bool, float]](), dict[int, frozenset[int]]()
+    for at, node in enumerate(nodes):
+        if firsts[at] < 0:
+            rows.append((-1, 0.0, False, node["leaf_value"]))
             continue
         if node["missing_type"] == "Zero" or node["decision_type"] not in ("<=", "=="):
             return None
-        left = len(nodes)
-        nodes += [node["left_child"], node["right_child"]]
         if node["decision_type"] == "==":  # levels go left, missing cells right
             sets[at] = frozenset(map(int, node["threshold"].split("||")))
-            rows.append((node["split_feature"], 0.0, left, left + 1, False, 0.0))
+            rows.append((node["split_feature"], 0.0, False, 0.0))
             continue
         threshold = float(node["threshold"])
         missing = node["default_left"] if node["missing_type"] == "NaN" else threshold >= 0  # else it counts as 0
-        rows.append((node["split_feature"], threshold, left, left + 1, missing, 0.0))
-    feature, threshold_, left_, right, missing_left, value = map(np.array, zip(*rows, strict=True))
+        rows.append((node["split_feature"], threshold, missing, 0.0))
+    feature, thresholds, missing_left, value = map(np.array, zip(*rows, strict=True))
+    left = np.array(firsts)
+    right = np.where(left < 0, -1, left + 1)
     missing_left, value = missing_left.astype(bool), value[:, None].astype(np.float64)
-    return swapped(Tree(feature, threshold_, left_, right, missing_left, value, slot, sets))
+    return swapped(Tree(feature, thresholds, left, right, missing_left, value, slot, sets))
+
+
+def _children(node: dict[str, Any]) -> tuple[Any, ...]:
+    return (node["left_child"], node["right_child"]) if "split_feature" in node else ()

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid.native.ensemble import Ensemble, Link, Tree, exponential, first, logistic, several, single
+from xcid.native.ensemble import Ensemble, Link, Tree, exponential, first, listed, logistic, several, single
 from xcid.records import Array
 
 LOSSES: dict[str, Link] = {
@@ -68,19 +68,20 @@ def _oblivious(tree: dict[str, Any], columns: dict[int, tuple[int, bool]], n_sum
 
 def _grown(root: dict[str, Any], columns: dict[int, tuple[int, bool]], n_sums: int) -> Tree | None:
     """Nodes that are split one by one."""
-    nodes, rows = [root], list[tuple[int, float, int, int, bool]]()
-    value = list[Any]()
-    for node in nodes:  # grows on the way
-        split = node.get("split")
-        if split is None:
-            rows.append((-1, 0.0, -1, -1, False))
-            value.append(np.broadcast_to(node["value"], n_sums))
-            continue
-        if split["split_type"] != "FloatFeature":
-            return None
-        column, missing_left = columns[split["float_feature_index"]]
-        rows.append((column, split["border"], len(nodes), len(nodes) + 1, missing_left))
-        value.append(np.zeros(n_sums))
-        nodes += [node["left"], node["right"]]
-    feature, border, left, right, missing = map(np.array, zip(*rows, strict=True))
-    return Tree(feature, border, left, right, missing.astype(bool), np.array(value, dtype=np.float64))
+    nodes, firsts = listed(root, _children)
+    if any("split" in node and node["split"]["split_type"] != "FloatFeature" for node in nodes):
+        return None
+    splits = [
+        (*columns[node["split"]["float_feature_index"]], node["split"]["border"])
+        if "split" in node
+        else (-1, False, 0.0)
+        for node in nodes
+    ]
+    feature, missing_left, border = map(np.array, zip(*splits, strict=True))
+    value = np.array([np.broadcast_to(node.get("value", 0.0), n_sums) for node in nodes], dtype=np.float64)
+    left = np.array(firsts)
+    return Tree(feature, border, left, np.where(left < 0, -1, left + 1), missing_left, value)
+
+
+def _children(node: dict[str, Any]) -> tuple[Any, ...]:
+    return (node["left"], node["right"]) if "split" in node else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -13,6 +13,7 @@ from xcid.records import Array, Flags, Integers
 
 Link: TypeAlias = Callable[[Array], Array]
 """From (..., k) sums to the (..., outputs) that the model answers with."""
+MOST_NODES = 2**18  # of an ensemble: asking about larger ones is faster
 Rounding: TypeAlias = Callable[[Array], Array]
 """From rows to rows as the model sees them."""
 
@@ -52,6 +53,7 @@ class Tree:
             return False
         children = np.concatenate([self.left[inner], self.right[inner]])
         is_tree = len(np.unique(children)) == len(children) and bool(np.all((children > 0) & (children < nodes)))
+        is_tree &= np.array_equal(self.feature < 0, self.left < 0)
         numbers = np.isnan(self.threshold[[node for node in inner if node not in self.chosen]])
         return is_tree and self.feature.max() < n_columns and not numbers.any() and bool(np.isfinite(self.value).all())
 
@@ -68,6 +70,18 @@ class Ensemble:
     rounded: Rounding
     link: Link
     sums: type[np.float64 | np.float32] = np.float64
+
+
+def listed(root: Any, children: Callable[[Any], tuple[Any, ...]]) -> tuple[list[Any], list[int]]:
+    """The nodes of a tree of records, level by level, and where the first child of each is; -1 for leaves."""
+    nodes, firsts = [root], list[int]()
+    for node in nodes:  # grows on the way
+        found = children(node)
+        firsts.append(len(nodes) if found else -1)
+        nodes += found
+        if len(nodes) > MOST_NODES:
+            raise ValueError(f"a tree has more than {MOST_NODES:,} nodes")
+    return nodes, firsts
 
 
 def swapped(tree: Tree) -> Tree:

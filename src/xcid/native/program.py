@@ -16,12 +16,11 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from xcid.native.ensemble import Ensemble, Tree
+from xcid.native.ensemble import MOST_NODES, Ensemble, Tree
 from xcid.records import Array, Flags, Integers
 
 NONE, ALL, ANSWERS = 0, 1, 2  # registers: the empty set, the full one, and the first bit of a group's answer
 BITS, MOST_BITS = 8, 16  # of a group of trees, and of a single tree
-MOST_NODES = 2**18
 Step: TypeAlias = tuple[int, int, int, int]
 Split: TypeAlias = tuple[int, float, bool]
 

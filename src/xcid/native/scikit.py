@@ -107,16 +107,17 @@ def histogram_boosting(model: Any) -> Ensemble:
 
 def _of_histograms(predictor: Any, slot: int) -> Tree:
     nodes = predictor.nodes
+    is_leaf = nodes["is_leaf"].astype(bool)
     sets = {
         int(node): frozenset(np.flatnonzero(np.unpackbits(bits.view(np.uint8), bitorder="little")).tolist())
         for node in np.flatnonzero(nodes["is_categorical"])
         for bits in [predictor.raw_left_cat_bitsets[nodes["bitset_idx"][node]]]
     }
     tree = Tree(
-        np.where(nodes["is_leaf"], -1, nodes["feature_idx"].astype(np.int64)),
+        np.where(is_leaf, -1, nodes["feature_idx"].astype(np.int64)),
         nodes["num_threshold"],
-        nodes["left"].astype(np.int64),
-        nodes["right"].astype(np.int64),
+        np.where(is_leaf, -1, nodes["left"].astype(np.int64)),
+        np.where(is_leaf, -1, nodes["right"].astype(np.int64)),
         nodes["missing_go_to_left"].astype(bool),
         nodes["value"][:, None].astype(np.float64),
         slot,
