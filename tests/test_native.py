@@ -122,6 +122,8 @@ def agree(model, cells, seed, n=150, tolerance=1e-12):
     assert found.shape == wanted.shape
     assert np.abs(found - wanted).max() <= tolerance * max(1.0, np.abs(wanted).max())
     assert np.ptp(wanted) > 0
+    own = asked(model, rows[:, None])[:, 0]
+    assert np.abs(native.outputs(rows) - own).max() <= tolerance * max(1.0, np.abs(own).max())
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -38,3 +38,7 @@ class Linear:
             return self.link(np.stack(own, axis=-1) + lent)
 
         return outputs
+
+    def outputs(self, cells: Array) -> Array:
+        """(n, k) outputs of (n, m) cells by themselves."""
+        return self.link(cells @ self.weights + self.start)

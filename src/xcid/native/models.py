@@ -12,7 +12,7 @@ from xcid.native.seen import Chain, Part, Seen
 from xcid.records import Array, Plan
 
 Outputs: TypeAlias = Callable[[Array], Array]
-"""From (n, d) rows to the (n, s, k) outputs of all samples of a plan."""
+"""From (n, d) rows to outputs: (n, s, k) of all samples of a plan, or (n, k) of the rows themselves."""
 
 
 class Native(Protocol):
@@ -25,6 +25,9 @@ class Native(Protocol):
     def planned(self, plan: Plan) -> Outputs | None:
         """From (n, d) rows to the (n, s, k) outputs of all samples; None where a plan is too large."""
 
+    def outputs(self, rows: Array) -> Array:
+        """(n, k) outputs of (n, d) rows by themselves."""
+
 
 class Core(Protocol):
     """What a model computes with the numbers that it sees."""
@@ -35,6 +38,9 @@ class Core(Protocol):
 
     def planned(self, part: Part) -> Outputs | None:
         """From (n, m) cells to the (n, s, k) outputs of all samples."""
+
+    def outputs(self, cells: Array) -> Array:
+        """(n, k) outputs of (n, m) cells by themselves."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +63,11 @@ class Alone:
         run = self.core.planned(self.seen.part(plan))
         return None if run is None else Chain((self.seen.cells, run))
 
+    def outputs(self, rows: Array) -> Array:
+        """(n, k) outputs of (n, d) rows by themselves."""
+        found: Array = self.core.outputs(self.seen.cells(rows))
+        return found
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Changed:
@@ -75,6 +86,10 @@ class Changed:
         run = self.model.planned(plan)
         return None if run is None else Chain((run, self.change))
 
+    def outputs(self, rows: Array) -> Array:
+        """(n, k) outputs of (n, d) rows by themselves."""
+        return self.change(self.model.outputs(rows))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mean:
@@ -92,6 +107,10 @@ class Mean:
         """From rows to the outputs of all samples of a plan."""
         runs = [run for model in self.models if (run := model.planned(plan)) is not None]
         return Weighted(tuple(runs), self.weights) if len(runs) == len(self.models) else None
+
+    def outputs(self, rows: Array) -> Array:
+        """(n, k) outputs of (n, d) rows by themselves."""
+        return Weighted(tuple(model.outputs for model in self.models), self.weights)(rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -47,15 +47,24 @@ class Network:
 
         return outputs
 
+    def outputs(self, cells: Array) -> Array:
+        """(n, k) outputs of (n, m) cells by themselves."""
+        found = cells.astype(self.weights.dtype) @ self.weights + self.start
+        return np.asarray(self._rest(found), dtype=np.float64)
+
+    def _rest(self, found: Any) -> Any:
+        """What further layers make of the first."""
+        for layer in self.layers:
+            found = layer(found)
+        return found
+
     def _few(self, cells: Any, kept: Any, lent: Any) -> Array:
         """(n, s, k) outputs of some rows."""
         (n_samples, n_hidden), n_rows = lent.shape, len(cells)
         own = np.moveaxis(cells[:, :, None] * self.weights, 0, 1).reshape(len(self.weights), -1)  # (m, n h)
         hidden = (kept @ own).reshape(n_samples, n_rows, n_hidden)
         hidden += lent[:, None]
-        found = hidden.reshape(-1, n_hidden)
-        for layer in self.layers:
-            found = layer(found)
+        found = self._rest(hidden.reshape(-1, n_hidden))
         return np.swapaxes(found.reshape(n_samples, n_rows, -1), 0, 1).astype(np.float64)
 
 

@@ -14,6 +14,7 @@ from xcid.native.library import loaded, runner
 from xcid.native.planned import sets, sums
 from xcid.native.program import Program, compiled
 from xcid.native.seen import Part
+from xcid.native.walk import Walk
 from xcid.records import Array
 
 FEWEST_ROWS = 8  # at a time, for which NumPy's form is faster than asking
@@ -27,6 +28,7 @@ class Trees:
     ensemble: Ensemble
     indicators: Indicators
     program: Program
+    walk: Walk
 
     @staticmethod
     def of(ensemble: Ensemble, n_columns: int) -> Trees | None:
@@ -38,7 +40,7 @@ class Trees:
             return None
         ensemble = replace(ensemble, trees=found[0])
         program = compiled(ensemble)
-        return None if program is None else Trees(ensemble, found[1], program)
+        return None if program is None else Trees(ensemble, found[1], program, Walk.of(ensemble))
 
     @property
     def fewest_rows(self) -> int:
@@ -62,6 +64,10 @@ class Trees:
             return self.ensemble.link(np.moveaxis(found, 0, -1))
 
         return outputs
+
+    def outputs(self, cells: Array) -> Array:
+        """(n, k) outputs of (n, m) cells by themselves."""
+        return self.ensemble.link(self.walk.sums(self._compared(cells), self.ensemble))
 
     def _compared(self, cells: Array) -> Array:
         """What splits compare."""
