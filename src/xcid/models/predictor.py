@@ -73,7 +73,7 @@ class Predictor:
 
 def _read(model: Any, predict: Predictor, space: FeatureSpace, precision: float) -> Native | None:
     """Read a model from inside, where it then says what it answers for mixtures of background rows."""
-    coded = [column.name for column in space.columns if column.levels or column.unit]
+    coded = {column.name: len(column.levels) for column in space.columns if column.levels or column.unit}
     try:
         native = read(model, space.names, predict.decode, coded)
         if native is None:

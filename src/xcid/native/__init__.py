@@ -9,7 +9,7 @@ than those of its table, add a function to ``CELLS`` that says which.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,18 +58,21 @@ def read(
     model: Any,
     names: Sequence[str],
     decode: Callable[[Array], Any] | None = None,
-    coded: Collection[str] = (),
+    coded: Mapping[str, int] | None = None,
 ) -> Native | None:
     """Read a model of a table whose columns have these names; None where there is no way to.
 
-    ``decode`` makes the tables that the model is given from rows, which hold codes in the ``coded`` columns.
+    ``decode`` makes the tables that the model is given from rows, which hold codes in the ``coded`` columns: so many
+    levels each, or dates, of which there are 0.
     """
     order = _order(model, names)
     if len(order) != len(names):
         return None
     picked = Columns(order)
-    table = picked if decode is None else decode
-    return _read(model, Seen(order, table, Chain((table, as_numbers)) if coded else picked))
+    if decode is None or not coded:
+        return _read(model, Seen(order, decode or picked, picked))
+    levels = {list(names).index(name): size for name, size in coded.items()} if all(coded.values()) else {}
+    return _read(model, Seen(order, decode, Chain((decode, as_numbers)), levels))
 
 
 def _read(model: Any, seen: Seen) -> Native | None:
@@ -83,7 +86,7 @@ def _read(model: Any, seen: Seen) -> Native | None:
     if found is None:
         return None
     see = CELLS.get(name) or CELLS.get(package)
-    seen = seen if see is None else see(model, seen)
+    seen = see(model, seen) if see is not None else seen.by(as_numbers) if seen.levels else seen
     core = Trees.of(found, len(seen.source)) if isinstance(found, Ensemble) else found
     return None if core is None else Alone(seen, core)
 

@@ -7,12 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from xcid.native.ensemble import Link, exponential, first, logistic, several
+from xcid.native.ensemble import Link, exponential, first, several
 from xcid.native.linear import Linear
 from xcid.native.seen import Chain, Seen
 from xcid.records import Array
 
-LINKS: dict[str, Link] = {"identity": first, "log": exponential, "logit": logistic, "mlogit": several}
+
+def by_odds(sums: Array) -> Array:
+    """Probabilities of two classes as interpret rounds them: log odds tell the difference where they are close to 1."""
+    odds = np.exp(np.minimum(sums, 700.0))
+    second = odds / (odds + 1)
+    return np.concatenate([1 - second, second], axis=-1)
+
+
+LINKS: dict[str, Link] = {"identity": first, "log": exponential, "logit": by_odds, "mlogit": several}
 
 
 def _added(n_terms: int, start: Array, link: Link) -> Linear:

@@ -38,7 +38,9 @@ def catboost_model(model: Any) -> Ensemble | None:
     found = tuple(tree for tree in trees if tree is not None)
     if link is None or len(found) < len(trees):
         return None
-    return Ensemble(found, np.array(bias, dtype=np.float64) / scale, single, partial(_scaled, scale, link))
+    return Ensemble(
+        found, np.array(bias, dtype=np.float64) / scale, single, partial(_scaled, scale, link), quickly=True
+    )
 
 
 def _scaled(scale: float, link: Link, sums: Array) -> Array:

@@ -62,7 +62,7 @@ class Tree:
 class Ensemble:
     """Trees whose values are added to ``base`` (k,), one after the other, in numbers of type ``sums``.
 
-    Cells are ``rounded`` before they are compared.
+    Cells are ``rounded`` before they are compared. Some libraries answer so ``quickly`` that NumPy's form is slower.
     """
 
     trees: tuple[Tree, ...]
@@ -70,6 +70,7 @@ class Ensemble:
     rounded: Rounding
     link: Link
     sums: type[np.float64 | np.float32] = np.float64
+    quickly: bool = False
 
 
 def listed(root: Any, children: Callable[[Any], tuple[Any, ...]]) -> tuple[list[Any], list[int]]:

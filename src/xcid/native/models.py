@@ -93,7 +93,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mean:
-    """Models whose outputs are averaged, with weights that add up to 1."""
+    """Models whose outputs are averaged, with weights."""
 
     models: tuple[Native, ...]
     weights: tuple[float, ...]
@@ -115,7 +115,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weighted:
-    """Sums of what functions give."""
+    """Means of what functions give, divided at the end as libraries do: log odds show the last digit of a share."""
 
     functions: tuple[Outputs, ...]
     weights: tuple[float, ...]
@@ -126,4 +126,4 @@ class Weighted:
         total = weight * function(rows)
         for function, weight in parts:
             total += weight * function(rows)
-        return np.asarray(total)
+        return np.asarray(total / sum(self.weights))

@@ -78,7 +78,7 @@ def _mean(models: list[Native | None], weights: Any) -> Native | None:
     known = tuple(model for model in models if model is not None)
     if len(known) < len(models):
         return None
-    return Mean(known, tuple((np.asarray(weights, dtype=np.float64) / np.sum(weights)).tolist()))
+    return Mean(known, tuple(float(weight) for weight in weights))
 
 
 def transformed(read: Read, model: Any, seen: Seen) -> Native | None:

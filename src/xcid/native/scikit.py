@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -25,7 +26,7 @@ from xcid.native.ensemble import (
     swapped,
 )
 from xcid.native.linear import Linear
-from xcid.native.seen import Seen, as_numbers
+from xcid.native.seen import Chain, Seen, as_numbers
 from xcid.records import Array, Integers
 
 PLAIN_STARTS = ("DummyClassifier", "DummyRegressor")  # of gradient boosting: the same for all rows
@@ -131,7 +132,10 @@ def histogram_cells(model: Any, seen: Seen) -> Seen:
     prepare = model._preprocessor  # noqa: SLF001
     if prepare is None:
         return seen
-    return seen.after(prepare.transform, np.argsort(~model.is_categorical_, kind="stable"))
+    order = np.argsort(~model.is_categorical_, kind="stable")
+    if not set(seen.source[model.is_categorical_].tolist()) <= seen.levels.keys():  # numbers that count as levels
+        return seen.after(prepare.transform, order)
+    return replace(seen, source=seen.source[order]).by(Chain((prepare.transform, as_numbers)))
 
 
 def _link(model: Any) -> Link:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +33,35 @@ class Columns:
         return rows[:, self.order]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Tabulated:
+    """Columns of a matrix in an order of their own, some of which hold codes: ``tables`` have a number for each.
+
+    The last number of a table is that of a missing cell.
+    """
+
+    order: Integers
+    tables: dict[int, Array]
+
+    @staticmethod
+    def of(order: Integers, levels: Mapping[int, int], cells: Callable[[Array], Array]) -> Tabulated:
+        """Find the numbers of all ``levels``, so many of each column, by rows that hold them one after the other."""
+        rows = np.zeros((max(levels.values()) + 1, len(order)))
+        for column, size in levels.items():
+            rows[:, column] = np.minimum(np.arange(len(rows)), size - 1)
+            rows[-1, column] = np.nan
+        found = cells(rows)
+        kept = {at: [*range(levels[column]), -1] for at, column in enumerate(order.tolist()) if column in levels}
+        return Tabulated(order, {at: found[places, at] for at, places in kept.items()})
+
+    def __call__(self, rows: Array) -> Array:
+        cells = rows[:, self.order]
+        for at, table in self.tables.items():
+            codes = cells[:, at]
+            cells[:, at] = table[np.where(np.isnan(codes), len(table) - 1, codes).astype(np.int64)]
+        return cells
+
+
 class Part(NamedTuple):
     """A plan as a model sees it: (s, m) what samples take from elsewhere, and whether they do."""
 
@@ -52,15 +81,19 @@ class Seen:
         From rows to the table that the model is given.
     cells : callable
         From rows to the (n, m) numbers that it computes with.
+    levels : mapping from columns of the rows to numbers of levels
+        Those that hold codes, where all others come before the model as they are.
     """
 
     source: Integers
     table: Callable[[Array], Any]
     cells: Callable[[Array], Array]
+    levels: Mapping[int, int] = field(default_factory=dict)
 
     def by(self, numbers: Callable[[Any], Array]) -> Seen:
-        """The same table, of which other numbers are made."""
-        return replace(self, cells=Chain((self.table, numbers)))
+        """The same table, of whose levels other numbers are made."""
+        cells = Chain((self.table, numbers))
+        return replace(self, cells=Tabulated.of(self.source, self.levels, cells) if self.levels else cells)
 
     def after(self, transform: Callable[[Any], Any], columns: Integers) -> Seen:
         """What a step makes of it, whose outputs are each made of one of the ``columns``."""

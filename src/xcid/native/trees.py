@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -45,8 +46,10 @@ class Trees:
     @property
     def fewest_rows(self) -> int:
         """Rows for which this is faster than asking."""
+        if loaded() is not None:
+            return 1
         by_steps = len(self.program.steps) // (STEPS * max(1, len(self.ensemble.trees)))
-        return 1 if loaded() is not None else max(FEWEST_ROWS, by_steps)
+        return sys.maxsize if self.ensemble.quickly else max(FEWEST_ROWS, by_steps)
 
     def planned(self, part: Part) -> Callable[[Array], Array] | None:
         """From (n, m) cells to the outputs of all samples of a plan; None where its sets take too much memory."""
