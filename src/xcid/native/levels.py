@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from xcid.native.ensemble import Tree
-from xcid.records import Array, Flags, Integers
+from xcid.records import Array, Integers
 
 MOST_SETS, MOST_LEVELS = 2**13, 2**16
 
@@ -33,9 +33,12 @@ class Indicators:
         added = [table[_places(cells[:, column], len(table) - 2)] for column, table in self.tables.items()]
         return np.concatenate([cells, *added], axis=1) if added else cells
 
-    def taken(self, taken: Flags) -> Flags:
-        """(s, m + q) what samples take from elsewhere, from the same of the m columns."""
-        return np.concatenate([taken, taken[:, self.source]], axis=1)
+    def column(self, cells: Array, at: int) -> Array:
+        """(n,) one of the new columns."""
+        source = int(self.source[at])
+        table = self.tables[source][:, at - int(np.searchsorted(self.source, source))]
+        found: Array = table[_places(cells[:, source], len(table) - 2)]
+        return found
 
 
 def _places(cells: Array, n_levels: int) -> Integers:

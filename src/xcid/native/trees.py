@@ -16,7 +16,7 @@ from xcid.native.planned import sets, sums
 from xcid.native.program import Program, compiled
 from xcid.native.seen import Part
 from xcid.native.walk import Walk
-from xcid.records import Array
+from xcid.records import Array, Flags
 
 FEWEST_ROWS = 8  # at a time, for which NumPy's form is faster than asking
 STEPS = 8  # of a tree and a row that take NumPy as long as the tree's own answers
@@ -53,14 +53,20 @@ class Trees:
 
     def planned(self, part: Part) -> Callable[[Array], Array] | None:
         """From (n, m) cells to the outputs of all samples of a plan; None where its sets take too much memory."""
-        new = self._compared(part.new)
-        known = sets(self.program, new, self.indicators.taken(part.taken))
+        new, width = self.ensemble.rounded(part.new), part.new.shape[1]
+
+        def column(at: int) -> tuple[Array, Flags]:
+            if at < width:
+                return new[:, at], part.taken[:, at]
+            return self.indicators.column(new, at - width), part.taken[:, self.indicators.source[at - width]]
+
+        known = sets(self.program, len(new), column)
         if known is None:
             return None
         library = loaded()
         add: Callable[[Array], Array] = functools.partial(sums, self.program, known)
         if library is not None:
-            add = runner(library, self.program, known, new.shape[1])
+            add = runner(library, self.program, known, width + len(self.indicators.source))
 
         def outputs(cells: Array) -> Array:
             found = add(self._compared(cells))
