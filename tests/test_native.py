@@ -94,7 +94,7 @@ def targets(cells, model, n_classes):
 def with_ties(cells, native, seed):
     """Put thresholds, and numbers beside them, in place of some cells."""
     random, cells = np.random.default_rng(seed), cells.copy()
-    for tree in getattr(native, "ensemble", LinearHasNone).trees:
+    for tree in getattr(native.core, "ensemble", LinearHasNone).trees:
         at = np.flatnonzero((tree.feature >= 0) & np.isfinite(tree.threshold))
         if len(at):
             node = random.choice(at)
@@ -122,6 +122,8 @@ def agree(model, cells, seed, n=150, tolerance=1e-12):
     assert found.shape == wanted.shape
     assert np.abs(found - wanted).max() <= tolerance * max(1.0, np.abs(wanted).max())
     assert np.ptp(wanted) > 0
+    own = asked(model, rows[:, None])[:, 0]
+    assert np.abs(native.outputs(rows) - own).max() <= tolerance * max(1.0, np.abs(own).max())
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -169,10 +171,9 @@ def test_boosters_say_what_they_answer(makers, tolerance, name, seed, form):
         agree(model.fit(cells, targets(cells, model, n_classes)), cells, seed, tolerance=tolerance)
 
 
-@pytest.mark.parametrize("booster", ["dart", "gblinear"])
-def test_boosters_of_other_kinds_are_asked(booster):
+def test_boosters_of_other_kinds_are_asked():
     cells = table(2)
-    model = xgboost("XGBClassifier", booster=booster)
+    model = xgboost("XGBClassifier", booster="gblinear")
     assert native_of(model.fit(cells, targets(cells, model, 2)), cells) is None
 
 
@@ -302,19 +303,38 @@ def test_columns_go_by_name(form):
     assert np.abs(explained(model, frame, frame[:30]).values - other.values).max() <= 1e-9
 
 
-def test_levels_groups_and_limits_are_asked_about(form):
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        xcid.Constraints(groups={"both": ["x0", "x3"]}),
+        xcid.Constraints(ranges={"x0": (-1, 1)}),
+        xcid.Constraints(frozen=["x2"]),
+    ],
+    ids=["groups", "limits", "frozen"],
+)
+def test_constraints_change_nothing_about_it(constraints, form):
     cells = table(2)
     model = fitted(cells=cells)
-    groups = xcid.Constraints(groups={"both": ["x0", "x1"]})
-    limits = xcid.Constraints(ranges={"x0": (-1, 1)})
-    for constraints in (groups, limits, xcid.Constraints(frozen=["x2"])):
-        more = {"constraints": constraints, "feature_names": [f"x{at}" for at in range(N_COLUMNS)]}
-        ours, other = (explained(one, cells, cells[:20], **more) for one in (model, model.predict_proba))
-        assert np.abs(ours.values - other.values).max() <= 1e-9
-        assert np.array_equal(ours.n_evaluations, other.n_evaluations)
-    names = more["feature_names"]
-    levels = pd.DataFrame(cells.round(), columns=names).astype({"x1": "category"})
-    assert native_of(fitted(cells=cells.round()), levels) is None
+    more = {"constraints": constraints, "feature_names": [f"x{at}" for at in range(N_COLUMNS)]}
+    ours, other = (explained(one, cells, cells[:20], **more) for one in (model, model.predict_proba))
+    assert np.abs(ours.values - other.values).max() <= 1e-9
+    assert np.array_equal(ours.n_evaluations, other.n_evaluations)
+    assert np.abs(ours.cloud.outputs - other.cloud.outputs).max() <= 1e-9
+
+
+def test_groups_are_read(monkeypatch, compiled):
+    monkeypatch.setattr(trees, "loaded", lambda: compiled)
+    cells, asked_ = table(2), list[int]()
+    model, plain = fitted(cells=cells), RandomForestClassifier.predict_proba
+    names = [f"x{at}" for at in range(N_COLUMNS)]
+    groups = xcid.Constraints(groups={"both": ["x0", "x3"], "others": ["x2", "x4"]})
+    monkeypatch.setattr(
+        RandomForestClassifier, "predict_proba", lambda self, X: asked_.append(len(X)) or plain(self, X)
+    )
+    explainer = xcid.Explainer(model, cells, generator=Balanced(200), feature_names=names, constraints=groups)
+    asked_.clear()
+    explainer(cells[:20])
+    assert sum(asked_) == 20  # the rows themselves
 
 
 def test_few_rows_are_asked_about_without_the_library(monkeypatch):
@@ -341,16 +361,3 @@ def test_a_model_that_is_read_travels():
     plan = explainer.setup.generator.draw(explainer.space, run_key(0)).plan
     rows = table(2)[:9]
     assert np.array_equal(predict.planned(plan, 99)(rows), explainer.subject.predict.planned(plan, 99)(rows))
-
-
-def test_building_without_a_compiler_says_so(monkeypatch, tmp_path):
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(MissingDependency, match="needs a C compiler"):
-        library.build(tmp_path / "bits.so")
-
-
-def test_what_was_never_built_is_not_loaded(monkeypatch, tmp_path):
-    monkeypatch.setattr(library, "place", lambda: tmp_path / "bits.so")
-    library.loaded.cache_clear()
-    assert library.loaded() is None
-    library.loaded.cache_clear()

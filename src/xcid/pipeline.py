@@ -116,7 +116,7 @@ def explain_block(setup: Setup, rows: Array, seed: int) -> Blocks:
     """Explain a block of (n, d) rows; those that the model fails for are set apart."""
 
     def explain(some: Array) -> Explanation:
-        more = functools.partial(_run, setup, some, setup.subject.predict(some), seed)
+        more = functools.partial(_run, setup, some, setup.subject.predict.own(some), seed)
         return setup.stop(more(slice(None), 0), more)
 
     return isolated(explain, rows)
@@ -224,9 +224,9 @@ def perturb(setup: Setup, generator: Generator, rows: Array, keys: Unsigned, out
 def _read(setup: Setup, drawn: Drawn, rows: Array, outputs: Array, deadline: Deadline) -> Perturbations | None:
     """The cloud of a plan by a model that is read from inside; None where it is not, or samples are made for rows."""
     subject, plan = setup.subject, drawn.plan
-    if subject.features.values or plan.fitted.any():
+    if plan.fitted.any():
         return None
-    answers = subject.predict.planned(plan, len(rows))
+    answers = subject.predict.planned(subject.features.unfold_plan(plan, subject.space), len(rows))
     if answers is None:
         return None
     deadline.check()
@@ -236,7 +236,8 @@ def _read(setup: Setup, drawn: Drawn, rows: Array, outputs: Array, deadline: Dea
     if np.any(np.abs(own - outputs[:, None]) > CHANGED * np.maximum(1, np.abs(outputs[:, None]))):
         LOG.info("the model is asked, since it has changed since the explainer read it")
         return None
-    return replace(drawn.cloud(rows, weights(setup.outcome, found, outputs), subject.space), outputs=found)
+    folded, space = subject.features.fold(rows), subject.features.space
+    return replace(drawn.cloud(folded, weights(setup.outcome, found, outputs), space), outputs=found)
 
 
 def _by_log_odds(cloud: Perturbations, outcome: Outcome) -> Perturbations:

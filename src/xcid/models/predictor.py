@@ -14,12 +14,13 @@ from xcid._progress import LOG
 from xcid.errors import ModelError, XcidError, said, telling, warn
 from xcid.models.libraries import adapted
 from xcid.models.tables import Cells, Reader, as_trained, reader
-from xcid.native import Native, read
+from xcid.native import Native, Watch, read
 from xcid.records import Array, Plan
 from xcid.space import FeatureSpace
 
 TRIED = 22  # rows that are asked about three times: together, together again, and in parts
 TOLERANCE = 1e-6  # relative to the largest output
+LARGEST = 1e38  # cells that single precision holds
 EXACT = 1e-9  # the same, of a model that is read from inside
 RANDOM = (
     "the model is not deterministic: {rows} background rows got another answer when asked again (by up to {gap:.3g}), "
@@ -41,6 +42,7 @@ class Predictor:
     read: Reader  # from raw answers to (n, k) numbers: one column a class, or the one of a regression
     max_rows: int  # in one call
     native: Native | None = None  # the same model, read from inside
+    watch: Watch | None = None  # which says whether it is still the same
 
     def __call__(self, matrix: Array) -> Array:
         """Predict an (n, d) matrix; every answer is checked."""
@@ -48,6 +50,15 @@ class Predictor:
         blocks = (matrix[start : start + self.max_rows] for start in starts)
         parts = [self.checked(_raw(self.ask, self.decode(rows), len(rows)), rows) for rows in blocks]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def own(self, matrix: Array) -> Array:
+        """Predict an (n, d) matrix of a few rows, by what was read where that is as good as asking.
+
+        Models are asked about rows with missing or huge cells: they may refuse them.
+        """
+        if self.native is None or self.watch is None or not (np.abs(matrix) < LARGEST).all():
+            return self(matrix)
+        return self.native.outputs(matrix) if self.watch.is_unchanged() else self(matrix)
 
     def planned(self, plan: Plan, n_rows: int) -> Callable[[Array], Array] | None:
         """From rows to the (n, s, k) outputs of all samples of a plan of their columns; None where it has to be asked.
@@ -72,11 +83,10 @@ class Predictor:
 
 
 def _read(model: Any, predict: Predictor, space: FeatureSpace, precision: float) -> Native | None:
-    """Read a model of numbers from inside, where it then says what it answers for mixtures of background rows."""
-    if any(column.levels or column.unit for column in space.columns):
-        return None
+    """Read a model from inside, where it then says what it answers for mixtures of background rows."""
+    coded = {column.name: len(column.levels) for column in space.columns if column.levels or column.unit}
     try:
-        native = read(model, space.names)
+        native = read(model, space.names, predict.decode, coded)
         if native is None:
             return None
         plan = _trial(space)
@@ -87,7 +97,9 @@ def _read(model: Any, predict: Predictor, space: FeatureSpace, precision: float)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             asked = predict(plan.samples(rows).reshape(-1, rows.shape[1]))
+            alone = predict(rows)
         gap = float(np.abs(outputs(rows).reshape(asked.shape) - asked).max())
+        gap = max(gap, float(np.abs(native.outputs(rows) - alone).max()))
     except Exception as error:
         LOG.info("the model is asked, since it cannot be read from inside: %s", said(error))
         return None
@@ -130,7 +142,8 @@ def wrap(model: Any, space: FeatureSpace, memory: int) -> tuple[Predictor, Array
     predict = Predictor(ask, decode, reader(model, answers), max_rows)
     precision = float(np.finfo(answers.dtype).eps) if answers.dtype.kind == "f" else 0.0
     preflight(predict, space.rows, len(predict.read.names), precision)
-    predict = replace(predict, native=_read(given, predict, space, precision))
+    native = _read(given, predict, space, precision)
+    predict = replace(predict, native=native, watch=None if native is None else Watch.of(given))
     rest = space.rows[max_rows:]
     outputs = predict.checked(answers, sample)
     return predict, np.concatenate([outputs, predict(rest)]) if len(rest) else outputs

@@ -1,67 +1,100 @@
 """Models read from inside: the outputs of all samples of a plan, without building and asking about a single one.
 
-``read(model, names)`` gives an object with ``planned(plan) -> (rows (n, d) -> outputs (n, s, k))``, or None where a
+``read(model, table)`` gives an object with ``planned(plan) -> (rows (n, d) -> outputs (n, s, k))``, or None where a
 model is not known here. Models are known by their exact class: what a subclass changes cannot be read. To add a
 library, write a function from a model to an :class:`~xcid.native.ensemble.Ensemble` or a
-:class:`~xcid.native.linear.Linear`, and add it to the readings.
+:class:`~xcid.native.linear.Linear` of its own columns, and add it to the readings; where the model sees other numbers
+than those of its table, add a function to ``CELLS`` that says which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from xcid.native import boosters, scikit
-from xcid.native.linear import Linear
-from xcid.native.program import compiled
+from xcid.native import additive, boosters, catboost, nested, networks, scikit
+from xcid.native.ensemble import Ensemble
+from xcid.native.models import Alone, Native
+from xcid.native.names import name_of
+from xcid.native.seen import Chain, Columns, Seen, as_numbers
 from xcid.native.trees import Trees
-from xcid.records import Array, Integers, Plan
+from xcid.native.watch import Watch
+from xcid.records import Array, Integers
 
-__all__ = ["Native", "read"]
+__all__ = ["Native", "Watch", "read"]
 
-
-class Native(Protocol):
-    """A model that was read."""
-
-    @property
-    def fewest_rows(self) -> int:
-        """Rows for which this is faster than asking."""
-
-    def planned(self, plan: Plan) -> Callable[[Array], Array] | None:
-        """From (n, d) rows to the (n, s, k) outputs of all samples; None where a plan is too large."""
-
-
-READINGS: dict[tuple[str, str], scikit.Reading] = {
-    **scikit.READINGS,
-    ("xgboost", "XGBClassifier"): boosters.xgboost_model,
-    ("xgboost", "XGBRegressor"): boosters.xgboost_model,
+READINGS: dict[tuple[str, str], Callable[[Any], Any]] = {
+    **{("sklearn", name): reading for name, reading in scikit.READINGS.items()},
+    **dict.fromkeys(
+        [("xgboost", f"XGB{name}") for name in ("Classifier", "Regressor", "RFClassifier", "RFRegressor")],
+        boosters.xgboost_model,
+    ),
     ("xgboost", "Booster"): boosters.xgboost_booster,
-    ("lightgbm", "LGBMClassifier"): boosters.lightgbm_model,
-    ("lightgbm", "LGBMRegressor"): boosters.lightgbm_model,
+    **dict.fromkeys([("lightgbm", "LGBMClassifier"), ("lightgbm", "LGBMRegressor")], boosters.lightgbm_model),
     ("lightgbm", "Booster"): boosters.lightgbm_booster,
+    **dict.fromkeys(
+        [("catboost", name) for name in ("CatBoost", "CatBoostClassifier", "CatBoostRegressor")],
+        catboost.catboost_model,
+    ),
+    **dict.fromkeys([("sklearn", "MLPClassifier"), ("sklearn", "MLPRegressor")], networks.perceptron),
+    ("torch", "Sequential"): networks.sequence,
+    ("sklearn", "GaussianNB"): additive.naive_bayes,
+    **dict.fromkeys(
+        [("interpret", f"ExplainableBoosting{name}") for name in ("Classifier", "Regressor")],
+        additive.boosting_machine,
+    ),
+}
+CELLS: dict[str, Callable[[Any, Seen], Seen]] = {
+    **dict.fromkeys(("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"), scikit.histogram_cells),
+    "xgboost": boosters.xgboost_cells,
+    "lightgbm": boosters.lightgbm_cells,
+    "GaussianNB": additive.naive_cells,
+    "interpret": additive.boosting_cells,
 }
 
 
-def read(model: Any, names: Sequence[str]) -> Native | None:
-    """Read a model of a table whose columns have these names; None where there is no way to."""
-    reading = READINGS.get(scikit.name_of(model))
-    if reading is None or {"predict", "predict_proba"} & vars(model).keys():
-        return None
+def read(
+    model: Any,
+    names: Sequence[str],
+    decode: Callable[[Array], Any] | None = None,
+    coded: Mapping[str, int] | None = None,
+) -> Native | None:
+    """Read a model of a table whose columns have these names; None where there is no way to.
+
+    ``decode`` makes the tables that the model is given from rows, which hold codes in the ``coded`` columns: so many
+    levels each, or dates, of which there are 0.
+    """
     order = _order(model, names)
     if len(order) != len(names):
         return None
-    found = reading(model, order)
-    if found is None or isinstance(found, Linear):
-        return found
-    program = compiled(found)
-    return None if program is None else Trees(found, program)
+    picked = Columns(order)
+    if decode is None or not coded:
+        return _read(model, Seen(order, decode or picked, picked))
+    levels = {list(names).index(name): size for name, size in coded.items()} if all(coded.values()) else {}
+    return _read(model, Seen(order, decode, Chain((decode, as_numbers)), levels))
+
+
+def _read(model: Any, seen: Seen) -> Native | None:
+    package, name = name_of(model)
+    if {"predict", "predict_proba", "decision_function"} & vars(model).keys():
+        return None
+    if package == "sklearn" and name in nested.READINGS:
+        return nested.READINGS[name](_read, model, seen)
+    reading = READINGS.get((package, name))
+    found = None if reading is None else reading(model)
+    if found is None:
+        return None
+    see = CELLS.get(name) or CELLS.get(package)
+    seen = see(model, seen) if see is not None else seen.by(as_numbers) if seen.levels else seen
+    core = Trees.of(found, len(seen.source)) if isinstance(found, Ensemble) else found
+    return None if core is None else Alone(seen, core)
 
 
 def _order(model: Any, names: Sequence[str]) -> Integers:
     """The table's column of each of the model's."""
-    known = getattr(model, "feature_names_in_", None)
+    known = getattr(model, "feature_names_in_", getattr(model, "feature_names_", None))
     if known is None:  # boosters have no such attribute
         known = getattr(model, "feature_names", None) or getattr(model, "feature_name", lambda: names)()
     own = [str(name) for name in known]

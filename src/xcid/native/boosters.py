@@ -6,12 +6,14 @@ import json
 import math
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from xcid.native.ensemble import Ensemble, Link, Tree, exponential, first, logistic, several, single
-from xcid.records import Array, Integers
+from xcid.native.ensemble import Ensemble, Link, Tree, exponential, first, listed, logistic, several, single, swapped
+from xcid.native.seen import Seen, as_codes
+from xcid.records import Array
 
 
 def single_logistic(sums: Array) -> Array:
@@ -55,46 +57,74 @@ LIGHTGBM: dict[str, Link] = {
 TINY = float(np.float32(1e-35))  # what counts as 0 to LightGBM
 
 
-def xgboost_model(model: Any, order: Integers) -> Ensemble | None:
+def xgboost_model(model: Any) -> Ensemble | None:
     """A model with scikit-learn's manners, up to the round at which its training stopped."""
     if not math.isnan(model.missing):
         return None
     stopped: int | None = getattr(model, "best_iteration", None)
     booster = model.get_booster()
-    return xgboost_booster(booster if stopped is None else booster[: stopped + 1], order)
+    return xgboost_booster(booster if stopped is None else booster[: stopped + 1])
 
 
-def xgboost_booster(booster: Any, order: Integers) -> Ensemble | None:
-    """Cells below a threshold go left, in single precision; splits on levels and dropped trees are not read."""
+def xgboost_booster(booster: Any) -> Ensemble | None:
+    """Cells below a threshold go left, in single precision; trees that were dropped at times have weights."""
     learner = json.loads(bytes(booster.save_raw("json")))["learner"]
     boosted, objective = learner["gradient_booster"], learner["objective"]["name"]
-    if boosted["name"] != "gbtree" or objective not in XGBOOST:
+    if boosted["name"] not in ("gbtree", "dart") or objective not in XGBOOST:
         return None
-    trees, slots = boosted["model"]["trees"], boosted["model"]["tree_info"]
-    if any(any(tree["split_type"]) or int(tree["tree_param"]["size_leaf_vector"]) > 1 for tree in trees):
+    dropped = boosted.get("weight_drop")
+    grown = boosted["gbtree"]["model"] if dropped is not None else boosted["model"]
+    trees, slots = grown["trees"], grown["tree_info"]
+    if any(int(tree["tree_param"]["size_leaf_vector"]) > 1 for tree in trees):
         return None
+    weights = np.ones(len(trees)) if dropped is None else np.array(dropped)
     link, start = XGBOOST[objective]
     scores = np.array(json.loads(f"[{learner['learner_model_param']['base_score'].strip('[]')}]"), dtype=np.float64)
     base = single(start(scores) + np.zeros(max(slots) + 1))
-    return Ensemble(tuple(map(partial(_of_xgboost, order), trees, slots)), base, single, link, np.float32)
+    found = tuple(_of_xgboost(*one) for one in zip(trees, slots, weights.tolist(), strict=True))
+    return Ensemble(found, base, single, link, np.float32)
 
 
-def _of_xgboost(order: Integers, tree: dict[str, Any], slot: int) -> Tree:
+def _of_xgboost(tree: dict[str, Any], slot: int, weight: float) -> Tree:
     left, right, feature = (np.array(tree[key]) for key in ("left_children", "right_children", "split_indices"))
     conditions, is_leaf = np.array(tree["split_conditions"], dtype=np.float32), left < 0
     below = np.nextafter(conditions, np.float32(-np.inf)).astype(np.float64)  # less than: at most the number before
     missing = np.array(tree["default_left"]).astype(bool)
-    columns = np.where(is_leaf, -1, order[np.where(is_leaf, 0, feature)])
-    return Tree(columns, below, left, right, missing, conditions[:, None].astype(np.float64), slot)
+    value = single(weight * conditions[:, None].astype(np.float64))
+    sets = {
+        node: frozenset(tree["categories"][start : start + size])
+        for node, start, size in zip(
+            tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True
+        )
+    }
+    return Tree(np.where(is_leaf, -1, feature), below, left, right, missing, value, slot, sets)
 
 
-def lightgbm_model(model: Any, order: Integers) -> Ensemble | None:
+def xgboost_cells(model: Any, seen: Seen) -> Seen:
+    """Levels by the codes that a model remembers; models of old versions take those of the frame."""
+    booster = model.get_booster() if hasattr(model, "get_booster") else model
+    if "c" not in (booster.feature_types or ()):
+        return seen
+    boosted = json.loads(bytes(booster.save_raw("json")))["learner"]["gradient_booster"]
+    known = (boosted.get("gbtree") or boosted)["model"].get("cats", {}).get("enc", ())
+    return seen.by(partial(as_codes, [_categories(one) for one in known if one["values"]]))
+
+
+def _categories(written: dict[str, Any]) -> list[Any]:
+    """Numbers as they are, texts from their bytes."""
+    values, ends = written["values"], written.get("offsets")
+    if ends is None:
+        return list(values)
+    return [bytes(values[start:end]).decode() for start, end in pairwise(ends)]
+
+
+def lightgbm_model(model: Any) -> Ensemble | None:
     """A model with scikit-learn's manners."""
-    return lightgbm_booster(model.booster_, order)
+    return lightgbm_booster(model.booster_)
 
 
-def lightgbm_booster(booster: Any, order: Integers) -> Ensemble | None:
-    """Cells at most as large as a threshold go left; splits on levels and zeros that count as missing are not read."""
+def lightgbm_booster(booster: Any) -> Ensemble | None:
+    """Cells at most as large as a threshold go left; models to which zeros count as missing are not read."""
     dump = booster.dump_model()
     objective, _, settings = dump["objective"].partition(" ")
     if objective == "binary":
@@ -103,13 +133,19 @@ def lightgbm_booster(booster: Any, order: Integers) -> Ensemble | None:
     else:
         link = LIGHTGBM.get(objective) if "sqrt" not in settings else None
     trees = [
-        _of_lightgbm(order, one["tree_structure"], at % dump["num_tree_per_iteration"])
+        _of_lightgbm(one["tree_structure"], at % dump["num_tree_per_iteration"])
         for at, one in enumerate(dump["tree_info"])
     ]
     found = tuple(tree for tree in trees if tree is not None)
     if link is None or len(found) < len(trees):
         return None
     return Ensemble(found, np.zeros(dump["num_tree_per_iteration"]), flushed, link)
+
+
+def lightgbm_cells(model: Any, seen: Seen) -> Seen:
+    """Levels by the codes that a model remembers."""
+    known = getattr(model, "booster_", model).pandas_categorical
+    return seen.by(partial(as_codes, known)) if known else seen
 
 
 def flushed(rows: Array) -> Array:
@@ -122,17 +158,28 @@ def steep(slope: float, sums: Array) -> Array:
     return logistic(slope * sums)
 
 
-def _of_lightgbm(order: Integers, root: dict[str, Any], slot: int) -> Tree | None:
-    nodes, rows = [root], list[tuple[int, float, int, int, bool, float]]()
-    for node in nodes:  # grows on the way
-        if "split_feature" not in node:
-            rows.append((-1, 0.0, -1, -1, False, node["leaf_value"]))
+def _of_lightgbm(root: dict[str, Any], slot: int) -> Tree | None:
+    nodes, firsts = listed(root, _children)
+    rows, sets = list[tuple[int, float, bool, float]](), dict[int, frozenset[int]]()
+    for at, node in enumerate(nodes):
+        if firsts[at] < 0:
+            rows.append((-1, 0.0, False, node["leaf_value"]))
             continue
-        if node["decision_type"] != "<=" or node["missing_type"] == "Zero":
+        if node["missing_type"] == "Zero" or node["decision_type"] not in ("<=", "=="):
             return None
-        threshold, left = float(node["threshold"]), len(nodes)
-        nodes += [node["left_child"], node["right_child"]]
+        if node["decision_type"] == "==":  # levels go left, missing cells right
+            sets[at] = frozenset(map(int, node["threshold"].split("||")))
+            rows.append((node["split_feature"], 0.0, False, 0.0))
+            continue
+        threshold = float(node["threshold"])
         missing = node["default_left"] if node["missing_type"] == "NaN" else threshold >= 0  # else it counts as 0
-        rows.append((int(order[node["split_feature"]]), threshold, left, left + 1, missing, 0.0))
-    feature, threshold_, left_, right, missing_left, value = map(np.array, zip(*rows, strict=True))
-    return Tree(feature, threshold_, left_, right, missing_left.astype(bool), value[:, None].astype(np.float64), slot)
+        rows.append((node["split_feature"], threshold, missing, 0.0))
+    feature, thresholds, missing_left, value = map(np.array, zip(*rows, strict=True))
+    left = np.array(firsts)
+    right = np.where(left < 0, -1, left + 1)
+    missing_left, value = missing_left.astype(bool), value[:, None].astype(np.float64)
+    return swapped(Tree(feature, thresholds, left, right, missing_left, value, slot, sets))
+
+
+def _children(node: dict[str, Any]) -> tuple[Any, ...]:
+    return (node["left_child"], node["right_child"]) if "split_feature" in node else ()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -13,6 +13,7 @@ from xcid.records import Array, Flags, Integers
 
 Link: TypeAlias = Callable[[Array], Array]
 """From (..., k) sums to the (..., outputs) that the model answers with."""
+MOST_NODES = 2**18  # of an ensemble: asking about larger ones is faster
 Rounding: TypeAlias = Callable[[Array], Array]
 """From rows to rows as the model sees them."""
 
@@ -31,6 +32,8 @@ class Tree:
         Nodes at which missing cells go left.
     value : (m, c)
         What leaves add to the sums number ``slot`` and following.
+    chosen : mapping from nodes to sets
+        Nodes that split on levels: cells whose code is in the set go right, others left.
     """
 
     feature: Integers
@@ -40,13 +43,26 @@ class Tree:
     missing_left: Flags
     value: Array
     slot: int = 0
+    chosen: Mapping[int, frozenset[int]] = field(default_factory=dict)
+
+    def is_sound(self, n_columns: int, n_sums: int) -> bool:
+        """Whether it is a tree of so many columns at all: whoever walks a damaged one may never come to an end."""
+        nodes, inner = len(self.feature), np.flatnonzero(self.feature >= 0)
+        lengths = {len(part) for part in (self.threshold, self.left, self.right, self.missing_left, self.value)}
+        if not nodes or lengths != {nodes} or not 0 <= self.slot <= n_sums - self.value.shape[1]:
+            return False
+        children = np.concatenate([self.left[inner], self.right[inner]])
+        is_tree = len(np.unique(children)) == len(children) and bool(np.all((children > 0) & (children < nodes)))
+        is_tree &= np.array_equal(self.feature < 0, self.left < 0)
+        numbers = np.isnan(self.threshold[[node for node in inner if node not in self.chosen]])
+        return is_tree and self.feature.max() < n_columns and not numbers.any() and bool(np.isfinite(self.value).all())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ensemble:
     """Trees whose values are added to ``base`` (k,), one after the other, in numbers of type ``sums``.
 
-    Cells are ``rounded`` before they are compared.
+    Cells are ``rounded`` before they are compared. Some libraries answer so ``quickly`` that NumPy's form is slower.
     """
 
     trees: tuple[Tree, ...]
@@ -54,6 +70,27 @@ class Ensemble:
     rounded: Rounding
     link: Link
     sums: type[np.float64 | np.float32] = np.float64
+    quickly: bool = False
+
+
+def listed(root: Any, children: Callable[[Any], tuple[Any, ...]]) -> tuple[list[Any], list[int]]:
+    """The nodes of a tree of records, level by level, and where the first child of each is; -1 for leaves."""
+    nodes, firsts = [root], list[int]()
+    for node in nodes:  # grows on the way
+        found = children(node)
+        firsts.append(len(nodes) if found else -1)
+        nodes += found
+        if len(nodes) > MOST_NODES:
+            raise ValueError(f"a tree has more than {MOST_NODES:,} nodes")
+    return nodes, firsts
+
+
+def swapped(tree: Tree) -> Tree:
+    """The same tree, where cells in the sets used to go left."""
+    left, right, missing_left = tree.left.copy(), tree.right.copy(), tree.missing_left.copy()
+    nodes = list(tree.chosen)
+    left[nodes], right[nodes], missing_left[nodes] = tree.right[nodes], tree.left[nodes], ~missing_left[nodes]
+    return replace(tree, left=left, right=right, missing_left=missing_left)
 
 
 def single(rows: Array) -> Array:
@@ -101,4 +138,11 @@ def doubled(sums: Array) -> Array:
 def several(sums: Array) -> Array:
     """Probabilities of several classes, from their logarithms up to a constant."""
     shares: Array = softmax(sums, axis=-1)
+    return shares
+
+
+def shared(sums: Array) -> Array:
+    """Probabilities of several classes, from log odds of each against all others."""
+    odds = expit(sums)
+    shares: Array = odds / odds.sum(axis=-1, keepdims=True)
     return shares

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from xcid._kernels.arrays import blocks
-from xcid.native.ensemble import Rounding
 from xcid.native.program import ALL, ANSWERS, BITS, NONE, Group, Program
-from xcid.records import Array, Flags, Integers, Plan, Unsigned
+from xcid.records import Array, Flags, Integers, Unsigned
 
 MOST_PLACES = 2**22  # of splits by rows that are looked up at a time
 MOST_ROWS = 64  # at a time: the sets that are in use then stay in the processor's cache
@@ -39,13 +39,16 @@ class Sets:
     place: Integers
 
 
-def sets(program: Program, plan: Plan, rounded: Rounding) -> Sets | None:
-    """Find out which samples of a plan go left at which split; None where that takes too much memory."""
-    new, taken = rounded(plan.new), plan.taken
-    place, found, total = np.zeros(len(program.feature), dtype=np.int64), [_bits(np.zeros((0, len(new)), bool))], 0
-    for column in np.unique(program.feature):
-        at = np.flatnonzero(program.feature == column)
-        values = new[:, column]
+def sets(program: Program, n_samples: int, column_of: Callable[[int], tuple[Array, Flags]]) -> Sets | None:
+    """Find out which samples go left at which split, by the (s,) new values of columns and whether they are taken.
+
+    None where that takes too much memory.
+    """
+    place, found, total = np.zeros(len(program.feature), dtype=np.int64), [_bits(np.zeros((0, n_samples), bool))], 0
+    order = np.argsort(program.feature, kind="stable")
+    columns, starts = np.unique(program.feature[order], return_index=True)
+    for column, at in zip(columns.tolist(), np.split(order, starts[1:]), strict=False):
+        values, taken = column_of(column)
         is_missing = np.isnan(values)
         known = np.sort(values[~is_missing])
         alike = 2 * np.searchsorted(known, program.threshold[at], side="right")
@@ -53,12 +56,12 @@ def sets(program: Program, plan: Plan, rounded: Rounding) -> Sets | None:
         _, one, which = np.unique(alike, return_index=True, return_inverse=True)
         flags = values <= program.threshold[at[one], None]
         flags |= is_missing & program.missing_left[at[one], None]
-        lent, own = _bits(flags & taken[:, column]), _bits(~taken[None, :, column])
+        lent, own = _bits(flags & taken), _bits(~taken[None])
         found.append(np.stack([lent, lent | own], axis=1).reshape(-1, lent.shape[1]))
         place[at], total = total + 2 * which.ravel(), total + 2 * len(one)
         if total * found[0].itemsize * lent.shape[1] > MOST_BYTES:
             return None
-    return Sets(len(new), np.concatenate(found), place)
+    return Sets(n_samples, np.concatenate(found), place)
 
 
 def _bits(flags: Flags) -> Unsigned:

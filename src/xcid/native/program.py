@@ -8,6 +8,7 @@ one set. Bits of several trees are looked up together in one table of sums.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
@@ -15,13 +16,13 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from xcid.native.ensemble import Ensemble, Tree
+from xcid.native.ensemble import MOST_NODES, Ensemble, Tree
 from xcid.records import Array, Flags, Integers
 
 NONE, ALL, ANSWERS = 0, 1, 2  # registers: the empty set, the full one, and the first bit of a group's answer
 BITS, MOST_BITS = 8, 16  # of a group of trees, and of a single tree
-MOST_NODES = 2**18
 Step: TypeAlias = tuple[int, int, int, int]
+Split: TypeAlias = tuple[int, float, bool]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,22 +87,18 @@ def compiled(ensemble: Ensemble) -> Program | None:
             trees.append((tree, coded))
         else:  # all leaves are alike
             base[tree.slot : tree.slot + coded.values.shape[1]] += coded.values[0]
-    steps, splits, groups, n_registers = list[Step](), list[tuple[Tree, Integers]](), list[Group](), ANSWERS + MOST_BITS
-    n_splits = 0
+    steps, splits, groups, n_registers = list[Step](), dict[Split, int](), list[Group](), ANSWERS + MOST_BITS
     for members in _grouped(trees, 0 if single else BITS):
         start, n_bits, table = len(steps), 0, np.zeros((1, 1))
         for tree, coded in members:
-            inner = np.flatnonzero(tree.feature >= 0)
-            numbers = np.cumsum(tree.feature >= 0) - 1 + n_splits
-            n_registers = max(n_registers, _write(tree, coded, numbers, ANSWERS + n_bits, steps))
-            splits.append((tree, inner))
+            n_registers = max(n_registers, _write(tree, coded, splits, ANSWERS + n_bits, steps))
             table = (coded.values[:, None] + table).reshape(-1, coded.values.shape[1])  # the first has the lowest bits
-            n_splits, n_bits = n_splits + len(inner), n_bits + coded.n_bits
+            n_bits += coded.n_bits
         groups.append(Group(slice(start, len(steps)), n_bits, table, members[0][0].slot))
     return Program(
-        np.concatenate([np.zeros(0, dtype=np.int64), *(tree.feature[inner] for tree, inner in splits)]),
-        np.concatenate([np.zeros(0), *(tree.threshold[inner] for tree, inner in splits)]),
-        np.concatenate([np.zeros(0, dtype=bool), *(tree.missing_left[inner] for tree, inner in splits)]),
+        np.array([split[0] for split in splits], dtype=np.int64),
+        np.array([split[1] for split in splits], dtype=np.float64),
+        np.array([split[2] for split in splits], dtype=bool),
         np.array(steps, dtype=np.int32).reshape(-1, 4),
         tuple(groups),
         base,
@@ -112,7 +109,7 @@ def compiled(ensemble: Ensemble) -> Program | None:
 
 def _coded(tree: Tree) -> Coded:
     """Number the leaves in the order in which their values come: those of a branch then share their high bits."""
-    leaves = np.flatnonzero(tree.feature < 0)
+    leaves = _leaves(tree)
     _, where, inverse = np.unique(tree.value[leaves], axis=0, return_index=True, return_inverse=True)
     codes = np.zeros(len(tree.feature), dtype=np.int64)
     codes[leaves] = np.argsort(np.argsort(where))[inverse.ravel()]
@@ -120,6 +117,18 @@ def _coded(tree: Tree) -> Coded:
     values = np.zeros((2**n_bits, tree.value.shape[1]))
     values[: len(where)] = tree.value[leaves[np.sort(where)]]
     return Coded(codes, values, n_bits)
+
+
+def _leaves(tree: Tree) -> Integers:
+    """Leaves that can be reached from the root; libraries keep some that were cut off."""
+    nodes = np.zeros(1, dtype=np.int64)
+    found = [nodes[:0]]
+    while len(nodes):
+        is_leaf = tree.feature[nodes] < 0
+        found.append(nodes[is_leaf])
+        inner = nodes[~is_leaf]
+        nodes = np.concatenate([tree.left[inner], tree.right[inner]])
+    return np.sort(np.concatenate(found))
 
 
 def _grouped(trees: list[tuple[Tree, Coded]], most_bits: int) -> Iterator[list[tuple[Tree, Coded]]]:
@@ -135,33 +144,50 @@ def _grouped(trees: list[tuple[Tree, Coded]], most_bits: int) -> Iterator[list[t
         yield members
 
 
-def _write(tree: Tree, coded: Coded, numbers: Integers, root: int, steps: list[Step]) -> int:
-    """Write the steps of one tree, whose bits go into registers from ``root`` on; give the number of registers used."""
-    left, right, number, code = tree.left.tolist(), tree.right.tolist(), numbers.tolist(), coded.codes.tolist()
-    is_leaf, sets = (tree.feature < 0).tolist(), dict[int, list[int]]()
-    free, used, waiting = list[int](), ANSWERS + MOST_BITS, [0]
+def _write(tree: Tree, coded: Coded, splits: dict[Split, int], root: int, steps: list[Step]) -> int:
+    """Write the steps of one tree, whose bits go into registers from ``root`` on; give the number of registers used.
+
+    Sets that are the same in all samples are made once: levels of trees whose nodes all have one split need one step.
+    """
+    made, answers = _sets(tree, coded, splits)
+    uses = Counter(child for _, *children in made for child in children)
+    places = {number: root + bit for bit, number in enumerate(answers)}
+    registers, free, used = {NONE: NONE, ALL: ALL}, list[int](), ANSWERS + MOST_BITS
+    for number, (split, left, right) in enumerate(made, start=ALL + 1):
+        if number in places:
+            registers[number] = places[number]
+        elif free:
+            registers[number] = free.pop()
+        else:
+            registers[number], used = used, used + 1
+        steps.append((split, registers[number], registers[left], registers[right]))
+        for child in (left, right):
+            uses[child] -= 1
+            if child > ALL and not uses[child] and child not in places:
+                free.append(registers[child])
+    return used
+
+
+def _sets(tree: Tree, coded: Coded, splits: dict[Split, int]) -> tuple[dict[tuple[int, int, int], int], list[int]]:
+    """The sets that a tree needs, each by its split and the sets of its children, and those that are its answer."""
+    left, right, code = tree.left.tolist(), tree.right.tolist(), coded.codes.tolist()
+    feature = tree.feature.tolist()
+    keys = list(zip(feature, tree.threshold.tolist(), tree.missing_left.tolist(), strict=True))
+    made, known, waiting = dict[tuple[int, int, int], int](), dict[int, list[int]](), [0]
     while waiting:
         node = waiting[-1]
-        if is_leaf[node]:
-            sets[node] = [code[node] >> bit & 1 for bit in range(coded.n_bits)]
-        elif left[node] not in sets or right[node] not in sets:
-            waiting += [child for child in (right[node], left[node]) if child not in sets]
+        if feature[node] < 0:
+            known[node] = [code[node] >> bit & 1 for bit in range(coded.n_bits)]
+        elif left[node] not in known or right[node] not in known:
+            waiting += [child for child in (right[node], left[node]) if child not in known]
             continue
         else:
-            children = sets.pop(left[node]), sets.pop(right[node])
-            sets[node] = []
-            for bit, (there, other) in enumerate(zip(*children, strict=True)):
-                if there == other and there <= ALL:
-                    sets[node].append(there)
+            known[node] = []
+            for there, other in zip(known.pop(left[node]), known.pop(right[node]), strict=True):
+                if there == other:
+                    known[node].append(there)
                     continue
-                if node == 0:
-                    register = root + bit
-                elif free:
-                    register = free.pop()
-                else:
-                    register, used = used, used + 1
-                steps.append((number[node], register, there, other))
-                sets[node].append(register)
-                free += [one for one in (there, other) if one > ALL]
+                split = splits.setdefault(keys[node], len(splits))
+                known[node].append(made.setdefault((split, there, other), len(made) + ALL + 1))
         waiting.pop()
-    return used
+    return made, known[0]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,9 +21,12 @@ from xcid.native.ensemble import (
     first,
     logistic,
     several,
+    shared,
     single,
+    swapped,
 )
 from xcid.native.linear import Linear
+from xcid.native.seen import Chain, Seen, as_numbers
 from xcid.records import Array, Integers
 
 PLAIN_STARTS = ("DummyClassifier", "DummyRegressor")  # of gradient boosting: the same for all rows
@@ -30,33 +34,61 @@ LINKS: dict[str, Link] = {"IdentityLink": first, "LogLink": exponential}
 LOSSES: dict[str, Link] = {"HalfBinomialLoss": logistic, "ExponentialLoss": doubled, "HalfMultinomialLoss": several}
 
 
-def decision_tree(model: Any, order: Integers) -> Ensemble | None:
+def decision_tree(model: Any) -> Ensemble | None:
     """One tree of shares of classes, or of means."""
-    return _averaged(model, [model], order)
+    return _averaged(model, [model]) if model.n_outputs_ == 1 else None
 
 
-def forest(model: Any, order: Integers) -> Ensemble | None:
+def forest(model: Any) -> Ensemble | None:
     """Shares or means, averaged over trees."""
-    return _averaged(model, model.estimators_, order)
+    return _averaged(model, model.estimators_) if model.n_outputs_ == 1 else None
 
 
-def _averaged(model: Any, estimators: Any, order: Integers) -> Ensemble | None:
-    if model.n_outputs_ != 1:
+def bagged_trees(model: Any) -> Ensemble | None:
+    """The same for trees that have drawn their columns; None where one of them does not know all classes."""
+    classes = getattr(model, "classes_", ())
+    trees = model.estimators_
+    if any(one.n_outputs_ != 1 or len(getattr(one, "classes_", ())) != len(classes) for one in trees):
         return None
+    return _averaged(model, trees, model.estimators_features_)
+
+
+def _averaged(model: Any, estimators: Any, columns: Sequence[Integers] | None = None) -> Ensemble:
     n_sums, n_trees = estimators[0].tree_.value.shape[2], len(estimators)
     is_pair = hasattr(model, "classes_") and n_sums == 2
     skipped = 1 if is_pair else 0
-    trees = tuple(_tree(one.tree_, order, one.tree_.value[:, 0, skipped:]) for one in estimators)
+    own = [None] * n_trees if columns is None else columns
+    trees = tuple(
+        _tree(one.tree_, one.tree_.value[:, 0, skipped:], columns=some)
+        for one, some in zip(estimators, own, strict=True)
+    )
     link = partial(averaged_pair if is_pair else averaged, n_trees)
     return Ensemble(trees, np.zeros(n_sums - skipped), single, link)
 
 
-def gradient_boosting(model: Any, order: Integers) -> Ensemble | None:
+def adaptive_boosting(model: Any) -> Ensemble | None:
+    """Weighted votes of trees."""
+    n_classes, weights = len(model.classes_), model.estimator_weights_ / model.estimator_weights_.sum()
+    if n_classes < 2 or any(type(one).__name__ != "DecisionTreeClassifier" for one in model.estimators_):
+        return None
+    if any(not np.array_equal(one.classes_, model.classes_) for one in model.estimators_):
+        return None
+    votes = np.where(np.eye(n_classes, dtype=bool), 1.0, -1 / (n_classes - 1)) / (n_classes - 1)
+    if n_classes == 2:  # half the log odds, twice
+        votes = 2 * votes[:, 1:]
+    trees = tuple(
+        _tree(one.tree_, weight * votes[one.tree_.value[:, 0].argmax(axis=1)])
+        for one, weight in zip(model.estimators_, weights, strict=False)  # training may have stopped early
+    )
+    return Ensemble(trees, np.zeros(votes.shape[1]), single, logistic if n_classes == 2 else several)
+
+
+def gradient_boosting(model: Any) -> Ensemble | None:
     """Sums of trees, one for each class and round."""
     if not isinstance(model.init_, str) and type(model.init_).__name__ not in PLAIN_STARTS:
         return None
     trees = tuple(
-        _tree(one.tree_, order, model.learning_rate * one.tree_.value[:, 0, :], slot)
+        _tree(one.tree_, model.learning_rate * one.tree_.value[:, 0, :], slot)
         for stage in model.estimators_
         for slot, one in enumerate(stage)
     )
@@ -64,26 +96,46 @@ def gradient_boosting(model: Any, order: Integers) -> Ensemble | None:
     return Ensemble(trees, base, single, _link(model))
 
 
-def histogram_boosting(model: Any, order: Integers) -> Ensemble | None:
-    """The same, with splits on cells in double precision; splits on levels are not read."""
-    nodes = [(slot, one.nodes) for stage in model._predictors for slot, one in enumerate(stage)]  # noqa: SLF001
-    if any(one["is_categorical"].any() for _, one in nodes):
-        return None
+def histogram_boosting(model: Any) -> Ensemble:
+    """The same, with splits on cells in double precision."""
     trees = tuple(
-        _ordered(
-            order,
-            one["is_leaf"].astype(bool),
-            one["feature_idx"].astype(np.int64),
-            one["num_threshold"],
-            one["left"].astype(np.int64),
-            one["right"].astype(np.int64),
-            one["missing_go_to_left"].astype(bool),
-            one["value"][:, None].astype(np.float64),
-            slot,
-        )
-        for slot, one in nodes
+        _of_histograms(one, slot)
+        for stage in model._predictors  # noqa: SLF001
+        for slot, one in enumerate(stage)
     )
     return Ensemble(trees, np.ravel(model._baseline_prediction), double, _link(model))  # noqa: SLF001
+
+
+def _of_histograms(predictor: Any, slot: int) -> Tree:
+    nodes = predictor.nodes
+    is_leaf = nodes["is_leaf"].astype(bool)
+    sets = {
+        int(node): frozenset(np.flatnonzero(np.unpackbits(bits.view(np.uint8), bitorder="little")).tolist())
+        for node in np.flatnonzero(nodes["is_categorical"])
+        for bits in [predictor.raw_left_cat_bitsets[nodes["bitset_idx"][node]]]
+    }
+    tree = Tree(
+        np.where(is_leaf, -1, nodes["feature_idx"].astype(np.int64)),
+        nodes["num_threshold"],
+        np.where(is_leaf, -1, nodes["left"].astype(np.int64)),
+        np.where(is_leaf, -1, nodes["right"].astype(np.int64)),
+        nodes["missing_go_to_left"].astype(bool),
+        nodes["value"][:, None].astype(np.float64),
+        slot,
+        sets,
+    )
+    return swapped(tree)
+
+
+def histogram_cells(model: Any, seen: Seen) -> Seen:
+    """Columns of levels come first, by codes."""
+    prepare = model._preprocessor  # noqa: SLF001
+    if prepare is None:
+        return seen
+    order = np.argsort(~model.is_categorical_, kind="stable")
+    if not set(seen.source[model.is_categorical_].tolist()) <= seen.levels.keys():  # numbers that count as levels
+        return seen.after(prepare.transform, order)
+    return replace(seen, source=seen.source[order]).by(Chain((prepare.transform, as_numbers)))
 
 
 def _link(model: Any) -> Link:
@@ -91,65 +143,62 @@ def _link(model: Any) -> Link:
     return LOSSES[type(loss).__name__] if hasattr(model, "classes_") else LINKS[type(loss.link).__name__]
 
 
-def _tree(tree: Any, order: Integers, value: Array, slot: int = 0) -> Tree:
+def _tree(tree: Any, value: Array, slot: int = 0, columns: Integers | None = None) -> Tree:
+    is_leaf = tree.children_left < 0
+    feature = np.where(is_leaf, 0, tree.feature)
+    feature = np.where(is_leaf, -1, feature if columns is None else np.asarray(columns)[feature])
     children = tree.children_left, tree.children_right
-    missing = tree.missing_go_to_left.astype(bool)
-    return _ordered(order, children[0] < 0, tree.feature, tree.threshold, *children, missing, value, slot)
+    return Tree(feature, tree.threshold, *children, tree.missing_go_to_left.astype(bool), value, slot)
 
 
-def _ordered(order: Integers, is_leaf: Any, feature: Any, *more: Any) -> Tree:
-    """A tree whose columns are those of the table."""
-    return Tree(np.where(is_leaf, -1, order[np.where(is_leaf, 0, feature)]), *more)
+def linear(model: Any) -> Linear | None:
+    """Sums of columns, with weights; classes by log odds."""
+    if not hasattr(model, "classes_"):
+        return weighted(model, first)
+    return weighted(model, logistic if len(model.classes_) == 2 else several)
 
 
-def linear(model: Any, order: Integers) -> Linear | None:
-    """Sums of columns, with weights."""
-    weights, start = np.atleast_2d(model.coef_).T, np.atleast_1d(model.intercept_).astype(np.float64)
-    if hasattr(model, "classes_"):
-        link = logistic if len(model.classes_) == 2 else several
-    elif weights.shape[1] == 1:
-        link = first
-    else:
+def weighted(model: Any, link: Link) -> Linear | None:
+    """Sums of columns, with weights; None where a regression has several outputs."""
+    weights = np.atleast_2d(as_numbers(model.coef_)).T
+    if weights.shape[1] > 1 and not hasattr(model, "classes_"):
         return None
-    n_columns = len(weights)
-    return Linear(order, np.zeros(n_columns), np.ones(n_columns), weights.astype(np.float64), start, link)
+    return Linear(weights, np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64)), link)
 
 
-def scaled(model: Any, order: Integers) -> Linear | None:
-    """A linear model of columns that are shifted and scaled first."""
-    if len(model.steps) != 2:
+def generalised(model: Any) -> Linear | None:
+    """The mean is a function of the sum."""
+    return weighted(model, LINKS[type(model._base_loss.link).__name__])  # noqa: SLF001
+
+
+def descended(model: Any) -> Linear | None:
+    """Log odds of each class against all others, fitted by stochastic gradient descent."""
+    if model.loss != "log_loss":
         return None
-    (_, scaler), (_, last) = model.steps
-    if name_of(scaler) != ("sklearn", "StandardScaler") or name_of(last) not in LINEAR:
-        return None
-    found = linear(last, order)
-    if found is None:
-        return None
-    shift = found.shift if scaler.mean_ is None or not scaler.with_mean else scaler.mean_
-    scale = found.scale if scaler.scale_ is None else scaler.scale_
-    return Linear(order, shift, scale, found.weights, found.start, found.link)
+    return weighted(model, logistic if len(model.classes_) == 2 else shared)
 
 
-def name_of(model: Any) -> tuple[str, str]:
-    """The package and the name of a model's class, of which a subclass has another."""
-    return type(model).__module__.partition(".")[0], type(model).__name__
+def supported(model: Any) -> Linear | None:
+    """A support vector machine that is linear."""
+    return weighted(model, first) if model.kernel == "linear" else None
 
 
-Reading = Callable[[Any, Integers], Ensemble | Linear | None]
-LINEAR: dict[tuple[str, str], Reading] = {
-    ("sklearn", name): linear for name in ("LogisticRegression", "LinearRegression", "Ridge")
-}
-READINGS: dict[tuple[str, str], Reading] = {
-    ("sklearn", "DecisionTreeClassifier"): decision_tree,
-    ("sklearn", "DecisionTreeRegressor"): decision_tree,
-    ("sklearn", "RandomForestClassifier"): forest,
-    ("sklearn", "RandomForestRegressor"): forest,
-    ("sklearn", "ExtraTreesClassifier"): forest,
-    ("sklearn", "ExtraTreesRegressor"): forest,
-    ("sklearn", "GradientBoostingClassifier"): gradient_boosting,
-    ("sklearn", "GradientBoostingRegressor"): gradient_boosting,
-    ("sklearn", "HistGradientBoostingClassifier"): histogram_boosting,
-    ("sklearn", "HistGradientBoostingRegressor"): histogram_boosting,
-    ("sklearn", "Pipeline"): scaled,
-    **LINEAR,
+Reading = Callable[[Any], Ensemble | Linear | None]
+LINEAR = (
+    *("LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "Lars", "LarsCV"),
+    *("LassoLars", "LassoLarsCV", "LassoLarsIC", "OrthogonalMatchingPursuit", "OrthogonalMatchingPursuitCV"),
+    *("BayesianRidge", "ARDRegression", "HuberRegressor", "TheilSenRegressor", "QuantileRegressor", "SGDRegressor"),
+    *("LinearSVR", "LogisticRegression", "LogisticRegressionCV", "LinearDiscriminantAnalysis"),
+)
+READINGS: dict[str, Reading] = {
+    **dict.fromkeys(("DecisionTreeClassifier", "DecisionTreeRegressor"), decision_tree),
+    **dict.fromkeys(("RandomForestClassifier", "RandomForestRegressor"), forest),
+    **dict.fromkeys(("ExtraTreesClassifier", "ExtraTreesRegressor"), forest),
+    "AdaBoostClassifier": adaptive_boosting,
+    **dict.fromkeys(("GradientBoostingClassifier", "GradientBoostingRegressor"), gradient_boosting),
+    **dict.fromkeys(("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"), histogram_boosting),
+    **dict.fromkeys(LINEAR, linear),
+    **dict.fromkeys(("PoissonRegressor", "GammaRegressor", "TweedieRegressor"), generalised),
+    "SGDClassifier": descended,
+    **dict.fromkeys(("SVR", "NuSVR"), supported),
 }

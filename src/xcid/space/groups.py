@@ -107,12 +107,12 @@ class Features:
         if not self.values:
             return cloud
         given = None if cloud.given is None else self.unfold(cloud.given, rows[:, None, :])
-        plans = tuple(
-            one.once("unfolded", lambda plan: self._unfold_plan(plan, table))
-            for one in cloud.plans
-            if isinstance(one, Plan)
-        )
+        plans = tuple(self.unfold_plan(one, table) for one in cloud.plans if isinstance(one, Plan))
         return replace(cloud, origin=rows, given=given, discrete=table.discrete, features=self.columns, plans=plans)
+
+    def unfold_plan(self, plan: Plan, table: FeatureSpace) -> Plan:
+        """Turn a plan of features into one of the table's columns, once."""
+        return plan.once("unfolded", lambda one: self._unfold_plan(one, table)) if self.values else plan
 
     def _unfold_plan(self, plan: Plan, table: FeatureSpace) -> Plan:
         nothing = np.full((1, len(table.names)), np.nan)

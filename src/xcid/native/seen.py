@@ -1,0 +1,136 @@
+"""What a model sees of the rows of a table: columns in its order, levels as its codes, what steps before it made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xcid.records import Array, Flags, Integers, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Functions, one after the other."""
+
+    functions: tuple[Callable[[Any], Any], ...]
+
+    def __call__(self, given: Any) -> Any:
+        for function in self.functions:
+            given = function(given)
+        return given
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Columns of a matrix, in an order of their own."""
+
+    order: Integers
+
+    def __call__(self, rows: Array) -> Array:
+        return rows[:, self.order]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tabulated:
+    """Columns of a matrix in an order of their own, some of which hold codes: ``tables`` have a number for each.
+
+    The last number of a table is that of a missing cell.
+    """
+
+    order: Integers
+    tables: dict[int, Array]
+
+    @staticmethod
+    def of(order: Integers, levels: Mapping[int, int], cells: Callable[[Array], Array]) -> Tabulated:
+        """Find the numbers of all ``levels``, so many of each column, by rows that hold them one after the other."""
+        rows = np.zeros((max(levels.values()) + 1, len(order)))
+        for column, size in levels.items():
+            rows[:, column] = np.minimum(np.arange(len(rows)), size - 1)
+            rows[-1, column] = np.nan
+        found = cells(rows)
+        kept = {at: [*range(levels[column]), -1] for at, column in enumerate(order.tolist()) if column in levels}
+        return Tabulated(order, {at: found[places, at] for at, places in kept.items()})
+
+    def __call__(self, rows: Array) -> Array:
+        cells = rows[:, self.order]
+        for at, table in self.tables.items():
+            codes = cells[:, at]
+            cells[:, at] = table[np.where(np.isnan(codes), len(table) - 1, codes).astype(np.int64)]
+        return cells
+
+
+class Part(NamedTuple):
+    """A plan as a model sees it: (s, m) what samples take from elsewhere, and whether they do."""
+
+    new: Array
+    taken: Flags
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """How (n, d) rows come before a model of m columns, each of which is made of one column of the rows.
+
+    Attributes
+    ----------
+    source : (m,)
+        The column of the rows that each of the model's is made of.
+    table : callable
+        From rows to the table that the model is given.
+    cells : callable
+        From rows to the (n, m) numbers that it computes with.
+    levels : mapping from columns of the rows to numbers of levels
+        Those that hold codes, where all others come before the model as they are.
+    """
+
+    source: Integers
+    table: Callable[[Array], Any]
+    cells: Callable[[Array], Array]
+    levels: Mapping[int, int] = field(default_factory=dict)
+
+    def by(self, numbers: Callable[[Any], Array]) -> Seen:
+        """The same table, of whose levels other numbers are made."""
+        cells = Chain((self.table, numbers))
+        return replace(self, cells=Tabulated.of(self.source, self.levels, cells) if self.levels else cells)
+
+    def after(self, transform: Callable[[Any], Any], columns: Integers) -> Seen:
+        """What a step makes of it, whose outputs are each made of one of the ``columns``."""
+        table = Chain((self.table, transform))
+        return Seen(self.source[columns], table, Chain((table, as_numbers)))
+
+    def then(self, change: Callable[[Array], Array], columns: Integers) -> Seen:
+        """Numbers that are made of these, each of one of the ``columns``."""
+        return Seen(self.source[columns], self.table, Chain((self.cells, change)))
+
+    def part(self, plan: Plan) -> Part:
+        """A plan of the rows' columns, seen in this way."""
+        owner = np.empty(plan.values.shape[1], dtype=np.int64)
+        for feature, columns in enumerate(plan.features):
+            owner[list(columns)] = feature
+        new = self.cells(plan.new)
+        if new.shape[1] != len(self.source):
+            raise ValueError(f"the model sees {new.shape[1]} columns, where {len(self.source)} were expected")
+        return Part(new, plan.taken[:, owner[self.source]])
+
+
+def as_numbers(table: Any) -> Array:
+    """A table of numbers as a matrix; sparse ones are filled in."""
+    cells: Array = np.asarray(table.toarray() if hasattr(table, "toarray") else table, dtype=np.float64)
+    return cells
+
+
+def as_codes(categories: Sequence[Sequence[Any]], table: Any) -> Array:
+    """The same for a data frame with columns of categories: positions among those that the model knows, in turn."""
+    if not hasattr(table, "dtypes"):
+        return as_numbers(table)
+    known, columns = iter(categories), []
+    for name in table.columns:
+        column = table[name]
+        if hasattr(column, "cat"):
+            codes = column.cat.set_categories(next(known)).cat.codes
+            columns.append(np.where(codes < 0, np.nan, codes))
+        else:
+            columns.append(np.asarray(column, dtype=np.float64))
+    return np.column_stack(columns)
