@@ -22,6 +22,7 @@ from xcid.space import Backend, Constraints, FeatureSpace, Kind, labels
 from xcid.subject import Subject
 from xcid.whatif import Counterfactuals
 
+READ = 8_000  # perturbations of each row where trees are read from inside, in less time than 1,000 answers take
 SETTINGS, WORK = "a setting cannot be used", "a part of the explainer, or what it was given, failed"
 
 
@@ -112,11 +113,12 @@ class Explainer:
             density = given_or(density, Mixed(), "density", "xcid.densities.Mixed()")
             score = given_or(score, Adjusted(density), "score", "xcid.scores.Adjusted()")
             search = Growing() if generator is None else None
-            generator = given_or(generator, Balanced(), "generator", "xcid.generators.Balanced()")
             memory = as_int(memory, "memory (bytes)", at_least=1)
             parts = (feature_names, kinds, constraints, memory, weights, class_names)
             subject = Subject.of(model, background, *parts)
             outcome = bound(usual_outcome(subject) if outcome is None else outcome, subject)
+            usual = Balanced(READ if subject.predict.is_quick else None)
+            generator = given_or(generator, usual, "generator", "xcid.generators.Balanced()")
             kept = as_int(max_evidence_bytes, "max_evidence_bytes", at_least=0)
             generator = pipeline.bound(generator, subject)
             self._set(Setup(subject, outcome, generator, score, stop, time_limit, memory, kept, search))

@@ -51,6 +51,11 @@ class Predictor:
         parts = [self.checked(_raw(self.ask, self.decode(rows), len(rows)), rows) for rows in blocks]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether many more samples are read from inside in the time that the model would take to answer for some."""
+        return self.native is not None and self.native.is_quick
+
     def own(self, matrix: Array) -> Array:
         """Predict an (n, d) matrix of a few rows, by what was read where that is as good as asking.
 

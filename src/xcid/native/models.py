@@ -22,6 +22,10 @@ class Native(Protocol):
     def fewest_rows(self) -> int:
         """Rows for which this is faster than asking."""
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether many more samples are read in the time that the model would take to answer for some."""
+
     def planned(self, plan: Plan) -> Outputs | None:
         """From (n, d) rows to the (n, s, k) outputs of all samples; None where a plan is too large."""
 
@@ -55,6 +59,11 @@ class Alone:
         """Rows for which this is faster than asking."""
         return int(self.core.fewest_rows)
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether many more samples are read in the time that the model would take to answer for some."""
+        return bool(getattr(self.core, "is_quick", False))
+
     def planned(self, plan: Plan) -> Outputs | None:
         """From rows to the outputs of all samples of a plan."""
         return plan.once(self, self._planned)
@@ -81,6 +90,11 @@ class Changed:
         """Rows for which this is faster than asking."""
         return self.model.fewest_rows
 
+    @property
+    def is_quick(self) -> bool:
+        """As the model itself."""
+        return self.model.is_quick
+
     def planned(self, plan: Plan) -> Outputs | None:
         """From rows to the outputs of all samples of a plan."""
         run = self.model.planned(plan)
@@ -102,6 +116,11 @@ class Mean:
     def fewest_rows(self) -> int:
         """Rows for which this is faster than asking."""
         return max(model.fewest_rows for model in self.models)
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether all of them are."""
+        return all(model.is_quick for model in self.models)
 
     def planned(self, plan: Plan) -> Outputs | None:
         """From rows to the outputs of all samples of a plan."""

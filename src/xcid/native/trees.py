@@ -51,6 +51,11 @@ class Trees:
         by_steps = len(self.program.steps) // (STEPS * max(1, len(self.ensemble.trees)))
         return sys.maxsize if self.ensemble.quickly else max(FEWEST_ROWS, by_steps)
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether many more samples are read in the time that the model would take to answer for some."""
+        return not self.ensemble.quickly
+
     def planned(self, part: Part) -> Callable[[Array], Array] | None:
         """From (n, m) cells to the outputs of all samples of a plan; None where its sets take too much memory."""
         new, width = self.ensemble.rounded(part.new), part.new.shape[1]

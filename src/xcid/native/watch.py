@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -12,6 +12,7 @@ import numpy as np
 DEEPEST = 8  # objects within objects
 MOST_BYTES = 2**14  # of an array whose content is looked at, too
 COUNTS = ("num_boosted_rounds", "current_iteration")  # of boosters, which grow in place
+ATOMS = {type(None), str, bytes, bool, int, float, complex, type, np.float64, np.int64, np.dtype}
 Token: TypeAlias = tuple[Any, Any]
 
 
@@ -42,19 +43,29 @@ class Watch:
         return Watch.of, (self.model,)
 
 
-def _tokens(part: Any, depth: int) -> Iterator[Token]:
-    """A part and what it is made of, with the state of what may change in place."""
-    if part is None or isinstance(part, str | bytes | int | float | complex | type | np.generic):
-        return
+def _tokens(model: Any, depth: int) -> Iterator[Token]:
+    """A model and what it is made of, with the state of what may change in place."""
+    parts = [model]
+    for _ in range(depth):
+        inner: list[Any] = []
+        for part in parts:
+            if type(part) in ATOMS:
+                continue
+            yield part, _state(part)
+            inner += _inner(part)
+        parts = inner
+
+
+def _inner(part: Any) -> Iterable[Any]:
+    if isinstance(part, np.ndarray):
+        return part.ravel().tolist() if part.dtype == object else ()
+    if isinstance(part, list | tuple):
+        return part
+    return part.values() if isinstance(part, dict) else getattr(part, "__dict__", {}).values()
+
+
+def _state(part: Any) -> Any:
     if isinstance(part, np.ndarray):
         small = part.dtype != object and part.nbytes <= MOST_BYTES
-        yield part, zlib.crc32(np.ascontiguousarray(part).data) if small else None
-        inner: Any = part.ravel().tolist() if part.dtype == object else ()
-    else:
-        counts = [getattr(part, name, None) for name in COUNTS]
-        yield part, [count() for count in counts if callable(count)]
-        inner = part.values() if isinstance(part, dict) else part if isinstance(part, list | tuple) else ()
-        inner = inner or getattr(part, "__dict__", {}).values()
-    if depth:
-        for each in inner:
-            yield from _tokens(each, depth - 1)
+        return zlib.crc32(np.ascontiguousarray(part).data) if small else None
+    return [getattr(part, name)() for name in COUNTS if callable(getattr(part, name, None))]
