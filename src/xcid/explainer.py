@@ -40,8 +40,9 @@ class Explainer:
     weights : (N,) array, list or series, optional
         Of the rows of the background, from 0 up: a row of weight k counts as k rows, one of weight 0 not at all.
     generator : Generator, optional
-        Makes the perturbations; by default balanced masks with rows of the background, and for rows whose flips are so
-        rare that nothing else tells of them, a search of up to 10,000 evaluations (:class:`xcid.generators.Growing`).
+        Makes the perturbations; by default balanced masks with rows of the background, 1,000 for each row (3,000 for
+        more than 20 features, 8,000 where trees are read from inside), and for rows whose flips are so rare that
+        nothing else tells of them, a search of up to 10,000 evaluations (:class:`xcid.generators.Growing`).
     score : Score, optional
         Turns perturbations into values; by default the signed d1 of each feature, adjusted for the others.
     density : Density, optional
