@@ -318,6 +318,8 @@ class TestWords:
         assert "Age changes in" in caplog.text
         fixed = xcid.Explainer(Forest.model, Forest.rows, constraints=xcid.Constraints(frozen=["Age"]))
         assert fixed.whatif(Forest.rows.iloc[:60]).notes == ()
+        rising = xcid.Explainer(Forest.model, Forest.rows, constraints=xcid.Constraints(monotone={"Age": "rises"}))
+        assert rising.whatif(Forest.rows.iloc[:60]).notes == ()
 
 
 class TestPlausibleValues:

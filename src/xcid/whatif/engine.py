@@ -239,7 +239,8 @@ def _none(settings: Settings) -> Part:
 def _notes(subject: Subject, rows: Array, whole: Part, notes: list[str]) -> tuple[str, ...]:
     """What there is to know: features that people cannot change, rows that break a rule themselves."""
     names = np.array(subject.features.names)
-    for at in np.flatnonzero(unchangeable(subject.features.names) & whole.moved.any(axis=0)):
+    suspect = unchangeable(subject.features.names) & ~_ruled(subject)
+    for at in np.flatnonzero(suspect & whole.moved.any(axis=0)):
         notes.append(
             f"{names[at]} changes in {whole.moved[:, at].sum()} of {len(whole.row)} lines: if people cannot change it, "
             f"give the explainer constraints=xcid.Constraints(frozen=[{str(names[at])!r}])"
@@ -250,3 +251,12 @@ def _notes(subject: Subject, rows: Array, whole: Part, notes: list[str]) -> tupl
     for note in notes:
         LOG.warning(note)
     return tuple(notes)
+
+
+def _ruled(subject: Subject) -> Flags:
+    """(f,) features that some rule is about: whoever gave it knows whether they change."""
+    rules, direction = subject.rules, subject.features.space.direction
+    about_columns = rules.ranged | (rules.steps > 0)
+    about_columns[list(rules.transitions)] = True
+    named = [name in rules.weights for name in subject.features.names]
+    return (direction != 0) | named | [about_columns[list(group)].any() for group in subject.features.columns]

@@ -250,17 +250,23 @@ class Asker:
         return outputs
 
     def gain(self, rows: Array, owner: Integers) -> Array:
-        """(N,) gains of (N, f) rows; -inf for those that the rules forbid."""
-        found = np.full(len(rows), -np.inf)
-        if not len(rows):
-            return found
-        table, space = self.completed(rows, owner), self.world.subject.space
-        limits = space.lower, space.upper, space.direction
-        allowed = np.flatnonzero(self.world.subject.rules.allows(table, self.table[owner], *limits))
-        if allowed.size:
-            asked = owner[allowed]
-            found[allowed] = self.goal.gain(self.answers(table[allowed], asked), self.outputs[asked])
+        """(N,) gains of (N, f) rows; -inf for those that the rules forbid, which are not asked about."""
+        table = self.completed(rows, owner)
+        found, allowed = np.full(len(rows), -np.inf), np.flatnonzero(self._allowed(table, owner))
+        found[allowed] = self._gain(table[allowed], owner[allowed])
         return found
+
+    def gain_and_allowed(self, rows: Array, owner: Integers) -> tuple[Array, Flags]:
+        """(N,) gains of (N, f) rows, and which of them obey the rules."""
+        table = self.completed(rows, owner)
+        return self._gain(table, owner), self._allowed(table, owner)
+
+    def _allowed(self, table: Array, owner: Integers) -> Flags:
+        space = self.world.subject.space
+        return self.world.subject.rules.allows(table, self.table[owner], space.lower, space.upper, space.direction)
+
+    def _gain(self, table: Array, owner: Integers) -> Array:
+        return self.goal.gain(self.answers(table, owner), self.outputs[owner]) if len(table) else np.zeros(0)
 
     def distance(self, rows: Array, owner: Integers) -> Array:
         """(N,) how far (N, f) rows are from the rows that they come from."""
