@@ -6,9 +6,9 @@ import numpy as np
 
 from xcid._kernels.arrays import blocks, same
 from xcid.records import Array, Integers
+from xcid.whatif.asker import Asker
 from xcid.whatif.found import Found
 from xcid.whatif.plausibility import MOST_CELLS, reaching
-from xcid.whatif.world import Asker
 
 TRIED, KEPT = 12, 2  # real rows that are asked about, and of those that flip, how many are worked on
 

@@ -14,6 +14,7 @@ from xcid._progress import LOG
 from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers, Texts
 from xcid.subject import Subject
+from xcid.whatif.asker import Asker
 from xcid.whatif.donors import shortened, taken_over
 from xcid.whatif.found import Found, joined, one_of_each_set
 from xcid.whatif.goals import Goal, about, goal_of
@@ -22,7 +23,7 @@ from xcid.whatif.pruning import pruned, refined
 from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED, Counterfactuals
 from xcid.whatif.search import PAIRS, searched
 from xcid.whatif.shares import shares
-from xcid.whatif.world import N_QUANTILES, Asker, World
+from xcid.whatif.world import N_QUANTILES, World
 
 MOST_ROWS = 256  # of a block
 COPIES = 4  # of what is tried at once: as features, as a table, for the model
@@ -83,7 +84,7 @@ def counterfactuals(
     parts = [_unknown(settings, piece) if isinstance(piece, Failed) else piece for piece in pieces]
     starts = np.cumsum([0, *(len(part.n_evaluations) for part in parts)])
     shifted = [part._replace(row=part.row + start) for part, start in zip(parts, starts, strict=False)]
-    whole = Part(*(np.concatenate(fields) for fields in zip(*shifted, strict=True))) if parts else _none(settings)
+    whole = Part(*(np.concatenate(fields) for fields in zip(*shifted, strict=True)))
     notes = _notes(subject, rows, whole, [f"{len(failed)} rows failed: {failed[0].error}"] if failed else [])
     return Counterfactuals(
         index=index,
@@ -229,11 +230,6 @@ def _unknown(settings: Settings, failed: Failed) -> Part:
         path=np.full(folded.shape, np.nan),
         n_evaluations=np.zeros(n, dtype=np.int64),
     )
-
-
-def _none(settings: Settings) -> Part:
-    """No lines at all."""
-    return _unknown(settings, Failed(np.zeros((0, len(settings.world.subject.space.names))), None))  # type: ignore[arg-type]
 
 
 def _notes(subject: Subject, rows: Array, whole: Part, notes: list[str]) -> tuple[str, ...]:

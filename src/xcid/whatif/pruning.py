@@ -8,8 +8,8 @@ import numpy as np
 
 from xcid._kernels.arrays import same
 from xcid.records import Array, Flags, Integers
+from xcid.whatif.asker import Asker
 from xcid.whatif.found import Found
-from xcid.whatif.world import Asker
 
 SECTIONS, ROUNDS = 6, 3  # of the way back to the row's own number
 MOST_MOVED = 12  # numbers of a flip that are moved back

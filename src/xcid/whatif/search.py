@@ -13,9 +13,9 @@ import numpy as np
 from xcid._kernels.arrays import same
 from xcid._kernels.random import content_keys
 from xcid.records import Array, Flags, Integers
+from xcid.whatif.asker import Asker
 from xcid.whatif.donors import taken_over
 from xcid.whatif.found import Found, joined, one_of_each_set
-from xcid.whatif.world import Asker
 
 KEPT, MOST_SLOTS = 6, 120  # values of a feature, and of all, that combinations are made of
 PAIRS, MORE = 128, 64  # combinations of two changes, and of more, that are asked about
