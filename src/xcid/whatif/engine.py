@@ -15,7 +15,7 @@ from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers, Texts
 from xcid.subject import Subject
 from xcid.whatif.asker import Asker
-from xcid.whatif.donors import shortened, taken_over
+from xcid.whatif.donors import taken_over
 from xcid.whatif.found import Found, joined, one_of_each_set
 from xcid.whatif.goals import Goal, about, goal_of
 from xcid.whatif.plausibility import nearness, unchangeable
@@ -116,8 +116,7 @@ def _block(settings: Settings, table: Array) -> Part:
     open_ = np.flatnonzero(start <= 0)
     some = Asker(world, goal, own[open_], table[open_], outputs[open_], deadline, np.zeros(len(open_), dtype=np.int64))
     flips, best = searched(some, start[open_], settings.k)
-    flips = _finished(some, flips)
-    found, kinds = _chosen(some, flips, _likeliest(some, settings.k), settings.k)
+    found, kinds = _chosen(some, *_finished(some, flips, settings.k), settings.k)
     missed = best[np.setdiff1d(np.arange(len(open_)), found.owner)]
     asker.n_evaluations[open_] += some.n_evaluations
     done = np.flatnonzero(start > 0)
@@ -132,24 +131,24 @@ def _block(settings: Settings, table: Array) -> Part:
     return _described(settings, asker, lines[order], kind[order])
 
 
-def _finished(asker: Asker, flips: Found) -> Found:
-    """Make flips as small as they can be; of all with the same features the nearest stays."""
-    many = (~same(flips.rows, asker.own[flips.owner])).sum(axis=1) > 2
-    flips = joined([flips[~many], pruned(asker, flips[many])])  # pairs are made of changes that do not flip alone
-    flips = pruned(asker, refined(asker, flips))
-    return flips[one_of_each_set(~same(flips.rows, asker.own[flips.owner]), flips.owner, flips.distance)]
+def _finished(asker: Asker, flips: Found, k: int) -> tuple[Found, Found]:
+    """Make flips as small as they can be, and for each row the one that is nearest to a real row.
 
-
-def _likeliest(asker: Asker, k: int) -> Found:
-    """For each row the flip that is nearest to a real row: one that takes over what makes the difference."""
-    if k < WITH_REAL:
-        return Found(asker.own[:0], np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
-    taken, donors = taken_over(asker, np.arange(len(asker.own)))
-    flips = pruned(asker, shortened(asker, taken), np.negative)
-    apart = asker.world.metric.between(flips.rows, donors)
-    order = np.lexsort((apart, flips.owner))
-    first = order[np.unique(flips.owner[order], return_index=True)[1]]
-    return flips[first]
+    Of all flips with the same features the nearest stays. The likeliest takes over from a real row what makes the
+    difference: it loses its smallest changes first, and its numbers stay where the real row has them.
+    """
+    many = (~same(flips.rows, asker.own[flips.owner])).sum(
+        axis=1
+    ) > 2  # pairs are made of changes that do not flip alone
+    flips = joined([flips[~many], pruned(asker, flips[many], np.ones(many.sum(), dtype=bool))])
+    near = refined(asker, flips)
+    taken, donors = taken_over(asker, np.arange(len(asker.own) if k >= WITH_REAL else 0))
+    is_near = np.arange(len(near.owner) + len(taken.owner)) < len(near.owner)
+    both = pruned(asker, joined([near, taken]), is_near)
+    near, taken = both[is_near], both[~is_near]
+    order = np.lexsort((asker.world.metric.between(taken.rows, donors), taken.owner))
+    first = order[np.unique(taken.owner[order], return_index=True)[1]]
+    return near[one_of_each_set(~same(near.rows, asker.own[near.owner]), near.owner, near.distance)], taken[first]
 
 
 def _chosen(asker: Asker, flips: Found, likeliest: Found, k: int) -> tuple[Found, Texts]:
