@@ -58,7 +58,8 @@ class Explainer:
         What single features are, where it is not what is detected: "continuous", "integer", "ordinal", "categorical"
         or "boolean".
     constraints : Constraints, optional
-        Frozen features, ranges, allowed levels, monotone directions and groups that every perturbation obeys.
+        Frozen features, ranges, allowed levels, monotone directions and groups that every perturbation obeys; and rules
+        of the world for counterfactuals.
     repeats : int
         Independent runs of each row, whose scores are averaged; ``explanation.spread`` says how they differ.
     stop : Stop, optional
