@@ -73,7 +73,10 @@ def test_version(command):
         ("explain", "--background", "a.csv", "--model", "m.skops", "--seed", "half"),
         ("compare", "--data", "a.csv", "--model", "forest"),
         ("compare", "--data", "a.csv", "--target", "y", "--model", "forest", "--methods", "xcid,magic"),
-        ("compare", "--data", "a.csv", "--target", "y", "--model", "forest", "--rows", "0"),
+        ("compare", "--data", "a.csv", "--target", "y", "--model", "forest", "--rows", "age"),
+        ("explain", "a.csv", "--data", "b.csv", "--target", "y"),
+        ("explain", "a.csv", "--target", "y", "--id", "y"),
+        ("explain", "--target", "y"),
         ("reproduce",),
     ],
 )

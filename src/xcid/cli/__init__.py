@@ -31,7 +31,7 @@ ASKED = "_ARGCOMPLETE"  # a shell that wants to complete sets this, and calls th
 FAILED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 REFUSED = {errno.EMFILE: "let the process open more files (ulimit -n)"}
 BAD = (InvalidData, InvalidFile, InvalidParameter, NotEnoughFlips)
-_FROM_THE_END = re.compile(r"-\d+(:-?\d*){0,2}")  # -3: looks like an option to argparse
+_FROM_THE_END = re.compile(r"-\d+[-:,\d]*")  # -3: looks like an option to argparse
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,12 +87,12 @@ def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str
             with _subjects.tried(recipe.subject) as passed:
                 passed(background.features)
                 recipe.explainer(background)  # fails here rather than in every worker
-    positions = job.rows.positions
     settings = {
         "seed": subject.seed,
         "target": subject.target,
         "weights": subject.weights,
-        "rows": [positions.start, positions.stop, positions.step],
+        "id": subject.id,
+        "rows": _described(job.rows.positions),
         "train": subject.train,
         "paper": options.paper,
         "chunk": options.chunk,
@@ -112,6 +112,13 @@ def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str
         options.time_limit,
     )
     return job, task, seals["data"]
+
+
+def _described(positions: Sequence[int]) -> list[int] | str:
+    """Which rows these are, in few letters."""
+    if isinstance(positions, range):
+        return [positions.start, positions.stop, positions.step]
+    return hashlib.sha256(repr(tuple(positions)).encode()).hexdigest()
 
 
 def _trained(

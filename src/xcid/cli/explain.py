@@ -15,6 +15,7 @@ from xcid.cli._subjects import explained
 from xcid.cli._terminal import (
     MOST_OF_A_CHUNK,
     ROWS_OF_A_CHUNK,
+    ROWS_OF_A_SAMPLE,
     add_verb,
     apart,
     printable,
@@ -99,7 +100,8 @@ def run(options: Options) -> None:
     if options.folder is not None and options.out is not None:
         _runs.run(options, options.folder, options.out, line)
         return
-    model, background, rows = _subjects.read(subject, line.note)
+    most = ROWS_OF_A_SAMPLE if options.out is None and not options.json else None
+    model, background, rows = _subjects.read(subject, line.note, most)
     make = Explainer.paper if options.paper else Explainer
     explainer = make(model, background.features, weights=background.weights, max_evidence_bytes=0)
     size = ROWS_AT_A_TIME if len(rows) < MANY_ROWS else ROWS_OF_A_CHUNK

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from xcid.cli import _subjects
 from xcid.cli._subjects import explained
-from xcid.cli._terminal import add_verb, apart, progress, record, sentences
+from xcid.cli._terminal import ROWS_OF_A_SAMPLE, add_verb, apart, progress, record, sentences
 
-DEFAULT_MODEL = "forest"
-FIRST_ROWS = slice(0, 100)  # where none are asked for
 ROWS_AT_A_TIME = 16  # with the samples behind them
 EXTENSIONS = (".html", ".htm")
 
@@ -33,7 +30,7 @@ class Options(NamedTuple):
 def add(subparsers: Any) -> None:
     """Add the verb."""
     parser = add_verb(subparsers, __doc__, "write a page to look at rows of a table")
-    _subjects.add(parser, DEFAULT_MODEL)
+    _subjects.add(parser)
     _subjects.add_workers(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the page: .html")
     parser.add_argument("--title", metavar="TEXT", help="headline of the page")
@@ -41,12 +38,12 @@ def add(subparsers: Any) -> None:
         "--redact", action="store_true", help="no value of the tables in the page: names and scores only"
     )
     _subjects.add_paper(parser)
-    parser.set_defaults(run=partial(_checked, parser), rows=FIRST_ROWS)
+    parser.set_defaults(run=partial(_checked, parser))
 
 
 def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     with apart(options.quiet):
-        run(record(Options, options, subject=_subjects.subject_of(options, parser, DEFAULT_MODEL)))
+        run(record(Options, options, subject=_subjects.subject_of(options, parser)))
 
 
 def run(options: Options) -> None:
@@ -58,8 +55,7 @@ def run(options: Options) -> None:
     subject, line = options.subject, progress("rows", options.quiet)
     writers.check(options.out, subject.background, subject.data, subject.model, extensions=EXTENSIONS)
     notes: list[str] = []
-    inputs = _subjects.read(subject, notes.append)
-    notes += _more_notes(subject, inputs)
+    inputs = _subjects.read(subject, notes.append, ROWS_OF_A_SAMPLE)
     for note in notes:
         line.note(note)
     make = Explainer.paper if options.paper else Explainer
@@ -73,18 +69,3 @@ def run(options: Options) -> None:
         values="hidden" if options.redact else "shown",
     )
     line.note(f"{options.out} is written ({options.out.stat().st_size / 1e6:.1f} MB): open it in a browser")
-
-
-def _more_notes(subject: _subjects.Subject, inputs: _subjects.Inputs) -> Iterator[str]:
-    """How well a model does that was trained here, and which rows were taken."""
-    from xcid.files import training
-
-    if subject.model is None:
-        judgement = training.judged(inputs.background.table, *subject.lesson)
-        if judgement:
-            yield judgement
-        if subject.data is None:
-            yield "the rows below are among those that it was trained on, where a model is more confident"
-    n_rows = inputs.rows.source.n_rows
-    if subject.rows == FIRST_ROWS and n_rows > len(inputs.rows):
-        yield f"the first {len(inputs.rows)} of {n_rows:,} rows are explained; --rows A:B chooses others"

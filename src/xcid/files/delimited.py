@@ -62,7 +62,7 @@ def _joined(path: Path, separator: str, n_rows: int) -> Any:
 def _columns(names: list[str], rows: list[list[str]], layout: Layout) -> Columns:
     cells = dict(zip(names, zip(*rows, strict=True), strict=True))
     found: Columns = {}
-    for name in layout.columns:
+    for name in layout.read:
         parse = layout.parser(name)
         found[name] = _numbers(cells[name]) if parse is number else None
         if found[name] is None:
