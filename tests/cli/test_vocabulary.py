@@ -152,7 +152,7 @@ class TestNamesOfRows:
     def test_a_table_without_them(self, command, csv):
         status, _, err = command("explain", csv, *QUICK, "--id", "who")
         assert status == 2
-        assert "has no column 'who' that names its rows; its columns are ['first', 'second', 'level', 'y']" in err
+        assert "has no column 'who' to name its rows by; its columns are ['first', 'second', 'level', 'y']" in err
 
 
 class TestWhatIsSaid:

@@ -5,6 +5,7 @@ A message shows the one cell that is wrong, cut to 60 letters, and nothing else 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ NESTED = (nw.List, nw.Array, nw.Struct)
 NO_FEATURE = (nw.Binary, nw.Time, nw.Duration, nw.Decimal)
 NUMBER = (int, float, np.number, np.bool_)
 MOSTLY = 0.8  # the share of numbers from which a column of text looks like a mistake
+WITH_A_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 PLAIN = {float, int, bool, type(None)}  # what NumPy makes numbers of as we do
 REASONS = {
     "number": "and the background has numbers there",
@@ -81,14 +83,21 @@ def _kind(cell: Any) -> str | None:
 
 
 def _note_numbers(source: Source, name: str, cells: list[Any]) -> None:
-    """Say that numbers are read as text because of a few cells that are none."""
+    """Say that numbers are read as text because of a few cells that are none; refuse numbers with commas."""
     texts = [(row, cell) for row, cell in enumerate(cells) if isinstance(cell, str)]
     others = [(row, cell) for row, cell in texts if isinstance(number(cell), str)]
-    if others and len(others) <= (1 - MOSTLY) * len(texts):
-        row, cell = others[0]
+    if not others:
+        return
+    row, cell = others[0]
+    if len(others) <= (1 - MOSTLY) * len(texts):
         warn(
             f"column {name!r} of {source.path} is read as text: {len(texts) - len(others)} of its {len(texts)} cells "
             f"are numbers, but {source.place(row)} holds {cell!r:.{MOST_SHOWN}}; correct it if this is not a category"
+        )
+    elif all(WITH_A_COMMA.fullmatch(other) for _, other in others):
+        raise InvalidFile(
+            f"{source.path} holds {cell!r:.{MOST_SHOWN}} in {source.place(row)}, column {name!r}, a number with a "
+            "comma: write it with a decimal point, and without separators of thousands"
         )
 
 

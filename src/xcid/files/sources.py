@@ -15,7 +15,7 @@ import narwhals.stable.v2 as nw
 
 from xcid.errors import InvalidData
 from xcid.files import tables
-from xcid.files.messages import shown
+from xcid.files.messages import meant, shown
 from xcid.space import FeatureSpace
 
 Kind: TypeAlias = Literal["number", "whole number", "date", "level"]
@@ -70,18 +70,18 @@ class Layout:
     def check_names(self, path: Path, names: Sequence[str]) -> None:
         """Refuse a table with other columns."""
         if self.id_column is not None and self.id_column not in names:
-            raise InvalidData(
-                f"{path} has no column {self.id_column!r} that names its rows; its columns are {shown(names)}"
-            )
+            asked = f"{self.id_column!r}{meant(self.id_column, names)}"
+            raise InvalidData(f"{path} has no column {asked} to name its rows by; its columns are {shown(names)}")
         found = [name for name in names if name not in (self.target, self.weights, self.id_column)]
         if not found:
             raise InvalidData(f"{path} has no column but the target {self.target!r}: features are needed")
         missed = [name for name in self.columns if name not in found]
         extra = [name for name in found if name not in self.columns]
         if missed or extra:
+            close = next(filter(None, (meant(name, extra) for name in missed)), "")
             raise InvalidData(
                 f"{path} has {len(found)} columns and the background has {len(self.columns)}: "
-                f"missing {shown(missed)}, unknown {shown(extra)}"
+                f"missing {shown(missed)}, unknown {shown(extra)}{close}; --target and --id leave columns out"
             )
 
     def parser(self, name: str) -> Callable[[str], Any]:
