@@ -77,8 +77,9 @@ def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str
     with unchanged(seals.values()):
         background = _subjects.read_background(subject)
         job = Job(_subjects.read_rows(subject, background), options.chunk, options.workers)
-        if not folder.has_chunks:
-            job.rows.check(background.space)
+        unseen = "" if folder.has_chunks else job.rows.check(background.space)
+        if unseen:
+            note(unseen)
         model = subject.model or _trained(subject, background, seals["background"].sha256, folder, note)
         trust = OWN_TYPES if subject.model is None else subject.trust
         seals["model"] = seals.get("model") or sealed(model)
@@ -91,7 +92,6 @@ def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str
         "seed": subject.seed,
         "target": subject.target,
         "weights": subject.weights,
-        "id": subject.id,
         "rows": _described(job.rows.positions),
         "train": subject.train,
         "paper": options.paper,
@@ -99,6 +99,8 @@ def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str
         "format": suffix,
         "time_limit": options.time_limit,
     }
+    if subject.id is not None:
+        settings["id"] = subject.id
     manifest = describe(seals, settings)
     folder.adopt(manifest)
     task = Task(

@@ -147,9 +147,11 @@ def read(subject: Subject, note: Callable[[str], None], most: int | None = None)
     with tried(subject) as passed:
         background = read_background(subject)
         found = read_rows(subject, background, most)
-        found.check(background.space)
+        unseen = found.check(background.space)
         passed(background.features)
         inputs = Inputs(model_for(subject, background, note), background, found)
+    if unseen:
+        note(unseen)
     n_rows = found.source.n_rows
     if subject.rows is None and len(found) < n_rows:
         note(f"{len(found):,} of {n_rows:,} rows are explained, drawn at random; --rows : explains all of them")

@@ -84,8 +84,13 @@ def _ready(options: Options, folder: Path, address: str) -> None:
 
 
 def _table(options: Options) -> Workshop:
+    import numpy as np
+
     from xcid.app import Workshop
     from xcid.app.workshop import TITLE
+    from xcid.errors import InvalidData
+    from xcid.files import tables
+    from xcid.space import met
 
     subject, notes = options.subject, list[str]()
     inputs = _subjects.read(subject, notes.append)
@@ -93,9 +98,14 @@ def _table(options: Options) -> Workshop:
     if n_rows > MOST_ROWS:
         notes.append(f"the first {MOST_ROWS:,} of {n_rows:,} rows can be picked; --rows chooses others")
     first = next(inputs.rows.chunks(MOST_ROWS))
+    usual = np.flatnonzero(~met(inputs.background.space, first.frame).unseen).tolist()
+    if len(usual) < len(first.names):
+        notes.append("rows that hold what the reference data do not have cannot be picked")
+    if not usual:
+        raise InvalidData("every row holds levels or missing cells that the reference data do not have: give others")
     title = options.title or (TITLE if subject.target is None else f"What decides {subject.target}")
     known, said = inputs.background, sentences(notes)
-    shown = (first.frame, first.names.tolist(), title, said)
+    shown = (tables.part(first.frame, usual), first.names[usual].tolist(), title, said)
     return Workshop(inputs.model, known.features, *shown, seed=subject.seed, weights=known.weights)
 
 

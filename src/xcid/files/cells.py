@@ -6,7 +6,7 @@ A message shows the one cell that is wrong, cut to 60 letters, and nothing else 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +30,7 @@ REASONS = {
     "number": "and the background has numbers there",
     "whole number": "and the background has whole numbers there",
     "date": "and the background has dates there",
-    "level": "which the background does not have",
+    "level": "and the background's levels there are of another type",
 }
 ZONES = {
     True: "which has no time zone, and the background's times have one: give both a zone, or none",
@@ -129,12 +129,6 @@ def fitted(source: Source, columns: Columns, positions: Sequence[int], layout: L
 
 def _fitted(source: Source, name: str, cells: Any, positions: Sequence[int], rule: Rule) -> Any:
     column = _levels(cells, rule) if rule.kind == "level" else _dates(cells) if rule.kind == "date" else _numbers(cells)
-    if column.missing.any() and not rule.may_be_missing:
-        where = source.place(positions[first(column.missing)])
-        raise InvalidData(
-            f"{source.path} has a missing value in {where}, column {name!r}, and the background has none there: fill "
-            "or drop these rows"
-        )
     wrong, reason = column.wrong, REASONS[rule.kind]
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "M" and (name in source.zoned) != rule.zoned:
         wrong, reason = ~column.missing, ZONES[rule.zoned]
@@ -179,7 +173,8 @@ def _dates(cells: Any) -> Fitted:
 
 
 def _levels(cells: Any, rule: Rule) -> Fitted:
+    """Levels that the background does not have are no mistake, as long as they could be levels."""
     plain = cells.tolist() if isinstance(cells, np.ndarray) else cells
-    values, levels = [None if is_missing(cell) else cell for cell in plain], {None, *rule.levels}
-    wrong = np.array([not isinstance(cell, Hashable) or cell not in levels for cell in values])
+    values, kind = [None if is_missing(cell) else cell for cell in plain], _kind(rule.levels[0])
+    wrong = np.array([cell is not None and _kind(cell) != kind for cell in values])
     return Fitted(values, np.array([cell is None for cell in values]), wrong)

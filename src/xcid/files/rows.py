@@ -15,7 +15,7 @@ from xcid.files.cells import fitted
 from xcid.files.messages import naming
 from xcid.files.sources import Columns, Layout, Pieces, Source
 from xcid.frames import frame_of
-from xcid.space import FeatureSpace
+from xcid.space import FeatureSpace, met
 from xcid.space.columns import is_missing
 
 
@@ -62,13 +62,24 @@ class Rows:
             return self._reordered(size, numbers)
         return self._cut(size, iter(numbers))
 
-    def check(self, space: FeatureSpace) -> None:
-        """Read all rows once and refuse the first that cannot be explained: better now than after hours."""
+    def check(self, space: FeatureSpace) -> str:
+        """Read all rows once and refuse the first that cannot be explained: better now than after hours.
+
+        Say how many hold what the background does not have, and where the first is; "" where none does.
+        """
+        unseen: list[int] = []
         for chunk in self.chunks(sources.ROWS_AT_ONCE):
             try:
-                space.encode(chunk.frame, str(self.source.path))
+                found = met(space, chunk.frame, str(self.source.path)).unseen
             except InvalidData as error:
                 raise self._blamed(space, chunk) or error from error
+            unseen += [chunk.positions[at] for at in np.flatnonzero(found).tolist()]
+        if not unseen:
+            return ""
+        return (
+            f"{len(unseen):,} of {len(self):,} rows hold levels or missing cells that the reference data do not have, "
+            f"the first of them {self.source.place(unseen[0])}: the model decides whether it can take them"
+        )
 
     def _of(self, number: int, size: int) -> Sequence[int]:
         return self.positions[number * size : (number + 1) * size]
@@ -129,7 +140,7 @@ class Rows:
         """The first row that is refused by itself, with its place in the file in place of its place in the chunk."""
         for at, position in enumerate(chunk.positions):
             try:
-                space.encode(tables.part(chunk.frame, [at]), str(self.source.path))
+                met(space, tables.part(chunk.frame, [at]), str(self.source.path))
             except InvalidData as error:
                 return InvalidData(str(error).replace("in row 0", f"in {self.source.place(position)}"))
         return None

@@ -31,7 +31,6 @@ class Rule(NamedTuple):
 
     kind: Kind
     levels: tuple[Any, ...]
-    may_be_missing: bool
     zoned: bool = False  # whether its times have a time zone
 
 
@@ -56,10 +55,10 @@ class Layout:
         """The layout of a background that has none of the columns that are left out."""
         types = nw.from_native(background, eager_only=True).schema
         columns = {}
-        for column, share, dtype in zip(space.columns, space.missing, types.values(), strict=True):
+        for column, dtype in zip(space.columns, types.values(), strict=True):
             number: Kind = "whole number" if dtype.is_integer() else "number"
             kind: Kind = "level" if column.levels else "date" if column.unit else number
-            columns[column.name] = Rule(kind, column.levels, bool(share), column.zoned)
+            columns[column.name] = Rule(kind, column.levels, column.zoned)
         return cls(columns, target, weights, id_column)
 
     @property

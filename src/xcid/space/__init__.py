@@ -11,6 +11,7 @@ from xcid.space.features import FeatureSpace
 from xcid.space.groups import Features
 from xcid.space.makers import ToRows, cells_maker, frame_maker, in_order, require_backend
 from xcid.space.tables import labels
+from xcid.space.unseen import Met, met
 
 __all__ = [
     "Backend",
@@ -19,11 +20,13 @@ __all__ = [
     "FeatureSpace",
     "Features",
     "Kind",
+    "Met",
     "ToRows",
     "cells_maker",
     "frame_maker",
     "in_order",
     "is_missing",
     "labels",
+    "met",
     "require_backend",
 ]
