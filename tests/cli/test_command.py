@@ -13,7 +13,7 @@ import xcid
 from xcid.cli import explain, main
 from xcid.errors import InvalidData, XcidWarning, warn
 
-VERBS = ["explain", "report", "app", "compare", "compare-runs", "reproduce", "bench", "completion"]
+VERBS = ["demo", "explain", "report", "app", "compare", "compare-runs", "reproduce", "bench", "completion"]
 
 
 def typed(*arguments, **settings):
@@ -63,7 +63,6 @@ def test_version(command):
 @pytest.mark.parametrize(
     "arguments",
     [
-        (),
         ("dance",),
         ("explain",),
         ("explain", "--background", "a.csv", "--model", "m.skops", "--train", "forest"),

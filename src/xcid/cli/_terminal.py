@@ -100,15 +100,19 @@ class Progress:
             return
         self.last, self.done = now, done
         text = f"{done:,} of {total:,} {self.what}{rate(done - self.first, total - done, now - self.start)}"
-        filled = WIDTH * done // max(total, 1)
-        bar = "#" * filled + "." * (WIDTH - filled)
-        self._write(f"\r\033[K{bar} {text}" if self.rewrites else f"{text}\n")
+        self._write(f"\r\033[K{self._bar(done, total)} {text}" if self.rewrites else f"{text}\n")
         if self.rewrites and done >= total:
             self._write("\n")
 
     def note(self, message: str) -> None:
         """Say something in a line of its own."""
         self._write(f"\r\033[K{message}\n" if self.rewrites else f"{message}\n")
+
+    def _bar(self, done: int, total: int) -> str:
+        from xcid.cli._colours import bar
+
+        assert self.stream is not None
+        return bar(done, total, WIDTH, self.stream)
 
     def _write(self, text: str) -> None:
         if self.stream is not None:

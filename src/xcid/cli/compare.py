@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
+from xcid.cli._colours import show_markdown
 from xcid.cli._rows import chosen
 from xcid.cli._terminal import (
     METHODS,
@@ -17,10 +18,8 @@ from xcid.cli._terminal import (
     Progress,
     add_verb,
     apart,
-    printable,
     progress,
     record,
-    show,
 )
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def run(options: Options) -> None:
     comparison = compare(
         parts.model, parts.train, parts.rows, options.methods, options.subject.seed, line, parts.weights
     )
-    show(printable(f"{parts.description}\n\n{markdown(comparison)}"))
+    show_markdown(f"{parts.description}\n\n{markdown(comparison)}")
     if out is not None:
         _keep(comparison, parts.description, out, line)
 

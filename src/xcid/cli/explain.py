@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
+from xcid.cli._colours import show_scores
 from xcid.cli._subjects import explained
 from xcid.cli._terminal import (
     MOST_OF_A_CHUNK,
@@ -18,7 +19,6 @@ from xcid.cli._terminal import (
     ROWS_OF_A_SAMPLE,
     add_verb,
     apart,
-    printable,
     progress,
     record,
     seconds,
@@ -115,8 +115,9 @@ def _write(options: Options, found: Iterator[Explanation], total: int) -> None:
     from xcid.frames import to_columns
 
     shown: list[Explanation] = []
+    whole: list[Explanation] = []
     archive = options.out if options.out is not None and options.out.suffix.lower() == ARCHIVE else None
-    pieces = _kept(found if archive is None else _saved(found, archive), shown)
+    pieces = _kept(found if archive is None else _saved(found, archive), shown, whole if total < MANY_ROWS else None)
     columns: Iterator[Columns] = map(to_columns, pieces)
     if options.json:
         columns = _printed(columns)
@@ -126,6 +127,7 @@ def _write(options: Options, found: Iterator[Explanation], total: int) -> None:
         deque(columns if options.json else pieces, maxlen=0)
     if not options.json:
         _show(shown, total, options.out)
+        _show_mean(whole)
 
 
 def _saved(found: Iterator[Explanation], path: Path) -> Iterator[Explanation]:
@@ -137,9 +139,13 @@ def _saved(found: Iterator[Explanation], path: Path) -> Iterator[Explanation]:
     yield from whole
 
 
-def _kept(found: Iterator[Explanation], shown: list[Explanation]) -> Iterator[Explanation]:
-    """The pieces; the first rows are kept on the way."""
+def _kept(
+    found: Iterator[Explanation], shown: list[Explanation], whole: list[Explanation] | None
+) -> Iterator[Explanation]:
+    """The pieces; the first rows are kept on the way, and all of them where there is room for them."""
     for piece in found:
+        if whole is not None:
+            whole.append(piece)
         shown.extend(list(piece[:ROWS_SHOWN])[: ROWS_SHOWN - len(shown)])
         yield piece
 
@@ -160,7 +166,21 @@ def _show(shown: list[Explanation], total: int, out: Path | None) -> None:
     from xcid.text import bars
 
     for one in shown:
-        show(printable(bars(one)))
+        show_scores(bars(one))
     if total > len(shown):
         where = f"all of them are in {out}" if out is not None else "--out FILE keeps all of them"
         show(f"and {total - len(shown):,} more rows: {where}")
+
+
+def _show_mean(whole: list[Explanation]) -> None:
+    """Bars of the mean over all rows that could be explained, where there are more than are shown."""
+    import numpy as np
+
+    from xcid.records import UNKNOWN, Explanation
+    from xcid.text import bars
+
+    if sum(map(len, whole)) > ROWS_SHOWN:
+        together = Explanation.concatenate(whole)
+        known = together[np.flatnonzero(~np.isin(together.status, UNKNOWN))]
+        if len(known):
+            show_scores(bars(known.aggregate()))

@@ -185,6 +185,7 @@ class Demo(NamedTuple):
     positions: list[int]  # where the rows of the data are in the table
     title: str
     note: str  # what the model is and how well it does
+    right: float  # the share of the other rows that it gets right
     descriptions: Mapping[str, str]  # what features mean
 
 
@@ -201,4 +202,4 @@ def demo(name: str, kind: str, seed: int) -> Demo:
     right = np.mean(np.asarray(trained.model.predict(data)).ravel() == answers[held])
     kept = f"it gets {right:.0%} of the other {len(held)} rows right, which are those to pick from"
     note = f"{trained.description.partition(' for ')[0]}; {kept}. Table: {table.source}"
-    return Demo(trained.model, background, data, held, TITLES[name], note, table.descriptions)
+    return Demo(trained.model, background, data, held, TITLES[name], note, float(right), table.descriptions)
