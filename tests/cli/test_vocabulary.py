@@ -162,6 +162,19 @@ class TestWhatIsSaid:
         assert "of the 18 held-out rows right; always saying " in err
         assert "the rows to explain are among those that it was trained on" in err
 
+    @pytest.mark.parametrize("run", [(), ("--run", "folder")])
+    def test_names_of_classes(self, command, csv, tmp_path, monkeypatch, run):
+        monkeypatch.chdir(tmp_path)
+        options = ("explain", csv, *QUICK, "--rows", "0:2", "--class-names", "no, yes")
+        out = command(*options, "--out", tmp_path / "s.parquet", *run)
+        assert out[0] == 0
+        if not run:
+            assert "output no with " in out[1]
+            assert "output no with " in command(*options)[1]
+        status, _, err = command(*options[:-1], "one,two,three")
+        assert status == 2
+        assert "class_names" in err
+
     def test_a_sample_where_nothing_keeps_the_rest(self, command, csv, monkeypatch, tmp_path):
         monkeypatch.setattr("xcid.cli.explain.ROWS_OF_A_SAMPLE", 5)
         options = ("explain", csv, "--target", "y", "--train", "logistic")

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xcid.cli import _subjects
 from xcid.cli._terminal import show
@@ -41,7 +41,8 @@ class Recipe:
 
         model = _subjects.model_for(self.subject, background, lambda note: None)
         make = Explainer.paper if self.paper else Explainer
-        return make(model, background.features, weights=background.weights, max_evidence_bytes=0)
+        more = _subjects.settings(self.subject, background)
+        return make(model, background.features, **more, max_evidence_bytes=0)
 
 
 def run(options: Options, path: Path, out: Path, progress: Progress) -> None:
@@ -88,7 +89,7 @@ def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str
             with _subjects.tried(recipe.subject) as passed:
                 passed(background.features)
                 recipe.explainer(background)  # fails here rather than in every worker
-    settings = {
+    settings: dict[str, Any] = {
         "seed": subject.seed,
         "target": subject.target,
         "weights": subject.weights,
@@ -101,6 +102,8 @@ def _prepared(options: Options, folder: Folder, suffix: str, note: Callable[[str
     }
     if subject.id is not None:
         settings["id"] = subject.id
+    if subject.class_names is not None:
+        settings["class_names"] = list(subject.class_names)
     manifest = describe(seals, settings)
     folder.adopt(manifest)
     task = Task(

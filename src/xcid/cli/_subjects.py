@@ -40,6 +40,7 @@ class Subject:
     trust: Sequence[str]
     unsafe_pickle: bool
     seed: int
+    class_names: tuple[str, ...] | None = None
 
     @property
     def lesson(self) -> tuple[str, str, int]:
@@ -80,7 +81,14 @@ def add(parser: argparse.ArgumentParser, demos: Sequence[str] = ()) -> None:
     model.add_argument(
         "--train", choices=MODELS, help=f"train one on the reference data instead (default: {USUAL_MODEL})"
     )
+    parser.add_argument(
+        "--class-names", type=_names, metavar="A,B", help="what the classes are called, in the order of the model's"
+    )
     add_common(parser)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(","))
 
 
 def add_workers(parser: argparse.ArgumentParser, who: str = "threads") -> None:
@@ -227,6 +235,11 @@ def loaded(subject: Subject, table: Any) -> Any:
     if subject.target is None:
         tables.check_known(table, getattr(model, "feature_names_in_", None))
     return model
+
+
+def settings(subject: Subject, background: Background) -> dict[str, Any]:
+    """What an explainer is told of the reference rows and the classes."""
+    return {"weights": background.weights, "class_names": subject.class_names}
 
 
 def explained(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DEMOS = ("diabetes", "heart")
 MOST_ROWS = 1_000  # that can be picked
 MOST_PORT = 65_535
-OF_A_TABLE = ("target", "weights", "id", "model")  # options that a demo does not go with
+OF_A_TABLE = ("target", "weights", "id", "model", "class_names")  # options that a demo does not go with
 
 
 class Options(NamedTuple):
@@ -48,7 +48,7 @@ def add(subparsers: Any) -> None:
 def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     if options.background is None and options.data is None and options.table is None:
         _subjects.choose_model(options)
-        given = [f"--{name}" for name in OF_A_TABLE if getattr(options, name) is not None]
+        given = [f"--{name.replace('_', '-')}" for name in OF_A_TABLE if getattr(options, name) is not None]
         if given:
             parser.error(f"{' and '.join(given)} needs --data, the table it is about")
         run(record(Options, options, subject=record(_subjects.Subject, options), demo=options.demo or DEMOS[0]))
@@ -106,7 +106,8 @@ def _table(options: Options) -> Workshop:
     title = options.title or (TITLE if subject.target is None else f"What decides {subject.target}")
     known, said = inputs.background, sentences(notes)
     shown = (tables.part(first.frame, usual), first.names[usual].tolist(), title, said)
-    return Workshop(inputs.model, known.features, *shown, seed=subject.seed, weights=known.weights)
+    more = _subjects.settings(subject, known)
+    return Workshop(inputs.model, known.features, *shown, seed=subject.seed, **more)
 
 
 def _demo(options: Options, name: str) -> Workshop:

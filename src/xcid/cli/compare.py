@@ -74,7 +74,10 @@ def run(options: Options) -> None:
     from xcid.lab.comparison import compare, markdown
 
     out = None if options.out is None else folder(options.out)
-    line, parts = progress("runs", options.quiet), split(options.subject)
+    line = progress("runs", options.quiet)
+    parts = split(options.subject)
+    for note in parts.notes:
+        line.note(note)
     comparison = compare(
         parts.model, parts.train, parts.rows, options.methods, options.subject.seed, line, parts.weights
     )
@@ -123,6 +126,7 @@ class Split(NamedTuple):
     rows: Any
     description: str
     weights: Any  # of the rows it may know, where a column has them
+    notes: tuple[str, ...] = ()  # on columns that it should hardly learn from
 
 
 def split(subject: _subjects.Subject) -> Split:
@@ -130,7 +134,7 @@ def split(subject: _subjects.Subject) -> Split:
 
     Of one table, the rows that are asked for are held out, or else a fifth of them, of which some are explained.
     """
-    from xcid.files import readers, tables, training
+    from xcid.files import readers, suspects, tables, training
     from xcid.space import FeatureSpace
 
     table, weights = tables.parted(tables.without(readers.read(subject.background), subject.id), subject.weights)
@@ -143,7 +147,9 @@ def split(subject: _subjects.Subject) -> Split:
     rows = tables.without(others, subject.target)
     most = ROWS if subject.rows is None else len(asked)
     fit, passed_over = _fit(FeatureSpace.of(features, weights=weights), rows, asked, most)
+    notes: tuple[str, ...] = ()
     if subject.model is None:
+        notes = tuple(suspects.notes(train, subject.lesson[0]))
         model, text = training.train(train, *subject.lesson)
         if judgement := training.judgement(model, train, tables.part(others, asked), subject.lesson[0]):
             text = f"{text}; it {judgement}"
@@ -152,10 +158,10 @@ def split(subject: _subjects.Subject) -> Split:
             passed(features)
             model = _subjects.loaded(subject, train)
         text = f"{subject.model.name} with {len(known):,} reference rows"
-    text = f"{text}; {len(fit)} others explained"
+    text = f"{text}; {len(fit)} other rows are explained"
     if passed_over:
         text += f" ({passed_over} passed over, with levels or missing cells that the {len(known):,} rows do not have)"
-    return Split(model, features, tables.part(rows, fit), text, weights)
+    return Split(model, features, tables.part(rows, fit), text, weights, notes)
 
 
 def _held_out(subject: _subjects.Subject, n_known: int, n_others: int) -> tuple[list[int], list[int]]:

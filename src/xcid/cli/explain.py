@@ -103,7 +103,8 @@ def run(options: Options) -> None:
     most = ROWS_OF_A_SAMPLE if options.out is None and not options.json else None
     model, background, rows = _subjects.read(subject, line.note, most)
     make = Explainer.paper if options.paper else Explainer
-    explainer = make(model, background.features, weights=background.weights, max_evidence_bytes=0)
+    more = _subjects.settings(subject, background)
+    explainer = make(model, background.features, **more, max_evidence_bytes=0)
     size = ROWS_AT_A_TIME if len(rows) < MANY_ROWS else ROWS_OF_A_CHUNK
     found = explained(explainer, rows, subject.seed, size, options.workers, line)
     _write(options, found, len(rows))

@@ -59,7 +59,8 @@ def run(options: Options) -> None:
     for note in notes:
         line.note(note)
     make = Explainer.paper if options.paper else Explainer
-    explainer = make(inputs.model, inputs.background.features, weights=inputs.background.weights)
+    more = _subjects.settings(subject, inputs.background)
+    explainer = make(inputs.model, inputs.background.features, **more)
     found = explained(explainer, inputs.rows, subject.seed, ROWS_AT_A_TIME, options.workers, line)
     report(
         found,

@@ -96,7 +96,7 @@ def _held(tree: ast.AST, frame: nw.DataFrame[Any], quoted: dict[str, str]) -> nw
         case ast.UnaryOp(operand=part):
             return ~_held(part, frame, quoted).fill_null(False)
         case ast.Name(id=name):
-            return tables.column_of(frame.to_native(), quoted.get(name, name), "") == True  # noqa: E712
+            return _named(frame, quoted.get(name, name)) == True  # noqa: E712
         case ast.Compare(left=first, ops=ops, comparators=others):
             sides = (first, *others)
             pairs = zip(ops, sides, sides[1:], strict=False)
@@ -121,9 +121,14 @@ def _compared(
 
 
 def _column(side: ast.AST, frame: nw.DataFrame[Any], quoted: dict[str, str]) -> nw.Series[Any] | None:
-    if not isinstance(side, ast.Name):
-        return None
-    return tables.column_of(frame.to_native(), quoted.get(side.id, side.id), "")
+    return _named(frame, quoted.get(side.id, side.id)) if isinstance(side, ast.Name) else None
+
+
+def _named(frame: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
+    try:
+        return tables.column_of(frame.to_native(), name, "")
+    except InvalidData as error:
+        raise InvalidData(f"{error}; if {name} is text and no column, it stands in quotes") from error
 
 
 def _missing(column: nw.Series[Any]) -> nw.Series[Any]:
