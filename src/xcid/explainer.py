@@ -192,7 +192,7 @@ class Explainer:
         """
         with telling(InvalidParameter, WORK):
             shown = usual() if progress is None else progress
-            explanation = pipeline.explain(self.setup, self.space.encode(X), as_int(seed, "seed"), apply, shown)
+            explanation = pipeline.explain_table(self.setup, X, as_int(seed, "seed"), apply, shown)
             return pipeline.checked(self.setup, replace(explanation, index=labels(X, len(explanation))))
 
     def stream(self, pieces: Iterable[Any], *, seed: int = 0, apply: Apply = map) -> Iterator[Explanation]:

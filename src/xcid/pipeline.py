@@ -36,6 +36,7 @@ from xcid.records import (
 )
 from xcid.scores import PerFeature, Score, pairs, unsigned
 from xcid.scores.moves import moves
+from xcid.space import met
 from xcid.subject import Subject
 
 Blocks: TypeAlias = list[Explanation | Failed]
@@ -99,6 +100,20 @@ def explain(setup: Setup, rows: Array, seed: int, apply: Apply = map, progress: 
             pieces.append(piece)
         LOG.info("explained %d of %d blocks of rows", done, len(blocks))
     return Explanation.concatenate(filled(pieces, functools.partial(_of_reference, setup, seed)))
+
+
+def explain_table(setup: Setup, table: Any, seed: int, apply: Apply = map, progress: Progress = silent) -> Explanation:
+    """Explain the rows of a table; the model decides about those that hold what the background does not."""
+    space, rows, unseen = met(setup.subject.space, table)
+    if not unseen.any():
+        return explain(setup, rows, seed, apply, progress)
+    wide = replace(setup, subject=setup.subject.with_room(space))
+    found = explain(wide, rows, seed, apply, progress)
+    refused = unseen & (found.status == "model_failed")
+    taken = int(np.sum(unseen & ~refused))
+    if taken:
+        warn(f"{taken} of {len(rows)} rows hold levels or missing cells that the background lacks; the model took them")
+    return replace(found, status=np.where(refused, "unseen_value", found.status))
 
 
 def _blocks(setup: Setup, rows: Array) -> list[Array]:

@@ -55,12 +55,12 @@ def test_a_table_is_enough(command, csv, out):
 
 
 def test_a_long_table_is_reported_in_part(command, csv, out, monkeypatch):
-    monkeypatch.setattr(report, "FIRST_ROWS", slice(0, 7))
+    monkeypatch.setattr(report, "ROWS_OF_A_SAMPLE", 7)
     monkeypatch.setattr(report, "ROWS_AT_A_TIME", 3)
     status, _, err = command("report", "--background", csv, "--target", "y", "--train", "logistic", "--out", out)
     assert status == 0
     assert len(read(out)["rows"]) == 7
-    assert "the first 7 of 90 rows are explained; --rows A:B chooses others" in err
+    assert "7 of 90 rows are explained, drawn at random; --rows : explains all of them" in err
 
 
 def test_redact(command, csv, out, table):
@@ -127,7 +127,7 @@ def test_rows_without_flips_are_said(command, csv, out, monkeypatch):
     ("arguments", "status", "said"),
     [
         (("--background", "{csv}", "--target", "y"), 2, "--out"),
-        (("--background", "{csv}", "--out", "{out}"), 2, "--train needs --target"),
+        (("--background", "{csv}", "--out", "{out}"), 2, "give --target COLUMN"),
         (("--background", "{csv}", "--target", "y", "--out", "r.pdf"), 2, "the extensions are .html, .htm"),
         (("--background", "{csv}", "--target", "y", "--out", "no/folder/r.html"), 2, "there is no folder"),
         (("--background", "none.csv", "--target", "y", "--out", "{out}"), 2, "none.csv"),

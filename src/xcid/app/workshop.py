@@ -124,6 +124,7 @@ class Workshop:
     words: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
     weights: Any = None
+    class_names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         self.explainer = lru_cache(MOST_EXPLAINERS)(self._explainer)
@@ -146,4 +147,5 @@ class Workshop:
     def _explainer(self, frozen: tuple[int, ...] = ()) -> Explainer:
         names = self.explainer().space.names if frozen else ()
         limits = Constraints(frozen=[names[at] for at in frozen])
-        return Explainer(self.model, self.background, weights=self.weights, constraints=limits, time_limit=PATIENCE)
+        known: dict[str, Any] = {"weights": self.weights, "class_names": self.class_names}
+        return Explainer(self.model, self.background, **known, constraints=limits, time_limit=PATIENCE)

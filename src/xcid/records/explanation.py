@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -25,6 +26,16 @@ if TYPE_CHECKING:
     from xcid.reasons import Reasons
 
 SIGNIFICANT = 0.05  # a feature with a larger p-value is not significant
+
+
+def _recoded(explanation: Explanation, levels: tuple[tuple[str, ...], ...]) -> Explanation:
+    """The same rows with codes that are places in other levels."""
+    data = explanation.data.copy()
+    for at, (own, known) in enumerate(zip(explanation.levels, levels, strict=True)):
+        if own != known[: len(own)]:
+            places = np.array([*map(known.index, own), np.nan])
+            data[:, at] = places[np.where(np.isnan(data[:, at]), len(own), data[:, at]).astype(np.int64)]
+    return replace(explanation, data=data, levels=levels, cloud=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,7 +155,14 @@ class Explanation:
 
     @staticmethod
     def concatenate(blocks: list[Explanation]) -> Explanation:
-        """Join explanations of the same features made by the same setting; evidence is kept if all blocks have it."""
+        """Join explanations of the same features made by the same setting; evidence is kept if all blocks have it.
+
+        Blocks that met different levels beyond those of the background get the codes of all of them, and lose it.
+        """
+        if any(one.levels != blocks[0].levels for one in blocks):
+            met = zip(*(one.levels for one in blocks), strict=True)
+            levels = tuple(tuple(dict.fromkeys(chain(*each))) for each in met)
+            blocks = [_recoded(one, levels) for one in blocks]
         return fields.join(blocks)
 
     def __iter__(self) -> Iterator[Explanation]:
