@@ -192,7 +192,7 @@ class TestWhatIsSaid:
     def test_columns_that_give_the_target_away(self, command, table, tmp_path):
         table.assign(outcome=np.where(table["y"] == 1, "paid", "not paid")).to_csv(tmp_path / "t.csv", index=False)
         _, _, err = command("explain", tmp_path / "t.csv", "--target", "y", "--train", "logistic", "--rows", "0")
-        assert "column 'outcome' alone tells 100% of the rows' values of 'y'" in err
+        assert "column 'outcome' alone predicts 'y' for 100% of the rows: if it becomes known only with 'y'" in err
         assert err.count("alone") == 1
 
 
@@ -218,8 +218,8 @@ class TestSuspects:
         random = np.random.default_rng(0)
         y = random.normal(size=200)
         frame = pd.DataFrame({"copy": 3 * y + noise * random.normal(size=200), "y": y})
-        assert [said.split(" of ")[0] for said in suspects.notes(frame, "y")] == (
-            ["column 'copy' alone has 100.0%"] if noise == 0 else []
+        assert [said.split(":")[0] for said in suspects.notes(frame, "y")] == (
+            ["column 'copy' alone predicts 'y' almost exactly (rank correlation 1.000)"] if noise == 0 else []
         )
 
     def test_a_strong_feature_is_no_leak(self):

@@ -35,10 +35,10 @@ def notes(frame: Any, target: str) -> Iterator[str]:
                 f"column {name!r} looks like an identifier, and the model learns from it: --id {name} names the rows "
                 "by it and keeps it out of the features"
             )
-        elif share := predicts(column, wanted):
+        elif how_well := predicts(column, wanted):
             yield (
-                f"column {name!r} alone {share} of {target!r}: if it is only known once {target!r} is, the model "
-                "learns nothing else; take the column out of the table"
+                f"column {name!r} alone predicts {target!r} {how_well}: if it becomes known only with {target!r}, "
+                "leave it out of the table"
             )
 
 
@@ -76,13 +76,13 @@ def predicts(column: nw.Series[Any], target: nw.Series[Any]) -> str:
         guessed = np.where(counts.any(axis=1), counts.argmax(axis=1), usual)[codes[~learnt]]
         right, by_habit = np.mean(guessed == classes[~learnt]), np.mean(usual == classes[~learnt])
         is_sure = right >= SURE and 1 - right <= LEFT * (1 - by_habit)
-        return f"tells {right:.0%} of the rows' values" if is_sure else ""
+        return f"for {right:.0%} of the rows" if is_sure else ""
     if not column.dtype.is_numeric():
         return ""
     numbers, values = column.to_numpy().astype(np.float64), labels(target).astype(np.float64)
     is_known = np.isfinite(numbers)
     same = abs(_rank_correlation(numbers[is_known], values[is_known])) if is_known.mean() > SURE else 0.0
-    return f"has {same:.1%} of the order" if same >= SAME else ""
+    return f"almost exactly (rank correlation {same:.3f})" if same >= SAME else ""
 
 
 def _codes(column: nw.Series[Any]) -> Any:
