@@ -79,7 +79,9 @@ def test_it_answers_on_this_machine(running):
     assert data["title"] == "What decides y"
     assert [row["name"] for row in data["rows"]] == ["0", "1", "2", "3", "4"]
     assert "LogisticRegression trained on 90 rows" in data["notes"][0]
-    body = {"cells": data["rows"][0]["cells"], "frozen": [], "question": {"kind": "flip"}, "feature": 0}
+    cells = data["rows"][0]["cells"]
+    body = {"cells": cells, "own": cells, "frozen": [], "forbidden": [], "target": 0, "feature": 0}
+    body["question"] = {"kind": "flip"}
     status, text = running.ask(f"{running.parts.path}answer", json.dumps(body))
     assert status == 200
     assert json.loads(text)["row"]["sentences"][0].startswith("The model predicts ")

@@ -6,11 +6,16 @@ import argparse
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _reasons, _subjects
 from xcid.cli._subjects import explained
 from xcid.cli._terminal import add_verb, apart, progress, record, sentences
+
+if TYPE_CHECKING:
+    from xcid.explainer import Explainer
+    from xcid.records import Explanation
+    from xcid.whatif import Counterfactuals
 
 DEFAULT_MODEL = "forest"
 FIRST_ROWS = slice(0, 100)  # where none are asked for
@@ -77,8 +82,21 @@ def run(options: Options) -> None:
         notes=sentences(notes),
         values="hidden" if options.redact else "shown",
         reasons=reasons,
+        search=partial(_searched, explainer, subject.seed),
     )
     line.note(f"{options.out} is written ({options.out.stat().st_size / 1e6:.1f} MB): open it in a browser")
+
+
+def _searched(explainer: Explainer, seed: int, piece: Explanation) -> Counterfactuals | None:
+    """Counterfactuals of explained rows; none where the model fails for all of them."""
+    from xcid import whatif
+    from xcid.errors import ModelError
+
+    setup = explainer.setup
+    try:
+        return whatif.counterfactuals(setup.subject, setup.outcome, piece.data, piece.index, seed=seed)
+    except ModelError:
+        return None
 
 
 def _more_notes(subject: _subjects.Subject, inputs: _subjects.Inputs) -> Iterator[str]:
