@@ -30,7 +30,7 @@ MOST_WAITING = 8  # requests, with the one at work and those that are still bein
 MOST_OPEN = 256  # connections: beyond that the oldest that waits for its client gives way
 LATEST = 10.0  # seconds that a client may take to send a request, or to read the answer
 KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-OURS = ("app.css", "icon.svg", "controls.js", "steps.js", "code.js", "app.js")
+OURS = ("app.css", "icon.svg", "controls.js", "steps.js", "code.js", "whatif.js", "app.js")
 
 
 def application(workshop: Workshop, token: str, hosts: Iterable[str]) -> Gate:

@@ -1,11 +1,13 @@
 "use strict";
 /* The page of the explorer: keeps what is picked and edited, asks the server about it, and draws the answers. */
 (async function (xcid) {
-  const { element, SHOWN, at, note, facts, output, items, sorted, limitOf, showMore, showEffects, showLegend, showChanges, onWidth, drawControls, makeSteps, copyText, said } = xcid;
+  const { element, SHOWN, at, note, facts, output, items, sorted, limitOf, showMore, showEffects, showLegend, onWidth, drawControls, makeSteps, onStepKeys, copyText, showRules, showFound } = xcid;
   const SHOWN_CONTROLS = 40;
   const PAUSE = 40; // milliseconds that edits are gathered
   const IDLE = 300; // without an edit, then counterfactuals are searched for
   const FAST = 1000; // an answer that took longer is followed by no search that was not asked for
+
+  const NOTHING = { counterfactuals: [], notes: [] };
 
   const data = await ask("description");
   if (!data) return;
@@ -51,7 +53,7 @@
     at("busy").textContent = "…";
     at("changes").setAttribute("aria-busy", "true");
     showControls();
-    showRules();
+    showRules(data.features, state, step);
   }
 
   async function refresh() {
@@ -77,8 +79,9 @@
     const isNext = took < FAST || seen.isWanted;
     seen.isWanted = false;
     at("seek").hidden = isNext;
-    at("changes-intro").textContent = isNext ? "Searching …" : "";
     if (isNext) seen.idle = setTimeout(seek, IDLE);
+    if (isNext) at("changes-intro").textContent = "Searching …";
+    else showFound(data.features, state.cells, NOTHING, actions);
   }
 
   async function seek() {
@@ -89,14 +92,14 @@
     if (edition !== seen.edition) return;
     seen.sought = edition;
     if (found && found.problem) complain(found.problem);
-    showFound(found && found.counterfactuals ? found : { counterfactuals: [], notes: [] });
+    showFound(data.features, state.cells, found && found.counterfactuals ? found : NOTHING, actions);
     document.documentElement.dataset.sought = String(edition);
   }
 
   /* ---- what is picked, edited and asked ---- */
 
   function pick(row) {
-    steps.before("pick", snapshot());
+    steps.before(snapshot());
     put({ ...snapshot(), row, cells: [...data.rows[row].cells] });
   }
 
@@ -131,7 +134,7 @@
 
   const controls = drawControls(at("controls"), data.features, {
     onEdit(key, cell) {
-      steps.before(`edit ${key}`, snapshot());
+      steps.before(snapshot(), key);
       state.cells[key] = cell;
       if (state.feature !== key) look(key);
       changed();
@@ -140,85 +143,37 @@
     onLook: look,
   });
 
-  /* ---- steps, and rules for the search ---- */
+  /* ---- steps, and the search ---- */
 
-  function go(target) {
-    if (target) put(target);
+  function undo() {
+    const before = steps.undo(snapshot());
+    if (before) put(before);
+  }
+
+  function redo() {
+    const after = steps.redo(snapshot());
+    if (after) put(after);
   }
 
   /* A step by a button beside counterfactuals: these are then searched for anew, even where the model is slow. */
-  function step(name, change) {
-    steps.before(name, snapshot());
-    change();
+  function step(changes) {
+    steps.before(snapshot());
     seen.isWanted = true;
-    changed();
+    put({ ...snapshot(), ...changes });
   }
 
   function pin(key, isPinned) {
-    step("pin", () => (isPinned ? state.pinned.add(key) : state.pinned.delete(key)));
+    const others = [...state.pinned].filter((one) => one !== key);
+    step({ pinned: isPinned ? [...others, key] : others });
   }
 
-  /* The change of a feature that a counterfactual makes, as a rule against it; null where there is none. */
-  function ruleOf(key, after) {
-    if (data.features[key].kind === "levels") return [key, after];
-    if (state.cells[key] === null || after === null) return null;
-    return [key, after > state.cells[key] ? "rise" : "fall"];
-  }
-
-  function inWords([key, change]) {
-    const { name, kind } = data.features[key];
-    return kind === "levels" ? `${name} may not become ${said(data.features[key], change)}` : `${name} may not ${change}`;
-  }
-
-  /* What is pinned and forbidden, each a button that allows it again. */
-  function showRules() {
-    const pins = [...state.pinned].sort((one, other) => one - other).map((key) => [`${names[key]} stays as it is`, () => state.pinned.delete(key)]);
-    const bans = state.forbidden.map((ban) => [inWords(ban), () => { state.forbidden = state.forbidden.filter((one) => one !== ban); }]);
-    const rules = [...pins, ...bans];
-    const all = ["Allow all", () => { state.pinned.clear(); state.forbidden = []; }];
-    const hadFocus = at("rules").contains(document.activeElement);
-    at("rules").hidden = !rules.length;
-    at("rules").replaceChildren(...(rules.length > 1 ? [...rules, all] : rules).map(([text, allow]) => {
-      const isRule = text !== all[0];
-      const button = element("button", { type: "button", "aria-label": isRule ? `Allow again: ${text}` : null, title: isRule ? "Allow again" : null }, element("bdi", null, text), isRule ? " ✕" : null);
-      button.addEventListener("click", () => step("allow", allow));
-      return button;
-    }));
-    if (hadFocus) (at("rules").querySelector("button") || at("changes-title")).focus();
-  }
-
-  /* ---- counterfactuals ---- */
-
-  /* A button that does nothing while what it stands beside is out of date. */
-  function tool(text, label, act) {
-    const button = element("button", { type: "button", "aria-label": label, title: label }, text);
-    button.addEventListener("click", () => {
-      if (seen.sought === seen.edition) act(button);
-    });
-    return button;
-  }
-
-  function showFound({ counterfactuals, notes }) {
-    const buttonsOf = () => [...at("changes").querySelectorAll("button")];
-    const focused = buttonsOf().indexOf(document.activeElement);
-    showChanges(counterfactuals, {
-      buttons: (one) => [
-        tool("Apply", null, () => step("apply", () => { state.cells = [...one.cells]; })),
-        tool("Copy as code", null, (button) => copyCode(button, one.code)),
-      ],
-      tools: (change, one) => rulesFor(one.columns[one.changes.indexOf(change)], one),
-    });
-    if (!counterfactuals.length) at("changes-intro").textContent = "";
-    at("changes").setAttribute("aria-busy", "false");
-    at("hints").replaceChildren(...notes.map(note));
-    if (focused >= 0) (buttonsOf()[focused] || at("changes-title")).focus();
-  }
-
-  function rulesFor(key, one) {
-    const ban = ruleOf(key, one.cells[key]);
-    const forbid = () => step("forbid", () => { state.forbidden = [...state.forbidden, ban]; });
-    return [tool("Pin", `Pin ${names[key]}: it stays as it is`, () => pin(key, true)), ban && tool("Forbid", `Forbid: ${inWords(ban)}`, forbid)];
-  }
+  const actions = {
+    isFresh: () => seen.sought === seen.edition,
+    apply: (cells) => step({ cells }),
+    pin: (key) => pin(key, true),
+    forbid: (ban) => step({ forbidden: [...state.forbidden, ban] }),
+    copy: copyCode,
+  };
 
   /* The present step, and the changes of a counterfactual after it. */
   async function copyCode(button, lines) {
@@ -342,16 +297,6 @@
     at("ask").replaceChildren(...data.questions.map(({ kind }) => element("option", { value: kind }, QUESTIONS[kind])));
   }
 
-  /* Ctrl+Z, Ctrl+Y and Ctrl+Shift+Z; fields that are typed in have their own. */
-  function onKey(event) {
-    const isTyped = event.target.matches("textarea, input:not([type=range], [type=checkbox])");
-    if (isTyped || event.altKey || !(event.ctrlKey || event.metaKey)) return;
-    const key = event.key.toLowerCase();
-    if (key !== "z" && key !== "y") return;
-    event.preventDefault();
-    go((key === "y" || event.shiftKey ? steps.redo : steps.undo)(snapshot()));
-  }
-
   function listen() {
     at("choices").addEventListener("submit", (event) => event.preventDefault());
     at("row").addEventListener("change", () => pick(Number(at("row").value)));
@@ -361,11 +306,11 @@
     at("target").addEventListener("change", () => { readQuestion(); changed(); });
     at("level").addEventListener("input", () => { readQuestion(); changed(); });
     at("wanted").addEventListener("change", () => { seen.isWanted = true; changed(); });
-    at("undo").addEventListener("click", () => go(steps.undo(snapshot())));
-    at("redo").addEventListener("click", () => go(steps.redo(snapshot())));
+    at("undo").addEventListener("click", undo);
+    at("redo").addEventListener("click", redo);
+    onStepKeys(undo, redo);
     at("reset").addEventListener("click", () => pick(state.row));
     at("copy").addEventListener("click", () => copyCode(at("copy"), []));
-    document.addEventListener("keydown", onKey);
     at("find").addEventListener("input", listControls);
     at("more-controls").addEventListener("click", () => { state.allControls = !state.allControls; listControls(); });
     at("sort").addEventListener("change", showBars);

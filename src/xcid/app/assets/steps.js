@@ -2,8 +2,9 @@
 /*
  * xcid.makeSteps(): what was done, to go back and forth.
  *
- * before(name, state)  keeps the state before a step; steps of one name that follow within a second are one, as a slider that is moved
+ * before(state, key)  keeps the state before a step; edits of one key that follow within a second are one step, as a slider that is moved
  * undo(state), redo(state)  give the state to go to in place of the present one, or null
+ * xcid.onStepKeys(undo, redo): Ctrl+Z, and Ctrl+Y or Ctrl+Shift+Z; fields that are typed in have their own.
  */
 (function (xcid) {
   const GATHERED = 1000; // milliseconds
@@ -11,22 +12,23 @@
 
   function makeSteps() {
     const [done, undone] = [[], []];
-    let last = { name: "", time: 0 };
+    const NO_EDIT = { key: null, time: 0 };
+    let last = NO_EDIT;
 
     function move(from, to, state) {
       if (!from.length) return null;
       to.push(state);
-      last = { name: "", time: 0 };
+      last = NO_EDIT;
       return from.pop();
     }
 
     return {
-      before(name, state) {
+      before(state, key = null) {
         const time = performance.now();
-        if (name !== last.name || time - last.time > GATHERED) done.push(state);
+        if (key === null || key !== last.key || time - last.time > GATHERED) done.push(state);
         if (done.length > MOST) done.shift();
         undone.length = 0;
-        last = { name, time };
+        last = { key, time };
       },
       undo: (state) => move(done, undone, state),
       redo: (state) => move(undone, done, state),
@@ -39,5 +41,16 @@
     };
   }
 
-  xcid.makeSteps = makeSteps;
+  function onStepKeys(undo, redo) {
+    document.addEventListener("keydown", (event) => {
+      const isTyped = event.target.matches("textarea, input:not([type=range], [type=checkbox])");
+      const key = event.key.toLowerCase();
+      if (isTyped || event.altKey || !(event.ctrlKey || event.metaKey) || !["z", "y"].includes(key)) return;
+      event.preventDefault();
+      if (key === "y" || event.shiftKey) redo();
+      else undo();
+    });
+  }
+
+  Object.assign(xcid, { makeSteps, onStepKeys });
 })((globalThis.xcid = globalThis.xcid || {}));
