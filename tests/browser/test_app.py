@@ -706,6 +706,37 @@ def test_an_old_answer_never_overwrites_a_newer_one(visit, table, browser):
         page.sought()
 
 
+def test_an_old_search_never_overwrites_a_newer_one(visit, table, browser):
+    """Two searches are held back; the first is for a row that was edited since."""
+
+    class Slow(Workshop):
+        asked, held = [threading.Event(), threading.Event()], [threading.Event(), threading.Event()]
+        count = 0
+
+        def search(self, body):
+            number, Slow.count = Slow.count, Slow.count + 1
+            found = super().search(body)
+            if number < 2:
+                Slow.asked[number].set()
+                Slow.held[number].wait(8)
+            return found
+
+    with served(Slow(Model(), table, table[:3]), browser) as address:
+        page = visit(address)
+        assert Slow.asked[0].wait(8)
+        with page.answered():
+            page.control("glucose", "input[type=range]").send_keys(Keys.END)
+            Slow.held[0].set()
+        assert Slow.asked[1].wait(8)
+        assert page.texts(".flip") == []
+        Slow.held[1].set()
+        page.sought()
+        edited = table[:1].assign(glucose=table["glucose"].max())
+        found = xcid.Explainer(Model(), table).whatif(edited)
+        assert page.found().moved.endswith(f"→ {found.output[0]:.2f}")
+        assert page.found().changes[0][:3] == found.changes(0)[0][:3]
+
+
 def test_errors_of_the_model_are_words(page, table):
     field = page.control("glucose", "input[type=number]")
     field.clear()

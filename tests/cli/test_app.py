@@ -188,6 +188,11 @@ def test_demos(command, started, name, n_features, n_rows):
     data = started["workshop"].describe()
     assert (len(data["features"]), len(data["rows"])) == (n_features, n_rows)
     assert all(feature["meaning"] for feature in data["features"])
+    made = {}
+    exec(started["workshop"].recipe, made)  # what copied code begins with
+    rows = started["workshop"].background
+    assert made["background"].equals(rows)
+    assert (made["model"].predict(rows) == started["workshop"].model.predict(rows)).all()
 
 
 def test_it_works_without_any_option(command, started):

@@ -20,6 +20,10 @@ DEFAULT_MODEL = "forest"
 DEMOS = ("diabetes", "heart")
 MOST_ROWS = 1_000  # that can be picked
 MOST_PORT = 65_535
+RECIPE = """from xcid.files import training
+
+demo = training.demo({!r}, {!r}, {!r})
+model, background = demo.model, demo.background"""
 OF_A_TABLE = ("target", "weights", "data", "model")  # options that a demo does not go with
 
 
@@ -105,8 +109,10 @@ def _demo(options: Options, name: str) -> Workshop:
     from xcid.files import tables, training
 
     subject = options.subject
-    made = training.demo(name, subject.train or DEFAULT_MODEL, subject.seed)
+    kind = subject.train or DEFAULT_MODEL
+    made = training.demo(name, kind, subject.seed)
     positions = chosen(subject.rows, len(made.positions))
     names = [made.positions[at] for at in positions]
     data, title, notes = tables.part(made.data, positions), options.title or made.title, sentences([made.note])
-    return Workshop(made.model, made.background, data, names, title, notes, made.descriptions, subject.seed)
+    shown = data, names, title, notes, made.descriptions, subject.seed
+    return Workshop(made.model, made.background, *shown, recipe=RECIPE.format(name, kind, subject.seed))
