@@ -8,7 +8,7 @@ from typing import Any
 
 from xcid import pipeline, whatif
 from xcid._check import as_float, as_int, given_or
-from xcid._progress import Progress, silent, usual
+from xcid._progress import LOG, Progress, silent, usual
 from xcid.calibration import Repeats, Stop
 from xcid.densities import Kernel, Mixed
 from xcid.errors import InvalidParameter, telling, warn
@@ -277,9 +277,12 @@ class Explainer:
         with telling(InvalidParameter, WORK):
             rows, setup = self.space.encode(X), self.setup
             asked = labels(X, len(rows)), target, k, as_int(seed, "seed")
-            return whatif.counterfactuals(
+            found = whatif.counterfactuals(
                 setup.subject, setup.outcome, rows, *asked, time_limit=setup.time_limit, memory=setup.memory
             )
+        for note in found.notes:
+            LOG.warning(note)
+        return found
 
     def actions(self, X: Any, target: Any = None, k: int = 5, *, backend: Backend = "pandas") -> Any:
         """Find a few actions that give many rows of a group the wanted output, as a readable frame.

@@ -15,7 +15,7 @@ from xcid._kernels.random import run_key, variants
 from xcid._progress import LOG, Progress, silent
 from xcid.calibration import Repeats, Stop
 from xcid.errors import InvalidParameter, NotEnoughFlips, warn
-from xcid.generators import Generator, Genetic
+from xcid.generators import Generator
 from xcid.generators.balanced import Repeated
 from xcid.generators.planned import Drawn, limited
 from xcid.generators.planned import status as lacks
@@ -34,7 +34,7 @@ from xcid.records import (
     Unsigned,
     fields,
 )
-from xcid.scores import PerFeature, Score, pairs, unsigned
+from xcid.scores import Score, pairs
 from xcid.scores.moves import moves
 from xcid.space import met
 from xcid.subject import Subject
@@ -391,13 +391,3 @@ def _paired(setup: Setup, cloud: Perturbations) -> Interactions:
         feature_names=setup.subject.features.names,
         data=cloud.origin,
     )
-
-
-def search_parts(generator: Generator | None) -> dict[str, Any]:
-    """Parts of a setup that searches for flips and keeps them all."""
-    return {
-        "generator": Genetic() if generator is None else generator,
-        "score": PerFeature(direction=unsigned),
-        "stop": Repeats(1),
-        "max_evidence_bytes": 2**62,
-    }

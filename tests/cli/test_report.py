@@ -38,6 +38,10 @@ def test_as_outside_checks_type_it(command, csv, out):
     model, background = training.train(table, "y", "logistic", 0).model, table.drop(columns="y")
     due = xcid.Explainer(model, background)(background.iloc[:20])
     assert np.allclose(np.array([row["score"] for row in data["rows"]]) * data["unit"], due.values, atol=5.1e-4)
+    sought = xcid.Explainer(model, background).whatif(background.iloc[:20])
+    found = [(one["kind"], one["output"]) for row in data["rows"] for one in row["counterfactuals"]]
+    assert [kind for kind, _ in found] == list(sought.kind)
+    assert np.allclose([output for _, output in found], sought.output, rtol=1e-3)
 
 
 def test_a_table_is_enough(command, csv, out):

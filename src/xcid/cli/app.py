@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 DEMOS = ("diabetes", "heart")
 MOST_ROWS = 1_000  # that can be picked
 MOST_PORT = 65_535
+RECIPE = """from xcid.files import training
+
+demo = training.demo({!r}, {!r}, {!r})
+model, background = demo.model, demo.background"""
 OF_A_TABLE = ("target", "weights", "id", "model", "class_names")  # options that a demo does not go with
 
 
@@ -115,8 +119,10 @@ def _demo(options: Options, name: str) -> Workshop:
     from xcid.files import tables, training
 
     subject = options.subject
-    made = training.demo(name, subject.train or USUAL_MODEL, subject.seed)
+    kind = subject.train or USUAL_MODEL
+    made = training.demo(name, kind, subject.seed)
     positions = chosen(subject.rows or ":", len(made.positions), lambda: made.data)
     names = [made.positions[at] for at in positions]
     data, title, notes = tables.part(made.data, positions), options.title or made.title, sentences([made.note])
-    return Workshop(made.model, made.background, data, names, title, notes, made.descriptions, subject.seed)
+    shown = data, names, title, notes, made.descriptions, subject.seed
+    return Workshop(made.model, made.background, *shown, recipe=RECIPE.format(name, kind, subject.seed))

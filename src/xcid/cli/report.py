@@ -5,11 +5,16 @@ from __future__ import annotations
 import argparse
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _reasons, _subjects
 from xcid.cli._subjects import explained
 from xcid.cli._terminal import ROWS_OF_A_SAMPLE, add_verb, apart, progress, record, sentences
+
+if TYPE_CHECKING:
+    from xcid.explainer import Explainer
+    from xcid.records import Explanation
+    from xcid.whatif import Counterfactuals
 
 ROWS_AT_A_TIME = 16  # with the samples behind them
 EXTENSIONS = (".html", ".htm")
@@ -74,5 +79,18 @@ def run(options: Options) -> None:
         notes=sentences(notes),
         values="hidden" if options.redact else "shown",
         reasons=reasons,
+        search=partial(_searched, explainer, subject.seed),
     )
     line.note(f"{options.out} is written ({options.out.stat().st_size / 1e6:.1f} MB): open it in a browser")
+
+
+def _searched(explainer: Explainer, seed: int, piece: Explanation) -> Counterfactuals | None:
+    """Counterfactuals of explained rows; none where the model fails for all of them."""
+    from xcid import whatif
+    from xcid.errors import ModelError
+
+    setup = explainer.setup
+    try:
+        return whatif.counterfactuals(setup.subject, setup.outcome, piece.data, piece.index, seed=seed)
+    except ModelError:
+        return None

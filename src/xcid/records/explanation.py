@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from xcid.reasons import Reasons
+    from xcid.whatif import Counterfactuals
 
 SIGNIFICANT = 0.05  # a feature with a larger p-value is not significant
 
@@ -458,14 +459,20 @@ class Explanation:
         notes: Sequence[str] = (),
         values: Literal["shown", "hidden"] = "shown",
         reasons: Reasons | None = None,
+        counterfactuals: Counterfactuals | None = None,
     ) -> None:
         """Write one HTML file to look at every row, its scores and their evidence; it needs nothing else.
 
-        With ``reasons=xcid.reasons.Reasons(k, texts, against)`` every row has a line with its reasons.
+        With ``reasons=xcid.reasons.Reasons(k, texts, against)`` every row has a line with its reasons. With
+        ``counterfactuals=explainer.whatif(X)`` of the same rows the page has these, with what each change adds; else it
+        has the nearest samples that flip.
         """
         from xcid.report import report
 
-        report([self], path, title=title, notes=notes, values=values, reasons=reasons)
+        if counterfactuals is not None and not np.array_equal(counterfactuals.data, self.data, equal_nan=True):
+            raise InvalidParameter("the counterfactuals are not those of these rows: give explainer.whatif(X) of them")
+        settings: Any = {"title": title, "notes": notes, "values": values, "reasons": reasons}
+        report([self], path, **settings, search=lambda piece: counterfactuals)
 
 
 def in_words(code: float, unit: str, levels: tuple[str, ...]) -> str:

@@ -10,7 +10,6 @@ import numpy as np
 from xcid._check import as_int
 from xcid._faults import Deadline, Failed, isolated
 from xcid._kernels.arrays import blocks, same
-from xcid._progress import LOG
 from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers, Texts
 from xcid.subject import Subject
@@ -243,8 +242,6 @@ def _notes(subject: Subject, rows: Array, whole: Part, notes: list[str]) -> tupl
     for name, broken in subject.rules.broken(rows) if len(rows) else []:
         if broken.any():
             notes.append(f"{broken.sum()} of {len(rows)} rows break the relation {name} themselves")
-    for note in notes:
-        LOG.warning(note)
     return tuple(notes)
 
 
