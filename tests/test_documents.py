@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib.util
 import itertools
-import os
 import re
 import shlex
 from pathlib import Path
@@ -157,10 +156,3 @@ def test_readme_examples_run(capsys, tmp_path, monkeypatch):
 
 def test_readme_is_short():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 140
-
-
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: os.fspath(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page):
-    text = page.read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
-        assert (page.parent / target).exists(), target
