@@ -1,4 +1,4 @@
-"""Every example of the documents runs, Python blocks and commands that are typed after a $, and prints what is shown."""
+"""Every example of the documents runs, Python blocks and commands typed after a $, and prints what the page shows."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def run(section: Section, names: dict[str, object]) -> None:
 
 
 def lines_of(text: str) -> list[str]:
-    """Without the blanks at their ends, and those before and after."""
+    """Lines without blanks at their ends, or empty ones before and after them."""
     return [line.rstrip() for line in text.strip().splitlines()]
 
 
@@ -184,5 +184,6 @@ def test_readme_is_short():
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: os.fspath(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
     text = page.read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+    links, pictures = re.findall(r"\]\(([^)#]+)[^)]*\)", text), re.findall(r'src(?:set)?="([^"]+)"', text)
+    for target in [*links, *pictures]:
         assert (page.parent / target).exists(), target
