@@ -32,6 +32,7 @@ html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#00684c", "color-brand-content": "#00684c"},
     "dark_css_variables": {"color-brand-primary": "#4fd1a5", "color-brand-content": "#4fd1a5"},
 }
+highlight_language = "text"  # of bare blocks: what examples print
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
 copybutton_prompt_text = "$ "

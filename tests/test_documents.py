@@ -1,12 +1,15 @@
-"""Every example of the documents runs: Python blocks, and commands that are typed after a $."""
+"""Every example of the documents runs, Python blocks and commands typed after a $, and prints what the page shows."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
+import io
 import itertools
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +24,8 @@ from xcid.records import FEATURE_STATUSES, STATUSES
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 TOO_LONG = {"app", "bench", "reproduce"}  # verbs whose options are only read
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^```([\w{}-]*)[^\n]*\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
+SHOWN = "what the Python block before it prints"  # the language of a bare fence that follows one at once
 
 
 class Section(NamedTuple):
@@ -38,9 +42,18 @@ def sections_of(page: Path) -> list[Section]:
     starts = [(match.start(), match[1]) for match in re.finditer(r"^## (.*)$", masked, flags=re.MULTILINE)]
     parts = [(0, ""), *starts, (len(text), "")]
     return [
-        Section(page, title, tuple(FENCE.findall(text[start:end])))
+        Section(page, title, tuple(blocks_of(text[start:end])))
         for (start, title), (end, _) in itertools.pairwise(parts)
     ]
+
+
+def blocks_of(text: str) -> Iterator[tuple[str, str]]:
+    """Language and text of each fence; a bare one is ``SHOWN`` where nothing stands between it and a Python block."""
+    before, end = "", 0
+    for fence in FENCE.finditer(text):
+        follows = before == "python" and not text[end : fence.start()].strip()
+        before, end = SHOWN if follows and not fence[1] else fence[1], fence.end()
+        yield before, fence[2]
 
 
 SECTIONS = [
@@ -55,11 +68,19 @@ def run(section: Section, names: dict[str, object]) -> None:
     """Run the blocks of a section in order."""
     for language, text in section.blocks:
         if language == "python":
-            exec(compile(text, f"{section.page.name}, {section.title or 'top'}", "exec"), names)
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                exec(compile(text, f"{section.page.name}, {section.title or 'top'}", "exec"), names)
+        elif language == SHOWN:
+            assert lines_of(text) == lines_of(printed.getvalue()), f"{section.page.name}: this is printed now"
         elif language == "console":
             for line in text.replace("\\\n", " ").splitlines():  # a command may go on behind a backslash
                 assert line.startswith("$ xcid "), f"a line of a console block is a command: {line!r}"
                 type_in(shlex.split(line)[2:])
+
+
+def lines_of(text: str) -> list[str]:
+    """Lines without blanks at their ends, or empty ones before and after them."""
+    return [line.rstrip() for line in text.strip().splitlines()]
 
 
 def type_in(arguments: list[str]) -> None:
@@ -92,6 +113,7 @@ def folder_of(tmp_path_factory):
 
 
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # of other libraries, as they are imported
+@pytest.mark.filterwarnings("ignore:.*:UserWarning:mlflow.*")
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: f"{section.page.stem}: {section.title or 'top'}")
 def test_examples_of_the_pages_run(section, folder_of, monkeypatch, capsys):
     if missing := missing_in(section):
