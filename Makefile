@@ -7,7 +7,8 @@ BIN := $(VENV)/bin
 .PHONY: demo test test-all rest lint types imports unit prose docs images bench soak evaluate generators reproduce clean
 
 demo: $(VENV)/.demo
-	$(BIN)/python examples/demo.py
+	mkdir -p out
+	$(BIN)/xcid demo --out out/demo.html
 
 test: lint types imports unit
 
