@@ -1,7 +1,7 @@
 """Make the screenshots of the documents: ``python docs/make_screens.py`` (needs chromium, chromium-driver, selenium).
 
-The report in light, dark and on a narrow screen, and the explorer, each as ``docs/images/screens/*.png``; both once more
-with their counterfactuals.
+The report in light, dark and on a narrow screen, and the explorer, each as ``docs/images/screens/*.png``; both once
+more with their counterfactuals.
 """
 
 from __future__ import annotations
