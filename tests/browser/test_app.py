@@ -440,6 +440,7 @@ def test_undo_and_redo(page, table):
             page.one("#undo").click()
         assert state() == expected
     assert not page.one("#undo").is_enabled()
+    assert page.focused == page.one("#edit")  # the focus is not lost
     for expected in states[1:4]:
         with page.answered():
             page.one("#redo").click()

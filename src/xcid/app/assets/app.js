@@ -125,6 +125,7 @@
     at("reset").disabled = state.cells.every((cell, key) => cell === own[key]);
     at("undo").disabled = !steps.canUndo;
     at("redo").disabled = !steps.canRedo;
+    if (document.activeElement.disabled) at("edit").focus({ preventScroll: true }); // a button that has nothing left to do
   }
 
   function listControls() {
