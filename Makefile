@@ -1,27 +1,39 @@
-# Two commands: `make demo` and `make test`. Both make their own virtual environment.
+# `make demo` shows what xcid does; `make test` is for every change, `make test-all` adds all extras, browser and engines.
+# Each makes its own virtual environment.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types imports unit docs images bench soak evaluate generators reproduce clean
+.PHONY: demo test test-all rest lint types imports unit prose docs images bench soak evaluate generators reproduce clean
 
 demo: $(VENV)/.demo
-	$(BIN)/python examples/demo.py
+	mkdir -p out
+	$(BIN)/xcid demo --out out/demo.html
 
 test: lint types imports unit
 
-lint: $(VENV)/.dev
+test-all: test rest
+
+# After `make test`, with every extra: what is slow, what was skipped, the types of the benchmarks, spelling.
+rest: $(VENV)/.dev prose
+	$(BIN)/mypy
+	$(BIN)/pytest --rest
+
+lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/.dev
-	$(BIN)/mypy
+types: $(VENV)/.test
+	$(BIN)/mypy src examples
 
-imports: $(VENV)/.dev
+imports: $(VENV)/.test
 	$(BIN)/lint-imports --no-cache
 
-unit: $(VENV)/.dev
-	$(BIN)/pytest
+unit: $(VENV)/.test
+	$(BIN)/pytest -m "not slow"
+
+prose: $(VENV)/.dev
+	$(BIN)/codespell
 
 docs: $(VENV)/.dev
 	$(BIN)/sphinx-build -W --keep-going -q -d out/doctrees docs out/docs
@@ -56,7 +68,12 @@ $(VENV)/.demo: pyproject.toml
 	$(BIN)/python -m pip install --quiet -e ".[demo]"
 	touch $@
 
+$(VENV)/.test: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -e ".[test]"
+	touch $@ $(VENV)/.demo
+
 $(VENV)/.dev: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -e ".[dev]"
-	touch $@ $(VENV)/.demo
+	touch $@ $(VENV)/.test $(VENV)/.demo

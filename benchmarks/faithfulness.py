@@ -95,15 +95,15 @@ def measure(make: Callable[[Any, Array], Any], model: Any, train: Array, rows: A
     return Figures(comprehensiveness, sufficiency, agreement, explanation.n_evaluations, milliseconds)
 
 
-def run(n_rows: int, n_tables: int, n_models: int) -> dict[str, dict[str, Figures]]:
+def run(n_rows: int, n_tables: int, models: list[str]) -> dict[str, dict[str, Figures]]:
     """Figures of every cell and method; a line for each cell as it is done."""
     print(f"| comp - suff: {' / '.join(MASKINGS)} | {' | '.join(METHODS)} |")
     print("|---" * (1 + len(METHODS)) + "|")
     cells: dict[str, dict[str, Figures]] = {}
     for table, X, y in list(tables())[:n_tables]:
         train, test, y_train, _ = train_test_split(X, y, test_size=0.2, random_state=42)
-        for name, make_model in list(MODELS.items())[:n_models]:
-            model = make_model().fit(train, y_train)
+        for name in models:
+            model = MODELS[name]().fit(train, y_train)
             cell = {method: measure(make, model, train, test[:n_rows]) for method, make in METHODS.items()}
             cells[f"{table}, {name}"] = cell
             shown = [" / ".join(f"{part.mean():.3f}" for part in one.faithfulness.values()) for one in cell.values()]
@@ -130,12 +130,13 @@ def summary(cells: dict[str, dict[str, Figures]]) -> None:
 
 def differences(cells: dict[str, dict[str, Figures]]) -> None:
     """Paired, over all rows; a row explained for several models counts as several."""
-    heads = [f"to {peer}, {masking} (cells won)" for peer in PEERS for masking in MASKINGS]
+    peers = [peer for peer in PEERS if peer in METHODS]
+    heads = [f"to {peer}, {masking} (cells won)" for peer in peers for masking in MASKINGS]
     print(f"\n| method | {' | '.join(heads)} |")
     print("|---" * (1 + len(heads)) + "|")
     for method in METHODS:
         shown = []
-        for peer in PEERS:
+        for peer in peers:
             for masking in MASKINGS:
                 apart = metrics.paired(_all(cells, method, masking), _all(cells, peer, masking))
                 won = sum(
@@ -154,9 +155,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=50, help="rows of each cell")
     parser.add_argument("--quick", action="store_true", help="two tables, two models, 5 rows")
+    parser.add_argument("--models", nargs="*", default=list(MODELS), help=f"some of: {', '.join(MODELS)}")
+    parser.add_argument("--methods", nargs="*", help="some of the methods, by name")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", xcid.XcidWarning)  # rows with few flips are part of the comparison
-    cells = run(5, 2, 2) if arguments.quick else run(arguments.rows, 8, 4)
+    for name in [name for name in METHODS if name not in (arguments.methods or METHODS)]:
+        del METHODS[name]
+    cells = run(5, 2, list(MODELS)[:2]) if arguments.quick else run(arguments.rows, 8, arguments.models)
     summary(cells)
     differences(cells)
     return 0

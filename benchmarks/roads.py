@@ -24,7 +24,9 @@ from xcid.app import Workshop
 table = pd.read_csv("table.csv").drop(columns="y")
 shop = Workshop(skops.io.load("model.skops"), table, table.head(5))
 shop.describe()
-asked = {"cells": table.iloc[0].tolist(), "frozen": [], "question": {"kind": "flip"}, "feature": 0}
+cells = table.iloc[0].tolist()
+asked = {"cells": cells, "own": cells, "frozen": [], "forbidden": [], "target": 0, "feature": 0}
+asked["question"] = {"kind": "flip"}
 shop.answer(json.dumps(asked).encode())
 """
 COMMON = ["--background", "table.csv", "--target", "y", "--model", "model.skops", "--rows", "0:5", "--quiet"]

@@ -22,7 +22,7 @@ myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 
 html_theme = "furo"
-html_title = "xcid"
+html_title = f"xcid {release}"
 html_static_path = ["_static"]
 html_css_files = ["xcid.css"]
 html_math_renderer = "mathml"

@@ -1,7 +1,7 @@
 """Make the pictures of the documents from the built-in tables: ``python docs/make_images.py``.
 
 Every plot of ``xcid.plots`` has one picture in ``docs/images/plots``, named for it; ``docs/images/densities.png`` is
-that of the README.
+that of the method.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Heart:
 
 
 def readme() -> Any:
-    """The picture of ``examples/demo.py``."""
+    """The evidence for one patient."""
     table = xcid.datasets.load_diabetes()
     train, test, target, _ = train_test_split(table.data, table.target, test_size=0.2, random_state=42)
     model = LogisticRegression(max_iter=1000).fit(train, target)

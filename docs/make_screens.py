@@ -1,6 +1,7 @@
 """Make the screenshots of the documents: ``python docs/make_screens.py`` (needs chromium, chromium-driver, selenium).
 
-The report in light, dark and on a narrow screen, and the explorer, each as ``docs/images/screens/*.png``.
+The report in light, dark and on a narrow screen, and the explorer, each as ``docs/images/screens/*.png``; both once
+more with their counterfactuals.
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ def main() -> None:
         page = Path(folder) / "report.html"
         _report(page)
         _shots(browser, page.as_uri(), "report")
+        _shots(browser, page.as_uri(), "report-whatif", "document.getElementById('next').click()")
         with _app() as address:
             _shots(browser, address, "app")
+            _shots(browser, address, "app-whatif", "document.querySelectorAll('.tools button')[1].click()")
 
 
 def _report(path: Path) -> None:
@@ -46,10 +49,12 @@ def _report(path: Path) -> None:
     table = xcid.datasets.load_diabetes()
     train, test, target, _ = train_test_split(table.data, table.target, test_size=0.2, random_state=42)
     model = RandomForestClassifier(100, random_state=0).fit(train, target)
-    xcid.Explainer(model, train, class_names=table.target_names)(test.iloc[:40]).report(path, title="Who has diabetes?")
+    explainer, rows = xcid.Explainer(model, train, class_names=table.target_names), test.iloc[:40]
+    explainer(rows).report(path, title="Who has diabetes?", counterfactuals=explainer.whatif(rows))
 
 
-def _shots(browser: Any, address: str, name: str) -> None:
+def _shots(browser: Any, address: str, name: str, act: str = "") -> None:
+    """Pictures of the top of a page, or of its counterfactuals after a script has acted."""
     for suffix, (width, height, scheme) in SIZES.items():
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
@@ -57,7 +62,12 @@ def _shots(browser: Any, address: str, name: str) -> None:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
         browser.get(address)
         _wait_for(lambda: browser.execute_script("return document.querySelectorAll('svg').length"))
-        time.sleep(1.0)  # of the explorer: the search that follows an answer
+        time.sleep(2.0)  # of the explorer: the search that follows an answer
+        if act:
+            browser.execute_script(act)
+            time.sleep(2.0)
+            browser.execute_script("document.getElementById('changes-section').scrollIntoView()")
+            time.sleep(0.5)
         browser.save_screenshot(str(SCREENS / f"{name}{suffix}.png"))
 
 

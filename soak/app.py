@@ -38,7 +38,8 @@ try:
 except KeyboardInterrupt:
     pass
 """
-BODY = {"cells": [0.1, 0.2], "frozen": [], "question": {"kind": "flip"}, "feature": 0}
+BODY = {"cells": [0.1, 0.2], "own": [0.1, 0.2], "frozen": [], "forbidden": [], "target": 0, "feature": 0}
+BODY["question"] = {"kind": "flip"}
 ODD = [None, True, -1, 0, 1, 2**70, 1e308, 0.5, "", "x", "\u0000", "\ud800", [], {}, [[]], {"kind": "flip"}, "flip"]
 
 

@@ -157,7 +157,7 @@ class Answering:
 
 SETTINGS = ("generator", "score", "density", "outcome", "feature_names", "kinds", "constraints", "stop", "time_limit",
             "memory", "max_evidence_bytes")  # fmt: skip
-LIMITS = ("frozen", "ranges", "levels", "monotone", "groups")
+LIMITS = ("frozen", "ranges", "levels", "monotone", "groups", "relations", "transitions", "steps", "costs", "derived")
 
 
 def attempt(draw: random.Random) -> Any:
@@ -176,7 +176,7 @@ def attempt(draw: random.Random) -> Any:
     if place == "limits":
         name, odd = draw.choice(LIMITS), value(draw)
         limit = draw.choice([odd, {"a": odd}, [odd], {"g": ["a", odd]}])
-        return xcid.Explainer(model, good(draw), constraints=xcid.Constraints(**{name: limit}), feature_names=None)
+        return xcid.Explainer(model, good(draw), constraints=xcid.Constraints(**{name: limit})).whatif([0.1, 0.2])
     explainer = xcid.Explainer(model, good(draw))
     if place == "rows":
         return explainer(table(draw, 2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")  # small problems: threads that wait for each other cost more than they bring
@@ -13,6 +14,43 @@ import pytest  # noqa: E402
 
 hypothesis.settings.register_profile("xcid", deadline=None, derandomize=True, print_blob=False)
 hypothesis.settings.load_profile("xcid")
+
+HERE = Path(__file__).parent
+SLOW = ("browser", "hostile", "optional", "runs")  # folders and files that take long, or need an extra as a whole
+PASSED = pytest.StashKey[list[str]]()
+
+
+def pytest_addoption(parser):
+    parser.addoption("--rest", action="store_true", help="leave out what passed in the last `make test`")
+
+
+def pytest_configure(config):
+    config.stash[PASSED] = []
+
+
+def pytest_collection_modifyitems(config, items):
+    """Mark as slow, by its place, what ``make test`` leaves out; ``--rest`` runs that, and what had to be skipped."""
+    for item in items:
+        if item.path.is_relative_to(HERE) and item.path.relative_to(HERE).parts[0].removesuffix(".py") in SLOW:
+            item.add_marker("slow")
+    if config.getoption("--rest"):
+        passed = set(config.cache.get("xcid/passed", []))
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in passed])
+        items[:] = [item for item in items if item.nodeid not in passed]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    report = yield
+    if report.when == "call" and report.passed:
+        item.config.stash[PASSED].append(item.nodeid)
+    return report
+
+
+def pytest_sessionfinish(session):
+    """Keep what passed in ``make test``, so that no test runs twice; without that, ``--rest`` runs all."""
+    if session.config.getoption("markexpr") == "not slow":
+        session.config.cache.set("xcid/passed", session.config.stash[PASSED])
 
 
 @pytest.fixture(autouse=True)

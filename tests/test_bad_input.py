@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 import xcid
 from xcid.densities import Kernel, Mixed
-from xcid.errors import InvalidData, InvalidParameter, ModelError, NotEnoughFlips
+from xcid.errors import InvalidData, InvalidParameter, ModelError, NotEnoughFlips, XcidWarning
 from xcid.generators import Marginal, Random
 
 NAMES = ["a", "b", "c"]
@@ -161,7 +161,20 @@ class TestTables:
     @pytest.mark.parametrize(("table", "message"), cases(BAD_CELLS | BAD_SHAPES | WRONG_COLUMNS))
     def test_to_explain(self, explainer, table, message):
         with pytest.raises(InvalidData, match=message):
-            explainer(table)
+            explainer.space.encode(table)
+        if "missing value" not in message:
+            with pytest.raises(InvalidData, match=message):
+                explainer(table)
+
+    @pytest.mark.parametrize(
+        "table", [pytest.param(table, id=name) for name, (table, said) in BAD_CELLS.items() if "missing value" in said]
+    )
+    def test_the_model_decides_about_missing_cells(self, explainer, table):
+        """This one is a function of another column, and takes all of them."""
+        with pytest.warns(XcidWarning, match=r"\d+ of \d+ rows hold levels or missing cells .* the model took them"):
+            found = explainer(table)
+        assert not np.isin(found.status, ["unseen_value", "model_failed"]).any()
+        assert "missing" in [found.shown(row, name) for row in range(len(found)) for name in NAMES]
 
     @pytest.mark.parametrize(("table", "message"), cases(BAD_IN_BACKGROUND | BAD_SHAPES))
     def test_as_background(self, table, message):
@@ -183,13 +196,13 @@ class TestTables:
 
     def test_message_names_the_table(self, explainer):
         with pytest.raises(InvalidData, match=r"^the table to explain has a missing value"):
-            explainer(cell(np.nan))
+            explainer.space.encode(cell(np.nan))
         with pytest.raises(InvalidData, match=r"^the background has an infinite value"):
             xcid.Explainer(first_above_zero, cell(np.inf))
 
     def test_family_is_also_valueerror(self, explainer):
         with pytest.raises(ValueError, match="row 3"):
-            explainer(cell(np.nan))
+            explainer(cell(np.inf))
 
 
 class Proba:

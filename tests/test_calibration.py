@@ -175,6 +175,8 @@ class TestAggregate:
 
     def test_one_row_and_files(self, explanation, tmp_path):
         one = explanation[:1].aggregate()
+        data = np.where(np.arange(6) == 2, np.nan, explanation.data[:1])
+        assert np.array_equal(replace(explanation[:1], data=data).aggregate().data, data, equal_nan=True)  # no warning
         assert np.all((one.lower < one.values) & (one.values < one.upper))
         one.save(tmp_path / "one")
         assert np.array_equal(xcid.load(tmp_path / "one").significant, one.significant)

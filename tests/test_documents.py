@@ -7,7 +7,6 @@ import functools
 import importlib.util
 import io
 import itertools
-import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -179,11 +178,3 @@ def test_readme_examples_run(capsys, tmp_path, monkeypatch):
 
 def test_readme_is_short():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 140
-
-
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: os.fspath(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page):
-    text = page.read_text(encoding="utf-8")
-    links, pictures = re.findall(r"\]\(([^)#]+)[^)]*\)", text), re.findall(r'src(?:set)?="([^"]+)"', text)
-    for target in [*links, *pictures]:
-        assert (page.parent / target).exists(), target

@@ -236,7 +236,7 @@ def test_unknown_levels_are_named(fitted):
     frame = pandas_frame()
     explainer = xcid.Explainer(fitted, frame)
     with pytest.raises(InvalidData, match=r"column 'city' .* holds 'Rome' in row 1, .* levels are \['Bern'"):
-        explainer(frame.iloc[:3].assign(city=["Bern", "Rome", "Oslo"]))
+        explainer.space.encode(frame.iloc[:3].assign(city=["Bern", "Rome", "Oslo"]))
 
 
 def test_a_model_that_cannot_take_missing_cells_says_which_there_are():

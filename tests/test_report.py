@@ -57,8 +57,7 @@ def regression():
     return replace(one, values=np.array([[0.5, 0, 0, 0]]), p_values=np.array([[0.0, 1, 1, 1]]))
 
 
-@pytest.fixture(scope="module")
-def mixed():
+def make_mixed():
     random = np.random.default_rng(3)
     table = pd.DataFrame(
         {
@@ -68,7 +67,13 @@ def mixed():
         },
         index=[f"person-{at}" for at in range(150)],
     )
-    return xcid.Explainer(lambda X: (X["age"] > 40) | (X["city"] == "Breda"), table)(table[:8])
+    return table, xcid.Explainer(lambda X: (X["age"] > 40) | (X["city"] == "Breda"), table)
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    table, explainer = make_mixed()
+    return explainer(table[:8])
 
 
 def read(path):
@@ -277,9 +282,53 @@ class TestFile:
 
     def test_counterfactuals_are_those_of_the_explanation(self, mixed, tmp_path):
         mixed.report(tmp_path / "r.html")
-        first = read(tmp_path / "r.html")["rows"][0]["nearest"][0]
+        first = read(tmp_path / "r.html")["rows"][0]["counterfactuals"][0]
         due = mixed.counterfactuals(0, nearest=1, diverse=0)["changes"][0]
         assert sorted(f"{name} {old} -> {new}" for name, old, new in first["changes"]) == sorted(due.split(", "))
+
+    def test_what_comes_of_a_sample_is_said(self, explanation, tmp_path):
+        explanation.report(tmp_path / "r.html")
+        for at, row in enumerate(read(tmp_path / "r.html")["rows"]):
+            for one in row["counterfactuals"]:
+                assert one["about"] != explanation.output_names[explanation.outputs[at].argmax()]
+                own = explanation.outputs[at, explanation.output_names.index(one["about"])]
+                assert one["was"] == pytest.approx(own, rel=1e-3)
+                assert one["output"] > 0.5 > one["was"]
+
+    def test_counterfactuals_of_a_search(self, tmp_path):
+        table, explainer = make_mixed()
+        found = explainer.whatif(table[:8])
+        explainer(table[:8]).report(tmp_path / "r.html", counterfactuals=found)
+        rows = read(tmp_path / "r.html")["rows"]
+        lines = [(at, one) for at, row in enumerate(rows) for one in row["counterfactuals"]]
+        assert [at for at, _ in lines] == found.row.tolist()
+        for line, (_, one) in enumerate(lines):
+            assert (one["kind"], one["likeness"]) == (found.kind[line], found.likeness[line])
+            assert (one["was"], one["output"]) == (found.was[line], found.output[line])
+            assert [tuple(change) for change in one["changes"]] == [tuple(change) for change in found.changes(line)]
+
+    def test_derived_columns_follow(self, tmp_path):
+        table, _ = make_mixed()
+        table["double"] = 2 * table["age"]
+        limits = xcid.Constraints(derived={"double": "2 * age"})
+        explainer = xcid.Explainer(lambda X: X["age"] > 40, table, constraints=limits)
+        explainer(table[:3]).report(tmp_path / "r.html", counterfactuals=explainer.whatif(table[:3], k=1))
+        for row in read(tmp_path / "r.html")["rows"]:
+            (age, double) = row["counterfactuals"][0]["changes"]
+            assert (age[0], double[0]) == ("age", "double")
+            assert 2 * float(age[2]) == float(double[2])
+            assert double[3] is double[4] is None
+
+    def test_counterfactuals_without_samples(self, tmp_path):
+        table, explainer = make_mixed()
+        bare = replace(explainer(table[:8]), cloud=None)
+        bare.report(tmp_path / "r.html", counterfactuals=explainer.whatif(table[:8]))
+        assert all(row["counterfactuals"] for row in read(tmp_path / "r.html")["rows"])
+
+    def test_counterfactuals_of_other_rows(self, tmp_path):
+        table, explainer = make_mixed()
+        with pytest.raises(InvalidParameter, match="not those of these rows"):
+            explainer(table[:8]).report(tmp_path / "r.html", counterfactuals=explainer.whatif(table[1:9]))
 
     def test_pieces_make_no_difference(self, explanation, tmp_path):
         explanation.report(tmp_path / "whole.html")
@@ -301,7 +350,7 @@ class TestFile:
 
     def test_a_density_that_a_file_does_not_keep(self, explanation, tmp_path):
         replace(explanation, density=None).report(tmp_path / "r.html")
-        assert read(tmp_path / "r.html")["rows"][0]["nearest"]
+        assert read(tmp_path / "r.html")["rows"][0]["counterfactuals"]
 
     def test_an_average_can_be_reported(self, explanation, tmp_path):
         explanation.aggregate().report(tmp_path / "r.html")
@@ -455,6 +504,21 @@ class TestSize:
 
 
 class TestHidden:
+    def test_no_value_of_a_search_is_in_the_file(self, tmp_path):
+        table, _ = make_mixed()
+        number = xcid.Explainer(lambda X: 7777.5 + X["age"] / 3, table, outcome=xcid.outcomes.Interval(4))
+        for explainer in (make_mixed()[1], number):
+            explanation, found = explainer(table[:8]), explainer.whatif(table[:8])
+            explanation.report(tmp_path / "r.html", values="hidden", counterfactuals=found)
+            text = (tmp_path / "r.html").read_text("utf-8")
+            for word in ("Zwolle", "Alkmaar", "Breda", "person-", "2015", "2016", "2017"):
+                assert word not in text
+            lines = [one for row in read(tmp_path / "r.html")["rows"] for one in row["counterfactuals"]]
+            assert {cell for one in lines for change in one["changes"] for cell in change[1:3]} == {"hidden"}
+            is_number = explainer is number
+            assert {"output" in one for one in lines} == {"was" in one for one in lines} == {not is_number}
+            assert {len(change) for one in lines for change in one["changes"]} == {3 if is_number else 5}
+
     def test_no_value_is_in_the_file(self, mixed, tmp_path):
         mixed.report(tmp_path / "r.html", values="hidden")
         text = (tmp_path / "r.html").read_text("utf-8")
@@ -463,7 +527,9 @@ class TestHidden:
         data = read(tmp_path / "r.html")
         for row in data["rows"]:
             assert set(row["cells"]) == {"hidden"}
-            assert {cell for flip in row["nearest"] for change in flip["changes"] for cell in change[1:]} == {"hidden"}
+            assert {cell for flip in row["counterfactuals"] for change in flip["changes"] for cell in change[1:]} == {
+                "hidden"
+            }
             for drawn in row["evidence"]:
                 if drawn["kind"] == "number":
                     assert drawn["range"] == [0, 1]

@@ -202,6 +202,8 @@ def test_generated_contradictions_are_named(age, gap, kind):
         ({"relations": ["age >"]}, "cannot be read"),
         ({"relations": ["__import__('os')"]}, "has a Call"),
         ({"relations": ["age.real > 3"]}, "has a Attribute"),
+        ({"relations": ["age < 9 ** 9 ** 9 ** 9"]}, "cannot be computed: OverflowError"),
+        ({"relations": ["age < 1" + " + 1" * 300]}, "longer than 1,000 letters"),
         ({"relations": ["wage > 3"]}, "there is no column 'wage'"),
         ({"relations": ["age > 500"]}, "holds in no row of the background"),
         ({"relations": [lambda row: row.degree]}, "must give True or False"),
@@ -266,6 +268,16 @@ def test_rows_that_break_a_relation_are_noted_and_mended():
     after = found.table()[found.reached]
     assert len(after)
     assert np.all(after["months"] <= 12 * (after["age"] - 16))
+
+
+def test_changes_that_a_relation_forbids_alone_are_found_together():
+    """Neither months nor age may move by itself at the edge of the relation, both may."""
+    relation = Constraints(relations=["months <= 12 * (age - 16)", "age <= months / 12 + 17"], frozen=["degree", "pay"])
+    table = TABLE.assign(months=12 * (TABLE["age"] - 16) - RNG.integers(0, 12, N))
+    explainer = xcid.Explainer(lambda frame: frame["age"] + frame["months"] / 12 > 50, table, constraints=relation)
+    found = explainer.whatif(table.iloc[:30], k=1)
+    assert found.reached.all()
+    assert set(found.n_changes) == {2}
 
 
 def test_scores_do_not_know_them():

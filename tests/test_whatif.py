@@ -318,6 +318,8 @@ class TestWords:
         assert "Age changes in" in caplog.text
         fixed = xcid.Explainer(Forest.model, Forest.rows, constraints=xcid.Constraints(frozen=["Age"]))
         assert fixed.whatif(Forest.rows.iloc[:60]).notes == ()
+        rising = xcid.Explainer(Forest.model, Forest.rows, constraints=xcid.Constraints(monotone={"Age": "rises"}))
+        assert rising.whatif(Forest.rows.iloc[:60]).notes == ()
 
 
 class TestPlausibleValues:
@@ -331,6 +333,26 @@ class TestPlausibleValues:
         many = forest.whatif(Forest.rows, k=3)
         new = (many.rows == 0) & (many.data[many.row] != 0)
         assert new[:, pregnancies].any()  # a count of 0 is no code
+
+    def test_a_common_code_is_proposed_to_rows_like_those_that_have_it_alone(self):
+        """999 days stand for customers who were never called, all of them new ones."""
+        is_new = RNG.random(400) < 0.5
+        table = pd.DataFrame({
+            "days": np.where(is_new, 999, RNG.integers(1, 200, 400)),
+            "visits": np.where(is_new, RNG.integers(0, 3, 400), RNG.integers(20, 60, 400)),
+            "bought": np.where(is_new, 0, RNG.integers(5, 40, 400)),
+        })  # fmt: skip
+        explainer = xcid.Explainer(lambda frame: frame["days"] > 500, table)
+        old = table[~is_new].iloc[:20]
+        assert set(explainer.whatif(old).kind) == {"not reached"}
+        like_new = old.assign(visits=1, bought=0)
+        found = explainer.whatif(like_new, k=1)
+        assert found.reached.all()
+        assert set(found.rows[:, 0]) == {999}
+        allowed = xcid.Explainer(
+            explainer.subject.model, table, constraints=xcid.Constraints(ranges={"days": (0, 999)})
+        )
+        assert allowed.whatif(old).reached.all()
 
     def test_numbers_stay_on_their_lattice_and_in_their_range(self, found):
         rows = found.rows[:, list(DIABETES.feature_names).index("BMI")]

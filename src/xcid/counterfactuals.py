@@ -35,12 +35,16 @@ def table(explanation: Explanation, row: int, nearest: int, diverse: int, backen
 
 
 class Flips(NamedTuple):
-    """Some perturbations that flip one row: (k, c) rows, what kind they are, what changed, how far they are."""
+    """Some perturbations that flip one row: (k, c) rows, what kind they are, what changed, how far they are.
+
+    ``outputs`` (k, o) are what the model answered for them, where that was kept.
+    """
 
     rows: Array
     kinds: tuple[str, ...]
     moved: Flags
     distance: Array
+    outputs: Array | None
 
 
 def flips(explanation: Explanation, row: int, nearest: int, diverse: int) -> Flips:
@@ -50,7 +54,8 @@ def flips(explanation: Explanation, row: int, nearest: int, diverse: int) -> Fli
     if explanation.cloud is None:
         raise EvidenceNotKept("the samples behind these scores were not kept: explain this row by itself")
     cloud = explanation.cloud[row : row + 1]
-    found = _distinct(cloud.samples[0][cloud.positive[0] > 0.5])
+    is_flip = cloud.positive[0] > 0.5
+    found, first = _distinct(cloud.samples[0][is_flip])
     if not len(found):
         raise NotEnoughFlips(
             f"row {row} has no perturbation that flips the output in {explanation.n_evaluations[row]:,} evaluations: "
@@ -62,7 +67,8 @@ def flips(explanation: Explanation, row: int, nearest: int, diverse: int) -> Fli
     far = _spread(found, near, wanted[1], metric)
     chosen = np.concatenate([near, far])
     kinds = ("nearest",) * len(near) + ("diverse",) * len(far)
-    return Flips(found[chosen], kinds, ~same(found[chosen], own), distance[chosen])
+    outputs = None if cloud.outputs is None else cloud.outputs[0][is_flip][first[chosen]]
+    return Flips(found[chosen], kinds, ~same(found[chosen], own), distance[chosen], outputs)
 
 
 def _changes(explanation: Explanation, row: int, flip: Array, moved: Flags) -> str:
@@ -71,10 +77,10 @@ def _changes(explanation: Explanation, row: int, flip: Array, moved: Flags) -> s
     return ", ".join(f"{names[at]} {cell(own[at], at)} -> {cell(flip[at], at)}" for at in changed)
 
 
-def _distinct(samples: Array) -> Array:
-    """Every sample once."""
-    distinct = np.unique(np.where(np.isnan(samples), np.inf, samples), axis=0)
-    return np.where(np.isinf(distinct), np.nan, distinct)
+def _distinct(samples: Array) -> tuple[Array, Integers]:
+    """Every sample once, and where it is first."""
+    distinct, first = np.unique(np.where(np.isnan(samples), np.inf, samples), axis=0, return_index=True)
+    return np.where(np.isinf(distinct), np.nan, distinct), first
 
 
 def _spread(flips: Array, taken: Integers, count: int, metric: Metric) -> Integers:

@@ -8,7 +8,7 @@ from typing import Any
 
 from xcid import pipeline, whatif
 from xcid._check import as_float, as_int, given_or
-from xcid._progress import Progress, silent, usual
+from xcid._progress import LOG, Progress, silent, usual
 from xcid.calibration import Repeats, Stop
 from xcid.densities import Kernel, Mixed
 from xcid.errors import InvalidParameter, telling, warn
@@ -58,7 +58,8 @@ class Explainer:
         What single features are, where it is not what is detected: "continuous", "integer", "ordinal", "categorical"
         or "boolean".
     constraints : Constraints, optional
-        Frozen features, ranges, allowed levels, monotone directions and groups that every perturbation obeys.
+        Frozen features, ranges, allowed levels, monotone directions and groups that every perturbation obeys; and rules
+        of the world for counterfactuals.
     repeats : int
         Independent runs of each row, whose scores are averaged; ``explanation.spread`` says how they differ.
     stop : Stop, optional
@@ -191,7 +192,7 @@ class Explainer:
         """
         with telling(InvalidParameter, WORK):
             shown = usual() if progress is None else progress
-            explanation = pipeline.explain(self.setup, self.space.encode(X), as_int(seed, "seed"), apply, shown)
+            explanation = pipeline.explain_table(self.setup, X, as_int(seed, "seed"), apply, shown)
             return pipeline.checked(self.setup, replace(explanation, index=labels(X, len(explanation))))
 
     def stream(self, pieces: Iterable[Any], *, seed: int = 0, apply: Apply = map) -> Iterator[Explanation]:
@@ -276,9 +277,12 @@ class Explainer:
         with telling(InvalidParameter, WORK):
             rows, setup = self.space.encode(X), self.setup
             asked = labels(X, len(rows)), target, k, as_int(seed, "seed")
-            return whatif.counterfactuals(
+            found = whatif.counterfactuals(
                 setup.subject, setup.outcome, rows, *asked, time_limit=setup.time_limit, memory=setup.memory
             )
+        for note in found.notes:
+            LOG.warning(note)
+        return found
 
     def actions(self, X: Any, target: Any = None, k: int = 5, *, backend: Backend = "pandas") -> Any:
         """Find a few actions that give many rows of a group the wanted output, as a readable frame.

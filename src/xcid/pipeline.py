@@ -15,7 +15,7 @@ from xcid._kernels.random import run_key, variants
 from xcid._progress import LOG, Progress, silent
 from xcid.calibration import Repeats, Stop
 from xcid.errors import InvalidParameter, NotEnoughFlips, warn
-from xcid.generators import Generator, Genetic
+from xcid.generators import Generator
 from xcid.generators.balanced import Repeated
 from xcid.generators.planned import Drawn, limited
 from xcid.generators.planned import status as lacks
@@ -34,8 +34,9 @@ from xcid.records import (
     Unsigned,
     fields,
 )
-from xcid.scores import PerFeature, Score, pairs, unsigned
+from xcid.scores import Score, pairs
 from xcid.scores.moves import moves
+from xcid.space import met
 from xcid.subject import Subject
 
 Blocks: TypeAlias = list[Explanation | Failed]
@@ -99,6 +100,20 @@ def explain(setup: Setup, rows: Array, seed: int, apply: Apply = map, progress: 
             pieces.append(piece)
         LOG.info("explained %d of %d blocks of rows", done, len(blocks))
     return Explanation.concatenate(filled(pieces, functools.partial(_of_reference, setup, seed)))
+
+
+def explain_table(setup: Setup, table: Any, seed: int, apply: Apply = map, progress: Progress = silent) -> Explanation:
+    """Explain the rows of a table; the model decides about those that hold what the background does not."""
+    space, rows, unseen = met(setup.subject.space, table)
+    if not unseen.any():
+        return explain(setup, rows, seed, apply, progress)
+    wide = replace(setup, subject=setup.subject.with_room(space))
+    found = explain(wide, rows, seed, apply, progress)
+    refused = unseen & (found.status == "model_failed")
+    taken = int(np.sum(unseen & ~refused))
+    if taken:
+        warn(f"{taken} of {len(rows)} rows hold levels or missing cells that the background lacks; the model took them")
+    return replace(found, status=np.where(refused, "unseen_value", found.status))
 
 
 def _blocks(setup: Setup, rows: Array) -> list[Array]:
@@ -376,13 +391,3 @@ def _paired(setup: Setup, cloud: Perturbations) -> Interactions:
         feature_names=setup.subject.features.names,
         data=cloud.origin,
     )
-
-
-def search_parts(generator: Generator | None) -> dict[str, Any]:
-    """Parts of a setup that searches for flips and keeps them all."""
-    return {
-        "generator": Genetic() if generator is None else generator,
-        "score": PerFeature(direction=unsigned),
-        "stop": Repeats(1),
-        "max_evidence_bytes": 2**62,
-    }

@@ -54,6 +54,10 @@ class Subject:
             predict = replace(predict, read=read)
         return cls(model, space, features, predict, outputs[space.copied], rules)
 
+    def with_room(self, space: FeatureSpace) -> Subject:
+        """The same model and table, with room for rows that hold what the table does not."""
+        return replace(self, space=space, predict=self.predict.deciding(self.model, space))
+
     @property
     def output_names(self) -> tuple[str, ...]:
         """The classes, or "output" for a regression."""

@@ -14,6 +14,7 @@ import pytest
 
 import xcid
 from xcid import app
+from xcid.app import Limits
 from xcid.directions import of_row
 from xcid.errors import InvalidData, InvalidParameter, ModelError
 from xcid.outcomes import Interval, SoftFlip, SoftToClass, Threshold
@@ -38,6 +39,7 @@ def make_table(n_rows=200):
 
 
 NAMES = list(make_table(5))
+PLAIN = {"frozen": [], "forbidden": [], "question": {"kind": "flip"}, "target": 0, "feature": 0}
 
 
 def odds(X):
@@ -98,12 +100,14 @@ def number(table):
 
 
 def request(workshop, row=0, **changes):
-    cells = list(workshop.describe()["rows"][row]["cells"])
+    own = workshop.describe()["rows"][row]["cells"]
+    cells = list(own)
     for name, cell in changes.pop("edits", {}).items():
         cells[NAMES.index(name)] = cell
     kind = workshop.describe()["questions"][0]
     question = {name: kind[name] for name in ("kind", "half_width") if name in kind}
-    return {"cells": cells, "frozen": [], "question": question, "feature": 0} | changes
+    given = {"own": own, "frozen": [], "forbidden": [], "question": question, "target": 0, "feature": 0}
+    return {"cells": cells, **given} | changes
 
 
 def answered(workshop, **changes):
@@ -208,34 +212,9 @@ class TestAnswers:
         assert record["row"]["fixed"] == [[0, "frozen"], [3, "frozen"]]
         due = xcid.Explainer(Two(), table, constraints=xcid.Constraints(frozen=["first", "city"]))(table[:1])
         assert np.allclose(scores(record), due.values[0], atol=5.1e-4)
-        for found in (record, sought(two, frozen=[0, 3])):
-            touched = {name for flip in found["nearest"] for name, _, _ in flip["changes"]}
-            assert touched
-            assert not touched & {"first", "city"}
-
-    def test_a_search_finds_nearer_flips(self, two):
-        found = sought(two)["nearest"]
-        changed = [frozenset(name for name, _, _ in flip["changes"]) for flip in found]
-        assert len(found) == len(set(changed)) == 3
-        near = min(len(flip["changes"]) for flip in answered(two)["nearest"])
-        assert min(map(len, changed)) <= near
-
-    def test_what_a_search_finds_flips_the_output(self, two, table):
-        """What the page says would flip it does flip it, when it is typed in."""
-        before = answered(two, row=3)["outputs"][0][0]
-        described = {feature["name"]: feature for feature in two.describe()["features"]}
-        for flip in sought(two, row=3)["nearest"]:
-            edits = {}
-            for name, _, to in flip["changes"]:
-                levels = described[name].get("levels")
-                is_date = described[name].get("unit") == "D"
-                edits[name] = (
-                    None if to == "missing"
-                    else levels.index(to) if levels
-                    else int(np.datetime64(to).astype(int)) if is_date
-                    else float(to)
-                )  # fmt: skip
-            assert answered(two, row=3, edits=edits)["outputs"][0][0] != before
+        touched = {name for found in sought(two, frozen=[0, 3])["counterfactuals"] for name, *_ in found["changes"]}
+        assert touched
+        assert not touched & {"first", "city"}
 
     def test_a_question_with_one_side(self, two):
         question = {"kind": "threshold", "target": 1, "level": 5}
@@ -243,7 +222,8 @@ class TestAnswers:
         assert "Nothing that was tried" in record["problem"]
         assert record["outputs"]
         assert "row" not in record
-        assert sought(two, question=question) == {"nearest": []}
+        (found,) = sought(two, question=question)["counterfactuals"]
+        assert found["kind"] == "not reached"
 
     def test_the_same_request_has_the_same_answer(self, two):
         assert answered(two, row=2) == answered(two, row=2)
@@ -252,7 +232,7 @@ class TestAnswers:
         table = np.random.default_rng(0).normal(size=(120, 44))
         workshop = app.Workshop(lambda X: X[:, 0] + X[:, 1] > 0, table, table[:1])
         cells = table[0].tolist()
-        asked = {"cells": cells, "frozen": [], "question": {"kind": "flip"}, "feature": 0}
+        asked = {"cells": cells, **PLAIN, "own": cells}
         drawn = workshop.answer(json.dumps(asked).encode())["evidence"]
         without = [at for at, picture in enumerate(drawn) if picture is None]
         assert len(without) == 4
@@ -263,22 +243,165 @@ class TestAnswers:
         rare = app.Workshop(
             lambda X: (X[:, 0] > 2.3).astype(float), np.random.default_rng(0).normal(size=(300, 2)), [[0.0, 0.0]]
         )
-        asked = {"cells": [0.0, 0.0], "frozen": [0], "question": {"kind": "flip"}, "feature": 0}
+        asked = {"cells": [0.0, 0.0], **PLAIN, "own": [0.0, 0.0], "frozen": [0]}
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             rare.answer(json.dumps(asked).encode())
 
 
+def in_force(workshop, **changes):
+    """What a search finds, its changed rows as requests have them, and the row that they start from."""
+    asked = request(workshop, **changes)
+    found = workshop.search(json.dumps(asked).encode())["counterfactuals"]
+    return found, np.array([one["cells"] for one in found], dtype=float), np.array(asked["cells"], dtype=float)
+
+
+class TestSearch:
+    def test_it_is_the_search_of_the_explainer(self, two, table):
+        found, due = sought(two, row=3)["counterfactuals"], xcid.Explainer(Two(), table).whatif(table[3:4])
+        assert [one["kind"] for one in found] == list(due.kind)
+        assert np.allclose([one["output"] for one in found], due.output, rtol=1e-3)
+        assert np.allclose([one["was"] for one in found], due.was, rtol=1e-3)
+        for line, one in enumerate(found):
+            assert [tuple(change[:3]) for change in one["changes"]] == [change[:3] for change in due.changes(line)]
+            assert sum(change[3] for change in one["changes"]) == pytest.approx(one["output"] - one["was"], abs=1e-3)
+            assert one["likeness"] == due.likeness[line]
+
+    @pytest.mark.parametrize("bench", ["two", "three", "number"])
+    def test_what_is_applied_has_the_output_that_was_promised(self, bench, request):
+        workshop = request.getfixturevalue(bench)
+        for one in sought(workshop, row=3)["counterfactuals"]:
+            names = [workshop.describe()["features"][at]["name"] for at in one["columns"]]
+            assert names == [change[0] for change in one["changes"]]
+            there = answered(workshop, row=3, cells=one["cells"])
+            outputs = {
+                workshop.describe()["classes"][at] if one["about"] else "": value for at, value in there["outputs"]
+            }
+            assert outputs[one["about"]] == pytest.approx(one["output"], rel=2e-3)
+
+    def test_what_is_forbidden_does_not_happen(self, two):
+        """The first change of all is forbidden, again and again, until nothing is left."""
+        bans, features = [], two.describe()["features"]
+        while True:
+            found, cells, own = in_force(two, row=3, forbidden=bans)
+            for at, change in bans:
+                moved = cells[:, at] - own[at]
+                is_broken = {"rise": moved > 0, "fall": moved < 0}.get(change, (cells[:, at] == change) & (moved != 0))
+                assert not is_broken.any()
+            if not found[0]["columns"]:
+                break
+            at = found[0]["columns"][0]
+            bans.append(
+                [at, int(cells[0, at]) if "levels" in features[at] else "rise" if cells[0, at] > own[at] else "fall"]
+            )
+        assert found[0]["kind"] == "not reached"
+        assert len(bans) >= 4
+
+    def test_targets(self, two, three, number):
+        assert two.describe()["targets"] == ["what the question asks"]
+        assert three.describe()["targets"] == ["what the question asks", "low", "middle", "high"]
+        for at, name in enumerate(["low", "middle", "high"], start=1):
+            assert {one["about"] for one in sought(three, row=3, target=at)["counterfactuals"]} == {name}
+        for at, sign in ((1, 1), (2, -1)):
+            for one in sought(number, row=3, target=at)["counterfactuals"]:
+                assert sign * (one["output"] - one["was"]) >= 0.1 * abs(one["was"]) * 0.99
+
+    def test_what_people_cannot_change_is_said(self, table):
+        aged = table.rename(columns={"first": "age"})
+
+        class Aged(Two):
+            def predict_proba(self, X):
+                return super().predict_proba(X.rename(columns={"age": "first"}))
+
+        hints = sought(app.Workshop(Aged(), aged, aged[:8]), row=3)["notes"]
+        assert hints == ["If people cannot change age, pin it."]
+        assert sought(app.Workshop(Aged(), aged, aged[:8]), row=3, frozen=[0])["notes"] == []
+
+
+class TestLimits:
+    def test_as_constraints(self, two):
+        columns = two.explainer().space.columns
+        bans = [app.Ban(1, "rise"), app.Ban(2, "rise"), app.Ban(2, "fall"), app.Ban(3, 1), app.Ban(4, 0), app.Ban(4, 1)]
+        limits = Limits((0,), tuple(bans)).constraints(columns)
+        assert limits.frozen == ("first", "count", "member")
+        assert limits.monotone == {"second": "falls"}
+        assert limits.levels == {"city": ["Alkmaar", "Zwolle"]}
+
+    def test_none(self, two):
+        assert Limits().constraints(two.explainer().space.columns) == xcid.Constraints()
+
+
+def coded(workshop, **changes):
+    """Run the code of a request, with what the page was made of."""
+    code = workshop.code(json.dumps(request(workshop, **changes)).encode())["code"]
+    found = {"model": workshop.model, "background": workshop.background}
+    exec(code, found)  # what a reader would do with it
+    return found
+
+
+class TestCode:
+    @pytest.mark.parametrize(
+        ("bench", "question", "target"),
+        [
+            ("two", {"kind": "flip"}, 0),
+            ("two", {"kind": "class", "target": 0}, 0),
+            ("two", {"kind": "threshold", "target": 1, "level": 0.3}, 0),
+            ("three", {"kind": "flip"}, 2),
+            ("number", {"kind": "interval", "half_width": 4}, 0),
+            ("number", {"kind": "threshold", "target": 0, "level": 105.5}, 1),
+        ],
+    )
+    def test_it_repeats_what_the_page_shows(self, bench, question, target, request):
+        workshop = request.getfixturevalue(bench)
+        edits = {"first": 0.35, "second": None, "city": 0, "member": 0, "when": 18_300}
+        asked = {"row": 3, "edits": edits, "question": question, "target": target, "frozen": [2]}
+        asked["forbidden"] = [[0, "rise"], [3, 2]]
+        found = coded(workshop, **asked)
+        record = answered(workshop, **asked)
+        assert np.allclose(scores(record), of_row(found["explanation"]).values[0], atol=5.1e-4)
+        due = sought(workshop, **asked)["counterfactuals"]
+        assert [one["kind"] for one in due] == list(found["counterfactuals"]["kind"])
+        assert np.allclose([one["output"] for one in due], found["counterfactuals"]["output"], rtol=1e-3)
+
+    def test_the_changes_of_a_counterfactual(self, two):
+        found = coded(two, row=3)
+        for one in sought(two, row=3)["counterfactuals"]:
+            made = {"row": found["row"].copy(), "pd": pd}
+            exec("\n".join(one["code"]), made)
+            (outputs,) = two.model.predict_proba(made["row"])
+            assert dict(zip(two.model.classes_, outputs, strict=True))[one["about"]] == pytest.approx(
+                one["output"], rel=1e-3
+            )
+
+    def test_only_what_was_asked_is_in_it(self, two):
+        code = two.code(json.dumps(request(two, edits={"first": 1.25})).encode())["code"]
+        assert code.count("row['") == 1
+        assert "row['first'] = 1.25" in code
+        assert "Constraints" not in code
+        assert "outcome" not in code
+        assert "explainer.counterfactuals(row)" in code
+
+    def test_names_are_never_run(self, table):
+        evil = "x'] = 1\nraise SystemExit  # \u2028"
+        odd = table.rename(columns={"first": evil})
+        workshop = app.Workshop(lambda X: (X[evil] > 0).to_numpy(), odd, odd[:3])
+        body = {**PLAIN, "own": workshop.describe()["rows"][0]["cells"], "frozen": [1]}
+        code = workshop.code(json.dumps({**body, "cells": [3.5, *body["own"][1:]]}).encode())["code"]
+        found = {"model": workshop.model, "background": odd}
+        exec(code, found)
+        assert found["row"][evil].tolist() == [3.5]
+
+
 class TestExplainers:
     def test_they_are_remembered(self, two):
-        assert two.explainer((1,)) is two.explainer((1,))
+        assert two.explainer(Limits((1,))) is two.explainer(Limits((1,)))
 
     def test_but_not_all_of_them(self, table, monkeypatch):
         monkeypatch.setattr(app.workshop, "MOST_EXPLAINERS", 3)
         workshop = bench_of(Two(), table)
         first = workshop.explainer()
         for at in range(5):
-            workshop.explainer((at,))
+            workshop.explainer(Limits((at,)))
         assert workshop.explainer.cache_info().currsize == 3
         assert workshop.explainer() is first
 
@@ -299,6 +422,15 @@ class TestBadRequests:
             ({"frozen": [1, 1]}, "twice"),
             ({"frozen": ["first"]}, "from 0 to 5"),
             ({"frozen": None}, "must be a list"),
+            ({"own": [1, 2]}, "'own' of the request must be a list of 6 values"),
+            ({"forbidden": None}, "must be a list"),
+            ({"forbidden": [0]}, "a list of a feature and a change"),
+            ({"forbidden": [[6, "rise"]]}, "from 0 to 5"),
+            ({"forbidden": [[0, "sink"]]}, "must be one of"),
+            ({"forbidden": [[0, []]]}, "must be one of"),
+            ({"forbidden": [[3, "rise"]]}, "from 0 to 2"),
+            ({"target": 1}, "from 0 to 0"),
+            ({"target": None}, "whole number"),
             ({"feature": 1.0}, "whole number"),
             ({"question": None}, "must be an object"),
             ({"question": {}}, "has no 'kind'"),
@@ -402,7 +534,7 @@ class TestServer:
         assert page.headers["content-type"] == "text/html; charset=utf-8"
         parts = [part.partition('"')[0] for part in page.text.replace('href="#', "").split('href="')[1:]]
         parts += [part.partition('"')[0] for part in page.text.split('src="')[1:]]
-        assert len(parts) == 10
+        assert len(parts) == 14
         for part in parts:
             assert self.asked(gate, f"/{TOKEN}/{part}").status_code == 200, part
 
@@ -455,7 +587,8 @@ class TestServer:
             assert found.status_code == status, origin
 
     def test_answers(self, gate, two):
-        for name, due in (("answer", answered(two)), ("search", sought(two))):
+        code = two.code(json.dumps(request(two)).encode())
+        for name, due in (("answer", answered(two)), ("search", sought(two)), ("code", code)):
             found = self.asked(gate, f"/{TOKEN}/{name}", "POST", json=request(two))
             assert (found.status_code, found.json()) == (200, due)
 
@@ -575,7 +708,7 @@ def test_an_answer_within_a_second(name, kind):
     made = training.demo(name, kind, 0)
     workshop = app.Workshop(made.model, made.background, made.data)
     cells = workshop.describe()["rows"][0]["cells"]
-    asked = {"cells": cells, "question": {"kind": "flip"}, "feature": 0}
+    asked = {"cells": cells, **PLAIN, "own": cells}
     for work in (workshop.answer, workshop.search):
         for frozen in ([], [0]):  # the second needs an explainer of its own
             body, times = json.dumps(asked | {"frozen": frozen}).encode(), []

@@ -7,6 +7,8 @@ import json
 import re
 import socket
 import threading
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -117,6 +119,15 @@ def page(visit, address):
 class Keys:
     DOWN, UP, RIGHT, LEFT = "\ue015", "\ue013", "\ue014", "\ue012"
     HOME, END, TAB, SPACE = "\ue011", "\ue010", "\ue004", " "
+    CONTROL = "\ue009"
+
+
+class Found(NamedTuple):
+    """A counterfactual on the page."""
+
+    title: str
+    moved: str
+    changes: list[tuple[str, str, str, str, str]]
 
 
 class Page:
@@ -182,6 +193,31 @@ class Page:
                 for selector in ("#answer", "#sentences", "#bars", "#evidence", "#changes")}  # fmt: skip
 
     @property
+    def changed(self):
+        """Features that counterfactuals change, one after the other."""
+        return self.texts("#changes tbody .feature bdi")
+
+    def found(self, number=0):
+        """A counterfactual: what the page says of it."""
+        of = f".flip:nth-child({number + 1})"
+        cells = [self.texts(f"{of} tbody .{name}") for name in ("feature", "from", "to", "adds", "then")]
+        return Found(self.text(f"{of} h3"), self.text(f"{of} .moved"), list(zip(*cells, strict=True)))
+
+    def press(self, text, number=0):
+        """Press a button beside a counterfactual, when what is found is up to date."""
+        self.sought()
+        buttons = self.browser.find_elements("css selector", f".flip:nth-child({number + 1}) button")
+        next(button for button in buttons if button.text == text).click()
+
+    @property
+    def values(self):
+        """What the controls show."""
+        fields = "input[type=number], select"
+        return self.run(
+            "return [...document.querySelectorAll(`#controls :is(${arguments[0]})`)].map((n) => n.value)", fields
+        )
+
+    @property
     def focused(self):
         return self.run("return document.activeElement")
 
@@ -198,9 +234,11 @@ def test_first_sight(page, table):
     assert page.text("#sentences") == due(table)
     assert page.text("#answer") in page.text("#sentences")
     assert set(page.scores) == set(NAMES)
-    assert len(page.texts(".flip")) == 3
     assert not page.one("#problem").is_displayed()
-    assert not page.one("#undo").is_enabled()
+    assert not any(page.one(f"#{name}").is_enabled() for name in ("undo", "redo", "reset"))
+    assert not page.one("#wanted-box").is_displayed()  # of two classes one is the other
+    page.sought()
+    assert len(page.texts(".flip")) == 3
 
 
 def test_pick_a_row(page, table):
@@ -270,23 +308,213 @@ def test_levels_booleans_and_missing_cells(page, table):
     assert (cells["bmi"] == "missing") == (not own)
     assert page.control("bmi", "input[type=range]").is_enabled() == own
     with page.answered():
-        page.one("#undo").click()
+        page.one("#reset").click()
     assert page.text("#sentences") == due(table)
 
 
-def test_freeze(page, table):
+def test_pin(page, table):
     strongest = page.texts(".bar .name > bdi")[0]
     with page.answered():
-        page.control(strongest, ".freeze input").click()
+        page.control(strongest, ".pin input").click()
     assert page.scores[strongest] == "frozen"
     assert FEATURE_STATUSES["frozen"].meaning in page.text("#figures")
     assert page.text("#sentences") == due(table, constraints=xcid.Constraints(frozen=[strongest]))
     page.sought()
-    assert page.texts(".change b")
-    assert strongest not in page.texts(".change b")
+    assert page.changed
+    assert strongest not in page.changed
+    assert page.texts("#rules bdi") == [f"{strongest} stays as it is"]
     with page.answered():
-        page.one("#free").click()
+        page.one("#rules button").click()
     assert page.scores[strongest] != "frozen"
+    assert not page.one("#rules").is_displayed()
+
+
+def test_a_table_of_changes(page, table):
+    page.sought()
+    due = xcid.Explainer(Model(), table).whatif(table[:1])
+    for line in range(len(due)):
+        title, moved, changes = page.found(line)
+        assert title == due.kind[line].capitalize()
+        assert moved == f"{due.about[line]} {due.was[line]:.2f} → {due.output[line]:.2f}"
+        assert [change[:3] for change in changes] == [change[:3] for change in due.changes(line)]
+        assert [change[4] for change in changes] == [f"{change.output:.2f}" for change in due.changes(line)]
+        assert sum(float(change[3].replace("−", "-")) for change in changes) == pytest.approx(
+            due.output[line] - due.was[line], abs=0.02
+        )
+        words = page.text(f".flip:nth-child({line + 1}) .flip-head .quiet")
+        assert words == f"{len(changes)} change{'s' * (len(changes) > 1)} · {due.likeness[line]}"
+
+
+def test_apply(page, table):
+    """The row moves to the counterfactual, and with it the prediction and the explanation."""
+    page.sought()
+    before, seen, found = page.text("#answer"), page.seen, page.found()
+    with page.answered():
+        page.press("Apply")
+    name, _, to, _, _ = found.changes[0]
+    assert page.text("#answer") != before
+    assert found.moved.rpartition(" ")[2] in page.text("#answer")
+    assert page.control(name, "input[type=number]").get_attribute("value") == to
+    edited = {name: float(to) for name, _, to, _, _ in found.changes}
+    assert page.text("#sentences") == due(table, edits=edited)
+    page.sought()
+    assert [selector for selector in seen if seen[selector] == page.seen[selector]] == []
+    assert page.focused.tag_name in ("button", "h2")  # the focus is not lost
+
+
+def test_pin_and_forbid_beside_a_change(page, table):
+    page.sought()
+    own = table.iloc[0]
+    name, _, to, _, _ = page.found().changes[0]
+    way = "rise" if float(to) > own[name] else "fall"
+    with page.answered():
+        page.press("Forbid")
+    page.sought()
+    assert page.texts("#rules bdi") == [f"{name} may not {way}"]
+    assert page.changed
+    for number in range(len(page.texts(".flip"))):
+        for feature, _, new, _, _ in page.found(number).changes:
+            assert feature != name or (float(new) > own[name]) == (way == "fall")
+    second = page.found().changes[0][0]
+    with page.answered():
+        page.press("Pin")
+    page.sought()
+    assert page.texts("#rules bdi") == [f"{second} stays as it is", f"{name} may not {way}"]
+    assert page.control(second, ".pin input").is_selected()
+    assert second not in page.changed
+    with page.answered():
+        page.browser.find_elements("css selector", "#rules button")[-1].click()
+    page.sought()
+    assert page.texts("#rules button") == []
+    assert page.found().changes[0][0] == name
+
+
+def test_a_level_is_forbidden(visit, browser):
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({"city": random.choice(["Zwolle", "Alkmaar", "Breda"], 120), "x": random.normal(size=120)})
+    table.loc[0, "city"] = "Breda"
+
+    def model(X):
+        return (X["city"] == "Breda").to_numpy()
+
+    with served(Workshop(model, table, table[:1]), browser) as address:
+        page = visit(address)
+        page.sought()
+        city = page.found().changes[0][2]
+        with page.answered():
+            page.press("Forbid")
+        page.sought()
+        assert page.texts("#rules bdi") == [f"city may not become {city}"]
+        assert page.found().changes[0][2] == ({"Zwolle", "Alkmaar"} - {city}).pop()
+        with page.answered():
+            page.press("Forbid")
+        page.sought()
+        assert page.text("#changes-intro") == "No change that was tried gets there."
+
+
+def test_undo_and_redo(page, table):
+    """Every step goes back, and forth again: edits, counterfactuals, pins, rules and other rows."""
+    from selenium.webdriver import ActionChains
+
+    def state():
+        return page.values, page.texts("#rules bdi"), page.text("#sentences"), page.text("#summary-title")
+
+    states = [state()]
+
+    def done(act):
+        with page.answered():
+            act()
+        states.append(state())
+
+    done(lambda: page.control("glucose", "input[type=range]").send_keys(Keys.RIGHT * 4))  # one step
+    done(lambda: page.press("Apply"))
+    done(lambda: page.press("Pin"))
+    done(lambda: page.press("Forbid"))
+    done(lambda: page.one("#rules button").click())
+    done(lambda: page.one("#next").click())
+    done(lambda: page.control("city", "select").send_keys(Keys.DOWN))
+    done(lambda: page.one("#reset").click())
+    assert all(one != other for one, other in pairwise(states))
+    for expected in states[-2::-1]:
+        with page.answered():
+            page.one("#undo").click()
+        assert state() == expected
+    assert not page.one("#undo").is_enabled()
+    assert page.focused == page.one("#edit")  # the focus is not lost
+    for expected in states[1:4]:
+        with page.answered():
+            page.one("#redo").click()
+        assert state() == expected
+    with page.answered():
+        ActionChains(page.browser).key_down(Keys.CONTROL).send_keys("z").key_up(Keys.CONTROL).perform()
+    assert state() == states[2]
+    with page.answered():
+        page.control("age", "input[type=range]").send_keys(Keys.END)
+    assert not page.one("#redo").is_enabled()
+
+
+def run_code(code, table):
+    found = {"model": Model(), "background": table}
+    exec(code, found)  # what a reader would do with it
+    return found
+
+
+def allow_clipboard(page, setting):
+    for name in ("clipboard-read", "clipboard-write"):
+        change = {"permission": {"name": name}, "setting": setting}
+        page.browser.execute_cdp_cmd("Browser.setPermission", change)
+
+
+def test_copy_as_code(page, table):
+    """What is in the clipboard repeats what is on the page."""
+    allow_clipboard(page, "granted")
+    with page.answered():
+        page.control("glucose", "input[type=range]").send_keys(Keys.END)
+    with page.answered():
+        page.control("age", ".pin input").click()
+    page.one("#copy").click()
+    page.until(lambda: page.text("#copy") == "Copied ✓")
+    assert page.text("#said") == "The code is copied."
+    code = page.browser.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
+    found = run_code(code, table)
+    assert " ".join(xcid.report.summary(found["explanation"])) == page.text("#sentences")
+    page.sought()
+    assert [kind.capitalize() for kind in found["counterfactuals"]["kind"]] == page.texts(".flip h3")
+    page.until(lambda: page.text("#copy") == "Copy as code")
+    page.press("Copy as code", 1)
+    page.until(lambda: "Copied ✓" in page.texts(".flip button"))
+    code = page.browser.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
+    with page.answered():
+        page.press("Apply", 1)
+    assert " ".join(xcid.report.summary(run_code(code, table)["changed"])) == page.text("#sentences")
+
+
+def test_code_that_cannot_be_copied_is_shown(page, table):
+    allow_clipboard(page, "denied")
+    page.one("#copy").click()
+    page.until(lambda: page.one("#code-box").is_displayed())
+    assert page.focused == page.one("#code")
+    selected = page.run(
+        "const n = document.getElementById('code'); return n.value.slice(n.selectionStart, n.selectionEnd)"
+    )
+    assert selected == page.one("#code").get_attribute("value")
+    assert " ".join(xcid.report.summary(run_code(selected, table)["explanation"])) == page.text("#sentences")
+    page.one("#code-box button").click()
+    assert not page.one("#code-box").is_displayed()
+    allow_clipboard(page, "granted")
+
+
+def test_what_is_out_of_date_cannot_be_applied(page):
+    """Buttons beside counterfactuals of an older row do nothing."""
+    page.sought()
+    before = page.values
+    page.run(
+        "const apply = document.querySelector('.flip button');"
+        "const field = document.querySelector('#controls input[type=number]');"
+        "field.value = '120'; field.dispatchEvent(new Event('input', {bubbles: true})); apply.click()"
+    )
+    page.sought()
+    assert page.values == ["120", *before[1:]]
 
 
 def test_questions(page, table):
@@ -348,11 +576,11 @@ def test_all_by_keyboard(page):
     with page.answered():
         slider.send_keys(Keys.RIGHT * 5)
     assert page.focused == slider
-    freeze = page.control("age", ".freeze input")
+    pin = page.control("age", ".pin input")
     with page.answered():
-        freeze.send_keys(Keys.SPACE)
+        pin.send_keys(Keys.SPACE)
     assert page.scores["age"] == "frozen"
-    assert page.focused == freeze
+    assert page.focused == pin
 
 
 def test_names_for_those_who_hear_it(page):
@@ -412,6 +640,16 @@ def test_three_classes(visit, table, browser):
         page.choose("#target", "1")
         assert "middle" in page.text("#sentences")
         page.sought()
+        assert page.texts("#wanted option") == ["what the question asks", "low", "middle", "high"]
+        top = page.text(".output.top bdi")
+        for at, name in enumerate(["low", "middle", "high"], start=1):
+            page.choose("#wanted", str(at))
+            page.sought()
+            if name == top:
+                assert page.text("#changes-intro") == "The row has the wanted output already."
+                assert page.texts(".flip") == []
+            else:
+                assert {text.split(" ")[0] for text in page.texts(".flip .moved")} == {name}
 
 
 def test_a_regression(visit, table, browser):
@@ -431,7 +669,11 @@ def test_a_regression(visit, table, browser):
         with page.answered():
             page.control("glucose", "input[type=range]").send_keys(Keys.HOME)
         assert page.text("#answer") != before
-        page.sought()
+        for at, sign in ((1, 1), (2, -1)):
+            page.choose("#wanted", str(at))
+            page.sought()
+            was, now = page.found().moved.removeprefix("output ").replace("−", "-").split(" → ")
+            assert sign * (float(now) - float(was)) >= 0.099 * abs(float(was))
 
 
 def test_an_old_answer_never_overwrites_a_newer_one(visit, table, browser):
@@ -450,7 +692,7 @@ def test_an_old_answer_never_overwrites_a_newer_one(visit, table, browser):
             return found
 
         def search(self, body):
-            return {"nearest": []}
+            return {"counterfactuals": [], "notes": []}
 
     with served(Slow(Model(), table, table[:3]), browser) as address:
         page = visit(address)
@@ -465,6 +707,37 @@ def test_an_old_answer_never_overwrites_a_newer_one(visit, table, browser):
         page.sought()
 
 
+def test_an_old_search_never_overwrites_a_newer_one(visit, table, browser):
+    """Two searches are held back; the first is for a row that was edited since."""
+
+    class Slow(Workshop):
+        asked, held = [threading.Event(), threading.Event()], [threading.Event(), threading.Event()]
+        count = 0
+
+        def search(self, body):
+            number, Slow.count = Slow.count, Slow.count + 1
+            found = super().search(body)
+            if number < 2:
+                Slow.asked[number].set()
+                Slow.held[number].wait(8)
+            return found
+
+    with served(Slow(Model(), table, table[:3]), browser) as address:
+        page = visit(address)
+        assert Slow.asked[0].wait(8)
+        with page.answered():
+            page.control("glucose", "input[type=range]").send_keys(Keys.END)
+            Slow.held[0].set()
+        assert Slow.asked[1].wait(8)
+        assert page.texts(".flip") == []
+        Slow.held[1].set()
+        page.sought()
+        edited = table[:1].assign(glucose=table["glucose"].max())
+        found = xcid.Explainer(Model(), table).whatif(edited)
+        assert page.found().moved.endswith(f"→ {found.output[0]:.2f}")
+        assert page.found().changes[0][:3] == found.changes(0)[0][:3]
+
+
 def test_errors_of_the_model_are_words(page, table):
     field = page.control("glucose", "input[type=number]")
     field.clear()
@@ -473,7 +746,7 @@ def test_errors_of_the_model_are_words(page, table):
     page.until(lambda: "ZeroDivisionError: <b>too sweet</b>" in page.text("#problem"))
     assert page.text("#answer") == "No prediction"
     with page.answered():
-        page.one("#undo").click()
+        page.one("#reset").click()
     assert page.text("#sentences") == due(table)
     assert not page.one("#problem").is_displayed()
 
@@ -574,7 +847,7 @@ def test_text_is_shown_and_never_run(visit, browser):
         page.choose("#row", "2")
         page.sought()
         assert page.run("return window.pwned") is None
-        assert page.run("return document.scripts.length") == 6
+        assert page.run("return document.scripts.length") == 10
         assert page.run("return document.querySelectorAll('img, iframe, base, object, embed, math').length") == 0
         assert page.run("return document.styleSheets.length") == 3
         assert page.run("return Object.keys(Object.prototype).length") == 0

@@ -289,9 +289,50 @@ def test_missing_cells_have_a_place(page):
 
 
 def test_counterfactuals(page, explanation):
+    """Of an explanation alone: the nearest samples that flip, with the output that they have."""
     due = explanation.counterfactuals(0, nearest=1, diverse=0)["changes"][0]
-    first = page.texts(".flip:first-of-type .change")
-    assert sorted(text.replace(" → ", " -> ") for text in first) == sorted(due.split(", "))
+    cells = [page.texts(f".flip:first-child tbody .{name}") for name in ("feature", "from", "to")]
+    assert sorted(f"{name} {old} -> {new}" for name, old, new in zip(*cells, strict=True)) == sorted(due.split(", "))
+    other = "ill" if explanation.outputs[0].argmax() == 0 else "healthy"
+    was = explanation.outputs[0].min()
+    assert page.text(".flip:first-child .moved").startswith(f"{other} {was:.2f} → 0.")
+    assert page.texts(".flip:first-child thead th") == ["feature", "from", "to"]
+    assert not page.one("#changes-means").is_displayed()
+
+
+@pytest.mark.parametrize("width", [320, 1200])
+def test_counterfactuals_of_a_search(opened, screen, tmp_path, width):
+    table = make_table()
+    explainer = xcid.Explainer(Model(), table)
+    due = explainer.whatif(table[:3])
+    explainer(table[:3]).report(tmp_path / "r.html", counterfactuals=due)
+    screen(width=width)
+    page = Page(opened(tmp_path / "r.html"))
+    for row in range(3):
+        lines = np.flatnonzero(due.row == row)
+        assert page.texts(".flip h3") == [due.kind[line].capitalize() for line in lines]
+        moved = [f"{due.about[line]} {due.was[line]:.2f} → {due.output[line]:.2f}" for line in lines]
+        assert page.texts(".flip .moved") == moved
+        changes = [change for line in lines for change in due.changes(int(line))]
+        for place, name in enumerate(("feature", "from", "to")):
+            assert page.texts(f".changes tbody .{name}") == [change[place] for change in changes]
+        adds = [float(text.replace("−", "-")) for text in page.texts(".changes tbody .adds")]
+        assert np.allclose(adds, [change.share for change in changes], atol=0.0051)
+        assert page.run("return document.documentElement.scrollWidth") <= width
+        if row < 2:
+            page.one("#next").click()
+    assert "Each is needed" in page.text("#changes-intro")
+    assert page.one("#changes-means").is_displayed()
+
+
+def test_counterfactuals_of_a_search_with_hidden_values(opened, tmp_path):
+    table = make_table()
+    explainer = xcid.Explainer(Model(), table)
+    due = explainer.whatif(table[:1])
+    explainer(table[:1]).report(tmp_path / "r.html", counterfactuals=due, values="hidden")
+    page = Page(opened(tmp_path / "r.html"))
+    assert page.texts(".flip:first-child thead th") == ["feature", "adds", "then"]
+    assert page.text(".flip:first-child .moved").endswith(f"→ {due.output[0]:.2f}")
 
 
 def test_overview(page, explanation):

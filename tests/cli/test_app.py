@@ -79,7 +79,9 @@ def test_it_answers_on_this_machine(running):
     assert data["title"] == "What decides y"
     assert [row["name"] for row in data["rows"]] == ["0", "1", "2", "3", "4"]
     assert "LogisticRegression trained on 90 rows" in data["notes"][0]
-    body = {"cells": data["rows"][0]["cells"], "frozen": [], "question": {"kind": "flip"}, "feature": 0}
+    cells = data["rows"][0]["cells"]
+    body = {"cells": cells, "own": cells, "frozen": [], "forbidden": [], "target": 0, "feature": 0}
+    body["question"] = {"kind": "flip"}
     status, text = running.ask(f"{running.parts.path}answer", json.dumps(body))
     assert status == 200
     assert json.loads(text)["row"]["sentences"][0].startswith("The model predicts ")
@@ -186,6 +188,11 @@ def test_demos(command, started, name, n_features, n_rows):
     data = started["workshop"].describe()
     assert (len(data["features"]), len(data["rows"])) == (n_features, n_rows)
     assert all(feature["meaning"] for feature in data["features"])
+    made = {}
+    exec(started["workshop"].recipe, made)  # what copied code begins with
+    rows = started["workshop"].background
+    assert made["background"].equals(rows)
+    assert (made["model"].predict(rows) == started["workshop"].model.predict(rows)).all()
 
 
 def test_it_works_without_any_option(command, started):

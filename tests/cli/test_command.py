@@ -13,7 +13,7 @@ import xcid
 from xcid.cli import explain, main
 from xcid.errors import InvalidData, XcidWarning, warn
 
-VERBS = ["explain", "report", "app", "compare", "compare-runs", "reproduce", "bench", "completion"]
+VERBS = ["demo", "explain", "report", "app", "compare", "compare-runs", "reproduce", "bench", "completion"]
 
 
 def typed(*arguments, **settings):
@@ -63,7 +63,6 @@ def test_version(command):
 @pytest.mark.parametrize(
     "arguments",
     [
-        (),
         ("dance",),
         ("explain",),
         ("explain", "--background", "a.csv", "--model", "m.skops", "--train", "forest"),
@@ -73,7 +72,10 @@ def test_version(command):
         ("explain", "--background", "a.csv", "--model", "m.skops", "--seed", "half"),
         ("compare", "--data", "a.csv", "--model", "forest"),
         ("compare", "--data", "a.csv", "--target", "y", "--model", "forest", "--methods", "xcid,magic"),
-        ("compare", "--data", "a.csv", "--target", "y", "--model", "forest", "--rows", "0"),
+        ("compare", "--data", "a.csv", "--target", "y", "--model", "forest", "--rows", "age"),
+        ("explain", "a.csv", "--data", "b.csv", "--target", "y"),
+        ("explain", "a.csv", "--target", "y", "--id", "y"),
+        ("explain", "--target", "y"),
         ("reproduce",),
     ],
 )
@@ -124,7 +126,17 @@ def test_errors_as_typed(tmp_path):
     result = typed("explain", "--background", tmp_path / "none.csv", "--target", "y", "--train", "forest")
     assert result.returncode == 2
     assert result.stdout == ""
-    assert result.stderr == f"xcid: there is no file {tmp_path / 'none.csv'}\n"
+    advice = "; there are no .csv files there: check the name and the folder"
+    assert result.stderr == f"xcid: there is no file none.csv in {tmp_path}{advice}\n"
+
+
+def test_a_file_that_is_spelt_otherwise(command, csv, tmp_path):
+    (tmp_path / "rows.csv").touch()
+    options = ("--target", "y", "--rows", "0")
+    assert "there is no file trian.csv in" in command("explain", tmp_path / "trian.csv", *options)[2]
+    assert "(did you mean 'train.csv'?)" in command("explain", tmp_path / "trian.csv", *options)[2]
+    assert "the .csv files there are ['rows.csv', 'train.csv']" in command("explain", tmp_path / "x.csv", *options)[2]
+    assert "since there is no such folder" in command("explain", tmp_path / "no" / "x.csv", *options)[2]
 
 
 def test_closed_pipe(csv):

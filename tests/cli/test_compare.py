@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from xcid.cli import compare
+from xcid.cli._subjects import Subject
 from xcid.cli._terminal import METHODS, MODELS
 from xcid.files.training import FAMILIES
 from xcid.lab import comparison
@@ -41,7 +42,7 @@ def lines_of(out, head):
 
 @pytest.fixture
 def options(csv):
-    return ("compare", "--data", csv, "--target", "y", "--model", "logistic", "--rows", "4", "--methods", FAST)
+    return ("compare", "--data", csv, "--target", "y", "--model", "logistic", "--rows", "0:4", "--methods", FAST)
 
 
 def test_names_that_can_be_typed():
@@ -52,7 +53,10 @@ def test_names_that_can_be_typed():
 def test_tables(command, options):
     status, out, err = command(*options)
     assert status == 0, err
-    assert out.startswith("LogisticRegression trained on 72 rows for 2 classes of 'y'; 4 others explained")
+    first = out.splitlines()[0]
+    assert first.startswith("LogisticRegression trained on 86 rows for 2 classes of 'y'; it gets ")
+    assert "of the 4 held-out rows right; always saying" in first
+    assert first.endswith("; 4 other rows are explained")
     figures = lines_of(out, "method")
     assert [line[0] for line in figures[1:]] == FAST.split(",")
     assert len(figures[0]) == 10
@@ -141,7 +145,7 @@ def test_every_method(command, table, tmp_path, method):
         "--model",
         "forest",
         "--rows",
-        "2",
+        "0:2",
         "--methods",
         method,
     )
@@ -157,7 +161,7 @@ def test_a_model_of_ones_own(command, csv, tmp_path, table):
     numbers = table[["first", "second", "y"]].fillna(0.0)
     numbers.to_csv(tmp_path / "t.csv", index=False)
     io.dump(LogisticRegression().fit(numbers[["first", "second"]], numbers["y"]), tmp_path / "m.skops")
-    arguments = ("--data", tmp_path / "t.csv", "--target", "y", "--model", tmp_path / "m.skops", "--rows", "3")
+    arguments = ("--data", tmp_path / "t.csv", "--target", "y", "--model", tmp_path / "m.skops", "--rows", "0:3")
     status, out, err = command("compare", *arguments, "--methods", "xcid,chance")
     assert status == 0, err
     figures = lines_of(out, "method")
@@ -181,13 +185,38 @@ def test_no_row_fits(command, table, tmp_path):
     assert "none of the 18 rows to explain fits the others" in err
 
 
+def subject(csv, **more):
+    known = {"background": csv, "target": "y", "weights": None, "id": None, "data": None, "rows": None}
+    model = {"model": None, "train": "logistic", "trust": [], "unsafe_pickle": False, "seed": 3}
+    return Subject(**known | model | more)
+
+
 def test_test_rows_are_not_trained_on(csv, table):
-    options = types.SimpleNamespace(data=csv, target="y", model="logistic", rows=50, seed=3, trust=[], weights=None)
-    split = compare.split(options)
+    split = compare.split(subject(csv))
     assert len(split.train) + len(split.rows) == len(table)
     assert not set(split.train.index) & set(split.rows.index)
-    again = compare.split(options)
+    again = compare.split(subject(csv))
     assert np.array_equal(split.rows["first"], again.rows["first"])
+
+
+def test_rows_that_are_asked_for_are_held_out(csv, table):
+    split = compare.split(subject(csv, rows="first > 1"))
+    assert (split.rows["first"] > 1).all()
+    assert (split.train["first"] <= 1).all()
+    assert len(split.train) + len(split.rows) == len(table)
+
+
+def test_rows_of_another_table(csv, table, tmp_path):
+    table.head(6).to_csv(tmp_path / "rows.csv", index=False)
+    split = compare.split(subject(csv, data=tmp_path / "rows.csv", rows="1,4"))
+    assert len(split.train) == len(table)
+    assert split.rows["first"].tolist() == table["first"].iloc[[1, 4]].tolist()
+
+
+def test_every_row_leaves_none_to_learn_from(command, options):
+    status, _, err = command(*options, "--rows", ":")
+    assert status == 2
+    assert "leaves none to learn from" in err
 
 
 @pytest.mark.parametrize(("flags", "kind"), [([], "full"), (["--quick"], "quick")])

@@ -21,13 +21,6 @@ BAD = {
         "size", "many", "{path} holds 'many' in {place}, column 'size', and the background has numbers there",
     ),
     "infinite number": ("weight", math.inf, f"{{path}} has an infinite value in {{place}}, column 'weight': {REPAIR}"),
-    "unknown level": (
-        "colour", "mauve", "{path} holds 'mauve' in {place}, column 'colour', which the background does not have",
-    ),
-    "missing cell": (
-        "weight", None,
-        f"{{path}} has a missing value in {{place}}, column 'weight', and the background has none there: {REPAIR}",
-    ),
     "fraction in an integer column": (
         "count", 2.5, "{path} holds 2.5 in {place}, column 'count', and the background has whole numbers there",
     ),
@@ -123,6 +116,69 @@ def test_two_kinds_in_the_background(said, tmp_path, suffix):
     place = f"row {ROW}{LINES.get(suffix, '')}"
     due = f"xcid: {path} holds 'many' in {place}, column 'size': make it all numbers or all text\n"
     assert said("--background", path) == due
+
+
+UNSEEN = {"unknown level": ("colour", "mauve"), "missing cell": ("weight", None)}
+SAID = "1 of 40 rows hold levels or missing cells that the reference data do not have, the first of them {place}"
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("kind", UNSEEN)
+@pytest.mark.parametrize("way", ["explain", "explain --run"])
+def test_what_the_background_does_not_have(command, model, tmp_path, way, kind, suffix):
+    """The model takes both: it fills missing cells, and ignores levels that it does not know."""
+    column, cell = UNSEEN[kind]
+    table = good().astype(object)
+    table.loc[ROW, column] = cell
+    train, path = save(good(), tmp_path / f"train{suffix}"), save(table, tmp_path / f"rows{suffix}")
+    files = ("--reference", train, "--data", path, "--target", "y", "--model", model, "--unsafe-pickle")
+    more = ("--run", tmp_path / "run") if way == "explain --run" else ()
+    status, _, err = command("explain", *files, *more, "--out", tmp_path / "out.csv")
+    assert status == 0, err
+    assert SAID.format(place=f"row {ROW}{LINES.get(suffix, '')}") in err
+    found = pd.read_csv(tmp_path / "out.csv", keep_default_na=False)
+    row = found[found["row"] == ROW].set_index("feature")
+    assert row.loc[column, "shown"] == ("missing" if cell is None else cell)
+    assert set(row["status"]) == {"ok"}
+    assert len(found) == 40 * 4
+
+
+@pytest.mark.parametrize("kind", UNSEEN)
+def test_a_model_that_cannot_take_it(command, tmp_path, kind):
+    from sklearn.compose import ColumnTransformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    column, cell = UNSEEN[kind]
+    whole = good().drop(columns="size")
+    coded = ColumnTransformer([("colour", OneHotEncoder(), ["colour"])], remainder="passthrough")
+    fitted = make_pipeline(coded, LogisticRegression()).fit(whole.drop(columns="y"), whole["y"])
+    joblib.dump(fitted, tmp_path / "strict.joblib")
+    table = whole.astype(object)
+    table.loc[ROW, column] = cell
+    train, path = save(whole, tmp_path / "train.csv"), save(table, tmp_path / "rows.csv")
+    files = ("--reference", train, "--data", path, "--target", "y", "--model", tmp_path / "strict.joblib")
+    status, _, err = command("explain", *files, "--unsafe-pickle", "--out", tmp_path / "out.csv")
+    assert status == 0, err
+    assert "1 of 40 rows do not have the status ok (unseen_value: 1); the first that failed is row 7" in err
+    found = pd.read_csv(tmp_path / "out.csv").set_index("row")
+    assert set(found.loc[ROW, "status"]) == {"unseen_value"}
+    assert not found.loc[ROW, "value"].any()
+    assert set(found.drop(index=ROW)["status"]) == {"ok"}
+
+
+def test_the_app_leaves_such_rows_out(command, model, tmp_path, monkeypatch):
+    pytest.importorskip("starlette", reason="needs the extra app")
+    served = []
+    monkeypatch.setattr("xcid.app.serve", lambda workshop, **more: served.append(workshop))
+    table = good().assign(colour=["mauve", *good()["colour"][1:]])
+    train, path = save(good(), tmp_path / "train.csv"), save(table, tmp_path / "rows.csv")
+    files = ("--reference", train, "--data", path, "--target", "y", "--model", model, "--unsafe-pickle")
+    status, _, err = command("app", *files)
+    assert status == 0, err
+    assert "cannot be picked" in err
+    assert served[0].names == list(range(1, 40))
 
 
 def test_rows_of_another_format_than_the_background(said, tmp_path):

@@ -38,6 +38,10 @@ def test_as_outside_checks_type_it(command, csv, out):
     model, background = training.train(table, "y", "logistic", 0).model, table.drop(columns="y")
     due = xcid.Explainer(model, background)(background.iloc[:20])
     assert np.allclose(np.array([row["score"] for row in data["rows"]]) * data["unit"], due.values, atol=5.1e-4)
+    sought = xcid.Explainer(model, background).whatif(background.iloc[:20])
+    found = [(one["kind"], one["output"]) for row in data["rows"] for one in row["counterfactuals"]]
+    assert [kind for kind, _ in found] == list(sought.kind)
+    assert np.allclose([output for _, output in found], sought.output, rtol=1e-3)
 
 
 def test_a_table_is_enough(command, csv, out):
@@ -55,12 +59,12 @@ def test_a_table_is_enough(command, csv, out):
 
 
 def test_a_long_table_is_reported_in_part(command, csv, out, monkeypatch):
-    monkeypatch.setattr(report, "FIRST_ROWS", slice(0, 7))
+    monkeypatch.setattr(report, "ROWS_OF_A_SAMPLE", 7)
     monkeypatch.setattr(report, "ROWS_AT_A_TIME", 3)
     status, _, err = command("report", "--background", csv, "--target", "y", "--train", "logistic", "--out", out)
     assert status == 0
     assert len(read(out)["rows"]) == 7
-    assert "the first 7 of 90 rows are explained; --rows A:B chooses others" in err
+    assert "7 of 90 rows are explained, drawn at random; --rows : explains all of them" in err
 
 
 def test_redact(command, csv, out, table):
@@ -127,7 +131,7 @@ def test_rows_without_flips_are_said(command, csv, out, monkeypatch):
     ("arguments", "status", "said"),
     [
         (("--background", "{csv}", "--target", "y"), 2, "--out"),
-        (("--background", "{csv}", "--out", "{out}"), 2, "--train needs --target"),
+        (("--background", "{csv}", "--out", "{out}"), 2, "give --target COLUMN"),
         (("--background", "{csv}", "--target", "y", "--out", "r.pdf"), 2, "the extensions are .html, .htm"),
         (("--background", "{csv}", "--target", "y", "--out", "no/folder/r.html"), 2, "there is no folder"),
         (("--background", "none.csv", "--target", "y", "--out", "{out}"), 2, "none.csv"),

@@ -61,6 +61,15 @@ def test_marks_and_quotes(tmp_path, monkeypatch, backend):
 
 
 @pytest.mark.parametrize("backend", LIBRARIES)
+@pytest.mark.parametrize("separator", ";\t|")
+def test_other_separators(tmp_path, monkeypatch, backend, separator):
+    monkeypatch.setattr(tables, "library", lambda: backend)
+    text = '"a","b, c"\n1,"x, y"\n2,w\n'.replace('",', f'"{separator}').replace("1,", f"1{separator}")
+    (tmp_path / "t.csv").write_text(text.replace("2,", f"2{separator}"), encoding="utf-8")
+    assert cells(read(tmp_path / "t.csv")) == {"a": [1, 2], "b, c": ["x, y", "w"]}
+
+
+@pytest.mark.parametrize("backend", LIBRARIES)
 def test_blank_lines_are_no_rows(tmp_path, monkeypatch, backend):
     monkeypatch.setattr(tables, "library", lambda: backend)
     (tmp_path / "t.csv").write_text("a,b\n1,2\n\n3,4\n")
@@ -83,7 +92,8 @@ def test_blank_lines_are_no_rows(tmp_path, monkeypatch, backend):
         ("a,b\n1,2,\n4,5,\n", "line 2 of .* has 3 cells"),
         ("a,a\n1,2\n", r"columns \['a'\] .* more than once"),
         (",a\n0,1\n", r"columns \[0\] .* have no name"),
-        ("a;b\n1;2\n", "one column"),
+        ("a;b\n1;2\n3\n", "line 3 of .* has 1 cells"),
+        ("a;b\n1;2,5\n3;4\n", "holds '2,5' in row 0 .line 2., column 'b', a number with a comma: write it with"),
         ('a,b\n1,"2\n', "cannot be read as a text table"),
     ],
 )

@@ -65,7 +65,7 @@ def test_no_two_formats_mix_them(tmp_path, mix):
     for one, other in product(FORMATS, FORMATS):
         with pytest.raises(InvalidData, match="'when'") as refused:
             encoded(backgrounds[one], data[other])
-        assert f"rows.{other}" in str(refused.value)
+        assert (one not in TYPED and other not in TYPED) or f"rows.{other}" in str(refused.value)
         assert "row 0" in str(refused.value)
         if one in TYPED and other in TYPED:
             assert "give both a zone, or none" in str(refused.value), (one, other)

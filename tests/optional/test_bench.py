@@ -32,7 +32,7 @@ extent = bench.Extent(
     name="tiny", rounds=3, rows=100, peer_rows=1, stack_rows=1, stack_tables=("diabetes",), tables=("diabetes",),
     models=("logistic",), density_items=10, turn=0.05, growing_rows=(200, 1_000), growing_columns=(10, 60),
     growing_samples=(500, 2_000), growing_m=(50, 150), streamed_rows=(200, 600), worker_rows=20,
-    tree_tables=("diabetes",), tree_models=("forest",), tree_rows=32,
+    tree_tables=("diabetes",), tree_models=("forest",), tree_rows=32, tree_peer_rows=4,
 )
 {before}
 save(bench.measure(extent, print, {steps}), Path({path!r}))

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import xcid
-from xcid.cli import _terminal, explain
+from xcid.cli import _rows, explain
 from xcid.files import formats, readers, sources
 from xcid.runs import folder
 from xcid.runs import run as runs
@@ -102,11 +102,11 @@ def test_chunks_make_no_difference(run, command, plain, tmp_path, chunk):
     assert np.allclose(found["value"], due["value"], atol=1e-9)
 
 
-@pytest.mark.parametrize("rows", ["5:60:7", "-3:", "71"])
+@pytest.mark.parametrize("rows", ["5:60:7", "-3:", "71", "3,9,60:62"])
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".feather"])
 def test_some_rows(run, command, tmp_path, rows, suffix):
     assert command(run(suffix, ".csv", "--rows", rows))[0] == 0
-    due = list(range(N_ROWS)[_terminal.rows(rows)])
+    due = list(_rows.chosen(rows, N_ROWS, list))
     assert pd.read_csv(tmp_path / "scores.csv")["row"].unique().tolist() == due
 
 
@@ -231,11 +231,12 @@ class TestGoingOn:
     def test_a_run_that_has_nothing_yet_may_change(self, run, command, tmp_path):
         """A row that cannot be explained is found before anything is explained; then the table may be mended."""
         bad = make_table(N_ROWS, seed=2)
-        bad.loc[70, "colour"] = "mauve"
+        bad = bad.astype(object)
+        bad.loc[70, bad.columns[0]] = "many"
         path = save(bad, tmp_path / "rows.csv")
         status, _, err = command(run(".csv", ".csv", "--data", path))
         assert status == 2
-        assert f"{path} holds 'mauve' in row 70 (line 72), column 'colour', which the background does not have" in err
+        assert f"{path} holds 'many' in row 70 (line 72), column '{bad.columns[0]}', and the background has" in err
         save(make_table(N_ROWS, seed=2), path)
         assert command(run(".csv", ".csv", "--data", path))[0] == 0
 

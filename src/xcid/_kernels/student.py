@@ -49,7 +49,7 @@ def both_tails(freedom: Array, size: Array) -> Array:
 
 
 def _incomplete_beta(a: Array, x: Array, rest: Array) -> Array:
-    """The regularised incomplete beta function of a and 1/2 at x, where ``rest`` is 1 - x, by a continued fraction."""
+    """The regularised incomplete beta function of ``a`` and 1/2 at x, ``rest`` being 1 - x, by a continued fraction."""
     xp = namespace(x)
     front = xp.lgamma(a + 0.5) - xp.lgamma(a) - 0.5 * np.log(np.pi)
     front = xp.exp(front + xp.special.xlogy(a, x) + xp.special.xlogy(0.5 + 0 * rest, rest))

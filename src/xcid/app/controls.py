@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xcid import wording
-from xcid.app.requests import questions
+from xcid.app.requests import questions, targets
 from xcid.explainer import Explainer
 from xcid.records import Array
 from xcid.report.contents import COMMON
@@ -39,7 +39,7 @@ def describe(explainer: Explainer, rows: Any, names: Any = None, words: Mapping[
         "rows": [
             {
                 "name": clean(name),
-                "cells": _cells(cells, space.columns),
+                "cells": cells_of(cells, space.columns),
                 "outputs": [rounded(output) for output in row],
                 "answer": wording.answer(row, classes),
             }
@@ -47,6 +47,7 @@ def describe(explainer: Explainer, rows: Any, names: Any = None, words: Mapping[
         ],
         "classes": [clean(name) for name in classes] if len(classes) > 1 else [],
         "questions": questions(explainer),
+        "targets": [clean(words) for words, _ in targets(explainer)],
     }
 
 
@@ -68,7 +69,7 @@ def _step(width: float, resolution: float) -> float:
     return max(step, 1 / resolution) if resolution else step
 
 
-def _cells(cells: Array, columns: tuple[Column, ...]) -> list[float | None]:
+def cells_of(cells: Array, columns: tuple[Column, ...]) -> list[float | None]:
     """As a request has them: numbers, places of levels, None for what is missing."""
     return [
         None if np.isnan(cell) else int(cell) if column.levels else float(cell)

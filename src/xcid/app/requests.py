@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -15,8 +16,9 @@ from xcid.outcomes.classes import are_probabilities, class_names
 from xcid.question import usual_outcome
 from xcid.records import Array
 from xcid.report.rows import rounded
-from xcid.space import FeatureSpace
+from xcid.space import Column, Constraints, FeatureSpace
 
+WAYS = ("rise", "fall")  # in which a number may be forbidden to change
 NEEDED = {"flip": (), "class": ("target",), "threshold": ("target", "level"), "interval": ("half_width",)}
 
 
@@ -36,6 +38,15 @@ def questions(explainer: Explainer) -> list[dict[str, Any]]:
         level = 0.5 if are_probabilities(outputs) else _middle(outputs[:, -1])
         asked.append({"kind": "threshold", "targets": targets, "target": targets - 1, "level": level})
     return asked
+
+
+def targets(explainer: Explainer) -> list[tuple[str, Any]]:
+    """What a search can want, in words and as :meth:`xcid.Explainer.counterfactuals` takes it; the question first."""
+    asked: list[tuple[str, Any]] = [("what the question asks", None)]
+    if explainer.subject.is_regression:
+        return [*asked, ("higher by a tenth", "raise"), ("lower by a tenth", "lower")]
+    names = class_names(explainer.subject.output_names)
+    return [*asked, *((name, name) for name in names)] if len(names) > 2 else asked
 
 
 def outcome(explainer: Explainer, asked: Fields) -> Outcome:
@@ -60,12 +71,44 @@ def _middle(outputs: Array) -> float:
     return rounded(float(outputs.min() + outputs.max()) / 2, 3)
 
 
+class Ban(NamedTuple):
+    """A change that is forbidden: of a column, to "rise" or to "fall", or to the level at a place."""
+
+    column: int
+    change: str | int
+
+
+class Limits(NamedTuple):
+    """What may not change: columns that stay as they are, and single changes."""
+
+    frozen: tuple[int, ...] = ()
+    forbidden: tuple[Ban, ...] = ()
+
+    def constraints(self, columns: Sequence[Column]) -> Constraints:
+        """The same for an explainer; a column that no change is left for is frozen."""
+        frozen, monotone, levels = set(self.frozen), dict[str, Any](), dict[str, Any]()
+        for at, column in enumerate(columns):
+            bans = {ban.change for ban in self.forbidden if ban.column == at}
+            left = [level for place, level in enumerate(column.levels) if place not in bans]
+            if bans == set(WAYS) or (column.levels and not left):
+                frozen.add(at)
+            if bans and at not in frozen:
+                if column.levels:
+                    levels[column.name] = left
+                else:
+                    monotone[column.name] = "falls" if "rise" in bans else "rises"
+        return Constraints(frozen=[columns[at].name for at in sorted(frozen)], monotone=monotone, levels=levels)
+
+
 class Asked(NamedTuple):
     """A question about a row, which is a table of the background's own kind."""
 
+    cells: Array  # (d,) as numbers
+    own: Array  # (d,) the row before it was edited
     table: Any
-    frozen: tuple[int, ...]  # columns that may not change
+    limits: Limits
     outcome: Outcome  # what counts as a flip
+    target: Any  # what a search wants
     feature: int  # the one whose evidence is looked at
 
 
@@ -79,12 +122,16 @@ def read(explainer: Explainer, body: bytes) -> Asked:
     except (ValueError, RecursionError) as error:
         raise InvalidParameter("the request is not JSON") from error
     asked = Fields("the request", found)
-    asked.only("cells", "frozen", "question", "feature")
-    space = explainer.space
+    asked.only("cells", "own", "frozen", "forbidden", "question", "target", "feature")
+    space, wanted = explainer.space, targets(explainer)
+    cells = _cells(space, asked, "cells")
     return Asked(
-        _table(space, _cells(space, asked.get("cells"))),
-        asked.positions("frozen", len(space.names)),
+        cells[0],
+        _cells(space, asked, "own")[0],
+        _table(space, cells),
+        Limits(asked.positions("frozen", len(space.names)), _forbidden(space, asked.get("forbidden"))),
         outcome(explainer, Fields("the question", asked.get("question"))),
+        wanted[asked.position("target", len(wanted))][1],
         asked.position("feature", len(space.names)),
     )
 
@@ -93,10 +140,27 @@ def _no_number(text: str) -> NoReturn:
     raise ValueError(f"{text} is not JSON")
 
 
-def _cells(space: FeatureSpace, found: Any) -> Array:
+def _forbidden(space: FeatureSpace, found: Any) -> tuple[Ban, ...]:
+    """Changes that a search may not make: [feature, "rise"], [feature, "fall"] or [feature, place of a level]."""
+    if not isinstance(found, list):
+        raise InvalidParameter("'forbidden' of the request must be a list")
+    bans = set()
+    for one in found:
+        if not isinstance(one, list) or len(one) != 2:
+            raise InvalidParameter("what is forbidden must be a list of a feature and a change")
+        at = place(one[0], len(space.columns), "a feature of 'forbidden'")
+        levels, what = space.columns[at].levels, f"what is forbidden of {space.columns[at].name!r}"
+        if not levels and one[1] not in WAYS:
+            raise InvalidParameter(f"{what} must be one of {list(WAYS)}, not {one[1]!r:.40}")
+        bans.add(Ban(at, place(one[1], len(levels), what) if levels else one[1]))
+    return tuple(sorted(bans, key=str))
+
+
+def _cells(space: FeatureSpace, asked: Fields, name: str) -> Array:
     """(1, d) numbers, positions of levels, NaN for what is missing."""
+    found = asked.get(name)
     if not isinstance(found, list) or len(found) != len(space.columns):
-        raise InvalidParameter(f"'cells' of the request must be a list of {len(space.columns)} values")
+        raise InvalidParameter(f"{name!r} of the request must be a list of {len(space.columns)} values")
     row = np.full((1, len(found)), np.nan)
     for at, (column, cell) in enumerate(zip(space.columns, found, strict=True)):
         if cell is None:

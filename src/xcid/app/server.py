@@ -30,7 +30,7 @@ MOST_WAITING = 8  # requests, with the one at work and those that are still bein
 MOST_OPEN = 256  # connections: beyond that the oldest that waits for its client gives way
 LATEST = 10.0  # seconds that a client may take to send a request, or to read the answer
 KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-OURS = ("app.css", "icon.svg", "controls.js", "app.js")
+OURS = ("app.css", "icon.svg", "controls.js", "steps.js", "code.js", "whatif.js", "app.js")
 
 
 def application(workshop: Workshop, token: str, hosts: Iterable[str]) -> Gate:
@@ -39,7 +39,12 @@ def application(workshop: Workshop, token: str, hosts: Iterable[str]) -> Gate:
     texts = {name: asset(name) for name in (*SHARED, *STYLES)} | {name: asset(name, "xcid.app") for name in OURS}
     routes = [_file(name, text, KINDS[name.rpartition(".")[2]]) for name, text in texts.items()]
     routes.append(_file("", filled(asset("app.html", "xcid.app"), {}), "text/html"))
-    works = {"description": lambda body: workshop.describe(), "answer": workshop.answer, "search": workshop.search}
+    works = {
+        "description": lambda body: workshop.describe(),
+        "answer": workshop.answer,
+        "search": workshop.search,
+        "code": workshop.code,
+    }
     for name, work in works.items():
         methods = ["GET"] if name == "description" else ["POST"]
         routes.append(Route(f"/{{token}}/{name}", _desk(desk, work), methods=methods))

@@ -7,40 +7,43 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from xcid import directions, wording
 from xcid._faults import overheard
-from xcid.app.controls import describe
-from xcid.app.requests import Asked, read
-from xcid.counterfactuals import Flips, flips
+from xcid.app.code import GIVEN, code_of
+from xcid.app.controls import cells_of, describe
+from xcid.app.requests import Asked, Limits, read
 from xcid.errors import ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
-from xcid.pipeline import search_parts
 from xcid.records import Explanation
+from xcid.report.changes import of_search
 from xcid.report.contents import spoken
 from xcid.report.evidence import picture
-from xcid.report.rows import NEAREST, changes_of, outputs_of, row_of, unit_of, written
+from xcid.report.rows import outputs_of, row_of, unit_of
 from xcid.report.values import SHOWN
-from xcid.space import Constraints
-from xcid.wording.names import clean
+from xcid.whatif import Counterfactuals, counterfactuals
+from xcid.whatif.plausibility import unchangeable
+from xcid.wording.names import clean, listed
 
 MOST_PICTURES = 40  # that come with an answer; that of the feature that is looked at always does
 MOST_LETTERS = 600  # of an error
-MOST_FLIPS = 200  # that a search looks through
 ONE_SIDE = (
     "Nothing that was tried gets to the other side of this question, from this row or from the reference data: ask "
-    "another one, or free some features."
+    "another one, or unpin some features."
 )
 TITLE = "What decides this prediction"
+NONE = Limits()
 PATIENCE = 30.0  # seconds that a row may take: nobody waits longer for a page
-MOST_EXPLAINERS = 16  # sets of frozen features that are remembered
+MOST_EXPLAINERS = 16  # sets of limits that are remembered
 
 
 def answer(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
     """Explain a row.
 
     The record has ``answer``, ``outputs`` ([class, value], the largest first), and ``row``, ``unit``, ``question``,
-    ``signed``, ``about``, ``phrases``, ``evidence`` and ``nearest`` as a report has them; or the ``problem`` in words,
-    where there is one.
+    ``signed``, ``about``, ``phrases`` and ``evidence`` as a report has them; or the ``problem`` in words, where there
+    is one.
     """
     try:
         outputs = explainer.subject.predict(explainer.space.encode(asked.table))[0]
@@ -61,33 +64,35 @@ def answer(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
         "row": row_of(explanation, 0, 0, unit, SHOWN),
         "unit": unit,
         "evidence": _pictures(explanation, asked.feature),
-        "nearest": changes_of(explanation, 0, SHOWN),
     }
 
 
 def search(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
-    """Search for flips that are near and change little: nearer than those among the samples behind the scores.
+    """Search for the smallest changes that give the row the wanted output.
 
-    No two of them change the same features.
+    The record has ``counterfactuals`` as a report has them, each with the ``columns`` that change, the ``cells`` of the
+    changed row and the lines of ``code`` that make the changes, and ``notes``; or the ``problem`` in words.
     """
-    seeker = explainer.asking(asked.outcome).but(**search_parts(None))
+    setup = explainer.asking(asked.outcome).setup
+    rows, index = explainer.space.encode(asked.table), np.zeros(1, dtype=np.int64)
     try:
-        explanation = _quietly(seeker, asked, seed)
-        return {"nearest": written(explanation, 0, _unlike(explanation), SHOWN)}
-    except NotEnoughFlips:
-        return {"nearest": []}
+        found = counterfactuals(
+            setup.subject, setup.outcome, rows, index, asked.target, seed=seed, time_limit=setup.time_limit
+        )
     except ModelError as error:
         return {"problem": clean(error, MOST_LETTERS)}
+    lines = [
+        {**line, "columns": found.in_order(at), "cells": cells_of(cells, found.columns), "code": found.steps(at)}
+        for at, (line, cells) in enumerate(zip(of_search(found, 0, SHOWN), found.rows, strict=True))
+    ]
+    return {"counterfactuals": lines, "notes": _hints(found)}
 
 
-def _unlike(explanation: Explanation) -> Flips:
-    """The nearest flips of which no two change the same features: three steps of one slider are one answer."""
-    found = flips(explanation, 0, MOST_FLIPS, 0)
-    first: dict[bytes, int] = {}
-    for at, moved in enumerate(found.moved):
-        first.setdefault(moved.tobytes(), at)
-    kept = list(first.values())[:NEAREST]
-    return Flips(found.rows[kept], ("nearest",) * len(kept), found.moved[kept], found.distance[kept])
+def _hints(found: Counterfactuals) -> list[str]:
+    """Which of the features that change people can hardly change."""
+    names = [found.feature_names[at] for at in np.flatnonzero(found.moved.any(axis=0))]
+    fixed = [clean(name) for name, is_fixed in zip(names, unchangeable(names), strict=True) if is_fixed]
+    return [f"If people cannot change {listed(fixed)}, pin {'it' if len(fixed) == 1 else 'them'}."] if fixed else []
 
 
 def _quietly(explainer: Explainer, asked: Asked, seed: int) -> Explanation:
@@ -111,8 +116,8 @@ class Workshop:
     """A model with a background and rows that can be picked; for one thread at a time.
 
     Rows may have ``names``, and features ``words`` that explain them; ``notes`` are what else to know, and ``weights``
-    those of the background's rows. ``explainer(frozen)`` is the explainer that keeps some columns as they are; the last
-    ones are remembered.
+    those of the background's rows. ``recipe`` are lines of Python that make the ``model`` and the ``background``, for
+    those who copy code. ``explainer(limits)`` is the explainer that obeys some limits; the last ones are remembered.
     """
 
     model: Any
@@ -124,6 +129,8 @@ class Workshop:
     words: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
     weights: Any = None
+    class_names: Sequence[str] | None = None
+    recipe: str = GIVEN
 
     def __post_init__(self) -> None:
         self.explainer = lru_cache(MOST_EXPLAINERS)(self._explainer)
@@ -136,14 +143,19 @@ class Workshop:
     def answer(self, body: bytes) -> dict[str, Any]:
         """Explain the row of a request."""
         asked = read(self.explainer(), body)
-        return answer(self.explainer(asked.frozen), asked, self.seed)
+        return answer(self.explainer(asked.limits), asked, self.seed)
 
     def search(self, body: bytes) -> dict[str, Any]:
         """Search for counterfactuals of the row of a request."""
         asked = read(self.explainer(), body)
-        return search(self.explainer(asked.frozen), asked, self.seed)
+        return search(self.explainer(asked.limits), asked, self.seed)
 
-    def _explainer(self, frozen: tuple[int, ...] = ()) -> Explainer:
-        names = self.explainer().space.names if frozen else ()
-        limits = Constraints(frozen=[names[at] for at in frozen])
-        return Explainer(self.model, self.background, weights=self.weights, constraints=limits, time_limit=PATIENCE)
+    def code(self, body: bytes) -> dict[str, Any]:
+        """Write what a request asks as Python code."""
+        explainer = self.explainer()
+        return {"code": code_of(explainer, read(explainer, body), self.seed, self.recipe)}
+
+    def _explainer(self, limits: Limits = NONE) -> Explainer:
+        columns = () if limits == NONE else self.explainer().space.columns
+        known: dict[str, Any] = {"weights": self.weights, "class_names": self.class_names, "time_limit": PATIENCE}
+        return Explainer(self.model, self.background, **known, constraints=limits.constraints(columns))

@@ -195,10 +195,9 @@ def _mean_of(part: Explanation, name: str) -> Explanation:
     if part.lower is not None and part.upper is not None:  # rows may share what chance does: it does not average out
         reach = np.hypot(reach, np.mean(part.upper - part.lower, axis=0, keepdims=True) / 2)
     is_level = np.array([bool(levels) for levels in part.levels])
-    with np.errstate(all="ignore"):
-        middle = np.where(
-            np.isnan(part.data).all(axis=0), np.nan, np.nanmean(np.where(is_level, 0.0, part.data), axis=0)
-        )
+    numbers = np.where(is_level, 0.0, part.data)
+    n_known = np.sum(~np.isnan(numbers), axis=0)
+    middle = np.where(n_known > 0, np.nansum(numbers, axis=0) / np.maximum(n_known, 1), np.nan)
     for column in np.flatnonzero(is_level):
         codes, counts = np.unique(part.data[:, column], return_counts=True)
         middle[column] = codes[np.argmax(counts)]

@@ -21,17 +21,26 @@ from pathlib import Path
 from typing import Any
 
 from xcid import __version__
-from xcid.cli._terminal import drop, printable, streams
+from xcid.cli._colours import styled
+from xcid.cli._terminal import drop, printable, show, streams
 from xcid.errors import InvalidData, InvalidFile, InvalidParameter, NotEnoughFlips, XcidError
 
 __all__ = ["main"]
 
-VERBS = ("explain", "compare", "compare-runs", "report", "app", "reproduce", "bench", "completion")
+VERBS = ("demo", "explain", "report", "app", "compare", "compare-runs", "reproduce", "bench", "completion")
+WELCOME = """\
+xcid explains single decisions of any model. Try:
+
+  xcid demo                                                 a model, a decision, and what decides it
+  xcid explain data.csv --target outcome                    the same for a table of your own
+  xcid report data.csv --target outcome --out report.html   a page to look at, and to hand on
+
+xcid --help lists all commands, xcid explain --help their options."""
 ASKED = "_ARGCOMPLETE"  # a shell that wants to complete sets this, and calls the command
 FAILED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 REFUSED = {errno.EMFILE: "let the process open more files (ulimit -n)"}
 BAD = (InvalidData, InvalidFile, InvalidParameter, NotEnoughFlips)
-_FROM_THE_END = re.compile(r"-\d+(:-?\d*){0,2}")  # -3: looks like an option to argparse
+_FROM_THE_END = re.compile(r"-\d+[-:,\d]*")  # -3: looks like an option to argparse
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,7 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # a terminal that has no blocks for the bars
     try:
         try:
-            options = _typed(sys.argv[1:] if arguments is None else arguments)
+            given = sys.argv[1:] if arguments is None else arguments
+            if not given:
+                show(WELCOME)
+                return 0
+            options = _typed(given)
             with _warnings_as_notes():
                 options.run(options)
         except SystemExit:  # after --help
@@ -114,10 +127,11 @@ def _open_closed() -> None:
     sys.stdout, sys.stderr = sys.stdout or os.fdopen(1, "w"), sys.stderr or os.fdopen(2, "w")
 
 
-def _say(message: str) -> None:
+def _say(message: str, style: str = "bold red") -> None:
     with contextlib.suppress(OSError):
-        streams()[1].write(printable(f"xcid: {' '.join(message.split())}") + "\n")
-        streams()[1].flush()
+        stream = streams()[1]
+        stream.write(f"{styled('xcid:', style, stream)} {printable(' '.join(message.split()))}\n")
+        stream.flush()
 
 
 @contextlib.contextmanager
@@ -128,7 +142,7 @@ def _warnings_as_notes() -> Iterator[None]:
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if str(message) not in said:
             said.add(str(message))
-            _say(f"note: {message}")
+            _say(f"note: {message}", "bold yellow")
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

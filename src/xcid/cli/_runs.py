@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xcid.cli import _reasons, _subjects
 from xcid.cli._terminal import show
@@ -43,7 +43,8 @@ class Recipe:
 
         model = _subjects.model_for(self.subject, background, lambda note: None)
         make = Explainer.paper if self.paper else Explainer
-        return make(model, background.features, weights=background.weights, **_reasons.evidence(self.reasons))
+        more = _subjects.settings(self.subject, background) | _reasons.evidence(self.reasons)
+        return make(model, background.features, **more)
 
 
 def run(options: Options, reasons: Reasons | None, path: Path, out: Path, progress: Progress) -> None:
@@ -83,8 +84,9 @@ def _prepared(
     with unchanged(seals.values()):
         background = _subjects.read_background(subject)
         job = Job(_subjects.read_rows(subject, background), options.chunk, options.workers)
-        if not folder.has_chunks:
-            job.rows.check(background.space)
+        unseen = "" if folder.has_chunks else job.rows.check(background.space)
+        if unseen:
+            note(unseen)
         model = subject.model or _trained(subject, background, seals["background"].sha256, folder, note)
         trust = OWN_TYPES if subject.model is None else subject.trust
         seals["model"] = seals.get("model") or sealed(model)
@@ -95,12 +97,11 @@ def _prepared(
                 tried = recipe.explainer(background).subject  # fails here rather than in every worker
                 if reasons is not None:
                     reasons.check(tried.features.names, tried.output_names)
-    positions = job.rows.positions
-    settings = {
+    settings: dict[str, Any] = {
         "seed": subject.seed,
         "target": subject.target,
         "weights": subject.weights,
-        "rows": [positions.start, positions.stop, positions.step],
+        "rows": _described(job.rows.positions),
         "train": subject.train,
         "paper": options.paper,
         "chunk": options.chunk,
@@ -109,6 +110,10 @@ def _prepared(
     }
     if wanted is not None:
         settings |= {"reasons": wanted.k, "against": wanted.against}
+    if subject.id is not None:
+        settings["id"] = subject.id
+    if subject.class_names is not None:
+        settings["class_names"] = list(subject.class_names)
     manifest = describe(seals, settings)
     folder.adopt(manifest)
     task = Task(
@@ -123,6 +128,13 @@ def _prepared(
         to_columns if reasons is None else reasons.columns,
     )
     return job, task, seals["data"]
+
+
+def _described(positions: Sequence[int]) -> list[int] | str:
+    """Which rows these are, in few letters."""
+    if isinstance(positions, range):
+        return [positions.start, positions.stop, positions.step]
+    return hashlib.sha256(repr(tuple(positions)).encode()).hexdigest()
 
 
 def _trained(

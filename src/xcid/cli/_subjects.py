@@ -7,10 +7,12 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xcid.cli._terminal import MODELS, chosen, record, rows, whole_number
+from xcid.cli._rows import HELP, chosen, rows
+from xcid.cli._terminal import MODELS, USUAL_MODEL, record, whole_number
 
 if TYPE_CHECKING:
     from xcid.cli._terminal import Progress
@@ -30,13 +32,15 @@ class Subject:
     background: Path
     target: str | None
     weights: str | None
+    id: str | None
     data: Path | None
-    rows: slice
+    rows: str | None
     model: Path | None
     train: str | None
     trust: Sequence[str]
     unsafe_pickle: bool
     seed: int
+    class_names: tuple[str, ...] | None = None
 
     @property
     def lesson(self) -> tuple[str, str, int]:
@@ -54,24 +58,37 @@ class Inputs(NamedTuple):
     rows: Rows
 
 
-def add(parser: argparse.ArgumentParser, train: str | None = None, demos: Sequence[str] = ()) -> None:
-    """Add the options that say what is explained; a kind of model to train is what happens where none is asked for.
+def add(parser: argparse.ArgumentParser, demos: Sequence[str] = ()) -> None:
+    """Add the options that say what is explained: the same for every verb.
 
     Demos are tables that are there without a file: the first is taken where none is asked for.
     """
     table = "CSV, TSV, Parquet, Feather or JSON lines"
-    parser.add_argument("--background", type=Path, required=not demos, metavar="FILE", help=f"reference data: {table}")
+    parser.add_argument("table", nargs="?", type=Path, metavar="DATA", help=f"the same as --data: {table}")
+    parser.add_argument("--data", type=Path, metavar="FILE", help="rows to explain (default: the reference data)")
+    parser.add_argument(
+        "--reference", "--background", dest="background", type=Path, metavar="FILE",
+        help="what values are usual, best the training data (default: the rows to explain)",
+    )  # fmt: skip
     if demos:
         parser.add_argument("--demo", choices=demos, help=f"a table that comes with xcid (default: {demos[0]})")
     parser.add_argument("--target", metavar="COLUMN", help="what the model predicts; left out of the features")
+    parser.add_argument("--id", metavar="COLUMN", help="what names the rows; left out of the features")
     parser.add_argument("--weights", metavar="COLUMN", help="weights of the reference rows; left out of the features")
-    parser.add_argument("--data", type=Path, metavar="FILE", help="rows to explain (default: the reference data)")
-    parser.add_argument("--rows", type=rows, default=slice(None), metavar="A:B", help="which of them: 5, 0:10, :3, -3:")
-    model = parser.add_mutually_exclusive_group(required=train is None)
+    parser.add_argument("--rows", type=rows, metavar="ROWS", help=HELP)
+    model = parser.add_mutually_exclusive_group()
     model.add_argument("--model", type=Path, metavar="FILE", help=".skops, .onnx, .json, .ubj, .txt (LightGBM), .cbm")
-    default = "" if train is None else f" (default: {train})"
-    model.add_argument("--train", choices=MODELS, help=f"train one on the reference data instead{default}")
+    model.add_argument(
+        "--train", choices=MODELS, help=f"train one on the reference data instead (default: {USUAL_MODEL})"
+    )
+    parser.add_argument(
+        "--class-names", type=_names, metavar="A,B", help="what the classes are called, in the order of the model's"
+    )
     add_common(parser)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(","))
 
 
 def add_workers(parser: argparse.ArgumentParser, who: str = "threads") -> None:
@@ -101,25 +118,52 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
-def subject_of(options: argparse.Namespace, parser: argparse.ArgumentParser, train: str | None = None) -> Subject:
+def subject_of(options: argparse.Namespace, parser: argparse.ArgumentParser) -> Subject:
     """What is explained, of all that was typed; end with the usage where options do not go together."""
-    if options.model is None and options.train is None:
-        options.train = train
+    if options.table is not None and options.data is not None:
+        parser.error(f"give {options.table.name} or --data, not both")
+    options.data = options.data or options.table
+    if options.background is None:
+        options.background, options.data = options.data, None
+    if options.background is None:
+        parser.error("give a table: --data FILE for the rows to explain, --reference FILE for what is usual, or both")
+    choose_model(options)
     if options.train and not options.target:
-        parser.error("--train needs --target, the column to learn")
-    if options.weights and options.weights == options.target:
-        parser.error(f"{options.weights} cannot be both the weights and the target")
+        parser.error(
+            "give --target COLUMN, which a model is trained to predict, or --model FILE, a model that you have"
+        )
+    named = [(what, getattr(options, what)) for what in ("target", "weights", "id")]
+    for (what, column), (other, same) in combinations(named, 2):
+        if column is not None and column == same:
+            parser.error(f"{column} cannot be both the {other} and the {what}")
     return record(Subject, options)
 
 
-def read(subject: Subject, note: Callable[[str], None]) -> Inputs:
-    """Read the tables, refuse rows that cannot be explained, and get the model."""
+def choose_model(options: argparse.Namespace) -> None:
+    """Train the usual kind of model where none is given; ``--model forest`` means ``--train forest``."""
+    if options.model is not None and options.model.name in MODELS and not options.model.exists():
+        options.model, options.train = None, options.model.name
+    if options.model is None and options.train is None:
+        options.train = USUAL_MODEL
+
+
+def read(subject: Subject, note: Callable[[str], None], most: int | None = None) -> Inputs:
+    """Read the tables, refuse rows that cannot be explained, and get the model.
+
+    Where no rows are asked for, a sample of at most so many is taken.
+    """
     with tried(subject) as passed:
         background = read_background(subject)
-        found = read_rows(subject, background)
-        found.check(background.space)
+        found = read_rows(subject, background, most)
+        unseen = found.check(background.space)
         passed(background.features)
-        return Inputs(model_for(subject, background, note), background, found)
+        inputs = Inputs(model_for(subject, background, note), background, found)
+    if unseen:
+        note(unseen)
+    n_rows = found.source.n_rows
+    if subject.rows is None and len(found) < n_rows:
+        note(f"{len(found):,} of {n_rows:,} rows are explained, drawn at random; --rows : explains all of them")
+    return inputs
 
 
 def tried(subject: Subject) -> contextlib.AbstractContextManager[Callable[[Any], None]]:
@@ -135,32 +179,67 @@ def read_background(subject: Subject) -> Background:
     """Read the background; a model that is trained on it needs a target in every row."""
     from xcid.files.readers import Background
 
-    background = Background.read(subject.background, subject.target, subject.weights)
+    background = Background.read(subject.background, subject.target, subject.weights, subject.id)
     if subject.train:
         background.check_target()
     return background
 
 
-def read_rows(subject: Subject, background: Background) -> Rows:
+def read_rows(subject: Subject, background: Background, most: int | None = None) -> Rows:
     """Find the rows to explain, which are read when they are needed."""
+    from xcid.files.readers import joined, opened
     from xcid.files.rows import Rows
 
     source = background.opened(subject.data)
-    return Rows(source, background.layout, chosen(subject.rows, source.n_rows))
+    if subject.rows is None:
+        positions = sample(source.n_rows, most, subject.seed)
+    else:  # a condition may be about any column of the file
+        positions = chosen(subject.rows, source.n_rows, lambda: joined(opened(source.path)))
+    return Rows(source, background.layout, positions)
+
+
+def sample(size: int, most: int | None, seed: int) -> Sequence[int]:
+    """Positions of all rows, or of as many as may be, in their order."""
+    if most is None or size <= most:
+        return range(size)
+    from numpy.random import default_rng
+
+    return tuple(sorted(default_rng(seed).permutation(size)[:most].tolist()))
 
 
 def model_for(subject: Subject, background: Background, note: Callable[[str], None]) -> Any:
-    """Load the model, or train one on the background."""
-    from xcid.files import models, tables, training
+    """Load the model, or train one on the background; note how well it does, and what it should not have learnt."""
+    from xcid.files import suspects, training
 
     if subject.model is not None:
-        model = models.load(subject.model, subject.trust, unsafe_pickle=subject.unsafe_pickle)
-        if subject.target is None:
-            tables.check_known(background.table, getattr(model, "feature_names_in_", None))
-        return model
+        return loaded(subject, background.table)
     trained = training.train(background.table, *subject.lesson)
     note(trained.description)
+    if judgement := training.judged(background.table, *subject.lesson):
+        note(judgement)
+    if subject.data is None:
+        note(
+            "the rows to explain are among those that it was trained on, where a model is more confident than elsewhere"
+        )
+    for warning in suspects.notes(background.table, subject.lesson[0]):
+        note(warning)
     return trained.model
+
+
+def loaded(subject: Subject, table: Any) -> Any:
+    """Load the model that there is a file of; without a target, it must know all columns of its table."""
+    from xcid.files import models, tables
+
+    assert subject.model is not None
+    model = models.load(subject.model, subject.trust, unsafe_pickle=subject.unsafe_pickle)
+    if subject.target is None:
+        tables.check_known(table, getattr(model, "feature_names_in_", None))
+    return model
+
+
+def settings(subject: Subject, background: Background) -> dict[str, Any]:
+    """What an explainer is told of the reference rows and the classes."""
+    return {"weights": background.weights, "class_names": subject.class_names}
 
 
 def explained(
@@ -171,8 +250,6 @@ def explained(
     A row has the same scores in whatever piece it is.
     """
     from dataclasses import replace
-
-    import numpy as np
 
     from xcid._faults import first_reason, overheard, refuse_one_side
     from xcid.engines import Threads
@@ -186,7 +263,7 @@ def explained(
     for chunk in rows.chunks(size):
         with overheard() as said:
             explanation = Threads(workers)(explainer, chunk.frame, seed=seed)
-        explanation = replace(explanation, index=np.array(chunk.positions))
+        explanation = replace(explanation, index=chunk.names)
         statuses.update(explanation.status.tolist())
         reason = reason or first_reason(explanation, said)
         pieces.append((set(explanation.status.tolist()), one_side.pop() if one_side else ""))

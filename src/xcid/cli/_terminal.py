@@ -1,28 +1,26 @@
-"""What is typed at a terminal (verbs, numbers, rows) and shown there: text, and a line that says how far a job is."""
+"""What is typed at a terminal (verbs, numbers) and shown there: text, and a line that says how far a job is."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
 import os
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TextIO, TypeVar
 
-from xcid.errors import InvalidParameter
-
 MODELS = ("logistic", "forest", "boosting", "network")
+USUAL_MODEL = "forest"  # what is trained where no model is given
 USUAL_METHODS = ("xcid", "paper", "shap", "lime", "dice", "occlusion", "chance")
 MORE_METHODS = (
     *("cf-shap", "bayes-shap", "kolmogorov-smirnov", "cramer-von-mises"),
     *("kernelshap", "permutation", "leverageshap", "regression-msr", "proxyshap", "oddshap"),
 )
 METHODS = (*USUAL_METHODS, *MORE_METHODS)
+ROWS_OF_A_SAMPLE = 100  # explained where none are asked for, and nothing keeps the others
 ROWS_OF_A_CHUNK, MOST_OF_A_CHUNK = 256, 65_536  # of a large run; an explainer takes 256 at once
 T = TypeVar("T")
-_ROWS = re.compile(r"-?\d+|-?\d*:-?\d*(:-?\d*)?")
 MOST_SECONDS = 10**6
 EVERY = 0.1  # seconds between two pictures of the bar
 WIDTH = 24
@@ -66,36 +64,6 @@ def seconds(text: str) -> float:
     return value
 
 
-def rows(text: str) -> slice:
-    """Read positions of rows, counted from 0; below 0 from the end.
-
-    Examples
-    --------
-    >>> rows("0:10"), rows("-3:"), rows("5"), rows("-1")
-    (slice(0, 10, None), slice(-3, None, None), slice(5, 6, None), slice(-1, None, None))
-    """
-    if not _ROWS.fullmatch(text):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} does not select rows: type 5 for one, 0:10 for the first ten, -3: for the last"
-        )
-    if ":" not in text:
-        return slice(int(text), int(text) + 1 or None)
-    return slice(*(int(part) if part else None for part in text.split(":")))
-
-
-def chosen(selection: slice, size: int) -> range:
-    """Positions of the selected rows of a table; it must have some."""
-    if selection.step == 0:
-        raise InvalidParameter("rows cannot be counted in steps of 0")
-    positions = range(size)[selection]
-    if not positions:
-        start, stop = ("" if part is None else str(part) for part in (selection.start, selection.stop))
-        raise InvalidParameter(
-            f"--rows {start}:{stop} selects none of the {size} rows, whose positions go from 0 to {size - 1}"
-        )
-    return positions
-
-
 def printable(text: str) -> str:
     r"""Names from files may hold what a terminal takes for a command.
 
@@ -132,15 +100,19 @@ class Progress:
             return
         self.last, self.done = now, done
         text = f"{done:,} of {total:,} {self.what}{rate(done - self.first, total - done, now - self.start)}"
-        filled = WIDTH * done // max(total, 1)
-        bar = "#" * filled + "." * (WIDTH - filled)
-        self._write(f"\r\033[K{bar} {text}" if self.rewrites else f"{text}\n")
+        self._write(f"\r\033[K{self._bar(done, total)} {text}" if self.rewrites else f"{text}\n")
         if self.rewrites and done >= total:
             self._write("\n")
 
     def note(self, message: str) -> None:
         """Say something in a line of its own."""
         self._write(f"\r\033[K{message}\n" if self.rewrites else f"{message}\n")
+
+    def _bar(self, done: int, total: int) -> str:
+        from xcid.cli._colours import bar
+
+        assert self.stream is not None
+        return bar(done, total, WIDTH, self.stream)
 
     def _write(self, text: str) -> None:
         if self.stream is not None:

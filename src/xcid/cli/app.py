@@ -11,16 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
-from xcid.cli._terminal import add_verb, chosen, progress, record, sentences, whole_number
+from xcid.cli._rows import chosen
+from xcid.cli._terminal import USUAL_MODEL, add_verb, progress, record, sentences, whole_number
 
 if TYPE_CHECKING:
     from xcid.app import Workshop
 
-DEFAULT_MODEL = "forest"
 DEMOS = ("diabetes", "heart")
 MOST_ROWS = 1_000  # that can be picked
 MOST_PORT = 65_535
-OF_A_TABLE = ("target", "weights", "data", "model")  # options that a demo does not go with
+RECIPE = """from xcid.files import training
+
+demo = training.demo({!r}, {!r}, {!r})
+model, background = demo.model, demo.background"""
+OF_A_TABLE = ("target", "weights", "id", "model", "class_names")  # options that a demo does not go with
 
 
 class Options(NamedTuple):
@@ -37,7 +41,7 @@ class Options(NamedTuple):
 def add(subparsers: Any) -> None:
     """Add the verb."""
     parser = add_verb(subparsers, __doc__, "edit rows on a page, and see what decides them")
-    _subjects.add(parser, DEFAULT_MODEL, DEMOS)
+    _subjects.add(parser, DEMOS)
     port = whole_number(0, MOST_PORT)
     parser.add_argument("--port", type=port, default=0, help="of the page's address (default: one that is free)")
     parser.add_argument("--title", metavar="TEXT", help="headline of the page")
@@ -46,15 +50,16 @@ def add(subparsers: Any) -> None:
 
 
 def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    if options.background is None:
-        given = [f"--{name}" for name in OF_A_TABLE if getattr(options, name) is not None]
+    if options.background is None and options.data is None and options.table is None:
+        _subjects.choose_model(options)
+        given = [f"--{name.replace('_', '-')}" for name in OF_A_TABLE if getattr(options, name) is not None]
         if given:
-            parser.error(f"{' and '.join(given)} needs --background, the table it is about")
+            parser.error(f"{' and '.join(given)} needs --data, the table it is about")
         run(record(Options, options, subject=record(_subjects.Subject, options), demo=options.demo or DEMOS[0]))
         return
     if options.demo:
-        parser.error("give --demo or --background, not both")
-    run(record(Options, options, subject=_subjects.subject_of(options, parser, DEFAULT_MODEL)))
+        parser.error("give --demo or a table of yours, not both")
+    run(record(Options, options, subject=_subjects.subject_of(options, parser)))
 
 
 def run(options: Options) -> None:
@@ -83,21 +88,30 @@ def _ready(options: Options, folder: Path, address: str) -> None:
 
 
 def _table(options: Options) -> Workshop:
+    import numpy as np
+
     from xcid.app import Workshop
     from xcid.app.workshop import TITLE
+    from xcid.errors import InvalidData
+    from xcid.files import tables
+    from xcid.space import met
 
     subject, notes = options.subject, list[str]()
     inputs = _subjects.read(subject, notes.append)
-    if subject.model is None and subject.data is None:
-        notes.append("the rows are among those that it was trained on, where a model is more confident")
     n_rows = len(inputs.rows)
     if n_rows > MOST_ROWS:
-        notes.append(f"the first {MOST_ROWS:,} of {n_rows:,} rows can be picked; --rows A:B chooses others")
+        notes.append(f"the first {MOST_ROWS:,} of {n_rows:,} rows can be picked; --rows chooses others")
     first = next(inputs.rows.chunks(MOST_ROWS))
+    usual = np.flatnonzero(~met(inputs.background.space, first.frame).unseen).tolist()
+    if len(usual) < len(first.names):
+        notes.append("rows that hold what the reference data do not have cannot be picked")
+    if not usual:
+        raise InvalidData("every row holds levels or missing cells that the reference data do not have: give others")
     title = options.title or (TITLE if subject.target is None else f"What decides {subject.target}")
     known, said = inputs.background, sentences(notes)
-    shown = (first.frame, first.positions, title, said)
-    return Workshop(inputs.model, known.features, *shown, seed=subject.seed, weights=known.weights)
+    shown = (tables.part(first.frame, usual), first.names[usual].tolist(), title, said)
+    more = _subjects.settings(subject, known)
+    return Workshop(inputs.model, known.features, *shown, seed=subject.seed, **more)
 
 
 def _demo(options: Options, name: str) -> Workshop:
@@ -105,8 +119,10 @@ def _demo(options: Options, name: str) -> Workshop:
     from xcid.files import tables, training
 
     subject = options.subject
-    made = training.demo(name, subject.train or DEFAULT_MODEL, subject.seed)
-    positions = chosen(subject.rows, len(made.positions))
+    kind = subject.train or USUAL_MODEL
+    made = training.demo(name, kind, subject.seed)
+    positions = chosen(subject.rows or ":", len(made.positions), lambda: made.data)
     names = [made.positions[at] for at in positions]
     data, title, notes = tables.part(made.data, positions), options.title or made.title, sentences([made.note])
-    return Workshop(made.model, made.background, data, names, title, notes, made.descriptions, subject.seed)
+    shown = data, names, title, notes, made.descriptions, subject.seed
+    return Workshop(made.model, made.background, *shown, recipe=RECIPE.format(name, kind, subject.seed))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from xcid.cli._terminal import add_verb, progress, record
+from xcid.errors import InvalidParameter
 
 
 class Options(NamedTuple):
@@ -20,6 +21,7 @@ class Options(NamedTuple):
     out: Path
     against: Path | None
     page: Path | None
+    only: str
     quiet: bool
 
 
@@ -34,6 +36,7 @@ def add(subparsers: Any) -> None:
     )
     parser.add_argument("--against", type=Path, metavar="FILE", help="record of an earlier run, to see what got slower")
     parser.add_argument("--page", type=Path, metavar="FILE", help="the result as a page in Markdown")
+    parser.add_argument("--only", metavar="STEP", default="", help="one step, by the beginning of its name: trees")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
     parser.set_defaults(run=lambda options: run(record(Options, options)))
 
@@ -47,7 +50,10 @@ def run(options: Options) -> None:
     bench, record = (import_module(f"xcid.lab.bench{name}") for name in ("", ".record"))
     before = record.load(options.against) if options.against else None  # before the long part, not after it
     extent = bench.EXTENTS["quick" if options.quick else "full" if options.full else "default"]
-    now = bench.measure(extent, progress("steps", options.quiet).note)
+    steps = {name: step for name, step in bench.STEPS.items() if name.startswith(options.only)}
+    if not steps:
+        raise InvalidParameter(f"no step begins with {options.only!r}: the steps are {', '.join(bench.STEPS)}")
+    now = bench.measure(extent, progress("steps", options.quiet).note, steps)
     record.save(now, options.out)
     if options.page:
         import_module("xcid.lab.output").write(options.page, record.page(now))
@@ -59,6 +65,7 @@ def _again(environment: dict[str, str], options: Options) -> None:
     paths = {f"--{name}": getattr(options, name) for name in ("out", "against", "page")}
     flags = [f"--{name}" for name in ("quick", "full", "quiet") if getattr(options, name)]
     given = [os.fspath(part) for name, path in paths.items() if path for part in (name, path)]
+    given += ["--only", options.only] if options.only else []
     status = subprocess.call([sys.executable, "-m", "xcid", "bench", *flags, *given], env=environment)
     if status:
         raise SystemExit(status)

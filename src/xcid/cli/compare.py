@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
+from xcid.cli._colours import show_markdown
+from xcid.cli._rows import chosen
 from xcid.cli._terminal import (
     METHODS,
-    MODELS,
     MORE_METHODS,
     USUAL_METHODS,
     Progress,
     add_verb,
     apart,
-    printable,
     progress,
     record,
-    show,
-    whole_number,
 )
 
 if TYPE_CHECKING:
@@ -30,20 +27,14 @@ if TYPE_CHECKING:
     from xcid.space import FeatureSpace
 
 TEST_SHARE = 0.2
+ROWS = 50  # that are explained where none are asked for
 
 
 class Options(NamedTuple):
     """What was typed."""
 
-    data: Path
-    target: str | None
-    weights: str | None
-    model: str
-    rows: int
+    subject: _subjects.Subject
     methods: tuple[str, ...]
-    trust: Sequence[str]
-    unsafe_pickle: bool
-    seed: int
     quiet: bool
     out: Path | None
 
@@ -51,14 +42,7 @@ class Options(NamedTuple):
 def add(subparsers: Any) -> None:
     """Add the verb."""
     parser = add_verb(subparsers, __doc__, "compare with other methods")
-    parser.add_argument("--data", type=Path, required=True, metavar="FILE", help="a table; a fifth of it is explained")
-    parser.add_argument("--target", metavar="COLUMN", help="what the model predicts; left out of the features")
-    parser.add_argument("--weights", metavar="COLUMN", help="weights of the reference rows; left out of the features")
-    parser.add_argument(
-        "--model", required=True, metavar="MODEL", help=f"{', '.join(MODELS)}, or a file as for explain"
-    )
-    count = whole_number(1)
-    parser.add_argument("--rows", type=count, default=50, metavar="N", help="rows to explain (default: 50)")
+    _subjects.add(parser)
     parser.add_argument(
         "--methods",
         type=_methods,
@@ -67,7 +51,6 @@ def add(subparsers: Any) -> None:
         help=f"by default {','.join(USUAL_METHODS)}; also {', '.join(MORE_METHODS)}",
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for figures.csv, figures.json, comparison.png")
-    _subjects.add_common(parser)
     parser.set_defaults(run=partial(_checked, parser))
 
 
@@ -80,10 +63,9 @@ def _methods(text: str) -> tuple[str, ...]:
 
 
 def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    if options.model in MODELS and not options.target:
-        parser.error(f"--model {options.model} is trained, and needs --target, the column to learn")
+    subject = _subjects.subject_of(options, parser)
     with apart(options.quiet):
-        run(record(Options, options))
+        run(record(Options, options, subject=subject))
 
 
 def run(options: Options) -> None:
@@ -92,9 +74,14 @@ def run(options: Options) -> None:
     from xcid.lab.comparison import compare, markdown
 
     out = None if options.out is None else folder(options.out)
-    line, parts = progress("runs", options.quiet), split(options)
-    comparison = compare(parts.model, parts.train, parts.rows, options.methods, options.seed, line, parts.weights)
-    show(printable(f"{parts.description}\n\n{markdown(comparison)}"))
+    line = progress("runs", options.quiet)
+    parts = split(options.subject)
+    for note in parts.notes:
+        line.note(note)
+    comparison = compare(
+        parts.model, parts.train, parts.rows, options.methods, options.subject.seed, line, parts.weights
+    )
+    show_markdown(f"{parts.description}\n\n{markdown(comparison)}")
     if out is not None:
         _keep(comparison, parts.description, out, line)
 
@@ -139,35 +126,64 @@ class Split(NamedTuple):
     rows: Any
     description: str
     weights: Any  # of the rows it may know, where a column has them
+    notes: tuple[str, ...] = ()  # on columns that it should hardly learn from
 
 
-def split(options: Options) -> Split:
-    """Hold out a fifth of the rows; a model that is trained has not seen them."""
-    import numpy as np
+def split(subject: _subjects.Subject) -> Split:
+    """Rows to explain and the others; a model that is trained has not seen the former.
 
-    from xcid.files import models, readers, tables, training, trial
+    Of one table, the rows that are asked for are held out, or else a fifth of them, of which some are explained.
+    """
+    from xcid.files import readers, suspects, tables, training
     from xcid.space import FeatureSpace
 
-    table, weights = tables.parted(readers.read(options.data), options.weights)
-    n_rows = tables.size(table)
-    shuffled = np.random.default_rng(options.seed).permutation(n_rows)
-    n_test = max(1, round(TEST_SHARE * n_rows))
-    test, known = shuffled[:n_test].tolist(), sorted(shuffled[n_test:].tolist())
-    features = tables.without(table, options.target)
-    train, weights = tables.part(features, known), None if weights is None else weights[known]
-    fit, passed_over = _fit(FeatureSpace.of(train, weights=weights), features, test, options.rows)
-    if options.model in MODELS:
-        assert options.target is not None
-        model, text = training.train(tables.part(table, known), options.target, options.model, options.seed)
+    table, weights = tables.parted(tables.without(readers.read(subject.background), subject.id), subject.weights)
+    others = table
+    if subject.data is not None:
+        others = tables.without(tables.without(readers.read(subject.data), subject.id), subject.weights)
+    asked, known = _held_out(subject, tables.size(table), tables.size(others))
+    train = tables.part(table, known)
+    features, weights = tables.without(train, subject.target), None if weights is None else weights[known]
+    rows = tables.without(others, subject.target)
+    most = ROWS if subject.rows is None else len(asked)
+    fit, passed_over = _fit(FeatureSpace.of(features, weights=weights), rows, asked, most)
+    notes: tuple[str, ...] = ()
+    if subject.model is None:
+        notes = tuple(suspects.notes(train, subject.lesson[0]))
+        model, text = training.train(train, *subject.lesson)
+        if judgement := training.judgement(model, train, tables.part(others, asked), subject.lesson[0]):
+            text = f"{text}; it {judgement}"
     else:
-        with trial.tried(Path(options.model), options.trust) as passed:
-            passed(train)
-            model = models.load(Path(options.model), options.trust, unsafe_pickle=options.unsafe_pickle)
-        text = f"{options.model} with {len(known):,} reference rows"
-    text = f"{text}; {len(fit)} others explained"
+        with _subjects.tried(subject) as passed:
+            passed(features)
+            model = _subjects.loaded(subject, train)
+        text = f"{subject.model.name} with {len(known):,} reference rows"
+    text = f"{text}; {len(fit)} other rows are explained"
     if passed_over:
         text += f" ({passed_over} passed over, with levels or missing cells that the {len(known):,} rows do not have)"
-    return Split(model, train, tables.part(features, fit), text, weights)
+    return Split(model, features, tables.part(rows, fit), text, weights, notes)
+
+
+def _held_out(subject: _subjects.Subject, n_known: int, n_others: int) -> tuple[list[int], list[int]]:
+    """Positions of the rows to explain, and of those that a model may know."""
+    import numpy as np
+
+    from xcid.errors import InvalidParameter
+    from xcid.files.readers import read
+
+    shuffled = np.random.default_rng(subject.seed).permutation(n_others).tolist()
+    if subject.rows is not None:
+        asked = list(chosen(subject.rows, n_others, lambda: read(subject.data or subject.background)))
+    else:
+        asked = shuffled if subject.data is not None else shuffled[: max(1, round(TEST_SHARE * n_others))]
+    if subject.data is not None:
+        return asked, list(range(n_known))
+    known = sorted(set(range(n_known)) - set(asked))
+    if not known:
+        raise InvalidParameter(
+            "--rows takes every row, and leaves none to learn from: take fewer, or give them by --data"
+        )
+    return asked, known
 
 
 def _fit(space: FeatureSpace, features: Any, test: list[int], most: int) -> tuple[list[int], int]:

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _reasons, _subjects
+from xcid.cli._colours import show_scores
 from xcid.cli._subjects import explained
 from xcid.cli._terminal import (
     MOST_OF_A_CHUNK,
     ROWS_OF_A_CHUNK,
+    ROWS_OF_A_SAMPLE,
     add_verb,
     apart,
     printable,
@@ -106,9 +108,11 @@ def run(options: Options) -> None:
     if options.folder is not None and options.out is not None:
         _runs.run(options, reasons, options.folder, options.out, line)
         return
-    model, background, rows = _subjects.read(subject, line.note)
+    most = ROWS_OF_A_SAMPLE if options.out is None and not options.json else None
+    model, background, rows = _subjects.read(subject, line.note, most)
     make = Explainer.paper if options.paper else Explainer
-    explainer = make(model, background.features, weights=background.weights, **_reasons.evidence(options.reasons))
+    more = _subjects.settings(subject, background) | _reasons.evidence(options.reasons)
+    explainer = make(model, background.features, **more)
     if reasons is not None:
         reasons.check(explainer.subject.features.names, explainer.subject.output_names)
     size = ROWS_AT_A_TIME if len(rows) < MANY_ROWS else ROWS_OF_A_CHUNK
@@ -122,8 +126,9 @@ def _write(options: Options, found: Iterator[Explanation], total: int, reasons: 
     from xcid.frames import to_columns
 
     shown: list[Explanation] = []
+    whole: list[Explanation] = []
     archive = options.out if options.out is not None and options.out.suffix.lower() == ARCHIVE else None
-    pieces = _kept(found if archive is None else _saved(found, archive), shown)
+    pieces = _kept(found if archive is None else _saved(found, archive), shown, whole if total < MANY_ROWS else None)
     columns: Iterator[Columns] = map(to_columns if reasons is None else reasons.columns, pieces)
     if options.json:
         columns = _printed(columns)
@@ -133,6 +138,7 @@ def _write(options: Options, found: Iterator[Explanation], total: int, reasons: 
         deque(columns if options.json else pieces, maxlen=0)
     if not options.json:
         _show(shown, total, options.out, reasons)
+        _show_mean(whole)
 
 
 def _saved(found: Iterator[Explanation], path: Path) -> Iterator[Explanation]:
@@ -144,9 +150,13 @@ def _saved(found: Iterator[Explanation], path: Path) -> Iterator[Explanation]:
     yield from whole
 
 
-def _kept(found: Iterator[Explanation], shown: list[Explanation]) -> Iterator[Explanation]:
-    """The pieces; the first rows are kept on the way."""
+def _kept(
+    found: Iterator[Explanation], shown: list[Explanation], whole: list[Explanation] | None
+) -> Iterator[Explanation]:
+    """The pieces; the first rows are kept on the way, and all of them where there is room for them."""
     for piece in found:
+        if whole is not None:
+            whole.append(piece)
         shown.extend(list(piece[:ROWS_SHOWN])[: ROWS_SHOWN - len(shown)])
         yield piece
 
@@ -167,8 +177,23 @@ def _show(shown: list[Explanation], total: int, out: Path | None, reasons: Reaso
     from xcid.text import bars
 
     for one in shown:
-        said = [] if reasons is None else list(reasons.sentences(one))
-        show(printable("\n".join([bars(one), *said])))
+        show_scores(bars(one))
+        for sentence in () if reasons is None else reasons.sentences(one):
+            show(printable(sentence))
     if total > len(shown):
         where = f"all of them are in {out}" if out is not None else "--out FILE keeps all of them"
         show(f"and {total - len(shown):,} more rows: {where}")
+
+
+def _show_mean(whole: list[Explanation]) -> None:
+    """Bars of the mean over all rows that could be explained, where there are more than are shown."""
+    import numpy as np
+
+    from xcid.records import UNKNOWN, Explanation
+    from xcid.text import bars
+
+    if sum(map(len, whole)) > ROWS_SHOWN:
+        together = Explanation.concatenate(whole)
+        known = together[np.flatnonzero(~np.isin(together.status, UNKNOWN))]
+        if len(known):
+            show_scores(bars(known.aggregate()))

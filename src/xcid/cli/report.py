@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _reasons, _subjects
 from xcid.cli._subjects import explained
-from xcid.cli._terminal import add_verb, apart, progress, record, sentences
+from xcid.cli._terminal import ROWS_OF_A_SAMPLE, add_verb, apart, progress, record, sentences
 
-DEFAULT_MODEL = "forest"
-FIRST_ROWS = slice(0, 100)  # where none are asked for
+if TYPE_CHECKING:
+    from xcid.explainer import Explainer
+    from xcid.records import Explanation
+    from xcid.whatif import Counterfactuals
+
 ROWS_AT_A_TIME = 16  # with the samples behind them
 EXTENSIONS = (".html", ".htm")
 
@@ -34,7 +36,7 @@ class Options(NamedTuple):
 def add(subparsers: Any) -> None:
     """Add the verb."""
     parser = add_verb(subparsers, __doc__, "write a page to look at rows of a table")
-    _subjects.add(parser, DEFAULT_MODEL)
+    _subjects.add(parser)
     _subjects.add_workers(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the page: .html")
     parser.add_argument("--title", metavar="TEXT", help="headline of the page")
@@ -43,11 +45,11 @@ def add(subparsers: Any) -> None:
     )
     _subjects.add_paper(parser)
     _reasons.add(parser, "a line with reasons for every row")
-    parser.set_defaults(run=partial(_checked, parser), rows=FIRST_ROWS)
+    parser.set_defaults(run=partial(_checked, parser))
 
 
 def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    subject = _subjects.subject_of(options, parser, DEFAULT_MODEL)
+    subject = _subjects.subject_of(options, parser)
     reasons = _reasons.wanted_of(options, parser)
     with apart(options.quiet):
         run(record(Options, options, subject=subject, reasons=reasons))
@@ -63,12 +65,12 @@ def run(options: Options) -> None:
     writers.check(options.out, subject.background, subject.data, subject.model, extensions=EXTENSIONS)
     reasons = None if options.reasons is None else options.reasons.made()
     notes: list[str] = []
-    inputs = _subjects.read(subject, notes.append)
-    notes += _more_notes(subject, inputs)
+    inputs = _subjects.read(subject, notes.append, ROWS_OF_A_SAMPLE)
     for note in notes:
         line.note(note)
     make = Explainer.paper if options.paper else Explainer
-    explainer = make(inputs.model, inputs.background.features, weights=inputs.background.weights)
+    more = _subjects.settings(subject, inputs.background)
+    explainer = make(inputs.model, inputs.background.features, **more)
     found = explained(explainer, inputs.rows, subject.seed, ROWS_AT_A_TIME, options.workers, line)
     report(
         found,
@@ -77,20 +79,18 @@ def run(options: Options) -> None:
         notes=sentences(notes),
         values="hidden" if options.redact else "shown",
         reasons=reasons,
+        search=partial(_searched, explainer, subject.seed),
     )
     line.note(f"{options.out} is written ({options.out.stat().st_size / 1e6:.1f} MB): open it in a browser")
 
 
-def _more_notes(subject: _subjects.Subject, inputs: _subjects.Inputs) -> Iterator[str]:
-    """How well a model does that was trained here, and which rows were taken."""
-    from xcid.files import training
+def _searched(explainer: Explainer, seed: int, piece: Explanation) -> Counterfactuals | None:
+    """Counterfactuals of explained rows; none where the model fails for all of them."""
+    from xcid import whatif
+    from xcid.errors import ModelError
 
-    if subject.model is None:
-        judgement = training.judged(inputs.background.table, *subject.lesson)
-        if judgement:
-            yield judgement
-        if subject.data is None:
-            yield "the rows below are among those that it was trained on, where a model is more confident"
-    n_rows = inputs.rows.source.n_rows
-    if subject.rows == FIRST_ROWS and n_rows > len(inputs.rows):
-        yield f"the first {len(inputs.rows)} of {n_rows:,} rows are explained; --rows A:B chooses others"
+    setup = explainer.setup
+    try:
+        return whatif.counterfactuals(setup.subject, setup.outcome, piece.data, piece.index, seed=seed)
+    except ModelError:
+        return None

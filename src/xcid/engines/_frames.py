@@ -119,7 +119,7 @@ def _checked(names: Any, kind: Kind) -> Any:
 def _explained(explainer: Explainer, table: Any, seed: int) -> Explanation:
     """Explain rows that are part of a larger table: other parts may have the flips that these rows lack."""
     setup = replace(explainer.setup, max_evidence_bytes=0)
-    return pipeline.explain(setup, setup.subject.space.encode(table), seed)
+    return pipeline.explain_table(setup, table, seed)
 
 
 class _AloneAndQuiet:

@@ -5,7 +5,8 @@ A message shows the one cell that is wrong, cut to 60 letters, and nothing else 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,12 +24,13 @@ NESTED = (nw.List, nw.Array, nw.Struct)
 NO_FEATURE = (nw.Binary, nw.Time, nw.Duration, nw.Decimal)
 NUMBER = (int, float, np.number, np.bool_)
 MOSTLY = 0.8  # the share of numbers from which a column of text looks like a mistake
+WITH_A_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 PLAIN = {float, int, bool, type(None)}  # what NumPy makes numbers of as we do
 REASONS = {
     "number": "and the background has numbers there",
     "whole number": "and the background has whole numbers there",
     "date": "and the background has dates there",
-    "level": "which the background does not have",
+    "level": "and the background's levels there are of another type",
 }
 ZONES = {
     True: "which has no time zone, and the background's times have one: give both a zone, or none",
@@ -81,14 +83,21 @@ def _kind(cell: Any) -> str | None:
 
 
 def _note_numbers(source: Source, name: str, cells: list[Any]) -> None:
-    """Say that numbers are read as text because of a few cells that are none."""
+    """Say that numbers are read as text because of a few cells that are none; refuse numbers with commas."""
     texts = [(row, cell) for row, cell in enumerate(cells) if isinstance(cell, str)]
     others = [(row, cell) for row, cell in texts if isinstance(number(cell), str)]
-    if others and len(others) <= (1 - MOSTLY) * len(texts):
-        row, cell = others[0]
+    if not others:
+        return
+    row, cell = others[0]
+    if len(others) <= (1 - MOSTLY) * len(texts):
         warn(
             f"column {name!r} of {source.path} is read as text: {len(texts) - len(others)} of its {len(texts)} cells "
             f"are numbers, but {source.place(row)} holds {cell!r:.{MOST_SHOWN}}; correct it if this is not a category"
+        )
+    elif all(WITH_A_COMMA.fullmatch(other) for _, other in others):
+        raise InvalidFile(
+            f"{source.path} holds {cell!r:.{MOST_SHOWN}} in {source.place(row)}, column {name!r}, a number with a "
+            "comma: write it with a decimal point, and without separators of thousands"
         )
 
 
@@ -120,12 +129,6 @@ def fitted(source: Source, columns: Columns, positions: Sequence[int], layout: L
 
 def _fitted(source: Source, name: str, cells: Any, positions: Sequence[int], rule: Rule) -> Any:
     column = _levels(cells, rule) if rule.kind == "level" else _dates(cells) if rule.kind == "date" else _numbers(cells)
-    if column.missing.any() and not rule.may_be_missing:
-        where = source.place(positions[first(column.missing)])
-        raise InvalidData(
-            f"{source.path} has a missing value in {where}, column {name!r}, and the background has none there: fill "
-            "or drop these rows"
-        )
     wrong, reason = column.wrong, REASONS[rule.kind]
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "M" and (name in source.zoned) != rule.zoned:
         wrong, reason = ~column.missing, ZONES[rule.zoned]
@@ -170,7 +173,8 @@ def _dates(cells: Any) -> Fitted:
 
 
 def _levels(cells: Any, rule: Rule) -> Fitted:
+    """Levels that the background does not have are no mistake, as long as they could be levels."""
     plain = cells.tolist() if isinstance(cells, np.ndarray) else cells
-    values, levels = [None if is_missing(cell) else cell for cell in plain], {None, *rule.levels}
-    wrong = np.array([not isinstance(cell, Hashable) or cell not in levels for cell in values])
+    values, kind = [None if is_missing(cell) else cell for cell in plain], _kind(rule.levels[0])
+    wrong = np.array([cell is not None and _kind(cell) != kind for cell in values])
     return Fitted(values, np.array([cell is None for cell in values]), wrong)

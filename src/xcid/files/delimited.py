@@ -14,7 +14,7 @@ import numpy as np
 from xcid._require import require
 from xcid.errors import InvalidFile
 from xcid.files import tables
-from xcid.files.messages import MOST_SHOWN, check_text
+from xcid.files.messages import check_text
 from xcid.files.sources import Columns, Layout, Source, number, text
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -26,15 +26,13 @@ BLOCK = 2**20
 
 def opened(path: Path) -> Source:
     """Look through a file; refuse lines with different numbers of cells."""
-    separator = SEPARATORS[path.suffix.lower()]
     check_text(path)
     _check_bytes(path)
+    separator = separated_by(path)
     lines = _lines(path, separator)
     _, names = next(lines, (1, []))
     if not names:
         raise InvalidFile(f"{path} is empty: a line of column names and some rows are needed")
-    if len(names) == 1 and any(other in names[0] for other in OTHERS if other != separator):
-        raise InvalidFile(f"{path} has one column, {names[0]!r:.{MOST_SHOWN}}: separate the cells by {separator!r}")
     tables.check_names(path, names)
     n_rows = 0
     for line, cells in lines:
@@ -51,6 +49,22 @@ def opened(path: Path) -> Source:
     return text(path, tuple(names), n_rows, joined, rows, partial(_columns, names))
 
 
+def separated_by(path: Path) -> str:
+    """What parts the cells: as the extension says, or else what parts the line of names."""
+    usual = SEPARATORS[path.suffix.lower()]
+    candidates = (usual, *(other for other in OTHERS if other != usual))
+    widths = {separator: _width(path, separator) for separator in candidates}
+    return usual if widths[usual] > 1 else max(candidates, key=widths.__getitem__)
+
+
+def _width(path: Path, separator: str) -> int:
+    """Number of cells in the first line; 0 where it cannot be read so, as quotes before another separator cannot."""
+    try:
+        return len(next(_lines(path, separator), (1, []))[1])
+    except InvalidFile:
+        return 0
+
+
 def _joined(path: Path, separator: str, n_rows: int) -> Any:
     """All rows, with the types that the library of data frames finds."""
     frame = READERS[tables.library()](path, separator)
@@ -62,7 +76,7 @@ def _joined(path: Path, separator: str, n_rows: int) -> Any:
 def _columns(names: list[str], rows: list[list[str]], layout: Layout) -> Columns:
     cells = dict(zip(names, zip(*rows, strict=True), strict=True))
     found: Columns = {}
-    for name in layout.columns:
+    for name in layout.read:
         parse = layout.parser(name)
         found[name] = _numbers(cells[name]) if parse is number else None
         if found[name] is None:

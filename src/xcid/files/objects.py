@@ -54,7 +54,7 @@ def _source(path: Path, lines: Callable[[], Lines]) -> Source:
     def joined() -> Any:
         return frame_of(_columns([record for _, record in lines()], names), tables.library())
 
-    return text(path, tuple(names), n_rows, joined, lines, lambda records, layout: _columns(records, layout.columns))
+    return text(path, tuple(names), n_rows, joined, lines, lambda records, layout: _columns(records, layout.read))
 
 
 def _columns(records: list[dict[str, Any]], names: Iterable[str]) -> Columns:

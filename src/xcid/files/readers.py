@@ -16,7 +16,7 @@ import narwhals.stable.v2 as nw
 from xcid._require import require
 from xcid.errors import InvalidData, InvalidFile
 from xcid.files import arrow, cells, delimited, objects, packed, tables, unpacked
-from xcid.files.messages import naming, shown
+from xcid.files.messages import meant, naming, shown
 from xcid.files.sources import Layout, Source, held
 from xcid.space import FeatureSpace
 
@@ -91,10 +91,12 @@ class Background:
     layout: Layout  # what rows to explain must be
 
     @classmethod
-    def read(cls, path: Path, target: str | None, weights: str | None = None) -> Background:
-        """Read a background, and refuse one that nothing can be learnt from."""
+    def read(
+        cls, path: Path, target: str | None, weights: str | None = None, id_column: str | None = None
+    ) -> Background:
+        """Read a background, and refuse one that nothing can be learnt from; a column that names rows is no feature."""
         source = opened(path)
-        table, found = tables.parted(joined(source), weights)
+        table, found = tables.parted(tables.without(joined(source), id_column), weights)
         if tables.names(table) == (target,):
             raise InvalidData(f"{path} has no column but the target {target!r}: features are needed")
         features = tables.without(table, target)
@@ -106,21 +108,22 @@ class Background:
                 raise InvalidData(f"column {name!r} of {path} is missing in all {len(frame)} rows: drop it")
         with naming(path):
             space = FeatureSpace.of(features, weights=found)
-        return cls(source, table, features, found, space, Layout.of(features, space, target, weights))
+        return cls(source, table, features, found, space, Layout.of(features, space, target, weights, id_column))
 
     def opened(self, path: Path | None) -> Source:
         """Open a table of rows to explain, by default the background itself."""
-        if path is None:
+        if path is None and self.layout.id_column is None:
             return held(self.source.path, self.features, self.source.line)
-        source = opened(path)
-        self.layout.check_names(path, source.names)
+        source = self.source if path is None else opened(path)
+        self.layout.check_names(source.path, source.names)
         return source
 
     def check_target(self) -> None:
         """Refuse a target that is not there, or not in every row."""
         target, frame, path = self.layout.target, nw.from_native(self.table, eager_only=True), self.source.path
         if target not in frame.columns:
-            raise InvalidData(f"there is no target column {target!r}; the columns are {shown(frame.columns)} in {path}")
+            asked = f"{target!r}{meant(str(target), frame.columns)}"
+            raise InvalidData(f"there is no target column {asked}; the columns are {shown(frame.columns)} in {path}")
         holes = tables.missing(frame.get_column(target))
         if holes.any():
             raise InvalidData(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,15 +15,17 @@ from xcid.files.cells import fitted
 from xcid.files.messages import naming
 from xcid.files.sources import Columns, Layout, Pieces, Source
 from xcid.frames import frame_of
-from xcid.space import FeatureSpace
+from xcid.space import FeatureSpace, met
+from xcid.space.columns import is_missing
 
 
 class Chunk(NamedTuple):
-    """Some rows of a table, with their positions in its file."""
+    """Some rows of a table, with their positions in its file, and what they are called there."""
 
     number: int
-    positions: range
+    positions: Sequence[int]
     frame: Any
+    names: Any  # (n,) the cells of the column that names rows, or the positions
 
     @property
     def label(self) -> str:
@@ -37,7 +39,14 @@ class Rows:
 
     source: Source
     layout: Layout
-    positions: range
+    positions: Sequence[int]
+
+    @property
+    def are_rising(self) -> bool:
+        """Whether the rows come in the order of the file."""
+        if isinstance(self.positions, range):
+            return self.positions.step > 0
+        return all(first < second for first, second in pairwise(self.positions))
 
     def count(self, size: int) -> int:
         """Number of chunks of a size."""
@@ -49,26 +58,37 @@ class Rows:
     def chunks(self, size: int, wanted: Sequence[int] | None = None) -> Iterator[Chunk]:
         """Chunks of a size, all of them or those with the wanted numbers, which rise."""
         numbers = range(self.count(size)) if wanted is None else wanted
-        if self.positions.step < 0:
-            return self._backwards(size, numbers)
+        if not self.are_rising:
+            return self._reordered(size, numbers)
         return self._cut(size, iter(numbers))
 
-    def check(self, space: FeatureSpace) -> None:
-        """Read all rows once and refuse the first that cannot be explained: better now than after hours."""
+    def check(self, space: FeatureSpace) -> str:
+        """Read all rows once and refuse the first that cannot be explained: better now than after hours.
+
+        Say how many hold what the background does not have, and where the first is; "" where none does.
+        """
+        unseen: list[int] = []
         for chunk in self.chunks(sources.ROWS_AT_ONCE):
             try:
-                space.encode(chunk.frame, str(self.source.path))
+                found = met(space, chunk.frame, str(self.source.path)).unseen
             except InvalidData as error:
                 raise self._blamed(space, chunk) or error from error
+            unseen += [chunk.positions[at] for at in np.flatnonzero(found).tolist()]
+        if not unseen:
+            return ""
+        return (
+            f"{len(unseen):,} of {len(self):,} rows hold levels or missing cells that the reference data do not have, "
+            f"the first of them {self.source.place(unseen[0])}: the model decides whether it can take them"
+        )
 
-    def _of(self, number: int, size: int) -> range:
+    def _of(self, number: int, size: int) -> Sequence[int]:
         return self.positions[number * size : (number + 1) * size]
 
     def _cut(self, size: int, numbers: Iterator[int]) -> Iterator[Chunk]:
         number = next(numbers, None)
         if number is None:
             return
-        parts: list[Columns] = []
+        parts, names = list[Columns](), list[Any]()
         for first, columns in self._pieces(self._of(number, size)[0]):
             end = first + len(next(iter(columns.values())))
             while number is not None:
@@ -76,10 +96,11 @@ class Rows:
                 here = [row for row in rows if first <= row < end]
                 if here:
                     parts.append(self._fitted(columns, first, here))
+                    names += self._names(columns, first, here)
                 if rows[-1] >= end:
                     break
-                yield Chunk(number, rows, self._frame(_joined(parts)))
-                parts, number = [], next(numbers, None)
+                yield Chunk(number, rows, self._frame(_joined(parts)), np.array(names))
+                parts, names, number = [], [], next(numbers, None)
             if number is None:
                 return
         raise InvalidFile(f"{self.source.path} ends before row {self._of(number, size)[-1]:,}: it has changed")
@@ -94,26 +115,42 @@ class Rows:
         chosen = {name: _taken(columns[name], at) for name in self.layout.columns}
         return fitted(self.source, chosen, rows, self.layout)
 
+    def _names(self, columns: Columns, first: int, rows: list[int]) -> list[Any]:
+        """What rows of a piece are called: text from the column that names them, or their positions."""
+        if self.layout.id_column is None:
+            return rows
+        cells = _taken(columns[self.layout.id_column], [row - first for row in rows])
+        return [_label(cell, row) for cell, row in zip(cells, rows, strict=True)]
+
     def _frame(self, columns: Columns) -> Any:
         zoned = [name for name, rule in self.layout.columns.items() if rule.zoned]
         return tables.in_utc(frame_of(columns, tables.library()), zoned)
 
-    def _backwards(self, size: int, numbers: Sequence[int]) -> Iterator[Chunk]:
-        """Rows in falling order, all in memory: files are read from front to back."""
-        rising = replace(self, positions=self.positions[::-1])
+    def _reordered(self, size: int, numbers: Sequence[int]) -> Iterator[Chunk]:
+        """Rows in any order, all in memory: files are read from front to back."""
+        rising = replace(self, positions=tuple(sorted(self.positions)))
         (everything,) = rising.chunks(len(rising))
+        place = {row: at for at, row in enumerate(rising.positions)}
         for number in numbers:
             rows = self._of(number, size)
-            yield Chunk(number, rows, tables.part(everything.frame, [rising.positions.index(row) for row in rows]))
+            at = [place[row] for row in rows]
+            yield Chunk(number, rows, tables.part(everything.frame, at), everything.names[at])
 
     def _blamed(self, space: FeatureSpace, chunk: Chunk) -> InvalidData | None:
         """The first row that is refused by itself, with its place in the file in place of its place in the chunk."""
         for at, position in enumerate(chunk.positions):
             try:
-                space.encode(tables.part(chunk.frame, [at]), str(self.source.path))
+                met(space, tables.part(chunk.frame, [at]), str(self.source.path))
             except InvalidData as error:
                 return InvalidData(str(error).replace("in row 0", f"in {self.source.place(position)}"))
         return None
+
+
+def _label(cell: Any, row: int) -> str:
+    """What a row is called; a name that is missing is its place."""
+    if is_missing(cell):
+        return f"row {row}"
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
 def _taken(column: Any, at: list[int]) -> Any:

@@ -15,7 +15,7 @@ import narwhals.stable.v2 as nw
 
 from xcid.errors import InvalidData
 from xcid.files import tables
-from xcid.files.messages import shown
+from xcid.files.messages import meant, shown
 from xcid.space import FeatureSpace
 
 Kind: TypeAlias = Literal["number", "whole number", "date", "level"]
@@ -31,44 +31,62 @@ class Rule(NamedTuple):
 
     kind: Kind
     levels: tuple[Any, ...]
-    may_be_missing: bool
     zoned: bool = False  # whether its times have a time zone
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns of rows to explain; the target and the weights may be among them, and are left out."""
+    """The columns of rows to explain; the target, the weights and names of rows may be among them, and are left out."""
 
     columns: dict[str, Rule]
     target: str | None
     weights: str | None = None
+    id_column: str | None = None  # the column that names rows
 
     @classmethod
-    def of(cls, background: Any, space: FeatureSpace, target: str | None, weights: str | None = None) -> Layout:
-        """The layout of a background without its target and its weights."""
+    def of(
+        cls,
+        background: Any,
+        space: FeatureSpace,
+        target: str | None,
+        weights: str | None = None,
+        id_column: str | None = None,
+    ) -> Layout:
+        """The layout of a background that has none of the columns that are left out."""
         types = nw.from_native(background, eager_only=True).schema
         columns = {}
-        for column, share, dtype in zip(space.columns, space.missing, types.values(), strict=True):
+        for column, dtype in zip(space.columns, types.values(), strict=True):
             number: Kind = "whole number" if dtype.is_integer() else "number"
             kind: Kind = "level" if column.levels else "date" if column.unit else number
-            columns[column.name] = Rule(kind, column.levels, bool(share), column.zoned)
-        return cls(columns, target, weights)
+            columns[column.name] = Rule(kind, column.levels, column.zoned)
+        return cls(columns, target, weights, id_column)
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """Names of the columns that are read: the features, and what names the rows."""
+        return (*self.columns, *([] if self.id_column is None else [self.id_column]))
 
     def check_names(self, path: Path, names: Sequence[str]) -> None:
         """Refuse a table with other columns."""
-        found = [name for name in names if name not in (self.target, self.weights)]
+        if self.id_column is not None and self.id_column not in names:
+            asked = f"{self.id_column!r}{meant(self.id_column, names)}"
+            raise InvalidData(f"{path} has no column {asked} to name its rows by; its columns are {shown(names)}")
+        found = [name for name in names if name not in (self.target, self.weights, self.id_column)]
         if not found:
             raise InvalidData(f"{path} has no column but the target {self.target!r}: features are needed")
         missed = [name for name in self.columns if name not in found]
         extra = [name for name in found if name not in self.columns]
         if missed or extra:
+            close = next(filter(None, (meant(name, extra) for name in missed)), "")
             raise InvalidData(
                 f"{path} has {len(found)} columns and the background has {len(self.columns)}: "
-                f"missing {shown(missed)}, unknown {shown(extra)}"
+                f"missing {shown(missed)}, unknown {shown(extra)}{close}; --target and --id leave columns out"
             )
 
     def parser(self, name: str) -> Callable[[str], Any]:
         """From the text of a cell to what it stands for; text that cannot be that stays text, and is refused later."""
+        if name == self.id_column:
+            return str
         rule = self.columns[name]
         level = type(rule.levels[0]) if rule.levels else float
         if rule.kind == "date" or level is str:

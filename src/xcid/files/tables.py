@@ -11,7 +11,7 @@ import narwhals.stable.v2 as nw
 
 from xcid._require import require
 from xcid.errors import InvalidData, InvalidFile
-from xcid.files.messages import repeated, shown
+from xcid.files.messages import meant, repeated, shown
 from xcid.records import Flags
 from xcid.space import Backend
 from xcid.space.tables import MOST_COLUMNS, read, time_zone
@@ -50,7 +50,7 @@ def size(frame: Any) -> int:
     return len(nw.from_native(frame, eager_only=True))
 
 
-def part(frame: Any, positions: range | list[int]) -> Any:
+def part(frame: Any, positions: Sequence[int]) -> Any:
     """Some rows of a frame."""
     return nw.from_native(frame, eager_only=True)[list(positions)].to_native()
 
@@ -82,9 +82,10 @@ def column_of(frame: Any, name: str, what: str = "target") -> nw.Series[Any]:
     """One column, which must be there."""
     narwhal = nw.from_native(frame, eager_only=True)
     if name not in narwhal.columns:
-        raise InvalidData(f"there is no {what} column {name!r}; the columns are {shown(narwhal.columns)}")
-    column: nw.Series[Any] = narwhal.get_column(name)
-    return column
+        column, others = f"{what} column" if what else "column", narwhal.columns
+        raise InvalidData(f"there is no {column} {name!r}{meant(name, others)}; the columns are {shown(others)}")
+    found: nw.Series[Any] = narwhal.get_column(name)
+    return found
 
 
 def missing(column: nw.Series[Any]) -> Flags:

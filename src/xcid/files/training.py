@@ -85,21 +85,30 @@ def judged(frame: Any, target: str, kind: str, seed: int) -> str:
     if not tables.size(held) or is_classes(wanted) != is_classes(tables.column_of(rest, target)):
         return ""
     try:
-        model = train(rest, target, kind, seed).model
-        predicted = np.asarray(model.predict(tables.without(held, target))).ravel()
-    except (XcidError, ValueError):  # a class or a level that only the held-out rows have
+        found = judgement(train(rest, target, kind, seed).model, rest, held, target)
+    except XcidError:  # a class that only the held-out rows have
         return ""
-    actual, n_rows = labels(tables.column_of(held, target)), f"the {tables.size(held):,} held-out rows"
+    return f"such a model, trained on four fifths of the rows, {found}" if found else ""
+
+
+def judgement(model: Any, known: Any, held: Any, target: str) -> str:
+    """Say how well a model that knows some rows does on others, beside the simplest guess; "" where it cannot be."""
+    if target not in tables.names(held):
+        return ""
+    wanted = tables.column_of(known, target)
+    try:
+        actual, n_rows = labels(tables.column_of(held, target)), f"the {tables.size(held):,} held-out rows"
+        predicted = np.asarray(model.predict(tables.without(held, target))).ravel()
+    except (XcidError, ValueError):  # a level that only the held-out rows have
+        return ""
     if is_classes(wanted):
-        known, counts = np.unique(labels(tables.column_of(rest, target)), return_counts=True)
-        commonest = known[counts.argmax()]
+        seen, counts = np.unique(labels(wanted), return_counts=True)
+        commonest = seen[counts.argmax()]
         right, by_habit = np.mean(predicted == actual), np.mean(actual == commonest)
-        found = f"gets {right:.0%} of {n_rows} right; always saying {commonest} would get {by_habit:.0%}"
-    else:
-        spread = float(np.var(actual))
-        explained = 1 - float(np.mean((predicted - actual) ** 2)) / spread if spread else 0.0
-        found = f"explains {explained:.0%} of the variance of {n_rows}"
-    return f"such a model, trained on four fifths of the rows, {found}"
+        return f"gets {right:.0%} of {n_rows} right; always saying {commonest} would get {by_habit:.0%}"
+    spread = float(np.var(actual))
+    explained = 1 - float(np.mean((predicted - actual) ** 2)) / spread if spread else 0.0
+    return f"explains {explained:.0%} of the variance of {n_rows}"
 
 
 def is_classes(wanted: nw.Series[Any]) -> bool:
@@ -176,6 +185,7 @@ class Demo(NamedTuple):
     positions: list[int]  # where the rows of the data are in the table
     title: str
     note: str  # what the model is and how well it does
+    right: float  # the share of the other rows that it gets right
     descriptions: Mapping[str, str]  # what features mean
 
 
@@ -192,4 +202,4 @@ def demo(name: str, kind: str, seed: int) -> Demo:
     right = np.mean(np.asarray(trained.model.predict(data)).ravel() == answers[held])
     kept = f"it gets {right:.0%} of the other {len(held)} rows right, which are those to pick from"
     note = f"{trained.description.partition(' for ')[0]}; {kept}. Table: {table.source}"
-    return Demo(trained.model, background, data, held, TITLES[name], note, table.descriptions)
+    return Demo(trained.model, background, data, held, TITLES[name], note, float(right), table.descriptions)

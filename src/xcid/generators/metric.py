@@ -18,7 +18,7 @@ class Metric:
     """Distances between samples, feature by feature in units of the background's spread.
 
     A number counts in mean absolute deviations from its median. Other levels, and a missing cell beside a present one,
-    count 1. Features are summed in the ``order`` of the ranks, so that that of columns does not change the last digit.
+    count 1. Features are summed in the ``order`` of the ranks, so that moving a column does not change the last digit.
     """
 
     scale: Array

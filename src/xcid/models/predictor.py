@@ -65,6 +65,11 @@ class Predictor:
             return self(matrix)
         return self.native.outputs(matrix) if self.watch.is_unchanged() else self(matrix)
 
+    def deciding(self, model: Any, space: FeatureSpace) -> Predictor:
+        """The same call for tables of another space, which has more levels or missing cells."""
+        ask, decode = asked(model, space)
+        return replace(self, ask=ask, decode=decode, native=None, watch=None)
+
     def planned(self, plan: Plan, n_rows: int) -> Callable[[Array], Array] | None:
         """From rows to the (n, s, k) outputs of all samples of a plan of their columns; None where it has to be asked.
 
@@ -134,10 +139,7 @@ def wrap(model: Any, space: FeatureSpace, memory: int) -> tuple[Predictor, Array
     """
     given = model
     model, decode = adapted(model, space) or (model, as_trained(model, space))
-    ways = (getattr(model, "predict_proba", None), getattr(model, "predict", None), model)
-    ask = next(filter(callable, ways), None)
-    if ask is None:
-        raise ModelError(f"a model needs predict_proba, predict or a call; {type(model).__name__} has none of them")
+    ask = _way(model)
     max_rows = max(1, memory // (64 * len(space.names)))
     sample = space.rows[:max_rows]
     try:
@@ -152,6 +154,20 @@ def wrap(model: Any, space: FeatureSpace, memory: int) -> tuple[Predictor, Array
     rest = space.rows[max_rows:]
     outputs = predict.checked(answers, sample)
     return predict, np.concatenate([outputs, predict(rest)]) if len(rest) else outputs
+
+
+def asked(model: Any, space: FeatureSpace) -> tuple[Callable[[Any], Any], Callable[[Array], Any]]:
+    """How to ask a model about tables of a space, and how to make them."""
+    model, decode = adapted(model, space) or (model, as_trained(model, space))
+    return _way(model), decode
+
+
+def _way(model: Any) -> Callable[[Any], Any]:
+    ways = (getattr(model, "predict_proba", None), getattr(model, "predict", None), model)
+    ask = next(filter(callable, ways), None)
+    if ask is None:
+        raise ModelError(f"a model needs predict_proba, predict or a call; {type(model).__name__} has none of them")
+    return ask
 
 
 def _hint(space: FeatureSpace) -> str:

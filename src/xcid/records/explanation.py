@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -23,8 +24,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from xcid.reasons import Reasons
+    from xcid.whatif import Counterfactuals
 
 SIGNIFICANT = 0.05  # a feature with a larger p-value is not significant
+
+
+def _recoded(explanation: Explanation, levels: tuple[tuple[str, ...], ...]) -> Explanation:
+    """The same rows with codes that are places in other levels."""
+    data = explanation.data.copy()
+    for at, (own, known) in enumerate(zip(explanation.levels, levels, strict=True)):
+        if own != known[: len(own)]:
+            places = np.array([*map(known.index, own), np.nan])
+            data[:, at] = places[np.where(np.isnan(data[:, at]), len(own), data[:, at]).astype(np.int64)]
+    return replace(explanation, data=data, levels=levels, cloud=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,7 +156,14 @@ class Explanation:
 
     @staticmethod
     def concatenate(blocks: list[Explanation]) -> Explanation:
-        """Join explanations of the same features made by the same setting; evidence is kept if all blocks have it."""
+        """Join explanations of the same features made by the same setting; evidence is kept if all blocks have it.
+
+        Blocks that met different levels beyond those of the background get the codes of all of them, and lose it.
+        """
+        if any(one.levels != blocks[0].levels for one in blocks):
+            met = zip(*(one.levels for one in blocks), strict=True)
+            levels = tuple(tuple(dict.fromkeys(chain(*each))) for each in met)
+            blocks = [_recoded(one, levels) for one in blocks]
         return fields.join(blocks)
 
     def __iter__(self) -> Iterator[Explanation]:
@@ -440,14 +459,20 @@ class Explanation:
         notes: Sequence[str] = (),
         values: Literal["shown", "hidden"] = "shown",
         reasons: Reasons | None = None,
+        counterfactuals: Counterfactuals | None = None,
     ) -> None:
         """Write one HTML file to look at every row, its scores and their evidence; it needs nothing else.
 
-        With ``reasons=xcid.reasons.Reasons(k, texts, against)`` every row has a line with its reasons.
+        With ``reasons=xcid.reasons.Reasons(k, texts, against)`` every row has a line with its reasons. With
+        ``counterfactuals=explainer.whatif(X)`` of the same rows the page has these, with what each change adds; else it
+        has the nearest samples that flip.
         """
         from xcid.report import report
 
-        report([self], path, title=title, notes=notes, values=values, reasons=reasons)
+        if counterfactuals is not None and not np.array_equal(counterfactuals.data, self.data, equal_nan=True):
+            raise InvalidParameter("the counterfactuals are not those of these rows: give explainer.whatif(X) of them")
+        settings: Any = {"title": title, "notes": notes, "values": values, "reasons": reasons}
+        report([self], path, **settings, search=lambda piece: counterfactuals)
 
 
 def in_words(code: float, unit: str, levels: tuple[str, ...]) -> str:

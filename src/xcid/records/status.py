@@ -42,6 +42,11 @@ _ROWS = (
         "the model failed for this row or its perturbations, so the row is not explained",
         "ask the model about this row by itself",
     ),
+    Status(
+        "unseen_value",
+        "the row holds a level or a missing cell that the reference data do not have, and the model cannot take it",
+        "add such rows to the reference data, or give a model that takes them, such as handle_unknown='ignore' does",
+    ),
     Status("too_slow", "the model took longer than time_limit allows, so the row is not explained", "raise time_limit"),
     Status("some_rows_lack_samples", "some rows behind this average have too few perturbations that flip or stay"),
 )
@@ -52,7 +57,7 @@ _FEATURES = (
 )
 
 STATUSES: Mapping[str, Status] = {status.name: status for status in _ROWS}
-UNKNOWN = ("model_failed", "too_slow")  # of rows that failed
+UNKNOWN = ("model_failed", "unseen_value", "too_slow")  # of rows that failed
 POOR = ("insufficient_flips", "insufficient_stays")  # of rows that have fewer perturbations of a kind than asked for
 FEATURE_STATUSES: Mapping[str, Status] = {status.name: status for status in _FEATURES}
 

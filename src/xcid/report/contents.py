@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,10 +18,12 @@ from xcid.files.writers import replacing
 from xcid.reasons import Reasons
 from xcid.records import FEATURE_STATUSES, SIGNIFICANT, STATUSES, Explanation, Integers
 from xcid.records.fields import FEATURE, declared
+from xcid.report.changes import of_samples, of_search
 from xcid.report.evidence import TOP, picture
 from xcid.report.page import assembled, encoded, size
-from xcid.report.rows import changes_of, overview, reasons_of, row_of, unit_of
+from xcid.report.rows import overview, reasons_of, row_of, unit_of
 from xcid.report.values import Name, Values, named
+from xcid.whatif import Counterfactuals
 from xcid.wording.names import clean, sentence
 
 TITLE = "What decides these predictions"
@@ -54,6 +56,13 @@ class Room:
         return Room(ROWS_SHARE * left, (1 - ROWS_SHARE) * left)
 
 
+Search: TypeAlias = Callable[[Explanation], Counterfactuals | None]
+
+
+def unsought(piece: Explanation) -> None:
+    """No search: there is no model to ask."""
+
+
 def spoken(explanation: Explanation, values: Values) -> dict[str, Any]:
     """What was asked, and the words of a page about scores; ``about`` is empty where they are about the prediction."""
     raises, lowers = wording.directions(explanation)
@@ -81,16 +90,26 @@ def report(
     notes: Sequence[str] = (),
     values: Name = "shown",
     reasons: Reasons | None = None,
+    search: Search = unsought,
 ) -> None:
-    """Write explanations of the same features as one page; the rest is as in :meth:`xcid.Explanation.report`."""
+    """Write explanations of the same features as one page; the rest is as in :meth:`xcid.Explanation.report`.
+
+    ``search`` gives the counterfactuals of the rows of a piece; where it gives none, the nearest of its samples that
+    flip stand in their place.
+    """
     title = TITLE if title is None else title
-    page = assembled(title, collected(pieces, title, notes, named(values), reasons))
+    page = assembled(title, collected(pieces, title, notes, named(values), reasons, search))
     with replacing(Path(path)) as temporary:
         temporary.write_text(page, encoding="utf-8", newline="\n")
 
 
 def collected(
-    pieces: Iterable[Explanation], title: str, notes: Sequence[str], values: Values, reasons: Reasons | None = None
+    pieces: Iterable[Explanation],
+    title: str,
+    notes: Sequence[str],
+    values: Values,
+    reasons: Reasons | None = None,
+    search: Search = unsought,
 ) -> str:
     """Give the data of a page in JSON that is safe within HTML.
 
@@ -105,7 +124,7 @@ def collected(
             chosen, unit = np.sort(largest), unit_of(piece)  # features in their own order
             room = Room.beside(_common(narrowed(piece, chosen), title, notes, values))
         narrow = narrowed(piece, chosen)
-        rows += _rows(narrow, said, sum(map(len, bare)), unit, values, room)
+        rows += _rows(narrow, search(given), said, sum(map(len, bare)), unit, values, room)
         bare.append(replace(narrow, cloud=None))
     if not rows:
         raise InvalidData("the explanation has no rows to report")
@@ -152,27 +171,40 @@ def _status(name: str) -> str:
 
 
 def _rows(
-    piece: Explanation, said: Sequence[str], first: int, unit: float, values: Values, room: Room
+    piece: Explanation,
+    found: Counterfactuals | None,
+    said: Sequence[str],
+    first: int,
+    unit: float,
+    values: Values,
+    room: Room,
 ) -> Iterator[str]:
-    """The rows of a piece with what is said of their reasons, as long as they fit."""
+    """The rows of a piece with their counterfactuals and what is said of their reasons, as long as they fit."""
     for row, reasons in enumerate(said):
         record = row_of(piece, row, first + row, unit, values) | ({"reasons": reasons} if reasons else {})
         room.rows -= size(record)
         if room.rows < 0 and first + row > 0:
             room.rows_left_out += 1
             continue
-        yield encoded(record | _evidence(piece, row, values, room))
+        yield encoded(record | _changes(piece, found, row, values, room) | _evidence(piece, row, values, room))
+
+
+def _changes(piece: Explanation, found: Counterfactuals | None, row: int, values: Values, room: Room) -> dict[str, Any]:
+    """The counterfactuals of a row, by a search or else among its samples, as long as there is room."""
+    if room.evidence <= 0 or (found is None and piece.cloud is None):
+        return {}
+    changes = of_samples(piece, row, values) if found is None else of_search(found, row, values)
+    room.evidence -= size(changes)
+    return {"counterfactuals": changes}
 
 
 def _evidence(piece: Explanation, row: int, values: Values, room: Room) -> dict[str, Any]:
-    """Counterfactuals and pictures of a row, the strongest features first, as long as there is room."""
+    """Pictures of a row, the strongest features first, as long as there is room."""
     if piece.cloud is None:
         room.rows_without_samples += 1
         return {}
-    found: dict[str, Any] = {"nearest": changes_of(piece, row, values) if room.evidence > 0 else None}
-    room.evidence -= size(found)
     if piece.density is None:
-        return found
+        return {}
     pictures: list[Any] = [None] * len(piece.feature_names)
     for feature in wording.largest(piece.values[row]).tolist():
         if room.evidence <= 0:
@@ -180,7 +212,7 @@ def _evidence(piece: Explanation, row: int, values: Values, room: Room) -> dict[
             continue
         pictures[feature] = picture(piece, row, feature, values)
         room.evidence -= size(pictures[feature])
-    return found | ({"evidence": pictures} if any(pictures) else {})
+    return {"evidence": pictures} if any(pictures) else {}
 
 
 def _left_out(room: Room, joined: Explanation) -> list[str]:

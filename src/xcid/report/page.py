@@ -12,7 +12,7 @@ from typing import Any
 
 from xcid.wording.names import clean
 
-SHARED = ("dom.js", "bars.js", "evidence.js", "row.js")  # what the app has too
+SHARED = ("dom.js", "bars.js", "evidence.js", "row.js", "changes.js")  # what the app has too
 STYLES = ("look.css", "page.css")
 POLICY = (
     "default-src 'none'; script-src '{script}'; style-src '{style}'; base-uri 'none'; form-action 'none'; "

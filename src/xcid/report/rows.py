@@ -8,16 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from xcid import counterfactuals, directions, wording
-from xcid.errors import EvidenceNotKept, NotEnoughFlips
+from xcid import directions, wording
 from xcid.reasons import Reasons
 from xcid.records import Array, Explanation, Flags, Integers, meaning
 from xcid.report.values import SHOWN, Values
 from xcid.wording.names import clean, listed, sentence
 
-MOST_CHANGES = 8  # of a counterfactual that are listed
 MOST_OUTPUTS = 6
-NEAREST = 3
 MOST_NAMES = 3  # in a sentence
 MOST_EFFECTS = 3  # features that have a sentence of their own
 MOST_LETTERS = 40  # of a name
@@ -93,35 +90,6 @@ def outputs_of(outputs: Array) -> list[list[float]]:
 def rounded(number: float, digits: int = 4) -> float:
     """A number with few digits, which takes few bytes."""
     return float(f"{number:.{digits}g}")
-
-
-def changes_of(explanation: Explanation, row: int, values: Values) -> list[dict[str, Any]]:
-    """The nearest perturbations that flip a row: what changes, from where to where."""
-    try:
-        return written(explanation, row, counterfactuals.flips(explanation, row, NEAREST, 0), values)
-    except (EvidenceNotKept, NotEnoughFlips):
-        return []
-
-
-def written(explanation: Explanation, row: int, flips: counterfactuals.Flips, values: Values) -> list[dict[str, Any]]:
-    """Flips of a row, as a page lists them."""
-    return [
-        _changes(explanation, row, flip, moved, values) for flip, moved in zip(flips.rows, flips.moved, strict=True)
-    ]
-
-
-def _changes(explanation: Explanation, row: int, flip: Array, moved: Array, values: Values) -> dict[str, Any]:
-    """The largest changes of a flip, in mean absolute deviations, and how many more there are."""
-    own, cell, columns = explanation.data[row], explanation.cell, np.flatnonzero(moved)
-    scale, has_levels = np.array(explanation.scales)[columns], [bool(explanation.levels[at]) for at in columns]
-    by_number = np.abs(flip - own)[columns] / np.where(scale > 0, scale, np.nan)
-    far = np.nan_to_num(np.where(has_levels, 1.0, by_number), nan=1.0)
-    first = columns[wording.largest(far, MOST_CHANGES)].tolist()
-    listed = [
-        [clean(explanation.column_names[at]), values.cell(cell(own[at], at)), values.cell(cell(flip[at], at))]
-        for at in first
-    ]
-    return {"changes": listed, "more": len(columns) - len(first)}
 
 
 def overview(explanation: Explanation, unit: float) -> dict[str, Any]:

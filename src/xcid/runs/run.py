@@ -34,7 +34,7 @@ class Job:
     workers: int
 
     def __post_init__(self) -> None:
-        if self.rows.positions.step < 0:
+        if not self.rows.are_rising:
             raise InvalidParameter("a run reads its file from front to back: give rows in rising order")
 
     @property

@@ -15,8 +15,6 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from xcid import _faults as faults
 from xcid.engines.threads import one_core_each
 from xcid.errors import XcidError
@@ -113,7 +111,7 @@ def answer(
                 explanation = explainer(chunk.frame, seed=task.seed)
             else:  # one row at a time, so that it is known which takes too long, and none depends on others that do
                 explanation = explainer.but(memory=1)(chunk.frame, seed=task.seed, apply=one_by_one)
-        explanation = replace(explanation, index=np.array(chunk.positions))
+        explanation = replace(explanation, index=chunk.names)
         fragment = fragments.Fragment(
             chunk.number,
             len(explanation),

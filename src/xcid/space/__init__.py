@@ -12,6 +12,7 @@ from xcid.space.groups import Features
 from xcid.space.makers import ToRows, cells_maker, frame_maker, in_order, require_backend
 from xcid.space.rules import Rows, Rules
 from xcid.space.tables import labels
+from xcid.space.unseen import Met, met
 
 __all__ = [
     "Backend",
@@ -20,6 +21,7 @@ __all__ = [
     "FeatureSpace",
     "Features",
     "Kind",
+    "Met",
     "Rows",
     "Rules",
     "ToRows",
@@ -28,5 +30,6 @@ __all__ = [
     "in_order",
     "is_missing",
     "labels",
+    "met",
     "require_backend",
 ]

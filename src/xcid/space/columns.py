@@ -73,10 +73,10 @@ def detect(name: str, cells: Cells, order: tuple[Any, ...] | None, wanted: Kind 
         return Column(name, "integer" if unit == "D" else "continuous", unit=unit)
     if wanted is not None and wanted not in get_args(Kind):
         raise InvalidParameter(f"the kind of {name!r} must be one of {list(get_args(Kind))}, not {wanted!r}")
-    types = {"number"} if is_plain else {_type_of(cell) for cell in {type(cell): cell for cell in present}.values()}
+    types = {"number"} if is_plain else {type_of(cell) for cell in {type(cell): cell for cell in present}.values()}
     if len(types) > 1:
         odd = "text" if "text" in types else "boolean"
-        row = next(i for i, cell in enumerate(cells.tolist()) if _type_of(cell) == odd)
+        row = next(i for i, cell in enumerate(cells.tolist()) if type_of(cell) == odd)
         raise InvalidData(
             f"column {name!r} of the background holds {cells[row]!r:.60} in row {row} among other things: "
             "make it all numbers or all text"
@@ -203,7 +203,8 @@ def _number(cell: Any, row: int, name: str, what: str) -> float:
     )
 
 
-def _type_of(cell: Any) -> str:
+def type_of(cell: Any) -> str:
+    """What kind of level a cell could be."""
     if isinstance(cell, bool | np.bool_):
         return "boolean"
     return "text" if isinstance(cell, str) else "number"

@@ -50,6 +50,8 @@ def compiled(text: str) -> Callable[[Any], Any]:
     >>> rule({"months employed": np.array([24, 24]), "age": np.array([20, 17]), "job": np.array(["a", "b"])}).tolist()
     [True, False]
     """
+    if len(text) > MOST_LETTERS:
+        raise InvalidParameter(f"the rule {text!r:.80} is longer than {MOST_LETTERS:,} letters: give a function")
     quoted: list[str] = []
 
     def placed(match: re.Match[str]) -> str:
@@ -57,7 +59,7 @@ def compiled(text: str) -> Callable[[Any], Any]:
         return f"__{len(quoted) - 1}"
 
     try:
-        tree = ast.parse(re.sub("`([^`]+)`", placed, text[:MOST_LETTERS].strip()), mode="eval").body
+        tree = ast.parse(re.sub("`([^`]+)`", placed, text.strip()), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise InvalidParameter(f"the rule {text!r:.80} cannot be read: {error}") from error
     known = {f"__{at}": name for at, name in enumerate(quoted)}
@@ -79,7 +81,7 @@ def _refuse_others(tree: ast.expr, text: str) -> None:
 def _value(tree: ast.AST, row: Any, known: dict[str, str]) -> Any:
     match tree:
         case ast.Constant(value=value):
-            return value
+            return float(value) if isinstance(value, int) and not isinstance(value, bool) else value  # 9 ** 9 ** 9
         case ast.Name(id=name):
             return row[known.get(name, name)]
         case ast.List(elts=parts) | ast.Tuple(elts=parts):

@@ -82,6 +82,7 @@ class FeatureSpace:
     scales: Array  # (d,) what counts as one step; see :func:`scales`
     rank: Integers  # (d,) places by the background's content alone, for random numbers: order and names do not matter
     decode: Decode  # from a matrix to a table of the background's own kind
+    keyed: Callable[[Array], Array] | None = None  # rows as random numbers know them, where that is not as they are
     encode_groups: Callable[[Any, str], Array] | None = None  # from a table to rows of features, where there are groups
 
     @classmethod
@@ -106,7 +107,7 @@ class FeatureSpace:
         if not isinstance(constraints, Constraints):
             raise InvalidParameter(f"constraints must be xcid.Constraints(...), not {constraints!r:.60}")
         columns = _detected(table, wanted)
-        matrix = _matrix(columns, table, "the background")
+        matrix = matrix_of(columns, table, "the background")
         allowed, known = constraints.allowed(columns, matrix), matrix[found.copied]
         ranges = np.array([constraints.ranges.get(column.name, (-np.inf, np.inf)) for column in columns], dtype=float)
         steps = [
@@ -166,7 +167,8 @@ class FeatureSpace:
 
     def keys(self, rows: Array, seed: int, replicate: int = 0) -> Unsigned:
         """Keys of the random numbers of (n, d) rows."""
-        return content_keys(rows[:, np.argsort(self.rank)], seed, replicate)
+        known = rows if self.keyed is None else self.keyed(rows)
+        return content_keys(known[:, np.argsort(self.rank)], seed, replicate)
 
     def encode(self, table: Any, what: str = "the table to explain") -> Array:
         """Turn one row or many into an (n, d) matrix; columns with names are found by name."""
@@ -180,14 +182,14 @@ class FeatureSpace:
                 f"{what} has a missing value in row {row}, column {self.names[column]!r} ({len(unseen)} such cells in "
                 "all), and the background has none there: fill or drop these rows"
             )
-        self._check_types(matrix, what)
+        self.check_types(matrix, what)
         return matrix
 
     def values(self, table: Any, what: str = "the table") -> Array:
         """Turn a table of the background's own kind into a matrix, whatever its values."""
         if self._is_plain(table):
             return np.array(table, order="C")
-        return _matrix(self.columns, read(table, what, self.names).in_order(self.names, what), what)
+        return matrix_of(self.columns, read(table, what, self.names).in_order(self.names, what), what)
 
     def _is_plain(self, table: Any) -> bool:
         """Whether a table is a matrix of numbers as it is: then no cell has to be looked at by itself."""
@@ -201,7 +203,7 @@ class FeatureSpace:
             and not np.isinf(table).any()
         )
 
-    def _check_types(self, matrix: Array, what: str) -> None:
+    def check_types(self, matrix: Array, what: str) -> None:
         """Refuse values that the types of the background's columns cannot hold: the model would see others."""
         try:
             table = self.decode(matrix)
@@ -243,7 +245,8 @@ def _rounding(table: Table, columns: tuple[Column, ...], matrix: Array, settled:
     )
 
 
-def _matrix(columns: tuple[Column, ...], table: Table, what: str) -> Array:
+def matrix_of(columns: tuple[Column, ...], table: Table, what: str) -> Array:
+    """Cells as numbers."""
     found = []
     for column, cells in zip(columns, table.cells, strict=True):
         is_zoned = column.name in table.zoned

@@ -156,7 +156,7 @@ def _answers(function: Callable[[Rows], Any], view: Rows, rows: Array, what: str
             found = np.repeat(found, len(rows))
         if found.shape == (len(rows),):
             return found
-    except (ValueError, TypeError):  # "and", "if", min() and the like want a single row
+    except Exception:  # "and", "if", min() and the like want a single row
         pass
     try:
         return np.array([function(Rows(view.columns, row)) for row in rows])

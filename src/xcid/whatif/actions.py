@@ -21,9 +21,10 @@ from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers
 from xcid.space import Backend
 from xcid.subject import Subject
+from xcid.whatif.asker import Asker
 from xcid.whatif.goals import goal_of
 from xcid.whatif.parts import Part, applied, proposed
-from xcid.whatif.world import Asker, World
+from xcid.whatif.world import World
 
 MOST_SCREENED, MOST_ASKED = 256, 200_000  # rows that all parts are tried on, and evaluations for that
 BEST, BEST_OF_ONE = 20, 4  # parts that pairs are made of, and most of one feature

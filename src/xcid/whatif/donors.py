@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcid._kernels.arrays import blocks, same
+from xcid._kernels.arrays import blocks
 from xcid.records import Array, Integers
+from xcid.whatif.asker import Asker
 from xcid.whatif.found import Found
 from xcid.whatif.plausibility import MOST_CELLS, reaching
-from xcid.whatif.world import Asker
 
 TRIED, KEPT = 12, 2  # real rows that are asked about, and of those that flip, how many are worked on
 
@@ -59,20 +59,3 @@ def _become(asker: Asker, owner: Integers, donors: Array) -> Array:
         allowed &= (cells >= low) & (cells <= high)
         made[:, at] = np.where(allowed, cells, own[:, at])
     return made
-
-
-def shortened(asker: Asker, flips: Found) -> Found:
-    """Take back as many of the smallest changes as can be at once, by bisection of their order."""
-    own = asker.own[flips.owner]
-    gaps = np.where(same(flips.rows, own), np.inf, asker.world.gaps(flips.rows, own))
-    rank = np.argsort(np.argsort(gaps, axis=1, kind="stable"), axis=1)
-    rows, gain = flips.rows.copy(), flips.gain.copy()
-    least, most = np.zeros(len(rows), dtype=np.int64), np.isfinite(gaps).sum(axis=1)
-    while (open_ := np.flatnonzero(most - least > 1)).size:
-        middle = (least + most)[open_] // 2
-        trial = np.where(rank[open_] < middle[:, None], own[open_], flips.rows[open_])
-        found = asker.gain(trial, flips.owner[open_])
-        is_flip = found > 0
-        least[open_], most[open_] = np.where(is_flip, middle, least[open_]), np.where(is_flip, most[open_], middle)
-        rows[open_[is_flip]], gain[open_[is_flip]] = trial[is_flip], found[is_flip]
-    return Found(rows, flips.owner, gain, asker.distance(rows, flips.owner))

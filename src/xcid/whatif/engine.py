@@ -10,11 +10,11 @@ import numpy as np
 from xcid._check import as_int
 from xcid._faults import Deadline, Failed, isolated
 from xcid._kernels.arrays import blocks, same
-from xcid._progress import LOG
 from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers, Texts
 from xcid.subject import Subject
-from xcid.whatif.donors import shortened, taken_over
+from xcid.whatif.asker import Asker
+from xcid.whatif.donors import taken_over
 from xcid.whatif.found import Found, joined, one_of_each_set
 from xcid.whatif.goals import Goal, about, goal_of
 from xcid.whatif.plausibility import nearness, unchangeable
@@ -22,7 +22,7 @@ from xcid.whatif.pruning import pruned, refined
 from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED, Counterfactuals
 from xcid.whatif.search import PAIRS, searched
 from xcid.whatif.shares import shares
-from xcid.whatif.world import N_QUANTILES, Asker, World
+from xcid.whatif.world import N_QUANTILES, World
 
 MOST_ROWS = 256  # of a block
 COPIES = 4  # of what is tried at once: as features, as a table, for the model
@@ -83,7 +83,7 @@ def counterfactuals(
     parts = [_unknown(settings, piece) if isinstance(piece, Failed) else piece for piece in pieces]
     starts = np.cumsum([0, *(len(part.n_evaluations) for part in parts)])
     shifted = [part._replace(row=part.row + start) for part, start in zip(parts, starts, strict=False)]
-    whole = Part(*(np.concatenate(fields) for fields in zip(*shifted, strict=True))) if parts else _none(settings)
+    whole = Part(*(np.concatenate(fields) for fields in zip(*shifted, strict=True)))
     notes = _notes(subject, rows, whole, [f"{len(failed)} rows failed: {failed[0].error}"] if failed else [])
     return Counterfactuals(
         index=index,
@@ -115,8 +115,7 @@ def _block(settings: Settings, table: Array) -> Part:
     open_ = np.flatnonzero(start <= 0)
     some = Asker(world, goal, own[open_], table[open_], outputs[open_], deadline, np.zeros(len(open_), dtype=np.int64))
     flips, best = searched(some, start[open_], settings.k)
-    flips = _finished(some, flips)
-    found, kinds = _chosen(some, flips, _likeliest(some, settings.k), settings.k)
+    found, kinds = _chosen(some, *_finished(some, flips, settings.k), settings.k)
     missed = best[np.setdiff1d(np.arange(len(open_)), found.owner)]
     asker.n_evaluations[open_] += some.n_evaluations
     done = np.flatnonzero(start > 0)
@@ -131,24 +130,24 @@ def _block(settings: Settings, table: Array) -> Part:
     return _described(settings, asker, lines[order], kind[order])
 
 
-def _finished(asker: Asker, flips: Found) -> Found:
-    """Make flips as small as they can be; of all with the same features the nearest stays."""
-    many = (~same(flips.rows, asker.own[flips.owner])).sum(axis=1) > 2
-    flips = joined([flips[~many], pruned(asker, flips[many])])  # pairs are made of changes that do not flip alone
-    flips = pruned(asker, refined(asker, flips))
-    return flips[one_of_each_set(~same(flips.rows, asker.own[flips.owner]), flips.owner, flips.distance)]
+def _finished(asker: Asker, flips: Found, k: int) -> tuple[Found, Found]:
+    """Make flips as small as they can be, and for each row the one that is nearest to a real row.
 
-
-def _likeliest(asker: Asker, k: int) -> Found:
-    """For each row the flip that is nearest to a real row: one that takes over what makes the difference."""
-    if k < WITH_REAL:
-        return Found(asker.own[:0], np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
-    taken, donors = taken_over(asker, np.arange(len(asker.own)))
-    flips = pruned(asker, shortened(asker, taken), np.negative)
-    apart = asker.world.metric.between(flips.rows, donors)
-    order = np.lexsort((apart, flips.owner))
-    first = order[np.unique(flips.owner[order], return_index=True)[1]]
-    return flips[first]
+    Of all flips with the same features the nearest stays. The likeliest takes over from a real row what makes the
+    difference: it loses its smallest changes first, and its numbers stay where the real row has them.
+    """
+    many = (~same(flips.rows, asker.own[flips.owner])).sum(
+        axis=1
+    ) > 2  # pairs are made of changes that do not flip alone
+    flips = joined([flips[~many], pruned(asker, flips[many], np.ones(many.sum(), dtype=bool))])
+    near = refined(asker, flips)
+    taken, donors = taken_over(asker, np.arange(len(asker.own) if k >= WITH_REAL else 0))
+    is_near = np.arange(len(near.owner) + len(taken.owner)) < len(near.owner)
+    both = pruned(asker, joined([near, taken]), is_near)
+    near, taken = both[is_near], both[~is_near]
+    order = np.lexsort((asker.world.metric.between(taken.rows, donors), taken.owner))
+    first = order[np.unique(taken.owner[order], return_index=True)[1]]
+    return near[one_of_each_set(~same(near.rows, asker.own[near.owner]), near.owner, near.distance)], taken[first]
 
 
 def _chosen(asker: Asker, flips: Found, likeliest: Found, k: int) -> tuple[Found, Texts]:
@@ -231,15 +230,11 @@ def _unknown(settings: Settings, failed: Failed) -> Part:
     )
 
 
-def _none(settings: Settings) -> Part:
-    """No lines at all."""
-    return _unknown(settings, Failed(np.zeros((0, len(settings.world.subject.space.names))), None))  # type: ignore[arg-type]
-
-
 def _notes(subject: Subject, rows: Array, whole: Part, notes: list[str]) -> tuple[str, ...]:
     """What there is to know: features that people cannot change, rows that break a rule themselves."""
     names = np.array(subject.features.names)
-    for at in np.flatnonzero(unchangeable(subject.features.names) & whole.moved.any(axis=0)):
+    suspect = unchangeable(subject.features.names) & ~_ruled(subject)
+    for at in np.flatnonzero(suspect & whole.moved.any(axis=0)):
         notes.append(
             f"{names[at]} changes in {whole.moved[:, at].sum()} of {len(whole.row)} lines: if people cannot change it, "
             f"give the explainer constraints=xcid.Constraints(frozen=[{str(names[at])!r}])"
@@ -247,6 +242,13 @@ def _notes(subject: Subject, rows: Array, whole: Part, notes: list[str]) -> tupl
     for name, broken in subject.rules.broken(rows) if len(rows) else []:
         if broken.any():
             notes.append(f"{broken.sum()} of {len(rows)} rows break the relation {name} themselves")
-    for note in notes:
-        LOG.warning(note)
     return tuple(notes)
+
+
+def _ruled(subject: Subject) -> Flags:
+    """(f,) features that some rule is about: whoever gave it knows whether they change."""
+    rules, direction = subject.rules, subject.features.space.direction
+    about_columns = rules.ranged | (rules.steps > 0)
+    about_columns[list(rules.transitions)] = True
+    named = [name in rules.weights for name in subject.features.names]
+    return (direction != 0) | named | [about_columns[list(group)].any() for group in subject.features.columns]

@@ -11,7 +11,7 @@ from xcid.records import Array, Flags, Integers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """Changed rows (N, f) of a block with their (N,) owners, gains and distances."""
+    """Changed rows (N, f) of a block with their (N,) owners, distances, and gains when they were found."""
 
     rows: Array
     owner: Integers

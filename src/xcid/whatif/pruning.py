@@ -2,46 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from xcid._kernels.arrays import same
 from xcid.records import Array, Flags, Integers
+from xcid.whatif.asker import Asker
 from xcid.whatif.found import Found
-from xcid.whatif.world import Asker
 
 SECTIONS, ROUNDS = 6, 3  # of the way back to the row's own number
 MOST_MOVED = 12  # numbers of a flip that are moved back
 
 
-def pruned(asker: Asker, flips: Found, worth_of: Callable[[Array], Array] = np.positive) -> Found:
-    """Take back changes, the farthest that can be first (or by another worth), until each that is left is needed.
+def pruned(asker: Asker, flips: Found, largest_first: Flags) -> Found:
+    """Take back changes until each that is left is needed: the largest first, or for other (N,) flips the smallest.
 
     In each round every change is taken back by itself; of those that can be, as many of the first as can be at once.
     """
-    rows, gain = flips.rows.copy(), flips.gain.copy()
-    open_ = np.arange(len(rows))
+    rows, open_ = flips.rows.copy(), np.arange(len(flips.rows))
+    sign = np.where(largest_first, 1.0, -1.0)
     while open_.size:
         own = asker.own[flips.owner[open_]]
         moved = ~same(rows[open_], own)
         line, feature = np.nonzero(moved & (moved.sum(axis=1) > 1)[:, None])
         alone = np.arange(moved.shape[1]) == feature[:, None]
-        found = _taken_back(asker, rows, flips.owner, open_[line], alone)
+        can = _taken_back(asker, rows, flips.owner, open_[line], alone) > 0
         worth = np.full(moved.shape, -np.inf)
-        can = found > 0
-        worth[line[can], feature[can]] = worth_of(asker.world.gaps(rows[open_], own)[line[can], feature[can]])
-        place = np.argsort(np.argsort(-worth, axis=1, kind="stable"), axis=1)
-        changed = np.flatnonzero(worth.max(axis=1, initial=-np.inf) > -np.inf)
-        size = _most_at_once(
-            asker, rows, flips.owner, open_[changed], place[changed], (worth > -np.inf).sum(axis=1)[changed]
-        )
-        back = place[changed] < size[:, None]
+        at = line[can], feature[can]
+        worth[at] = sign[open_[line[can]]] * asker.world.gaps(rows[open_], own)[at]
+        place, count = np.argsort(np.argsort(-worth, axis=1, kind="stable"), axis=1), (worth > -np.inf).sum(axis=1)
+        changed = np.flatnonzero(count)
+        size = _most_at_once(asker, rows, flips.owner, open_[changed], place[changed], count[changed])
         open_ = open_[changed]
-        rows[open_] = np.where(back, asker.own[flips.owner[open_]], rows[open_])
-    shorter = np.flatnonzero(~same(rows, flips.rows).all(axis=1))
-    gain[shorter] = asker.gain(rows[shorter], flips.owner[shorter])
-    return Found(rows, flips.owner, gain, asker.distance(rows, flips.owner))
+        rows[open_] = np.where(place[changed] < size[:, None], own[changed], rows[open_])
+    return replace(flips, rows=rows, distance=asker.distance(rows, flips.owner))
 
 
 def _taken_back(asker: Asker, rows: Array, owner: Integers, which: Integers, back: Flags) -> Array:
@@ -66,16 +61,16 @@ def _most_at_once(
 def refined(asker: Asker, flips: Found) -> Found:
     """Move each changed number back towards the row's own as far as the flip lasts, the largest change first."""
     world, own = asker.world, asker.own[flips.owner]
-    rows, gain = flips.rows.copy(), flips.gain.copy()
+    rows = flips.rows.copy()
     numbers = ~world.subject.features.space.discrete & ~np.isnan(own) & ~same(rows, own)
     order = np.argsort(-np.where(numbers, world.gaps(rows, own), -1.0), axis=1, kind="stable")
     for turn in range(min(MOST_MOVED, int(numbers.sum(axis=1).max(initial=0)))):
         at = np.flatnonzero(numbers.sum(axis=1) > turn)
-        _move_back(asker, rows, gain, flips.owner, at, order[at, turn])
-    return Found(rows, flips.owner, gain, asker.distance(rows, flips.owner))
+        _move_back(asker, rows, flips.owner, at, order[at, turn])
+    return replace(flips, rows=rows, distance=asker.distance(rows, flips.owner))
 
 
-def _move_back(asker: Asker, rows: Array, gain: Array, owner: Integers, at: Integers, feature: Integers) -> None:
+def _move_back(asker: Asker, rows: Array, owner: Integers, at: Integers, feature: Integers) -> None:
     """Move one number of each of some rows; between its own value, which does not flip, and one that does."""
     line = np.arange(len(at))
     near, far = asker.own[owner[at], feature], rows[at, feature]
@@ -97,7 +92,6 @@ def _move_back(asker: Asker, rows: Array, gain: Array, owner: Integers, at: Inte
         better = flips.any(axis=1)
         place = np.minimum(first, SECTIONS - 2)
         far = np.where(better, points[line, place], far)
-        gain[at] = np.where(better, found[line, place], gain[at])
         asked = np.where(useful & (np.arange(SECTIONS - 1) < first[:, None]), points, np.nan)
         last = np.array([row[~np.isnan(row)][-1] if not np.isnan(row).all() else np.nan for row in asked])
         near = np.where(np.isnan(last), near, last)

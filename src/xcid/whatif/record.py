@@ -90,12 +90,21 @@ class Counterfactuals:
             for at in features[np.argsort(self.order[line, features], kind="stable")].tolist()
         )
 
+    def derived(self, line: int) -> tuple[Change, ...]:
+        """Columns that change because they follow from others: what they add is in the shares of those."""
+        line = position_of(line, len(self), "line")
+        own, new = self.data[self.row[line]], self.rows[line]
+        return tuple(
+            Change(column.name, _cell(column, own[at]), _cell(column, new[at]), np.nan, np.nan)
+            for at, column in ((at, self.columns[at]) for at in self._derived(line))
+        )
+
     def in_words(self, line: int) -> str:
         """The changes of a line: "Glucose 148 -> 112, BMI 33.6 -> 30"; derived columns follow in brackets."""
         line = position_of(line, len(self), "line")
         own, new = self.data[self.row[line]], self.rows[line]
         parts = []
-        for at in self._in_order(line):
+        for at in self.in_order(line):
             moved = [column for column in sorted(self.features[at]) if not same(own[column], new[column])]
             parts += [self._change(own, new, column) for column in moved]
         derived = ", ".join(self._change(own, new, column) for column in self._derived(line))
@@ -104,17 +113,20 @@ class Counterfactuals:
     def code(self, line: int) -> str:
         """Python code that makes the changes of a line one by one, and asks a ``model`` before and after."""
         line = position_of(line, len(self), "line")
-        own, new = self.data[self.row[line]], self.rows[line]
-        cells = ", ".join(f"{column.name!r}: {_literal(column, own[at])}" for at, column in enumerate(self.columns))
+        own = self.data[self.row[line]]
         number = "" if np.isnan(self.was[line]) else f"  # {self.was[line]:.4g}"
-        lines = ["import pandas as pd", "", f"row = pd.DataFrame([{{{cells}}}]){number}"]
-        for at in self._in_order(line):
+        return "\n".join(["import pandas as pd", "", f"{row_code(self.columns, own)}{number}", *self.steps(line)])
+
+    def steps(self, line: int) -> list[str]:
+        """Lines of code that make the changes of a line, in a frame ``row``, with the output after each."""
+        line = position_of(line, len(self), "line")
+        own, new = self.data[self.row[line]], self.rows[line]
+        lines = []
+        for at in self.in_order(line):
             moved = [column for column in sorted(self.features[at]) if not same(own[column], new[column])]
-            made = [f"row[{self.columns[at].name!r}] = {_literal(self.columns[at], new[at])}" for at in moved]
+            made = [cell_code(self.columns[column], new[column]) for column in moved]
             lines += [*made[:-1], f"{made[-1]}  # {self.path[line, at]:.4g}"]
-        for at in self._derived(line):
-            lines.append(f"row[{self.columns[at].name!r}] = {_literal(self.columns[at], new[at])}")
-        return "\n".join(lines)
+        return [*lines, *(cell_code(self.columns[at], new[at]) for at in self._derived(line))]
 
     def to_frame(self, backend: Backend = "pandas") -> Any:
         """One line each: row, kind, changes, n_changes, distance, output, was, about, plausibility, likeness."""
@@ -134,7 +146,8 @@ class Counterfactuals:
             backend,
         )
 
-    def _in_order(self, line: int) -> list[int]:
+    def in_order(self, line: int) -> list[int]:
+        """Places of the features that change, in the order in which they work best."""
         features = np.flatnonzero(self.moved[line])
         ordered: list[int] = features[np.argsort(self.order[line, features], kind="stable")].tolist()
         return ordered
@@ -156,6 +169,17 @@ class Counterfactuals:
 
 def _cell(column: Column, code: float) -> str:
     return in_words(code, column.unit, tuple(str(level) for level in column.levels))
+
+
+def row_code(columns: tuple[Column, ...], row: Array) -> str:
+    """Python code that makes a frame ``row`` of the (d,) codes of a row."""
+    cells = ", ".join(f"{column.name!r}: {_literal(column, code)}" for column, code in zip(columns, row, strict=True))
+    return f"row = pd.DataFrame([{{{cells}}}])"
+
+
+def cell_code(column: Column, code: float) -> str:
+    """Python code that changes a cell of a frame ``row``."""
+    return f"row[{column.name!r}] = {_literal(column, code)}"
 
 
 def _literal(column: Column, code: float) -> str:

@@ -6,16 +6,16 @@ All rows of a block are asked about together: a few large calls of the model, wh
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from xcid._kernels.arrays import same
 from xcid._kernels.random import content_keys
 from xcid.records import Array, Flags, Integers
+from xcid.whatif.asker import Asker
 from xcid.whatif.donors import taken_over
 from xcid.whatif.found import Found, joined, one_of_each_set
-from xcid.whatif.world import Asker
 
 KEPT, MOST_SLOTS = 6, 120  # values of a feature, and of all, that combinations are made of
 PAIRS, MORE = 128, 64  # combinations of two changes, and of more, that are asked about
@@ -25,12 +25,16 @@ POOL = 6  # flips of a row that are worked on further, by different sets of feat
 
 
 class Singles(NamedTuple):
-    """Single changes: their features (K,), and for (n,) rows values, gains and gaps (n, K); -inf for none."""
+    """Single changes that do not flip: their features (K,), and (n, K) values, gains (-inf for none) and gaps.
+
+    Those that are not ``allowed`` (n, K) may still be parts of combinations that are.
+    """
 
     feature: Integers
     value: Array
     gain: Array
     gap: Array
+    allowed: Flags
 
 
 def searched(asker: Asker, start: Array, k: int) -> tuple[Found, Found]:
@@ -68,9 +72,9 @@ def _singles(asker: Asker) -> tuple[Singles, Found]:
     feature, owner, value, gap = (np.concatenate(part) for part in zip(*tried, strict=True))
     rows = own[owner]
     rows[np.arange(len(rows)), feature] = value
-    gain = asker.gain(rows, owner)
-    flips = gain > 0
-    singles = _kept(len(own), slots, feature, owner, value, gain, gap)
+    gain, allowed = asker.gain_and_allowed(rows, owner)
+    flips = allowed & (gain > 0)
+    singles = _kept(len(own), slots, (feature, owner, value, gain, gap, allowed), np.flatnonzero(~flips))
     return singles, Found(rows[flips], owner[flips], gain[flips], asker.distance(rows[flips], owner[flips]))
 
 
@@ -79,21 +83,19 @@ def _kept_values(n_features: int) -> int:
     return max(1, min(KEPT, MOST_SLOTS // n_features))
 
 
-def _kept(
-    n: int, slots: Integers, feature: Integers, owner: Integers, value: Array, gain: Array, gap: Array
-) -> Singles:
+def _kept(n: int, slots: Integers, tried: tuple[Any, ...], stays: Integers) -> Singles:
     """Of each feature of a row the values that help most without flipping by themselves, (f,) ``slots`` of them."""
-    stays = np.flatnonzero((gain <= 0) & (gain > -np.inf))
-    order = stays[np.lexsort((gap[stays], -gain[stays], feature[stays], owner[stays]))]
-    owner, feature = owner[order], feature[order]
-    cell = owner * len(slots) + feature
+    feature, owner, value, gain, gap, allowed = (part[stays] for part in tried)
+    order = np.lexsort((gap, -gain, feature, owner))
+    cell = (owner * len(slots) + feature)[order]
     place = np.arange(len(cell)) - np.searchsorted(cell, cell)
-    kept = place < slots[feature]
-    slot = (np.cumsum(slots) - slots)[feature] + place
-    made = [np.full((n, slots.sum()), fill) for fill in (np.nan, -np.inf, np.inf)]
-    for table, part in zip(made, (value, gain, gap), strict=True):
-        table[owner[kept], slot[kept]] = part[order][kept]
-    return Singles(np.repeat(np.arange(len(slots)), slots), *made)
+    kept = place < slots[feature[order]]
+    order, place = order[kept], place[kept]
+    at = owner[order], (np.cumsum(slots) - slots)[feature[order]] + place
+    made = [np.full((n, slots.sum()), fill) for fill in (np.nan, -np.inf, np.inf, False)]
+    for table, part in zip(made, (value, gain, gap, allowed), strict=True):
+        table[at] = part[order]
+    return Singles(np.repeat(np.arange(len(slots)), slots), made[0], made[1], made[2], made[3].astype(bool))
 
 
 def _nearest_so_far(asker: Asker, flips: Found) -> Array:
@@ -179,10 +181,11 @@ def _best(asker: Asker, singles: Singles, missed: Found, start: Array) -> Found:
     n = len(start)
     parts = [Found(asker.own.copy(), np.arange(n), start, np.zeros(n)), missed]
     if len(singles.feature):
-        top = np.argmax(singles.gain, axis=1)
-        rows, line = asker.own.copy(), np.flatnonzero(singles.gain.max(axis=1) > -np.inf)
-        rows[line, singles.feature[top[line]]] = singles.value[line, top[line]]
-        parts.append(Found(rows[line], line, singles.gain[line, top[line]], singles.gap[line, top[line]]))
+        gain = np.where(singles.allowed, singles.gain, -np.inf)
+        line = np.flatnonzero(gain.max(axis=1) > -np.inf)
+        top, rows = gain.argmax(axis=1)[line], asker.own[line]
+        rows[np.arange(len(line)), singles.feature[top]] = singles.value[line, top]
+        parts.append(Found(rows, line, gain[line, top], singles.gap[line, top]))
     everything = joined(parts)
     order = np.lexsort((everything.distance, -everything.gain, everything.owner))
     ordered = everything[order]

@@ -1,4 +1,4 @@
-"""What the features of a row may plausibly become, how far that is, and asking the model about it."""
+"""What the features of a row may plausibly become, and how far that is."""
 
 from __future__ import annotations
 
@@ -6,25 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xcid._faults import Deadline
 from xcid._kernels.arrays import same, thinned
 from xcid.errors import InvalidParameter
 from xcid.generators.metric import Metric
 from xcid.generators.reach import MOST_DONORS
-from xcid.records import Array, Flags, Integers
+from xcid.records import Array, Flags
 from xcid.space import Rows
 from xcid.space.rules import on_steps
 from xcid.subject import Subject
-from xcid.whatif.goals import Goal
+from xcid.whatif.values import bulk, frequent, lattice
 
 MOST_VALUES = 24  # of a number that takes no others, and that are all tried one by one
 N_QUANTILES = 12  # that are tried of numbers with more
-MOST_LEVELS = 64
-FAR = 1.5  # mean absolute deviations of the others between a value and the next: it stands apart
-SPIKE = 5  # times as frequent as any of the next values: the lowest or highest value is a code, not a number
-COMMON = 0.05  # of the reference rows have a value that stands apart, or it is never proposed
-N_NEAR, LIKE = 20, 1 / 3  # so many of the nearest reference rows have it where a row is like those that do
-FINEST = 100  # steps in a mean absolute deviation of a number without decimals of its own
+N_NEAR, LIKE = 20, 1 / 3  # so many of the nearest reference rows have a code where a row is like those that do
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,11 +54,11 @@ class World:
         for at in np.flatnonzero(~space.discrete & ~fixed):
             if rules.ranged[single[at]]:
                 continue  # the user has said what is plausible
-            low, high, codes = _bulk(space.background[:, at])
+            low, high, codes = bulk(space.background[:, at])
             lower[at], upper[at] = max(low, lower[at]), min(high, upper[at])
             step = rules.steps[single[at]]
             apart += [(int(at), code) for code in codes if not step or on_steps(np.array(code), step)]
-        step, decimals = _lattice(subject, single)
+        step, decimals = lattice(subject, single)
         pools = [space.distinct.values[:size, at] for at, size in enumerate(space.distinct.sizes)]
         pools = [pool[(pool >= low) & (pool <= high)] for pool, low, high in zip(pools, lower, upper, strict=True)]
         is_few = np.array([0 < len(pool) <= MOST_VALUES for pool in pools]) & ~space.discrete
@@ -138,7 +132,7 @@ class World:
         pool = space.distinct.values[: space.distinct.sizes[at], at]
         low, high = self.limits(own, at)
         if space.discrete[at]:
-            values = _frequent(pool, space.background[:, at])[None]
+            values = frequent(pool, space.background[:, at])[None]
             there = self.may_become(present, values, at) & (values >= low[:, None]) & (values <= high[:, None])
             return np.broadcast_to(values, there.shape), there & ~same(values, present)
         pool = pool[(pool >= self.lower[at]) & (pool <= self.upper[at])]
@@ -178,90 +172,3 @@ class World:
             nearest = np.argsort(total - gaps[at], axis=1, kind="stable")[:, :N_NEAR]
             found.append((self.donors[nearest, at] == code).mean(axis=1) >= LIKE)
         return np.column_stack(found)
-
-
-def _frequent(levels: Array, background: Array) -> Array:
-    """The most frequent levels, where there are very many."""
-    if len(levels) <= MOST_LEVELS:
-        return levels
-    counts = np.array([(background == level).sum() for level in levels])
-    return np.sort(levels[np.argsort(-counts, kind="stable")[:MOST_LEVELS]])
-
-
-def _bulk(cells: Array) -> tuple[float, float, list[float]]:
-    """The ends of the values of a number without those that stand apart, and of these the common ones.
-
-    A value stands apart where it is the lowest or the highest, and either far from the next value (1.5 mean absolute
-    deviations of the rest) or far more frequent than its neighbours (5 times): a 0 that stands for a missing blood
-    pressure, or 999 for an unknown number of days.
-    """
-    values, counts = np.unique(cells[~np.isnan(cells)], return_counts=True)
-    codes = []
-    for end in (0, -1):
-        if len(values) < 5:
-            break
-        rest = np.delete(np.arange(len(values)), end)
-        inner = np.repeat(values[rest], counts[rest])
-        spread = np.abs(inner - np.median(inner)).mean()
-        beside = rest[:10] if end == 0 else rest[-10:]
-        gap = abs(values[end] - values[rest][end])
-        share = counts[end] / counts.sum()
-        if gap > FAR * spread or (share >= COMMON and counts[end] > SPIKE * counts[beside].max()):
-            codes += [float(values[end])] * bool(share >= COMMON)
-            values, counts = values[rest], counts[rest]
-    return float(values[0]), float(values[-1]), codes
-
-
-def _lattice(subject: Subject, single: Integers) -> tuple[Array, Array]:
-    """(f,) step of new values and decimals to write them with: as declared, as in the data, or a part of the spread."""
-    space = subject.features.space
-    declared = np.where(single >= 0, subject.rules.steps[single], 0.0)
-    natural = np.where(space.resolution > 0, 1 / np.maximum(space.resolution, 1.0), 0.0)
-    fine = 10.0 ** np.floor(np.log10(np.maximum(space.scales / FINEST, 1e-300)))
-    step = np.where(declared > 0, declared, np.where(natural > 0, natural, fine))
-    digits = np.where(declared > 0, 6 - np.floor(np.log10(step)), np.ceil(-np.log10(step) - 1e-9))
-    return step, np.maximum(digits, 0.0)
-
-
-@dataclass(slots=True, eq=False)
-class Asker:
-    """Asks the model about changed rows of a block and counts; what the rules forbid is not asked."""
-
-    world: World
-    goal: Goal
-    own: Array  # (n, f)
-    table: Array  # (n, d)
-    outputs: Array  # (n, k)
-    deadline: Deadline
-    n_evaluations: Integers  # (n,)
-
-    def completed(self, rows: Array, owner: Integers) -> Array:
-        """(N, d) rows of the table for (N, f) rows of features, with derived columns computed anew."""
-        subject = self.world.subject
-        table = subject.features.unfold(rows, self.table, owner)
-        return subject.rules.completed(table, self.table[owner])
-
-    def answers(self, table: Array, owner: Integers) -> Array:
-        """(N, k) outputs of (N, d) rows."""
-        self.deadline.check()
-        self.n_evaluations += np.bincount(owner, minlength=len(self.own))
-        outputs = self.world.subject.predict(table)
-        self.deadline.check()
-        return outputs
-
-    def gain(self, rows: Array, owner: Integers) -> Array:
-        """(N,) gains of (N, f) rows; -inf for those that the rules forbid."""
-        found = np.full(len(rows), -np.inf)
-        if not len(rows):
-            return found
-        table, space = self.completed(rows, owner), self.world.subject.space
-        limits = space.lower, space.upper, space.direction
-        allowed = np.flatnonzero(self.world.subject.rules.allows(table, self.table[owner], *limits))
-        if allowed.size:
-            asked = owner[allowed]
-            found[allowed] = self.goal.gain(self.answers(table[allowed], asked), self.outputs[asked])
-        return found
-
-    def distance(self, rows: Array, owner: Integers) -> Array:
-        """(N,) how far (N, f) rows are from the rows that they come from."""
-        return self.world.distance(rows, self.own[owner], self.completed(rows, owner), self.table[owner])

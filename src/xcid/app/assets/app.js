@@ -1,16 +1,19 @@
 "use strict";
 /* The page of the explorer: keeps what is picked and edited, asks the server about it, and draws the answers. */
 (async function (xcid) {
-  const { element, SHOWN, FLIPS, at, note, facts, output, items, sorted, limitOf, showMore, showEffects, showLegend, flips, onWidth, drawControls } = xcid;
+  const { element, SHOWN, at, note, facts, output, items, sorted, limitOf, showMore, showEffects, showLegend, onWidth, drawControls, makeSteps, onStepKeys, copyText, showRules, showFound } = xcid;
   const SHOWN_CONTROLS = 40;
   const PAUSE = 40; // milliseconds that edits are gathered
   const IDLE = 300; // without an edit, then counterfactuals are searched for
-  const FAST = 400; // an answer that took longer is followed by no search that was not asked for
+  const FAST = 1000; // an answer that took longer is followed by no search that was not asked for
+
+  const NOTHING = { counterfactuals: [], notes: [] };
 
   const data = await ask("description");
   if (!data) return;
-  const state = { row: 0, cells: [], frozen: new Set(), question: {}, feature: 0, all: false, allControls: false };
-  const seen = { edition: 0, isBusy: false, hasOpened: false, timer: 0, idle: 0, answer: null, limit: 0 };
+  const state = { row: 0, cells: [], pinned: new Set(), forbidden: [], question: {}, feature: 0, all: false, allControls: false };
+  const seen = { edition: 0, sought: 0, isBusy: false, isWanted: false, hasOpened: false, timer: 0, idle: 0, answer: null, limit: 0 };
+  const steps = makeSteps();
   const names = data.features.map(({ name }) => name);
   let bars = null;
 
@@ -36,7 +39,9 @@
   }
 
   function question() {
-    return { cells: state.cells, frozen: [...state.frozen], question: state.question, feature: state.feature };
+    const { cells, pinned, forbidden, feature } = state;
+    const target = Number(at("wanted").value);
+    return { cells, own: data.rows[state.row].cells, frozen: [...pinned], forbidden, question: state.question, target, feature };
   }
 
   /* Something was changed: one request at a time, and the last edit always gets one. */
@@ -46,7 +51,9 @@
     clearTimeout(seen.idle);
     seen.timer = setTimeout(refresh, PAUSE);
     at("busy").textContent = "…";
+    at("changes").setAttribute("aria-busy", "true");
     showControls();
+    showRules(data.features, state, step);
   }
 
   async function refresh() {
@@ -68,41 +75,57 @@
   function settle(answer, took) {
     at("busy").textContent = "";
     document.documentElement.dataset.edition = String(seen.edition); // what is on the page answers this edit
-    if (!answer || !answer.row) return;
-    at("seek").hidden = took < FAST;
-    if (took < FAST) seen.idle = setTimeout(seek, IDLE);
+    if (!answer || !answer.outputs) return;
+    const isNext = took < FAST || seen.isWanted;
+    seen.isWanted = false;
+    at("seek").hidden = isNext;
+    if (isNext) seen.idle = setTimeout(seek, IDLE);
+    if (isNext) at("changes-intro").textContent = "Searching …";
+    else showFound(data.features, state.cells, NOTHING, actions);
   }
 
   async function seek() {
     const { edition } = seen;
     at("seek").hidden = true;
-    at("changes-intro").textContent = "Searching for nearer ones …";
+    at("changes-intro").textContent = "Searching …";
     const found = await ask("search", question());
     if (edition !== seen.edition) return;
+    seen.sought = edition;
     if (found && found.problem) complain(found.problem);
-    if (found && found.nearest && found.nearest.length) showChanges(found.nearest, "The nearest changes that a search found.");
-    else showChanges(seen.answer.nearest, FLIPS.some);
+    showFound(data.features, state.cells, found && found.counterfactuals ? found : NOTHING, actions);
     document.documentElement.dataset.sought = String(edition);
   }
 
   /* ---- what is picked, edited and asked ---- */
 
   function pick(row) {
-    state.row = row;
-    state.cells = [...data.rows[row].cells];
-    seen.limit = 0;
+    steps.before(snapshot());
+    put({ ...snapshot(), row, cells: [...data.rows[row].cells] });
+  }
+
+  function snapshot() {
+    return { row: state.row, cells: [...state.cells], pinned: new Set(state.pinned), forbidden: [...state.forbidden] };
+  }
+
+  /* Everything as it was, or is to be; none of it is shared with what steps keep. */
+  function put({ row, cells, pinned, forbidden }) {
+    const isOther = row !== state.row;
+    if (isOther) seen.limit = 0;
+    Object.assign(state, { row, cells: [...cells], pinned: new Set(pinned), forbidden: [...forbidden] });
     at("row").value = String(row);
     at("previous").disabled = row === 0;
     at("next").disabled = row === data.rows.length - 1;
-    if (at("ask").value === "class") aim();
+    if (isOther && at("ask").value === "class") aim();
     changed();
   }
 
   function showControls() {
     const own = data.rows[state.row].cells;
-    controls.show(state.cells, own, state.frozen);
-    at("undo").disabled = state.cells.every((cell, key) => cell === own[key]);
-    at("free").hidden = !state.frozen.size;
+    controls.show(state.cells, own, state.pinned);
+    at("reset").disabled = state.cells.every((cell, key) => cell === own[key]);
+    at("undo").disabled = !steps.canUndo;
+    at("redo").disabled = !steps.canRedo;
+    if (document.activeElement.disabled) at("edit").focus({ preventScroll: true }); // a button that has nothing left to do
   }
 
   function listControls() {
@@ -112,17 +135,54 @@
 
   const controls = drawControls(at("controls"), data.features, {
     onEdit(key, cell) {
+      steps.before(snapshot(), key);
       state.cells[key] = cell;
       if (state.feature !== key) look(key);
       changed();
     },
-    onFreeze(key, isFrozen) {
-      if (isFrozen) state.frozen.add(key);
-      else state.frozen.delete(key);
-      changed();
-    },
+    onPin: pin,
     onLook: look,
   });
+
+  /* ---- steps, and the search ---- */
+
+  function undo() {
+    const before = steps.undo(snapshot());
+    if (before) put(before);
+  }
+
+  function redo() {
+    const after = steps.redo(snapshot());
+    if (after) put(after);
+  }
+
+  /* A step by a button beside counterfactuals: these are then searched for anew, even where the model is slow. */
+  function step(changes) {
+    steps.before(snapshot());
+    seen.isWanted = true;
+    put({ ...snapshot(), ...changes });
+  }
+
+  function pin(key, isPinned) {
+    const others = [...state.pinned].filter((one) => one !== key);
+    step({ pinned: isPinned ? [...others, key] : others });
+  }
+
+  const actions = {
+    isFresh: () => seen.sought === seen.edition,
+    apply: (cells) => step({ cells }),
+    pin: (key) => pin(key, true),
+    forbid: (ban) => step({ forbidden: [...state.forbidden, ban] }),
+    copy: copyCode,
+  };
+
+  /* The present step, and the changes of a counterfactual after it. */
+  async function copyCode(button, lines) {
+    const found = await ask("code", question());
+    if (found) copyText(button, [found.code, ...lines, ...(lines.length ? ["changed = explainer(row)"] : []), ""].join("\n"));
+  }
+
+  /* ---- questions ---- */
 
   const QUESTIONS = {
     flip: data.classes.length > 2 ? "What leads to any other class?" : "What flips the class?",
@@ -171,7 +231,8 @@
     if (isLast || answer.row) seen.answer = answer;
     complain(answer.problem);
     showOutputs(answer);
-    for (const id of ["scores", "evidence-section", "changes-section"]) at(id).hidden = !answer.row;
+    for (const id of ["scores", "evidence-section"]) at(id).hidden = !answer.row;
+    at("changes-section").hidden = !answer.outputs;
     at("sentences").textContent = answer.row ? answer.row.sentences.join(" ") : "";
     at("question").textContent = answer.question || "";
     at("facts").textContent = answer.row ? facts(answer.row) : "";
@@ -182,7 +243,6 @@
     showBars();
     showLegend(page(), Boolean(answer.row.p));
     showEvidence();
-    showChanges(answer.nearest, FLIPS.some);
   }
 
   /* What the drawings of a row need to know beside it. */
@@ -225,11 +285,6 @@
     xcid.showEvidence(items(row, page())[state.feature], evidence[state.feature], row, page(), "…");
   }
 
-  function showChanges(nearest, intro) {
-    at("changes-intro").textContent = nearest.length ? intro : FLIPS.none;
-    at("changes").replaceChildren(...flips(nearest, false));
-  }
-
   /* ---- the beginning ---- */
 
   function fill() {
@@ -238,6 +293,8 @@
     at("notes").replaceChildren(...data.notes.map(note));
     at("row").replaceChildren(...data.rows.map((row, index) => element("option", { value: index }, `${row.name} · ${row.answer}`)));
     at("find-box").hidden = data.features.length <= SHOWN;
+    at("wanted").replaceChildren(...data.targets.map((words, place) => element("option", { value: place }, words)));
+    at("wanted-box").hidden = data.targets.length < 2;
     at("ask").replaceChildren(...data.questions.map(({ kind }) => element("option", { value: kind }, QUESTIONS[kind])));
   }
 
@@ -249,8 +306,12 @@
     at("ask").addEventListener("change", () => { chooseQuestion(); changed(); });
     at("target").addEventListener("change", () => { readQuestion(); changed(); });
     at("level").addEventListener("input", () => { readQuestion(); changed(); });
-    at("undo").addEventListener("click", () => pick(state.row));
-    at("free").addEventListener("click", () => { state.frozen.clear(); changed(); });
+    at("wanted").addEventListener("change", () => { seen.isWanted = true; changed(); });
+    at("undo").addEventListener("click", undo);
+    at("redo").addEventListener("click", redo);
+    onStepKeys(undo, redo);
+    at("reset").addEventListener("click", () => pick(state.row));
+    at("copy").addEventListener("click", () => copyCode(at("copy"), []));
     at("find").addEventListener("input", listControls);
     at("more-controls").addEventListener("click", () => { state.allControls = !state.allControls; listControls(); });
     at("sort").addEventListener("change", showBars);
@@ -265,5 +326,5 @@
   listen();
   listControls();
   chooseQuestion();
-  pick(0);
+  put({ ...snapshot(), cells: data.rows[0].cells });
 })(globalThis.xcid);

@@ -3,8 +3,8 @@
  * xcid.drawControls(container, features, options): a slider, a field or a list for each feature.
  *
  * features  as xcid.app.describe gives them: kind "number" {low, high, step, unit} or "levels" {levels}; name, meaning, missing
- * options   {onEdit(key, cell), onFreeze(key, isFrozen), onLook(key)}; a cell is a number, a place of a level, or null
- * Gives {show(cells, own, frozen), filter(text, most) -> how many fit}.
+ * options   {onEdit(key, cell), onPin(key, isPinned), onLook(key)}; a cell is a number, a place of a level, or null
+ * Gives {show(cells, own, pinned), filter(text, most) -> how many fit}.
  */
 (function (xcid) {
   const { element, plain, place } = xcid;
@@ -14,8 +14,8 @@
     const all = features.map((feature, key) => control(feature, key, options));
     container.replaceChildren(...all.map((one) => one.node));
     return {
-      show(cells, own, frozen) {
-        all.forEach((one, key) => one.show(cells[key], own[key], frozen.has(key)));
+      show(cells, own, pinned) {
+        all.forEach((one, key) => one.show(cells[key], own[key], pinned.has(key)));
       },
       filter(text, most) {
         const sought = text.trim().toLowerCase();
@@ -32,25 +32,25 @@
   function control(feature, key, options) {
     const edit = (cell) => options.onEdit(key, cell);
     const editor = feature.kind === "levels" ? levels(feature, edit) : number(feature, edit);
-    const freeze = element("input", { type: "checkbox", "aria-label": `Freeze ${feature.name}` });
-    freeze.addEventListener("change", () => options.onFreeze(key, freeze.checked));
+    const pin = element("input", { type: "checkbox", "aria-label": `Pin ${feature.name}` });
+    pin.addEventListener("change", () => options.onPin(key, pin.checked));
     const name = element("button", { type: "button", class: "name", title: feature.meaning || feature.name }, element("bdi", null, feature.name));
     name.addEventListener("click", () => options.onLook(key));
     const was = element("button", { type: "button", class: "was" });
     let own = null;
     was.addEventListener("click", () => edit(own));
     const node = element("div", { class: "control", role: "group", "aria-label": feature.name },
-      element("div", { class: "head" }, name, was, element("label", { class: "freeze" }, freeze, "freeze")),
+      element("div", { class: "head" }, name, was, element("label", { class: "pin" }, pin, "pin")),
       element("div", { class: "edit" }, ...editor.nodes));
     node.addEventListener("focusin", (event) => {
       if (event.target !== name && event.target !== was) options.onLook(key);
     });
-    const show = (cell, ownCell, isFrozen) => {
+    const show = (cell, ownCell, isPinned) => {
       own = ownCell;
       const isChanged = cell !== ownCell;
       node.classList.toggle("changed", isChanged);
-      node.classList.toggle("frozen", isFrozen);
-      freeze.checked = isFrozen;
+      node.classList.toggle("pinned", isPinned);
+      pin.checked = isPinned;
       was.hidden = !isChanged;
       const value = said(feature, ownCell);
       was.replaceChildren("was ", element("bdi", null, value), " ↺");
@@ -118,5 +118,5 @@
     return { node, read: () => node.valueAsNumber / scale, write: (value) => { node.valueAsNumber = Math.round(value) * scale; } };
   }
 
-  xcid.drawControls = drawControls;
+  Object.assign(xcid, { drawControls, said });
 })((globalThis.xcid = globalThis.xcid || {}));

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from xcid.errors import InvalidFile
+from xcid.files.messages import meant, shown
 from xcid.files.unpacked.extent import Extent
 from xcid.files.unpacked.feather import in_feather
 from xcid.files.unpacked.parquet import in_parquet
@@ -25,10 +26,25 @@ MOST_DEPTH = 3  # archives within archives: skops has sparse matrices in them
 def plain(path: Path, what: str) -> int:
     """Bytes of a file; refuse what is none, since devices and pipes have no end, and say what it is not."""
     if not path.exists():
-        raise InvalidFile(f"there is no file {path}")
+        raise InvalidFile(absent(path))
     if not path.is_file() or not path.stat().st_size:
         raise InvalidFile(f"{path} is {what}: it is {'empty' if path.is_file() else 'not a plain file'}")
     return path.stat().st_size
+
+
+def absent(path: Path) -> str:
+    """Say that a file is not there, and which others are."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        return f"there is no file {path.name} in {folder}, since there is no such folder: check the path"
+    try:
+        others = sorted(one.name for one in folder.iterdir() if one.suffix.lower() == path.suffix.lower())
+    except OSError:
+        others = []
+    close = meant(path.name, others)
+    kind = f"{path.suffix} files" if path.suffix else "files without an extension"
+    there = f"; the {kind} there are {shown(others)}" if others else f"; there are no {kind} there"
+    return f"there is no file {path.name} in {folder}{close or there}: check the name and the folder"
 
 
 def check(name: object, packed: int, unpacked: int, advice: str = "write it less compressed") -> None:

@@ -15,6 +15,8 @@ from xcid.lab.output import write
 
 TOLERANCE = 0.2  # what two runs on one machine differ by, and more where it is busy
 BOUNDS = {
+    "trees/": "The splits: xcid looks at every split once for all samples, TreeSHAP at every path once for a row, so "
+    "that few deep paths, many short trees and many columns are to TreeSHAP's advantage.",
     "stack": "The model's answers, which xcid asks for as long as samples are missing.",
     "peers": "The model's 1,000 answers for each row.",
     "overhead": "The model: the cheaper its answers are, the more it counts to make samples and to read answers.",

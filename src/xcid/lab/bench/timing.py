@@ -43,6 +43,7 @@ class Extent:
     tree_tables: tuple[str, ...] = ("diabetes", "heart", "30")  # that trees are read on
     tree_models: tuple[str, ...] = ("forest", "extra trees", "boosting", "histogram boosting")
     tree_rows: int = 256  # that are explained by reading at a time
+    tree_peer_rows: int = 64  # that others explain at a time by reading
 
     def rows_of(self, n_columns: int) -> int:
         """Rows that xcid explains at a time; fewer of a wide table."""

@@ -1,7 +1,7 @@
 "use strict";
 /* The page of a report: reads the data, keeps what is chosen, and draws it. */
 (function (xcid) {
-  const { element, fixed, SHOWN, FLIPS, at, count, times, thousandths, spaced, note, facts, strip, output, items, sorted, limitOf, showMore, showEffects, showLegend, flips, onWidth } = xcid;
+  const { element, fixed, SHOWN, at, count, times, thousandths, spaced, note, facts, strip, output, items, sorted, limitOf, showMore, showEffects, showLegend, showChanges, onWidth } = xcid;
   const data = JSON.parse(at("data").textContent);
   const decimals = xcid.decimals(data.unit);
   const hasP = Boolean(data.rows[0].p);
@@ -51,10 +51,10 @@
     at("outputs").replaceChildren(...(row.outputs || []).map(([place, value], order) => output(data.classes[place], value, !order)));
     showBars();
     showEvidence();
-    showChanges(row);
+    showChanges(row.counterfactuals || null, { hidden: data.hidden });
   }
 
-  /* ---- scores, evidence and counterfactuals ---- */
+  /* ---- scores and evidence ---- */
 
   function showBars() {
     const sought = at("filter").value.trim().toLowerCase();
@@ -76,12 +76,6 @@
     const row = data.rows[chosen.row];
     const pair = row.evidence ? row.evidence[chosen.feature] : null;
     xcid.showEvidence(items(row, data)[chosen.feature], pair, row, data, "The evidence of this score is not in the file.");
-  }
-
-  function showChanges(row) {
-    const { nearest } = row;
-    const intro = !nearest ? "The samples behind this row are not in the file." : nearest.length ? FLIPS.some : FLIPS.none;
-    at("changes").replaceChildren(element("p", { class: "quiet" }, intro), ...flips(nearest || [], data.hidden));
   }
 
   /* ---- all rows ---- */
@@ -151,7 +145,7 @@
     at("statuses").replaceChildren(...poor.map(([name, meaning]) => element("p", { class: "status-meaning" }, element("b", null, spaced(name)), `: ${meaning}`)));
     showLegend(data, hasP);
     at("significant-box").hidden = !hasP;
-    at("changes-section").hidden = !data.rows.some((row) => row.nearest);
+    at("changes-section").hidden = !data.rows.some((row) => row.counterfactuals);
   }
 
   function fillChoices() {

@@ -105,7 +105,7 @@
     }
   }
 
-  /* ---- evidence and counterfactuals ---- */
+  /* ---- evidence ---- */
 
   function showEvidence(item, pair, row, page, lacking) {
     at("evidence-title").replaceChildren("Evidence: ", element("bdi", null, item.name));
@@ -126,19 +126,6 @@
     return found;
   }
 
-  function flips(nearest, isHidden) {
-    return nearest.map((flip, number) => element("div", { class: "flip" },
-      element("span", { class: "number" }, `${["Nearest", "Second", "Third"][number] || number + 1}: ${count(flip.changes.length + flip.more, "change")}`),
-      element("span", { class: "what" }, ...flip.changes.map((one) => change(one, isHidden)), flip.more ? element("span", { class: "quiet" }, `and ${flip.more} smaller ones`) : null)));
-  }
-
-  function change([name, from, to], isHidden) {
-    const values = isHidden ? ["changes"] : [element("bdi", null, from), " → ", element("bdi", { class: "to" }, to)];
-    return element("span", { class: "change" }, element("b", null, element("bdi", null, name)), " ", ...values);
-  }
-
-  const FLIPS = { some: "The nearest perturbations, among those behind the scores, that flip the output.", none: "None of the perturbations that were tried flips the output." };
-
   /* Draw anew when an element has another width. */
   function onWidth(node, draw) {
     let width = node.clientWidth;
@@ -149,5 +136,5 @@
     }).observe(node);
   }
 
-  Object.assign(xcid, { SHOWN, FLIPS, at, count, times, thousandths, decimals, spaced, note, facts, strip, output, items, sorted, limitOf, showMore, showBars, showEffects, showLegend, showEvidence, flips, onWidth });
+  Object.assign(xcid, { SHOWN, at, count, times, thousandths, decimals, spaced, note, facts, strip, output, items, sorted, limitOf, showMore, showBars, showEffects, showLegend, showEvidence, onWidth });
 })((globalThis.xcid = globalThis.xcid || {}));

@@ -1,0 +1,78 @@
+"""``xcid demo``: a model, one of its decisions, what decides it, and a page to open; no file is needed."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from xcid.cli._colours import show_scores
+from xcid.cli._terminal import add_verb, apart, record, show
+
+PAGE = Path("xcid-demo.html")
+ROWS = 20  # of the page
+STORY = """\
+A {kind} was trained to tell who has diabetes, from {known} patients. Of {held} others it gets {right:.0%} right.
+Take one of these others: what does the model say, and why?
+"""
+END = """
+The same for {rows} patients, with the evidence behind every score, is in {page}: open it in a browser.
+{picture}
+Now with a table of your own, here data.csv with a column outcome:
+  xcid explain data.csv --target outcome
+  xcid report data.csv --target outcome --out report.html
+  xcid app data.csv --target outcome"""
+
+
+class Options(NamedTuple):
+    """What was typed."""
+
+    out: Path
+    quiet: bool
+
+
+def add(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = add_verb(subparsers, __doc__, "see what it does, without a file")
+    parser.add_argument("--out", type=Path, default=PAGE, metavar="FILE", help=f"the page (default: {PAGE})")
+    parser.add_argument("--quiet", action="store_true", help="nothing on stderr")
+    parser.set_defaults(run=partial(_checked))
+
+
+def _checked(options: argparse.Namespace) -> None:
+    with apart(options.quiet):
+        run(record(Options, options))
+
+
+def run(options: Options) -> None:
+    """Tell the story, and write the page and the picture beside it."""
+    from xcid.explainer import Explainer
+    from xcid.files import tables, training, writers
+    from xcid.report import report, summary
+    from xcid.text import bars
+
+    writers.check(options.out, extensions=(".html", ".htm"))
+    made = training.demo("diabetes", "logistic", seed=0)
+    found = Explainer(made.model, made.background)(tables.part(made.data, range(ROWS)))
+    known, held = tables.size(made.background), len(made.positions)
+    show(STORY.format(kind="logistic regression", known=known, held=held, right=made.right))
+    show_scores(bars(found))
+    show("\nIn words: " + " ".join(summary(found, 0)))
+    report(found, options.out, title=made.title, notes=[f"{made.note[0].upper()}{made.note[1:]}"])
+    show(END.format(rows=ROWS, page=options.out, picture=_picture(found, options.out.with_suffix(".png"))))
+
+
+def _picture(found: Any, path: Path) -> str:
+    """Draw the evidence where matplotlib is installed, and say where it is."""
+    from xcid.files.writers import replacing
+
+    try:
+        from xcid import plots
+
+        axes = plots.densities(found, row=0)
+    except ImportError:
+        return ""
+    with replacing(path) as temporary:
+        axes[0].figure.savefig(temporary, dpi=120, format="png")
+    return f"The evidence for this one patient is drawn in {path}.\n"

@@ -1,0 +1,153 @@
+"""What is released: wheel and source hold what they should, twice the same, and work in a clean environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import xcid
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+FOR_DEVELOPERS = {"all", "bench", "demo", "dev", "docs", "test"}
+THREE_LINES = """
+import numpy as np, xcid
+table = np.random.default_rng(0).normal(size=(200, 3))
+print(xcid.Explainer(lambda X: X[:, 0] > 0, table)(table[:1]))
+"""
+
+
+def build(out: Path) -> tuple[Path, Path]:
+    """Build wheel and source as of a fixed moment."""
+    command = [sys.executable, "-m", "hatchling", "build", "-d", out]
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": "1767225600"}
+    built = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    (wheel,), (source,) = out.glob("*.whl"), out.glob("*.tar.gz")
+    return wheel, source
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="module")
+def names(built):
+    """The files of the wheel, and those of the source without its folder."""
+    wheel, source = built
+    with tarfile.open(source) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    return set(zipfile.ZipFile(wheel).namelist()), inside
+
+
+def test_the_wheel_is_pure(built):
+    wheel, source = built
+    assert wheel.name == f"xcid-{xcid.__version__}-py3-none-any.whl"
+    assert source.name == f"xcid-{xcid.__version__}.tar.gz"
+
+
+@pytest.mark.parametrize("name", ["py.typed", "native/bits.c", "datasets/diabetes.csv", "app/assets/app.html"])
+def test_what_is_no_python_is_there(names, name):
+    wheel, source = names
+    assert f"xcid/{name}" in wheel
+    assert f"src/xcid/{name}" in source
+
+
+def test_every_module_is_there(names):
+    modules = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
+    wheel, source = names
+    assert modules <= wheel
+    assert {f"src/{module}" for module in modules} <= source
+    assert {"LICENSE", "CITATION.cff", "CHANGELOG.md", "tests/conftest.py"} <= source
+
+
+def test_nothing_else_is_there(names):
+    """No compiled form, no leftovers; the wheel has the package and its own description only."""
+    wheel, source = names
+    assert [name for name in wheel | source if re.search(r"\.(so|dll|dylib|pyd|o|pyc)$|__pycache__", name)] == []
+    assert {name.partition("/")[0] for name in wheel} == {"xcid", f"xcid-{xcid.__version__}.dist-info"}
+
+
+def test_builds_are_the_same_to_the_byte(built, tmp_path):
+    for first, second in zip(built, build(tmp_path), strict=True):
+        assert first.read_bytes() == second.read_bytes(), first.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extras", ["", "[cli]"], ids=["plain", "cli"])
+def test_the_wheel_works_in_a_clean_environment(built, tmp_path, extras):
+    wheel, _ = built
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+
+    def run(*command):
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run(sys.executable, "-m", "venv", "clean")
+    here = tmp_path / "clean" / "bin"
+    run(here / "pip", "install", "--quiet", f"{wheel}{extras}")
+    assert run(here / "xcid", "--version") == f"xcid {xcid.__version__}\n"
+    assert "flip it" in run(here / "python", "-W", "error", "-c", THREE_LINES)
+    if extras:
+        table = ROOT / "src" / "xcid" / "datasets" / "diabetes.csv"
+        options = ("--background", table, "--target", "Outcome", "--train", "logistic", "--rows", "0:1", "--quiet")
+        assert "Glucose" in run(here / "xcid", "explain", *options)
+
+
+def parts(extra: str) -> set[str]:
+    """The extras that an extra is made of, by whatever way."""
+    named = {
+        name for line in EXTRAS[extra] if line.startswith("xcid[") for name in re.split(r"[\[\],]", line)[1:] if name
+    }
+    return named.union(*(parts(name) for name in named)) if named else set()
+
+
+def test_all_is_all_that_users_can_use():
+    assert parts("all") == set(EXTRAS) - FOR_DEVELOPERS
+
+
+def test_tests_need_nothing_heavy():
+    packages = {re.match(r"[\w-]+", line)[0] for name in {"test", *parts("test")} for line in EXTRAS[name]} - {"xcid"}
+    assert not packages & {"torch", "ray", "pyspark", "dask", "catboost", "xgboost", "lightgbm", "shap", "dice-ml"}
+    assert "test" in parts("dev")
+
+
+class TestPapers:
+    """What is said about the release elsewhere says the same."""
+
+    @pytest.mark.parametrize("name", ["CITATION.cff", "recipe/recipe.yaml"])
+    def test_version(self, name):
+        assert f"version: {xcid.__version__}\n" in (ROOT / name).read_text(encoding="utf-8")
+
+    def test_changelog(self):
+        text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+        assert re.search(rf"^## {re.escape(xcid.__version__)} ", text, flags=re.MULTILINE)
+
+    def test_recipe(self):
+        yaml = pytest.importorskip("yaml", reason="needs the extra test")
+        recipe = yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text(encoding="utf-8"))
+        wanted = {"python" + PROJECT["requires-python"], *PROJECT["dependencies"]}
+        assert {line.replace(" ", "") for line in recipe["requirements"]["run"]} == wanted
+
+    def test_workflows_try_every_python(self):
+        yaml = pytest.importorskip("yaml", reason="needs the extra test")
+        flow = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text(encoding="utf-8"))
+        named = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+        assert flow["jobs"]["test"]["strategy"]["matrix"]["python"] == named
+
+    @pytest.mark.parametrize("path", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda path: path.name)
+    def test_workflows_can_be_read(self, path):
+        yaml = pytest.importorskip("yaml", reason="needs the extra test")
+        jobs = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]
+        assert all(step.keys() & {"uses", "run"} for job in jobs.values() for step in job["steps"])
