@@ -110,6 +110,6 @@ def telling(error: type[XcidError], what: str) -> Iterator[None]:
 def warn(message: str) -> None:
     """Warn at the line of the user's own code that led here."""
     frame, level = inspect.currentframe(), 1
-    while frame is not None and frame.f_globals["__name__"].partition(".")[0] == "xcid":
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "xcid":
         frame, level = frame.f_back, level + 1
     warnings.warn(message, XcidWarning, stacklevel=level)
