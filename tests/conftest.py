@@ -16,7 +16,10 @@ hypothesis.settings.register_profile("xcid", deadline=None, derandomize=True, pr
 hypothesis.settings.load_profile("xcid")
 
 HERE = Path(__file__).parent
-SLOW = ("browser", "hostile", "optional", "runs")  # folders and files that take long, or need an extra as a whole
+SLOW = {  # folders and files that take long, or need an extra as a whole
+    *("browser", "cli", "golden", "hostile", "optional", "runs"),
+    *("test_actions", "test_documents", "test_metrics", "test_native_tables", "test_rules", "test_site"),
+}
 PASSED = pytest.StashKey[list[str]]()
 
 
@@ -49,8 +52,9 @@ def pytest_runtest_makereport(item):
 
 def pytest_sessionfinish(session):
     """Keep what passed in ``make test``, so that no test runs twice; without that, ``--rest`` runs all."""
-    if session.config.getoption("markexpr") == "not slow":
-        session.config.cache.set("xcid/passed", session.config.stash[PASSED])
+    cache = getattr(session.config, "cache", None)  # it can be switched off
+    if cache and session.config.getoption("markexpr") == "not slow":
+        cache.set("xcid/passed", session.config.stash[PASSED])
 
 
 @pytest.fixture(autouse=True)
