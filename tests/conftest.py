@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import re
 from pathlib import Path
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -31,11 +33,20 @@ def pytest_configure(config):
     config.stash[PASSED] = []
 
 
+def missing_in(examples):
+    """Packages that the examples of a docstring use and that are not installed."""
+    text = "".join(example.source for example in examples)
+    wanted = set(re.findall(r"^(?:(?:import|from) |.*xcid\.(?=torch\.))(\w+)", text, flags=re.MULTILINE))
+    return sorted(name for name in wanted if importlib.util.find_spec(name) is None)
+
+
 def pytest_collection_modifyitems(config, items):
     """Mark as slow, by its place, what ``make test`` leaves out; ``--rest`` runs that, and what had to be skipped."""
     for item in items:
         if item.path.is_relative_to(HERE) and item.path.relative_to(HERE).parts[0].removesuffix(".py") in SLOW:
             item.add_marker("slow")
+        if isinstance(item, pytest.DoctestItem) and (missing := missing_in(item.dtest.examples)):
+            item.add_marker(pytest.mark.skip(f"not installed: {', '.join(missing)}"))
     if config.getoption("--rest"):
         passed = set(config.cache.get("xcid/passed", []))
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in passed])
