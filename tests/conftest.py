@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import re
 from pathlib import Path
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -16,7 +18,10 @@ hypothesis.settings.register_profile("xcid", deadline=None, derandomize=True, pr
 hypothesis.settings.load_profile("xcid")
 
 HERE = Path(__file__).parent
-SLOW = ("browser", "hostile", "optional", "runs")  # folders and files that take long, or need an extra as a whole
+SLOW = {  # folders and files that take long, or need an extra as a whole
+    *("browser", "cli", "golden", "hostile", "optional", "runs"),
+    *("test_actions", "test_documents", "test_metrics", "test_native_tables", "test_rules", "test_site"),
+}
 PASSED = pytest.StashKey[list[str]]()
 
 
@@ -28,11 +33,20 @@ def pytest_configure(config):
     config.stash[PASSED] = []
 
 
+def missing_in(examples):
+    """Packages that the examples of a docstring use and that are not installed."""
+    text = "".join(example.source for example in examples)
+    wanted = set(re.findall(r"^(?:(?:import|from) |.*xcid\.(?=torch\.))(\w+)", text, flags=re.MULTILINE))
+    return sorted(name for name in wanted if importlib.util.find_spec(name) is None)
+
+
 def pytest_collection_modifyitems(config, items):
     """Mark as slow, by its place, what ``make test`` leaves out; ``--rest`` runs that, and what had to be skipped."""
     for item in items:
         if item.path.is_relative_to(HERE) and item.path.relative_to(HERE).parts[0].removesuffix(".py") in SLOW:
             item.add_marker("slow")
+        if isinstance(item, pytest.DoctestItem) and (missing := missing_in(item.dtest.examples)):
+            item.add_marker(pytest.mark.skip(f"not installed: {', '.join(missing)}"))
     if config.getoption("--rest"):
         passed = set(config.cache.get("xcid/passed", []))
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in passed])
@@ -49,8 +63,9 @@ def pytest_runtest_makereport(item):
 
 def pytest_sessionfinish(session):
     """Keep what passed in ``make test``, so that no test runs twice; without that, ``--rest`` runs all."""
-    if session.config.getoption("markexpr") == "not slow":
-        session.config.cache.set("xcid/passed", session.config.stash[PASSED])
+    cache = getattr(session.config, "cache", None)  # it can be switched off
+    if cache and session.config.getoption("markexpr") == "not slow":
+        cache.set("xcid/passed", session.config.stash[PASSED])
 
 
 @pytest.fixture(autouse=True)

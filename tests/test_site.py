@@ -76,6 +76,11 @@ def test_every_page_is_there(site):
         assert (site / source.relative_to(ROOT / "docs").with_suffix(".html")).is_file(), source
 
 
+def test_every_page_says_of_which_version_it_is(site):
+    for page in ("index.html", "reading.html", "api/index.html"):
+        assert f"xcid {xcid.__version__}" in (site / page).read_text(encoding="utf-8"), page
+
+
 def test_every_public_name_is_in_the_reference(site):
     lines = zlib.decompress((site / "objects.inv").read_bytes().split(b"\n", maxsplit=4)[4]).decode().splitlines()
     known = {line.split()[0] for line in lines}

@@ -700,6 +700,7 @@ class TestServer:
         assert sent == [{"type": "websocket.close"}]
 
 
+@pytest.mark.slow  # it measures time, which a busy machine has none of
 @pytest.mark.parametrize("name", ["diabetes", "heart"])
 @pytest.mark.parametrize("kind", ["logistic", "forest"])
 def test_an_answer_within_a_second(name, kind):
