@@ -20,7 +20,16 @@ hypothesis.settings.load_profile("xcid")
 HERE = Path(__file__).parent
 SLOW = {  # folders and files that take long, or need an extra as a whole
     *("browser", "cli", "golden", "hostile", "optional", "runs"),
-    *("test_actions", "test_documents", "test_metrics", "test_native_tables", "test_rules", "test_site"),
+    *(
+        "test_actions",
+        "test_calibration",
+        "test_comparison",
+        "test_documents",
+        "test_metrics",
+        "test_native_tables",
+        "test_rules",
+        "test_site",
+    ),
 }
 PASSED = pytest.StashKey[list[str]]()
 

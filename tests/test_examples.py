@@ -67,6 +67,8 @@ def test_regression(ran, monkeypatch, capsys):
 
 
 def test_beside_shap_and_lime(ran, monkeypatch, capsys):
+    for package in ("shap", "lime"):
+        pytest.importorskip(package, reason=f"needs the extra {package}")
     left, printed, _ = ran("beside_shap_and_lime", monkeypatch, capsys)
     faithful = {key: figures.mean() for key, figures in left["faithful"].items()}
     for masking in ("mean", "joint rows"):
