@@ -148,7 +148,7 @@ def calibrated(importance: Array, found: Measured, level: Array) -> Scores:
     Arrays of NumPy or tensors of torch.
     """
     xp, special = namespace(found.effects), functions(found.effects)
-    tiny = ROUNDING * xp.amax(abs(found.effects), 1)[:, None].clip(1.0)
+    tiny = ROUNDING * (xp.amax(abs(found.effects), 1)[:, None].clip(1.0) if found.effects.shape[1] else 1.0)
     effect, error = (xp.where(abs(part) < tiny, 0.0, part) for part in (found.effects, xp.sqrt(found.variance)))
     freedom = found.freedom.clip(1.0)
     reach = student.quantile(freedom, (1 + CONFIDENCE) / 2) * error
