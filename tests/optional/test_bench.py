@@ -254,7 +254,7 @@ class TestCommand:
         for name, value in timing.ONE_THREAD.items():
             monkeypatch.setenv(name, value)
         asked = []
-        monkeypatch.setattr("xcid.lab.bench.measure", lambda extent, say: asked.append(extent.name) or record)
+        monkeypatch.setattr("xcid.lab.bench.measure", lambda extent, say, steps: asked.append(extent.name) or record)
         return asked
 
     def test_keeps_and_prints(self, limited, record, tmp_path, capsys):
@@ -274,6 +274,12 @@ class TestCommand:
         assert cli.main(["bench", "--full", *paths]) == 0
         assert limited == ["full"]
         assert "## What became slower" in capsys.readouterr().out
+
+    def test_one_step_alone(self, limited, tmp_path, capsys):
+        assert cli.main(["bench", "--only", "trees", "--out", str(tmp_path / "now.json")]) == 0
+        assert cli.main(["bench", "--only", "leaves"]) == 2
+        assert "no step begins with 'leaves'" in capsys.readouterr().err
+        assert limited == ["default"]
 
     def test_a_wrong_record_is_found_before_the_long_part(self, limited, tmp_path, capsys):
         (tmp_path / "before.json").write_text("no record")

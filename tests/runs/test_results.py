@@ -287,13 +287,11 @@ class TestFolder:
         assert "scikit-learn" in found["versions"]
 
     def test_no_data_in_the_log(self, run, command, tmp_path):
-        """Neither of rows that were explained nor of one that could not be."""
+        """Neither of rows that were explained nor of those with a level that nobody has seen."""
         assert command(run())[0] == 0
         save(make_table(N_ROWS, seed=2).replace({"colour": {"red": "crimson"}}), tmp_path / "rows.csv")
         other = ("--run", tmp_path / "other", "--data", tmp_path / "rows.csv")
-        status, _, err = command(run(".csv", ".csv", *other))
-        assert status == 2
-        assert "crimson" in err
+        assert command(run(".csv", ".csv", *other))[0] == 0
         for names in (("run/log.txt", "run/manifest.json"), ("other/log.txt",)):
             kept = "".join((tmp_path / name).read_text() for name in names)
             assert not {SECRET, "crimson", "007"} & set(kept.replace(":", " ").replace("'", " ").split())
