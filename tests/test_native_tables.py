@@ -419,27 +419,9 @@ def test_networks(name, n_classes):
     assert gap(fitted(make_pipeline(StandardScaler(), model), cells, y), cells) <= 1e-9
 
 
-TORCH = {
-    "classes": lambda nn: [nn.Linear(6, 9), nn.ReLU(), nn.Dropout(0.5), nn.Linear(9, 3), nn.Softmax(dim=1)],
-    "second class": lambda nn: [nn.Sequential(nn.Linear(6, 9), nn.Tanh()), nn.Linear(9, 1, bias=False), nn.Sigmoid()],
-    "numbers": lambda nn: [nn.Linear(6, 9, bias=False), nn.BatchNorm1d(9), nn.LeakyReLU(0.1), nn.Linear(9, 1)],
-}
-
-
-@pytest.mark.parametrize("name", TORCH)
-def test_sequences_of_layers(name):
-    torch = pytest.importorskip("torch")
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = torch.nn.Sequential(*TORCH[name](torch.nn))
-        model(torch.randn(50, 6))  # so that the normalisation has learnt something
-    assert gap(model, numbers(1)) <= 1e-6
-
-
-def test_layers_that_are_not_known_are_asked():
+def test_networks_in_single_precision_are_asked():
     nn = pytest.importorskip("torch").nn
-    for layers in ([nn.ReLU(), nn.Linear(6, 2)], [nn.Linear(6, 4), nn.GLU(), nn.Linear(2, 2)]):
-        assert not is_read(nn.Sequential(*layers), numbers(1))
+    assert not is_read(nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 2), nn.Softmax(dim=1)), numbers(1))
 
 
 @pytest.mark.parametrize("n_classes", [0, 2, 3])

@@ -33,7 +33,7 @@ def test_tables_have_no_holes_and_one_has_more_than_20_features(script):
 
 
 def test_prints_tables_of_all_methods(script, capsys):
-    cells = script.run(4, n_tables=1, n_models=1)
+    cells = script.run(4, n_tables=1, models=["logistic"])
     script.summary(cells)
     script.differences(cells)
     cell, means, apart = (part.splitlines() for part in capsys.readouterr().out.strip().split("\n\n"))
@@ -45,7 +45,7 @@ def test_prints_tables_of_all_methods(script, capsys):
 
 
 def test_all_that_know_the_model_beat_chance(script):
-    (cell,) = script.run(10, n_tables=1, n_models=1).values()
+    (cell,) = script.run(10, n_tables=1, models=["logistic"]).values()
     for masking in script.MASKINGS:
         means = {name: figures.faithfulness[masking].mean() for name, figures in cell.items()}
         assert min(means, key=means.get) == "chance"

@@ -39,7 +39,6 @@ READINGS: dict[tuple[str, str], Callable[[Any], Any]] = {
         catboost.catboost_model,
     ),
     **dict.fromkeys([("sklearn", "MLPClassifier"), ("sklearn", "MLPRegressor")], networks.perceptron),
-    ("torch", "Sequential"): networks.sequence,
     ("sklearn", "GaussianNB"): additive.naive_bayes,
     **dict.fromkeys(
         [("interpret", f"ExplainableBoosting{name}") for name in ("Classifier", "Regressor")],

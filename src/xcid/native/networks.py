@@ -11,7 +11,6 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from xcid._kernels.arrays import blocks
-from xcid.native.names import name_of
 from xcid.native.seen import Part
 from xcid.records import Array
 
@@ -73,19 +72,9 @@ def affine(weights: Any, start: Any, given: Any) -> Any:
     return given @ weights + start
 
 
-def scaled(factor: Any, shift: Any, given: Any) -> Any:
-    """Each column by itself."""
-    return given * factor + shift
-
-
 def positive(given: Any) -> Any:
     """Nothing below 0."""
     return np.maximum(given, 0, out=given)
-
-
-def leaking(slope: float, given: Any) -> Any:
-    """Less of what is below 0."""
-    return np.where(given > 0, given, given * given.dtype.type(slope))
 
 
 def shares(given: Any) -> Any:
@@ -111,13 +100,6 @@ ACTIVATIONS: dict[str, Layer] = {
     "softmax": shares,
     "exp": np.exp,
 }
-LAYERS: dict[str, Layer] = {
-    "ReLU": positive,
-    "Sigmoid": expit,
-    "Tanh": np.tanh,
-    "Identity": same,
-    "Dropout": same,
-}
 
 
 def perceptron(model: Any) -> Network | None:
@@ -133,52 +115,3 @@ def perceptron(model: Any) -> Network | None:
         layers += [ACTIVATIONS[model.activation], partial(affine, *more)]
     layers.append(ACTIVATIONS[model.out_activation_])
     return Network(weights, start, (*layers, pair) if is_pair else tuple(layers))
-
-
-def sequence(module: Any) -> Network | None:
-    """PyTorch's layers, one after the other."""
-    steps = _flat(module)
-    if not steps or name_of(steps[0]) != ("torch", "Linear"):
-        return None
-    found = [_layer(step) for step in steps[1:]]
-    layers = tuple(layer for layer in found if layer is not None)
-    if len(layers) < len(found):
-        return None
-    is_pair = type(steps[-1]).__name__ == "Sigmoid" and _width(steps) == 1
-    return Network(*_linear(steps[0]), (*layers, pair) if is_pair else layers)
-
-
-def _flat(module: Any) -> list[Any]:
-    if name_of(module) != ("torch", "Sequential"):
-        return [module]
-    return [step for child in module for step in _flat(child)]
-
-
-def _width(steps: list[Any]) -> int:
-    return next(int(step.out_features) for step in reversed(steps) if hasattr(step, "out_features"))
-
-
-def _linear(step: Any) -> tuple[Any, Any]:
-    weights = _numbers(step.weight).T
-    return weights, np.zeros(weights.shape[1], weights.dtype) if step.bias is None else _numbers(step.bias)
-
-
-def _numbers(tensor: Any) -> Any:
-    return tensor.detach().cpu().numpy()
-
-
-def _layer(step: Any) -> Layer | None:
-    package, name = name_of(step)
-    if package != "torch":
-        return None
-    if name == "Linear":
-        return partial(affine, *_linear(step))
-    if name == "LeakyReLU":
-        return partial(leaking, step.negative_slope)
-    if name == "BatchNorm1d" and step.running_mean is not None and step.affine:
-        factor = _numbers(step.weight) / np.sqrt(_numbers(step.running_var) + step.eps)
-        factor = factor.astype(_numbers(step.weight).dtype)
-        return partial(scaled, factor, _numbers(step.bias) - _numbers(step.running_mean) * factor)
-    if name == "Softmax":
-        return shares if step.dim in (1, -1) else None
-    return LAYERS.get(name)
