@@ -146,7 +146,7 @@ def test_eight_levels_are_listed():
     background = [[f"level {at}", at] for at in range(30)]
     explainer = xcid.Explainer(lambda rows: np.array([row[1] for row in rows], float) > 15, background)
     with pytest.raises(InvalidData, match="its levels are") as caught:
-        explainer([["new", 1]])
+        explainer.interactions([["new", 1]])
     assert str(caught.value).count("level ") == 8
 
 
