@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression
 
@@ -311,12 +310,10 @@ class TestShown:
         ticks = dict(zip([label.get_text() for label in ax.get_xticklabels()], ax.get_xticks(), strict=True))
         assert ticks["×1"] == 0
         assert np.isclose(ticks["÷2"], -np.log(2))
-        plt.close("all")
 
     def test_plot_of_an_output(self, found):
         ax = xcid.plots.comparison(replace(found, unit="output", about="up"))
         assert "do to the output,\nMarch against January" in ax.get_xlabel()
-        plt.close("all")
 
 
 def test_a_page(tmp_path):

@@ -105,7 +105,6 @@ class TestGroups:
 
     def test_evidence_pictures_and_files(self, tmp_path):
         import matplotlib as mpl
-        import matplotlib.pyplot as plt
 
         mpl.use("Agg")
         explanation = xcid.Explainer(xor, XOR, constraints=xcid.Constraints(groups={"both": ["x0", "x1"]}))(XOR[:2])
@@ -114,7 +113,6 @@ class TestGroups:
         assert np.all((pair.points >= 0) & (pair.points <= 1))
         axes = xcid.plots.densities(explanation)
         assert any("both" in ax.get_title() for ax in axes)
-        plt.close("all")
         explanation.save(tmp_path / "groups")
         back = xcid.load(tmp_path / "groups")
         assert back.features == explanation.features == ((0, 1), (2,), (3,)) or back.features == ((1, 0), (2,), (3,))

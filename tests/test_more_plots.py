@@ -41,12 +41,6 @@ def explanation(explainer):
     return explainer(TABLE[:25])
 
 
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    plt.close("all")
-
-
 class TestBeeswarm:
     def test_a_dot_for_every_row_at_its_score(self, explanation):
         ax = xcid.plots.beeswarm(explanation)

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 mpl.use("Agg")
-from matplotlib import pyplot as plt
 
 import xcid
 from xcid import wording
@@ -50,7 +49,6 @@ class TestSignificance:
         assert ("~ not significant (p > 0.05)" in str(shown)) != is_significant
         assert ("background:transparent" in shown._repr_html_()) != is_significant
         assert any(bar.get_facecolor()[3] == 0 for bar in xcid.plots.bar(shown).patches) != is_significant
-        plt.close("all")
         data = page(shown, tmp_path)
         assert ("first is not significant." in data["rows"][0]["sentences"]) != is_significant
         (p, *_) = data["rows"][0]["p"]  # the page compares thousandths with the level
@@ -72,7 +70,6 @@ class TestAnswers:
         assert str(failed).startswith("row 0: no output; ")
         assert ">row 0: no output<" in failed._repr_html_()
         assert xcid.plots.bar(failed).get_title().splitlines()[0] == "row 0: no output"
-        plt.close("all")
         row = page(failed, tmp_path)["rows"][0]
         assert (row["answer"], row["sentences"][0]) == ("no output", "The model gives no output.")
         assert "outputs" not in row

@@ -46,7 +46,6 @@ def store(tmp_path, monkeypatch):
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     before = mlflow.get_tracking_uri(), np.random.get_state()  # noqa: NPY002
     mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
-    mlflow.set_experiment("explanations")
     yield
     if mlflow.active_run():
         mlflow.end_run()

@@ -36,7 +36,6 @@ def tidied_up():
     before = np.random.get_state()  # noqa: NPY002
     yield
     np.random.set_state(before)  # noqa: NPY002
-    plt.close("all")
 
 
 def test_parts(explanation):

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 
 import xcid
 from xcid.errors import InvalidData, InvalidParameter, MissingDependency
@@ -26,7 +25,6 @@ def quiet_torch():
     with torch.random.fork_rng(devices=[]):
         yield
     torch.set_num_threads(threads)
-    plt.close("all")
 
 
 class Looking(nn.Module):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 
 import xcid
 from xcid.errors import InvalidData, InvalidParameter, ModelError, NotEnoughFlips
@@ -24,7 +23,6 @@ def quiet_torch():
     with torch.random.fork_rng(devices=[]):
         yield
     torch.set_num_threads(threads)
-    plt.close("all")
 
 
 def mood(texts):
