@@ -109,7 +109,7 @@ class TestRows:
             "a.b > 1",
             "a[0] > 1",
             "a > 1 if b else c",
-            "1 + 1 > a",
+            "a + 1",
             "a",
             "a = 1",
             "(" * 999,
@@ -119,9 +119,17 @@ class TestRows:
         with pytest.raises(InvalidParameter, match="does not select rows"):
             rows_where(text, pd.DataFrame({"a": [1]}))
 
-    def test_two_things_that_cannot_be_compared(self):
-        with pytest.raises(InvalidData, match="does not fit the table"):
-            rows_where("a > 'x'", pd.DataFrame({"a": [1, 2]}))
+    @pytest.mark.parametrize("text", ["a > 'x'", "1 < 2", "'%999999999d' % 5 == a", "a > [1] * 9"])
+    def test_things_that_cannot_be_compared_or_calculated(self, text):
+        with pytest.raises((InvalidData, InvalidParameter), match=r"does not fit the table|needs a column|cannot calc"):
+            rows_where(text, pd.DataFrame({"a": [1, 2]}))
+
+    def test_arithmetic(self):
+        frame = pd.DataFrame({"height": [1.9, 1.6, None], "weight": [70, 90, 80]})
+        assert rows_where("weight / height ** 2 > 25 and weight > 9 ** 2", frame) == [1]
+
+    def test_long_numbers_are_kept_to_the_last_digit(self):
+        assert rows_where("a == 9007199254740993", pd.DataFrame({"a": [2**53, 2**53 + 1]})) == [1]
 
 
 class TestNamesOfRows:

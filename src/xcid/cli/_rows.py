@@ -17,10 +17,10 @@ _PLACES = re.compile(rf"({_PART})(,({_PART}))*")
 def rows(text: str) -> str:
     """Check what is typed: positions, which count from 0, and below 0 from the end; or a condition."""
     if not _PLACES.fullmatch(text):
-        from xcid.files.conditions import parsed
+        from xcid.files.conditions import condition
 
         try:
-            parsed(text)
+            condition(text)
         except InvalidParameter as error:
             places = "0:10 for the first ten, 3,5,9 for some, -3: for the last three"
             raise argparse.ArgumentTypeError(f"{error}; or places: {places}".replace("%", "%%")) from error

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from xcid._check import as_float
+from xcid._formulas import COMPARED, formula
 from xcid._kernels.arrays import same
 from xcid.errors import InvalidParameter, said
 from xcid.records import Array, Flags
 from xcid.space.columns import Column, to_times
-from xcid.space.expressions import compiled
 from xcid.space.makers import cells_maker
 
 Rule: TypeAlias = str | Callable[["Rows"], Any]
@@ -74,8 +75,8 @@ class Rules:
         costs = constraints.costs
         return Rules(
             columns=columns,
-            relations=tuple((_name(rule, at), _function(rule)) for at, rule in enumerate(constraints.relations)),
-            derived=tuple((names.index(name), _function(rule)) for name, rule in constraints.derived.items()),
+            relations=tuple((_name(rule, at), function_of(rule)) for at, rule in enumerate(constraints.relations)),
+            derived=tuple((names.index(name), function_of(rule)) for name, rule in constraints.derived.items()),
             transitions={
                 names.index(name): _moves(columns[names.index(name)], wanted)
                 for name, wanted in constraints.transitions.items()
@@ -166,8 +167,29 @@ def _answers(function: Callable[[Rows], Any], view: Rows, rows: Array, what: str
         raise InvalidParameter(f"{what} cannot be computed: {said(error)}") from error
 
 
-def _function(rule: Rule) -> Callable[[Rows], Any]:
-    return compiled(rule) if isinstance(rule, str) else rule
+def function_of(rule: Rule) -> Callable[[Rows], Any]:
+    """The function that a rule is, or that its words stand for.
+
+    Examples
+    --------
+    >>> rule = function_of("`months employed` <= 12 * (age - 16) and job in ['a', 'b']")
+    >>> rule({"months employed": np.array([24, 24]), "age": np.array([20, 17]), "job": np.array(["a", "b"])}).tolist()
+    [True, False]
+    """
+    if not isinstance(rule, str):
+        return rule
+    try:
+        found = formula(rule)
+    except InvalidParameter as error:
+        raise InvalidParameter(f"the rule {error}; or give a function") from error
+    return lambda rows: found.value(rows.__getitem__, _compared)
+
+
+def _compared(sign: str, left: Any, right: Any) -> Any:
+    if sign in COMPARED:
+        return COMPARED[sign](left, right)
+    found = reduce(np.logical_or, [left == level for level in right])
+    return found if sign == "in" else np.logical_not(found)
 
 
 def _name(rule: Rule, at: int) -> str:
