@@ -19,6 +19,7 @@ PUBLIC = [
     "Explainer",
     "Explanation",
     "Perturbations",
+    "Reasons",
     "XcidError",
     "XcidWarning",
     "__version__",

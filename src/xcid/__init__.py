@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from xcid.errors import XcidError, XcidWarning
     from xcid.explainer import Explainer
     from xcid.files.saved import load
+    from xcid.reasons import Reasons
     from xcid.records import DensityPair, Explanation, Perturbations
     from xcid.scores.per_feature import d1
     from xcid.space import Constraints
@@ -40,6 +41,7 @@ __all__ = [
     "Explainer",
     "Explanation",
     "Perturbations",
+    "Reasons",
     "XcidError",
     "XcidWarning",
     "__version__",
@@ -67,6 +69,7 @@ _HOMES = {
     "Explainer": "xcid.explainer",
     "Explanation": "xcid.records",
     "Perturbations": "xcid.records",
+    "Reasons": "xcid.reasons",
     "XcidError": "xcid.errors",
     "XcidWarning": "xcid.errors",
     "d1": "xcid.scores.per_feature",

@@ -463,7 +463,7 @@ class Explanation:
     ) -> None:
         """Write one HTML file to look at every row, its scores and their evidence; it needs nothing else.
 
-        With ``reasons=xcid.reasons.Reasons(k, texts, against)`` every row has a line with its reasons. With
+        With ``reasons=xcid.Reasons(k, texts, against)`` every row has a line with its reasons. With
         ``counterfactuals=explainer.whatif(X)`` of the same rows the page has these, with what each change adds; else it
         has the nearest samples that flip.
         """
