@@ -66,7 +66,7 @@ def test_hostile_levels():
 def test_one_row():
     explanation = explain()
     page = Page(explanation._repr_html_())
-    assert page.texts[0].startswith("row 0: output ")
+    assert page.texts[0].startswith("row 0: predicted ")
     order = np.argsort(-np.abs(explanation.values[0]))
     assert [text for text in page.texts if text in "abc"] == ["abc"[i] for i in order]
     assert f"{explanation.values[0, 0]:+.3f}" in page.texts

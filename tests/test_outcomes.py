@@ -38,7 +38,7 @@ def test_a_regression_is_asked_what_moves_it():
         moved = np.abs(model.predict(explanation.cloud.samples[row]) - explanation.outputs[row])
         assert explanation.cloud.positive[row] == pytest.approx(1 - 0.5 ** (moved / half_width))
     assert np.mean(explanation.importance.argmax(axis=1) == 1) > 0.9
-    assert f"row 0: output {explanation.outputs[0, 0]:.4g};" in str(explanation)
+    assert f"row 0: predicted {explanation.outputs[0, 0]:.4g};" in str(explanation)
 
 
 def test_a_regression_with_numbers_between_0_and_1_is_still_one():

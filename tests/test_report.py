@@ -88,7 +88,7 @@ class TestSentences:
     def test_what_supports_what_opposes_and_what_is_not_significant(self):
         words = summary(of_values([0.4, 0.2, -0.3, 0.01], output_names=("negative", "positive")))
         assert words == (
-            "The model predicts positive with 0.90.",
+            "The model predicts positive (0.90).",
             "glucose and bmi support it; age works against it.",
             "noise is not significant.",
         )
@@ -157,7 +157,7 @@ class TestSentences:
             odds = np.exp(np.column_stack([X[:, 0], X[:, 1], X[:, 2]]))
             return odds / odds.sum(axis=1, keepdims=True)
 
-        assert re.fullmatch(r"The model predicts 0 with 0\.\d\d\.", summary(explainer(three)([ROW]))[0])
+        assert re.fullmatch(r"The model predicts class 0 \(0\.\d\d\)\.", summary(explainer(three)([ROW]))[0])
 
     def test_regression(self):
         one = explainer(lambda X: 50 * X[:, 0] - 7, outcome=Interval(20.0))([ROW])

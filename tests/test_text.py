@@ -56,7 +56,7 @@ def test_signs(explanation, unsigned):
 def test_title(explanation):
     title = text.bars(explanation, 1).splitlines()[0]
     top = explanation.output_names[explanation.outputs[1].argmax()]
-    assert title.startswith(f"row 1: output {top}; 10 of 20 perturbations flip it (")
+    assert title.startswith(f"row 1: predicted {top}; 10 of 20 perturbations flip it (")
     assert title.endswith(f"({explanation.n_evaluations[1]:,} evaluations, ok)")
     assert text.bars(explanation, -1) == text.bars(explanation, 1)
 

@@ -79,18 +79,18 @@ class TestAnswers:
 
     def test_every_view_has_the_same_answer(self, one, tmp_path):
         said = wording.answer(one.outputs[0], one.output_names)
-        assert re.fullmatch(r"[01] with 0\.\d\d", said)
-        assert str(one).startswith(f"row 0: output {said};")
-        assert f">row 0: output {said}<" in one._repr_html_()
+        assert re.fullmatch(r"class [01] \(0\.\d\d\)", said)
+        assert str(one).startswith(f"row 0: predicted {said};")
+        assert f">row 0: predicted {said}<" in one._repr_html_()
         row = page(one, tmp_path)["rows"][0]
         assert (row["answer"], row["sentences"][0]) == (said, f"The model predicts {said}.")
 
     @pytest.mark.parametrize(
         ("outputs", "classes", "said"),
         [
-            ([0.2, 0.8], ("no", "yes"), "yes with 0.80"),
+            ([0.2, 0.8], ("no", "yes"), "yes (0.80)"),
             ([1.0, 0.0], ("no", OTHER_LABEL), "no"),
-            ([-3.0, 12.3456], ("no", "yes"), "yes with 12.3"),
+            ([-3.0, 12.3456], ("no", "yes"), "yes (12.3)"),
             ([1234.56], ("output",), "1235"),
             ([-123456.0], ("output",), "-123,456"),
             ([np.nan, 0.5], ("no", "yes"), "no output"),

@@ -119,7 +119,7 @@ def test_as_typed(csv):
     result = typed("explain", "--background", csv, "--target", "y", "--train", "logistic", "--rows", "-2:", "--quiet")
     assert result.returncode == 0
     assert result.stderr == ""
-    assert result.stdout.startswith("row 88: output ")
+    assert result.stdout.startswith("row 88: predicted ")
 
 
 def test_errors_as_typed(tmp_path):

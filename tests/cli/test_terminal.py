@@ -12,7 +12,7 @@ import pytest
 
 from xcid.cli import _colours, _terminal, main
 
-BARS = "row 0: output yes with 0.8\n  a  1  +0.500  ████\n  b  2  -0.250  ██\n  score: + supports the prediction"
+BARS = "row 0: predicted yes (0.8)\n  a  1  +0.500  ████\n  b  2  -0.250  ██\n  score: + supports the prediction"
 
 
 class Terminal(io.StringIO):
@@ -83,10 +83,10 @@ def test_a_command_at_a_terminal(csv, settings):
     os.close(ours)
     assert process.wait(timeout=60) == 0
     text = shown.decode()
-    assert "row 0: output " in text
+    assert "row 0: predicted " in text
     assert "mean of 5 rows" in text
     assert "5 of 5 rows" in text
-    assert ("\x1b[1mrow 0: output " in text) == (not settings)
+    assert ("\x1b[1mrow 0: predicted " in text) == (not settings)
     assert ("━" in text) == (not settings)
     assert ("########################" in text) == bool(settings)
 
@@ -111,8 +111,8 @@ def test_demo(command, tmp_path):
     status, out, err = command("demo", "--out", page)
     assert (status, err) == (0, "")
     assert "Of 153 others it gets 7" in out
-    assert "\nrow 2: output diabetes with 0.82; " in out
-    assert "In words: The model predicts diabetes with 0.82. Glucose" in out
+    assert "\nrow 2: predicted diabetes (0.82); " in out
+    assert "In words: The model predicts diabetes (0.82). Glucose" in out
     assert f"is in {page}: open it in a browser" in out
     assert page.stat().st_size > 100_000
     assert page.with_suffix(".png").read_bytes().startswith(b"\x89PNG")

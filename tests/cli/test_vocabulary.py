@@ -45,7 +45,7 @@ class TestTables:
         status, out, err = command("explain", csv, "--target", "y", "--rows", "0")
         assert status == 0, err
         assert "RandomForestClassifier trained on 90 rows" in err
-        assert out.startswith("row 0: output ")
+        assert out.startswith("row 0: predicted ")
 
     def test_a_kind_of_model_is_no_file(self, command, csv):
         first, second = (
@@ -137,7 +137,7 @@ class TestNamesOfRows:
         options = (people, *QUICK, "--id", "who", "--rows", "3:5")
         status, out, err = command("explain", *options)
         assert status == 0, err
-        assert out.startswith("row 0003: output ")
+        assert out.startswith("row 0003: predicted ")
         assert "who" not in out
         assert command("explain", *options, "--out", tmp_path / "a.parquet")[0] == 0
         run = ("--run", tmp_path / "run", "--out", tmp_path / "b.parquet")
@@ -177,8 +177,8 @@ class TestWhatIsSaid:
         out = command(*options, "--out", tmp_path / "s.parquet", *run)
         assert out[0] == 0
         if not run:
-            assert "output no with " in out[1]
-            assert "output no with " in command(*options)[1]
+            assert "predicted no (" in out[1]
+            assert "predicted no (" in command(*options)[1]
         status, _, err = command(*options[:-1], "one,two,three")
         assert status == 2
         assert "class_names" in err

@@ -139,7 +139,7 @@ def test_a_table_is_streamed_without_a_folder_too(typed, command, plain, tmp_pat
     for suffix in (".csv", ".parquet", ".feather", ".jsonl"):
         status, printed, err = command(typed(suffix, "--out", tmp_path / "scores.csv", "--workers", 2))
         assert status == 0, err
-        assert printed.startswith("row 0: output ")
+        assert printed.startswith("row 0: predicted ")
         assert f"{N_ROWS} of {N_ROWS} rows" in err
         assert np.allclose(pd.read_csv(tmp_path / "scores.csv")["value"], plain["value"], atol=1e-9)
     assert len(json.loads(command(typed(".csv", "--json"))[1])) == len(json.loads(due))

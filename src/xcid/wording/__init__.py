@@ -45,25 +45,25 @@ def predicted(outputs: Array, names: tuple[str, ...]) -> tuple[str, float]:
 
 
 def answer(outputs: Array, names: tuple[str, ...], write: Callable[[float], str] = number) -> str:
-    """What the model answers for one row: "positive with 0.81", a label, or a number as ``write`` puts it."""
+    """What the model answers for one row: "positive (0.81)", a label, or a number as ``write`` puts it."""
     name, value = predicted(outputs, names)
     if name == NO_OUTPUT:
         return name
     if len(outputs) == 1:
         return write(value)
-    name = clean(name, MOST_LETTERS)
+    name = of_class(name)
     if names[-1] == OTHER_LABEL:  # of a model that gives labels only
         return name
-    return f"{name} with {value:.2f}" if are_probabilities(outputs[None]) else f"{name} with {value:.3g}"
+    return f"{name} ({value:.2f})" if are_probabilities(outputs[None]) else f"{name} ({value:.3g})"
 
 
 def title(one: Explanation) -> str:
-    """A single row and what the model answers: "row 7: output positive with 0.81"; or how many rows were averaged."""
+    """A single row and what the model answers: "row 7: predicted positive (0.81)"; or how many rows were averaged."""
     if one.n_rows is not None:
         group = "" if one.index[0] == "all" else f" in group {clean(one.index[0], MOST_LETTERS)}"
         return f"mean of {one.n_rows[0]:,} rows{group}"
     said = answer(one.outputs[0], one.output_names)
-    return f"row {one.index[0]}: {said}" if said == NO_OUTPUT else f"row {one.index[0]}: output {said}"
+    return f"row {one.index[0]}: {said}" if said == NO_OUTPUT else f"row {one.index[0]}: predicted {said}"
 
 
 def note(status: str) -> str:
@@ -165,12 +165,20 @@ def worth(one: Explanation, at: int, write: Callable[[float], str] = number) -> 
 
 
 def with_limits(value: float, ends: tuple[float, float], kind: str, write: Callable[[float], str] = number) -> str:
-    """A number with its limits: "×2.1 (2 to 2.2)" for log odds, "+41 (+38 to +44)" in the unit of an output."""
+    """A number with its limits: "×2.1 (2 to 2.2)" for log odds, "+41 (+38 to +44)" in the unit of an output.
+
+    Examples
+    --------
+    >>> with_limits(-0.37, (-0.41, -0.33), "log odds"), with_limits(-0.05, (-0.15, 0.05), "log odds")
+    ('÷1.45 (1.39 to 1.51)', '÷1.05 (÷1.16 to ×1.05)')
+    """
     if kind == "output":
         return f"{_signed(value, write)} ({' to '.join(_signed(end, write) for end in ends)})"
-    if value >= 0:
-        return f"×{times(np.exp(value))} ({_factor(ends[0], value)} to {_factor(ends[1], value)})"
-    return f"÷{times(np.exp(-value))} ({_factor(ends[1], value)} to {_factor(ends[0], value)})"
+    low, high = ends
+    if low < 0 < high:  # from dividing to multiplying
+        return f"{_factor(value)} ({_factor(low)} to {_factor(high)})"
+    weak, strong = sorted((abs(low), abs(high)))
+    return f"{_factor(value)} ({times(np.exp(weak))} to {times(np.exp(strong))})"
 
 
 def worths(one: Explanation, write: Callable[[float], str] = number) -> list[str]:
@@ -239,9 +247,8 @@ def _worth(one: Explanation, at: int) -> tuple[float, tuple[float, float]] | Non
     return float(one.log_odds[0, at]), (float(one.log_odds_lower[0, at]), float(one.log_odds_upper[0, at]))
 
 
-def _factor(end: float, like: float) -> str:
-    """A limit as a factor, or as a divisor where the value is one."""
-    return times(np.exp(end if like >= 0 else -end))
+def _factor(log_odds: float) -> str:
+    return f"{'×' if log_odds >= 0 else '÷'}{times(np.exp(abs(log_odds)))}"
 
 
 def _signed(value: float, write: Callable[[float], str]) -> str:
