@@ -36,7 +36,7 @@ def absent(path: Path) -> str:
     """Say that a file is not there, and which others are."""
     folder = path.absolute().parent
     if not folder.is_dir():
-        return f"there is no file {path.name} in {folder}, since there is no such folder: check the path"
+        return f"{path} cannot be found: there is no folder {folder}"
     try:
         others = sorted(one.name for one in folder.iterdir() if one.suffix.lower() == path.suffix.lower())
     except OSError:
