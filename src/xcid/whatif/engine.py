@@ -18,7 +18,7 @@ from xcid.whatif.donors import taken_over
 from xcid.whatif.found import Found, joined, one_of_each_set
 from xcid.whatif.goals import Goal, about, goal_of
 from xcid.whatif.plausibility import nearness, unchangeable
-from xcid.whatif.pruning import pruned, refined
+from xcid.whatif.pruning import needed, pruned, refined
 from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED, Counterfactuals
 from xcid.whatif.search import PAIRS, searched
 from xcid.whatif.shares import shares
@@ -143,7 +143,7 @@ def _finished(asker: Asker, flips: Found, k: int) -> tuple[Found, Found]:
     near = refined(asker, flips)
     taken, donors = taken_over(asker, np.arange(len(asker.own) if k >= WITH_REAL else 0))
     is_near = np.arange(len(near.owner) + len(taken.owner)) < len(near.owner)
-    both = pruned(asker, joined([near, taken]), is_near)
+    both = needed(asker, joined([near, taken]), is_near)
     near, taken = both[is_near], both[~is_near]
     order = np.lexsort((asker.world.metric.between(taken.rows, donors), taken.owner))
     first = order[np.unique(taken.owner[order], return_index=True)[1]]

@@ -43,11 +43,11 @@ class Counterfactuals:
     kind: Texts  # (m,) "sparsest", "nearest", "likeliest" or "different", several with "and"; or why there is none
     rows: Array  # (m, d) the changed rows
     moved: Flags  # (m, f) which features change; not those that are derived from others
-    distance: Array  # (m,) in mean absolute deviations, 1 for another level, times costs
+    distance: Array  # (m,) in mean absolute deviations, 1 for another level, 1 more for a filled cell, times costs
     was: Array  # (m,) the output before: the probability of the class in ``about``, or the number of a regression
     output: Array  # (m,) and after
     about: Texts  # (m,) the class, or "higher" or "lower"
-    plausibility: Array  # (m,) distance to the nearest reference row with the wanted output
+    plausibility: Array  # (m,) distance to the nearest real row with the wanted output; larger is less plausible
     likeness: Texts  # (m,) the same in words
     shares: Array  # (m, f) what each change adds to the output; they sum to output - was
     order: Integers  # (m, f) in which order changes work best, from 1; 0 for features that do not change
