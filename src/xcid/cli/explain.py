@@ -109,10 +109,12 @@ def run(options: Options) -> None:
         _runs.run(options, reasons, options.folder, options.out, line)
         return
     most = ROWS_OF_A_SAMPLE if options.out is None and not options.json else None
-    model, background, rows = _subjects.read(subject, line.note, most)
+    check = _reasons.checker(options.reasons)
+    model, background, rows = _subjects.read(subject, line.note, most, check)
     make = Explainer.paper if options.paper else Explainer
     more = _subjects.settings(subject, background) | _reasons.evidence(options.reasons)
     explainer = make(model, background.features, **more)
+    check(explainer.subject.output_names)
     if reasons is not None:
         reasons.check(explainer.subject.features.names, explainer.subject.output_names)
     size = ROWS_AT_A_TIME if len(rows) < MANY_ROWS else ROWS_OF_A_CHUNK
