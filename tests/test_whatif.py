@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 import xcid
 from xcid.errors import InvalidParameter, ModelError
 from xcid.generators.metric import Metric
-from xcid.whatif import Between, Lower, Raise
+from xcid.whatif import Between, Lower, Raise, group_actions
 from xcid.whatif.world import World
 
 RNG = np.random.default_rng(8)
@@ -224,7 +224,7 @@ class TestTargets:
         with pytest.raises(InvalidParameter, match=r"no class of this model: use one of \['0', '1'\]"):
             forest.counterfactuals(Forest.rows.iloc[:1], target=target)
 
-    @pytest.mark.parametrize("target", ["up", 1, Raise(of="x")])
+    @pytest.mark.parametrize("target", ["sideways", 1, Raise(of="x")])
     def test_bad_ones_of_a_regression(self, target):
         with pytest.raises(InvalidParameter, match=r"does not fit a regression: use 'raise', 'lower'"):
             xcid.Explainer(price, NUMBERS).counterfactuals(NUMBERS[:1], target=target)
@@ -382,6 +382,45 @@ class TestPlausibleValues:
         for line in range(0, len(found), 7):
             real = Forest.rows.to_numpy()[answers == found.about[line]]
             assert found.plausibility[line] == pytest.approx(metric.between(real, found.rows[line]).min())
+
+
+class TestInWords:
+    def test_a_record_is_one_line_and_prints_as_a_table(self, found):
+        assert repr(found) == f"<xcid.whatif.Counterfactuals: {len(found)} lines; 60 of 60 rows reach the target>"
+        lines = str(found).splitlines()
+        assert lines[0] == repr(found)
+        assert lines[1].split() == ["row", "kind", "changes", "output", "likeness"]
+        first = f"class {found.about[0]} {found.was[0]:.2f} -> {found.output[0]:.2f}"
+        for said in (found.kind[0], found.in_words(0), first, found.likeness[0]):
+            assert lines[2].index(said) == lines[1].index(
+                {found.kind[0]: "kind", found.in_words(0): "changes", first: "output"}.get(said, "likeness")
+            )
+        assert lines[22] == f"(and {len(found) - 20} more lines: found.to_frame())"
+        assert lines[23:] == list(found.notes)
+        page = found._repr_html_()
+        assert page.count("<tr>") == 21
+        assert found.in_words(0).replace(">", "&gt;") in page
+
+    def test_a_regression_and_a_row_that_fails(self):
+        def fails_above_4(X):
+            if np.any(X[:, 0] > 4):
+                raise ValueError("too large")
+            return price(X)
+
+        rows = np.vstack([NUMBERS[:1], NUMBERS[1:2] + [9, 0, 0, 0, 0]])
+        found = xcid.Explainer(fails_above_4, NUMBERS).whatif(rows, target="raise", k=1)
+        assert f"{found.was[0]:.4g} -> {found.output[0]:.4g}" in str(found)
+        assert "1 of 2 rows reach the target" in repr(found)
+        assert "1    failed" in str(found)
+
+    def test_actions(self, forest):
+        subject, outcome = forest.subject, forest.setup.outcome
+        made = group_actions(subject, outcome, forest.space.encode(Forest.rows.iloc[:80]), "0", k=3)
+        frame, lines = made.to_frame(), str(made).splitlines()
+        assert repr(made) == lines[0]
+        assert lines[0].endswith(f"3 actions that flip {made.flips.any(axis=0).sum()} of {made.flips.shape[1]} rows>")
+        assert lines[2].startswith(frame["action"][0])
+        assert lines[-1].endswith(f"{frame['covered'].iloc[-1]:.0%}")
 
 
 class TestMissingCells:

@@ -45,6 +45,15 @@ class Actions:
     n_evaluations: int
     subject: Subject
 
+    def __repr__(self) -> str:
+        n, flipped = self.flips.shape[1], int(self.flips.any(axis=0).sum())
+        return f"<xcid.whatif.Actions: {len(self.actions)} actions that flip {flipped} of {n} rows>"
+
+    def __str__(self) -> str:
+        from xcid import text
+
+        return text.actions(self)
+
     def words(self, line: int) -> str:
         """An action in words: "raise savings by 500 and set housing to own"."""
         return " and ".join(part.words(self.subject) for part in self.actions[line])

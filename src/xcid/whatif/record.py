@@ -61,6 +61,20 @@ class Counterfactuals:
     def __len__(self) -> int:
         return len(self.row)
 
+    def __repr__(self) -> str:
+        rows, there = len(self.data), len(np.unique(self.row[self.reached]))
+        return f"<xcid.whatif.Counterfactuals: {len(self):,} lines; {there:,} of {rows:,} rows reach the target>"
+
+    def __str__(self) -> str:
+        from xcid import text
+
+        return text.changes(self)
+
+    def _repr_html_(self) -> str:
+        from xcid import notebook
+
+        return notebook.counterfactuals(self)
+
     @property
     def reached(self) -> Flags:
         """(m,) lines whose changed row has the wanted output."""
