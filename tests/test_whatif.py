@@ -407,7 +407,7 @@ class TestInWords:
                 raise ValueError("too large")
             return price(X)
 
-        rows = np.vstack([NUMBERS[:1], NUMBERS[1:2] + [9, 0, 0, 0, 0]])
+        rows = np.vstack([NUMBERS[:1], NUMBERS[1:2] + np.eye(5)[0] * 9])
         found = xcid.Explainer(fails_above_4, NUMBERS).whatif(rows, target="raise", k=1)
         assert f"{found.was[0]:.4g} -> {found.output[0]:.4g}" in str(found)
         assert "1 of 2 rows reach the target" in repr(found)

@@ -127,11 +127,10 @@ def moved_output(found: Counterfactuals, line: int) -> str:
 
 def actions(found: Actions) -> str:
     """List actions for a group: what to do, how many rows that flips, what it costs, what all so far cover."""
-    n, covered = found.flips.shape[1], np.logical_or.accumulate(found.flips, axis=0).mean(axis=1)
+    columns, n = found.to_columns(), found.flips.shape[1]
     lines = [("action", "flips", "cost", "covered")]
-    for line, flips in enumerate(found.flips):
-        cost = f"{found.cost[line, flips].mean():.2f}"
-        lines.append((found.words(line), f"{flips.sum():,} of {n:,}", cost, f"{covered[line]:.0%}"))
+    for action, _, flipped, cost, covered in zip(*columns.values(), strict=True):
+        lines.append((str(action), f"{flipped:,} of {n:,}", f"{cost:.2f}", f"{covered:.0%}"))
     return "\n".join([repr(found), *(aligned(lines) if len(lines) > 1 else [])])
 
 

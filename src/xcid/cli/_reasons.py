@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,7 +31,10 @@ class Wanted(NamedTuple):
         return Reasons(self.k, {} if self.texts is None else read(self.texts), self.against)
 
     def check(self, names: Sequence[str]) -> None:
-        """Refuse an outcome that a model with these classes does not have; a regression has one name."""
+        """Refuse an outcome that a model with these classes does not have; a regression has one name.
+
+        Without names nothing is known yet.
+        """
         from xcid._check import sign_of
         from xcid.errors import InvalidParameter
         from xcid.files.messages import meant
@@ -74,9 +77,10 @@ def wanted_of(options: argparse.Namespace, parser: argparse.ArgumentParser) -> W
     return Wanted(options.reasons, options.texts, options.against)
 
 
-def checker(wanted: Wanted | None) -> Callable[[Sequence[str]], None]:
-    """What refuses models that do not go with the reasons, if there are any, by the names of their answers."""
-    return (lambda names: None) if wanted is None else wanted.check
+def check(wanted: Wanted | None, names: Sequence[str]) -> None:
+    """Refuse reasons, if any are wanted, that a model with these classes does not have."""
+    if wanted is not None:
+        wanted.check(names)
 
 
 def evidence(wanted: Wanted | None) -> dict[str, Any]:

@@ -151,17 +151,16 @@ def read(
     subject: Subject,
     note: Callable[[str], None],
     most: int | None = None,
-    check: Callable[[Sequence[str]], None] = lambda answers: None,
+    check: Callable[[Background], None] = lambda background: None,
 ) -> Inputs:
     """Read the tables, refuse rows that cannot be explained, and get the model.
 
-    Where no rows are asked for, a sample of at most so many is taken. ``check`` looks at the answers of a model that is
-    trained here before that is done.
+    Where no rows are asked for, a sample of at most so many is taken. ``check`` looks at the background before a model
+    is trained on it.
     """
     with tried(subject) as passed:
         background = read_background(subject)
-        if subject.train:
-            check(answers(subject, background))
+        check(background)
         found = read_rows(subject, background, most)
         unseen = found.check(background.space)
         passed(background.features)
@@ -194,7 +193,12 @@ def read_background(subject: Subject) -> Background:
 
 
 def answers(subject: Subject, background: Background) -> tuple[str, ...]:
-    """What a model that is trained on the background will answer: its classes, or one name for a number."""
+    """What a model that is trained on the background will answer: its classes, or one name for a number.
+
+    Nothing is known of a model in a file.
+    """
+    if not subject.train:
+        return ()
     from numpy import unique
 
     from xcid.files import tables, training

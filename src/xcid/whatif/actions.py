@@ -60,22 +60,21 @@ class Actions:
 
     def to_frame(self, backend: Backend = "pandas") -> Any:
         """One line each: action, flips, n_flipped, cost, covered."""
-        n_rows = self.flips.shape[1]
-        covered = np.logical_or.accumulate(self.flips, axis=0).sum(axis=1)
-        paid = [float(cost[flips].mean()) for cost, flips in zip(self.cost, self.flips, strict=True)]
-        frame = frame_of(
-            {
-                "action": [self.words(line) for line in range(len(self.actions))],
-                "flips": self.flips.sum(axis=1) / n_rows,
-                "n_flipped": self.flips.sum(axis=1),
-                "cost": paid,
-                "covered": covered / n_rows,
-            },
-            backend,
-        )
+        frame = frame_of(self.to_columns(), backend)
         if backend == "pandas":
-            frame.attrs.update(rows=n_rows, already=self.n_already)
+            frame.attrs.update(rows=self.flips.shape[1], already=self.n_already)
         return frame
+
+    def to_columns(self) -> dict[str, Any]:
+        """The columns of :meth:`to_frame` as arrays by name."""
+        covered, paid = np.logical_or.accumulate(self.flips, axis=0), zip(self.cost, self.flips, strict=True)
+        return {
+            "action": np.array([self.words(line) for line in range(len(self.actions))], dtype=np.str_),
+            "flips": self.flips.mean(axis=1),
+            "n_flipped": self.flips.sum(axis=1),
+            "cost": np.array([float(cost[flips].mean()) for cost, flips in paid]),
+            "covered": covered.mean(axis=1),
+        }
 
 
 def group_actions(

@@ -144,21 +144,22 @@ class Counterfactuals:
 
     def to_frame(self, backend: Backend = "pandas") -> Any:
         """One line each: row, kind, changes, n_changes, distance, output, was, about, plausibility, likeness."""
-        return frame_of(
-            {
-                "row": self.index[self.row],
-                "kind": self.kind,
-                "changes": [self.in_words(line) for line in range(len(self))],
-                "n_changes": self.n_changes,
-                "distance": self.distance,
-                "output": self.output,
-                "was": self.was,
-                "about": self.about,
-                "plausibility": self.plausibility,
-                "likeness": self.likeness,
-            },
-            backend,
-        )
+        return frame_of(self.to_columns(), backend)
+
+    def to_columns(self) -> dict[str, Any]:
+        """The columns of :meth:`to_frame` as arrays by name."""
+        return {
+            "row": self.index[self.row],
+            "kind": self.kind,
+            "changes": np.array([self.in_words(line) for line in range(len(self))], dtype=np.str_),
+            "n_changes": self.n_changes,
+            "distance": self.distance,
+            "output": self.output,
+            "was": self.was,
+            "about": self.about,
+            "plausibility": self.plausibility,
+            "likeness": self.likeness,
+        }
 
     def in_order(self, line: int) -> list[int]:
         """Places of the features that change, in the order in which they work best."""
