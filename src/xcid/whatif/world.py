@@ -187,7 +187,9 @@ class World:
             return np.asarray(~lost.any(axis=-1))
         if group[0] not in moves:
             return np.ones(np.broadcast_shapes(present.shape, levels.shape), dtype=bool)
-        return moves[group[0]][start, end] | np.isnan(present)
+        allowed = moves[group[0]]
+        is_unknown = np.isnan(present) | (start >= len(allowed))  # a level that the reference data do not have
+        return allowed[np.minimum(start, len(allowed) - 1), end] | is_unknown
 
     def like(self, own: Array) -> Flags | None:
         """(n, a) whether rows are like the reference rows that have each value that stands apart.
