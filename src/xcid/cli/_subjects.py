@@ -147,13 +147,20 @@ def choose_model(options: argparse.Namespace) -> None:
         options.train = USUAL_MODEL
 
 
-def read(subject: Subject, note: Callable[[str], None], most: int | None = None) -> Inputs:
+def read(
+    subject: Subject,
+    note: Callable[[str], None],
+    most: int | None = None,
+    check: Callable[[Background], None] = lambda background: None,
+) -> Inputs:
     """Read the tables, refuse rows that cannot be explained, and get the model.
 
-    Where no rows are asked for, a sample of at most so many is taken.
+    Where no rows are asked for, a sample of at most so many is taken. ``check`` looks at the background before a model
+    is trained on it.
     """
     with tried(subject) as passed:
         background = read_background(subject)
+        check(background)
         found = read_rows(subject, background, most)
         unseen = found.check(background.space)
         passed(background.features)
@@ -183,6 +190,25 @@ def read_background(subject: Subject) -> Background:
     if subject.train:
         background.check_target()
     return background
+
+
+def answers(subject: Subject, background: Background) -> tuple[str, ...]:
+    """What a model that is trained on the background will answer: its classes, or one name for a number.
+
+    Nothing is known of a model in a file.
+    """
+    if not subject.train:
+        return ()
+    from numpy import unique
+
+    from xcid.files import tables, training
+    from xcid.outcomes.classes import renamed
+
+    target = tables.column_of(background.table, subject.lesson[0])
+    if not training.is_classes(target):
+        return ("output",)
+    names = tuple(map(str, unique(training.labels(target)).tolist()))
+    return names if subject.class_names is None else renamed(names, subject.class_names)
 
 
 def read_rows(subject: Subject, background: Background, most: int | None = None) -> Rows:
