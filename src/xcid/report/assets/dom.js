@@ -20,9 +20,9 @@
     return filled(document.createElementNS(SVG, name), attributes, children);
   }
 
-  /* A name that may be broken after its underscores. */
+  /* A name that may be broken after its underscores and before its capitals. */
   function breakable(name) {
-    return name.split(/(?<=_)(?!_)/).flatMap((part, at) => (at ? [element("wbr"), part] : [part]));
+    return name.split(/(?<=_)(?!_)|(?<=[a-z])(?=[A-Z])/).flatMap((part, at) => (at ? [element("wbr"), part] : [part]));
   }
 
   function percent(share) {

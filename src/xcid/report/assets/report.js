@@ -1,7 +1,7 @@
 "use strict";
 /* The page of a report: reads the data, keeps what is chosen, and draws it. */
 (function (xcid) {
-  const { element, fixed, SHOWN, at, count, times, thousandths, spaced, note, facts, strip, output, items, sorted, limitOf, showMore, showEffects, showLegend, showChanges, showWhatWould, onWidth } = xcid;
+  const { element, breakable, fixed, SHOWN, at, count, times, thousandths, spaced, note, facts, strip, output, items, sorted, limitOf, showMore, showEffects, showLegend, showChanges, showWhatWould, onWidth } = xcid;
   const data = JSON.parse(at("data").textContent);
   const decimals = xcid.decimals(data.unit);
   const hasP = data.rows.some((row) => row.p);
@@ -105,7 +105,7 @@
   }
 
   function overviewLine(key, largest) {
-    const button = element("button", { type: "button" }, element("bdi", null, data.features[key]));
+    const button = element("button", { type: "button" }, element("bdi", null, ...breakable(data.features[key])));
     button.addEventListener("click", () => {
       showFeature(key);
       at("bars-title").scrollIntoView({ block: "start" });
