@@ -90,7 +90,8 @@ for (const [rows, cells] of [[".bar", ":scope > span"], [".bar-axis", "text"], [
                              [".level", ":scope > span"], [".figures", "dd"], [".flip-head", ":scope > *"]]) {
   for (const row of document.querySelectorAll(rows)) {
     const panel = row.closest("section").getBoundingClientRect();
-    const parts = [...row.querySelectorAll(cells)].filter((node) => node.innerText !== "" && !node.querySelector(".unseen") && node.checkVisibility());
+    const isSeen = (node) => node.textContent.trim() && !node.querySelector(".unseen") && node.checkVisibility();
+    const parts = [...row.querySelectorAll(cells)].filter(isSeen);
     const boxes = parts.map((node) => [node.textContent.trim(), boxOf(node)]);
     boxes.forEach(([text, box], at) => {
       if (box.left < panel.left - 1 || box.right > panel.right + 1) found.push(`${rows}: ${text} leaves its panel`);
