@@ -13,8 +13,7 @@ from xcid._check import as_int
 from xcid.errors import InvalidParameter, telling
 from xcid.outcomes.classes import column_of
 from xcid.outcomes.numbers import Interval
-from xcid.records import Array, Explanation, meaning
-from xcid.records.status import UNKNOWN
+from xcid.records import Array, Explanation
 from xcid.space import Backend
 from xcid.wording.names import clean, listed, sentence
 
@@ -137,9 +136,8 @@ class Reasons:
 
     def _nothing(self, one: Explanation) -> str:
         """Why a row has no reason."""
-        status = str(one.status[0])
-        if status in UNKNOWN:
-            return meaning(status)
+        if not wording.is_explained(one):
+            return wording.not_explained(one)
         if np.all(wording.not_significant(one)[0] | (one.feature_status[0] != "ok")):
             return NOT_DECIDED
         if self.against is None and not one.about:
