@@ -612,6 +612,8 @@ class TestNotExplained:
         assert str(found[0]) == f"row 0: {self.WHY}"
         assert found[0]._repr_html_() == f"<p>row 0: {self.WHY}</p>"
         assert "significant" in str(found[1])
+        mean = np.abs(found.values[1:]).mean(axis=0)
+        assert f"{mean.max():.3f}" in found._repr_html_()  # and not two thirds of it
 
     def test_summary(self, found):
         assert summary(found, 0) == ("The model gives no output.", f"The row is {self.WHY}.")

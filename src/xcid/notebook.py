@@ -61,13 +61,14 @@ def _one(one: Explanation) -> str:
 
 
 def _many(explanation: Explanation) -> str:
-    explanation = directions.usual(explanation)
+    counts = Counter(explanation.status.tolist()).most_common()
+    found = ", ".join(f"{count:,} {status}" for status, count in counts)
+    size = f"{len(explanation):,} rows, {len(explanation.feature_names):,} features"
+    head = f"{size}; status: {found}", explanation.question
+    explanation = directions.usual(wording.explained(explanation))
     means, signed = np.abs(explanation.values).mean(axis=0), explanation.values.mean(axis=0)
     free = explanation.feature_status == "ok"
     significant = (free & ~wording.not_significant(explanation)).mean(axis=0)
-    counts = Counter(explanation.status.tolist()).most_common()
-    found = ", ".join(f"{count:,} {status}" for status, count in counts)
-    head = f"{len(explanation):,} rows, {len(means):,} features; status: {found}", explanation.question
     has_p, has_signs = explanation.p_values is not None, bool(explanation.about)
     lines = []
     for at in wording.largest(means, MOST).tolist():

@@ -10,7 +10,7 @@ import numpy as np
 
 from xcid import directions, wording
 from xcid.reasons import Reasons
-from xcid.records import UNKNOWN, Array, Explanation, Flags, Integers, meaning
+from xcid.records import Array, Explanation, Flags, Integers, meaning
 from xcid.report.values import SHOWN, Values
 from xcid.wording.names import clean, listed, sentence
 
@@ -108,8 +108,7 @@ def overview(explanation: Explanation, unit: float) -> dict[str, Any]:
     Where signs can be about one outcome for all rows, so is ``mean``, the mean score with its sign; ``meaning`` says
     about which. Rows that are not explained are left out.
     """
-    known = ~np.isin(explanation.status, UNKNOWN)
-    turned = directions.usual(explanation[known] if known.any() else explanation)
+    turned = directions.usual(wording.explained(explanation))
     mean = turned.aggregate()
     record: dict[str, Any] = {"score": _steps(mean.values[0], unit), "d1": _steps(mean.importance[0], 0.001)}
     if len(explanation) > 1 and mean.lower is not None and mean.upper is not None:
