@@ -30,7 +30,7 @@ PAGE = """<!doctype html>
 <h1>{title}</h1>
 <ul>{told}</ul>
 <img alt="Differences with 95 % limits, by feature" style="max-width:100%" src="data:image/png;base64,{picture}">
-{table}
+<div style="overflow-x:auto">{table}</div>
 </body>
 </html>
 """
