@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -253,26 +255,38 @@ class TestShown:
         lines = str(found).splitlines()
         assert lines[0] == "March compared with January: means of 100 and 100 rows"
         assert lines[1].strip() == found.question
-        assert lines[2].split() == ["feature", *NAMES, "difference", "(95", "%", "limits)"]
+        assert lines[2].split() == ["feature", *NAMES, "difference", "(95", "%", "limits)", "p", "adjusted", "p"]
         assert any(line.split()[:2] == ["~", "x3"] for line in lines)
         assert repr(found) == "<xcid.Comparison: 4 features, 100 and 100 rows, compared as groups>"
 
     def test_sentences(self, found):
         ends = np.exp(-found.upper[1]), np.exp(-found.lower[1])
         assert differences.sentence(found, 1) == (
-            f"x1: lowers the odds of yes {np.exp(-found.difference[1]):.3g} times more in March than in January "
+            f"x1: divides the odds of yes by {np.exp(-found.first[1]):.3g} in January and by "
+            f"{np.exp(-found.second[1]):.3g} in March: a ratio of {np.exp(-found.difference[1]):.3g} "
             f"({ends[0]:.3g} to {ends[1]:.3g})"
         )
         assert differences.sentence(found, 3) == "x3: no significant difference"
-        less = replace(found, first=found.second, second=found.first, difference=-found.difference,
-                       lower=-found.upper, upper=-found.lower)  # fmt: skip
-        assert "times less in March than in January" in differences.sentence(less, 1)
+
+    def test_what_is_found_heeds_the_number_of_features(self, found):
+        """One of 20 features with p < 0.05 is what chance gives: the table has it, and no sentence does."""
+        parts = {name: np.tile(getattr(found, name), 5) for name in ("first", "second", "difference", "lower", "upper")}
+        names, p_values = tuple(f"x{at}" for at in range(20)), np.array([0.04, *[0.9] * 19])
+        many = replace(found, **parts, feature_names=names, p_values=p_values)
+        assert differences.not_significant(many).all()
+        said = str(many)
+        assert "  No difference is significant, with p-values adjusted for 20 features." in said.splitlines()
+        assert differences.cells(many, 0)[-2:] == ["0.040", "0.800"]
+        assert "~ not significant (adjusted p > 0.05)" in said
+        few = replace(many, p_values=np.r_[0.002, np.full(19, 0.9)])
+        assert [at for at in range(20) if not differences.not_significant(few)[at]] == [0]
+        assert "x0: " in str(few).splitlines()[-1]
 
     def test_a_sentence_of_opposite_signs(self):
         explanation = LINEAR(np.array([[1.0, 0, 0, 0], [-1.0, 0, 0, 0]]) + BACKGROUND.mean(axis=0))
         told = differences.sentence(explanation[0].compare(explanation[1], ("Ann", "Bob")), 0)
         assert told == (
-            "x0: raises the odds of yes 2.72 times in Ann and lowers them 2.72 times in Bob, 7.39 times apart "
+            "x0: multiplies the odds of yes by 2.72 in Ann and divides them by 2.72 in Bob: a ratio of 7.39 "
             "(7.39 to 7.39)"
         )
 
@@ -282,7 +296,7 @@ class TestShown:
         explanation = xcid.Explainer(model, BACKGROUND)(rows)
         pair = explanation[0].compare(explanation[1])
         assert differences.sentence(pair, 0) == (
-            "x0: raises the output by 2 more in the second than in the first (2 to 2)"
+            "x0: raises the output by 1 in the first and by 3 in the second: a difference of 2 (2 to 2)"
         )
         assert "+2 (+2 to +2)" in str(pair)
 
@@ -330,9 +344,15 @@ def test_a_page(tmp_path):
     assert "<b>" not in text
     assert "<i>" not in text
     assert "<h1>Low &amp; high</h1>" in text
+    assert text.count("high compared with low") == 1
     assert "a&lt;b&gt;" in text
     assert "data:image/png;base64," in text
     found.report(tmp_path / "c.html")
+    text = (tmp_path / "c.html").read_text(encoding="utf-8")
+    title = html.escape(differences.title(found))
+    assert re.findall(r"<(\w+)[^>]*>high compared", text) == ["title", "h1"]  # once, and the case of names stays
+    assert f"<h1>{title}</h1>" in text
+    assert f"<li>{html.escape(differences.sentence(found, 0))}.</li>" in text
     assert "No difference is significant" in _page(low.compare(explainer(table[table[:, 0] < 0][20:40])))
 
 

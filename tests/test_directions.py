@@ -335,7 +335,7 @@ class TestSentences:
         row = int(np.argmin(TABLE[:30, 0]))
         said = wording.sentence_of(found.towards("bad")[row], 0)
         factor = np.exp(-SLOPES[0] * (TABLE[row, 0] - MEAN[0]))
-        assert said.startswith(f"a {TABLE[row, 0]:.6g} lowers the odds of bad {factor:.3g} times (")
+        assert said.startswith(f"a {TABLE[row, 0]:.6g} divides the odds of bad by {factor:.3g} (")
         assert wording.sentence_of(found[row], 3).endswith("makes no significant difference")
 
     def test_regressions(self):
@@ -352,7 +352,18 @@ class TestSentences:
         assert np.allclose(mean.mean, found.towards("bad").log_odds.mean(axis=0))
         assert np.all((mean.mean_lower < mean.mean) & (mean.mean < mean.mean_upper))
         assert str(mean).startswith("mean of 30 rows (30,")
-        assert "odds of bad" in str(mean)
+        assert "%: share of rows where the feature is significant" in str(mean)
+        assert "odds of" not in str(mean)  # no mean is significant
+
+    def test_an_average_that_is_significant_is_said(self):
+        found = xcid.Explainer(two, TABLE, class_names=["good", "bad"])(TABLE[TABLE[:, 0] > MEAN[0]][:30])
+        mean = found.aggregate()
+        is_clear = (mean.mean_lower * mean.mean_upper > 0)[0]
+        assert is_clear.any()
+        assert not is_clear.all()
+        worths = xcid.wording.worths(mean)
+        assert [bool(worth) for worth in worths] == is_clear.tolist()
+        assert "odds of bad by on average" in str(mean)
 
 
 class TestProgress:

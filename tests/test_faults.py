@@ -55,7 +55,7 @@ def test_the_other_rows_are_unharmed(how, paper):
     assert np.array_equal(explanation.data, whole.data)
     assert np.array_equal(explanation.index, whole.index)
     assert explanation.evidence(5, 0).p.sum() > 0
-    assert "no output" in str(explanation[3])
+    assert str(explanation[3]).startswith("row 3: not explained: the model failed")
 
 
 def test_limits_of_a_failed_row_say_nothing():
@@ -110,7 +110,7 @@ def test_files_and_pictures_of_failed_rows(tmp_path):
     explanation.report(tmp_path / "report.html")
     assert "model_failed" in (tmp_path / "report.html").read_text()
     assert explanation.to_frame()["status"].nunique() == 2
-    assert "no output" in explanation[2]._repr_html_()
+    assert "row 2: not explained: the model failed" in explanation[2]._repr_html_()
     assert xcid.plots.bar(explanation, row=2).get_title()
 
 

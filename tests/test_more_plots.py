@@ -26,6 +26,8 @@ TABLE = pd.DataFrame(
     }
 )
 
+NUMBERS = RNG.normal(size=(120, 3))
+
 
 def model(X):
     return 1 / (1 + np.exp(-(2 * X.iloc[:, 0].to_numpy() + (X["c"] == "x").to_numpy())))
@@ -64,6 +66,23 @@ class TestBeeswarm:
         grey = ax.collections[2 * lines.index("b")]
         assert len(grey.get_offsets()) == int(TABLE["b"][:25].isna().sum())
 
+    def test_categories_are_grey_and_said_to_be(self, explanation):
+        """The order of their codes is no order of theirs."""
+        ax = xcid.plots.beeswarm(explanation)
+        lines = [label.get_text() for label in ax.get_yticklabels()]
+        grey, coloured = ax.collections[2 * lines.index("c") :][:2]
+        assert len(grey.get_offsets()) == 25
+        assert not len(coloured.get_offsets())
+        assert "grey: categories" in ax.get_xlabel()
+        assert (
+            "grey" not in xcid.plots.beeswarm(xcid.Explainer(lambda X: X[:, 0] > 0, NUMBERS)(NUMBERS[:5])).get_xlabel()
+        )
+
+    def test_nothing_but_categories_needs_no_scale(self):
+        table = TABLE[["c"]].assign(e=TABLE["c"] == "x")
+        found = xcid.Explainer(lambda X: (X["c"] == "x").to_numpy(), table)(table[:5])
+        assert len(xcid.plots.beeswarm(found).figure.axes) == 1
+
     def test_given_axes_and_no_rows(self, explanation):
         _, ax = plt.subplots()
         assert xcid.plots.beeswarm(explanation, ax=ax) is ax
@@ -72,7 +91,7 @@ class TestBeeswarm:
 
     def test_constant_scores(self):
         paper = xcid.Explainer.paper(model, TABLE)(TABLE[:1])
-        assert xcid.plots.beeswarm(paper).get_xlabel() == "score: d1 between C+ (flips) and C− (stays)"
+        assert xcid.plots.beeswarm(paper).get_xlabel().startswith("score: d1 between C+ (flips) and C− (stays)\ngrey: ")
 
     def test_colours_have_a_scale(self, explanation):
         figure = xcid.plots.beeswarm(explanation).figure

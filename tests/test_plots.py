@@ -63,6 +63,23 @@ class TestBar:
         edges = [to_hex(bar.get_edgecolor()).upper() for bar in xcid.plots.bar(signed).patches]
         assert edges == [colours.SUPPORTS.upper()] * 3 + [colours.OPPOSES.upper(), colours.SUPPORTS.upper()]
 
+    def test_averages_are_nobodys_row(self):
+        mean = xcid.Explainer(lambda X: 1 / (1 + np.exp(-3 * X[:, 0])), TABLE, feature_names=NAMES)(
+            TABLE[:9]
+        ).aggregate()
+        ax = drawn(xcid.plots.bar(mean))
+        assert {label.get_text() for label in ax.get_yticklabels()} == set(NAMES)
+        assert {to_hex(bar.get_edgecolor()).upper() for bar in ax.patches} == {colours.UNSIGNED}
+        shares = [text.get_text().split()[0] for text in ax.texts]
+        order = np.argsort(-mean.values[0], kind="stable")[::-1]
+        assert shares == [f"{share:.0%}" for share in mean.significant[0, order]]
+        assert "%: share of rows where the feature is significant" in ax.get_xlabel()
+
+    def test_a_row_that_is_not_explained_has_no_bars(self, explanation):
+        ax = drawn(xcid.plots.bar(replace(explanation[0], status=np.array(["too_slow"]))))
+        assert not ax.patches
+        assert ax.get_title().startswith("row 0: not explained: the model took longer than time_limit\nallows\n")
+
     def test_label_of_the_axis(self, explanation):
         assert "supports the prediction" in xcid.plots.bar(explanation).get_xlabel()
         unsigned = replace(explanation, direction=np.zeros((3, 5)))
@@ -179,7 +196,21 @@ class TestDensities:
         axes = xcid.plots.densities(explanation, 2)
         order = np.argsort(-np.abs(explanation.values[2]), kind="stable")
         titles = [drawn(ax).get_title() for ax in axes]
-        assert titles == [f"{NAMES[i]}   d1 = {explanation.importance[2, i]:.2f}" for i in order]
+        assert titles == [f"{NAMES[i]}\nd1 = {explanation.importance[2, i]:.2f}" for i in order]
+
+    @pytest.mark.parametrize("most", [1, 2, 3, 5])
+    def test_long_names_stay_within_the_picture(self, most):
+        """As saved by ``figure.savefig``, without cutting to what is drawn."""
+        names = [f"{name}_{'of_the_living_area_in_sqft'}"[:25] for name in NAMES]
+        figure = drawn(xcid.plots.densities(explain(feature_names=names), most=most)[0]).figure
+        width, height = figure.canvas.get_width_height()
+        labels = [text for ax in figure.axes for text in (ax.title, ax.xaxis.label)]
+        for text in [*labels, *figure.texts, *figure.legends[0].get_texts()]:
+            box = text.get_window_extent()
+            assert box.x0 >= 0, text
+            assert box.x1 <= width, text
+            assert box.y0 >= 0, text
+            assert box.y1 <= height, text
 
     def test_overlap_is_shaded(self):
         explanation = explain(density=Kernel())

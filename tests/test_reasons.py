@@ -238,7 +238,7 @@ class TestNone:
     def test_a_row_that_failed(self):
         one = replace(of_scores([0.0] * 5, p_values=[1.0] * 5), status=np.array(["model_failed"]))
         for against in (None, "approved"):
-            assert "the row is not explained" in one.reasons(2, against=against)["text"].iloc[0]
+            assert "not explained: the model failed" in one.reasons(2, against=against)["text"].iloc[0]
 
     def test_no_rows(self):
         assert list(BENT[[]].reasons(3).columns) == list(COLUMNS)

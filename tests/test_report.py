@@ -149,6 +149,19 @@ class TestSentences:
         limits = xcid.Constraints(frozen=["age"])
         assert summary(explainer(constraints=limits)([ROW]))[-1] == "age could not change here."
 
+    def test_one_value_in_all_reference_rows(self):
+        table = pd.DataFrame(TABLE, columns=NAMES).assign(country="NL", age=50.0)
+        made = xcid.Explainer(lambda X: X["glucose"].to_numpy() > 0, table)(table[:1])
+        assert summary(made)[-1] == "age and country have one value in all reference rows."
+        table = table.drop(columns="country")
+        alone = xcid.Explainer(lambda X: X["glucose"].to_numpy() > 0, table)(table[:1])
+        assert summary(alone)[-1] == "age has the same value in all reference rows."
+
+    def test_what_a_rule_holds_is_not_laid_to_the_reference_data(self):
+        limits = xcid.Constraints(monotone={"age": "rises"})
+        top = np.array([*ROW[:2], 99.0, *ROW[3:]])
+        assert summary(explainer(constraints=limits)([top]))[-1] == "age could not change here."
+
     def test_labels_have_no_probability(self):
         assert summary(explainer(lambda X: X[:, 0] > 0)([ROW]))[0] == "The model predicts True."
 
@@ -456,7 +469,7 @@ class TestWords:
         explanation.report(tmp_path / "r.html", values="hidden")
         row = read(tmp_path / "r.html")["rows"][0]
         name = NAMES[int(np.abs(explanation.values[0]).argmax())]
-        assert row["effects"][0].startswith((f"{name} raises the odds of", f"{name} lowers the odds of"))
+        assert row["effects"][0].startswith((f"{name} multiplies the odds of", f"{name} divides the odds of"))
         assert " keep its value; " in row["evidence"][0]["why"]
 
 
@@ -571,3 +584,74 @@ class TestText:
     def test_long_text_is_cut(self):
         assert clean("x" * 500) == "x" * 159 + "…"
         assert len(clean("\u202e" * 500)) == 160
+
+
+class TestNotExplained:
+    """A row for which the model failed says so, and has no scores anywhere."""
+
+    @pytest.fixture
+    def found(self):
+        table = pd.DataFrame(TABLE, columns=NAMES).assign(city=np.where(TABLE[:, 0] > 0, "Breda", "Zwolle"))
+
+        def model(X):
+            if not X["city"].isin(["Breda", "Zwolle"]).all():
+                raise ValueError("what city is that?")
+            return X["glucose"].to_numpy() > 0
+
+        rows = table[:3].copy()
+        rows.loc[0, "city"] = "Alkmaar"
+        with pytest.warns(UserWarning, match="1 of 3 rows could not be explained"):
+            return xcid.Explainer(model, table)(rows)
+
+    WHY = (
+        "not explained: the row holds a level or a missing cell that the reference data do not have, and the model "
+        "cannot take it"
+    )
+
+    def test_text_and_notebook(self, found):
+        assert str(found[0]) == f"row 0: {self.WHY}"
+        assert found[0]._repr_html_() == f"<p>row 0: {self.WHY}</p>"
+        assert "significant" in str(found[1])
+        mean = np.abs(found.values[1:]).mean(axis=0)
+        assert f"{mean.max():.3f}" in found._repr_html_()  # and not two thirds of it
+
+    def test_summary(self, found):
+        assert summary(found, 0) == ("The model gives no output.", f"The row is {self.WHY}.")
+
+    def test_page(self, found, tmp_path):
+        found.report(tmp_path / "r.html")
+        data = read(tmp_path / "r.html")
+        assert not {"score", "p", "worth", "flips", "effects", "evidence", "counterfactuals"} & set(data["rows"][0])
+        assert {"score", "p", "flips", "evidence", "counterfactuals"} <= set(data["rows"][1])
+        mean = np.abs(found.values[1:]).mean(axis=0)
+        assert np.allclose(np.array(data["overview"]["score"]) * data["unit"], mean, atol=5.1e-4)
+
+    def test_a_page_of_nothing_else(self, found, tmp_path):
+        found[[0]].report(tmp_path / "r.html")
+        assert read(tmp_path / "r.html")["rows"][0]["sentences"][1] == f"The row is {self.WHY}."
+
+
+class TestNumbers:
+    """Where the outcome is a number, nothing flips."""
+
+    def test_words(self, tmp_path):
+        one = explainer(lambda X: 5e5 + 1e5 * X[:, 0])([ROW])
+        assert " perturbations move it (" in str(one).splitlines()[0]
+        one.report(tmp_path / "r.html")
+        data = read(tmp_path / "r.html")
+        assert data["what_would"] == "What would change it"
+        assert data["phrases"]["verb"] == "move"
+        assert data["phrases"]["flips"] == "perturbations that move the output (C+)"
+        assert "; among those that move, " in data["rows"][0]["evidence"][0]["why"]
+        assert not re.search(r"flip(?!s\": )", json.dumps(data))  # but for the names of parts
+
+    def test_a_level_is_crossed_or_not(self):
+        one = explainer(lambda X: 5e5 + 1e5 * X[:, 0], outcome=Threshold(5e5))([ROW])
+        assert " perturbations flip it (" in str(one).splitlines()[0]
+
+    def test_one_rounding(self, tmp_path):
+        one = explainer(lambda X: 718148.4 + 1e5 * (X[:, 0] - ROW[0]))([ROW])
+        one.report(tmp_path / "r.html")
+        (row,) = read(tmp_path / "r.html")["rows"]
+        assert row["answer"] == "718,148"
+        assert {flip["was"] for flip in row["counterfactuals"]} == {718148.0}

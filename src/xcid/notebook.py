@@ -21,7 +21,7 @@ MOST_LINES = 20  # of counterfactuals
 MOST_LETTERS = 40
 BAR = 160  # pixels of a score of 1
 CELL = "padding:1px 8px;text-align:left;vertical-align:middle"
-NUMBER = f"{CELL};text-align:right;font-variant-numeric:tabular-nums"
+NUMBER = f"{CELL};text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
 
 
 def html(explanation: Explanation) -> str:
@@ -33,13 +33,22 @@ def html(explanation: Explanation) -> str:
 
 def _one(one: Explanation) -> str:
     one = directions.of_row(one)
+    if not wording.is_explained(one):
+        return f"<p>{escape(wording.title(one))}</p>"
     order = wording.largest(one.values[0], MOST)
     faint, worths = wording.not_significant(one)[0], wording.worths(one)
     has_worths = any(worths[at] for at in order)
-    titles = ["feature", "value", "score", *(["worth (95 % limits)"] if has_worths else []), ""]
+    titles = [
+        "feature",
+        "value" if one.n_rows is None else "significant",
+        "score",
+        *(["worth (95 % limits)"] if has_worths else []),
+        "",
+    ]
     lines = []
     for at, colour in zip(order.tolist(), colours.of_scores(one, one.values[0, order]), strict=True):
-        cells = [_name(one.feature_names[at]), _name(one.shown(0, at)), _number(wording.score(one, one.values[0, at]))]
+        beside = one.shown(0, at) if one.n_rows is None else wording.share_significant(one, at)
+        cells = [_name(one.feature_names[at]), _name(beside), _number(wording.score(one, one.values[0, at]))]
         if has_worths:
             cells.append(_number(worths[at]))
         why = wording.note(one.feature_status[0, at]).strip()
@@ -54,13 +63,14 @@ def _one(one: Explanation) -> str:
 
 
 def _many(explanation: Explanation) -> str:
-    explanation = directions.usual(explanation)
+    counts = Counter(explanation.status.tolist()).most_common()
+    found = ", ".join(f"{count:,} {status}" for status, count in counts)
+    size = f"{len(explanation):,} rows, {len(explanation.feature_names):,} features"
+    head = f"{size}; status: {found}", explanation.question
+    explanation = directions.usual(wording.explained(explanation))
     means, signed = np.abs(explanation.values).mean(axis=0), explanation.values.mean(axis=0)
     free = explanation.feature_status == "ok"
     significant = (free & ~wording.not_significant(explanation)).mean(axis=0)
-    counts = Counter(explanation.status.tolist()).most_common()
-    found = ", ".join(f"{count:,} {status}" for status, count in counts)
-    head = f"{len(explanation):,} rows, {len(means):,} features; status: {found}", explanation.question
     has_p, has_signs = explanation.p_values is not None, bool(explanation.about)
     lines = []
     for at in wording.largest(means, MOST).tolist():
@@ -75,14 +85,20 @@ def _many(explanation: Explanation) -> str:
 
 def comparison(found: Comparison) -> str:
     """The largest differences between two explanations."""
+    return differences_of(found, differences.title(found))
+
+
+def differences_of(found: Comparison, title: str) -> str:
+    """The largest differences in a table under a title, which may be empty."""
     shown, faint = wording.largest(found.difference, MOST), differences.not_significant(found)
     lines = []
     for at in shown.tolist():
         name, *cells = differences.cells(found, at)
-        mark = _cell(wording.NOT_SIGNIFICANT if faint[at] else "")
+        mark = _cell("~" if faint[at] else "")
         lines.append("".join([_name(name), *(_number(escape(cell)) for cell in cells), mark]))
     notes = [wording.left_out(len(found), MOST).replace("score", "difference"), differences.unit(found)]
-    return _table((differences.title(found), found.question), [*differences.headings(found), ""], lines, notes)
+    notes.append(f"~ {differences.NOT_SIGNIFICANT}" if faint[shown].any() else "")
+    return _table((title, found.question), [*differences.headings(found), ""], lines, notes)
 
 
 def counterfactuals(found: Counterfactuals) -> str:

@@ -13,8 +13,7 @@ from xcid._check import as_int, sign_of
 from xcid.errors import InvalidParameter, telling
 from xcid.outcomes.classes import column_of
 from xcid.outcomes.numbers import Interval
-from xcid.records import SIGNIFICANT, Array, Explanation, Flags, meaning
-from xcid.records.status import UNKNOWN
+from xcid.records import SIGNIFICANT, Array, Explanation, Flags
 from xcid.space import Backend
 from xcid.wording.names import clean, listed, sentence
 
@@ -140,9 +139,8 @@ class Reasons:
 
     def _nothing(self, one: Explanation) -> str:
         """Why a row has no reason."""
-        status = str(one.status[0])
-        if status in UNKNOWN:
-            return meaning(status)
+        if not wording.is_explained(one):
+            return wording.not_explained(one)
         if not is_significant(one).any():
             return NOT_DECIDED
         if self._supports(one):

@@ -29,6 +29,8 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
         Features shown; the rest are counted in the last line.
     """
     one, width = directions.of_row(explanation[row]), as_int(width, "width", at_least=1)
+    if not wording.is_explained(one):
+        return wording.title(one)
     values, faint = one.values[0], wording.not_significant(one)[0]
     shown = wording.largest(values, as_int(most, "most", at_least=1)).tolist()
     cells = {at: one.shown(0, at) if one.n_rows is None else wording.share_significant(one, at) for at in shown}
@@ -45,6 +47,7 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
         lines.append(f"{one.feature_names[at]:<{name_width}}  {cells[at]:>{cell_width}}  {score}  {worth}{mark}{drawn}")
     lines.append(wording.left_out(len(values), len(shown)))
     lines.append(wording.meaning(one).replace("−", "-"))  # as scores have it here
+    lines.append(wording.SHARE if one.significant is not None else "")
     lines.append(wording.unit(one) if worth_width else "")
     lines.append(f"~ {wording.NOT_SIGNIFICANT}" if faint[shown].any() else "")
     return "\n  ".join(line.rstrip() for line in lines if line)
@@ -78,19 +81,19 @@ def comparison(found: Comparison, *, most: int = 12, sentences: int = 3) -> str:
     cells += [["~" if faint[at] else "", *differences.cells(found, at)] for at in shown]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     table = ["  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)) for line in cells]
-    told = [differences.sentence(found, at) for at in shown if not faint[at]][: as_int(sentences, "sentences")]
+    strongest = [at for at in wording.largest(found.difference).tolist() if not faint[at]]
+    told = [differences.sentence(found, at) for at in strongest[: as_int(sentences, "sentences")]]
     last = [wording.left_out(len(found), len(shown)).replace("score", "difference"), differences.unit(found)]
-    last.append(f"~ {wording.NOT_SIGNIFICANT}" if faint[shown].any() else "")
-    return "\n  ".join(
-        line.rstrip() for line in [differences.title(found), found.question, *table, *last, *told] if line
-    )
+    last.append(f"~ {differences.NOT_SIGNIFICANT}" if faint[shown].any() else "")
+    lines = [differences.title(found), found.question, *table, *last, *(told or [differences.nothing(found)])]
+    return "\n  ".join(line.rstrip() for line in lines if line)
 
 
 def _title(one: Explanation) -> str:
     if one.n_rows is not None:
         return f"{wording.title(one)} ({one.n_evaluations[0]:,} evaluations)"
     tried = round(float(one.n_positive[0] + one.n_negative[0]))  # nothing for other methods
-    flips = f"; {one.n_flips[0]:,} of {tried:,} perturbations flip it" if tried else ""
+    flips = f"; {one.n_flips[0]:,} of {tried:,} perturbations {wording.verb(one)} it" if tried else ""
     return f"{wording.title(one)}{flips} ({one.n_evaluations[0]:,} evaluations, {one.status[0]})"
 
 

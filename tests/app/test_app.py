@@ -17,7 +17,7 @@ from xcid import app
 from xcid.app import Limits
 from xcid.directions import of_row
 from xcid.errors import InvalidData, InvalidParameter, ModelError
-from xcid.outcomes import Interval, SoftFlip, SoftToClass, Threshold
+from xcid.outcomes import Interval, SoftFlip, SoftInterval, SoftToClass, Threshold
 
 starlette = pytest.importorskip("starlette", reason="needs the extra app")
 anyio = pytest.importorskip("anyio")
@@ -154,7 +154,7 @@ class TestDescription:
         benches = {"two": two, "three": three, "number": number, "labels": bench_of(Labels(), table)}
         kinds = {name: [one["kind"] for one in bench.describe()["questions"]] for name, bench in benches.items()}
         assert kinds["two"] == kinds["three"] == ["flip", "class", "threshold"]
-        assert kinds["number"] == ["interval", "threshold"]
+        assert kinds["number"] == ["move", "interval", "threshold"]
         assert kinds["labels"] == ["flip", "class"]
 
 
@@ -191,6 +191,7 @@ class TestAnswers:
             ("three", {"kind": "flip"}, SoftFlip()),
             ("three", {"kind": "class", "target": 2}, SoftToClass("high")),
             ("three", {"kind": "threshold", "target": 1, "level": 0.4}, Threshold(0.4, "middle")),
+            ("number", {"kind": "move"}, SoftInterval()),
             ("number", {"kind": "interval", "half_width": 4}, Interval(4)),
             ("number", {"kind": "threshold", "target": 0, "level": 105.5}, Threshold(105.5)),
         ],
@@ -202,6 +203,20 @@ class TestAnswers:
         assert record["question"] == due.question
         assert np.allclose(scores(record), due.values[0], atol=5.1e-4)
         assert record["row"]["sentences"] == list(xcid.report.summary(due))
+
+    @pytest.mark.parametrize("bench", ["two", "three", "number"])
+    def test_the_page_opens_on_what_a_report_says(self, bench, table, request, tmp_path):
+        """One row, one question: the words, the counts, d1 and what values are worth are those of a report."""
+        workshop = request.getfixturevalue(bench)
+        xcid.Explainer(workshop.model, table)(table[3:4]).report(tmp_path / "r.html")
+        text = (tmp_path / "r.html").read_text("utf-8")
+        found = json.loads(text.partition('id="data">')[2].partition("</script>")[0])
+        record = answered(workshop, row=3)
+        for name in ("question", "phrases", "signed", "about", "unit"):
+            assert record[name] == found[name], name
+        for name in ("sentences", "effects", "flips", "tried", "d1", "score", "worth"):
+            assert record["row"].get(name) == found["rows"][0].get(name), name
+        assert workshop.describe()["what_would"] == found["what_would"]
 
     def test_labels_only(self, table):
         record = answered(bench_of(Labels(), table), question={"kind": "class", "target": 0})
@@ -347,6 +362,7 @@ class TestCode:
             ("two", {"kind": "class", "target": 0}, 0),
             ("two", {"kind": "threshold", "target": 1, "level": 0.3}, 0),
             ("three", {"kind": "flip"}, 2),
+            ("number", {"kind": "move"}, 0),
             ("number", {"kind": "interval", "half_width": 4}, 0),
             ("number", {"kind": "threshold", "target": 0, "level": 105.5}, 1),
         ],

@@ -76,3 +76,37 @@ def requests(browser):
     """Addresses that were asked for since the last look."""
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     return [one["params"]["request"]["url"] for one in messages if one["method"] == "Network.requestWillBeSent"]
+
+
+WIDTHS = (390, 1300, 1600)  # of a phone and of two screens
+CLASHES = """
+const boxOf = (node) => {
+  const range = document.createRange();
+  range.selectNodeContents(node);
+  return node.namespaceURI.endsWith("svg") ? node.getBoundingClientRect() : range.getBoundingClientRect();
+};
+const found = [];
+for (const [rows, cells] of [[".bar", ":scope > span"], [".bar-axis", "text"], [".changes tr", ":scope > *"],
+                             [".level", ":scope > span"], [".figures", "dd"], [".flip-head", ":scope > *"]]) {
+  for (const row of document.querySelectorAll(rows)) {
+    const panel = row.closest("section").getBoundingClientRect();
+    const isSeen = (node) => node.textContent.trim() && !node.querySelector(".unseen") && node.checkVisibility();
+    const parts = [...row.querySelectorAll(cells)].filter(isSeen);
+    const boxes = parts.map((node) => [node.textContent.trim(), boxOf(node)]);
+    boxes.forEach(([text, box], at) => {
+      if (box.left < panel.left - 1 || box.right > panel.right + 1) found.push(`${rows}: ${text} leaves its panel`);
+      for (const [other, beside] of boxes.slice(at + 1)) {
+        const across = Math.min(box.right, beside.right) - Math.max(box.left, beside.left);
+        const down = Math.min(box.bottom, beside.bottom) - Math.max(box.top, beside.top);
+        if (across > 0.5 && down > 0.5) found.push(`${rows}: ${text} and ${other} overlap`);
+      }
+    });
+  }
+}
+return found;
+"""
+
+
+def clashes(browser):
+    """Text of a row that lies over its neighbours or outside of its panel."""
+    return browser.execute_script(CLASHES)

@@ -18,6 +18,9 @@ import xcid
 from xcid.app import Workshop
 from xcid.records import FEATURE_STATUSES
 
+from .conftest import WIDTHS, clashes
+from .test_report import Prices, make_houses
+
 uvicorn = pytest.importorskip("uvicorn", reason="needs the extra app")
 pytest.importorskip("starlette", reason="needs the extra app")
 
@@ -657,12 +660,15 @@ def test_a_regression(visit, table, browser):
         page = visit(address)
         assert page.text("#answer").startswith("The model predicts ")
         assert page.texts("#ask option") == [
+            "What moves the output?",
             "What moves the output by more than this?",
             "What takes the output across a level?",
         ]
-        assert page.text("#level-name") == "Half width"
+        assert not page.one("#level-box").is_displayed()
         assert "raises the output" in page.text("#bars-legend")
         assert re.search(r" (raises|lowers) the output by \d", page.texts("#effects li")[0])
+        page.choose("#ask", "interval")
+        assert page.text("#level-name") == "Half width"
         page.choose("#ask", "threshold")
         assert re.search(r"(above|below) \d", page.text("#sentences"))
         before = page.text("#answer")
@@ -872,3 +878,35 @@ def test_the_policy_stops_what_would_get_in(browser, address):
     assert refused == "TypeError"
     page.run("new Image().src = 'https://example.org/x.png'")
     page.until(lambda: "Content Security Policy" in " ".join(one["message"] for one in browser.get_log("browser")))
+
+
+@pytest.fixture(scope="module")
+def prices(browser):
+    with served(Workshop(Prices(), make_houses(), make_houses()[:3]), browser) as found:
+        yield found
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_large_numbers_have_room(visit, prices, screen, width):
+    screen(width)
+    page = visit(prices)
+    page.sought()
+    assert any(len(text) > 25 for text in page.texts(".bar .worth"))
+    assert clashes(page.browser) == []
+    widths = "return [...document.querySelectorAll('.bar > svg')].map((node) => node.getBoundingClientRect().width)"
+    assert min(page.run(widths)) > 100
+    fields = "document.querySelectorAll('.control input[type=number]')"
+    cut = dict(page.run(f"return [...{fields}].map((node) => [node.value, node.scrollWidth - node.clientWidth])"))
+    assert any(len(value) >= 8 for value in cut)  # such as 51234.56
+    assert set(cut.values()) == {0}
+
+
+def test_a_number_is_asked_as_a_report_asks(visit, prices):
+    page, table = visit(prices), make_houses()
+    due = xcid.Explainer(Prices(), table)(table[:1])
+    assert page.text("#question") == due.question
+    assert page.text("#facts").startswith(f"{due.n_flips[0]:,} of ")
+    assert " perturbations move it · " in page.text("#facts")
+    assert page.text("#changes-title") == "What would change it"
+    page.choose("#ask", "interval")
+    assert page.text("#question").startswith("Does the output move by more than ")

@@ -12,6 +12,8 @@ import xcid
 from xcid import wording
 from xcid.reasons import Reasons
 
+from .conftest import WIDTHS, clashes
+
 NAMES = ["glucose", "bmi", "age", "x10", "x9", "nothing", "city"]
 
 
@@ -604,3 +606,65 @@ class TestReasons:
 
     def test_no_line_without(self, page):
         assert not page.one("#reasons").is_displayed()
+
+
+class Prices:
+    """Outputs with six digits."""
+
+    def predict(self, X):
+        size, income = X["living_area_in_square_feet"], X["median_income_usd"]
+        return (3e5 + 260 * size + 4.2 * income - 9e4 * (X["neighbourhood"] == "north hill")).to_numpy()
+
+
+def make_houses(n_rows=160):
+    random = np.random.default_rng(3)
+    return pd.DataFrame(
+        {
+            "living_area_in_square_feet": random.normal(2000, 600, n_rows).round(),
+            "median_income_usd": random.normal(60_000, 15_000, n_rows).round(2),
+            "neighbourhood": random.choice(["harbour", "north hill", "old town"], n_rows),
+            "year_built": random.integers(1900, 2020, n_rows),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def prices(tmp_path_factory):
+    path, table = tmp_path_factory.mktemp("prices") / "r.html", make_houses()
+    explainer = xcid.Explainer(Prices(), table)
+    explainer(table[:3]).report(path, counterfactuals=explainer.whatif(table[:3]))
+    return path
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_large_numbers_have_room(opened, prices, screen, width):
+    screen(width)
+    page = Page(opened(prices))
+    assert any(len(text) > 25 for text in page.texts(".bar .worth"))
+    assert any(len(text) > 7 for text in page.texts(".changes .adds"))
+    for at in range(3):
+        page.choose("#row", str(at))
+        assert clashes(page.browser) == []
+
+
+def test_a_number_is_changed_and_not_flipped(opened, prices):
+    page = Page(opened(prices))
+    assert page.text("#changes-title") == "What would change it"
+    assert " perturbations move it · " in page.text("#facts")
+    assert "flip" not in page.text("body")
+    answer = page.text("#row option").partition(" · ")[2]
+    assert {text.split()[1] for text in page.texts(".moved")} == {answer}
+
+
+def test_a_row_that_is_not_explained_has_no_scores(explanation, tmp_path, opened):
+    status = explanation.status.copy()
+    status[0] = "too_slow"
+    replace(explanation, status=status).report(tmp_path / "r.html")
+    page = Page(opened(tmp_path / "r.html"))
+    assert page.text("#sentences").endswith("The row is not explained: the model took longer than time_limit allows.")
+    hidden = "return ['columns', 'changes-section'].map((id) => document.getElementById(id).hidden)"
+    assert page.run(hidden) == [True, True]
+    assert page.texts("#effects li") == []
+    page.one("#next").click()
+    assert page.run(hidden) == [False, False]
+    assert len(page.names) == len(NAMES)

@@ -146,7 +146,7 @@ def test_classes_of_text_dates_and_booleans(command, tmp_path, table):
     arguments = ("--background", tmp_path / "t.parquet", "--target", "y", "--train", "boosting", "--rows", "3:6")
     status, out, err = command("explain", *arguments)
     assert status == 0, err
-    assert "output high" in out or "output low" in out
+    assert "predicted high" in out or "predicted low" in out
     assert "2020-01-04" in out
 
 

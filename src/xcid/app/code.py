@@ -7,7 +7,7 @@ import numpy as np
 from xcid._kernels.arrays import same
 from xcid.app.requests import Asked
 from xcid.explainer import Explainer
-from xcid.outcomes import Flip, SoftFlip
+from xcid.question import usual_outcome
 from xcid.space import Constraints
 from xcid.whatif.record import cell_code, row_code
 
@@ -22,7 +22,7 @@ def code_of(explainer: Explainer, asked: Asked, seed: int, recipe: str = GIVEN) 
     options = {
         "weights": weights,
         "constraints": _constraints(asked.limits.constraints(columns)),
-        "outcome": _outcome(asked),
+        "outcome": "" if asked.outcome == usual_outcome(explainer.subject) else f"xcid.outcomes.{asked.outcome!r}",
     }
     given = "".join(f", {name}={text}" for name, text in options.items() if text)
     target = "" if asked.target is None else f", target={asked.target!r}"
@@ -46,8 +46,3 @@ def _constraints(limits: Constraints) -> str:
     parts = {name: getattr(limits, name) for name in ("frozen", "monotone", "levels")}
     written = [f"{name}={list(part) if name == 'frozen' else part!r}" for name, part in parts.items() if part]
     return f"xcid.Constraints({', '.join(written)})" if written else ""
-
-
-def _outcome(asked: Asked) -> str:
-    """The question; nothing for the usual one."""
-    return "" if isinstance(asked.outcome, Flip | SoftFlip) else f"xcid.outcomes.{asked.outcome!r}"

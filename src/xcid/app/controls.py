@@ -46,6 +46,7 @@ def describe(explainer: Explainer, rows: Any, names: Any = None, words: Mapping[
             for name, cells, row in zip(called, matrix, outputs, strict=True)
         ],
         "classes": [clean(name) for name in classes] if len(classes) > 1 else [],
+        "what_would": wording.what_would(classes),
         "questions": questions(explainer),
         "targets": [clean(words) for words, _ in targets(explainer)],
     }

@@ -15,11 +15,10 @@ from xcid.outcomes import Interval, Outcome, SoftToClass, Threshold, ToClass
 from xcid.outcomes.classes import are_probabilities, class_names
 from xcid.question import usual_outcome
 from xcid.records import Array
-from xcid.report.rows import rounded
 from xcid.space import Column, Constraints, FeatureSpace
 
 WAYS = ("rise", "fall")  # in which a number may be forbidden to change
-NEEDED = {"flip": (), "class": ("target",), "threshold": ("target", "level"), "interval": ("half_width",)}
+NEEDED = {"flip": (), "move": (), "class": ("target",), "threshold": ("target", "level"), "interval": ("half_width",)}
 
 
 def questions(explainer: Explainer) -> list[dict[str, Any]]:
@@ -30,8 +29,8 @@ def questions(explainer: Explainer) -> list[dict[str, Any]]:
     outputs, names = explainer.subject.outputs, explainer.subject.output_names
     if explainer.subject.is_regression:
         width = Interval().bind(names, outputs).half_width or 1.0
-        interval = {"kind": "interval", "half_width": rounded(width, 3)}
-        return [interval, {"kind": "threshold", "level": _middle(outputs[:, 0])}]
+        interval = {"kind": "interval", "half_width": _short(width)}
+        return [{"kind": "move"}, interval, {"kind": "threshold", "level": _middle(outputs[:, 0])}]
     targets = len(class_names(names))
     asked: list[dict[str, Any]] = [{"kind": "flip"}, {"kind": "class", "targets": targets}]
     if targets == len(names):  # the model gives more than labels
@@ -57,7 +56,7 @@ def outcome(explainer: Explainer, asked: Fields) -> Outcome:
         raise InvalidParameter(f"the question must be one of {known}, not {kind!r:.40}")
     asked.only("kind", *NEEDED[kind])
     subject, names = explainer.subject, class_names(explainer.subject.output_names)
-    if kind == "flip":
+    if kind in ("flip", "move"):
         return usual_outcome(subject)
     if kind == "interval":
         return Interval(asked.number("half_width"))
@@ -68,7 +67,12 @@ def outcome(explainer: Explainer, asked: Fields) -> Outcome:
 
 
 def _middle(outputs: Array) -> float:
-    return rounded(float(outputs.min() + outputs.max()) / 2, 3)
+    return _short(float(outputs.min() + outputs.max()) / 2)
+
+
+def _short(number: float) -> float:
+    """A number to start from, in three digits."""
+    return float(f"{number:.3g}")
 
 
 class Ban(NamedTuple):

@@ -56,14 +56,15 @@ def number(value: float) -> str:
 
 
 def cell_label(one: Explanation, feature: int) -> str:
-    """A feature of a single row with its value, and why it has no score where it has none."""
-    note = wording.note(one.feature_status[0, feature])
-    return f"{short(one.feature_names[feature])} = {short(one.shown(0, feature))}{note}"
+    """A feature of a single row with its value, and why it has no score where it has none; an average has no value."""
+    name, note = short(one.feature_names[feature]), wording.note(one.feature_status[0, feature])
+    return f"{name}{note}" if one.n_rows is not None else f"{name} = {short(one.shown(0, feature))}{note}"
 
 
 def title(one: Explanation) -> str:
     """A single row, what the model answers, what was lacking, and what was asked."""
-    return f"{plain(f'{wording.title(one)}{wording.note(one.status[0])}')}\n{question(one)}"
+    note = wording.note(one.status[0]) if wording.is_explained(one) else ""
+    return f"{folded(f'{wording.title(one)}{note}')}\n{question(one)}"
 
 
 def question(explanation: Explanation) -> str:
@@ -119,9 +120,9 @@ def reach(explanation: Explanation, chosen: Any) -> Array | None:
     return np.maximum([values - explanation.lower[chosen], explanation.upper[chosen] - values], 0.0)
 
 
-def marks(limits: Array | None, is_hollow: Flags) -> str:
+def marks(limits: Array | None, is_hollow: Flags, lacks: str = wording.NOT_SIGNIFICANT) -> str:
     """What lines and hollow marks mean, where there are any."""
-    hollow = f"hollow: {wording.NOT_SIGNIFICANT}" if is_hollow.any() else ""
+    hollow = f"hollow: {lacks}" if is_hollow.any() else ""
     return "; ".join(filter(None, ["" if limits is None else "lines: 95 % limits", hollow]))
 
 

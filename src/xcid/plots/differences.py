@@ -19,7 +19,8 @@ NAMED = 0.18  # share of the axis that the name of a factor takes
 def comparison(found: Comparison, *, ax: Any = None, most: int = 20) -> Any:
     """Draw the differences between two explanations, at ``most`` so many, the largest on top, on ``ax`` or new Axes.
 
-    Lines are 95 % limits; dots of differences that are not significant are hollow.
+    Lines are 95 % limits; dots of differences that are not significant, with p-values
+    adjusted for the number of features, are hollow.
     """
     order = wording.largest(found.difference, as_int(most, "most", at_least=1))[::-1]
     values, is_hollow = found.difference[order], differences.not_significant(found)[order]
@@ -33,7 +34,7 @@ def comparison(found: Comparison, *, ax: Any = None, most: int = 20) -> Any:
         _name_factors(ax)
     ax.set_title(_style.plain(differences.title(found).replace(": ", "\n")), fontsize=10)
     left_out = wording.left_out(len(found), len(order)).replace("score", "difference")
-    notes = [differences.axis(found), _style.marks(limits, is_hollow), left_out]
+    notes = [differences.axis(found), _style.marks(limits, is_hollow, differences.NOT_SIGNIFICANT), left_out]
     ax.set_xlabel(_style.plain("\n".join(filter(None, notes))), fontsize=_style.SMALL + 1)
     return ax
 

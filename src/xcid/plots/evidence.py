@@ -17,9 +17,9 @@ from xcid.scores.drawn import Drawn, drawn, kept_shares
 from xcid.wording import colours
 
 MOST_COLUMNS = 4
-MOST_LETTERS = 24
+MOST_LETTERS = 24  # of a value
 ROOM = 30  # letters of all names of levels that stand side by side
-LINE = 40  # letters in a line under a picture
+LINE = 36  # letters in a line under a picture
 MOST_TICKS = 4
 
 
@@ -43,10 +43,10 @@ def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most:
         elif one.cloud is not None and one.density is not None:
             found = drawn(one.cloud, 0, feature, one.density)
             _draw_column(ax, one, feature, found)
-        name = _style.short(one.feature_names[feature], MOST_LETTERS)
-        ax.set_title(f"{name}   d1 = {one.importance[0, feature]:.2f}", fontsize=10)
+        name = _style.short(one.feature_names[feature])
+        ax.set_title(f"{name}\nd1 = {one.importance[0, feature]:.2f}", fontsize=10)
         _say_why(ax, one, feature, found)
-    _draw_legend(flat[0].figure)
+    _draw_legend(flat[0].figure, wording.flips(one))
     return axes
 
 
@@ -54,7 +54,8 @@ def _say_why(ax: Any, one: Explanation, feature: int, found: Drawn | None) -> No
     """Put into words what is seen."""
     if one.cloud is None:
         return
-    said = wording.why(kept_shares(one.cloud, 0, feature, found), _style.short(one.shown(0, feature), MOST_LETTERS))
+    shown = _style.short(one.shown(0, feature), MOST_LETTERS)
+    said = wording.why(kept_shares(one.cloud, 0, feature, found), shown, wording.verb(one))
     lines = textwrap.wrap(said.replace(" %", "\N{NO-BREAK SPACE}%"), LINE)
     ax.set_xlabel("\n".join([*filter(None, [ax.get_xlabel()]), *lines]), fontsize=_style.SMALL)
 
@@ -74,11 +75,11 @@ def _grid(one: Explanation, count: int) -> Any:
     return grid.ravel()[:count]
 
 
-def _draw_legend(figure: Any) -> None:
+def _draw_legend(figure: Any, flips: str) -> None:
     patch = require("matplotlib.patches", extra="plot").Patch
     line = require("matplotlib.lines", extra="plot").Line2D
     handles = [
-        patch(color=colours.POSITIVE, label=wording.FLIPS),
+        patch(color=colours.POSITIVE, label=flips),
         patch(color=colours.NEGATIVE, label=wording.STAYS),
         patch(color=colours.OVERLAP, alpha=0.5, linewidth=0, label=wording.BOTH),
         line([], [], color=colours.INK, linewidth=1, linestyle=":", label=wording.OWN),

@@ -12,23 +12,27 @@ from xcid._check import as_int
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.frames import one_number
 from xcid.plots import _style
-from xcid.records import Array, Explanation
+from xcid.records import Array, Explanation, Integers
 from xcid.wording import colours
 
 ROOM = 70  # letters in a line under the picture
+GREY = "grey: categories, groups of columns and missing cells"
 
 
 def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 20) -> Any:
     """Draw the scores of one row, at ``most`` so many, the largest on top, on ``ax`` or new Axes.
 
     Lines are 95 % limits, where there are any; bars of features that are not significant are hollow. Beside the others
-    stands what the present value is worth: what it multiplies or divides the odds by, or adds to the output.
+    stands what the present value is worth: what it multiplies or divides the odds by, or adds to the output. Averages
+    have the share of rows where a feature is significant, and what it is worth where that is not 0 on average. A row
+    that is not explained has no bars; the title says why.
     """
     one = directions.of_row(explanation[row])
     order = wording.largest(one.values[0], as_int(most, "most", at_least=1))[::-1]
+    if not wording.is_explained(one):
+        order = order[:0]
     values, is_hollow = one.values[0, order], wording.not_significant(one)[0, order]
-    worths = wording.worths(one)
-    beside = [worths[at].replace("-", "−") for at in order] if any(worths[at] for at in order) else []
+    worths, beside = wording.worths(one), _beside(one, order)
     ax = _style.lines(ax, [_style.cell_label(one, int(at)) for at in order], beside)
     edges, places = colours.of_scores(one, values), np.arange(len(order))
     ax.barh(places, values, height=0.7, color=_style.faces(edges, is_hollow), edgecolor=edges, linewidth=1)
@@ -36,9 +40,20 @@ def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 2
     if limits is not None:
         ax.errorbar(values, places, xerr=limits, fmt="none", ecolor=colours.INK, elinewidth=1, capsize=2)
     ax.set_title(_style.title(one), fontsize=10)
-    left_out = wording.left_out(len(one.feature_names), len(order))
-    _style.explain_axis(ax, one, _style.marks(limits, is_hollow), wording.unit(one) if beside else "", left_out)
+    if not len(order):
+        _style.unframed(ax)
+        return ax
+    notes = [_style.marks(limits, is_hollow), wording.SHARE if one.significant is not None else ""]
+    notes.append(wording.unit(one) if any(worths[at] for at in order) else "")
+    _style.explain_axis(ax, one, *notes, wording.left_out(len(one.feature_names), len(order)))
     return ax
+
+
+def _beside(one: Explanation, order: Integers) -> list[str]:
+    """What stands beside each bar: the share of rows where it is significant, and what it is worth."""
+    worths = wording.worths(one)
+    said = [f"{wording.share_significant(one, at):>4}  {worths[at]}".strip() for at in order.tolist()]
+    return [text.replace("-", "−") for text in said] if any(said) else []
 
 
 def beeswarm(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any:
@@ -46,14 +61,14 @@ def beeswarm(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any
 
     Signs are about one outcome for all rows: the second of two classes, or what raises the output of a regression.
     Name another one with ``explanation.towards``. A dot is a row. Its colour is the rank of its own value of the
-    feature: dark for low, bright for high, and for levels their order; grey for missing cells and groups.
+    feature: dark for low, bright for high. Categories have no low and high: they are grey, as groups and missing cells.
     """
     if not len(explanation):
         raise InvalidData("the explanation has no rows to draw")
     explanation = directions.usual(explanation)
     order = wording.largest(np.abs(explanation.values).mean(axis=0), as_int(most, "most", at_least=1))[::-1]
     ax = _style.lines(ax, [_style.short(explanation.feature_names[at]) for at in order])
-    length, own = float(np.ptp(explanation.values[:, order])), one_number(explanation)
+    length, own = float(np.ptp(explanation.values[:, order])), _ordered(explanation)
     for line, feature in enumerate(order):
         values, rank = explanation.values[:, feature], _ranks(own[:, feature])
         known, height = ~np.isnan(rank), line + _style.stacked(values, length)
@@ -61,10 +76,19 @@ def beeswarm(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any
         drawn = ax.scatter(
             values[known], height[known], s=9, c=rank[known], cmap=_style.ranks(), vmin=0, vmax=1, linewidths=0
         )
-    _draw_scale(ax, drawn)
+    is_known = ~np.isnan(own[:, order])
+    if is_known.any():
+        _draw_scale(ax, drawn)
     ax.set_title(f"{len(explanation):,} rows\n{_style.question(explanation)}", fontsize=10)
-    _style.explain_axis(ax, explanation, wording.left_out(len(explanation.feature_names), len(order)))
+    left_out = wording.left_out(len(explanation.feature_names), len(order))
+    _style.explain_axis(ax, explanation, "" if is_known.all() else GREY, left_out)
     return ax
+
+
+def _ordered(explanation: Explanation) -> Array:
+    """(n, f) the number of each feature; NaN for groups and for categories, whose codes have no low and high."""
+    is_category = [any(explanation.levels[column] for column in columns) for columns in explanation.features]
+    return np.where(is_category, np.nan, one_number(explanation))
 
 
 def stability(runs: Explanation | Sequence[Explanation], row: int = 0, *, ax: Any = None, most: int = 20) -> Any:

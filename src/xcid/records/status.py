@@ -39,7 +39,7 @@ _ROWS = (
     Status("few_flips", "fewer than five perturbations flip the output: the scores rest on probabilities"),
     Status(
         "model_failed",
-        "the model failed for this row or its perturbations, so the row is not explained",
+        "the model failed for this row or its perturbations",
         "ask the model about this row by itself",
     ),
     Status(
@@ -47,7 +47,7 @@ _ROWS = (
         "the row holds a level or a missing cell that the reference data do not have, and the model cannot take it",
         "add such rows to the reference data, or give a model that takes them, such as handle_unknown='ignore' does",
     ),
-    Status("too_slow", "the model took longer than time_limit allows, so the row is not explained", "raise time_limit"),
+    Status("too_slow", "the model took longer than time_limit allows", "raise time_limit"),
     Status("some_rows_lack_samples", "some rows behind this average have too few perturbations that flip or stay"),
 )
 _FEATURES = (

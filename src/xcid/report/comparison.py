@@ -13,7 +13,7 @@ from xcid._require import require
 from xcid.files.writers import replacing
 from xcid.records import Comparison
 from xcid.wording import differences
-from xcid.wording.names import clean, sentence
+from xcid.wording.names import clean
 
 MOST_SENTENCES = 5
 MOST = 20  # features in the picture
@@ -30,7 +30,7 @@ PAGE = """<!doctype html>
 <h1>{title}</h1>
 <ul>{told}</ul>
 <img alt="Differences with 95 % limits, by feature" style="max-width:100%" src="data:image/png;base64,{picture}">
-{table}
+<div style="overflow-x:auto">{table}</div>
 </body>
 </html>
 """
@@ -46,13 +46,13 @@ def page(found: Comparison, title: str | None = None) -> str:
     """The page as text."""
     faint = differences.not_significant(found)
     strongest = [at for at in wording.largest(found.difference).tolist() if not faint[at]][:MOST_SENTENCES]
-    told = [sentence(differences.sentence(found, at)) for at in strongest] or ["No difference is significant."]
+    told = [f"{differences.sentence(found, at)}." for at in strongest] or [differences.nothing(found)]
     return PAGE.format(
         policy=POLICY,
-        title=html.escape(clean(title or sentence(differences.title(found)).rstrip("."))),
+        title=html.escape(clean(title or differences.title(found))),
         told="".join(f"<li>{html.escape(each)}</li>" for each in told),
         picture=_picture(found),
-        table=notebook.comparison(found),
+        table=notebook.differences_of(found, "" if title is None else differences.title(found)),
     )
 
 
@@ -60,6 +60,6 @@ def _picture(found: Comparison) -> str:
     """The plot in letters."""
     figures = require("matplotlib.figure", extra="plot")
     figure, held = figures.Figure(figsize=(8, 1.6 + 0.35 * min(len(found), MOST)), layout="constrained"), io.BytesIO()
-    plots.comparison(found, ax=figure.subplots(), most=MOST)
+    plots.comparison(found, ax=figure.subplots(), most=MOST).set_title("")  # the page has it
     figure.savefig(held, format="png", dpi=110, metadata={"Software": None})
     return base64.b64encode(held.getvalue()).decode()

@@ -69,9 +69,10 @@ def spoken(explanation: Explanation, values: Values) -> dict[str, Any]:
     phrases = {
         "supports": raises,
         "opposes": lowers,
-        "unsigned": wording.UNSIGNED,
+        "unsigned": wording.unsigned(explanation),
         "not_significant": wording.NOT_SIGNIFICANT,
-        "flips": wording.FLIPS,
+        "verb": wording.verb(explanation),
+        "flips": wording.flips(explanation),
         "stays": wording.STAYS,
         "both": wording.BOTH,
         "at_one_value": wording.AT_ONE_VALUE,
@@ -159,6 +160,7 @@ def _common(joined: Explanation, title: str, notes: Sequence[str], values: Value
         "statuses": [[name, _status(name)] for name in dict.fromkeys(map(clean, joined.status))],
         "settings": [[clean(name), clean(values.setting(text), 400)] for name, text in written.items()],
         "versions": versions,
+        "what_would": wording.what_would(joined.output_names),
         **spoken(joined, values),
         **COMMON,
     }
@@ -186,7 +188,9 @@ def _rows(
         if room.rows < 0 and first + row > 0:
             room.rows_left_out += 1
             continue
-        yield encoded(record | _changes(piece, found, row, values, room) | _evidence(piece, row, values, room))
+        if wording.is_explained(piece[row]):
+            record |= _changes(piece, found, row, values, room) | _evidence(piece, row, values, room)
+        yield encoded(record)
 
 
 def _changes(piece: Explanation, found: Counterfactuals | None, row: int, values: Values, room: Room) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def picture(explanation: Explanation, row: int, feature: int, values: Values) ->
     shown = "its value" if values.is_hidden else clean(explanation.shown(row, feature), wording.MOST_LETTERS)
     columns = explanation.features[feature]
     found = drawn(cloud, row, feature, density) if len(columns) == 1 else None
-    why = {"why": wording.why(kept_shares(cloud, row, feature, found), shown)}
+    why = {"why": wording.why(kept_shares(cloud, row, feature, found), shown, wording.verb(explanation))}
     if found is None:
         return _shares(pair) | why
     (column,) = columns

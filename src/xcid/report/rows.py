@@ -28,34 +28,44 @@ def unit_of(explanation: Explanation) -> float:
 
 
 def row_of(explanation: Explanation, row: int, position: int, unit: float, values: Values) -> dict[str, Any]:
-    """Everything about one row but its evidence; what the row lacks, the record lacks."""
+    """Everything about one row but its evidence; what the row lacks, the record lacks.
+
+    A row that is not explained has no ``score`` and nothing else that rests on perturbations.
+    """
     one = explanation[row]
-    tried = round(float(one.n_positive[0] + one.n_negative[0]))
     has_classes = one.outputs.shape[1] > 1 and not np.isnan(one.outputs).any()
-    fixed = [[int(at), clean(one.feature_status[0, at])] for at in np.flatnonzero(one.feature_status[0] != "ok")]
     record = {
         "name": values.row(position, one.index[0]),
         "answer": wording.answer(one.outputs[0], one.output_names, values.number),
         "top": int(one.outputs[0].argmax()),
         "status": clean(one.status[0]),
         "sentences": list(summary(one, 0, values)),
-        "effects": effects_of(one, values) or None,
         "evaluations": int(one.n_evaluations[0]),
         "cells": [values.cell(one.shown(0, at)) for at in range(len(one.feature_names))],
+        "outputs": outputs_of(one.outputs[0]) if has_classes else None,
+    }
+    if wording.is_explained(one):
+        record |= _scores_of(one, unit, values)
+    return {name: part for name, part in record.items() if part is not None}
+
+
+def _scores_of(one: Explanation, unit: float, values: Values) -> dict[str, Any]:
+    """Scores of a single row, what they are worth, and what they rest on; None for what it lacks."""
+    tried = round(float(one.n_positive[0] + one.n_negative[0]))
+    fixed = [[int(at), clean(one.feature_status[0, at])] for at in np.flatnonzero(one.feature_status[0] != "ok")]
+    worths = [] if _hides_effects(one, values) else wording.worths(one)
+    return {
+        "effects": effects_of(one, values) or None,
         "score": _steps(one.values[0], unit),
         "d1": _steps(one.importance[0], 0.001),
         "flips": int(one.n_flips[0]) if tried else None,
         "tried": tried or None,
-        "outputs": outputs_of(one.outputs[0]) if has_classes else None,
         "lower": None if one.lower is None else _steps(one.lower[0], unit),
         "upper": None if one.upper is None else _steps(one.upper[0], unit),
         "p": None if one.p_values is None else _thousandths_above(one.p_values[0]),
         "fixed": fixed or None,
+        "worth": [[at, worth] for at, worth in enumerate(worths) if worth] or None,
     }
-    worths = [] if _hides_effects(one, values) else wording.worths(one)
-    if any(worths):
-        record["worth"] = [[at, worth] for at, worth in enumerate(worths) if worth]
-    return {name: part for name, part in record.items() if part is not None}
 
 
 def effects_of(one: Explanation, values: Values) -> list[str]:
@@ -87,18 +97,18 @@ def outputs_of(outputs: Array) -> list[list[float]]:
     return [[at, rounded(outputs[at])] for at in np.argsort(-outputs, kind="stable")[:MOST_OUTPUTS].tolist()]
 
 
-def rounded(number: float, digits: int = 4) -> float:
-    """A number with few digits, which takes few bytes."""
-    return float(f"{number:.{digits}g}")
+def rounded(number: float) -> float:
+    """A number with few digits, which takes few bytes: those that :func:`xcid.wording.number` writes."""
+    return float(round(number)) if 1e4 <= abs(number) < 1e9 else float(f"{number:.4g}")
 
 
 def overview(explanation: Explanation, unit: float) -> dict[str, Any]:
     """Mean absolute score of each feature, with limits, and the share of rows where it is significant.
 
     Where signs can be about one outcome for all rows, so is ``mean``, the mean score with its sign; ``meaning`` says
-    about which.
+    about which. Rows that are not explained are left out.
     """
-    turned = directions.usual(explanation)
+    turned = directions.usual(wording.explained(explanation))
     mean = turned.aggregate()
     record: dict[str, Any] = {"score": _steps(mean.values[0], unit), "d1": _steps(mean.importance[0], 0.001)}
     if len(explanation) > 1 and mean.lower is not None and mean.upper is not None:
@@ -137,6 +147,8 @@ def summary(explanation: Explanation, row: int = 0, values: Values = SHOWN) -> t
     decisive = free & ~faint & (one.values[0] != 0)
     said, status = wording.answer(one.outputs[0], one.output_names, values.number), str(one.status[0])
     sentences = [f"The model {'gives' if said == wording.NO_OUTPUT else 'predicts'} {said}."]
+    if not wording.is_explained(one):
+        return (*sentences, f"The row is {wording.not_explained(one)}.")
     if status != "ok":
         sentences.append(sentence(meaning(clean(status, MOST_LETTERS))))
     if not decisive.any():
@@ -145,7 +157,32 @@ def summary(explanation: Explanation, row: int = 0, values: Values = SHOWN) -> t
     else:
         sentences += _signed(one, decisive, values) if wording.is_signed(one) else _unsigned(one, decisive)
         sentences += _counted(one, faint, "is not significant", "are not significant")
-    return (*sentences, *_counted(one, ~free, "could not change here", "could not change here"))
+    return (*sentences, *_fixed(one))
+
+
+def _fixed(one: Explanation) -> list[str]:
+    """Which features cannot change, and why: where the reference data have one value only, they are the reason."""
+    fixed, same = one.feature_status[0] != "ok", _is_constant(one)
+    return [
+        *_counted(
+            one, fixed & same, "has the same value in all reference rows", "have one value in all reference rows"
+        ),
+        *_counted(one, fixed & ~same, "could not change here", "could not change here"),
+    ]
+
+
+def _is_constant(one: Explanation) -> Flags:
+    """(d,) features that hold the one value that the reference data have."""
+    plan = None if one.cloud is None else one.cloud.plan
+    known = None if plan is None else plan.background  # of levels all are known anyway
+    same = np.array(
+        [
+            len(levels) == 1 if levels else known is not None and bool(np.all(known[:, at] == one.data[0, at]))
+            for at, levels in enumerate(one.levels)
+        ]
+    )
+    is_alone = np.array([bool(same[list(columns)].all()) for columns in one.features])
+    return is_alone & (one.feature_status[0] == "constant")
 
 
 def _signed(one: Explanation, decisive: Flags, values: Values) -> list[str]:
@@ -178,7 +215,7 @@ def _unsigned(one: Explanation, decisive: Flags) -> list[str]:
     """Where perturbations that flip differ, if scores have no sign."""
     first = _largest(one, decisive)[:MOST_NAMES].tolist()
     names = listed([f"{_name(one, at)} ({one.values[0, at]:.2f})" for at in first])
-    said = [f"Perturbations that flip it differ most from those that do not in {names}."]
+    said = [f"Perturbations that {wording.verb(one)} it differ most from those that do not in {names}."]
     return said if one.p_values is not None else [*said, "Scores have no signs and no p-values in this setting."]
 
 

@@ -13,12 +13,13 @@ import numpy as np
 from xcid.outcomes.classes import OTHER_LABEL, Flip, SoftFlip, are_probabilities
 from xcid.outcomes.numbers import Interval
 from xcid.records import SIGNIFICANT, Array, Explanation, Flags, Integers
+from xcid.records.status import UNKNOWN
+from xcid.records.status import meaning as status_in_words
 from xcid.scores.drawn import Kept
 from xcid.wording.names import clean
 
 PREDICTION, ANSWER = "the prediction", "the present answer"  # what signs are about: by default, and for other questions
 OPPOSES = "works against it"
-UNSIGNED = "d1 between C+ (flips) and C− (stays)"
 NOT_SIGNIFICANT = f"not significant (p > {SIGNIFICANT:g})"
 NO_OUTPUT = "no output"
 MOST_LETTERS = 40  # of a class in a sentence
@@ -58,12 +59,33 @@ def answer(outputs: Array, names: tuple[str, ...], write: Callable[[float], str]
 
 
 def title(one: Explanation) -> str:
-    """A single row and what the model answers: "row 7: predicted positive (0.81)"; or how many rows were averaged."""
+    """A single row and what the model answers: "row 7: predicted positive (0.81)"; or how many rows were averaged.
+
+    A row that is not explained says so, and why.
+    """
     if one.n_rows is not None:
         group = "" if one.index[0] == "all" else f" in group {clean(one.index[0], MOST_LETTERS)}"
         return f"mean of {one.n_rows[0]:,} rows{group}"
+    if not is_explained(one):
+        return f"row {one.index[0]}: {not_explained(one)}"
     said = answer(one.outputs[0], one.output_names)
     return f"row {one.index[0]}: {said}" if said == NO_OUTPUT else f"row {one.index[0]}: predicted {said}"
+
+
+def is_explained(one: Explanation) -> bool:
+    """Whether a single row has scores: one for which the model failed has none."""
+    return str(one.status[0]) not in UNKNOWN
+
+
+def explained(explanation: Explanation) -> Explanation:
+    """The rows that have scores, to be averaged; all rows where none has."""
+    known = ~np.isin(explanation.status, UNKNOWN)
+    return explanation[known] if known.any() else explanation
+
+
+def not_explained(one: Explanation) -> str:
+    """Say that a single row is not explained, and why."""
+    return f"not explained: {status_in_words(str(one.status[0]))}"
 
 
 def note(status: str) -> str:
@@ -89,6 +111,9 @@ def score(explanation: Explanation, value: float) -> str:
     return "0.000" if shown in ("+0.000", "-0.000") else shown
 
 
+SHARE = "%: share of rows where the feature is significant"
+
+
 def share_significant(one: Explanation, at: int) -> str:
     """In how many of the rows that were averaged a feature is significant."""
     return "" if one.significant is None else f"{one.significant[0, at]:.0%}"
@@ -99,9 +124,14 @@ def meaning(explanation: Explanation) -> str:
     if explanation.n_rows is not None:
         return "score: mean size, from 0 to 1"
     if not is_signed(explanation):
-        return f"score: {UNSIGNED}"
+        return f"score: {unsigned(explanation)}"
     raises, lowers = directions(explanation)
     return f"score: + {raises}, − {lowers}"
+
+
+def unsigned(explanation: Explanation) -> str:
+    """What a score without a sign is."""
+    return f"d1 between C+ ({verb(explanation)}s) and C− (stays)"
 
 
 def directions(explanation: Explanation) -> tuple[str, str]:
@@ -122,6 +152,17 @@ def subject(explanation: Explanation) -> str:
     return PREDICTION if is_default or asks_for_moves or isinstance(outcome, (Flip, SoftFlip)) else ANSWER
 
 
+def verb(explanation: Explanation) -> str:
+    """What the perturbations of C+ do to the output: they flip it, or move it where it is a number that may move."""
+    asks_for_moves = explanation.outcome is None or isinstance(explanation.outcome, Interval)
+    return "move" if len(explanation.output_names) == 1 and asks_for_moves else "flip"
+
+
+def what_would(names: tuple[str, ...]) -> str:
+    """The title of a list of counterfactuals, of a model with outputs of these names."""
+    return f"What would {'change' if len(names) == 1 else 'flip'} it"
+
+
 def in_odds(explanation: Explanation) -> bool:
     """Whether scores say what odds are multiplied by: signed ones with limits, but for those of a regression."""
     return is_signed(explanation) and explanation.lower is not None and explanation.moved is None
@@ -130,10 +171,10 @@ def in_odds(explanation: Explanation) -> bool:
 def unit(explanation: Explanation) -> str:
     """What stands beside the scores of a single row, of each of many, or of averages."""
     if explanation.n_rows is not None:
-        share, limits = "%: rows where it is significant", "on average, with 95 % limits"
+        values, limits = "the values", "on average, with 95 % limits"
         if explanation.moved is not None:
-            return f"{share}; + and -: what the values add to the output {limits}"
-        return f"{share}; × and ÷: what the values multiply or divide the odds of {whom(explanation)} by {limits}"
+            return f"+ and -: what {values} add to the output {limits}"
+        return f"× and ÷: what {values} multiply or divide the odds of {whom(explanation)} by {limits}"
     if explanation.moved is not None:
         return "+ and -: what the present value adds to the output, with 95 % limits"
     return f"× and ÷: what the present value multiplies or divides the odds of {whom(explanation)} by, with 95 % limits"
@@ -182,15 +223,20 @@ def with_limits(value: float, ends: tuple[float, float], kind: str, write: Calla
 
 
 def worths(one: Explanation, write: Callable[[float], str] = number) -> list[str]:
-    """What stands beside each score of a single row: what it is worth, and nothing where it is not significant."""
-    free, faint = one.feature_status[0] == "ok", not_significant(one)[0]
-    return [worth(one, at, write) if free[at] and not faint[at] else "" for at in range(len(one.feature_names))]
+    """What stands beside each score of a single row: what it is worth, and nothing where it is not significant.
+
+    A mean of many rows is left out where its limits lie on both sides of no effect.
+    """
+    is_shown = (one.feature_status[0] == "ok") & ~not_significant(one)[0]
+    if one.n_rows is not None and one.mean_lower is not None and one.mean_upper is not None:
+        is_shown &= one.mean_lower[0] * one.mean_upper[0] > 0
+    return [worth(one, at, write) if is_shown[at] else "" for at in range(len(one.feature_names))]
 
 
 def sentence_of(
     one: Explanation, at: int, write: Callable[[float], str] = number, cell: Callable[[str], str] = str
 ) -> str:
-    """One feature of a single row in a sentence: "Glucose 98 lowers the odds of diabetes 2.1 times (1.9 to 2.3)".
+    """One feature of a single row in a sentence: "Glucose 98 divides the odds of diabetes by 2.1 (1.9 to 2.3)".
 
     ``write`` puts outputs into words, and ``cell`` the present value.
     """
@@ -203,13 +249,13 @@ def sentence_of(
     if not_significant(one)[0, at]:
         return f"{name} makes no significant difference"
     value, (low, high) = found
-    verb = "raises" if value > 0 else "lowers"
-    if one.moved is not None:
-        low, high = (low, high) if value > 0 else (-high, -low)
-        return f"{name} {verb} the output by {write(abs(value))} ({write(low)} to {write(high)})"
     low, high = (low, high) if value > 0 else (-high, -low)
+    if one.moved is not None:
+        ends = f"{write(low)} to {write(high)}"
+        return f"{name} {'raises' if value > 0 else 'lowers'} the output by {write(abs(value))} ({ends})"
     ends = f"{times(np.exp(low))} to {times(np.exp(high))}"
-    return f"{name} {verb} the odds of {whom(one)} {times(np.exp(abs(value)))} times ({ends})"
+    does = "multiplies" if value > 0 else "divides"
+    return f"{name} {does} the odds of {whom(one)} by {times(np.exp(abs(value)))} ({ends})"
 
 
 def whom(one: Explanation) -> str:
@@ -255,12 +301,19 @@ def _signed(value: float, write: Callable[[float], str]) -> str:
     return f"{'+' if value >= 0 else ''}{write(value)}"
 
 
-FLIPS, STAYS, BOTH = "perturbations that flip the output (C+)", "perturbations that stay (C−)", "in both"
+STAYS, BOTH = "perturbations that stay (C−)", "in both"
 OWN, AT_ONE_VALUE = "this row's value", "lines with dots: share at exactly one value (right-hand scale)"
 
 
-def why(kept: Kept, shown: str) -> str:
+def flips(explanation: Explanation) -> str:
+    """What C+ is: "perturbations that flip the output (C+)"."""
+    return f"perturbations that {verb(explanation)} the output (C+)"
+
+
+def why(kept: Kept, shown: str, does: str = "flip") -> str:
     """What the evidence of a feature comes to, in a sentence: how many perturbations of either set keep its value.
+
+    ``does`` is the verb of C+, as :func:`verb` gives it.
 
     Examples
     --------
@@ -269,10 +322,10 @@ def why(kept: Kept, shown: str) -> str:
     'Among the perturbations that stay, 60 % keep 98; among those that flip, 24 %.'
     """
     if np.isnan(kept.flip) or np.isnan(kept.stay):
-        return f"None of the perturbations {'flips' if np.isnan(kept.flip) else 'stays'}."
+        return f"None of the perturbations {does if np.isnan(kept.flip) else 'stay'}s."
     stay, flip = (f"{100 * share:.0f} %" for share in kept)
     keep = "leave it missing" if shown == "missing" else f"keep {shown}"
-    return f"Among the perturbations that stay, {stay} {keep}; among those that flip, {flip}."
+    return f"Among the perturbations that stay, {stay} {keep}; among those that {does}, {flip}."
 
 
 def largest(scores: Array, most: int | None = None) -> Integers:

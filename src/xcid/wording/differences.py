@@ -8,6 +8,8 @@ from xcid.records import SIGNIFICANT, Comparison, Flags
 from xcid.wording import MOST_LETTERS, number, of_class, times, with_limits
 from xcid.wording.names import clean
 
+NOT_SIGNIFICANT = f"not significant (adjusted p > {SIGNIFICANT:g})"
+
 
 def title(found: Comparison) -> str:
     """What is compared: "March compared with January: means of 120 and 131 rows"."""
@@ -23,16 +25,17 @@ def title(found: Comparison) -> str:
 
 def headings(found: Comparison) -> list[str]:
     """What stands above the columns of :func:`cells`."""
-    return ["feature", *_names(found), "difference (95 % limits)"]
+    return ["feature", *_names(found), "difference (95 % limits)", "p", "adjusted p"]
 
 
 def cells(found: Comparison, at: int) -> list[str]:
-    """A feature, what it is worth in both, and the difference with its limits."""
+    """A feature, what it is worth in both, the difference with its limits, and its p-values."""
     worths = [_worth(found, part[at]) for part in (found.first, found.second)]
     if found.shown:
         worths = [f"{clean(cell, MOST_LETTERS)}: {worth}" for cell, worth in zip(found.shown[at], worths, strict=True)]
     ends = float(found.lower[at]), float(found.upper[at])
-    return [clean(found.feature_names[at], MOST_LETTERS), *worths, with_limits(found.difference[at], ends, found.unit)]
+    name, apart = clean(found.feature_names[at], MOST_LETTERS), with_limits(found.difference[at], ends, found.unit)
+    return [name, *worths, apart, *(_p_value(part[at]) for part in (found.p_values, found.adjusted_p_values()))]
 
 
 def unit(found: Comparison) -> str:
@@ -40,6 +43,11 @@ def unit(found: Comparison) -> str:
     if found.unit == "output":
         return "+ and -: what present values add to the output"
     return f"× and ÷: what present values multiply or divide the odds of {of_class(found.about)} by"
+
+
+def nothing(found: Comparison) -> str:
+    """Say that no difference is significant."""
+    return f"No difference is significant, with p-values adjusted for {len(found):,} features."
 
 
 def axis(found: Comparison) -> str:
@@ -50,30 +58,29 @@ def axis(found: Comparison) -> str:
 
 
 def not_significant(found: Comparison) -> Flags:
-    """(d,) differences whose p-value is above the level."""
-    return np.asarray(~(found.p_values <= SIGNIFICANT))
+    """(d,) differences whose p-value, adjusted for the number of features, is above the level."""
+    return np.asarray(~(found.adjusted_p_values() <= SIGNIFICANT))
 
 
 def sentence(found: Comparison, at: int) -> str:
-    """One feature: "Glucose: lowers the odds of diabetes 1.4 times more in March than in January (1.2 to 1.7)"."""
+    """One feature in both: what it does to the odds or to the output, and how far these lie apart.
+
+    "Glucose: divides the odds of diabetes by 1.2 in January and by 1.7 in March: a ratio of 1.4 (1.2 to 1.7)".
+    """
     name = clean(found.feature_names[at], MOST_LETTERS)
     if not_significant(found)[at]:
         return f"{name}: no significant difference"
-    first, second, difference = (float(part[at]) for part in (found.first, found.second, found.difference))
+    values = [float(part[at]) for part in (found.first, found.second)]
+    verbs = [_verb(found, value) for value in values]
+    what, it = ("the output", "it") if found.unit == "output" else (f"the odds of {of_class(found.about)}", "them")
+    again = "" if verbs[0] == verbs[1] else f"{verbs[1]} {it} "
+    sizes, (first, second) = [_size(found, value) for value in values], _names(found)
     ends = sorted(abs(float(end[at])) for end in (found.lower, found.upper))  # both have the sign of the difference
-    what = "the output" if found.unit == "output" else f"the odds of {of_class(found.about)}"
-    limits = " to ".join(_size(found, end) for end in ends)
-    of_first, of_second = _names(found)
-    if first * second < 0:
-        verbs = ("lowers", "raises") if first < 0 else ("raises", "lowers")
-        it = "it" if found.unit == "output" else "them"
-        return (
-            f"{name}: {verbs[0]} {what} {_by(found, first)} in {of_first} and {verbs[1]} {it} "
-            f"{_by(found, second)} in {of_second}, {_by(found, difference).removeprefix('by ')} apart ({limits})"
-        )
-    verb = "raises" if first + second > 0 else "lowers"
-    more = "more" if abs(second) > abs(first) else "less"
-    return f"{name}: {verb} {what} {_by(found, difference)} {more} in {of_second} than in {of_first} ({limits})"
+    apart = "difference" if found.unit == "output" else "ratio"
+    return (
+        f"{name}: {verbs[0]} {what} by {sizes[0]} in {first} and {again}by {sizes[1]} in {second}: a {apart} of "
+        f"{_size(found, found.difference[at])} ({' to '.join(_size(found, end) for end in ends)})"
+    )
 
 
 def _names(found: Comparison) -> tuple[str, str]:
@@ -85,8 +92,13 @@ def _size(found: Comparison, value: float) -> str:
     return number(abs(value)) if found.unit == "output" else times(np.exp(abs(value)))
 
 
-def _by(found: Comparison, value: float) -> str:
-    return f"by {_size(found, value)}" if found.unit == "output" else f"{_size(found, value)} times"
+def _p_value(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _verb(found: Comparison, value: float) -> str:
+    up, down = ("raises", "lowers") if found.unit == "output" else ("multiplies", "divides")
+    return up if value >= 0 else down
 
 
 def _worth(found: Comparison, value: float) -> str:

@@ -1,7 +1,7 @@
 "use strict";
 /* The page of the explorer: keeps what is picked and edited, asks the server about it, and draws the answers. */
 (async function (xcid) {
-  const { element, SHOWN, at, note, facts, output, items, sorted, limitOf, showMore, showEffects, showLegend, onWidth, drawControls, makeSteps, onStepKeys, copyText, showRules, showFound } = xcid;
+  const { element, SHOWN, at, note, facts, output, items, sorted, limitOf, showMore, showEffects, showLegend, showWhatWould, onWidth, drawControls, makeSteps, onStepKeys, copyText, showRules, showFound } = xcid;
   const SHOWN_CONTROLS = 40;
   const PAUSE = 40; // milliseconds that edits are gathered
   const IDLE = 300; // without an edit, then counterfactuals are searched for
@@ -169,6 +169,7 @@
   }
 
   const actions = {
+    verb: () => (seen.answer && seen.answer.phrases ? seen.answer.phrases.verb : "flip"),
     isFresh: () => seen.sought === seen.edition,
     apply: (cells) => step({ cells }),
     pin: (key) => pin(key, true),
@@ -188,6 +189,7 @@
     flip: data.classes.length > 2 ? "What leads to any other class?" : "What flips the class?",
     class: "What leads into or out of a class?",
     threshold: data.classes.length ? "What takes a probability across a level?" : "What takes the output across a level?",
+    move: "What moves the output?",
     interval: "What moves the output by more than this?",
   };
 
@@ -235,7 +237,7 @@
     at("changes-section").hidden = !answer.outputs;
     at("sentences").textContent = answer.row ? answer.row.sentences.join(" ") : "";
     at("question").textContent = answer.question || "";
-    at("facts").textContent = answer.row ? facts(answer.row) : "";
+    at("facts").textContent = answer.row ? facts(answer.row, answer.phrases) : "";
     showEffects(answer.row || {}, answer.phrases);
     if (!answer.row) return;
     if (!seen.hasOpened) state.feature = sorted(items(answer.row, page()), "size")[0].key; // the page opens on the strongest
@@ -292,6 +294,7 @@
     at("title").textContent = data.title;
     at("notes").replaceChildren(...data.notes.map(note));
     at("row").replaceChildren(...data.rows.map((row, index) => element("option", { value: index }, `${row.name} · ${row.answer}`)));
+    showWhatWould(data.what_would);
     at("find-box").hidden = data.features.length <= SHOWN;
     at("wanted").replaceChildren(...data.targets.map((words, place) => element("option", { value: place }, words)));
     at("wanted-box").hidden = data.targets.length < 2;

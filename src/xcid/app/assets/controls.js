@@ -7,7 +7,7 @@
  * Gives {show(cells, own, pinned), filter(text, most) -> how many fit}.
  */
 (function (xcid) {
-  const { element, plain, place } = xcid;
+  const { element, breakable, plain, place } = xcid;
   const DAY = 86400000;
 
   function drawControls(container, features, options) {
@@ -34,7 +34,7 @@
     const editor = feature.kind === "levels" ? levels(feature, edit) : number(feature, edit);
     const pin = element("input", { type: "checkbox", "aria-label": `Pin ${feature.name}` });
     pin.addEventListener("change", () => options.onPin(key, pin.checked));
-    const name = element("button", { type: "button", class: "name", title: feature.meaning || feature.name }, element("bdi", null, feature.name));
+    const name = element("button", { type: "button", class: "name", title: feature.meaning || feature.name }, element("bdi", null, ...breakable(feature.name)));
     name.addEventListener("click", () => options.onLook(key));
     const was = element("button", { type: "button", class: "was" });
     let own = null;

@@ -5,7 +5,7 @@
  * xcid.showRules(features, limits, allow): limits {pinned, forbidden}, a set of keys and a list of [key, change]; a change is "rise",
  * "fall" or the place of a level. allow(limits) gets those that are left.
  * xcid.showFound(features, cells, found, actions): found as xcid.app.search gives it for a row with these cells;
- * actions {isFresh(), apply(cells), pin(key), forbid([key, change]), copy(button, lines)}.
+ * actions {isFresh(), verb(), apply(cells), pin(key), forbid([key, change]), copy(button, lines)}.
  */
 (function (xcid) {
   const { element, at, note, said, showChanges } = xcid;
@@ -54,7 +54,7 @@
         ban && tool("Forbid", `Forbid: ${inWords(features[key], ban[1])}`, () => actions.forbid(ban)),
       ];
     };
-    keepFocus(at("changes"), () => showChanges(counterfactuals, { buttons, tools }));
+    keepFocus(at("changes"), () => showChanges(counterfactuals, { verb: actions.verb(), buttons, tools }));
     if (!counterfactuals.length) at("changes-intro").textContent = "";
     at("changes").setAttribute("aria-busy", "false");
     at("hints").replaceChildren(...notes.map(note));

@@ -8,7 +8,8 @@
  * Gives {select(key)}, which marks another bar without a new drawing.
  */
 (function (xcid) {
-  const { element, svg, percent, fixed, plain, ticks } = xcid;
+  const { element, svg, breakable, percent, fixed, plain, ticks } = xcid;
+  const [LETTER, GAP] = [7.5, 8]; // pixels of a letter under the axis, and between numbers
 
   function drawBars(container, data, options) {
     const share = (score) => {
@@ -43,6 +44,7 @@
       choose(moves[event.key]);
     });
     select(options.selected);
+    container.classList.add("bar-grid");
     container.replaceChildren(list, axis(data, share));
     return { select };
   }
@@ -68,14 +70,20 @@
     track.append(svg("line", { class: "zero", x1: percent(zero), x2: percent(zero), y1: 0, y2: "100%" }));
     const score = fixed(item.score, data.decimals, data.signed);
     const shown = item.fixed ? item.fixed : (item.faint ? "~ " : "") + score;
-    const name = element("span", { class: "name" }, element("bdi", { title: item.name }, item.name), " ");
+    const name = element("span", { class: "name" }, element("bdi", { title: item.name }, ...breakable(item.name)), " ");
     name.append(element("span", { class: "cell" }, element("bdi", null, item.cell)));
     const state = item.fixed ? " fixed" : faint;
     return element(
       "div",
       { class: "bar", role: "option", "aria-label": said(item, data, score) },
-      name, track, element("span", { class: `score${state}` }, shown, item.worth ? element("span", { class: "worth" }, item.worth) : null),
+      name, track, element("span", { class: `score${state}` }, shown, item.worth ? worth(item.worth) : null),
     );
+  }
+
+  /* What a value is worth; its limits go to a line of their own where there is no room. */
+  function worth(text) {
+    const [value, ...limits] = text.split(/ (?=\()/);
+    return element("span", { class: "worth" }, element("span", null, value), ...limits.flatMap((part) => [" ", element("span", null, part)]));
   }
 
   /* A bar in words, for those who hear the page. */
@@ -92,14 +100,23 @@
     return parts.join(", ");
   }
 
+  /* The axis, drawn anew when it has another width. */
   function axis(data, share) {
     const drawn = svg("svg", { "aria-hidden": "true" });
-    for (const tick of ticks(data.signed ? -data.limit : 0, data.limit, data.signed ? 6 : 5)) {
+    const draw = () => drawn.replaceChildren(...fitting(data, drawn.getBoundingClientRect().width).flatMap((tick) => {
       const x = percent(share(tick));
-      drawn.append(svg("line", { class: "zero", x1: x, x2: x, y1: 0, y2: 4 }));
-      drawn.append(svg("text", { x, y: 18, "text-anchor": "middle" }, plain(tick)));
-    }
+      return [svg("line", { class: "zero", x1: x, x2: x, y1: 0, y2: 4 }), svg("text", { x, y: 18, "text-anchor": "middle" }, plain(tick))];
+    }));
+    new ResizeObserver(draw).observe(drawn);
     return element("div", { class: "bar-axis" }, drawn);
+  }
+
+  /* As many round numbers as have room beside each other. */
+  function fitting(data, width) {
+    const low = data.signed ? -data.limit : 0;
+    const choices = [6, 5, 4, 3, 2].map((count) => ticks(low, data.limit, count));
+    const room = (found) => found.length * (LETTER * Math.max(...found.map((tick) => plain(tick).length)) + GAP);
+    return choices.find((found) => found.length > 1 && room(found) <= width) || [0, data.limit];
   }
 
   xcid.drawBars = drawBars;

@@ -3,31 +3,29 @@
  * Counterfactuals of a row as tables of changes.
  *
  * xcid.showChanges(found, options): found as xcid.report.changes gives it, or null where there is nothing to show.
- * options  {hidden, buttons(one, number) -> nodes of a counterfactual, tools(change, one) -> nodes of a change}; all may be left out
+ * options  {hidden, verb, buttons(one, number) -> nodes of a counterfactual, tools(change, one) -> nodes of a change}; all may be left out
  */
 (function (xcid) {
-  const { element, plain, fixed, at, count } = xcid;
+  const { element, breakable, plain, fixed, at, count } = xcid;
   const ORDINALS = ["Nearest", "Second", "Third"];
   const INTROS = {
     search: "The smallest changes that a search found. Each is needed: without it, the output does not get there.",
-    samples: "The nearest perturbations, among those behind the scores, that flip the output.",
-    none: "None of the perturbations that were tried flips the output.",
     "not reached": "No change that was tried gets there.",
     "already there": "The row has the wanted output already.",
     lost: "The samples behind this row are not in the file.",
-    failed: "The model failed for rows that the search asked about.",
+    failed: "The model failed on rows that the search tried.",
   };
 
   /* What stands above the tables. */
-  function introOf(found) {
+  function introOf(found, verb) {
     if (!found) return INTROS.lost;
-    if (!found.length) return INTROS.none;
-    return INTROS[found[0].kind] || (found[0].kind ? INTROS.search : INTROS.samples);
+    if (!found.length) return `None of the perturbations that were tried ${verb}s the output.`;
+    return INTROS[found[0].kind] || (found[0].kind ? INTROS.search : `The nearest perturbations, among those behind the scores, that ${verb} the output.`);
   }
 
   function showChanges(found, options) {
     const real = (found || []).filter((one) => one.changes.length);
-    at("changes-intro").textContent = introOf(found) + (real.length && real[0].kind === "not reached" ? " This is the best that was reached." : "");
+    at("changes-intro").textContent = introOf(found, options.verb) + (real.length && real[0].kind === "not reached" ? " This is the best that was reached." : "");
     at("changes").replaceChildren(...real.map((one, number) => counterfactual(one, number, options)));
     at("changes-means").hidden = !real.some(hasShares);
   }
@@ -67,7 +65,7 @@
 
   function line(change, one, options) {
     const [name, from, to, share, then] = change;
-    const cells = [element("th", { scope: "row", class: "feature" }, element("bdi", null, name))];
+    const cells = [element("th", { scope: "row", class: "feature" }, element("bdi", null, ...breakable(name)))];
     if (!options.hidden) cells.push(element("td", { class: "from" }, element("bdi", null, from)), element("td", { class: "to" }, element("bdi", null, to)));
     if (hasShares(one)) cells.push(element("td", { class: "adds" }, added(share, one)), element("td", { class: "then" }, Number.isFinite(then) ? written(then, one) : ""));
     if (options.tools) cells.push(element("td", { class: "tools" }, ...options.tools(change, one)));

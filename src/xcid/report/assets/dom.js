@@ -20,6 +20,11 @@
     return filled(document.createElementNS(SVG, name), attributes, children);
   }
 
+  /* A name that may be broken after its underscores and before its capitals. */
+  function breakable(name) {
+    return name.split(/(?<=_)(?!_)|(?<=[a-z])(?=[A-Z])/).flatMap((part, at) => (at ? [element("wbr"), part] : [part]));
+  }
+
   function percent(share) {
     return (100 * share).toFixed(2) + "%";
   }
@@ -75,5 +80,5 @@
     return list;
   }
 
-  Object.assign(xcid, { element, svg, percent, plain, fixed, place, ticks, roundUp, legend });
+  Object.assign(xcid, { element, svg, breakable, percent, plain, fixed, place, ticks, roundUp, legend });
 })((globalThis.xcid = globalThis.xcid || {}));

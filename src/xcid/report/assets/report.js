@@ -1,10 +1,10 @@
 "use strict";
 /* The page of a report: reads the data, keeps what is chosen, and draws it. */
 (function (xcid) {
-  const { element, fixed, SHOWN, at, count, times, thousandths, spaced, note, facts, strip, output, items, sorted, limitOf, showMore, showEffects, showLegend, showChanges, onWidth } = xcid;
+  const { element, breakable, fixed, SHOWN, at, count, times, thousandths, spaced, note, facts, strip, output, items, sorted, limitOf, showMore, showEffects, showLegend, showChanges, showWhatWould, onWidth } = xcid;
   const data = JSON.parse(at("data").textContent);
   const decimals = xcid.decimals(data.unit);
-  const hasP = Boolean(data.rows[0].p);
+  const hasP = data.rows.some((row) => row.p);
   const chosen = { row: 0, feature: 0, all: false, allOverview: false, sort: "score", rising: false };
   let bars = null;
 
@@ -47,11 +47,14 @@
     showEffects(row, data.phrases);
     at("reasons").hidden = !row.reasons;
     at("reasons").textContent = row.reasons || "";
-    at("facts").textContent = facts(row);
+    at("facts").textContent = facts(row, data.phrases);
     at("outputs").replaceChildren(...(row.outputs || []).map(([place, value], order) => output(data.classes[place], value, !order)));
+    for (const id of ["columns", "changes-section"]) at(id).hidden = !row.score;
+    if (!row.score) return;
     showBars();
     showEvidence();
-    showChanges(row.counterfactuals || null, { hidden: data.hidden });
+    at("changes-section").hidden = !data.rows.some((one) => one.counterfactuals);
+    showChanges(row.counterfactuals || null, { hidden: data.hidden, verb: data.phrases.verb });
   }
 
   /* ---- scores and evidence ---- */
@@ -64,7 +67,7 @@
   }
 
   /* One axis for all rows, so that bars can be compared from row to row. */
-  const LIMIT = limitOf(data.unit * data.rows.reduce((most, row) => row.score.reduce((one, steps) => Math.max(one, Math.abs(steps || 0)), most), 0));
+  const LIMIT = limitOf(data.unit * data.rows.reduce((most, row) => (row.score || []).reduce((one, steps) => Math.max(one, Math.abs(steps || 0)), most), 0));
 
   function showFeature(key) {
     chosen.feature = key;
@@ -102,7 +105,7 @@
   }
 
   function overviewLine(key, largest) {
-    const button = element("button", { type: "button" }, element("bdi", null, data.features[key]));
+    const button = element("button", { type: "button" }, element("bdi", null, ...breakable(data.features[key])));
     button.addEventListener("click", () => {
       showFeature(key);
       at("bars-title").scrollIntoView({ block: "start" });
@@ -145,7 +148,7 @@
     at("statuses").replaceChildren(...poor.map(([name, meaning]) => element("p", { class: "status-meaning" }, element("b", null, spaced(name)), `: ${meaning}`)));
     showLegend(data, hasP);
     at("significant-box").hidden = !hasP;
-    at("changes-section").hidden = !data.rows.some((row) => row.counterfactuals);
+    showWhatWould(data.what_would);
   }
 
   function fillChoices() {
@@ -181,7 +184,8 @@
 
   showFrame();
   fillChoices();
-  chosen.feature = sorted(items(data.rows[0], data), "size")[0].key;
+  const explained = data.rows.find((row) => row.score);
+  if (explained) chosen.feature = sorted(items(explained, data), "size")[0].key; // the page opens on the strongest
   listRows();
   showOverview();
   listen();

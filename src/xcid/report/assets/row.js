@@ -18,9 +18,9 @@
 
   /* ---- the prediction ---- */
 
-  function facts(row) {
+  function facts(row, { verb }) {
     const asked = `${count(row.evaluations, "evaluation")} of the model`;
-    const flips = row.tried ? `${row.flips.toLocaleString("en")} of ${count(row.tried, "perturbation")} flip it · ` : "";
+    const flips = row.tried ? `${row.flips.toLocaleString("en")} of ${count(row.tried, "perturbation")} ${verb} it · ` : "";
     return `${flips}${asked} · status: ${spaced(row.status)}`;
   }
 
@@ -100,6 +100,7 @@
     const marks = signed ? [["body supports", phrases.supports], ["body opposes", phrases.opposes]] : [["body plain", phrases.unsigned]];
     const faint = hasP ? [["body supports faint", `~ ${phrases.not_significant}`]] : [];
     at("bars-legend").replaceChildren(...legend(...marks, ...faint).children);
+    for (const node of document.getElementsByClassName("verb")) node.textContent = phrases.verb;
     for (const [className, isShown] of [["if-prediction", signed && !about], ["if-about", signed && about], ["if-unsigned", !signed], ["if-p", hasP]]) {
       for (const node of document.getElementsByClassName(className)) node.hidden = !isShown;
     }
@@ -126,6 +127,11 @@
     return found;
   }
 
+  /* The title of counterfactuals, wherever it stands. */
+  function showWhatWould(title) {
+    for (const node of document.getElementsByClassName("what-would")) node.textContent = title;
+  }
+
   /* Draw anew when an element has another width. */
   function onWidth(node, draw) {
     let width = node.clientWidth;
@@ -136,5 +142,5 @@
     }).observe(node);
   }
 
-  Object.assign(xcid, { SHOWN, at, count, times, thousandths, decimals, spaced, note, facts, strip, output, items, sorted, limitOf, showMore, showBars, showEffects, showLegend, showEvidence, onWidth });
+  Object.assign(xcid, { SHOWN, at, count, times, thousandths, decimals, spaced, note, facts, strip, output, items, sorted, limitOf, showMore, showBars, showEffects, showLegend, showEvidence, showWhatWould, onWidth });
 })((globalThis.xcid = globalThis.xcid || {}));
