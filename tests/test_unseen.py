@@ -17,7 +17,7 @@ from xcid.errors import InvalidData, XcidWarning
 from xcid.records import STATUSES
 
 N = 200
-TOOK = "hold levels or missing cells that the background lacks; the model took them"
+TOOK = "levels or missing cells that the reference data lack; the model accepted them"
 
 
 def people():

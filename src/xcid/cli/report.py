@@ -59,13 +59,15 @@ def run(options: Options) -> None:
     """Explain the rows some at a time, and write the page."""
     from xcid.explainer import Explainer
     from xcid.files import writers
+    from xcid.files.rows import Unseen
     from xcid.report import report
 
     subject, line = options.subject, progress("rows", options.quiet)
     writers.check(options.out, subject.background, subject.data, subject.model, extensions=EXTENSIONS)
     reasons = None if options.reasons is None else options.reasons.made()
     notes: list[str] = []
-    inputs = _subjects.read(subject, notes.append, ROWS_OF_A_SAMPLE)
+    tell = Unseen.redacted if options.redact else Unseen.said
+    inputs = _subjects.read(subject, notes.append, ROWS_OF_A_SAMPLE, tell)
     for note in notes:
         line.note(note)
     make = Explainer.paper if options.paper else Explainer

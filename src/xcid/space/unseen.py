@@ -51,6 +51,13 @@ def met(space: FeatureSpace, table: Any, what: str = "the table to explain") -> 
         return Met(_wider(space, columns, found.part(unseen), rows[unseen]), rows, unseen)
 
 
+def first_unseen(space: FeatureSpace, found: Met) -> tuple[str, Any]:
+    """The first cell that a space does not have of rows that it has met: its column, and its level or None."""
+    row, at = np.argwhere(_flags(space, found.rows))[0]
+    code, column = found.rows[row, at], found.space.columns[at]
+    return column.name, None if np.isnan(code) else column.levels[int(code)]
+
+
 def _unseen(column: Column, cells: Cells) -> tuple[Any, ...]:
     """Levels that a column does not have, of the type that its levels are of; others are refused."""
     if not column.levels:
