@@ -13,8 +13,7 @@ HELP = "which rows: 0:10, 3,5,9, -3: or a condition on columns such as 'age > 60
 _PART = r"-?\d+|-?\d*:-?\d*(:-?\d*)?"
 _PLACES = re.compile(rf"({_PART})(,({_PART}))*")
 _NAMES = re.compile(r"[^\s<>=!'\"()\[\]`]+(,\s*[^\s<>=!'\"()\[\]`]+)*")
-OR_PLACES = "; or places: 0:10 for the first ten, 3,5,9 for some, -3: for the last three"
-OR_NAMES = "; --id COLUMN lets rows be called by their names"
+PLACES = "0:10 for the first ten, 3,5,9 for some, -3: for the last three"
 MOST_COMPARED = 10_000  # names that are looked through for one that was meant
 
 
@@ -26,7 +25,8 @@ def rows(text: str) -> str:
         try:
             condition(text)
         except InvalidParameter as error:
-            raise argparse.ArgumentTypeError(f"{error}{OR_PLACES}".replace("%", "%%")) from error
+            places = "" if str(error).endswith("?") else f"; or places: {PLACES}"
+            raise argparse.ArgumentTypeError(f"{error}{places}".replace("%", "%%")) from error
     return text
 
 
@@ -37,7 +37,8 @@ def are_names(text: str) -> bool:
 
 def without_names(text: str) -> str:
     """What is said where names of rows are typed and no column holds them."""
-    return f"--rows {text!r:.80} is neither places nor a condition{OR_PLACES}{OR_NAMES}"
+    what = f"--rows {text!r:.80} is neither places ({PLACES}) nor a condition (such as age > 60)"
+    return f"{what}; to call rows by their names, say by --id COLUMN where these are"
 
 
 def chosen(
@@ -63,6 +64,8 @@ def chosen(
         return _as_range(found)
     parts = [_places(part, size) for part in text.split(",")]
     empty = next((part for part, positions in zip(text.split(","), parts, strict=True) if not positions), None)
+    if empty is not None and names is not None and ":" not in text:
+        return _named(text.split(","), names())
     if empty is not None:
         raise InvalidParameter(
             f"--rows {empty} selects none of the {size:,} rows, whose positions go from 0 to {size - 1}"
@@ -79,7 +82,9 @@ def _named(asked: Sequence[str], names: Sequence[str]) -> Sequence[int]:
     for name in asked:
         if name not in {names[row] for row in found}:
             close = meant(name, names[:MOST_COMPARED])
-            raise InvalidParameter(f"--rows {name!r:.80} is the name of none of the {len(names):,} rows{close}")
+            raise InvalidParameter(
+                f"--rows {name!r:.80} is neither the name nor the position of any of the {len(names):,} rows{close}"
+            )
     return found
 
 

@@ -84,7 +84,7 @@ def _prepared(
     with unchanged(seals.values()):
         background = _subjects.read_background(subject)
         job = Job(_subjects.read_rows(subject, background), options.chunk, options.workers)
-        for said in _subjects.reading_notes(subject, background, job.rows):
+        for said in _subjects.reading_notes(subject, background, job.rows.source):
             note(said)
         unseen = None if folder.has_chunks else job.rows.check(background.space)
         if unseen is not None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from xcid.explainer import Explainer
     from xcid.files.readers import Background
     from xcid.files.rows import Rows, Unseen
-    from xcid.files.sources import Roles
+    from xcid.files.sources import Roles, Source
     from xcid.records import Explanation
 
 MOST_SEED = 2**32 - 1  # what scikit-learn takes
@@ -182,7 +182,7 @@ def read(
     with tried(subject) as passed:
         background = read_background(subject)
         found = read_rows(subject, background, most)
-        for said in reading_notes(subject, background, found):
+        for said in reading_notes(subject, background, found.source):
             note(said)
         unseen = found.check(background.space)
         passed(background.features)
@@ -212,15 +212,15 @@ def read_background(subject: Subject) -> Background:
     return read(subject.background, subject.roles)
 
 
-def reading_notes(subject: Subject, background: Background, rows: Rows) -> Iterator[str]:
+def reading_notes(subject: Subject, background: Background, data: Source | None = None) -> Iterator[str]:
     """What a user should know of how the tables were read."""
     from xcid.files.readers import of_commas
 
     if subject.drop:
         yield f"left out of the features: {', '.join(subject.drop)}"
     yield from background.notes
-    if subject.data is not None:
-        yield from of_commas(rows.source)
+    if subject.data is not None and data is not None:
+        yield from of_commas(data)
 
 
 def read_rows(subject: Subject, background: Background, most: int | None = None) -> Rows:

@@ -146,7 +146,7 @@ def split(subject: _subjects.Subject) -> Split:
     rows = tables.without(others, subject.target)
     most = ROWS if subject.rows is None else len(asked)
     fit, passed_over = _fit(FeatureSpace.of(features, weights=weights), rows, asked, most)
-    notes = reference.notes
+    notes = tuple(_subjects.reading_notes(subject, reference))
     if subject.model is None:
         notes += tuple(suspects.notes(train, subject.lesson[0], subject.id))
         model, text = training.train(train, *subject.lesson)

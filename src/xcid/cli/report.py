@@ -87,11 +87,14 @@ def run(options: Options) -> None:
 
 
 def _searched(explainer: Explainer, seed: int, piece: Explanation) -> Counterfactuals | None:
-    """Counterfactuals of explained rows; none where the model fails for all of them."""
+    """Counterfactuals of explained rows; none where some hold what the reference data lack, or if the model fails."""
     from xcid import whatif
     from xcid.errors import ModelError
+    from xcid.space import unseen_rows
 
     setup = explainer.setup
+    if unseen_rows(setup.subject.space, piece.data).any():
+        return None
     try:
         return whatif.counterfactuals(setup.subject, setup.outcome, piece.data, piece.index, seed=seed)
     except ModelError:

@@ -25,7 +25,7 @@ NESTED = (nw.List, nw.Array, nw.Struct)
 NO_FEATURE = (nw.Binary, nw.Time, nw.Duration, nw.Decimal)
 NUMBER = (int, float, np.number, np.bool_)
 MOSTLY = 0.8  # the share of numbers from which a column of text looks like a mistake
-WITH_A_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
+WITH_A_COMMA = re.compile(r"\s*[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+\s*")
 PLAIN = {float, int, bool, type(None)}  # what NumPy makes numbers of as we do
 REASONS = {
     "number": "and the reference data have numbers there",

@@ -20,6 +20,7 @@ DAY_FIRST: Writing = "31.12.2023"
 MONTH_FIRST: Writing = "12/31/2023"
 WRITINGS: frozenset[Writing] = frozenset((ISO, ZONED, DAY_FIRST, MONTH_FIRST))
 MOST_LETTERS = 32
+_ONLY_ISO = frozenset((ISO,))
 _TIME = r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?"
 _ISO = re.compile(rf"\d{{4}}-\d\d-\d\d([T ]{_TIME}(?P<zone>Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
 _OTHER = re.compile(rf"(\d\d?)([./-])(\d\d?)\2(\d{{4}})(?: ({_TIME}))?", re.ASCII)
@@ -61,10 +62,18 @@ def _moment(text: str) -> datetime | None:
 def shared(texts: Iterable[str], possible: frozenset[Writing] = WRITINGS) -> frozenset[Writing]:
     """The writings, of those that are possible, in which all texts are dates."""
     for text in texts:
-        possible = possible.intersection(readings(text))
+        if possible == _ONLY_ISO:  # often times, which hardly repeat
+            possible = possible if _is_iso(text) else frozenset()
+        else:
+            possible = possible.intersection(readings(text))
         if not possible:
             break
     return possible
+
+
+def _is_iso(text: str) -> bool:
+    found = _ISO.fullmatch(text)
+    return found is not None and not found["zone"] and _moment(text) is not None
 
 
 def chosen(found: frozenset[Writing], usual: Writing) -> Writing:

@@ -26,7 +26,8 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # the same for all li
 OTHERS = ",;\t|"
 WITH_COMMAS = ";"  # what parts cells where numbers may have decimal commas
 BLOCK = 2**20
-_COMMA, _POINT = (re.compile(rf"[-+]?\d*{mark}\d+([eE][-+]?\d+)?", re.ASCII) for mark in (",", r"\."))
+ROWS_SEEN = 256  # at once
+_MARKED = {mark: re.compile(rf"[-+]?\d*[{mark}]\d+([eE][-+]?\d+)?", re.ASCII) for mark in ",."}
 
 
 class Seen:
@@ -34,19 +35,26 @@ class Seen:
 
     def __init__(self, separator: str, n_columns: int) -> None:
         self.dates = dict.fromkeys(range(n_columns), dates.WRITINGS)  # until a cell is none
-        self.commas, self.points = set[int](), set[int]()
-        self.is_with_commas = separator == WITH_COMMAS
+        self.without = {mark: set(range(n_columns if separator == WITH_COMMAS else 0)) for mark in _MARKED}
 
-    def __call__(self, cells: list[str]) -> None:
-        """See one row."""
+    def __call__(self, rows: list[list[str]]) -> None:
+        """See some rows."""
         for at in tuple(self.dates):
-            if cells[at] not in MISSING:
-                self.dates[at] = dates.shared([cells[at]], self.dates[at])
-                if not self.dates[at]:
-                    del self.dates[at]
-        if self.is_with_commas:
-            self.commas.update(at for at, cell in enumerate(cells) if "," in cell and _COMMA.fullmatch(cell))
-            self.points.update(at for at, cell in enumerate(cells) if "." in cell and _POINT.fullmatch(cell))
+            self.dates[at] = dates.shared({cells[at] for cells in rows}.difference(MISSING), self.dates[at])
+            if not self.dates[at]:
+                del self.dates[at]
+        for mark, columns in self.without.items():
+            columns -= {at for at in columns if _has_number(mark, [cells[at] for cells in rows])}
+
+    @property
+    def commas(self) -> set[int]:
+        """Columns with decimal commas, and without decimal points."""
+        return self.without["."] - self.without[","]
+
+
+def _has_number(mark: str, texts: list[str]) -> bool:
+    """Whether some text is a number with a decimal comma, or a decimal point."""
+    return mark in "".join(texts) and any(map(_MARKED[mark].fullmatch, texts))
 
 
 def opened(path: Path) -> Source:
@@ -60,23 +68,29 @@ def opened(path: Path) -> Source:
         raise InvalidFile(f"{path} is empty: a line of column names and some rows are needed")
     tables.check_names(path, names)
     n_rows, seen = 0, Seen(separator, len(names))
-    for line, cells in lines:
-        if len(cells) != len(names):
-            raise InvalidFile(
-                f"line {line} of {path} has {len(cells)} cells, and the first line has {len(names)}: "
-                "mend that line (a cell with a separator in it needs quotes)"
-            )
-        seen(cells)
-        n_rows += 1
+    checked = (_of_width(path, line, cells, names) for line, cells in lines)
+    while rows := list(islice(checked, ROWS_SEEN)):
+        seen(rows)
+        n_rows += len(rows)
     if not n_rows:
         raise InvalidFile(f"{path} has a line of column names and no rows")
     found = {names[at]: writings for at, writings in seen.dates.items() if writings != dates.WRITINGS}
-    commas = frozenset(names[at] for at in seen.commas - seen.points)
+    commas = frozenset(names[at] for at in seen.commas)
     joined = partial(_joined, path, separator, n_rows, {*found, *commas}, commas)
-    rows = lambda: islice(_lines(path, separator), 1, None)  # noqa: E731
-    source = text(path, tuple(names), n_rows, joined, rows, partial(_columns, names, commas))
+    again = lambda: islice(_lines(path, separator), 1, None)  # noqa: E731
+    source = text(path, tuple(names), n_rows, joined, again, partial(_columns, names, commas))
     zoned = frozenset(name for name, writings in found.items() if writings == {dates.ZONED})
     return replace(source, zoned=zoned, dates=found, commas=commas)
+
+
+def _of_width(path: Path, line: int, cells: list[str], names: list[str]) -> list[str]:
+    """The cells of a row, as many as there are names."""
+    if len(cells) != len(names):
+        raise InvalidFile(
+            f"line {line} of {path} has {len(cells)} cells, and the first line has {len(names)}: "
+            "mend that line (a cell with a separator in it needs quotes)"
+        )
+    return cells
 
 
 def separated_by(path: Path) -> str:
@@ -123,7 +137,7 @@ def with_comma(text: str) -> Any:
     >>> with_comma("40340,74"), with_comma("12"), with_comma("1,2,3")
     (40340.74, 12.0, '1,2,3')
     """
-    return number(text.replace(",", ".")) if _COMMA.fullmatch(text) else number(text)
+    return number(text.replace(",", ".")) if _MARKED[","].fullmatch(text) else number(text)
 
 
 def _columns(names: list[str], commas: frozenset[str], rows: list[list[str]], layout: Layout) -> Columns:

@@ -215,7 +215,7 @@ def _text_notes(source: Source, frame: Any, roles: Roles) -> Iterator[str]:
             yield f"dates of column {name!r} are read with the day first: {dates.DAY_FIRST}"
         elif name not in (*roles.dates, *roles.left_out):
             why = "as a model file may expect" if is_clear else "since its day and its month cannot be told apart"
-            levels = f"{narwhal.get_column(name).n_unique():,} levels"
+            levels = f"{narwhal.get_column(name).drop_nulls().n_unique():,} levels"
             yield f"column {name!r} holds dates and is read as text with {levels}, {why}: --dates {name} reads dates"
 
 

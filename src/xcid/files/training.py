@@ -115,7 +115,7 @@ def judgement(model: Any, known: Any, held: Any, target: str) -> str:
         return f"predicts {right:.0%} of {n_rows} correctly; always predicting {commonest} would reach {by_habit:.0%}"
     spread = float(np.var(actual))
     explained = 1 - float(np.mean((predicted - actual) ** 2)) / spread if spread else 0.0
-    return f"explains {explained:.0%} of the variance of {n_rows}"
+    return f"explains {explained:.0%} of the variance of the {n_rows}"
 
 
 def is_classes(wanted: nw.Series[Any]) -> bool:
