@@ -31,7 +31,7 @@ def rows_of(path, background, positions=None):
     space = FeatureSpace.of(background)
     source = opened(path)
     positions = range(source.n_rows) if positions is None else positions
-    return Rows(source, Layout.of(background, space, "y"), positions), space
+    return Rows(source, Layout.of(background, space, Roles("y"), {}), positions), space
 
 
 class TestTypes:

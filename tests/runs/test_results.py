@@ -128,7 +128,9 @@ def joined(monkeypatch):
     """Files that are read at once."""
     found = []
     read = readers.joined
-    monkeypatch.setattr("xcid.files.readers.joined", lambda source: found.append(source.path.name) or read(source))
+    monkeypatch.setattr(
+        "xcid.files.readers.joined", lambda source, *more: found.append(source.path.name) or read(source, *more)
+    )
     return found
 
 
