@@ -126,7 +126,7 @@ def test_constraints_together_and_per_row(generator):
         (lambda: Constraints(levels={"city": ["Rome"]}), r"'city' has no levels \['Rome'\]: it has \['Bern'"),
         (lambda: Constraints(levels={"bmi": [20]}), r"'bmi' has no levels \[20\]"),
         (lambda: Constraints(levels={"city": []}), "no background value of 'city' is allowed"),
-        (lambda: Constraints(monotone={"age": "up"}), r"monotone\['age'\] must be 'rises' or 'falls', not 'up'"),
+        (lambda: Constraints(monotone={"age": "on"}), r"monotone\['age'\] must be 'rises' or 'falls', not 'on'"),
         (lambda: Constraints(monotone={"city": "rises"}), "'city' is categorical: its levels have no order"),
     ],
 )

@@ -380,3 +380,33 @@ class TestProgress:
         with caplog.at_level("INFO", logger="xcid"):
             xcid.Explainer(two, TABLE)(TABLE[:2])
         assert "explained 1 of 1 blocks" in caplog.text
+
+
+class TestWordsForUpAndDown:
+    """Four settings have a direction, each with a word of its own; all of them take all words."""
+
+    @pytest.mark.parametrize(
+        ("word", "sign"),
+        [(word, 1) for word in ("up", "higher", "raise", "rises", "increase")]
+        + [(word, -1) for word in ("down", "lower", "falls", "decrease")],
+    )
+    def test_all_of_them_are_taken_everywhere(self, word, sign):
+        explainer = xcid.Explainer(logit, TABLE)
+        found = explainer(TABLE[:3])
+        documented = {1: ("higher", "raise", "rises"), -1: ("lower", "lower", "falls")}[sign]
+        assert found.reasons(against=word).equals(found.reasons(against=documented[0]))
+        changed = explainer.counterfactuals(TABLE[:3], target=word)
+        assert changed.equals(explainer.counterfactuals(TABLE[:3], target=documented[1]))
+        assert set(changed["about"]) == {"higher" if sign > 0 else "lower"}
+        assert xcid.Constraints(monotone={"a": word}).monotone == {"a": documented[2]}
+        if sign > 0:
+            assert found.towards(word).about == "up"
+            assert found.towards(word).towards("up").about == "up"
+        else:  # signs of a regression have one direction: below 0 is what lowers the output
+            with pytest.raises(InvalidParameter, match="what lowers the output is below 0 there"):
+                found.towards(word)
+
+    def test_a_class_of_that_name_comes_first(self):
+        explainer = xcid.Explainer(two, TABLE, class_names=["down", "up"])
+        assert set(explainer.counterfactuals(TABLE[:3], target="up")["about"]) == {"up"}
+        assert explainer(TABLE[:3]).towards("down").about == "down"

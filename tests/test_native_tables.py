@@ -62,6 +62,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import xcid
 from xcid._kernels.random import run_key
+from xcid.files import training
 from xcid.generators import Balanced
 from xcid.native import library, trees
 
@@ -329,6 +330,18 @@ def test_classifiers_say_what_they_answer(name, n_classes, form):
 def test_regressors_say_what_they_answer(name, form):
     cells, y = numbers(1), targets(frame(1), 0)
     assert gap(fitted(REGRESSORS[name](), cells, y), cells) <= 1e-9
+
+
+@pytest.mark.parametrize("kind", training.FAMILIES)
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_models_that_the_command_trains(kind, n_classes, form):
+    """On numbers, dates and texts with missing cells: behind a pipeline whose functions are marked."""
+    table = frame(5, missing=0.1)
+    table["on"] = pd.to_datetime("2024-01-01") + pd.to_timedelta(np.arange(N_ROWS) % 50, unit="D")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a network that has not converged
+        model = training.train(table.assign(y=targets(table, n_classes)), "y", kind, 0).model
+    assert gap(model, table, 5) <= 1e-9
 
 
 def test_frozen_models_are_read(form):

@@ -72,11 +72,11 @@ class TestChoice:
 
     @pytest.mark.parametrize("explanation", [BENT, explained(three)], ids=["two classes", "three classes"])
     def test_by_default_they_support_the_prediction(self, explanation):
-        found = explanation.reasons(5)
+        found, corrected = explanation.reasons(5), explanation.adjusted_p_values()
         score = dict(zip(found["row"].astype(str) + found["feature"], found["rank"], strict=True))
         for row in range(len(explanation)):
             for at, name in enumerate(NAMES):
-                is_reason = explanation.values[row, at] > 0 and explanation.p_values[row, at] <= SIGNIFICANT
+                is_reason = explanation.values[row, at] > 0 and corrected[row, at] <= SIGNIFICANT
                 assert (f"{row}{name}" in score) == is_reason
 
     def test_reasons_of_a_refusal_are_those_against_the_other_class(self):
@@ -125,7 +125,7 @@ class TestChoice:
         found = explained(two, **made).reasons(3, {"pair": lambda pair: f"{pair[0]:.2f} and {pair[1]:.2f}"})
         one = found[found["feature"] == "pair"].iloc[0]
         assert one["text"] == "{:.2f} and {:.2f}".format(*TABLE[one["row"], :2])
-        assert one["value"] == "{:.6g}, {:.6g}".format(*TABLE[one["row"], :2])
+        assert one["value"] == "{!r}, {!r}".format(*TABLE[one["row"], :2].tolist())
 
     def test_a_feature_that_cannot_change_is_no_reason(self):
         found = explained(two, constraints=xcid.Constraints(frozen=["a"])).reasons(5)
@@ -138,11 +138,24 @@ class TestChoice:
         k=st.integers(1, 6),
     )
     def test_only_significant_ones_and_the_largest_of_them(self, values, p_values, k):
-        found = of_scores(values, p_values=p_values).reasons(k)
-        due = [at for at in range(5) if values[at] > 0 and p_values[at] <= SIGNIFICANT]
+        one = of_scores(values, p_values=p_values)
+        found, corrected = one.reasons(k), one.adjusted_p_values()[0]
+        due = [at for at in range(5) if values[at] > 0 and corrected[at] <= SIGNIFICANT]
         due = sorted(due, key=lambda at: -values[at])[:k]  # equal ones stay in the order of the columns
         assert found.loc[found["rank"] > 0, "feature"].tolist() == [NAMES[at] for at in due]
         assert len(found) == max(1, len(due))
+        assert found.loc[found["rank"] > 0, "p_value"].tolist() == corrected[due].tolist()
+
+    def test_columns_that_the_model_ignores_are_hardly_ever_cited(self):
+        """Of 15 columns the model uses three; by single p-values, one row in six cited another one."""
+        table = np.random.default_rng(0).normal(size=(1_000, 15))
+        explanation = xcid.Explainer(lambda X: X[:, :3] @ [2.0, -1.5, 1.0] > 0, table)(table[:300])
+        found = explanation.reasons()
+        ignored = found[~found["feature"].isin(["x0", "x1", "x2", ""])]
+        assert ignored["row"].nunique() <= 0.05 * 300
+        by_single = (explanation.p_values[:, 3:] <= SIGNIFICANT) & (explanation.values[:, 3:] > 0)
+        assert by_single.any(axis=1).sum() > 3 * ignored["row"].nunique()
+        assert (found["rank"] > 0).sum() > 1.8 * 300
 
     @settings(max_examples=20, deadline=None)
     @given(order=st.permutations(range(12)))
@@ -187,7 +200,16 @@ class TestTies:
     def test_in_words(self, values, k, due):
         (said,) = Reasons(k, {name: name for name in NAMES}).sentences(of_scores(values, half=0.006))
         listed = "; ".join(f"{place}. {name}" for place, name in enumerate(NAMES[:k], start=1))
-        assert said == f"Reasons: {listed}.{due}"
+        assert said == f"Reasons for approved: {listed}.{due}"
+
+    def test_whom_they_are_for_or_against(self):
+        one = of_scores([0.5, 0.0, 0.0, 0.0, 0.0])
+        assert next(Reasons(1).sentences(one)).startswith("Reasons for approved: 1. a ")
+        assert next(Reasons(1, against="refused").sentences(one)).startswith("Reasons against refused: 1. a ")
+        assert next(Reasons(1).sentences(one.towards("refused"))).startswith("Reasons against refused: 1. a ")
+        number, question = explained(logit, TABLE[:1]), explained(logit, TABLE[:1], outcome=Threshold(0.5))
+        assert next(Reasons(1, against="raise").sentences(number)).startswith("Reasons against a higher output: 1. ")
+        assert next(Reasons(1).sentences(question)).startswith("Reasons for the present answer: 1. ")
 
     def test_reasons_that_are_not_tied_come_out_the_same_with_other_seeds(self):
         """What is said to be decided is: a rank that two seeds disagree on is nearly always marked."""
@@ -236,7 +258,7 @@ class TestTexts:
     def test_texts_templates_and_functions(self):
         texts = {"a": "A is off", "b": "B is {value}, which is {value}", "c": lambda value: f"C {value * 100:.0f} %"}
         found = of_scores([0.5, 0.4, 0.3, 0.2, 0.0]).reasons(4, texts)
-        shown = [f"{cell:.6g}" for cell in TABLE[0]]
+        shown = [repr(cell) for cell in TABLE[0].tolist()]
         assert found["text"].tolist() == [
             "A is off",
             f"B is {shown[1]}, which is {shown[1]}",
@@ -288,11 +310,23 @@ class TestTexts:
         with pytest.raises(InvalidParameter, match="k must be"):
             BENT.reasons(k)
 
+    @pytest.mark.parametrize(
+        ("cell", "due"),
+        [(82929.47, "82929.47"), (1234567.0, "1234567"), (-0.0, "0"), (float(np.float32(0.1)), "0.1"), (0.1, "0.1")],
+    )
+    def test_a_number_is_quoted_as_the_table_has_it(self, cell, due):
+        one = of_scores([0.5, 0.0, 0.0, 0.0, 0.0])
+        data = one.data.copy()
+        data[0, 0] = cell
+        found = replace(one, data=data).reasons(1)
+        assert found["value"].tolist() == [due]
+        assert found["text"].tolist() == [f"a {due}"]
+
     def test_unknown_outcomes(self):
         with pytest.raises(InvalidParameter, match="the model has no class 'granted'"):
             BENT.reasons(2, against="granted")
-        with pytest.raises(InvalidParameter, match="'higher' or 'lower', not 'up'"):
-            explained(logit).reasons(2, against="up")
+        with pytest.raises(InvalidParameter, match="'higher' or 'lower', not 'sideways'"):
+            explained(logit).reasons(2, against="sideways")
 
     @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
     def test_any_library(self, backend):

@@ -65,6 +65,35 @@ class TestANewField:
         assert columns["mood"].tolist() == list(range(12))
         assert "whim" not in columns
 
+    def test_frames_have_odds_and_predictions(self):
+        table = np.random.default_rng(2).normal(size=(60, 3))
+        explained = xcid.Explainer(lambda X: 1 / (1 + np.exp(-X[:, 0])), table, class_names=["no", "yes"])(table[:5])
+        frame = explained.to_frame()
+        for name in ("odds", "odds_lower", "odds_upper"):
+            assert np.array_equal(frame[name], getattr(explained, name).ravel())
+        assert frame["predicted"].tolist() == np.repeat(np.where(table[:5, 0] > 0, "yes", "no"), 3).tolist()
+        assert np.array_equal(frame["output"], np.repeat(explained.outputs.max(axis=1), 3))
+        assert not {"odds", "predicted", "output"} & set(explained.aggregate().to_frame())
+
+    def test_frames_of_a_regression_have_effects(self):
+        table = np.random.default_rng(2).normal(size=(60, 3))
+        frame = xcid.Explainer(lambda X: 9 * X[:, 0], table)(table[:2]).to_frame()
+        assert {"effect", "effect_lower", "effect_upper"} <= set(frame)
+        assert not {"odds", "predicted"} & set(frame)
+        assert np.allclose(frame["output"], np.repeat(9 * table[:2, 0], 3))
+
+    def test_frames_of_rows_that_failed(self):
+        def broken(X):
+            if np.any(X[:, 0] == 7):
+                raise ValueError
+            return 1 / (1 + np.exp(-X[:, 0]))
+
+        table = np.random.default_rng(2).normal(size=(60, 3))
+        with pytest.warns(xcid.XcidWarning):
+            frame = xcid.Explainer(broken, table)([[7.0, 0, 0], [1.0, 0, 0]]).to_frame()
+        assert frame["predicted"].tolist() == [""] * 3 + ["1"] * 3
+        assert frame["output"].isna().tolist() == [True] * 3 + [False] * 3
+
     def test_in_every_file_that_knows_it(self, moody, tmp_path):
         """Files of a version that does not know a field pass over it; the archive refuses what it cannot name."""
         moody.save(tmp_path / "m.json")

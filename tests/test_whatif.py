@@ -14,7 +14,8 @@ from sklearn.linear_model import LogisticRegression
 import xcid
 from xcid.errors import InvalidParameter, ModelError
 from xcid.generators.metric import Metric
-from xcid.whatif import Between, Lower, Raise
+from xcid.whatif import Between, Lower, Raise, group_actions
+from xcid.whatif.world import World
 
 RNG = np.random.default_rng(8)
 N = 300
@@ -223,7 +224,7 @@ class TestTargets:
         with pytest.raises(InvalidParameter, match=r"no class of this model: use one of \['0', '1'\]"):
             forest.counterfactuals(Forest.rows.iloc[:1], target=target)
 
-    @pytest.mark.parametrize("target", ["up", 1, Raise(of="x")])
+    @pytest.mark.parametrize("target", ["sideways", 1, Raise(of="x")])
     def test_bad_ones_of_a_regression(self, target):
         with pytest.raises(InvalidParameter, match=r"does not fit a regression: use 'raise', 'lower'"):
             xcid.Explainer(price, NUMBERS).counterfactuals(NUMBERS[:1], target=target)
@@ -381,6 +382,126 @@ class TestPlausibleValues:
         for line in range(0, len(found), 7):
             real = Forest.rows.to_numpy()[answers == found.about[line]]
             assert found.plausibility[line] == pytest.approx(metric.between(real, found.rows[line]).min())
+
+
+class TestInWords:
+    def test_a_record_is_one_line_and_prints_as_a_table(self, found):
+        assert repr(found) == f"<xcid.whatif.Counterfactuals: {len(found)} lines; 60 of 60 rows reach the target>"
+        lines = str(found).splitlines()
+        assert lines[0] == repr(found)
+        assert lines[1].split() == ["row", "kind", "changes", "output", "likeness"]
+        first = f"class {found.about[0]} {found.was[0]:.2f} -> {found.output[0]:.2f}"
+        for said in (found.kind[0], found.in_words(0), first, found.likeness[0]):
+            assert lines[2].index(said) == lines[1].index(
+                {found.kind[0]: "kind", found.in_words(0): "changes", first: "output"}.get(said, "likeness")
+            )
+        assert lines[22] == f"(and {len(found) - 20} more lines: found.to_frame())"
+        assert lines[23:] == list(found.notes)
+        page = found._repr_html_()
+        assert page.count("<tr>") == 21
+        assert found.in_words(0).replace(">", "&gt;") in page
+
+    def test_a_regression_and_a_row_that_fails(self):
+        def fails_above_4(X):
+            if np.any(X[:, 0] > 4):
+                raise ValueError("too large")
+            return price(X)
+
+        rows = np.vstack([NUMBERS[:1], NUMBERS[1:2] + np.eye(5)[0] * 9])
+        found = xcid.Explainer(fails_above_4, NUMBERS).whatif(rows, target="raise", k=1)
+        assert f"{found.was[0]:.4g} -> {found.output[0]:.4g}" in str(found)
+        assert "1 of 2 rows reach the target" in repr(found)
+        assert "1    failed" in str(found)
+
+    def test_actions(self, forest):
+        subject, outcome = forest.subject, forest.setup.outcome
+        made = group_actions(subject, outcome, forest.space.encode(Forest.rows.iloc[:80]), "0", k=3)
+        frame, lines = made.to_frame(), str(made).splitlines()
+        assert repr(made) == lines[0]
+        assert lines[0].endswith(f"3 actions that flip {made.flips.any(axis=0).sum()} of {made.flips.shape[1]} rows>")
+        assert lines[2].startswith(frame["action"][0])
+        assert lines[-1].endswith(f"{frame['covered'].iloc[-1]:.0%}")
+
+
+class TestMissingCells:
+    """Whoever fills a missing cell proposes what is usual there, and no more than the flip needs."""
+
+    n = 400
+    table = pd.DataFrame({
+        "income": RNG.lognormal(10.6, 0.5, n).round(0),
+        "debt": RNG.gamma(2, 5000, n).round(0),
+        "age": RNG.integers(18, 80, n),
+        "city": RNG.choice(["Bern", "Lyon", "Oslo"], n, p=[0.6, 0.3, 0.1]),
+    })  # fmt: skip
+    pays = table["income"] - 1.5 * table["debt"] + 9000 * (table["city"] == "Oslo") > 25_000
+    for name, share in (("income", 0.2), ("debt", 0.1), ("city", 0.1)):
+        table[name] = table[name].mask(RNG.random(n) < share)
+    rows = table[table.isna().any(axis=1)].iloc[:60]
+
+    @staticmethod
+    def prepared(frame):
+        cities = [(frame["city"] == name).astype(float) for name in ("Bern", "Lyon", "Oslo")]
+        return np.column_stack([frame["income"].fillna(-1), frame["debt"].fillna(-1), frame["age"], *cities])
+
+    @pytest.fixture(scope="class", params=["forest", "logistic"])
+    @classmethod
+    def found(cls, request):
+        fitted = RandomForestClassifier(40, random_state=0) if request.param == "forest" else LogisticRegression()
+        scale = cls.prepared(cls.table).std(axis=0)
+        fitted.fit(cls.prepared(cls.table) / scale, cls.pays)
+
+        def model(frame):
+            return fitted.predict_proba(cls.prepared(frame) / scale)
+
+        explainer = xcid.Explainer(model, cls.table)
+        return model, explainer.whatif(cls.rows, k=4), World.of(explainer.subject)
+
+    def test_the_usual_value_is_the_median_or_the_most_frequent_level(self, found):
+        usual, scales = found[2].usual, found[2].metric.scale
+        assert np.allclose(usual[:3] / scales[:3], self.table.median(numeric_only=True) / scales[:3], atol=0.02)
+        assert usual[3] == 0
+
+    def test_no_value_that_fills_a_cell_can_come_closer_to_the_usual_one(self, found):
+        model, lines, world = found
+        filled = np.isnan(lines.data[lines.row]) & ~np.isnan(lines.rows) & lines.reached[:, None]
+        assert filled[:, :2].sum() > 20
+        trials, owners = [], []
+        for line, at in zip(*np.nonzero(filled[:, :2]), strict=True):
+            usual, value = world.usual[at], lines.rows[line, at]
+            points = np.rint(np.linspace(usual, value, 20, endpoint=False))
+            closer = points[np.abs(points - usual) < np.abs(value - usual)]
+            trial = np.tile(lines.rows[line], (len(closer), 1))
+            trial[:, at] = closer
+            trials.append(trial)
+            owners += [lines.row[line]] * len(closer)
+        own = model(lines.decode(lines.data)).argmax(axis=1)
+        assert len(owners) > 100
+        assert np.all(model(lines.decode(np.concatenate(trials))).argmax(axis=1) == own[owners])
+
+    def test_every_change_is_needed_there_too(self, found):
+        model, lines, _ = found
+        rows, which = taken_back(lines)
+        own = model(lines.decode(lines.data)).argmax(axis=1)[lines.row[which]]
+        assert np.all(model(lines.decode(rows)).argmax(axis=1) == own)
+
+    def test_filling_costs_1_and_the_way_from_the_usual_value(self, found):
+        _, lines, world = found
+        before = lines.data[lines.row]
+        is_filled = np.isnan(before) & ~np.isnan(lines.rows)
+        start = np.where(is_filled, world.usual, before)
+        due = np.where(np.isnan(start), 0, np.abs(lines.rows - start) / world.metric.scale)
+        due[:, 3] = np.where(np.isnan(start[:, 3]), 0, lines.rows[:, 3] != start[:, 3])
+        due += is_filled
+        assert np.allclose(lines.distance, due.sum(axis=1))
+
+    def test_no_cell_goes_missing_not_even_in_a_group(self, found):
+        lines = found[1]
+        assert not np.any(np.isnan(lines.rows) & ~np.isnan(lines.data[lines.row]))
+        rules = xcid.Constraints(groups={"money": ["income", "debt"]})
+        explainer = xcid.Explainer(lambda frame: frame["debt"].isna() | (frame["age"] > 70), self.table)
+        grouped = xcid.Explainer(explainer.subject.model, self.table, constraints=rules)
+        together = grouped.whatif(self.table[self.table["debt"].notna()].iloc[:40])
+        assert not np.any(np.isnan(together.rows) & ~np.isnan(together.data[together.row]))
 
 
 def small_table(seed):

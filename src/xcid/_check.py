@@ -10,6 +10,8 @@ import numpy as np
 from xcid.errors import InvalidParameter
 
 T = TypeVar("T")
+UPWARDS = frozenset(("up", "higher", "raise", "raises", "rise", "rises", "increase", "increases"))
+DOWNWARDS = frozenset(("down", "lower", "lowers", "fall", "falls", "decrease", "decreases"))
 
 
 def as_int(value: Any, name: str, *, at_least: int | None = None, at_most: int | None = None) -> int:
@@ -50,6 +52,20 @@ def as_float(value: Any, name: str) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         raise InvalidParameter(f"{name} must be a number, not {value!r}")
     return float(value)
+
+
+def sign_of(word: Any) -> int:
+    """Take a direction: 1 for a word that means up, -1 for one that means down, 0 for anything else.
+
+    Every setting with a direction takes all of these words, whichever it documents.
+
+    Examples
+    --------
+    >>> sign_of("rises"), sign_of("Lower"), sign_of("sideways")
+    (1, -1, 0)
+    """
+    said = word.strip().lower() if isinstance(word, str) else ""
+    return (said in UPWARDS) - (said in DOWNWARDS)
 
 
 def require_callable(value: Any, name: str, example: str) -> None:

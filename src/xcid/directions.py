@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from xcid._check import sign_of
 from xcid.densities import Mixed
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.outcomes.classes import are_probabilities, class_names, column_of, least_probability
@@ -98,13 +99,14 @@ def of_row(one: Explanation) -> Explanation:
 
 def towards(explanation: Explanation, name: str) -> Explanation:
     """The same explanation with every sign about one class, or "up" for a regression."""
-    if explanation.about == str(name):
+    is_number = explanation.outputs.shape[1] == 1
+    if explanation.about == (UP if is_number and sign_of(name) > 0 else str(name)):
         return explanation
     if explanation.about:
         raise InvalidParameter(f"signs are already about {explanation.about!r}: start from the original explanation")
     if not explanation.direction.any() and len(explanation):
         raise InvalidParameter("these scores have no sign: explain with the recommended setting")
-    if explanation.outputs.shape[1] == 1:
+    if is_number:
         return _upwards(explanation, name)
     column = column_of(name, explanation.output_names)
     names = class_names(explanation.output_names)
@@ -115,7 +117,9 @@ def towards(explanation: Explanation, name: str) -> Explanation:
 
 
 def _upwards(explanation: Explanation, name: str) -> Explanation:
-    if str(name) != UP:
+    if sign_of(name) < 0:
+        raise InvalidParameter(f"the scores of a regression are about {UP!r}: what lowers the output is below 0 there")
+    if not sign_of(name):
         raise InvalidParameter(f"the scores of a regression are about {UP!r}, not {name!r}")
     if explanation.moved_lower is None or not explanation.output_scales:
         raise EvidenceNotKept(KEPT)

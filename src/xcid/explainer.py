@@ -251,8 +251,9 @@ class Explainer:
 
         A line has the row, its kind ("sparsest", "nearest" or "different"; "not reached" where nothing gets there), the
         changes in the order in which they work best, their number, the distance (in mean absolute deviations; 1 for
-        another level), the output after and before, what the output is about, and how near it is to real rows. No
-        change of a line can be taken back without losing the wanted output.
+        another level), the output after and before, what the output is about, its ``plausibility`` (the distance to the
+        nearest real rows: larger is less plausible) and what that means in words. No change of a line can be taken back
+        without losing the wanted output.
 
         Parameters
         ----------

@@ -36,7 +36,27 @@ def to_columns(explanation: Explanation) -> dict[str, Any]:
         part = getattr(explanation, each.name)
         if part is not None:
             columns[each.line] = part.ravel() if each.axes[1:] else np.repeat(part, d)
-    return columns | {"direction": columns["direction"].astype(np.int64)}
+    columns["direction"] = columns["direction"].astype(np.int64)
+    return columns | _odds(explanation) | {name: np.repeat(part, d) for name, part in _predictions(explanation).items()}
+
+
+def _odds(explanation: Explanation) -> dict[str, Array]:
+    """What scores are worth, where they are about odds: ``odds``, ``odds_lower`` and ``odds_upper``."""
+    is_about_odds = explanation.lower is not None and explanation.moved is None and explanation.n_rows is None
+    names = ("odds", "odds_lower", "odds_upper") if is_about_odds else ()
+    return {name: getattr(explanation, name).ravel() for name in names}
+
+
+def _predictions(explanation: Explanation) -> dict[str, Any]:
+    """``output``, and before it ``predicted``, the class that it is the output of; averages of rows have neither."""
+    if explanation.n_rows is not None:
+        return {}
+    outputs, names = explanation.outputs, np.array(explanation.output_names)
+    if outputs.shape[1] == 1:
+        return {"output": outputs[:, 0]}
+    top = outputs.argmax(axis=1)  # of a row that the model failed for it finds a NaN
+    output = outputs[np.arange(len(top)), top]
+    return {"predicted": np.where(np.isnan(output), "", names[top]), "output": output}
 
 
 def frame_of(columns: Mapping[str, Any], backend: Backend) -> Any:

@@ -10,12 +10,14 @@ from html import escape
 
 import numpy as np
 
-from xcid import directions, wording
+from xcid import directions, text, wording
 from xcid.records import Comparison, Explanation
+from xcid.whatif import Counterfactuals
 from xcid.wording import colours, differences
 from xcid.wording.names import elide
 
 MOST = 12  # features shown
+MOST_LINES = 20  # of counterfactuals
 MOST_LETTERS = 40
 BAR = 160  # pixels of a score of 1
 CELL = "padding:1px 8px;text-align:left;vertical-align:middle"
@@ -81,6 +83,15 @@ def comparison(found: Comparison) -> str:
         lines.append("".join([_name(name), *(_number(escape(cell)) for cell in cells), mark]))
     notes = [wording.left_out(len(found), MOST).replace("score", "difference"), differences.unit(found)]
     return _table((differences.title(found), found.question), [*differences.headings(found), ""], lines, notes)
+
+
+def counterfactuals(found: Counterfactuals) -> str:
+    """The first counterfactuals, a line each."""
+    lines = ["".join(map(_cell, text.change_cells(found, line))) for line in range(min(len(found), MOST_LINES))]
+    left = len(found) - len(lines)
+    more = f"and {left:,} more: found.to_frame()" if left else ""
+    titles = ["row", "kind", "changes", "output", "likeness"]
+    return _table((repr(found).strip("<>"), ""), titles, lines, [more, *found.notes])
 
 
 def _table(head: tuple[str, str], titles: list[str], lines: list[str], notes: list[str]) -> str:

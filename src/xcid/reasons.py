@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from xcid import directions, frames, wording
-from xcid._check import as_int
+from xcid._check import as_int, sign_of
 from xcid.errors import InvalidParameter, telling
 from xcid.outcomes.classes import column_of
 from xcid.outcomes.numbers import Interval
-from xcid.records import Array, Explanation, meaning
+from xcid.records import SIGNIFICANT, Array, Explanation, Flags, meaning
 from xcid.records.status import UNKNOWN
 from xcid.space import Backend
 from xcid.wording.names import clean, listed, sentence
@@ -21,10 +21,11 @@ from xcid.wording.names import clean, listed, sentence
 Text: TypeAlias = str | Callable[[Any], str]
 """A text in which ``{value}`` stands for the present value, or a function that makes one of that value."""
 
-SIDES = {"higher": -1.0, "lower": 1.0}  # the sign of effects that work against such an output
+SIDES = {1: "higher", -1: "lower"}  # outputs that reasons work against
 COLUMNS = ("row", "rank", "feature", "text", "value", "worth", "p_value", "tied_with")
 NOT_DECIDED = "not decided: no feature is significant"
 MOST_LETTERS = 160  # of a text in a sentence
+MOST_DIGITS = 16  # of a number that somebody wrote down
 
 
 class Reason(NamedTuple):
@@ -58,7 +59,7 @@ class Reasons:
             raise InvalidParameter(f"texts names {unknown}, not a feature: the features are {list(feature_names)}")
         if len(output_names) > 1 and self.against is not None:
             column_of(self.against, output_names)
-        elif self.against not in (None, *SIDES):
+        elif self.against is not None and not sign_of(self.against):
             raise InvalidParameter(f"reasons about a number are against 'higher' or 'lower', not {self.against!r}")
 
     def frame(self, explanation: Explanation, backend: Backend) -> Any:
@@ -88,13 +89,15 @@ class Reasons:
         return frames.to_columns(explanation) | parts
 
     def sentences(self, explanation: Explanation, cell: Callable[[str], str] = str) -> Iterator[str]:
-        """A line for each row: "Reasons: 1. Too little saved; 2. Short history", and which order is not decided.
+        """A line for each row: "Reasons for refused: 1. Too little saved; 2. Short history", and what is not decided.
 
         ``cell`` puts present values.
         """
-        head = "Reasons" if self.against is None else f"Reasons against {self._outcome(explanation)}"
         for one, found in self._found(explanation, cell):
             listing = "; ".join(f"{place}. {clean(reason.text, MOST_LETTERS)}" for place, reason in enumerate(found, 1))
+            head = (
+                f"Reasons for {wording.whom(one)}" if self._supports(one) else f"Reasons against {self._outcome(one)}"
+            )
             yield " ".join([f"{head}: {listing}.", *_undecided(found)]) if found else sentence(self._nothing(one))
 
     def _asked(self, explanation: Explanation) -> tuple[Explanation, float]:
@@ -114,7 +117,7 @@ class Reasons:
             return explanation, -1.0 if explanation.about else 1.0
         if not is_number:
             return directions.towards(explanation, self.against), -1.0
-        return directions.towards(explanation, directions.UP), SIDES[self.against]
+        return directions.towards(explanation, directions.UP), -float(sign_of(self.against))
 
     def _found(
         self, explanation: Explanation, cell: Callable[[str], str] = str
@@ -125,7 +128,7 @@ class Reasons:
             yield one, [self._reason(one, at, ties, cell) for at, ties in strongest(one, sign, self.k)]
 
     def _reason(self, one: Explanation, at: int, ties: tuple[int, ...], cell: Callable[[str], str]) -> Reason:
-        name, shown = one.feature_names[at], cell(one.shown(0, at))
+        name, shown = one.feature_names[at], cell(quoted(one, at))
         text = self.texts.get(name, f"{name} {{value}}")
         if isinstance(text, str):
             return Reason(at, text.replace("{value}", shown), ties)
@@ -140,17 +143,29 @@ class Reasons:
         status = str(one.status[0])
         if status in UNKNOWN:
             return meaning(status)
-        if np.all(wording.not_significant(one)[0] | (one.feature_status[0] != "ok")):
+        if not is_significant(one).any():
             return NOT_DECIDED
-        if self.against is None and not one.about:
+        if self._supports(one):
             return f"no significant feature supports {wording.subject(one)}"
         return f"no significant feature works against {self._outcome(one)}"
 
-    def _outcome(self, explanation: Explanation) -> str:
+    def _supports(self, one: Explanation) -> bool:
+        """Whether reasons support the present output, and not work against an outcome that was named."""
+        return self.against is None and not one.about
+
+    def _outcome(self, one: Explanation) -> str:
         """The outcome that reasons work against, in words."""
-        if explanation.outputs.shape[1] == 1:
-            return f"a {self.against or 'higher'} output"
-        return wording.of_class(self.against or explanation.about)
+        if one.outputs.shape[1] == 1:
+            return f"a {SIDES[sign_of(self.against) or 1]} output"
+        return wording.of_class(self.against or one.about)
+
+
+def is_significant(one: Explanation) -> Flags:
+    """(d,) features of a single row that may be its reasons: significant after a correction for their number.
+
+    Of fifteen features that make no difference, some single p-value is small in every second row.
+    """
+    return (one.feature_status[0] == "ok") & (one.adjusted_p_values()[0] <= SIGNIFICANT)
 
 
 def strongest(one: Explanation, sign: float, k: int) -> list[tuple[int, tuple[int, ...]]]:
@@ -158,9 +173,8 @@ def strongest(one: Explanation, sign: float, k: int) -> list[tuple[int, tuple[in
 
     Equal scores stand in the order of the columns. Two features are tied where their limits overlap.
     """
-    free = one.feature_status[0] == "ok"
     worth = sign * one.values[0]
-    chosen = np.flatnonzero(free & ~wording.not_significant(one)[0] & (worth > 0))
+    chosen = np.flatnonzero(is_significant(one) & (worth > 0))
     order = chosen[np.argsort(-worth[chosen], kind="stable")]
     low, high = _limits(one, sign)
     overlap = (low[:, None] <= high) & (low <= high[:, None])
@@ -201,13 +215,34 @@ def present(one: Explanation, at: int) -> Any:
     return values[0] if len(values) == 1 else tuple(values)
 
 
+def quoted(one: Explanation, at: int) -> str:
+    """The present value of a feature of a single row as its table has it, with all its digits."""
+    return ", ".join(
+        one.cell(code, column) if one.levels[column] or one.units[column] or np.isnan(code) else _digits(float(code))
+        for column, code in ((column, one.data[0, column]) for column in sorted(one.features[at]))
+    )
+
+
+def _digits(number: float) -> str:
+    """The shortest text that gives a number back.
+
+    Examples
+    --------
+    >>> _digits(82929.47), _digits(3.0), _digits(float(np.float32(0.1)))
+    ('82929.47', '3', '0.1')
+    """
+    single = np.float32(number)
+    is_single = float(single) == number and len(repr(number)) > MOST_DIGITS  # a column of single precision
+    return (str(single) if is_single else repr(number + 0.0)).removesuffix(".0")
+
+
 def _lines(one: Explanation, found: list[Reason], nothing: str) -> Iterator[tuple[Any, ...]]:
     """The lines of a single row."""
-    assert one.p_values is not None
+    p_values = one.adjusted_p_values()[0]
     if not found:
         yield one.index[0], 0, "", nothing, "", "", np.nan, ""
     for place, (at, text, ties) in enumerate(found, start=1):
-        name, value, p_value = one.feature_names[at], one.shown(0, at), float(one.p_values[0, at])
+        name, value, p_value = one.feature_names[at], quoted(one, at), float(p_values[at])
         yield one.index[0], place, name, text, value, wording.worth(one, at), p_value, _names(one, ties)
 
 

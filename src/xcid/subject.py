@@ -56,7 +56,8 @@ class Subject:
 
     def with_room(self, space: FeatureSpace) -> Subject:
         """The same model and table, with room for rows that hold what the table does not."""
-        return replace(self, space=space, predict=self.predict.deciding(self.model, space))
+        rules = replace(self.rules, columns=space.columns)
+        return replace(self, space=space, predict=self.predict.deciding(self.model, space), rules=rules)
 
     @property
     def output_names(self) -> tuple[str, ...]:

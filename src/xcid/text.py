@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from xcid import directions, wording
 from xcid._check import as_int
 from xcid.records import SIGNIFICANT, Comparison, Explanation, Interactions
+from xcid.whatif import Actions, Counterfactuals
 from xcid.wording import differences
 
+MOST_WIDE = 60  # letters of a column that is padded
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
@@ -93,3 +97,50 @@ def _title(one: Explanation) -> str:
 def _bar(share: float, width: int) -> str:
     eighths = round(min(share, 1.0) * width * 8)
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+
+
+def changes(found: Counterfactuals, *, most: int = 20) -> str:
+    """List counterfactuals, a line each: the row, the kind, the changes, the output before and after, the likeness."""
+    shown = range(min(len(found), as_int(most, "most", at_least=1)))
+    heads = ("row", "kind", "changes", "output", "likeness")
+    lines = [change_cells(found, line) for line in shown]
+    left = len(found) - len(shown)
+    more = [f"(and {left:,} more {'line' if left == 1 else 'lines'}: found.to_frame())"] if left else []
+    return "\n".join([repr(found), *aligned([heads, *lines]), *more, *found.notes])
+
+
+def change_cells(found: Counterfactuals, line: int) -> tuple[str, ...]:
+    """A counterfactual in words: its row, its kind, the changes, the output before and after, the likeness."""
+    row, said = str(found.index[found.row[line]]), found.in_words(line)
+    return row, str(found.kind[line]), said, moved_output(found, line), str(found.likeness[line])
+
+
+def moved_output(found: Counterfactuals, line: int) -> str:
+    """The output before and after: "diabetes 0.71 -> 0.48", "118 -> 131"; one number where it stays."""
+    ends, about = (float(found.was[line]), float(found.output[line])), str(found.about[line])
+    if np.isnan(ends[0]):
+        return ""
+    is_number = about in ("higher", "lower")
+    said = [wording.number(end) if is_number else f"{end:.2f}" for end in ends]
+    return f"{'' if is_number else f'{wording.of_class(about)} '}{' -> '.join(dict.fromkeys(said))}"
+
+
+def actions(found: Actions) -> str:
+    """List actions for a group: what to do, how many rows that flips, what it costs, what all so far cover."""
+    columns, n = found.to_columns(), found.flips.shape[1]
+    lines = [("action", "flips", "cost", "covered")]
+    for action, _, flipped, cost, covered in zip(*columns.values(), strict=True):
+        lines.append((str(action), f"{flipped:,} of {n:,}", f"{cost:.2f}", f"{covered:.0%}"))
+    return "\n".join([repr(found), *(aligned(lines) if len(lines) > 1 else [])])
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Cells in columns; those that are very wide stand out rather than push all others away.
+
+    Examples
+    --------
+    >>> aligned([("row", "kind"), ("12", "nearest")])
+    ['row  kind', '12   nearest']
+    """
+    widths = [min(MOST_WIDE, max(map(len, cells))) for cells in zip(*lines, strict=True)]
+    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]

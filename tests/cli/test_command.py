@@ -13,7 +13,7 @@ import xcid
 from xcid.cli import explain, main
 from xcid.errors import InvalidData, XcidWarning, warn
 
-VERBS = ["demo", "explain", "report", "app", "compare", "compare-runs", "reproduce", "bench", "completion"]
+VERBS = ["demo", "explain", "report", "whatif", "app", "compare", "compare-runs", "reproduce", "bench", "completion"]
 
 
 def typed(*arguments, **settings):

@@ -357,6 +357,25 @@ class TestReasons:
         assert status != 0
         assert said in " ".join(err.split())
 
+    @pytest.mark.parametrize("verb", ["explain", "report"])
+    @pytest.mark.parametrize(
+        ("target", "more", "said"),
+        [
+            ("first", (), "add --against higher or --against lower to --reasons"),
+            ("first", ("--against", "yes"), "--against yes: the target is a number"),
+            ("y", ("--against", "7"), "--against 7: the model has no class '7'"),
+            ("y", ("--against", "hihg", "--class-names", "low,high"), "did you mean 'high'?"),
+        ],
+    )
+    def test_an_outcome_is_looked_at_before_a_model_is_trained(
+        self, command, csv, tmp_path, monkeypatch, verb, target, more, said
+    ):
+        monkeypatch.setattr(training, "train", lambda *what: pytest.fail("trained"))
+        out = ("--out", tmp_path / "page.html") if verb == "report" else ()
+        status, _, err = command(verb, csv, "--target", target, "--reasons", "2", *more, *out)
+        assert status == 2
+        assert said in " ".join(err.split())
+
     @pytest.mark.parametrize(
         ("content", "said"),
         [

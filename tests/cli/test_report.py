@@ -182,4 +182,4 @@ def test_reasons(command, csv, out, tmp_path):
     status, _, err = command(*typed, "--reasons", "1", "--texts", texts)
     assert status == 0, err
     said = [row["reasons"] for row in read(out)["rows"]]
-    assert sum(one.startswith("Reasons: 1. The first is ") for one in said) >= 2
+    assert sum(one.startswith("Reasons for class ") and ": 1. The first is " in one for one in said) >= 2

@@ -218,7 +218,7 @@ class TestPlots:
         noise = explanation.p_values[0] > 0.05
         assert not alpha[np.isin(explainer.labels(picture), np.flatnonzero(noise))].any()
         assert alpha.max() == pytest.approx(0.8)
-        assert "output" in ax.get_title()
+        assert "predicted" in ax.get_title()
 
     def test_a_map_of_another_shape(self, explainer):
         explanation = explainer(pictures(1))

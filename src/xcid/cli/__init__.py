@@ -27,13 +27,14 @@ from xcid.errors import InvalidData, InvalidFile, InvalidParameter, NotEnoughFli
 
 __all__ = ["main"]
 
-VERBS = ("demo", "explain", "report", "app", "compare", "compare-runs", "reproduce", "bench", "completion")
+VERBS = ("demo", "explain", "report", "whatif", "app", "compare", "compare-runs", "reproduce", "bench", "completion")
 WELCOME = """\
 xcid explains single decisions of any model. Try:
 
   xcid demo                                                 a model, a decision, and what decides it
   xcid explain data.csv --target outcome                    the same for a table of your own
   xcid report data.csv --target outcome --out report.html   a page to look at, and to hand on
+  xcid whatif data.csv --target outcome                     which changes would give another answer
 
 xcid --help lists all commands; xcid explain --help lists the options of one."""
 ASKED = "_ARGCOMPLETE"  # a shell that wants to complete sets this, and calls the command

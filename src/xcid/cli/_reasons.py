@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +29,26 @@ class Wanted(NamedTuple):
         from xcid.reasons import Reasons
 
         return Reasons(self.k, {} if self.texts is None else read(self.texts), self.against)
+
+    def check(self, names: Sequence[str]) -> None:
+        """Refuse an outcome that a model with these classes does not have; a regression has one name.
+
+        Without names nothing is known yet.
+        """
+        from xcid._check import sign_of
+        from xcid.errors import InvalidParameter
+        from xcid.files.messages import meant
+
+        asked, sides = f"--against {self.against}", "--against higher or --against lower"
+        if len(names) == 1 and self.against is None:
+            raise InvalidParameter(f"the target is a number, which has two sides: add {sides} to --reasons")
+        if len(names) == 1 and not sign_of(self.against):
+            raise InvalidParameter(f"{asked}: the target is a number, not classes: give {sides}")
+        if len(names) > 1 and self.against is not None and self.against not in names:
+            like = meant(self.against, names)
+            raise InvalidParameter(
+                f"{asked}: the model has no class {self.against!r}{like}; its classes are {[*names]}"
+            )
 
 
 def add(parser: argparse.ArgumentParser, where: str) -> None:
@@ -54,6 +75,12 @@ def wanted_of(options: argparse.Namespace, parser: argparse.ArgumentParser) -> W
     if options.paper:
         parser.error("--reasons needs signs and p-values, which the paper's setting does not have: leave out --paper")
     return Wanted(options.reasons, options.texts, options.against)
+
+
+def check(wanted: Wanted | None, names: Sequence[str]) -> None:
+    """Refuse reasons, if any are wanted, that a model with these classes does not have."""
+    if wanted is not None:
+        wanted.check(names)
 
 
 def evidence(wanted: Wanted | None) -> dict[str, Any]:

@@ -83,6 +83,7 @@ def _prepared(
     seals = {what: sealed(path) for what, path in files.items() if path is not None}
     with unchanged(seals.values()):
         background = _subjects.read_background(subject)
+        _reasons.check(wanted, _subjects.answers(subject, background))
         job = Job(_subjects.read_rows(subject, background), options.chunk, options.workers)
         for said in _subjects.reading_notes(subject, background, job.rows.source):
             note(said)
@@ -97,6 +98,7 @@ def _prepared(
             with _subjects.tried(recipe.subject) as passed:
                 passed(background.features)
                 tried = recipe.explainer(background).subject  # fails here rather than in every worker
+                _reasons.check(wanted, tried.output_names)
                 if reasons is not None:
                     reasons.check(tried.features.names, tried.output_names)
     settings: dict[str, Any] = {

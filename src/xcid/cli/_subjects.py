@@ -170,17 +170,22 @@ def choose_model(options: argparse.Namespace) -> None:
 
 
 def read(
-    subject: Subject, note: Callable[[str], None], most: int | None = None, tell: Callable[[Unseen], str] | None = None
+    subject: Subject,
+    note: Callable[[str], None],
+    most: int | None = None,
+    check: Callable[[Background], None] = lambda background: None,
+    tell: Callable[[Unseen], str] | None = None,
 ) -> Inputs:
     """Read the tables, refuse rows that cannot be explained, and get the model.
 
-    Where no rows are asked for, a sample of at most so many is taken. Cells that the reference data lack are told of as
-    wanted, by default with the first of them.
+    Where no rows are asked for, a sample of at most so many is taken. ``check`` looks at the background before a model
+    is trained on it. Cells that the reference data lack are told of as wanted, by default with the first of them.
     """
     from xcid.files.rows import Unseen
 
     with tried(subject) as passed:
         background = read_background(subject)
+        check(background)
         found = read_rows(subject, background, most)
         for said in reading_notes(subject, background, found.source):
             note(said)
@@ -221,6 +226,25 @@ def reading_notes(subject: Subject, background: Background, data: Source | None 
     yield from background.notes
     if subject.data is not None and data is not None:
         yield from of_commas(data)
+
+
+def answers(subject: Subject, background: Background) -> tuple[str, ...]:
+    """What a model that is trained on the background will answer: its classes, or one name for a number.
+
+    Nothing is known of a model in a file.
+    """
+    if not subject.train:
+        return ()
+    from numpy import unique
+
+    from xcid.files import tables, training
+    from xcid.outcomes.classes import renamed
+
+    target = tables.column_of(background.table, subject.lesson[0])
+    if not training.is_classes(target):
+        return ("output",)
+    names = tuple(map(str, unique(training.labels(target)).tolist()))
+    return names if subject.class_names is None else renamed(names, subject.class_names)
 
 
 def read_rows(subject: Subject, background: Background, most: int | None = None) -> Rows:

@@ -109,10 +109,13 @@ def run(options: Options) -> None:
         _runs.run(options, reasons, options.folder, options.out, line)
         return
     most = ROWS_OF_A_SAMPLE if options.out is None and not options.json else None
-    model, background, rows = _subjects.read(subject, line.note, most)
+    model, background, rows = _subjects.read(
+        subject, line.note, most, lambda found: _reasons.check(options.reasons, _subjects.answers(subject, found))
+    )
     make = Explainer.paper if options.paper else Explainer
     more = _subjects.settings(subject, background) | _reasons.evidence(options.reasons)
     explainer = make(model, background.features, **more)
+    _reasons.check(options.reasons, explainer.subject.output_names)
     if reasons is not None:
         reasons.check(explainer.subject.features.names, explainer.subject.output_names)
     size = ROWS_AT_A_TIME if len(rows) < MANY_ROWS else ROWS_OF_A_CHUNK

@@ -66,13 +66,19 @@ def run(options: Options) -> None:
     writers.check(options.out, subject.background, subject.data, subject.model, extensions=EXTENSIONS)
     reasons = None if options.reasons is None else options.reasons.made()
     notes: list[str] = []
-    tell = Unseen.redacted if options.redact else Unseen.said
-    inputs = _subjects.read(subject, notes.append, ROWS_OF_A_SAMPLE, tell)
+    inputs = _subjects.read(
+        subject,
+        notes.append,
+        ROWS_OF_A_SAMPLE,
+        lambda found: _reasons.check(options.reasons, _subjects.answers(subject, found)),
+        Unseen.redacted if options.redact else Unseen.said,
+    )
     for note in notes:
         line.note(note)
     make = Explainer.paper if options.paper else Explainer
     more = _subjects.settings(subject, inputs.background)
     explainer = make(inputs.model, inputs.background.features, **more)
+    _reasons.check(options.reasons, explainer.subject.output_names)
     found = explained(explainer, inputs.rows, subject.seed, ROWS_AT_A_TIME, options.workers, line)
     report(
         found,

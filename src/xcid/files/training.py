@@ -12,6 +12,7 @@ from xcid import datasets
 from xcid._require import require
 from xcid.errors import InvalidData, ModelError, XcidError
 from xcid.files import tables
+from xcid.native.steps import by_cell
 
 MOST_CLASSES = 20  # of a column of whole numbers that is a class
 MOST_JUDGED = 20_000  # rows that a model is tried on before it is trained on all
@@ -163,6 +164,7 @@ def _pipeline(features: nw.DataFrame[Any], estimator: Any) -> Any:
     return make_pipeline(table, estimator)
 
 
+@by_cell
 def days(table: Any) -> Any:
     """Dates of a frame as days since 1970; NaN where missing."""
     frame = nw.from_native(table, eager_only=True)
@@ -171,6 +173,7 @@ def days(table: Any) -> Any:
     return np.column_stack(numbers)
 
 
+@by_cell
 def objects(table: Any) -> Any:
     """Levels of a frame as text, with None where missing, whatever the library of the frame."""
     frame = nw.from_native(table, eager_only=True)

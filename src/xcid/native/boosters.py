@@ -72,16 +72,15 @@ def xgboost_booster(booster: Any) -> Ensemble | None:
     boosted, objective = learner["gradient_booster"], learner["objective"]["name"]
     if boosted["name"] not in ("gbtree", "dart") or objective not in XGBOOST:
         return None
-    dropped = boosted.get("weight_drop")
-    grown = boosted["gbtree"]["model"] if dropped is not None else boosted["model"]
+    grown = (boosted.get("gbtree") or boosted)["model"]
     trees, slots = grown["trees"], grown["tree_info"]
     if any(int(tree["tree_param"]["size_leaf_vector"]) > 1 for tree in trees):
         return None
-    weights = np.ones(len(trees)) if dropped is None else np.array(dropped)
+    weights = boosted.get("weight_drop", grown.get("weight_drop")) or [1.0] * len(trees)  # newer versions: with trees
     link, start = XGBOOST[objective]
     scores = np.array(json.loads(f"[{learner['learner_model_param']['base_score'].strip('[]')}]"), dtype=np.float64)
     base = single(start(scores) + np.zeros(max(slots) + 1))
-    found = tuple(_of_xgboost(*one) for one in zip(trees, slots, weights.tolist(), strict=True))
+    found = tuple(_of_xgboost(*one) for one in zip(trees, slots, weights, strict=True))
     return Ensemble(found, base, single, link, np.float32)
 
 

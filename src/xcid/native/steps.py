@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from xcid.native.names import name_of
 from xcid.records import Integers
+
+MARK = "by_cell"
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def columns_of(step: Any) -> Integers | None:
@@ -18,14 +21,22 @@ def columns_of(step: Any) -> Integers | None:
     return None if find is None else find(step)
 
 
+def by_cell(function: Function) -> Function:
+    """Mark a function of tables that takes cells one by one: a model behind it can be read from inside."""
+    vars(function)[MARK] = True
+    return function
+
+
 def _same(step: Any) -> Integers:
     return np.arange(step.n_features_in_)
 
 
 def _function(step: Any) -> Integers | None:
-    """No function at all, or one of NumPy that takes cells one by one."""
-    is_plain = step.func is None or (isinstance(step.func, np.ufunc) and step.func.nin == 1 and not step.kw_args)
-    return _same(step) if is_plain else None
+    """No function at all, or one that takes cells one by one."""
+    function = step.func
+    is_plain = isinstance(function, np.ufunc) and function.nin == 1 and not step.kw_args
+    is_known = function is None or is_plain or MARK in getattr(function, "__dict__", {})
+    return _same(step) if is_known else None
 
 
 def _imputed(step: Any) -> Integers:

@@ -353,9 +353,10 @@ class Explanation:
     ) -> Any:
         """Give the k strongest significant features that work against an outcome, in your own texts.
 
-        One line per row and reason: row, rank, feature, text, value, worth, p_value and tied_with, the features whose
-        limits overlap its own, so that their order is not decided. Equal scores stand in the order of the columns. A
-        row with fewer reasons has fewer lines; one without any has a line of rank 0 that says why.
+        Features are significant by :meth:`adjusted_p_values`. One line per row and reason: row, rank, feature, text,
+        value, worth, p_value (adjusted) and tied_with, the features whose limits overlap its own, so that their order
+        is not decided. Equal scores stand in the order of the columns. A row with fewer reasons has fewer lines; one
+        without any has a line of rank 0 that says why.
 
         Parameters
         ----------

@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from xcid._check import as_float
+from xcid._check import as_float, sign_of
 from xcid.errors import InvalidParameter, telling
 from xcid.records import Array, Flags
 from xcid.space.columns import Column
 from xcid.space.contradictions import refuse_contradictions
 from xcid.space.rules import Rows, Rule, Rules
 
-_DIRECTIONS = {"rises": 1.0, "falls": -1.0}
+_DIRECTIONS: dict[int, Literal["rises", "falls"]] = {1: "rises", -1: "falls"}
 _BY_NAME = ("ranges", "levels", "monotone", "groups", "transitions", "steps", "costs", "derived")
 
 
@@ -83,8 +83,10 @@ class Constraints:
                 if not isinstance(getattr(self, what), Mapping) and not (what == "costs" and callable(self.costs)):
                     raise InvalidParameter(f"{what} must be a dict from names to limits, not {getattr(self, what)!r}")
             for name, direction in self.monotone.items():
-                if direction not in list(_DIRECTIONS):
+                if not sign_of(direction):
                     raise InvalidParameter(f"monotone[{name!r}] must be 'rises' or 'falls', not {direction!r}")
+            words = {name: _DIRECTIONS[sign_of(direction)] for name, direction in self.monotone.items()}
+            object.__setattr__(self, "monotone", words)
             for rule in (*self.relations, *self.derived.values()):
                 if not isinstance(rule, str) and not callable(rule):
                     raise InvalidParameter(f"a rule must be a formula or a function of rows, not {rule!r}")
@@ -131,7 +133,7 @@ class Constraints:
         for column in columns:
             if column.name in self.monotone and column.kind in ("categorical", "boolean"):
                 raise InvalidParameter(f"{column.name!r} is {column.kind}: its levels have no order to rise or fall in")
-        return np.array([_DIRECTIONS.get(self.monotone.get(column.name, ""), 0.0) for column in columns])
+        return np.array([float(sign_of(self.monotone.get(column.name))) for column in columns])
 
 
 def _check_groups(groups: Mapping[str, Sequence[str]]) -> None:

@@ -45,28 +45,36 @@ class Actions:
     n_evaluations: int
     subject: Subject
 
+    def __repr__(self) -> str:
+        n, flipped = self.flips.shape[1], int(self.flips.any(axis=0).sum())
+        return f"<xcid.whatif.Actions: {len(self.actions)} actions that flip {flipped} of {n} rows>"
+
+    def __str__(self) -> str:
+        from xcid import text
+
+        return text.actions(self)
+
     def words(self, line: int) -> str:
         """An action in words: "raise savings by 500 and set housing to own"."""
         return " and ".join(part.words(self.subject) for part in self.actions[line])
 
     def to_frame(self, backend: Backend = "pandas") -> Any:
         """One line each: action, flips, n_flipped, cost, covered."""
-        n_rows = self.flips.shape[1]
-        covered = np.logical_or.accumulate(self.flips, axis=0).sum(axis=1)
-        paid = [float(cost[flips].mean()) for cost, flips in zip(self.cost, self.flips, strict=True)]
-        frame = frame_of(
-            {
-                "action": [self.words(line) for line in range(len(self.actions))],
-                "flips": self.flips.sum(axis=1) / n_rows,
-                "n_flipped": self.flips.sum(axis=1),
-                "cost": paid,
-                "covered": covered / n_rows,
-            },
-            backend,
-        )
+        frame = frame_of(self.to_columns(), backend)
         if backend == "pandas":
-            frame.attrs.update(rows=n_rows, already=self.n_already)
+            frame.attrs.update(rows=self.flips.shape[1], already=self.n_already)
         return frame
+
+    def to_columns(self) -> dict[str, Any]:
+        """The columns of :meth:`to_frame` as arrays by name."""
+        covered, paid = np.logical_or.accumulate(self.flips, axis=0), zip(self.cost, self.flips, strict=True)
+        return {
+            "action": np.array([self.words(line) for line in range(len(self.actions))], dtype=np.str_),
+            "flips": self.flips.mean(axis=1),
+            "n_flipped": self.flips.sum(axis=1),
+            "cost": np.array([float(cost[flips].mean()) for cost, flips in paid]),
+            "covered": covered.mean(axis=1),
+        }
 
 
 def group_actions(

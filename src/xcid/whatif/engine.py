@@ -18,7 +18,7 @@ from xcid.whatif.donors import taken_over
 from xcid.whatif.found import Found, joined, one_of_each_set
 from xcid.whatif.goals import Goal, about, goal_of
 from xcid.whatif.plausibility import nearness, unchangeable
-from xcid.whatif.pruning import pruned, refined
+from xcid.whatif.pruning import needed, pruned, refined
 from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED, Counterfactuals
 from xcid.whatif.search import PAIRS, searched
 from xcid.whatif.shares import shares
@@ -143,7 +143,7 @@ def _finished(asker: Asker, flips: Found, k: int) -> tuple[Found, Found]:
     near = refined(asker, flips)
     taken, donors = taken_over(asker, np.arange(len(asker.own) if k >= WITH_REAL else 0))
     is_near = np.arange(len(near.owner) + len(taken.owner)) < len(near.owner)
-    both = pruned(asker, joined([near, taken]), is_near)
+    both = needed(asker, joined([near, taken]), is_near)
     near, taken = both[is_near], both[~is_near]
     order = np.lexsort((asker.world.metric.between(taken.rows, donors), taken.owner))
     first = order[np.unique(taken.owner[order], return_index=True)[1]]
@@ -233,8 +233,7 @@ def _unknown(settings: Settings, failed: Failed) -> Part:
 def _notes(subject: Subject, rows: Array, whole: Part, notes: list[str]) -> tuple[str, ...]:
     """What there is to know: features that people cannot change, rows that break a rule themselves."""
     names = np.array(subject.features.names)
-    suspect = unchangeable(subject.features.names) & ~_ruled(subject)
-    for at in np.flatnonzero(suspect & whole.moved.any(axis=0)):
+    for at in np.flatnonzero(suspects(subject) & whole.moved.any(axis=0)):
         notes.append(
             f"{names[at]} changes in {whole.moved[:, at].sum()} of {len(whole.row)} lines: if people cannot change it, "
             f"give the explainer constraints=xcid.Constraints(frozen=[{str(names[at])!r}])"
@@ -243,6 +242,12 @@ def _notes(subject: Subject, rows: Array, whole: Part, notes: list[str]) -> tupl
         if broken.any():
             notes.append(f"{broken.sum()} of {len(rows)} rows break the relation {name} themselves")
     return tuple(notes)
+
+
+def suspects(subject: Subject) -> Flags:
+    """(f,) features that people cannot change, by their names or because they are dates, and that no rule is about."""
+    is_date = np.array([bool(column.unit) for column in subject.features.space.columns])
+    return (unchangeable(subject.features.names) | is_date) & ~_ruled(subject)
 
 
 def _ruled(subject: Subject) -> Flags:

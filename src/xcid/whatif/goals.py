@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from xcid._check import as_float
+from xcid._check import as_float, sign_of
 from xcid.errors import InvalidParameter
 from xcid.outcomes import Flip, HardThreshold, Interval, Outcome, SoftFlip, SoftInterval, SoftThreshold, ToClass, Within
 from xcid.outcomes.classes import are_probabilities, class_names, least_probability
@@ -78,7 +78,7 @@ class Between:
 
 
 Wanted: TypeAlias = Raise | Lower | Between
-WORDS: dict[str, type[Raise | Lower]] = {"raise": Raise, "lower": Lower}
+WAYS: dict[int, type[Raise | Lower]] = {1: Raise, -1: Lower}
 
 
 class Goal(Protocol):
@@ -197,7 +197,7 @@ def goal_of(target: Any, subject: Subject, outcome: Outcome) -> Goal:
     at = _position(target, subject)
     if at is not None:
         return OneClass(at, least)
-    wanted = WORDS[target]() if isinstance(target, str) and target in WORDS else target
+    wanted = WAYS[sign_of(target)]() if sign_of(target) else target
     if isinstance(wanted, Wanted) and (subject.is_regression or wanted.of is not None):
         found = 0 if subject.is_regression else _position(wanted.of, subject)
         if found is not None and (wanted.of is None or not subject.is_regression):

@@ -20,7 +20,7 @@ LIKE_REAL, RARE_ROW, UNLIKE = "like real rows", "rare among real rows", "unlike 
 NO_SUCH_ROW = "no reference row has this output"
 MOST_CELLS = 2**21
 UNCHANGEABLE = {"age", "sex", "gender", "race", "ethnicity", "ethnic", "nationality", "religion", "caste"}
-UNCHANGEABLE |= {"birth", "born", "birthday", "birthdate"}
+UNCHANGEABLE |= {"birth", "born", "birthday", "birthdate", "marital", "date"}
 
 
 class Nearness(NamedTuple):

@@ -13,6 +13,7 @@ from xcid.whatif.found import Found
 
 SECTIONS, ROUNDS = 6, 3  # of the way back to the row's own number
 MOST_MOVED = 12  # numbers of a flip that are moved back
+POINTS = 20  # between the usual value of a missing number and the one that fills it, where a closer one is looked for
 
 
 def pruned(asker: Asker, flips: Found, largest_first: Flags) -> Found:
@@ -37,6 +38,43 @@ def pruned(asker: Asker, flips: Found, largest_first: Flags) -> Found:
         open_ = open_[changed]
         rows[open_] = np.where(place[changed] < size[:, None], own[changed], rows[open_])
     return replace(flips, rows=rows, distance=asker.distance(rows, flips.owner))
+
+
+def needed(asker: Asker, flips: Found, largest_first: Flags) -> Found:
+    """Prune flips, and bring numbers that fill missing cells as near to the usual ones as the flip allows.
+
+    Either may make room for the other, so both go on with the lines that changed until there are none.
+    """
+    found = pruned(asker, flips, largest_first)
+    rows, open_ = found.rows.copy(), np.arange(len(found.rows))
+    while open_.size:
+        nearer = _nearer_to_usual(asker, rows[open_], found.owner[open_])
+        changed = ~same(nearer, rows[open_]).all(axis=1)
+        open_ = open_[changed]
+        part = replace(found[open_], rows=nearer[changed])
+        rows[open_] = pruned(asker, part, largest_first[open_]).rows
+    return replace(found, rows=rows, distance=asker.distance(rows, found.owner))
+
+
+def _nearer_to_usual(asker: Asker, rows: Array, owner: Integers) -> Array:
+    """Rows whose numbers in place of missing ones are the closest to usual that still flip, of some points between."""
+    world, made = asker.world, rows.copy()
+    filled = ~world.subject.features.space.discrete & np.isnan(asker.own[owner]) & ~np.isnan(rows)
+    for at in np.flatnonzero(filled.any(axis=0)).tolist():
+        line = np.flatnonzero(filled[:, at])
+        low, high = (end[:, None] for end in world.limits(asker.own[owner[line]], at))
+        usual, far = world.usual[at], made[line, at, None]
+        points = world.fitted(usual + np.arange(POINTS) / POINTS * (far - usual), at, low, high)
+        is_closer = (points >= low) & (points <= high) & (np.abs(points - usual) < np.abs(far - usual))
+        is_closer[:, 1:] &= points[:, 1:] != points[:, :-1]
+        a, b = np.nonzero(is_closer)
+        trial = made[line[a]]
+        trial[:, at] = points[a, b]
+        flips = np.zeros(points.shape, dtype=bool)
+        flips[a, b] = asker.gain(trial, owner[line[a]]) > 0
+        better = np.flatnonzero(flips.any(axis=1))
+        made[line[better], at] = points[better, flips[better].argmax(axis=1)]
+    return made
 
 
 def _taken_back(asker: Asker, rows: Array, owner: Integers, which: Integers, back: Flags) -> Array:

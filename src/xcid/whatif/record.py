@@ -43,11 +43,11 @@ class Counterfactuals:
     kind: Texts  # (m,) "sparsest", "nearest", "likeliest" or "different", several with "and"; or why there is none
     rows: Array  # (m, d) the changed rows
     moved: Flags  # (m, f) which features change; not those that are derived from others
-    distance: Array  # (m,) in mean absolute deviations, 1 for another level, times costs
+    distance: Array  # (m,) in mean absolute deviations, 1 for another level, 1 more for a filled cell, times costs
     was: Array  # (m,) the output before: the probability of the class in ``about``, or the number of a regression
     output: Array  # (m,) and after
     about: Texts  # (m,) the class, or "higher" or "lower"
-    plausibility: Array  # (m,) distance to the nearest reference row with the wanted output
+    plausibility: Array  # (m,) distance to the nearest real row with the wanted output; larger is less plausible
     likeness: Texts  # (m,) the same in words
     shares: Array  # (m, f) what each change adds to the output; they sum to output - was
     order: Integers  # (m, f) in which order changes work best, from 1; 0 for features that do not change
@@ -60,6 +60,20 @@ class Counterfactuals:
 
     def __len__(self) -> int:
         return len(self.row)
+
+    def __repr__(self) -> str:
+        rows, there = len(self.data), len(np.unique(self.row[self.reached]))
+        return f"<xcid.whatif.Counterfactuals: {len(self):,} lines; {there:,} of {rows:,} rows reach the target>"
+
+    def __str__(self) -> str:
+        from xcid import text
+
+        return text.changes(self)
+
+    def _repr_html_(self) -> str:
+        from xcid import notebook
+
+        return notebook.counterfactuals(self)
 
     @property
     def reached(self) -> Flags:
@@ -130,21 +144,22 @@ class Counterfactuals:
 
     def to_frame(self, backend: Backend = "pandas") -> Any:
         """One line each: row, kind, changes, n_changes, distance, output, was, about, plausibility, likeness."""
-        return frame_of(
-            {
-                "row": self.index[self.row],
-                "kind": self.kind,
-                "changes": [self.in_words(line) for line in range(len(self))],
-                "n_changes": self.n_changes,
-                "distance": self.distance,
-                "output": self.output,
-                "was": self.was,
-                "about": self.about,
-                "plausibility": self.plausibility,
-                "likeness": self.likeness,
-            },
-            backend,
-        )
+        return frame_of(self.to_columns(), backend)
+
+    def to_columns(self) -> dict[str, Any]:
+        """The columns of :meth:`to_frame` as arrays by name."""
+        return {
+            "row": self.index[self.row],
+            "kind": self.kind,
+            "changes": np.array([self.in_words(line) for line in range(len(self))], dtype=np.str_),
+            "n_changes": self.n_changes,
+            "distance": self.distance,
+            "output": self.output,
+            "was": self.was,
+            "about": self.about,
+            "plausibility": self.plausibility,
+            "likeness": self.likeness,
+        }
 
     def in_order(self, line: int) -> list[int]:
         """Places of the features that change, in the order in which they work best."""

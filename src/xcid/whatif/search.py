@@ -67,7 +67,7 @@ def _singles(asker: Asker) -> tuple[Singles, Found]:
         owner, place = np.nonzero(there)
         slots[at] = min(_kept_values(own.shape[1]), values.shape[1])
         value = values[owner, place]
-        gap = world.metric.gap(value, own[owner, at], int(at)) * world.weights[at]
+        gap = world.gaps(value, own[owner, at], int(at))
         tried.append((np.full(len(owner), at), owner, value, gap))
     feature, owner, value, gap = (np.concatenate(part) for part in zip(*tried, strict=True))
     rows = own[owner]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,8 @@ class World:
     """A subject as a search for counterfactuals sees it, in (.., f) rows of features.
 
     ``lower`` and ``upper`` (f,) are the ends of the plausible values of a number, without values that stand ``apart``;
-    ``step`` and ``decimals`` (f,) are the lattice that its new values lie on.
+    ``step`` and ``decimals`` (f,) are the lattice that its new values lie on. ``usual`` (f,) is what a missing cell
+    would most likely be: the median of the plausible values, or the most frequent level.
     """
 
     subject: Subject
@@ -37,6 +39,7 @@ class World:
     upper: Array
     step: Array
     decimals: Array
+    usual: Array
     few: tuple[Array | None, ...]  # the plausible values of numbers that have few
     apart: tuple[tuple[int, float], ...]  # features with a common value that stands apart
     donors: Array  # (N, f) reference rows
@@ -64,7 +67,7 @@ class World:
         is_few = np.array([0 < len(pool) <= MOST_VALUES for pool in pools]) & ~space.discrete
         is_few &= ~np.array([at >= 0 and bool(rules.steps[at]) for at in single])
         chosen = thinned(len(space.background), MOST_DONORS)
-        return World(
+        world = World(
             subject,
             Metric.of(space),
             np.array([rules.weights.get(name, 1.0) for name in names]) * ~derived,
@@ -73,17 +76,36 @@ class World:
             upper,
             step,
             decimals,
+            np.full(len(names), np.nan),
             tuple(pool if few else None for pool, few in zip(pools, is_few, strict=True)),
             tuple(apart),
             space.background[chosen],
             subject.outputs[chosen],
         )
+        return replace(world, usual=np.array([world._usual_of(at) for at in range(len(names))]))
 
-    def gaps(self, rows: Array, own: Array) -> Array:
-        """(..., f) weighted distances feature by feature; derived features have none."""
-        apart = np.where(self.metric.discrete, rows != own, np.abs(rows - own) / self.metric.scale)
+    def _usual_of(self, at: int) -> float:
+        """The median of the plausible values of a number, on its lattice; the most frequent level of the others."""
+        space, low, high = self.subject.features.space, self.lower[at : at + 1], self.upper[at : at + 1]
+        cells = space.background[:, at]
+        known = cells[(cells >= low) & (cells <= high)]
+        if not known.size:
+            return float("nan")
+        if not space.discrete[at]:
+            return float(self.fitted(np.median(known, keepdims=True), at, low, high)[0])
+        levels, counts = np.unique(known, return_counts=True)
+        return float(levels[counts.argmax()])
+
+    def gaps(self, rows: Array, own: Array, at: Any = ...) -> Array:
+        """(..., f) weighted distances feature by feature, or of the features ``at``; derived features have none.
+
+        A missing cell that is filled is 1 away from the usual value, and from others as much farther as they are.
+        """
+        discrete, scale = self.metric.discrete[at], self.metric.scale[at]
         missing = np.isnan(rows), np.isnan(own)
-        return np.where(missing[0] | missing[1], missing[0] != missing[1], apart) * self.weights
+        start = np.where(missing[1] & ~missing[0], self.usual[at], own)
+        apart = np.where(discrete, rows != start, np.abs(rows - start) / scale)
+        return np.where(missing[0], ~missing[1], apart + missing[1]) * self.weights[at]
 
     def distance(self, rows: Array, own: Array, table: Array, own_table: Array) -> Array:
         """(N,) how far (N, f) rows are from their (N, f) own, or what that costs."""
@@ -143,6 +165,11 @@ class World:
         values = self.fitted(np.broadcast_to(pool, (len(own), pool.size)), at, low[:, None], high[:, None])
         there = (values >= low[:, None]) & (values <= high[:, None])
         there[:, 1:] &= values[:, 1:] != values[:, :-1]
+        is_missing = np.isnan(own[:, at])
+        if is_missing.any():  # one fills a missing cell with the usual value before any other
+            is_new = is_missing & ~(there & (values == self.usual[at])).any(axis=1)
+            values = np.column_stack([values, np.full(len(own), self.usual[at])])
+            there = np.column_stack([there, is_new])
         for place, (feature, code) in enumerate(self.apart):
             if feature == at and like is not None:
                 allowed = like[:, place] & (space.direction[at] * (code - own[:, at]) >= 0)
@@ -151,13 +178,18 @@ class World:
         return values, there & ~same(values, present)
 
     def may_become(self, present: Array, levels: Array, at: int) -> Flags:
-        """Which (broadcast) present levels of a feature may become which others."""
+        """Which (broadcast) present levels of a feature may become which others; no cell of a group goes missing."""
         group, moves = self.subject.features.columns[at], self.subject.rules.transitions
-        shape = np.broadcast_shapes(present.shape, levels.shape)
-        if len(group) > 1 or group[0] not in moves:
-            return np.ones(shape, dtype=bool)
         start, end = (np.nan_to_num(cells).astype(np.int64) for cells in (present, levels))
-        return moves[group[0]][start, end] | np.isnan(present)
+        if len(group) > 1:
+            lacks = np.isnan(self.subject.features.values[at])
+            lost = lacks[end] & ~(lacks[start] & (start >= 0)[..., None])  # below 0: a joint value of the row's own
+            return np.asarray(~lost.any(axis=-1))
+        if group[0] not in moves:
+            return np.ones(np.broadcast_shapes(present.shape, levels.shape), dtype=bool)
+        allowed = moves[group[0]]
+        is_unknown = np.isnan(present) | (start >= len(allowed))  # a level that the reference data do not have
+        return allowed[np.minimum(start, len(allowed) - 1), end] | is_unknown
 
     def like(self, own: Array) -> Flags | None:
         """(n, a) whether rows are like the reference rows that have each value that stands apart.

@@ -1,0 +1,227 @@
+"""``xcid whatif``: which few changes would give rows of a table the output that is wanted."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from xcid.cli import _rules, _subjects
+from xcid.cli._terminal import (
+    ROWS_OF_A_CHUNK,
+    ROWS_OF_A_SAMPLE,
+    add_verb,
+    apart,
+    printable,
+    progress,
+    record,
+    show,
+    whole_number,
+)
+from xcid.cli._ways import Piece, Tally, block, counted, wish_of
+
+if TYPE_CHECKING:
+    from xcid.cli._terminal import Progress
+    from xcid.explainer import Explainer
+    from xcid.files.formats import Columns
+    from xcid.files.rows import Rows
+
+ROWS_SHOWN = 10  # and searched, where none are asked for and nothing keeps the others
+_RANGE = re.compile(r"(?P<low>[^:]*):(?P<high>[^:]*)")
+
+
+class Options(NamedTuple):
+    """What was typed."""
+
+    subject: _subjects.Subject
+    wanted: str | None
+    k: int
+    rules: _rules.Rules
+    actions: int | None
+    out: Path | None
+    json: bool
+    quiet: bool
+
+
+def add(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = add_verb(subparsers, __doc__, "find the changes that give rows another output")
+    _subjects.add(parser)
+    parser.add_argument(
+        "--wanted", metavar="OUTCOME",
+        help="a class; for a number raise, lower (by a tenth) or a range such as 100:200 or 100: "
+        "(default: any other class, or a move of the number either way)",
+    )  # fmt: skip
+    parser.add_argument("-k", type=whole_number(1), default=3, metavar="N", help="most ways for a row (default: 3)")
+    _rules.add(parser)
+    parser.add_argument(
+        "--actions", type=whole_number(1), metavar="N",
+        help="instead of ways for each row: the N actions that help most of the rows as a group",
+    )  # fmt: skip
+    kept = parser.add_mutually_exclusive_group()
+    kept.add_argument(
+        "--out", type=Path, metavar="FILE", help="one line for each way: .csv, .parquet, .feather, .json, .jsonl"
+    )
+    kept.add_argument("--json", action="store_true", help="the same lines as JSON on stdout, in place of text")
+    parser.set_defaults(run=partial(_checked, parser))
+
+
+def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    subject = _subjects.subject_of(options, parser)
+    rules = _rules.Rules(options.frozen, options.rules, tuple(options.rule))
+    with apart(options.quiet):
+        run(record(Options, options, subject=subject, rules=rules))
+
+
+def run(options: Options) -> None:
+    """Search some rows at a time, so that any number of them fits into memory; a group is searched as a whole."""
+    from xcid.explainer import Explainer
+    from xcid.files import writers
+
+    subject, line = options.subject, progress("rows", options.quiet)
+    if options.out is not None:
+        writers.check(options.out, subject.background, subject.data, subject.model, options.rules.rules)
+    constraints = options.rules.made()
+
+    def check(background: Any) -> None:
+        _rules.check(constraints, background)
+        target_of(options.wanted, _subjects.answers(subject, background))
+
+    keeps_all = options.out is not None or options.json
+    usual = ROWS_SHOWN if options.actions is None else ROWS_OF_A_SAMPLE
+    model, background, rows = _subjects.read(subject, line.note, None if keeps_all else usual, check)
+    more = _subjects.settings(subject, background) | {"constraints": constraints}
+    explainer = Explainer(model, background.features, **more)
+    target = target_of(options.wanted, explainer.subject.output_names)
+    if options.actions is None:
+        _ways(options, explainer, rows, target, line)
+    else:
+        _actions(options, options.actions, explainer, rows, target, line)
+
+
+def target_of(wanted: str | None, names: Sequence[str]) -> Any:
+    """The target that was typed, for a model with these classes; a number has one name, and () is not known yet.
+
+    Examples
+    --------
+    >>> target_of("good", ["bad", "good"]), target_of("100:", ["output"]), target_of("higher", ["output"])
+    ('good', Between(low=100.0, high=inf, of=None), Raise(by=0.1, of=None))
+    """
+    from xcid._check import sign_of
+    from xcid.errors import InvalidParameter
+    from xcid.files.messages import meant
+    from xcid.whatif import Lower, Raise
+
+    if wanted is None or not names or (len(names) > 1 and wanted in names):
+        return wanted
+    if len(names) > 1:
+        asked = f"{wanted!r}{meant(wanted, names)}"
+        raise InvalidParameter(f"--wanted: the model has no class {asked}; its classes are {list(names)}")
+    if sign_of(wanted):
+        return Raise() if sign_of(wanted) > 0 else Lower()
+    return _range(wanted)
+
+
+def _range(wanted: str) -> Any:
+    from xcid.errors import InvalidParameter
+    from xcid.whatif import Between
+
+    parts = _RANGE.fullmatch(wanted)
+    try:
+        if parts is None:
+            raise ValueError
+        return Between(float(parts["low"] or "-inf"), float(parts["high"] or "inf"))
+    except ValueError as error:
+        if isinstance(error, InvalidParameter):
+            raise
+        raise InvalidParameter(
+            f"--wanted {wanted}: the target is a number: give raise, lower, or a range such as 100:200 or 100:"
+        ) from error
+
+
+def _ways(options: Options, explainer: Explainer, rows: Rows, target: Any, line: Progress) -> None:
+    """Search for each row; write or print the pieces as they come, or show the first rows."""
+    from xcid.files import writers
+
+    tally, shown = Tally(Counter(), Counter()), list[str]()
+    wish = wish_of(target, is_number=explainer.subject.is_regression)
+    pieces = counted(_searched(options, explainer, rows, target, line), explainer, tally)
+    columns = (piece.found.to_columns() for piece in _shown(pieces, wish, shown))
+    if options.out is not None:
+        writers.write(options.out, columns)
+    elif options.json:
+        _print_json(columns)
+    else:
+        deque(columns, maxlen=0)
+    if not options.json:
+        show(printable("\n".join(shown)))
+        if len(rows) > len(shown):
+            where = f"all of them are in {options.out}" if options.out is not None else "--out FILE keeps all of them"
+            show(f"and {len(rows) - len(shown):,} more rows: {where}")
+    for note in tally.notes():
+        line.note(note)
+
+
+def _searched(options: Options, explainer: Explainer, rows: Rows, target: Any, line: Progress) -> Iterator[Piece]:
+    """Counterfactuals of some rows after the others."""
+    from xcid import whatif, wording
+    from xcid.space import met
+    from xcid.whatif.record import FAILED
+
+    done = 0
+    line(0, len(rows))
+    for chunk in rows.chunks(ROWS_OF_A_CHUNK):
+        space, cells, unseen = met(explainer.space, chunk.frame)
+        subject = explainer.subject.with_room(space) if unseen.any() else explainer.subject
+        asked = chunk.names, target, options.k, options.subject.seed
+        found = whatif.counterfactuals(subject, explainer.setup.outcome, cells, *asked)
+        known = sorted({int(row) for row in found.row[found.kind != FAILED]})[:ROWS_SHOWN]
+        outputs = subject.predict(cells[known]) if known else ()
+        said = {row: wording.answer(output, subject.output_names) for row, output in zip(known, outputs, strict=True)}
+        done += len(cells)
+        line(done, len(rows))
+        yield Piece(found, [said.get(row, "") for row in range(len(cells))])
+
+
+def _shown(pieces: Iterator[Piece], wish: str, shown: list[str]) -> Iterator[Piece]:
+    """The pieces; their first rows are put into words on the way."""
+    for piece in pieces:
+        shown += [block(piece, row, wish) for row in range(min(len(piece.answers), ROWS_SHOWN - len(shown)))]
+        yield piece
+
+
+def _actions(options: Options, k: int, explainer: Explainer, rows: Rows, target: Any, line: Progress) -> None:
+    """Search for the whole group, and write, print or show the actions; rows with unseen cells are left out."""
+    import numpy as np
+
+    from xcid import whatif
+    from xcid.files import writers
+    from xcid.space import met
+    from xcid.text import actions
+
+    parts = [met(explainer.space, chunk.frame) for chunk in rows.chunks(ROWS_OF_A_CHUNK)]
+    cells = np.concatenate([part.rows[~part.unseen] for part in parts])
+    if len(cells) < len(rows):
+        line.note(
+            f"{len(rows) - len(cells):,} of these rows are left out: actions know the reference data's values only"
+        )
+    found = whatif.group_actions(explainer.subject, explainer.setup.outcome, cells, target, k)
+    if options.json:
+        _print_json([found.to_columns()])
+        return
+    if options.out is not None:
+        writers.write(options.out, [found.to_columns()])
+    wish = wish_of(target, is_number=explainer.subject.is_regression)
+    has = f"; {found.n_already:,} of {len(cells):,} rows have it already" if found.n_already else ""
+    show(printable("\n".join([f"wanted: {wish}{has}", *actions(found).splitlines()[1:]])))
+
+
+def _print_json(columns: Iterable[Columns]) -> None:
+    from xcid.files.formats import array, pack_json
+
+    for text in array(map(pack_json, columns)):
+        show(text.decode(), end="")
