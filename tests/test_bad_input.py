@@ -171,7 +171,7 @@ class TestTables:
     )
     def test_the_model_decides_about_missing_cells(self, explainer, table):
         """This one is a function of another column, and takes all of them."""
-        with pytest.warns(XcidWarning, match=r"\d+ of \d+ rows hold levels or missing cells .* the model took them"):
+        with pytest.warns(XcidWarning, match=r"\d+ of \d+ rows: levels or missing cells .* the model accepted them"):
             found = explainer(table)
         assert not np.isin(found.status, ["unseen_value", "model_failed"]).any()
         assert "missing" in [found.shown(row, name) for row in range(len(found)) for name in NAMES]
@@ -186,7 +186,7 @@ class TestTables:
         "table", [TABLE[:1], TABLE[0], FRAME[:1], pl.from_pandas(FRAME)[:1], FRAME["a"]], ids=lambda t: type(t).__name__
     )
     def test_background_of_one_row(self, table):
-        with pytest.raises(InvalidData, match="the background has 1 rows: give at least 2"):
+        with pytest.raises(InvalidData, match="reference data need at least 2 rows, preferably a few hundred"):
             xcid.Explainer(first_above_zero, table)
 
     @pytest.mark.parametrize("name", ["pandas-none", "polars-all-null", "arrow-all-null"])

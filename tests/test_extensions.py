@@ -100,7 +100,7 @@ def test_run_in_a_folder(explanation, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[1])  # workers import this file by its name
     path = tmp_path / "rows.csv"
     TABLE.to_csv(path, index=False)
-    background = Background.read(path, None)
+    background = Background.read(path)
     rows = Rows(background.opened(None), background.layout, range(6))
     with opened(tmp_path / "run") as folder:
         task = Task(explainer, 0, ".csv", folder.chunks, 1, "own", ())

@@ -17,7 +17,7 @@ from xcid.errors import InvalidData, XcidWarning
 from xcid.records import STATUSES
 
 N = 200
-TOOK = "hold levels or missing cells that the background lacks; the model took them"
+TOOK = "levels or missing cells that the reference data lack; the model accepted them"
 
 
 def people():
@@ -47,7 +47,7 @@ def with_new_jobs(table=TABLE):
 @pytest.mark.parametrize("make", [lambda table: table, pl.from_pandas], ids=["pandas", "polars"])
 def test_a_model_that_takes_them(make):
     explainer = xcid.Explainer(fitted("ignore", make(TABLE)), make(TABLE))
-    with pytest.warns(XcidWarning, match=f"2 of 6 rows {TOOK}"):
+    with pytest.warns(XcidWarning, match=f"2 of 6 rows: {TOOK}"):
         found = explainer(make(with_new_jobs()))
     assert set(found.status) == {"ok"}
     assert [found.shown(row, "job") for row in range(6)] == with_new_jobs()["job"].tolist()
@@ -94,7 +94,7 @@ def test_a_cell_that_is_newly_missing(column):
     takes = xcid.Explainer(
         HistGradientBoostingClassifier(random_state=0).fit(TABLE[["age", "debt"]], ANSWERS), TABLE[["age", "debt"]]
     )
-    with pytest.warns(XcidWarning, match=f"1 of 4 rows {TOOK}"):
+    with pytest.warns(XcidWarning, match=f"1 of 4 rows: {TOOK}"):
         found = takes(rows[["age", "debt"]])
     assert found.shown(2, column) == "missing"
     assert np.allclose(found.outputs, takes.subject.model.predict_proba(rows[["age", "debt"]]))
@@ -109,7 +109,7 @@ def test_arrays_of_objects():
         table, ANSWERS
     )
     explainer = xcid.Explainer(model, table, feature_names=["age", "debt", "job"])
-    with pytest.warns(XcidWarning, match=f"2 of 6 rows {TOOK}"):
+    with pytest.warns(XcidWarning, match=f"2 of 6 rows: {TOOK}"):
         found = explainer(with_new_jobs().to_numpy())
     assert np.allclose(found.outputs, model.predict_proba(with_new_jobs().to_numpy()))
 
@@ -126,7 +126,7 @@ def test_types_without_room_for_them():
 def test_categories_of_pandas_get_room():
     table = TABLE.astype({"job": "category"})
     explainer = xcid.Explainer(fitted("ignore", table), table)
-    with pytest.warns(XcidWarning, match=f"2 of 6 rows {TOOK}"):
+    with pytest.warns(XcidWarning, match=f"2 of 6 rows: {TOOK}"):
         found = explainer(with_new_jobs())
     assert found.shown(1, "job") == "pilot"
 

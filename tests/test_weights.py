@@ -93,7 +93,7 @@ class TestTheLaws:
         explainer = xcid.Explainer(of_frame, table, weights=weights)
         assert explainer.space.columns == xcid.Explainer(of_frame, MIXED).space.columns
         assert np.allclose(explainer(MIXED[:6]).values, xcid.Explainer(of_frame, MIXED)(MIXED[:6]).values, atol=1e-9)
-        with pytest.warns(xcid.XcidWarning, match="levels or missing cells that the background lacks"):
+        with pytest.warns(xcid.XcidWarning, match="levels or missing cells that the reference data lack"):
             explainer(table[1:2])
 
     def test_draws_follow_the_weights(self):

@@ -112,7 +112,10 @@ def explain_table(setup: Setup, table: Any, seed: int, apply: Apply = map, progr
     refused = unseen & (found.status == "model_failed")
     taken = int(np.sum(unseen & ~refused))
     if taken:
-        warn(f"{taken} of {len(rows)} rows hold levels or missing cells that the background lacks; the model took them")
+        warn(
+            f"{taken} of {len(rows)} rows: levels or missing cells that the reference data lack; "
+            "the model accepted them"
+        )
     return replace(found, status=np.where(refused, "unseen_value", found.status))
 
 

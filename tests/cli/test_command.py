@@ -83,7 +83,15 @@ def test_wrong_usage(command, arguments):
     status, out, err = command(*arguments)
     assert status == 2
     assert out == ""
-    assert "usage: xcid" in err
+    assert err.startswith("xcid: ")
+    assert err.count("\n") == 2
+    verb = "" if arguments[0] == "dance" else f" {arguments[0]}"
+    assert err.splitlines()[1] == f"xcid{verb} --help lists {'the options' if verb else 'all commands'}"
+
+
+def test_an_option_that_is_not_known(command):
+    _, _, err = command("explain", "a.csv", "--traget", "y")
+    assert err == "xcid: unrecognized arguments: --traget y\nxcid explain --help lists the options\n"
 
 
 EXPLAIN = ("explain", "--background", "a.csv", "--model", "m.skops")

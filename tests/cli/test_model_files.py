@@ -233,4 +233,4 @@ def test_a_forgotten_target_is_named(tmp_path, command):
     X.assign(outcome=Y).to_csv(tmp_path / "t.csv", index=False)
     status, _, said = command("explain", "--background", tmp_path / "t.csv", "--model", tmp_path / "m.skops")
     assert status == 2
-    assert "say so with --target outcome" in said
+    assert "such as --target outcome, and leave others out by --drop" in said

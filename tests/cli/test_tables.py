@@ -93,7 +93,7 @@ def test_blank_lines_are_no_rows(tmp_path, monkeypatch, backend):
         ("a,a\n1,2\n", r"columns \['a'\] .* more than once"),
         (",a\n0,1\n", r"columns \[0\] .* have no name"),
         ("a;b\n1;2\n3\n", "line 3 of .* has 1 cells"),
-        ("a;b\n1;2,5\n3;4\n", "holds '2,5' in row 0 .line 2., column 'b', a number with a comma: write it with"),
+        ('a,b\n1,"2,5"\n3,4\n', "holds '2,5' in row 0 .line 2., column 'b', a number with a comma: write it with"),
         ('a,b\n1,"2\n', "cannot be read as a text table"),
     ],
 )

@@ -110,7 +110,7 @@ def test_demo(command, tmp_path):
     page = tmp_path / "page.html"
     status, out, err = command("demo", "--out", page)
     assert (status, err) == (0, "")
-    assert "Of 153 others it gets 7" in out
+    assert "On 153 held-out patients it is right in\n7" in out
     assert "\nrow 2: predicted diabetes (0.82); " in out
     assert "In words: The model predicts diabetes (0.82). Glucose" in out
     assert f"is in {page}: open it in a browser" in out

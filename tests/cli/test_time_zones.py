@@ -49,7 +49,7 @@ def write(table, path):
 
 def encoded(background, path):
     """All rows of a file as the model's numbers; they are checked on the way."""
-    found = Background.read(background, None)
+    found = Background.read(background)
     source = found.opened(path)
     rows = Rows(source, found.layout, range(source.n_rows))
     rows.check(found.space)

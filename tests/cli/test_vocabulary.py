@@ -119,7 +119,7 @@ class TestRows:
         with pytest.raises(InvalidParameter, match="does not select rows"):
             rows_where(text, pd.DataFrame({"a": [1]}))
 
-    @pytest.mark.parametrize("text", ["a > 'x'", "1 < 2", "'%999999999d' % 5 == a", "a > [1] * 9"])
+    @pytest.mark.parametrize("text", ["1 < 2", "'%999999999d' % 5 == a", "a > [1] * 9"])
     def test_things_that_cannot_be_compared_or_calculated(self, text):
         with pytest.raises((InvalidData, InvalidParameter), match=r"does not fit the table|needs a column|cannot calc"):
             rows_where(text, pd.DataFrame({"a": [1, 2]}))
@@ -167,7 +167,7 @@ class TestWhatIsSaid:
     def test_of_a_model_that_is_trained(self, command, people):
         status, _, err = command("explain", people, "--target", "y", "--train", "logistic", "--rows", "0")
         assert status == 0
-        assert "of the 18 held-out rows right; always saying " in err
+        assert "held-out" not in err  # there are 18, and a share of so few says little
         assert "the rows to explain are among those that it was trained on" in err
 
     @pytest.mark.parametrize("run", [(), ("--run", "folder")])
@@ -186,7 +186,7 @@ class TestWhatIsSaid:
     def test_a_sample_where_nothing_keeps_the_rest(self, command, csv, monkeypatch, tmp_path):
         monkeypatch.setattr("xcid.cli.explain.ROWS_OF_A_SAMPLE", 5)
         options = ("explain", csv, "--target", "y", "--train", "logistic")
-        assert "5 of 90 rows are explained, drawn at random; --rows : explains all of them" in command(*options)[2]
+        assert "explaining 5 of 90 rows, drawn at random; use --rows : for all" in command(*options)[2]
         for more in (("--rows", ":"), ("--out", tmp_path / "s.csv"), ("--json",)):
             assert "90 of 90 rows, " in command(*options, *more)[2]
 

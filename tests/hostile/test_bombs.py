@@ -124,7 +124,7 @@ LEARNER = """
 import resource, sys, time
 from pathlib import Path
 from xcid.files.readers import Background
-background = Background.read(Path(sys.argv[1]), None)
+background = Background.read(Path(sys.argv[1]))
 print(background.source.n_rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, time.process_time())
 """
 
@@ -204,7 +204,7 @@ def test_long_text_in_rows_to_explain(tmp_path):
     pd.DataFrame({"a": ["x", "y"] * 20, "b": range(40)}).to_csv(tmp_path / "train.csv", index=False)
     long = pa.table({"a": ["x" * 2**22] * 50, "b": range(50)})
     pq.write_table(long, tmp_path / "bomb.parquet", compression="zstd", write_statistics=False)
-    background = Background.read(tmp_path / "train.csv", None)
+    background = Background.read(tmp_path / "train.csv")
     source = background.opened(tmp_path / "bomb.parquet")
     with pytest.raises(InvalidFile, match=r"column 'a' of .* unpacks from .* bytes: refused"):
         next(Rows(source, background.layout, range(50)).chunks(9))

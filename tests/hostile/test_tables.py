@@ -101,8 +101,7 @@ class TestWhere:
         good().assign(level=["red"] * 39 + ["mauve"]).to_csv(tmp_path / "rows.csv", index=False)
         files = ("--background", tmp_path / "train.csv", "--data", tmp_path / "rows.csv")
         _, _, err = command("explain", *files, "--target", "y", "--train", "logistic", "--rows=-3:")
-        assert "1 of 3 rows hold levels" in err
-        assert "the first of them row 39 (line 41): the model decides" in err
+        assert "row 39 (line 41): level 'mauve' is not in the reference data; the model decides" in err
 
     def test_only_the_cell_that_is_wrong_is_shown(self, tmp_path):
         path = tmp_path / "t.jsonl"

@@ -273,7 +273,7 @@ class TestLime:
     def test_refuses_missing_cells(self):
         table = TABLE.copy()
         table[3, 1] = np.nan
-        with pytest.raises(InvalidData, match=r"no missing cells, and the background has some in \['x1'\]"):
+        with pytest.raises(InvalidData, match=r"no missing cells, and the reference data have some in \['x1'\]"):
             Lime(lambda X: X[:, 0] > 0, table)
 
     def test_refuses_an_unknown_discretizer(self):

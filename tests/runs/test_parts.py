@@ -17,7 +17,7 @@ from xcid.errors import InvalidData, InvalidFile, InvalidParameter, ModelError
 from xcid.files import tables as tables_room
 from xcid.files.readers import Background, opened
 from xcid.files.rows import Rows
-from xcid.files.sources import Layout, Rule
+from xcid.files.sources import Layout, Roles, Rule
 from xcid.files.sources import held as held_table
 from xcid.runs import folder, fragments, workers
 from xcid.runs.worker import Task
@@ -31,7 +31,7 @@ def rows_of(path, background, positions=None):
     space = FeatureSpace.of(background)
     source = opened(path)
     positions = range(source.n_rows) if positions is None else positions
-    return Rows(source, Layout.of(background, space, "y"), positions), space
+    return Rows(source, Layout.of(background, space, Roles("y"), {}), positions), space
 
 
 class TestTypes:
@@ -85,10 +85,11 @@ class TestTypes:
         rows.loc[17, "code"] = "nine"
         path = save(rows, tmp_path / f"rows{suffix}")
         found, space = rows_of(path, background, range(17))
-        assert found.check(space) == ""
+        assert found.check(space) is None
         found, space = rows_of(path, background, range(3, 20))
-        assert "1 of 17 rows hold levels or missing cells" in found.check(space)
-        assert f"the first of them row 17{line}: " in found.check(space)
+        said = "is not in the reference data; the model decides whether it can take it"
+        assert found.check(space).said() == f"row 17{line}: code 'nine' {said}"
+        assert found.check(space).redacted() == f"row 17{line}: a value of code {said}"
 
     def test_a_number_that_a_type_cannot_hold_is_named_by_its_place(self, background, tmp_path):
         small = background.assign(count=np.arange(20, dtype=np.int8))
@@ -114,7 +115,7 @@ class TestTypes:
         path.write_text('{"number": 1, "code": "12", "flag": true, "level": 1, "y": 3}\n' + line + "\n")
         background.assign(y=0).to_parquet(tmp_path / "train.parquet")
         with pytest.raises((InvalidData, InvalidFile), match=message):
-            Background.read(tmp_path / "train.parquet", "y").opened(path)
+            Background.read(tmp_path / "train.parquet", Roles("y")).opened(path)
 
     @pytest.mark.parametrize("suffix", [".parquet", ".feather", ".csv", ".tsv", ".jsonl", ".json", ".xlsx"])
     def test_files_that_are_none(self, tmp_path, suffix):
@@ -140,7 +141,7 @@ class Cut:
             yield start, {"at": np.arange(start, min(start + self.size, self.n_rows), dtype=float)}
 
 
-NUMBERS = Layout({"at": Rule("number", ())}, None)
+NUMBERS = Layout({"at": Rule("number", ())}, Roles())
 
 
 class TestChunks:

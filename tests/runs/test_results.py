@@ -128,7 +128,9 @@ def joined(monkeypatch):
     """Files that are read at once."""
     found = []
     read = readers.joined
-    monkeypatch.setattr("xcid.files.readers.joined", lambda source: found.append(source.path.name) or read(source))
+    monkeypatch.setattr(
+        "xcid.files.readers.joined", lambda source, *more: found.append(source.path.name) or read(source, *more)
+    )
     return found
 
 
@@ -236,7 +238,7 @@ class TestGoingOn:
         path = save(bad, tmp_path / "rows.csv")
         status, _, err = command(run(".csv", ".csv", "--data", path))
         assert status == 2
-        assert f"{path} holds 'many' in row 70 (line 72), column '{bad.columns[0]}', and the background has" in err
+        assert f"{path} holds 'many' in row 70 (line 72), column '{bad.columns[0]}', and the reference data have" in err
         save(make_table(N_ROWS, seed=2), path)
         assert command(run(".csv", ".csv", "--data", path))[0] == 0
 

@@ -26,7 +26,7 @@ class Targets:
     def __init__(self, model: Any, background: Any, weights: Any = None) -> None:
         usual = as_array(background)
         if len(usual) < 2 or usual.ndim < 2:
-            raise InvalidData(f"a background needs some inputs, at least two; its shape is {usual.shape}")
+            raise InvalidData(f"the reference data need at least two inputs; their shape is {usual.shape}")
         self.shape = usual.shape[1:]
         flat = usual.reshape(len(usual), -1)
         if is_instance(model, "torch", "Module"):

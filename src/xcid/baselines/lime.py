@@ -54,7 +54,9 @@ class Lime:
         space = self.subject.space
         if space.missing.any():
             holes = [name for name, share in zip(space.names, space.missing, strict=True) if share > 0]
-            raise InvalidData(f"LIME takes no missing cells, and the background has some in {holes}: fill or drop them")
+            raise InvalidData(
+                f"LIME takes no missing cells, and the reference data have some in {holes}: fill or drop them"
+            )
         with quiet_and_seeded(0):
             self.tabular = require("lime.lime_tabular", extra="lime").LimeTabularExplainer
 

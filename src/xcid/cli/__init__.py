@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from xcid import __version__
 from xcid.cli._colours import styled
@@ -36,12 +36,25 @@ xcid explains single decisions of any model. Try:
   xcid report data.csv --target outcome --out report.html   a page to look at, and to hand on
   xcid whatif data.csv --target outcome                     which changes would give another answer
 
-xcid --help lists all commands, xcid explain --help their options."""
+xcid --help lists all commands; xcid explain --help lists the options of one."""
 ASKED = "_ARGCOMPLETE"  # a shell that wants to complete sets this, and calls the command
 FAILED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 REFUSED = {errno.EMFILE: "let the process open more files (ulimit -n)"}
 BAD = (InvalidData, InvalidFile, InvalidParameter, NotEnoughFlips)
 _FROM_THE_END = re.compile(r"-\d+[-:,\d]*")  # -3: looks like an option to argparse
+
+
+class Parser(argparse.ArgumentParser):
+    """Says in one line what was typed in a wrong way, and in another where the options are listed."""
+
+    verb = ""  # the only one that is known, where one was typed
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and end."""
+        _say(message)
+        typed = f"{self.prog} {self.verb}".rstrip()
+        what = "all commands" if typed == "xcid" else "the options"
+        self.exit(BAD_INPUT, f"{typed} --help lists {what}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -86,7 +99,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser(verbs: Sequence[str] = VERBS) -> argparse.ArgumentParser:
     """Verbs and their options: all of them, or only the one that was typed."""
-    made = argparse.ArgumentParser(prog="xcid", description="Explains single decisions of any model.")
+    made = Parser(prog="xcid", description="Explains single decisions of any model.")
+    made.verb = verbs[0] if len(verbs) == 1 else ""
     made.add_argument("--version", action="version", version=f"xcid {__version__}")
     subparsers = made.add_subparsers(metavar="verb", required=True)
     for verb in verbs:

@@ -9,32 +9,52 @@ from typing import Any
 
 from xcid.errors import InvalidParameter
 
-HELP = "which rows: 0:10, 3,5,9, -3: or a condition on columns such as 'age > 60'"
+HELP = "which rows: 0:10, 3,5,9, -3: or a condition on columns such as 'age > 60'; with --id also names of rows"
 _PART = r"-?\d+|-?\d*:-?\d*(:-?\d*)?"
 _PLACES = re.compile(rf"({_PART})(,({_PART}))*")
+_NAMES = re.compile(r"[^\s<>=!'\"()\[\]`]+(,\s*[^\s<>=!'\"()\[\]`]+)*")
+PLACES = "0:10 for the first ten, 3,5,9 for some, -3: for the last three"
+MOST_COMPARED = 10_000  # names that are looked through for one that was meant
 
 
 def rows(text: str) -> str:
-    """Check what is typed: positions, which count from 0, and below 0 from the end; or a condition."""
-    if not _PLACES.fullmatch(text):
+    """Check what is typed: positions, which count from 0, and below 0 from the end; a condition; or names of rows."""
+    if not (_PLACES.fullmatch(text) or _NAMES.fullmatch(text)):
         from xcid.files.conditions import condition
 
         try:
             condition(text)
         except InvalidParameter as error:
-            places = "0:10 for the first ten, 3,5,9 for some, -3: for the last three"
-            raise argparse.ArgumentTypeError(f"{error}; or places: {places}".replace("%", "%%")) from error
+            places = "" if str(error).endswith("?") else f"; or places: {PLACES}"
+            raise argparse.ArgumentTypeError(f"{error}{places}".replace("%", "%%")) from error
     return text
 
 
-def chosen(text: str, size: int, frame: Callable[[], Any]) -> Sequence[int]:
+def are_names(text: str) -> bool:
+    """Whether rows can only be meant by their names: the words are neither positions nor a condition."""
+    return _NAMES.fullmatch(text) is not None and not _PLACES.fullmatch(text)
+
+
+def without_names(text: str) -> str:
+    """What is said where names of rows are typed and no column holds them."""
+    what = f"--rows {text!r:.80} is neither places ({PLACES}) nor a condition (such as age > 60)"
+    return f"{what}; to call rows by their names, say by --id COLUMN where these are"
+
+
+def chosen(
+    text: str, size: int, frame: Callable[[], Any], names: Callable[[], Sequence[str]] | None = None
+) -> Sequence[int]:
     """Positions of the selected rows of a table, which must have some; only a condition needs its cells.
 
     Examples
     --------
-    >>> chosen("-3:", 10, list), chosen("3,5,9,3", 10, list)
-    (range(7, 10), (3, 5, 9))
+    >>> chosen("-3:", 10, list), chosen("3,5,9,3", 10, list), chosen("b", 2, list, lambda: ["a", "b"])
+    (range(7, 10), (3, 5, 9), (1,))
     """
+    if are_names(text):
+        if names is None:
+            raise InvalidParameter(without_names(text))
+        return _named([part.strip() for part in text.split(",")], names())
     if not _PLACES.fullmatch(text):
         from xcid.files.conditions import rows_where
 
@@ -44,11 +64,28 @@ def chosen(text: str, size: int, frame: Callable[[], Any]) -> Sequence[int]:
         return _as_range(found)
     parts = [_places(part, size) for part in text.split(",")]
     empty = next((part for part, positions in zip(text.split(","), parts, strict=True) if not positions), None)
+    if empty is not None and names is not None and ":" not in text:
+        return _named(text.split(","), names())
     if empty is not None:
         raise InvalidParameter(
             f"--rows {empty} selects none of the {size:,} rows, whose positions go from 0 to {size - 1}"
         )
     return parts[0] if len(parts) == 1 else tuple(dict.fromkeys(row for part in parts for row in part))
+
+
+def _named(asked: Sequence[str], names: Sequence[str]) -> Sequence[int]:
+    """Positions of the rows with some names, which all must be there."""
+    from xcid.files.messages import meant
+
+    wanted = set(asked)
+    found = tuple(row for row, name in enumerate(names) if name in wanted)
+    for name in asked:
+        if name not in {names[row] for row in found}:
+            close = meant(name, names[:MOST_COMPARED])
+            raise InvalidParameter(
+                f"--rows {name!r:.80} is neither the name nor the position of any of the {len(names):,} rows{close}"
+            )
+    return found
 
 
 def _places(part: str, size: int) -> range:

@@ -85,13 +85,15 @@ def _prepared(
         background = _subjects.read_background(subject)
         _reasons.check(wanted, _subjects.answers(subject, background))
         job = Job(_subjects.read_rows(subject, background), options.chunk, options.workers)
-        unseen = "" if folder.has_chunks else job.rows.check(background.space)
-        if unseen:
-            note(unseen)
+        for said in _subjects.reading_notes(subject, background, job.rows.source):
+            note(said)
+        unseen = None if folder.has_chunks else job.rows.check(background.space)
+        if unseen is not None:
+            note(unseen.said())
         model = subject.model or _trained(subject, background, seals["background"].sha256, folder, note)
         trust = OWN_TYPES if subject.model is None else subject.trust
         seals["model"] = seals.get("model") or sealed(model)
-        recipe = Recipe(replace(subject, model=model, train=None, trust=trust), options.paper, wanted)
+        recipe = Recipe(replace(subject, model=model, trust=trust), options.paper, wanted)
         if options.time_limit is None:  # else it might hang, and only a worker can be ended
             with _subjects.tried(recipe.subject) as passed:
                 passed(background.features)
@@ -114,6 +116,8 @@ def _prepared(
         settings |= {"reasons": wanted.k, "against": wanted.against}
     if subject.id is not None:
         settings["id"] = subject.id
+    roles = background.layout.roles
+    settings |= {name: list(getattr(roles, name)) for name in ("drop", "dates") if getattr(roles, name)}
     if subject.class_names is not None:
         settings["class_names"] = list(subject.class_names)
     manifest = describe(seals, settings)
@@ -146,7 +150,8 @@ def _trained(
     from xcid.files import models
     from xcid.files.writers import replacing
 
-    known = (sha256, subject.target, subject.train, subject.seed)
+    roles = background.layout.roles
+    known = (sha256, subject.target, subject.train, subject.seed, *filter(None, (roles.drop, roles.dates)))
     path = folder.path / f"model-{hashlib.sha256(repr(known).encode()).hexdigest()[:12]}.skops"
     if not path.exists():
         io = models.imported(models.LOADERS[".skops"])

@@ -7,18 +7,19 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xcid.cli._rows import HELP, chosen, rows
+from xcid.cli._rows import HELP, are_names, chosen, rows, without_names
 from xcid.cli._terminal import MODELS, USUAL_MODEL, record, whole_number
 
 if TYPE_CHECKING:
     from xcid.cli._terminal import Progress
     from xcid.explainer import Explainer
     from xcid.files.readers import Background
-    from xcid.files.rows import Rows
+    from xcid.files.rows import Rows, Unseen
+    from xcid.files.sources import Roles, Source
     from xcid.records import Explanation
 
 MOST_SEED = 2**32 - 1  # what scikit-learn takes
@@ -41,6 +42,15 @@ class Subject:
     unsafe_pickle: bool
     seed: int
     class_names: tuple[str, ...] | None = None
+    drop: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
+
+    @property
+    def roles(self) -> Roles:
+        """What columns are, beside features."""
+        from xcid.files.sources import Roles
+
+        return Roles(self.target, self.weights, self.id, self.drop, self.dates)
 
     @property
     def lesson(self) -> tuple[str, str, int]:
@@ -75,6 +85,13 @@ def add(parser: argparse.ArgumentParser, demos: Sequence[str] = ()) -> None:
     parser.add_argument("--target", metavar="COLUMN", help="what the model predicts; left out of the features")
     parser.add_argument("--id", metavar="COLUMN", help="what names the rows; left out of the features")
     parser.add_argument("--weights", metavar="COLUMN", help="weights of the reference rows; left out of the features")
+    parser.add_argument(
+        "--drop", type=_names, default=(), metavar="A,B", help="columns that are left out of the features"
+    )
+    parser.add_argument(
+        "--dates", type=_names, default=(), metavar="A,B",
+        help="columns of text that are read as dates, also for a model file; for --train all clear ones are",
+    )  # fmt: skip
     parser.add_argument("--rows", type=rows, metavar="ROWS", help=HELP)
     model = parser.add_mutually_exclusive_group()
     model.add_argument("--model", type=Path, metavar="FILE", help=".skops, .onnx, .json, .ubj, .txt (LightGBM), .cbm")
@@ -127,6 +144,8 @@ def subject_of(options: argparse.Namespace, parser: argparse.ArgumentParser) -> 
         options.background, options.data = options.data, None
     if options.background is None:
         parser.error("give a table: --data FILE for the rows to explain, --reference FILE for what is usual, or both")
+    if options.id is None and options.rows is not None and are_names(options.rows):
+        parser.error(without_names(options.rows))
     choose_model(options)
     if options.train and not options.target:
         parser.error(
@@ -136,6 +155,9 @@ def subject_of(options: argparse.Namespace, parser: argparse.ArgumentParser) -> 
     for (what, column), (other, same) in combinations(named, 2):
         if column is not None and column == same:
             parser.error(f"{column} cannot be both the {other} and the {what}")
+    for (what, column), option in product(named, ("drop", "dates")):
+        if column in getattr(options, option):
+            parser.error(f"{column} is the {what}: leave it out of --{option}")
     return record(Subject, options)
 
 
@@ -152,24 +174,29 @@ def read(
     note: Callable[[str], None],
     most: int | None = None,
     check: Callable[[Background], None] = lambda background: None,
+    tell: Callable[[Unseen], str] | None = None,
 ) -> Inputs:
     """Read the tables, refuse rows that cannot be explained, and get the model.
 
     Where no rows are asked for, a sample of at most so many is taken. ``check`` looks at the background before a model
-    is trained on it.
+    is trained on it. Cells that the reference data lack are told of as wanted, by default with the first of them.
     """
+    from xcid.files.rows import Unseen
+
     with tried(subject) as passed:
         background = read_background(subject)
         check(background)
         found = read_rows(subject, background, most)
+        for said in reading_notes(subject, background, found.source):
+            note(said)
         unseen = found.check(background.space)
         passed(background.features)
         inputs = Inputs(model_for(subject, background, note), background, found)
-    if unseen:
-        note(unseen)
+    if unseen is not None:
+        note((tell or Unseen.said)(unseen))
     n_rows = found.source.n_rows
     if subject.rows is None and len(found) < n_rows:
-        note(f"{len(found):,} of {n_rows:,} rows are explained, drawn at random; --rows : explains all of them")
+        note(f"explaining {len(found):,} of {n_rows:,} rows, drawn at random; use --rows : for all")
     return inputs
 
 
@@ -183,13 +210,22 @@ def tried(subject: Subject) -> contextlib.AbstractContextManager[Callable[[Any],
 
 
 def read_background(subject: Subject) -> Background:
-    """Read the background; a model that is trained on it needs a target in every row."""
+    """Read the reference data as a model from a file wants them, or as one that is trained on them does."""
     from xcid.files.readers import Background
 
-    background = Background.read(subject.background, subject.target, subject.weights, subject.id)
-    if subject.train:
-        background.check_target()
-    return background
+    read = Background.read if subject.train is None else Background.to_train
+    return read(subject.background, subject.roles)
+
+
+def reading_notes(subject: Subject, background: Background, data: Source | None = None) -> Iterator[str]:
+    """What a user should know of how the tables were read."""
+    from xcid.files.readers import of_commas
+
+    if subject.drop:
+        yield f"left out of the features: {', '.join(subject.drop)}"
+    yield from background.notes
+    if subject.data is not None and data is not None:
+        yield from of_commas(data)
 
 
 def answers(subject: Subject, background: Background) -> tuple[str, ...]:
@@ -213,15 +249,24 @@ def answers(subject: Subject, background: Background) -> tuple[str, ...]:
 
 def read_rows(subject: Subject, background: Background, most: int | None = None) -> Rows:
     """Find the rows to explain, which are read when they are needed."""
-    from xcid.files.readers import joined, opened
     from xcid.files.rows import Rows
 
     source = background.opened(subject.data)
     if subject.rows is None:
         positions = sample(source.n_rows, most, subject.seed)
-    else:  # a condition may be about any column of the file
-        positions = chosen(subject.rows, source.n_rows, lambda: joined(opened(source.path)))
+    else:
+        positions = asked(subject, background, source.n_rows)
     return Rows(source, background.layout, positions)
+
+
+def asked(subject: Subject, background: Background, n_rows: int) -> Sequence[int]:
+    """Positions of the rows that were typed; a condition may be about any column of the file."""
+    from xcid.files.readers import dated, opened
+    from xcid.files.rows import names_of
+
+    path = subject.data or subject.background
+    names = None if subject.id is None else lambda: names_of(opened(path), background.layout)
+    return chosen(subject.rows or ":", n_rows, lambda: dated(opened(path), background.writings), names)
 
 
 def sample(size: int, most: int | None, seed: int) -> Sequence[int]:
@@ -247,7 +292,7 @@ def model_for(subject: Subject, background: Background, note: Callable[[str], No
         note(
             "the rows to explain are among those that it was trained on, where a model is more confident than elsewhere"
         )
-    for warning in suspects.notes(background.table, subject.lesson[0]):
+    for warning in suspects.notes(background.table, subject.lesson[0], subject.id):
         note(warning)
     return trained.model
 

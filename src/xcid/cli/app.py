@@ -24,7 +24,15 @@ RECIPE = """from xcid.files import training
 
 demo = training.demo({!r}, {!r}, {!r})
 model, background = demo.model, demo.background"""
-OF_A_TABLE = ("target", "weights", "id", "model", "class_names")  # options that a demo does not go with
+OF_A_TABLE = (
+    "target",
+    "weights",
+    "id",
+    "model",
+    "class_names",
+    "drop",
+    "dates",
+)  # options that a demo does not go with
 
 
 class Options(NamedTuple):
@@ -52,7 +60,7 @@ def add(subparsers: Any) -> None:
 def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     if options.background is None and options.data is None and options.table is None:
         _subjects.choose_model(options)
-        given = [f"--{name.replace('_', '-')}" for name in OF_A_TABLE if getattr(options, name) is not None]
+        given = [f"--{name.replace('_', '-')}" for name in OF_A_TABLE if getattr(options, name)]
         if given:
             parser.error(f"{' and '.join(given)} needs --data, the table it is about")
         run(record(Options, options, subject=record(_subjects.Subject, options), demo=options.demo or DEMOS[0]))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
 from xcid.cli._colours import show_markdown
-from xcid.cli._rows import chosen
 from xcid.cli._terminal import (
     METHODS,
     MORE_METHODS,
@@ -23,6 +22,7 @@ from xcid.cli._terminal import (
 )
 
 if TYPE_CHECKING:
+    from xcid.files.readers import Background
     from xcid.lab.comparison import Comparison
     from xcid.space import FeatureSpace
 
@@ -134,22 +134,21 @@ def split(subject: _subjects.Subject) -> Split:
 
     Of one table, the rows that are asked for are held out, or else a fifth of them, of which some are explained.
     """
-    from xcid.files import readers, suspects, tables, training
+    from xcid.files import suspects, tables, training
     from xcid.space import FeatureSpace
 
-    table, weights = tables.parted(tables.without(readers.read(subject.background), subject.id), subject.weights)
-    others = table
-    if subject.data is not None:
-        others = tables.without(tables.without(readers.read(subject.data), subject.id), subject.weights)
-    asked, known = _held_out(subject, tables.size(table), tables.size(others))
+    reference = _subjects.read_background(subject)
+    table, weights = reference.table, reference.weights
+    others = table if subject.data is None else reference.like(subject.data)
+    asked, known = _held_out(subject, reference, tables.size(others))
     train = tables.part(table, known)
     features, weights = tables.without(train, subject.target), None if weights is None else weights[known]
     rows = tables.without(others, subject.target)
     most = ROWS if subject.rows is None else len(asked)
     fit, passed_over = _fit(FeatureSpace.of(features, weights=weights), rows, asked, most)
-    notes: tuple[str, ...] = ()
+    notes = tuple(_subjects.reading_notes(subject, reference))
     if subject.model is None:
-        notes = tuple(suspects.notes(train, subject.lesson[0]))
+        notes += tuple(suspects.notes(train, subject.lesson[0], subject.id))
         model, text = training.train(train, *subject.lesson)
         if judgement := training.judgement(model, train, tables.part(others, asked), subject.lesson[0]):
             text = f"{text}; it {judgement}"
@@ -164,21 +163,27 @@ def split(subject: _subjects.Subject) -> Split:
     return Split(model, features, tables.part(rows, fit), text, weights, notes)
 
 
-def _held_out(subject: _subjects.Subject, n_known: int, n_others: int) -> tuple[list[int], list[int]]:
+def _held_out(subject: _subjects.Subject, reference: Background, n_others: int) -> tuple[list[int], list[int]]:
     """Positions of the rows to explain, and of those that a model may know."""
     import numpy as np
 
     from xcid.errors import InvalidParameter
-    from xcid.files.readers import read
 
+    n_known = len(reference.positions)
     shuffled = np.random.default_rng(subject.seed).permutation(n_others).tolist()
     if subject.rows is not None:
-        asked = list(chosen(subject.rows, n_others, lambda: read(subject.data or subject.background)))
+        n_rows = n_others if subject.data is not None else reference.source.n_rows
+        asked = list(_subjects.asked(subject, reference, n_rows))
+        if subject.data is None:  # rows without a target are not there
+            places = {row: at for at, row in enumerate(reference.positions)}
+            asked = [places[row] for row in asked if row in places]
     else:
         asked = shuffled if subject.data is not None else shuffled[: max(1, round(TEST_SHARE * n_others))]
     if subject.data is not None:
         return asked, list(range(n_known))
     known = sorted(set(range(n_known)) - set(asked))
+    if not asked:
+        raise InvalidParameter(f"--rows takes only rows without a target {subject.target!r}: take others")
     if not known:
         raise InvalidParameter(
             "--rows takes every row, and leaves none to learn from: take fewer, or give them by --data"

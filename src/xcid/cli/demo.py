@@ -13,8 +13,8 @@ from xcid.cli._terminal import add_verb, apart, record, show
 PAGE = Path("xcid-demo.html")
 ROWS = 20  # of the page
 STORY = """\
-A {kind} was trained to tell who has diabetes, from {known} patients. Of {held} others it gets {right:.0%} right.
-Take one of these others: what does the model say, and why?
+A {kind} was trained on {known} patients to predict who has diabetes. On {held} held-out patients it is right in
+{right:.0%}. Take one of them: what does the model predict, and why?
 """
 END = """
 The same for {rows} patients, with the evidence behind every score, is in {page}: open it in a browser.

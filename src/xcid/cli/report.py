@@ -59,6 +59,7 @@ def run(options: Options) -> None:
     """Explain the rows some at a time, and write the page."""
     from xcid.explainer import Explainer
     from xcid.files import writers
+    from xcid.files.rows import Unseen
     from xcid.report import report
 
     subject, line = options.subject, progress("rows", options.quiet)
@@ -70,6 +71,7 @@ def run(options: Options) -> None:
         notes.append,
         ROWS_OF_A_SAMPLE,
         lambda found: _reasons.check(options.reasons, _subjects.answers(subject, found)),
+        Unseen.redacted if options.redact else Unseen.said,
     )
     for note in notes:
         line.note(note)
@@ -91,11 +93,14 @@ def run(options: Options) -> None:
 
 
 def _searched(explainer: Explainer, seed: int, piece: Explanation) -> Counterfactuals | None:
-    """Counterfactuals of explained rows; none where the model fails for all of them."""
+    """Counterfactuals of explained rows; none where some hold what the reference data lack, or if the model fails."""
     from xcid import whatif
     from xcid.errors import ModelError
+    from xcid.space import unseen_rows
 
     setup = explainer.setup
+    if unseen_rows(setup.subject.space, piece.data).any():
+        return None
     try:
         return whatif.counterfactuals(setup.subject, setup.outcome, piece.data, piece.index, seed=seed)
     except ModelError:

@@ -14,7 +14,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from xcid.errors import InvalidData, InvalidFile, warn
-from xcid.files.delimited import SEPARATORS
+from xcid.files import dates
+from xcid.files.delimited import SEPARATORS, with_comma
 from xcid.files.messages import MOST_SHOWN
 from xcid.files.sources import Columns, Layout, Rule, Source, number
 from xcid.records import Flags
@@ -24,17 +25,17 @@ NESTED = (nw.List, nw.Array, nw.Struct)
 NO_FEATURE = (nw.Binary, nw.Time, nw.Duration, nw.Decimal)
 NUMBER = (int, float, np.number, np.bool_)
 MOSTLY = 0.8  # the share of numbers from which a column of text looks like a mistake
-WITH_A_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
+WITH_A_COMMA = re.compile(r"\s*[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+\s*")
 PLAIN = {float, int, bool, type(None)}  # what NumPy makes numbers of as we do
 REASONS = {
-    "number": "and the background has numbers there",
-    "whole number": "and the background has whole numbers there",
-    "date": "and the background has dates there",
-    "level": "and the background's levels there are of another type",
+    "number": "and the reference data have numbers there",
+    "whole number": "and the reference data have whole numbers there",
+    "date": "and the reference data have dates there: write it as 2023-12-31, or as they do",
+    "level": "and the levels of the reference data there are of another type",
 }
 ZONES = {
-    True: "which has no time zone, and the background's times have one: give both a zone, or none",
-    False: "which has a time zone, and the background's times have none: give both a zone, or none",
+    True: "which has no time zone, and the times of the reference data have one: give both a zone, or none",
+    False: "which has a time zone, and the times of the reference data have none: give both a zone, or none",
 }
 
 
@@ -85,7 +86,8 @@ def _kind(cell: Any) -> str | None:
 def _note_numbers(source: Source, name: str, cells: list[Any]) -> None:
     """Say that numbers are read as text because of a few cells that are none; refuse numbers with commas."""
     texts = [(row, cell) for row, cell in enumerate(cells) if isinstance(cell, str)]
-    others = [(row, cell) for row, cell in texts if isinstance(number(cell), str)]
+    parse = with_comma if name in source.commas else number
+    others = [(row, cell) for row, cell in texts if isinstance(parse(cell), str)]
     if not others:
         return
     row, cell = others[0]
@@ -128,9 +130,12 @@ def fitted(source: Source, columns: Columns, positions: Sequence[int], layout: L
 
 
 def _fitted(source: Source, name: str, cells: Any, positions: Sequence[int], rule: Rule) -> Any:
-    column = _levels(cells, rule) if rule.kind == "level" else _dates(cells) if rule.kind == "date" else _numbers(cells)
+    if rule.kind == "date":
+        column, has_zone = _dates(source, name, cells, rule)
+    else:
+        column, has_zone = (_levels(cells, rule) if rule.kind == "level" else _numbers(cells)), rule.zoned
     wrong, reason = column.wrong, REASONS[rule.kind]
-    if isinstance(cells, np.ndarray) and cells.dtype.kind == "M" and (name in source.zoned) != rule.zoned:
+    if has_zone != rule.zoned:
         wrong, reason = ~column.missing, ZONES[rule.zoned]
     if rule.kind in ("number", "whole number"):
         check_finite(source, name, column.values, positions)
@@ -165,11 +170,17 @@ def _numbers(cells: Any) -> Fitted:
     return Fitted(numbers, missing, wrong)
 
 
-def _dates(cells: Any) -> Fitted:
+def _dates(source: Source, name: str, cells: Any, rule: Rule) -> tuple[Fitted, bool]:
+    """Dates, also of text that is written as the file or else the reference data write dates; whether with a zone."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "M":
-        return Fitted(cells, np.isnat(cells), np.zeros(len(cells), dtype=bool))
+        return Fitted(cells, np.isnat(cells), np.zeros(len(cells), dtype=bool)), name in source.zoned
+    usual = rule.writing or (dates.ZONED if rule.zoned else dates.ISO)
+    writing = dates.chosen(source.dates.get(name, frozenset()), usual)
+    found = [dates.readings(cell).get(writing) if isinstance(cell, str) else None for cell in cells]
     missing = np.array([is_missing(cell) for cell in cells])
-    return Fitted(np.full(len(cells), np.datetime64("NaT", "us")), missing, ~missing)
+    wrong = np.array([one is None for one in found]) & ~missing
+    has_zone = rule.zoned if wrong.any() else writing == dates.ZONED
+    return Fitted(np.array(found, dtype="datetime64[us]"), missing, wrong), has_zone
 
 
 def _levels(cells: Any, rule: Rule) -> Fitted:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
+import re
+from datetime import UTC
 from functools import reduce
 from typing import Any
 
@@ -12,20 +13,32 @@ import numpy as np
 from xcid._formulas import COMPARED, Formula, formula
 from xcid.errors import InvalidData, InvalidParameter, telling
 from xcid.files import tables
+from xcid.files.dates import ISO, readings
 from xcid.records import Flags
 
 ADVICE = "type a condition such as age > 60, job == 'nurse', `two words` <= 3 or age > 60 and not job in ['a', 'b']"
 
 
+_ALONE = re.compile("(?<![<>=!])=(?!=)")  # a sign that assigns, and does not compare
+_ORDERED = ("<", "<=", ">", ">=")
+
+
 def condition(text: str) -> Formula:
     """Read a condition."""
+    found = _read(text)
+    if found is None:
+        doubled = _ALONE.sub("==", text)
+        advice = f"did you mean {doubled:.80}?" if doubled != text and _read(doubled) is not None else ADVICE
+        raise InvalidParameter(f"{text!r:.80} does not select rows: {advice}")
+    return found
+
+
+def _read(text: str) -> Formula | None:
     try:
         found = formula(text)
-    except InvalidParameter as error:
-        raise InvalidParameter(f"{text!r:.80} does not select rows: {ADVICE}") from error
-    if not found.is_condition:
-        raise InvalidParameter(f"{text!r:.80} does not select rows: {ADVICE}")
-    return found
+    except InvalidParameter:
+        return None
+    return found if found.is_condition else None
 
 
 def rows_where(text: str, frame: Any) -> list[int]:
@@ -49,6 +62,7 @@ def _compared(sign: str, left: Any, right: Any) -> Flags:
     columns = [side for side in (left, right) if isinstance(side, nw.Series)]
     if not columns:
         raise InvalidParameter("a comparison needs a column on one side")
+    _check_kinds(sign, left, right)
     left, right = (side if isinstance(side, nw.Series) else _fitting(side, columns[0]) for side in (left, right))
     if sign in COMPARED:
         found = COMPARED[sign](left, right)
@@ -69,9 +83,44 @@ def _missing(column: nw.Series[Any]) -> nw.Series[Any]:
     return column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
 
 
+def _check_kinds(sign: str, *sides: Any) -> None:
+    """Refuse numbers beside text, and text that is ordered by its letters where dates are meant."""
+    (first, second), kinds = sides, [_kind(side) for side in sides]
+    if set(kinds) == {"numbers", "text"}:
+        column, other, kind = (first, second, kinds) if isinstance(first, nw.Series) else (second, first, kinds[::-1])
+        what = f"{other.name} holds {kind[1]}" if isinstance(other, nw.Series) else f"{_cited(other)} is {kind[1]}"
+        raise InvalidData(f"{column.name} holds {kind[0]} and {what.replace('is numbers', 'is a number')}")
+    for column, other in (sides, sides[::-1]):
+        if kinds == ["text", "text"] and sign in _ORDERED and isinstance(other, str) and readings(other):
+            what = f"{column.name} holds text, and {other!r:.80} is a date"
+            raise InvalidData(f"{what}: --dates {column.name} reads dates, if all of its cells are such")
+
+
+def _kind(side: Any) -> str:
+    """What a column or a constant holds, as far as it decides what it can be compared with."""
+    if isinstance(side, nw.Series):
+        is_text = isinstance(side.dtype, nw.String | nw.Categorical | nw.Enum)
+        return "numbers" if side.dtype.is_numeric() else "text" if is_text else ""
+    kinds = {_kind(one) for one in side} if isinstance(side, list) else {""}
+    if len(kinds) == 1 and isinstance(side, list):
+        return kinds.pop()
+    return "text" if isinstance(side, str) else "numbers" if isinstance(side, int | float) else ""
+
+
+def _cited(value: Any) -> str:
+    return f"{(value[0] if isinstance(value, list) else value)!r:.80}"
+
+
 def _fitting(value: Any, column: nw.Series[Any]) -> Any:
     """A constant beside a column: text beside dates is a date."""
     if not isinstance(column.dtype, nw.Date | nw.Datetime):
         return value
-    as_date = datetime.date if isinstance(column.dtype, nw.Date) else datetime.datetime
-    return [as_date.fromisoformat(one) for one in value] if isinstance(value, list) else as_date.fromisoformat(value)
+    if isinstance(value, list):
+        return [_fitting(one, column) for one in value]
+    found = readings(value) if isinstance(value, str) else {}
+    if len(found) != 1:
+        raise InvalidData(f"{column.name} holds dates, and {value!r:.80} is not clearly one: write it as {ISO}")
+    (moment,) = found.values()
+    if isinstance(column.dtype, nw.Date):
+        return moment.date()
+    return moment.replace(tzinfo=UTC) if column.dtype.time_zone else moment

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from xcid._names import MOST_SHOWN, meant, shown
 from xcid.errors import InvalidFile, XcidError
+
+__all__ = ["MOST_SHOWN", "check_packed", "check_text", "meant", "naming", "repeated", "short", "shown"]
 
 PARQUET, FEATHER = b"PAR1", b"ARROW1"
 UNPACK = "unpack it first: packed text is not read"
@@ -27,7 +29,6 @@ KNOWN = {
     b"SQLite format 3\x00": ("an SQLite database", "save the table as CSV or Parquet"),
     b"%PDF": ("a PDF document", "save the table as CSV or Parquet"),
 }
-MOST_SHOWN = 60  # letters of a cell or a name
 MOST_SAID = 200  # of a foreign message
 
 
@@ -55,25 +56,6 @@ def _start(path: Path) -> bytes:
 
 def _named(start: bytes) -> str:
     return next((f"{kind}: {advice}" for mark, (kind, advice) in KNOWN.items() if start.startswith(mark)), "")
-
-
-def shown(names: Sequence[object], most: int = 8) -> str:
-    """The first of a list that may be long, each of which may be long."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return f"[{', '.join(f'{name!r:.{MOST_SHOWN}}' for name in names[:most])}]{more}"
-
-
-def meant(name: str, known: Iterable[str]) -> str:
-    """A question that names what is spelt most like a name that is not known; "" where nothing is like it.
-
-    Examples
-    --------
-    >>> meant("incme", ["age", "income"]), meant("weight", ["age", "income"])
-    (" (did you mean 'income'?)", '')
-    """
-    folded = {one.casefold(): one for one in map(str, known)}
-    close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.7)
-    return f" (did you mean {folded[close[0]]!r:.{MOST_SHOWN}}?)" if close else ""
 
 
 def short(error: Exception) -> str:

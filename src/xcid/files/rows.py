@@ -12,10 +12,10 @@ import numpy as np
 from xcid.errors import InvalidData, InvalidFile
 from xcid.files import sources, tables
 from xcid.files.cells import fitted
-from xcid.files.messages import naming
+from xcid.files.messages import MOST_SHOWN, naming
 from xcid.files.sources import Columns, Layout, Pieces, Source
 from xcid.frames import frame_of
-from xcid.space import FeatureSpace, met
+from xcid.space import FeatureSpace, first_unseen, met
 from xcid.space.columns import is_missing
 
 
@@ -31,6 +31,34 @@ class Chunk(NamedTuple):
     def label(self) -> str:
         """Which rows these are."""
         return f"rows {self.positions[0]:,} to {self.positions[-1]:,}"
+
+
+class Unseen(NamedTuple):
+    """Rows with levels or missing cells that the reference data lack: how many, and the first such cell."""
+
+    number: int
+    total: int
+    place: str  # of the row in its file
+    named: str  # the same with the name of the row
+    column: str
+    level: Any  # None where the cell is missing
+
+    def said(self) -> str:
+        """A note that shows the cell."""
+        what = f"a missing {self.column}" if self.level is None else f"{self.column} {self.level!r:.{MOST_SHOWN}}"
+        return self._note(self.named, what)
+
+    def redacted(self) -> str:
+        """A note that shows neither the cell nor the name of the row."""
+        return self._note(self.place, f"a value of {self.column}")
+
+    def _note(self, place: str, what: str) -> str:
+        if self.number == 1:
+            return f"{place}: {what} is not in the reference data; the model decides whether it can take it"
+        return (
+            f"{self.number:,} of {self.total:,} rows hold levels or missing cells that the reference data lack, the "
+            f"first of them {place}: {what}; the model decides whether it can take them"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,24 +90,23 @@ class Rows:
             return self._reordered(size, numbers)
         return self._cut(size, iter(numbers))
 
-    def check(self, space: FeatureSpace) -> str:
+    def check(self, space: FeatureSpace) -> Unseen | None:
         """Read all rows once and refuse the first that cannot be explained: better now than after hours.
 
-        Say how many hold what the background does not have, and where the first is; "" where none does.
+        Give how many hold what the background does not have, and the first of them; None where none does.
         """
-        unseen: list[int] = []
+        n_unseen, first = 0, None
         for chunk in self.chunks(sources.ROWS_AT_ONCE):
             try:
-                found = met(space, chunk.frame, str(self.source.path)).unseen
+                found = met(space, chunk.frame, str(self.source.path))
             except InvalidData as error:
                 raise self._blamed(space, chunk) or error from error
-            unseen += [chunk.positions[at] for at in np.flatnonzero(found).tolist()]
-        if not unseen:
-            return ""
-        return (
-            f"{len(unseen):,} of {len(self):,} rows hold levels or missing cells that the reference data do not have, "
-            f"the first of them {self.source.place(unseen[0])}: the model decides whether it can take them"
-        )
+            n_unseen += int(found.unseen.sum())
+            if first is None and found.unseen.any():
+                at = int(found.unseen.argmax())
+                place, name = chunk.positions[at], None if self.layout.roles.id is None else chunk.names[at]
+                first = self.source.place(place), self.source.place(place, name), *first_unseen(space, found)
+        return None if first is None else Unseen(n_unseen, len(self), *first)
 
     def _of(self, number: int, size: int) -> Sequence[int]:
         return self.positions[number * size : (number + 1) * size]
@@ -117,9 +144,9 @@ class Rows:
 
     def _names(self, columns: Columns, first: int, rows: list[int]) -> list[Any]:
         """What rows of a piece are called: text from the column that names them, or their positions."""
-        if self.layout.id_column is None:
+        if self.layout.roles.id is None:
             return rows
-        cells = _taken(columns[self.layout.id_column], [row - first for row in rows])
+        cells = _taken(columns[self.layout.roles.id], [row - first for row in rows])
         return [_label(cell, row) for cell, row in zip(cells, rows, strict=True)]
 
     def _frame(self, columns: Columns) -> Any:
@@ -144,6 +171,14 @@ class Rows:
             except InvalidData as error:
                 return InvalidData(str(error).replace("in row 0", f"in {self.source.place(position)}"))
         return None
+
+
+def names_of(source: Source, layout: Layout) -> list[str]:
+    """What all rows of a source are called."""
+    column = str(layout.roles.id)
+    with naming(source.path):
+        pieces = [columns[column] for _, columns in source.pieces(0, layout)]
+    return [_label(cell, row) for row, cell in enumerate(chain.from_iterable(pieces))]
 
 
 def _label(cell: Any, row: int) -> str:

@@ -5,8 +5,8 @@ What the columns must be, the background decides, not the rows that a piece happ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -15,6 +15,7 @@ import narwhals.stable.v2 as nw
 
 from xcid.errors import InvalidData
 from xcid.files import tables
+from xcid.files.dates import Writing
 from xcid.files.messages import meant, shown
 from xcid.space import FeatureSpace
 
@@ -26,66 +27,73 @@ Lines: TypeAlias = Iterator[tuple[int | None, Any]]  # the cells of each row, wi
 ROWS_AT_ONCE = 4096  # of a piece
 
 
+class Roles(NamedTuple):
+    """Columns that are no features, and those that are dates, however they are written."""
+
+    target: str | None = None
+    weights: str | None = None
+    id: str | None = None  # what names the rows
+    drop: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
+
+    @property
+    def left_out(self) -> tuple[str | None, ...]:
+        """Names of columns that are no features."""
+        return (self.target, self.weights, self.id, *self.drop)
+
+
 class Rule(NamedTuple):
     """What the cells of a column must be."""
 
     kind: Kind
     levels: tuple[Any, ...]
     zoned: bool = False  # whether its times have a time zone
+    writing: Writing | None = None  # of its dates, where the reference data are text
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns of rows to explain; the target, the weights and names of rows may be among them, and are left out."""
+    """The columns of rows to explain; those that are no features may be among them, and are left out."""
 
     columns: dict[str, Rule]
-    target: str | None
-    weights: str | None = None
-    id_column: str | None = None  # the column that names rows
+    roles: Roles
 
     @classmethod
-    def of(
-        cls,
-        background: Any,
-        space: FeatureSpace,
-        target: str | None,
-        weights: str | None = None,
-        id_column: str | None = None,
-    ) -> Layout:
+    def of(cls, background: Any, space: FeatureSpace, roles: Roles, writings: Mapping[str, Writing]) -> Layout:
         """The layout of a background that has none of the columns that are left out."""
         types = nw.from_native(background, eager_only=True).schema
         columns = {}
         for column, dtype in zip(space.columns, types.values(), strict=True):
             number: Kind = "whole number" if dtype.is_integer() else "number"
             kind: Kind = "level" if column.levels else "date" if column.unit else number
-            columns[column.name] = Rule(kind, column.levels, column.zoned)
-        return cls(columns, target, weights, id_column)
+            columns[column.name] = Rule(kind, column.levels, column.zoned, writings.get(column.name))
+        return cls(columns, roles)
 
     @property
     def read(self) -> tuple[str, ...]:
         """Names of the columns that are read: the features, and what names the rows."""
-        return (*self.columns, *([] if self.id_column is None else [self.id_column]))
+        return (*self.columns, *([] if self.roles.id is None else [self.roles.id]))
 
     def check_names(self, path: Path, names: Sequence[str]) -> None:
         """Refuse a table with other columns."""
-        if self.id_column is not None and self.id_column not in names:
-            asked = f"{self.id_column!r}{meant(self.id_column, names)}"
+        if self.roles.id is not None and self.roles.id not in names:
+            asked = f"{self.roles.id!r}{meant(self.roles.id, names)}"
             raise InvalidData(f"{path} has no column {asked} to name its rows by; its columns are {shown(names)}")
-        found = [name for name in names if name not in (self.target, self.weights, self.id_column)]
+        found = [name for name in names if name not in self.roles.left_out]
         if not found:
-            raise InvalidData(f"{path} has no column but the target {self.target!r}: features are needed")
+            raise InvalidData(f"{path} has no column but the target {self.roles.target!r}: features are needed")
         missed = [name for name in self.columns if name not in found]
         extra = [name for name in found if name not in self.columns]
         if missed or extra:
             close = next(filter(None, (meant(name, extra) for name in missed)), "")
             raise InvalidData(
-                f"{path} has {len(found)} columns and the background has {len(self.columns)}: "
-                f"missing {shown(missed)}, unknown {shown(extra)}{close}; --target and --id leave columns out"
+                f"{path} has {len(found)} columns and the reference data have {len(self.columns)}: "
+                f"missing {shown(missed)}, unknown {shown(extra)}{close}; --target, --id and --drop leave columns out"
             )
 
     def parser(self, name: str) -> Callable[[str], Any]:
         """From the text of a cell to what it stands for; text that cannot be that stays text, and is refused later."""
-        if name == self.id_column:
+        if name == self.roles.id:
             return str
         rule = self.columns[name]
         level = type(rule.levels[0]) if rule.levels else float
@@ -125,11 +133,15 @@ class Source:
     pieces: Callable[[int, Layout], Pieces]  # from the piece with some row, or an earlier one, up to the end
     line: Callable[[int], int | None] = lambda row: None  # of a row in a text file, counted from 1
     zoned: frozenset[str] = frozenset()  # columns whose times have a time zone; cells have them in UTC
+    dates: Mapping[str, frozenset[Writing]] = field(
+        default_factory=dict
+    )  # columns of text that are dates, if it is one
+    commas: frozenset[str] = frozenset()  # columns of text whose numbers have decimal commas
 
-    def place(self, row: int) -> str:
-        """Name a row by its position, as ``--rows`` does, and in a text file by its line."""
-        line = self.line(row)
-        return f"row {row}" if line is None else f"row {row} (line {line})"
+    def place(self, row: int, name: object = None) -> str:
+        """Name a row by its position, as ``--rows`` does, or by its name; and in a text file by its line."""
+        line, called = self.line(row), f"row {row if name is None else name}"
+        return called if line is None else f"{called} (line {line})"
 
 
 def held(path: Path, frame: Any, line: Callable[[int], int | None] = lambda row: None) -> Source:

@@ -1,8 +1,9 @@
-"""Columns that a model should hardly learn from: names of rows, and what gives the target away."""
+"""Columns that a model should hardly learn from: names of rows, too many levels, and what gives the target away."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,20 +11,27 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from xcid.files import tables
+from xcid.files.dates import shared
 from xcid.files.training import is_classes, labels
 from xcid.records import Array, Flags
 
 FEWEST_ROWS = 20  # that tell anything
 NAMED = re.compile(r"(^|[_ -])(id|uuid|guid|key|index|rownames?)$|[a-z]I[dD]$|^unnamed", re.IGNORECASE)
 NAMED_SHARE, DISTINCT_SHARE = 0.5, 0.95  # of values that differ, with such a name and of text without
+MOSTLY = 0.5  # of the cells, or of the levels
+MOST_LEVELS = 50  # of text
+FEW_ROWS = 5  # of a rare level
 BINS = 32
 SURE = 0.98  # of rows that one column predicts
 LEFT = 0.1  # of the errors of the simplest guess
 SAME = 0.995  # rank correlation of a number with the target
 
 
-def notes(frame: Any, target: str) -> Iterator[str]:
-    """Say which columns look like names of rows, and which alone predict the target almost perfectly."""
+def notes(frame: Any, target: str, id_column: str | None = None) -> Iterator[str]:
+    """Say which columns look like names of rows, have too many levels, or alone predict the target almost perfectly.
+
+    A column that names the rows already is no feature.
+    """
     narwhal = nw.from_native(tables.without(frame, target), eager_only=True)
     if len(narwhal) < FEWEST_ROWS:
         return
@@ -31,14 +39,20 @@ def notes(frame: Any, target: str) -> Iterator[str]:
     for name in narwhal.columns:
         column = narwhal.get_column(name)
         if is_identifier(column):
+            named = f"--id {name} names the rows by it and keeps" if id_column is None else f"--drop {name} keeps"
             yield (
-                f"column {name!r} looks like an identifier, and the model learns from it: --id {name} names the rows "
-                "by it and keeps it out of the features"
+                f"column {name!r} looks like an identifier, and the model learns from it: {named} it out of the "
+                "features"
+            )
+        elif n_levels := has_rare_levels(column):
+            yield (
+                f"column {name!r} has {n_levels:,} levels, most of them rare: that is slow, and hardly learnable; "
+                f"--drop {name}, or group its levels"
             )
         elif how_well := predicts(column, wanted):
             yield (
                 f"column {name!r} alone predicts {target!r} {how_well}: if it becomes known only with {target!r}, "
-                "leave it out of the table"
+                f"leave it out by --drop {name}"
             )
 
 
@@ -53,7 +67,9 @@ def is_identifier(column: nw.Series[Any]) -> bool:
     True
     """
     present = column.drop_nulls()
-    if not len(present) or column.dtype.is_float() or isinstance(column.dtype, nw.Date | nw.Datetime | nw.Boolean):
+    if len(present) < MOSTLY * len(column) or column.dtype.is_float() or _are_dates(present):
+        return False
+    if isinstance(column.dtype, nw.Boolean):
         return False
     share = present.n_unique() / len(present)
     if share > NAMED_SHARE and NAMED.search(str(column.name)):
@@ -62,6 +78,21 @@ def is_identifier(column: nw.Series[Any]) -> bool:
         return share > DISTINCT_SHARE
     steps = np.diff(np.sort(present.to_numpy().astype(np.float64)))
     return share == 1 and len(steps) > FEWEST_ROWS and bool(np.all(steps == steps[0]))
+
+
+def has_rare_levels(column: nw.Series[Any]) -> int:
+    """The number of levels of a text column that has many, more than half of them in few rows; else 0."""
+    present = column.drop_nulls()
+    if column.dtype.is_numeric() or _are_dates(present):
+        return 0
+    counts = np.array(list(Counter(present.to_list()).values()))
+    return len(counts) if len(counts) > MOST_LEVELS and np.mean(counts < FEW_ROWS) > MOSTLY else 0
+
+
+def _are_dates(present: nw.Series[Any]) -> bool:
+    if isinstance(present.dtype, nw.Date | nw.Datetime):
+        return True
+    return isinstance(present.dtype, nw.String) and bool(len(present)) and bool(shared(present.to_list()))
 
 
 def predicts(column: nw.Series[Any], target: nw.Series[Any]) -> str:

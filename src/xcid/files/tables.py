@@ -61,14 +61,15 @@ def columns(frame: Any, what: object) -> dict[str, Any]:
     return dict(zip(found.names, found.cells, strict=True))
 
 
-def without(frame: Any, column: str | None) -> Any:
-    """The frame without a column, if it has it; something must be left."""
+def without(frame: Any, *left_out: str | None) -> Any:
+    """The frame without some columns, where it has them; something must be left."""
     narwhal = nw.from_native(frame, eager_only=True)
-    if column is None or column not in narwhal.columns:
+    found = [name for name in narwhal.columns if name in left_out]
+    if not found:
         return frame
-    if len(narwhal.columns) == 1:
-        raise InvalidData(f"there is no column but the target {column!r}: features are needed")
-    return narwhal.drop(column).to_native()
+    if len(found) == len(narwhal.columns):
+        raise InvalidData(f"there is no column but {shown(found)}: features are needed")
+    return narwhal.drop(found).to_native()
 
 
 def parted(frame: Any, weights: str | None) -> tuple[Any, Any]:
@@ -99,8 +100,8 @@ def check_known(frame: Any, known: Any) -> None:
     extra = [name for name in nw.from_native(frame, eager_only=True).columns if known is not None and name not in known]
     if extra:
         raise InvalidData(
-            f"the background has the columns {extra}, which the model was not fitted on: if one of them is the target, "
-            f"say so with --target {extra[0]}"
+            f"the reference data have the columns {shown(extra)}, which the model was not fitted on: name the target, "
+            f"such as --target {extra[0]}, and leave others out by --drop"
         )
 
 

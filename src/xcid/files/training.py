@@ -16,6 +16,7 @@ from xcid.native.steps import by_cell
 
 MOST_CLASSES = 20  # of a column of whole numbers that is a class
 MOST_JUDGED = 20_000  # rows that a model is tried on before it is trained on all
+FEWEST_JUDGED = 30  # held-out rows; of fewer, a share says little
 LOADERS = {"diabetes": datasets.load_diabetes, "heart": datasets.load_heart}
 TITLES = {"diabetes": "Who has diabetes", "heart": "Who has heart disease"}
 TARGET = "answer"
@@ -60,7 +61,13 @@ def train(frame: Any, target: str, kind: str, seed: int) -> Trained:
     wanted = tables.column_of(frame, target)
     features = nw.from_native(tables.without(frame, target), eager_only=True)
     values, is_class = labels(wanted), is_classes(wanted)
-    if is_class and len(np.unique(values)) < 2:
+    n_values = len(np.unique(values))
+    if not wanted.dtype.is_numeric() and n_values > max(MOST_CLASSES, len(values) / 2):
+        raise InvalidData(
+            f"the target {target!r} has {n_values:,} different values in {len(values):,} rows, too many to be "
+            "learnt as classes: name another column by --target, or make numbers or a few classes of this one"
+        )
+    if is_class and n_values < 2:
         only = values[:1].tolist()[0]
         raise InvalidData(f"the target {target!r} has the one value {only!r}: there is nothing to tell apart")
     estimator = FAMILIES[kind].make(is_class, seed)
@@ -70,7 +77,7 @@ def train(frame: Any, target: str, kind: str, seed: int) -> Trained:
         model.fit(features.to_native(), values)
     except Exception as error:
         raise ModelError(f"the {kind} model cannot be trained: {type(error).__name__}: {error}") from error
-    task = f"{len(np.unique(values))} classes of {target!r}" if is_class else f"the number {target!r}"
+    task = f"{n_values} classes of {target!r}" if is_class else f"the number {target!r}"
     return Trained(model, f"{type(estimator).__name__} trained on {len(features):,} rows for {task}")
 
 
@@ -83,7 +90,7 @@ def judged(frame: Any, target: str, kind: str, seed: int) -> str:
     order = np.random.default_rng(seed).permutation(tables.size(frame))[:MOST_JUDGED]
     held, rest = (tables.part(frame, rows.tolist()) for rows in np.split(order, [len(order) // 5]))
     wanted = tables.column_of(frame, target)
-    if not tables.size(held) or is_classes(wanted) != is_classes(tables.column_of(rest, target)):
+    if tables.size(held) < FEWEST_JUDGED or is_classes(wanted) != is_classes(tables.column_of(rest, target)):
         return ""
     try:
         found = judgement(train(rest, target, kind, seed).model, rest, held, target)
@@ -94,11 +101,11 @@ def judged(frame: Any, target: str, kind: str, seed: int) -> str:
 
 def judgement(model: Any, known: Any, held: Any, target: str) -> str:
     """Say how well a model that knows some rows does on others, beside the simplest guess; "" where it cannot be."""
-    if target not in tables.names(held):
+    if target not in tables.names(held) or tables.size(held) < FEWEST_JUDGED:
         return ""
     wanted = tables.column_of(known, target)
     try:
-        actual, n_rows = labels(tables.column_of(held, target)), f"the {tables.size(held):,} held-out rows"
+        actual, n_rows = labels(tables.column_of(held, target)), f"{tables.size(held):,} held-out rows"
         predicted = np.asarray(model.predict(tables.without(held, target))).ravel()
     except (XcidError, ValueError):  # a level that only the held-out rows have
         return ""
@@ -106,10 +113,10 @@ def judgement(model: Any, known: Any, held: Any, target: str) -> str:
         seen, counts = np.unique(labels(wanted), return_counts=True)
         commonest = seen[counts.argmax()]
         right, by_habit = np.mean(predicted == actual), np.mean(actual == commonest)
-        return f"gets {right:.0%} of {n_rows} right; always saying {commonest} would get {by_habit:.0%}"
+        return f"predicts {right:.0%} of {n_rows} correctly; always predicting {commonest} would reach {by_habit:.0%}"
     spread = float(np.var(actual))
     explained = 1 - float(np.mean((predicted - actual) ** 2)) / spread if spread else 0.0
-    return f"explains {explained:.0%} of the variance of {n_rows}"
+    return f"explains {explained:.0%} of the variance of the {n_rows}"
 
 
 def is_classes(wanted: nw.Series[Any]) -> bool:
@@ -124,7 +131,7 @@ def labels(wanted: nw.Series[Any]) -> Any:
     """(n,) targets; all rows must have one."""
     holes = tables.missing(wanted)
     if holes.any():
-        raise InvalidData(f"{int(holes.sum())} rows have no target {wanted.name!r}: leave them out")
+        raise InvalidData(f"{int(holes.sum())} rows have no target {wanted.name!r}: take them out of the table")
     if wanted.dtype.is_numeric():
         return wanted.to_numpy()
     texts = np.empty(len(wanted), dtype=object)  # of a fixed width, all would take the room of the longest
@@ -203,6 +210,6 @@ def demo(name: str, kind: str, seed: int) -> Demo:
     column = nw.new_series(TARGET, answers[rest].tolist(), nw.String, backend=narwhal.implementation)
     trained = train(narwhal.with_columns(column).to_native(), TARGET, kind, seed)
     right = np.mean(np.asarray(trained.model.predict(data)).ravel() == answers[held])
-    kept = f"it gets {right:.0%} of the other {len(held)} rows right, which are those to pick from"
+    kept = f"it is right for {right:.0%} of the other {len(held)} rows, from which you can pick"
     note = f"{trained.description.partition(' for ')[0]}; {kept}. Table: {table.source}"
     return Demo(trained.model, background, data, held, TITLES[name], note, float(right), table.descriptions)

@@ -90,7 +90,7 @@ def _encoded(table: Any, space: FeatureSpace, what: str) -> Array:
     if len(unknown):
         group = space.names[unknown[0, 1]]
         raise InvalidParameter(
-            f"{what} have values of the group {group!r} in row {unknown[0, 0]} that the background "
-            f"does not have together ({len(unknown)} such rows in all): a group changes only to what the background has"
+            f"{what} have values of the group {group!r} in row {unknown[0, 0]} that the reference data "
+            f"do not have together ({len(unknown)} such rows in all): a group changes only to what they have"
         )
     return cells

@@ -175,7 +175,7 @@ def _hint(space: FeatureSpace) -> str:
     missing = [name for name, share in zip(space.names, space.missing, strict=True) if share > 0]
     levels = [column.name for column in space.columns if column.levels]
     notes = [f"missing cells in {missing}"] * bool(missing) + [f"levels in {levels}"] * bool(levels)
-    return f" (the background has {' and '.join(notes)})" if notes else ""
+    return f" (the reference data have {' and '.join(notes)})" if notes else ""
 
 
 def _raw(ask: Callable[[Any], Any], table: Any, n_rows: int) -> Cells:

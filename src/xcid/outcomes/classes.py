@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from xcid._kernels.arrays import namespace
+from xcid._names import meant, shown
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Integers
 
@@ -17,7 +18,7 @@ CLOSE = 1e-6  # to a probability of 0
 SINGLE = 2.0**-24  # what single precision can tell a probability from 1 by
 OTHER_LABEL = "another label"  # of a model that gives labels: one that the background never got
 HARD = "hard: every perturbation counts as yes or no"
-SOFT = "soft: every perturbation counts by its probability"
+SOFT = "soft: each perturbation is weighted by its probability"
 Number: TypeAlias = Callable[[float], str]
 O = TypeVar("O")  # noqa: E741
 
@@ -192,7 +193,9 @@ def column_of(target: Any, names: Sequence[str]) -> int:
     if target is None:
         return max(at for at, name in enumerate(names) if name != OTHER_LABEL)
     if str(target) not in names:
-        raise InvalidParameter(f"the model has no class {target!r}; its classes are {list(names)}")
+        raise InvalidParameter(
+            f"the model has no class {target!r}{meant(str(target), names)}; its classes are {shown(names)}"
+        )
     return list(names).index(str(target))
 
 

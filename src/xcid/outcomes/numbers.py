@@ -185,7 +185,7 @@ class SoftInterval(Interval):
 
     def asks(self, names: Sequence[str], number: Number) -> str:
         """Whether the number moves."""
-        return f"Does the output move? (soft: a move by {_width(self, number)} counts as half)"
+        return f"Does the output move? (soft: a change of {_width(self, number)} counts as half)"
 
 
 def _width(interval: Interval, number: Number) -> str:

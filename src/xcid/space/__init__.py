@@ -12,7 +12,7 @@ from xcid.space.groups import Features
 from xcid.space.makers import ToRows, cells_maker, frame_maker, in_order, require_backend
 from xcid.space.rules import Rows, Rules
 from xcid.space.tables import labels
-from xcid.space.unseen import Met, met
+from xcid.space.unseen import Met, first_unseen, met, unseen_rows
 
 __all__ = [
     "Backend",
@@ -26,10 +26,12 @@ __all__ = [
     "Rules",
     "ToRows",
     "cells_maker",
+    "first_unseen",
     "frame_maker",
     "in_order",
     "is_missing",
     "labels",
     "met",
     "require_backend",
+    "unseen_rows",
 ]

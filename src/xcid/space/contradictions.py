@@ -35,7 +35,7 @@ def _refuse_by_name(constraints: Any, rules: Rules) -> None:
     for what in ("derived", "transitions", "steps"):
         for name in getattr(constraints, what):
             if name in grouped:
-                why = "a group changes to values that the background has"
+                why = "a group changes to values that the reference data have"
                 _refuse(f"groups[{grouped[name]!r}] has {name!r}", f"{what}[{name!r}]", why)
     known = {column.name: column.kind for column in rules.columns}
     for name, step in constraints.steps.items():

@@ -97,7 +97,7 @@ class FeatureSpace:
         """Learn the features from a table of any make; the names are for tables that have none."""
         table = read(background, "the background", feature_names)
         if table.n_rows < 2:
-            raise InvalidData(f"the background has {table.n_rows} rows: give at least 2, better some hundreds")
+            raise InvalidData("reference data need at least 2 rows, preferably a few hundred: there is 1")
         found = weighted(weights, background, table.n_rows, len(table.names))
         table = table.part(found.kept)
         wanted = {} if kinds is None else kinds
@@ -180,7 +180,7 @@ class FeatureSpace:
             row, column = unseen[0]
             raise InvalidData(
                 f"{what} has a missing value in row {row}, column {self.names[column]!r} ({len(unseen)} such cells in "
-                "all), and the background has none there: fill or drop these rows"
+                "all), and the reference data have none there: fill or drop these rows"
             )
         self.check_types(matrix, what)
         return matrix

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from xcid._names import shown
 from xcid.errors import InvalidData, InvalidParameter, telling
 from xcid.space.columns import Cells, objects, writable
 
@@ -46,7 +47,7 @@ class Table(NamedTuple):
         if missing or extra:
             raise InvalidData(
                 f"{what} has {len(self.names)} columns and {len(names)} are expected: "
-                f"missing {missing}, unknown {extra}"
+                f"missing {shown(missing)}, unknown {shown(extra)}"
             )
         return self._replace(names=names, cells=tuple(self.cells[place[name]] for name in names))
 
@@ -61,10 +62,12 @@ def read(table: Any, what: str, names: Sequence[str] | None) -> Table:
             "choose some of them"
         )
     if found.named and names is not None and what == "the background" and _strings(names) != found.names:
-        raise InvalidParameter(f"feature_names {names!r} differ from the columns of the table {list(found.names)}")
+        raise InvalidParameter(
+            f"feature_names {shown(_strings(names))} differ from the columns of the table {shown(found.names)}"
+        )
     repeated = sorted(name for name, count in Counter(found.names).items() if count > 1)
     if repeated:
-        raise InvalidData(f"the columns {repeated} appear more than once: rename them")
+        raise InvalidData(f"the columns {shown(repeated)} appear more than once: rename them")
     return found
 
 
@@ -169,7 +172,7 @@ def _from_rows(table: Any, what: str, names: Sequence[str] | None) -> Table:
     if len(given) != rows.shape[1]:
         if what == "the background":
             raise InvalidParameter(f"there are {len(given)} feature_names for {rows.shape[1]} columns")
-        raise InvalidData(f"{what} has {rows.shape[1]} columns and {len(given)} are expected: {list(given)}")
+        raise InvalidData(f"{what} has {rows.shape[1]} columns and {len(given)} are expected: {shown(given)}")
     rows = rows.astype(object) if rows.dtype.kind in "mM" else rows  # dates need a frame, whose columns have types
     return Table(given, tuple(rows.T), (None,) * len(given), table, named=False)
 

@@ -43,12 +43,24 @@ def met(space: FeatureSpace, table: Any, what: str = "the table to explain") -> 
             for column, levels in zip(space.columns, more, strict=True)
         )
         rows = matrix_of(columns, found, what)
-        unseen: Flags = np.array(_flags(space, rows).any(axis=1))
+        unseen = unseen_rows(space, rows)
         if not unseen.any():
             raise
         if not unseen.all():
             space.check_types(rows[~unseen], what)
         return Met(_wider(space, columns, found.part(unseen), rows[unseen]), rows, unseen)
+
+
+def unseen_rows(space: FeatureSpace, rows: Array) -> Flags:
+    """(n,) which rows, as numbers, hold what a space does not have."""
+    return np.array(_flags(space, rows).any(axis=1))
+
+
+def first_unseen(space: FeatureSpace, found: Met) -> tuple[str, Any]:
+    """The first cell that a space does not have of rows that it has met: its column, and its level or None."""
+    row, at = np.argwhere(_flags(space, found.rows))[0]
+    code, column = found.rows[row, at], found.space.columns[at]
+    return column.name, None if np.isnan(code) else column.levels[int(code)]
 
 
 def _unseen(column: Column, cells: Cells) -> tuple[Any, ...]:
