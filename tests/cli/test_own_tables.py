@@ -155,6 +155,14 @@ class TestDates:
         assert status == 2
         assert "holds 'soon' in row 40 (line 42), column 'day', which is no date like the others" in err
 
+    @pytest.mark.parametrize("writing", FORMATS)
+    def test_the_same_scores_as_for_real_dates(self, command, save, table, tmp_path, writing):
+        people(table).assign(day=DAYS).to_parquet(tmp_path / "people.parquet")
+        files = save(people(table, writing)), tmp_path / "people.parquet"
+        found = [command("explain", path, *QUICK, "--id", "who", "--rows", "0:4", "--json")[1] for path in files]
+        assert found[0] == found[1]
+        assert '"shown": "2022-01-08"' in found[0]
+
     def test_a_run_has_the_same_scores(self, command, save, table, tmp_path):
         files = (save(people(table)), *QUICK, "--id", "who", "--rows", "0:3", "--quiet")
         _, out, _ = command("explain", *files, "--json")
