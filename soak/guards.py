@@ -128,7 +128,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     ),
     "the row and the column where there is one": (
         Guard("cells without their row", "files/sources.py",
-              'return f"row {row}" if line is None else f"row {row} (line {line})"', 'return "a row"',
+              'return called if line is None else f"{called} (line {line})"', 'return "a row"',
               TABLES + "TestWhere::test_blank_lines_and_newlines_in_cells_are_counted"),
     ),
     "no result file is left behind": (
@@ -209,12 +209,12 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
               "if suffix in UNPICKLED:", LOADED + "test_pickles_are_refused[.pkl]"),
     ),
     "What it raises becomes the status of a row": (
-        Guard("a piece without flips ends all", "cli/_subjects.py",
+        Guard("a piece without flips ends all", "cli/_explained.py",
               "explainer = explainer.but(one_sided=one_side.append)", "pass",
               "tests/cli/test_pieces_without_flips.py"),
         Guard("a failing row that ends the run", "_faults.py", "for piece in reference() if", "for piece in [] if",
               "tests/test_faults.py::test_a_row_that_fails_alone_is_a_status_like_one_that_fails_among_others"),
-        Guard("failing rows that nobody hears of", "cli/_subjects.py", "    if found:\n        n_rows",
+        Guard("failing rows that nobody hears of", "cli/_explained.py", "    if found:\n        n_rows",
               "    if False:\n        n_rows",
               RUNS + "TestModels::test_a_failing_row_is_a_status_on_every_road[alone]"),
     ),

@@ -216,8 +216,8 @@ class TestLeftOut:
             assert set(pd.read_csv(tmp_path / out)["feature"]) == {"first", "second"}
 
     @pytest.mark.parametrize(("more", "said"), [
-        (("--drop", "levle"), "there is no drop column 'levle' (did you mean 'level'?)"),
-        (("--dates", "days"), "there is no dates column 'days' (did you mean 'day'?)"),
+        (("--drop", "levle"), "there is no column 'levle' (did you mean 'level'?)"),
+        (("--dates", "days"), "there is no column 'days' (did you mean 'day'?)"),
         (("--drop", "y"), "y is the target: leave it out of --drop"),
         (("--id", "who", "--dates", "day,who"), "who is the id: leave it out of --dates"),
     ])  # fmt: skip

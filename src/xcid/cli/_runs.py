@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xcid.cli import _reasons, _subjects
+from xcid.cli._explained import note_statuses
 from xcid.cli._terminal import show
 from xcid.errors import XcidError
 
@@ -63,7 +64,7 @@ def run(options: Options, reasons: Reasons | None, path: Path, out: Path, progre
         except XcidError as error:
             folder.log(f"ended by {type(error).__name__}")  # what it says may hold data
             raise
-    failed = _subjects.note_statuses(statuses, reason)
+    failed = note_statuses(statuses, reason)
     done = f"{statuses.total() - failed:,} of " if failed else ""
     show(f"{done}{statuses.total():,} rows are explained in {out}")
 

@@ -1,10 +1,9 @@
-"""What verbs about a model and its table share: their options, the objects behind these, and explanations of rows."""
+"""What verbs about a model and its table share: their options, and the objects behind these."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
@@ -15,12 +14,9 @@ from xcid.cli._rows import HELP, are_names, chosen, rows, without_names
 from xcid.cli._terminal import MODELS, USUAL_MODEL, record, whole_number
 
 if TYPE_CHECKING:
-    from xcid.cli._terminal import Progress
-    from xcid.explainer import Explainer
     from xcid.files.readers import Background
     from xcid.files.rows import Rows, Unseen
     from xcid.files.sources import Roles, Source
-    from xcid.records import Explanation
 
 MOST_SEED = 2**32 - 1  # what scikit-learn takes
 MOST_WORKERS = 256
@@ -311,48 +307,3 @@ def loaded(subject: Subject, table: Any) -> Any:
 def settings(subject: Subject, background: Background) -> dict[str, Any]:
     """What an explainer is told of the reference rows and the classes."""
     return {"weights": background.weights, "class_names": subject.class_names}
-
-
-def explained(
-    explainer: Explainer, rows: Rows, seed: int, size: int, workers: int, progress: Progress
-) -> Iterator[Explanation]:
-    """Explain so many rows at a time, and warn of those that failed or lack perturbations.
-
-    A row has the same scores in whatever piece it is.
-    """
-    from dataclasses import replace
-
-    from xcid._faults import first_reason, overheard, refuse_one_side
-    from xcid.engines import Threads
-
-    one_side: list[str] = []
-    explainer = explainer.but(one_sided=one_side.append)  # other pieces may have flips
-    size = size if workers == 1 else max(size, workers * explainer.setup.rows_at_once)
-    statuses: Counter[str] = Counter()
-    reason, pieces = "", list[tuple[set[str], str]]()
-    progress(0, len(rows))
-    for chunk in rows.chunks(size):
-        with overheard() as said:
-            explanation = Threads(workers)(explainer, chunk.frame, seed=seed)
-        explanation = replace(explanation, index=chunk.names)
-        statuses.update(explanation.status.tolist())
-        reason = reason or first_reason(explanation, said)
-        pieces.append((set(explanation.status.tolist()), one_side.pop() if one_side else ""))
-        progress(statuses.total(), len(rows))
-        yield explanation
-    refuse_one_side(pieces)
-    note_statuses(statuses, reason)
-
-
-def note_statuses(statuses: Counter[str], reason: str) -> int:
-    """Warn of all rows that are not as they should be, and say why the first that failed did; how many failed."""
-    from xcid.errors import warn
-    from xcid.records.status import UNKNOWN, meaning
-
-    found = ", ".join(f"{status}: {count:,}" for status, count in sorted(statuses.items()) if status != "ok")
-    if found:
-        n_rows, why = statuses.total(), f"; the first that failed is {reason}" if reason else ""
-        if not statuses["ok"]:
-            why = f": {meaning(statuses.most_common(1)[0][0])}{why}"
-        warn(f"{n_rows - statuses['ok']:,} of {n_rows:,} rows do not have the status ok ({found}){why}")
-    return sum(statuses[status] for status in UNKNOWN)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _reasons, _subjects
 from xcid.cli._colours import show_scores
-from xcid.cli._subjects import explained
+from xcid.cli._explained import explained
 from xcid.cli._terminal import (
     MOST_OF_A_CHUNK,
     ROWS_OF_A_CHUNK,

@@ -192,10 +192,10 @@ def of_commas(source: Source) -> tuple[str, ...]:
 
 def _check_roles(source: Source, roles: Roles) -> None:
     """Refuse names of columns that the reference data do not have."""
-    for option, names in (("target", [roles.target]), ("drop", roles.drop), ("dates", roles.dates)):
+    for what, names in (("target column", [roles.target]), ("column", roles.drop), ("column", roles.dates)):
         for name in names:
             if name is not None and name not in source.names:
-                asked = f"{option} column {name!r}{meant(name, source.names)}"
+                asked = f"{what} {name!r}{meant(name, source.names)}"
                 raise InvalidData(f"there is no {asked}; the columns are {shown(source.names)} in {source.path}")
 
 
