@@ -152,7 +152,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     "Times with a time zone are not compared": (
         Guard("times with and without a zone", "space/features.py", "if column.unit and is_zoned != column.zoned",
               "if False", FOREIGN + "TestTimeZones"),
-        Guard("zones of files are lost", "files/cells.py", "(name in source.zoned) != rule.zoned", "False",
+        Guard("zones of files are lost", "files/cells.py", "if has_zone != rule.zoned:", "if False:",
               "tests/cli/test_time_zones.py"),
     ),
     "answers that a model masks are no answers": (
@@ -318,7 +318,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     ),
     # Messages and logs
     "cut to 60 letters": (
-        Guard("whole cells in messages", "files/messages.py", "MOST_SHOWN = 60 ", "MOST_SHOWN = 6000 ",
+        Guard("whole cells in messages", "_names.py", "MOST_SHOWN = 60 ", "MOST_SHOWN = 6000 ",
               TABLES + "TestWhere::test_only_the_cell_that_is_wrong_is_shown"),
     ),
     "lists up to eight that are": (
