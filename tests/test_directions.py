@@ -231,7 +231,7 @@ class TestQuestions:
         assert found.towards("1").to_frame().attrs["about"] == "1"
 
     def test_of_a_regression(self):
-        assert "a move by" in xcid.Explainer(logit, TABLE)(TABLE[:1]).question
+        assert "a change of" in xcid.Explainer(logit, TABLE)(TABLE[:1]).question
         hard = xcid.Explainer(logit, TABLE, outcome=outcomes.Interval(half_width=2.0))(TABLE[:1])
         assert hard.question == "Does the output move by more than 2? (hard: every perturbation counts as yes or no)"
 

@@ -66,6 +66,18 @@ def test_limits_of_a_failed_row_say_nothing():
     assert np.all(explanation.p_values[2] == 1)
 
 
+def test_means_are_of_the_rows_that_were_explained():
+    with pytest.warns(XcidWarning, match="2 of 20 rows could not be explained"):
+        explanation = explainer_of(bad_for([3, 17], "raises"), [3, 17])(TABLE[:20])
+    known = explanation[np.delete(np.arange(20), [3, 17])]
+    found, due = explanation.aggregate(), known.aggregate()
+    assert found.n_rows.tolist() == [18]
+    assert np.array_equal(found.values, due.values)
+    assert np.array_equal(found.mean, due.mean)
+    assert (found.status[0], due.status[0]) == ("some_rows_lack_samples", "ok")
+    assert explanation[[3, 17]].aggregate().values.tolist() == [[0.0] * 4]  # where none was
+
+
 def test_failures_by_chance_are_asked_again():
     calls = []
 

@@ -16,7 +16,7 @@ from xcid import directions
 from xcid._check import as_float, as_int
 from xcid.calibration.tops import top_agreement
 from xcid.errors import InvalidData, InvalidParameter
-from xcid.records import SIGNIFICANT, Array, Explanation, Integers, fields
+from xcid.records import SIGNIFICANT, UNKNOWN, Array, Explanation, Integers, fields
 from xcid.space import is_missing
 
 More: TypeAlias = Callable[[Integers, int], Explanation]
@@ -156,7 +156,7 @@ def aggregate(explanation: Explanation, by: Any = None) -> Explanation:
     ``values`` are mean absolute values with limits of that mean, ``importance`` is the mean d1, and ``significant`` the
     share of rows where the feature is significant (p <= 0.05). Signs are about one class, the second of two, or up for
     a regression: ``mean`` is the mean log odds towards it, or the mean effect on the output, with limits, and
-    ``direction`` the sign of the mean value.
+    ``direction`` the sign of the mean value. Rows that failed are left out, unless all did.
 
     Parameters
     ----------
@@ -186,8 +186,9 @@ def _sorted(labels: list[Any]) -> tuple[list[str], Integers]:
     return names, np.array([place[key] for key in keys])
 
 
-def _mean_of(part: Explanation, name: str) -> Explanation:
-    part = directions.usual(part)
+def _mean_of(whole: Explanation, name: str) -> Explanation:
+    known = ~np.isin(whole.status, UNKNOWN)  # rows that failed have no scores to average
+    part = directions.usual(whole[known] if known.any() else whole)
     size, n = np.abs(part.values), len(part)
     centre = size.mean(axis=0, keepdims=True)
     error = size.std(axis=0, ddof=1, keepdims=True) / np.sqrt(n) if n > 1 else np.zeros_like(centre)
@@ -206,7 +207,7 @@ def _mean_of(part: Explanation, name: str) -> Explanation:
         fields.over_rows(part),
         values=centre,
         direction=np.sign(part.values.mean(axis=0, keepdims=True)) * part.direction.any(),
-        status=np.array(["ok" if np.all(part.status == "ok") else "some_rows_lack_samples"]),
+        status=np.array(["ok" if np.all(whole.status == "ok") else "some_rows_lack_samples"]),
         feature_status=np.where(same, part.feature_status[:1], "ok"),
         index=np.array([name]),
         data=middle[None],

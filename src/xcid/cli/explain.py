@@ -197,6 +197,5 @@ def _show_mean(whole: list[Explanation]) -> None:
 
     if sum(map(len, whole)) > ROWS_SHOWN:
         together = Explanation.concatenate(whole)
-        known = together[np.flatnonzero(~np.isin(together.status, UNKNOWN))]
-        if len(known):
-            show_scores(bars(known.aggregate()))
+        if not np.isin(together.status, UNKNOWN).all():
+            show_scores(bars(together.aggregate()))
