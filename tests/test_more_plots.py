@@ -44,6 +44,12 @@ def explanation(explainer):
 
 
 class TestBeeswarm:
+    def test_rows_that_failed_are_not_drawn(self, explanation):
+        failed = replace(explanation, status=np.where(np.arange(25) < 5, "model_failed", explanation.status))
+        ax = xcid.plots.beeswarm(failed)
+        assert ax.get_title().startswith("20 rows")
+        assert sum(len(part.get_offsets()) for part in ax.collections) == 20 * explanation.values.shape[1]
+
     def test_a_dot_for_every_row_at_its_score(self, explanation):
         ax = xcid.plots.beeswarm(explanation)
         dots = np.concatenate([part.get_offsets() for part in ax.collections])

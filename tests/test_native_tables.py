@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import shutil
 import warnings
 
@@ -65,6 +66,7 @@ from xcid._kernels.random import run_key
 from xcid.files import training
 from xcid.generators import Balanced
 from xcid.native import library, trees
+from xcid.native.steps import by_cell
 
 N_ROWS = 160
 NUMBERS, LEVELS = ["n0", "n1", "n2"], ["colour", "size", "flag"]
@@ -342,6 +344,17 @@ def test_models_that_the_command_trains(kind, n_classes, form):
         warnings.simplefilter("ignore")  # of a network that has not converged
         model = training.train(table.assign(y=targets(table, n_classes)), "y", kind, 0).model
     assert gap(model, table, 5) <= 1e-9
+
+
+def test_what_wraps_a_marked_function_is_not_marked():
+    def centred(table):
+        return table - np.mean(table, axis=1, keepdims=True)
+
+    table, y = numbers(1), targets(frame(1))
+    known = FunctionTransformer(by_cell(lambda cells: np.asarray(cells) ** 3))
+    wrapped = FunctionTransformer(functools.wraps(known.func)(centred))
+    for step, is_known in ((known, True), (wrapped, False), (FunctionTransformer(known.func, kw_args={}), True)):
+        assert is_read(make_pipeline(step, LogisticRegression()).fit(table, y), table) == is_known
 
 
 def test_frozen_models_are_read(form):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 import xcid
+from xcid.calibration import benjamini_hochberg
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.outcomes import Threshold
 from xcid.reasons import COLUMNS, NOT_DECIDED, Reasons
@@ -145,6 +146,18 @@ class TestChoice:
         assert found.loc[found["rank"] > 0, "feature"].tolist() == [NAMES[at] for at in due]
         assert len(found) == max(1, len(due))
         assert found.loc[found["rank"] > 0, "p_value"].tolist() == corrected[due].tolist()
+
+    def test_columns_that_cannot_change_take_no_reason_away(self):
+        table = np.random.default_rng(5).normal(size=(200, 2))
+        wide = np.column_stack([table, np.zeros((200, 20))])
+
+        def model(X):
+            return 1 / (1 + np.exp(-X[:, 0] * (1 + X[:, 1] ** 2)))
+
+        found = xcid.Explainer(model, wide)(wide[:20])
+        due = np.column_stack([benjamini_hochberg(found.p_values[:, :2]), np.ones((20, 20))])
+        assert np.array_equal(found.adjusted_p_values(), due)
+        assert (benjamini_hochberg(found.p_values)[:, :2] > due[:, :2]).any()
 
     def test_columns_that_the_model_ignores_are_hardly_ever_cited(self):
         """Of 15 columns the model uses three; by single p-values, one row in six cited another one."""

@@ -44,8 +44,11 @@ _ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
 }
 _PARTS = (
     *(ast.Compare, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Name, ast.Constant, ast.List, ast.Tuple),
-    *(ast.expr_context, ast.unaryop, ast.boolop, *_ARITHMETIC, *_SYMBOLS),
+    *(ast.expr_context, ast.Not, ast.USub, ast.UAdd, ast.boolop, *_ARITHMETIC, *_SYMBOLS),
 )
+_QUOTED = re.compile(r"""'[^']*'|"[^"]*"|`([^`]+)`""")
+_ASSIGNED = re.compile("(?<![<>=!])=(?!=)")  # a sign that assigns, and does not compare
+MOST_WHOLE = 2**63  # what whole numbers of a formula stay below
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,23 +104,50 @@ def formula(text: str) -> Formula:
     >>> rule.value({"months employed": 24, "age": 20}.get, lambda sign, left, right: COMPARED[sign](left, right))
     True
     """
-    quoted: dict[str, str] = {}
+    if len(text) > MOST_LETTERS:
+        raise InvalidParameter(f"{text!r:.80} is longer than {MOST_LETTERS:,} letters")
+    found = _parsed(text)
+    if found is None:
+        compared = _ASSIGNED.sub("==", text)
+        advice = f"did you mean {compared:.80}?" if compared != text and _parsed(compared) is not None else GRAMMAR
+        raise InvalidParameter(f"{text!r:.80} cannot be read: {advice}")
+    lists = _lists(found.tree)
+    for part in ast.walk(found.tree):
+        is_known = isinstance(part, _PARTS) and (not isinstance(part, ast.Constant) or _is_plain(part.value))
+        if not is_known or (isinstance(part, ast.List | ast.Tuple) and (part not in lists or not part.elts)):
+            raise InvalidParameter(f"{text!r:.80} has a part that no formula has ({type(part).__name__}): {GRAMMAR}")
+    if not all(isinstance(part, ast.List | ast.Tuple) for part in lists):
+        raise InvalidParameter(f"{text!r:.80} cannot be read: in needs a list, such as job in ['a', 'b']")
+    return found
+
+
+def _parsed(text: str) -> Formula | None:
+    quoted, mark = dict[str, str](), "_"
+    while mark in text:
+        mark += "_"
 
     def placed(match: re.Match[str]) -> str:
-        name = f"_{len(quoted)}_"
+        if match[1] is None:  # a text
+            return match[0]
+        name = f"{mark}{len(quoted)}"
         quoted[name] = match[1]
         return name
 
-    if len(text) > MOST_LETTERS:
-        raise InvalidParameter(f"{text!r:.80} is longer than {MOST_LETTERS:,} letters")
     try:
-        tree = ast.parse(re.sub("`([^`]+)`", placed, text.strip()), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise InvalidParameter(f"{text!r:.80} is no formula: {error}; {GRAMMAR}") from error
-    for part in ast.walk(tree):
-        if not isinstance(part, _PARTS):
-            raise InvalidParameter(f"{text!r:.80} has a part that no formula has ({type(part).__name__}): {GRAMMAR}")
-    return Formula(tree, quoted)
+        return Formula(ast.parse(_QUOTED.sub(placed, text.strip()), mode="eval").body, quoted)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _lists(tree: ast.AST) -> list[ast.expr]:
+    """What stands behind each "in" and "not in"."""
+    comparisons = [part for part in ast.walk(tree) if isinstance(part, ast.Compare)]
+    pairs = [pair for part in comparisons for pair in zip(part.ops, part.comparators, strict=True)]
+    return [side for op, side in pairs if isinstance(op, ast.In | ast.NotIn)]
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, bool | float | str) or (isinstance(value, int) and value < MOST_WHOLE)
 
 
 def _holds_or_not(tree: ast.AST) -> bool:

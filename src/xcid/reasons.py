@@ -22,7 +22,7 @@ Text: TypeAlias = str | Callable[[Any], str]
 
 SIDES = {1: "higher", -1: "lower"}  # outputs that reasons work against
 COLUMNS = ("row", "rank", "feature", "text", "value", "worth", "p_value", "tied_with")
-NOT_DECIDED = "not decided: no feature is significant"
+NOT_DECIDED = "not decided: no feature is significant, corrected for their number"
 MOST_LETTERS = 160  # of a text in a sentence
 MOST_DIGITS = 16  # of a number that somebody wrote down
 

@@ -7,10 +7,15 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from skops import io as sio
 
 import xcid
 from xcid.files import training
+from xcid.whatif.record import FAILED
 
 QUICK = ("--train", "logistic", "--quiet")
 COLUMNS = ["row", "kind", "changes", "n_changes", "distance", "output", "was", "about", "plausibility", "likeness"]
@@ -248,3 +253,36 @@ def test_mistakes_are_found_before_a_model_is_trained(command, loans, monkeypatc
     status, _, err = command(*typed(loans, target, *more))
     assert status == 2
     assert said in " ".join(err.split())
+
+
+class TestUnseenLevels:
+    @pytest.fixture
+    def strict(self, loans, tmp_path):
+        """A model that refuses levels it has not seen, and 300 rows of which it refuses the last."""
+        table = pd.read_csv(loans)[["age", "months", "degree", "y"]]
+        encoder = ColumnTransformer([("degree", OneHotEncoder(), ["degree"])], remainder="passthrough")
+        model = make_pipeline(encoder, LogisticRegression(max_iter=1000)).fit(table.drop(columns="y"), table["y"])
+        sio.dump(model, tmp_path / "strict.skops")
+        table.to_csv(tmp_path / "reference.csv", index=False)
+        rows = pd.concat([table, table.iloc[:100]], ignore_index=True)
+        rows.loc[256:, "degree"] = ["doctor", "diploma"] * 22
+        rows.to_csv(tmp_path / "rows.csv", index=False)
+        return ("whatif", "--reference", tmp_path / "reference.csv", "--data", tmp_path / "rows.csv", "--target", "y",
+                "--model", tmp_path / "strict.skops", "--quiet")  # fmt: skip
+
+    def test_a_piece_that_fails_as_a_whole_does_not_end_the_others(self, command, strict):
+        status, out, err = command(*strict, "--json")
+        assert status == 0, err
+        kinds = pd.DataFrame(json.loads(out)).groupby("row")["kind"].first()
+        assert (kinds == FAILED).tolist() == [False] * 256 + [True] * 44
+
+    def test_rules_about_their_column(self, command, strict):
+        rule = ("--rule", "degree == 'doctor' or age > 20")
+        status, out, err = command(*strict, "--rows", "250:260", *rule, "--json")
+        assert status == 0, err
+        assert len({line["row"] for line in json.loads(out)}) == 10
+
+    def test_a_group_of_nothing_else(self, command, strict):
+        status, _, err = command(*strict, "--rows", "256:", "--actions", "2")
+        assert status == 2
+        assert "none of the rows can be searched" in err

@@ -12,13 +12,15 @@ from xcid.errors import InvalidParameter
 HELP = "which rows: 0:10, 3,5,9, -3: or a condition on columns such as 'age > 60'; with --id also names of rows"
 _PART = r"-?\d+|-?\d*:-?\d*(:-?\d*)?"
 _PLACES = re.compile(rf"({_PART})(,({_PART}))*")
-_NAMES = re.compile(r"[^\s<>=!'\"()\[\]`]+(,\s*[^\s<>=!'\"()\[\]`]+)*")
+_NAME = r"[^\s,<>=!'\"()\[\]`]+"
+_NAMES = re.compile(rf"{_NAME}(,\s*{_NAME})*")
 PLACES = "0:10 for the first ten, 3,5,9 for some, -3: for the last three"
 MOST_COMPARED = 10_000  # names that are looked through for one that was meant
 
 
 def rows(text: str) -> str:
     """Check what is typed: positions, which count from 0, and below 0 from the end; a condition; or names of rows."""
+    text = text.strip()
     if not (_PLACES.fullmatch(text) or _NAMES.fullmatch(text)):
         from xcid.files.conditions import condition
 
@@ -26,7 +28,7 @@ def rows(text: str) -> str:
             condition(text)
         except InvalidParameter as error:
             places = "" if str(error).endswith("?") else f"; or places: {PLACES}"
-            raise argparse.ArgumentTypeError(f"{error}{places}".replace("%", "%%")) from error
+            raise argparse.ArgumentTypeError(f"{error}{places}") from error
     return text
 
 
@@ -38,7 +40,7 @@ def are_names(text: str) -> bool:
 def without_names(text: str) -> str:
     """What is said where names of rows are typed and no column holds them."""
     what = f"--rows {text!r:.80} is neither places ({PLACES}) nor a condition (such as age > 60)"
-    return f"{what}; to call rows by their names, say by --id COLUMN where these are"
+    return f"{what}; to call rows by their names, name the column of these with --id"
 
 
 def chosen(
@@ -64,11 +66,10 @@ def chosen(
         return _as_range(found)
     parts = [_places(part, size) for part in text.split(",")]
     empty = next((part for part, positions in zip(text.split(","), parts, strict=True) if not positions), None)
-    if empty is not None and names is not None and ":" not in text:
-        return _named(text.split(","), names())
     if empty is not None:
+        named = "; to call a row by a number, type a condition such as id == 120" if names is not None else ""
         raise InvalidParameter(
-            f"--rows {empty} selects none of the {size:,} rows, whose positions go from 0 to {size - 1}"
+            f"--rows {empty} selects none of the {size:,} rows, whose positions go from 0 to {size - 1}{named}"
         )
     return parts[0] if len(parts) == 1 else tuple(dict.fromkeys(row for part in parts for row in part))
 
@@ -79,12 +80,11 @@ def _named(asked: Sequence[str], names: Sequence[str]) -> Sequence[int]:
 
     wanted = set(asked)
     found = tuple(row for row, name in enumerate(names) if name in wanted)
+    known = {names[row] for row in found}
     for name in asked:
-        if name not in {names[row] for row in found}:
+        if name not in known:
             close = meant(name, names[:MOST_COMPARED])
-            raise InvalidParameter(
-                f"--rows {name!r:.80} is neither the name nor the position of any of the {len(names):,} rows{close}"
-            )
+            raise InvalidParameter(f"--rows {name!r:.80} is the name of none of the {len(names):,} rows{close}")
     return found
 
 

@@ -57,7 +57,7 @@ def check(constraints: Constraints, background: Background) -> None:
     space = background.space
     for name in constraints.frozen:
         if name not in space.names:
-            asked = f"{name!r}{meant(name, space.names)}"
+            asked = f"{name!r}{meant(str(name), space.names)}"
             raise InvalidParameter(f"there is no column {asked} to freeze; the columns are {shown(space.names)}")
     constraints.allowed(space.columns, space.rows)
     constraints.direction(space.columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +18,7 @@ class Piece(NamedTuple):
 
     found: Counterfactuals
     answers: Sequence[str]
+    broken: Mapping[str, int]  # how many of the rows break which rule
 
 
 def block(piece: Piece, row: int, wish: str) -> str:
@@ -101,5 +102,5 @@ def counted(pieces: Iterator[Piece], explainer: Explainer, tally: Tally) -> Iter
         tally.n_rows += len(found.data)
         tally.n_failed += int((found.kind == FAILED).sum())
         tally.changed.update({names[at]: int(found.moved[:, at].sum()) for at in suspect.nonzero()[0]})
-        tally.broken.update({name: int(is_broken.sum()) for name, is_broken in subject.rules.broken(found.data)})
+        tally.broken.update(piece.broken)
         yield piece

@@ -184,7 +184,8 @@ def _searched(options: Options, explainer: Explainer, rows: Rows, target: Any, l
         said = {row: wording.answer(output, subject.output_names) for row, output in zip(known, outputs, strict=True)}
         done += len(cells)
         line(done, len(rows))
-        yield Piece(found, [said.get(row, "") for row in range(len(cells))])
+        broken = {name: int(is_broken.sum()) for name, is_broken in subject.rules.broken(cells)}
+        yield Piece(found, [said.get(row, "") for row in range(len(cells))], broken)
 
 
 def _shown(pieces: Iterator[Piece], wish: str, shown: list[str]) -> Iterator[Piece]:
@@ -199,6 +200,7 @@ def _actions(options: Options, k: int, explainer: Explainer, rows: Rows, target:
     import numpy as np
 
     from xcid import whatif
+    from xcid.errors import InvalidData
     from xcid.files import writers
     from xcid.space import met
     from xcid.text import actions
@@ -209,6 +211,8 @@ def _actions(options: Options, k: int, explainer: Explainer, rows: Rows, target:
         line.note(
             f"{len(rows) - len(cells):,} of these rows are left out: actions know the reference data's values only"
         )
+    if not len(cells):
+        raise InvalidData("none of the rows can be searched: all hold values that the reference data do not have")
     found = whatif.group_actions(explainer.subject, explainer.setup.outcome, cells, target, k)
     if options.json:
         _print_json([found.to_columns()])

@@ -23,7 +23,7 @@ def columns_of(step: Any) -> Integers | None:
 
 def by_cell(function: Function) -> Function:
     """Mark a function of tables that takes cells one by one: a model behind it can be read from inside."""
-    vars(function)[MARK] = True
+    vars(function)[MARK] = function
     return function
 
 
@@ -34,9 +34,9 @@ def _same(step: Any) -> Integers:
 def _function(step: Any) -> Integers | None:
     """No function at all, or one that takes cells one by one."""
     function = step.func
-    is_plain = isinstance(function, np.ufunc) and function.nin == 1 and not step.kw_args
-    is_known = function is None or is_plain or MARK in getattr(function, "__dict__", {})
-    return _same(step) if is_known else None
+    is_plain = isinstance(function, np.ufunc) and function.nin == 1
+    is_marked = getattr(function, MARK, None) is function  # and not what wraps one that is
+    return _same(step) if function is None or ((is_plain or is_marked) and not step.kw_args) else None
 
 
 def _imputed(step: Any) -> Integers:

@@ -381,7 +381,7 @@ class Explanation:
 
         if self.p_values is None:
             raise InvalidParameter("these scores have no p-values: explain with a score that has, such as Adjusted()")
-        return calibration.benjamini_hochberg(self.p_values)
+        return calibration.benjamini_hochberg(self.p_values, self.feature_status == "ok")
 
     def in_top(self, k: int) -> Array:
         """(n, d) probability that each feature is truly among the k with the largest absolute values."""

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from xcid._check import as_float
-from xcid._formulas import COMPARED, formula
+from xcid._formulas import COMPARED, Formula, formula
 from xcid._kernels.arrays import same
 from xcid.errors import InvalidParameter, said
 from xcid.records import Array, Flags
@@ -75,7 +75,7 @@ class Rules:
         costs = constraints.costs
         return Rules(
             columns=columns,
-            relations=tuple((_name(rule, at), function_of(rule)) for at, rule in enumerate(constraints.relations)),
+            relations=tuple((_name(rule, at), relation_of(rule)) for at, rule in enumerate(constraints.relations)),
             derived=tuple((names.index(name), function_of(rule)) for name, rule in constraints.derived.items()),
             transitions={
                 names.index(name): _moves(columns[names.index(name)], wanted)
@@ -178,18 +178,43 @@ def function_of(rule: Rule) -> Callable[[Rows], Any]:
     """
     if not isinstance(rule, str):
         return rule
-    try:
-        found = formula(rule)
-    except InvalidParameter as error:
-        raise InvalidParameter(f"the rule {error}; or give a function") from error
+    found = _read(rule)
     return lambda rows: found.value(rows.__getitem__, _compared)
 
 
+def relation_of(rule: Rule) -> Callable[[Rows], Any]:
+    """The same for a rule that holds or not."""
+    if isinstance(rule, str) and not _read(rule).is_condition:
+        raise InvalidParameter(f"the rule {rule!r:.80} is never true or false: compare, such as age > 3")
+    return function_of(rule)
+
+
+def _read(rule: str) -> Formula:
+    try:
+        return formula(rule)
+    except InvalidParameter as error:
+        raise InvalidParameter(f"the rule {error}") from error
+
+
 def _compared(sign: str, left: Any, right: Any) -> Any:
+    """Compare cells with cells, a number, a text, which may be a date, or a list."""
+    left, right = _fitting(left, right), _fitting(right, left)
+    if right is False and any(isinstance(cell, str) for cell in np.ravel(left)):
+        raise InvalidParameter("a column of text is neither true nor false: compare it, such as job == 'nurse'")
     if sign in COMPARED:
         return COMPARED[sign](left, right)
     found = reduce(np.logical_or, [left == level for level in right])
     return found if sign == "in" else np.logical_not(found)
+
+
+def _fitting(side: Any, other: Any) -> Any:
+    """Text beside dates as a date."""
+    if np.asarray(other).dtype.kind != "M" or not isinstance(side, str | list):
+        return side
+    try:
+        return np.array(side, dtype="datetime64[us]")
+    except ValueError as error:
+        raise InvalidParameter(f"{side!r:.80} is no date: write it as 2023-06-01") from error
 
 
 def _name(rule: Rule, at: int) -> str:
