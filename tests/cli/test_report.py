@@ -60,7 +60,7 @@ def test_a_long_table_is_reported_in_part(command, csv, out, monkeypatch):
     status, _, err = command("report", "--background", csv, "--target", "y", "--train", "logistic", "--out", out)
     assert status == 0
     assert len(read(out)["rows"]) == 7
-    assert "explaining 7 of 90 rows, drawn at random; use --rows : for all" in err
+    assert "taking 7 of 90 rows, drawn at random; use --rows : for all" in err
 
 
 def test_redact(command, csv, out, table):

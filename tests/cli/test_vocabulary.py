@@ -193,7 +193,7 @@ class TestWhatIsSaid:
     def test_a_sample_where_nothing_keeps_the_rest(self, command, csv, monkeypatch, tmp_path):
         monkeypatch.setattr("xcid.cli.explain.ROWS_OF_A_SAMPLE", 5)
         options = ("explain", csv, "--target", "y", "--train", "logistic")
-        assert "explaining 5 of 90 rows, drawn at random; use --rows : for all" in command(*options)[2]
+        assert "taking 5 of 90 rows, drawn at random; use --rows : for all" in command(*options)[2]
         for more in (("--rows", ":"), ("--out", tmp_path / "s.csv"), ("--json",)):
             assert "90 of 90 rows, " in command(*options, *more)[2]
 

@@ -111,7 +111,7 @@ class TestBlocks:
         status, out, err = command(*typed(loans, "y", "--train", "logistic"))
         assert status == 0
         assert out.count("row P") == 10
-        assert "explaining 10 of 200 rows, drawn at random" in err
+        assert "taking 10 of 200 rows, drawn at random" in err
         _, _, err = command(*typed(loans, "y", "--train", "logistic", "--rule", "age > 90 or months > 60"))
         assert "rows break the rule 'age > 90 or months > 60' themselves" in err
 

@@ -192,7 +192,7 @@ def read(
         note((tell or Unseen.said)(unseen))
     n_rows = found.source.n_rows
     if subject.rows is None and len(found) < n_rows:
-        note(f"explaining {len(found):,} of {n_rows:,} rows, drawn at random; use --rows : for all")
+        note(f"taking {len(found):,} of {n_rows:,} rows, drawn at random; use --rows : for all")
     return inputs
 
 
