@@ -111,7 +111,7 @@ def visit(browser, screen):
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = [one["params"]["request"]["url"] for one in messages if one["method"] == "Network.requestWillBeSent"]
     assert asked
-    assert [one for one in asked if not one.startswith(("http://127.0.0.1:", "about:", "chrome:"))] == []
+    assert [one for one in asked if not one.startswith(("http://127.0.0.1:", "about:", "chrome:", "data:"))] == []
 
 
 @pytest.fixture

@@ -103,6 +103,7 @@ def test_nothing_typed(command):
         "xcid demo",
         "xcid explain data.csv --target outcome",
         "xcid report data.csv --target outcome --out report.html",
+        "xcid whatif data.csv --target outcome",
     ]
 
 

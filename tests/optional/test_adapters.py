@@ -101,7 +101,7 @@ class TestQuantus:
     @pytest.mark.parametrize(
         ("inputs", "targets", "message"),
         [
-            (TABLE[:1], [0], "background needs some inputs"),
+            (TABLE[:1], [0], "need at least two inputs"),
             (TABLE[:3], [0, 1], "2 targets for 3 inputs"),
             (TABLE[:3], [7, 7, 7], "no class 7"),
         ],
