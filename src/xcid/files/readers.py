@@ -137,7 +137,8 @@ class Background:
         empty = tuple(_empty(frame, roles))
         if empty:
             notes.append(f"columns without any value are left out: {shown(empty)}")
-        found = tuple(name for name, some in source.dates.items() if len(some) == 1 and name not in roles.left_out)
+        known = (*roles.left_out, *empty)
+        found = tuple(name for name, some in source.dates.items() if len(some) == 1 and name not in known)
         if found:
             notes.append(f"columns with dates are read as dates: {shown(found)}")
         wanted = roles._replace(drop=(*roles.drop, *empty), dates=tuple(dict.fromkeys((*roles.dates, *found))))
@@ -224,7 +225,7 @@ def _writings(
 ) -> dict[str, Writing]:
     """How columns of text that are to be dates are written; refuse a cell that is no date."""
     narwhal, made = nw.from_native(frame, eager_only=True), dict[str, Writing]()
-    for name in roles.dates:
+    for name in (name for name in roles.dates if name not in roles.left_out):
         column = narwhal.get_column(name)
         if isinstance(column.dtype, nw.Date | nw.Datetime):
             continue
