@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import xcid
@@ -130,6 +132,28 @@ class TestDates:
         with pytest.raises(InvalidData, match=r"day holds text, and '01.06.2023' is a date: --dates day reads dates"):
             rows_where("day < '01.06.2023'", frame)
         assert rows_where("day == '08.01.2022'", frame) == [1]
+
+    @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+    def test_conditions_compare_moments(self, backend):
+        days = pl.Series([datetime.date(2020, 4, 20), datetime.date(2020, 4, 21), None])
+        noon = days.cast(pl.Datetime).dt.offset_by("12h").dt.replace_time_zone("UTC")
+        frame = pl.DataFrame({"day": days, "noon": noon.dt.convert_time_zone("Europe/Berlin")})
+        table = {
+            "pandas": lambda: frame.to_pandas(use_pyarrow_extension_array=True),
+            "polars": lambda: frame,
+            "pyarrow": frame.to_arrow,
+        }[backend]()
+        for text, due in {
+            "day == '2020-04-20T12:00'": [],
+            "day < '2020-04-20T12:00'": [0],
+            "day == '2020-04-20'": [0],
+            "day in ['2020-04-20', '2020-04-21T01:00']": [0],
+            "noon == '2020-04-20T14:00+02:00'": [0],
+            "noon == '2020-04-20T12:00'": [0],
+            "noon > '2020-04-21'": [1],
+            "noon not in ['2020-04-20T12:00Z']": [1],
+        }.items():
+            assert rows_where(text, table) == due, text
 
     def test_days_and_months_that_cannot_be_told_apart(self, save, table):
         unclear = [f"{1 + at % 12:02}/{1 + at % 11:02}/2022" for at in range(90)]
