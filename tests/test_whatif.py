@@ -273,7 +273,7 @@ class TestRowsThatCannot:
             return X[:, 0]
 
         explainer = xcid.Explainer(broken, NUMBERS)
-        with pytest.raises(ModelError, match="the model failed on 1 rows"):
+        with pytest.raises(ModelError, match="the model failed on 1 row: RuntimeError"):
             explainer.counterfactuals(NUMBERS[:2])
 
 

@@ -296,6 +296,16 @@ class TestLeftOut:
             assert found.dtype == np.float64
             assert np.array_equal(found, numbers)
 
+    @pytest.mark.parametrize("more", [("--drop", "first,second,level"), ()], ids=["dropped", "empty"])
+    def test_no_feature_is_left(self, command, save, table, more):
+        path = save(table if more else table.assign(first=None, second=None, level=None))
+        status, _, err = command("explain", path, *QUICK, *more)
+        assert status == 2
+        assert err.endswith(
+            f"no feature is left in {path}: a column is needed beside the target 'y' that has values and is not "
+            "dropped\n"
+        )
+
     @pytest.mark.parametrize("way", ["explain", "run", "compare"])
     def test_rows_without_a_target(self, command, save, table, tmp_path, way):
         path = save(people(table).assign(y=table["y"].astype(object).where(table.index % 30 != 4)))
@@ -315,7 +325,7 @@ class TestLeftOut:
         path = save(table.assign(y=table["y"].astype(object).where(table.index != 4)))
         status, _, err = command("compare", path, *QUICK, "--methods", "xcid,chance", "--rows", "4")
         assert status == 2
-        assert "--rows takes only rows without a target 'y': take others" in err
+        assert "none of the rows in --rows has a target 'y': choose others" in err
 
 
 class TestNamesOfRows:

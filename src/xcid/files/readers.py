@@ -153,7 +153,10 @@ class Background:
         path, writings = source.path, _writings(source, frame, roles)
         table, found = tables.parted(tables.without(dates.converted(frame, writings), roles.id), roles.weights)
         if tables.names(table) == (roles.target,):
-            raise InvalidData(f"{path} has no column but the target {roles.target!r}: features are needed")
+            raise InvalidData(
+                f"no feature is left in {path}: a column is needed beside the target {roles.target!r} that has values "
+                "and is not dropped"
+            )
         features = tables.without(table, roles.target)
         if len(positions) < 2:
             raise InvalidData(f"{path} has 1 row: reference data need at least 2 rows, preferably a few hundred")

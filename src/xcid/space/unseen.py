@@ -118,7 +118,7 @@ def _refusing(space: FeatureSpace, reason: str) -> Decode:
         flags = _flags(space, matrix)
         if flags.any():
             names = [space.names[at] for at in np.flatnonzero(flags.any(axis=0))]
-            raise ModelError(f"the background's types have no room for what columns {names} hold: {reason:.200}")
+            raise ModelError(f"the reference data's types have no room for what columns {names} hold: {reason:.200}")
         return space.decode(matrix)
 
     return decode
