@@ -271,7 +271,7 @@ BAD_MODELS = {
         r"shape \(1, 2\); one number or label",
     ),
     "later-text": (later(probability, lambda X: np.full(len(X), "u")), "not numbers but <U1"),
-    "later-raises": (later(probability, failing), "failed on 1 rows: KeyError"),
+    "later-raises": (later(probability, failing), "failed on 1 row: KeyError"),
 }
 
 

@@ -77,7 +77,7 @@ class TestBatch:
 
         explanation = xcid.Explainer(model, TABLE, generator=Marginal(m=20))(TABLE[:3])
         assert (explanation.values.argmax(axis=1) == 0).all()
-        with pytest.warns(xcid.XcidWarning, match="failed on 1 rows: ValueError: more than one"):
+        with pytest.warns(xcid.XcidWarning, match="failed on 1 row: ValueError: more than one"):
             alone = xcid.Explainer(model, TABLE)(TABLE[0])
         assert alone.status.tolist() == ["model_failed"]  # it does not fail for the background
 

@@ -205,7 +205,7 @@ def test_generated_contradictions_are_named(age, gap, kind):
         ({"relations": ["age < 9 ** 9 ** 9 ** 9"]}, "cannot be computed: OverflowError"),
         ({"relations": ["age < 1" + " + 1" * 300]}, "longer than 1,000 letters"),
         ({"relations": ["wage > 3"]}, "there is no column 'wage'"),
-        ({"relations": ["age > 500"]}, "holds in no row of the background"),
+        ({"relations": ["age > 500"]}, "holds in no row of the reference data"),
         ({"relations": [lambda row: row.degree]}, "must give True or False"),
         ({"relations": [lambda row: row.age + row.degree]}, "cannot be computed"),
         ({"transitions": {"age": [1]}}, "is a number"),

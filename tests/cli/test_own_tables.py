@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import time
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import xcid
 from xcid.errors import InvalidData, InvalidFile, InvalidParameter
-from xcid.files import dates, readers, suspects, tables
+from xcid.files import dates, readers, suspects, tables, training
 from xcid.files.conditions import rows_where
 from xcid.files.readers import Background
 from xcid.files.rows import Rows
@@ -132,6 +134,28 @@ class TestDates:
             rows_where("day < '01.06.2023'", frame)
         assert rows_where("day == '08.01.2022'", frame) == [1]
 
+    @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+    def test_conditions_compare_moments(self, backend):
+        days = pl.Series([datetime.date(2020, 4, 20), datetime.date(2020, 4, 21), None])
+        noon = days.cast(pl.Datetime).dt.offset_by("12h").dt.replace_time_zone("UTC")
+        frame = pl.DataFrame({"day": days, "noon": noon.dt.convert_time_zone("Europe/Berlin")})
+        table = {
+            "pandas": lambda: frame.to_pandas(use_pyarrow_extension_array=True),
+            "polars": lambda: frame,
+            "pyarrow": frame.to_arrow,
+        }[backend]()
+        for text, due in {
+            "day == '2020-04-20T12:00'": [],
+            "day < '2020-04-20T12:00'": [0],
+            "day == '2020-04-20'": [0],
+            "day in ['2020-04-20', '2020-04-21T01:00']": [0],
+            "noon == '2020-04-20T14:00+02:00'": [0],
+            "noon == '2020-04-20T12:00'": [0],
+            "noon > '2020-04-21'": [1],
+            "noon not in ['2020-04-20T12:00Z']": [1],
+        }.items():
+            assert rows_where(text, table) == due, text
+
     def test_days_and_months_that_cannot_be_told_apart(self, save, table):
         unclear = [f"{1 + at % 12:02}/{1 + at % 11:02}/2022" for at in range(90)]
         path = save(table.assign(day=unclear))
@@ -221,6 +245,7 @@ class TestLeftOut:
         (("--dates", "days"), "there is no column 'days' (did you mean 'day'?)"),
         (("--drop", "y"), "y is the target: leave it out of --drop"),
         (("--id", "who", "--dates", "day,who"), "who is the id: leave it out of --dates"),
+        (("--drop", "day", "--dates", "day"), "day is in both --drop and --dates: leave it out of one of them"),
     ])  # fmt: skip
     def test_columns_that_cannot_be(self, command, save, table, more, said):
         status, _, err = command("explain", save(people(table)), *QUICK, "--rows", "0", *more)
@@ -235,6 +260,52 @@ class TestLeftOut:
         assert {feature for _, feature, _ in lines_of(out)} == {"first", "second", "level"}
         with pytest.raises(InvalidData, match=r"column 'empty' of .* is missing in all 90 rows: .* --drop empty"):
             Background.read(path, Roles("y"))
+
+    def test_a_column_without_values_that_is_to_be_dates(self, command, save, table):
+        path = save(people(table).assign(empty=None))
+        status, out, err = command("explain", path, *QUICK, "--id", "who", "--dates", "empty", "--rows", "0", "--json")
+        assert status == 0, err
+        assert {feature for _, feature, _ in lines_of(out)} == {"first", "second", "level", "day"}
+
+    def test_dates_of_rows_without_a_target_alone(self, command, save, table):
+        day = pd.Series([None, "2023-01-05", *[None] * 88], dtype=object)
+        path = save(table.assign(y=table["y"].astype(object).where(table.index != 1), day=day))
+        status, _, err = command("explain", path, *QUICK, "--rows", "0", "--json")
+        assert status == 0, err
+        assert "columns without any value are left out: ['day']\n" in err
+        assert "read as dates" not in err
+
+    def test_a_run_does_not_take_the_model_of_other_columns(self, command, save, table, tmp_path):
+        files = (save(people(table)), *QUICK, "--id", "who", "--rows", "0", "--run", tmp_path / "run")
+        for more in ((), ("--drop", "day")):
+            command("explain", *files, *more, "--out", tmp_path / "out.csv")
+        assert len(list((tmp_path / "run").glob("model-*.skops"))) == 2
+
+    @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+    def test_classes_in_numbers_beside_rows_without_a_target(self, command, save, table, monkeypatch, backend):
+        monkeypatch.setattr(tables, "library", lambda: backend)
+        path = save(table.assign(y=table["y"].astype(object).where(table.index % 30 != 4)))
+        status, _, err = command("whatif", path, *QUICK, "--wanted", "1", "--rows", "0:3")
+        assert status == 0, err
+        _, out, _ = command("explain", path, *QUICK, "--rows", "0")
+        assert "0.0" not in out.splitlines()[0]
+        assert "1.0" not in out.splitlines()[0]
+
+    def test_numbers_that_are_no_classes_stay_what_they_are(self):
+        for numbers in (np.arange(30.0), np.array([0.0, 0.5]), np.array([0.0, 1e300]), np.array([0.0, np.inf])):
+            found = training.labels(nw.from_native(pd.Series(numbers), series_only=True))
+            assert found.dtype == np.float64
+            assert np.array_equal(found, numbers)
+
+    @pytest.mark.parametrize("more", [("--drop", "first,second,level"), ()], ids=["dropped", "empty"])
+    def test_no_feature_is_left(self, command, save, table, more):
+        path = save(table if more else table.assign(first=None, second=None, level=None))
+        status, _, err = command("explain", path, *QUICK, *more)
+        assert status == 2
+        assert err.endswith(
+            f"no feature is left in {path}: a column is needed beside the target 'y' that has values and is not "
+            "dropped\n"
+        )
 
     @pytest.mark.parametrize("way", ["explain", "run", "compare"])
     def test_rows_without_a_target(self, command, save, table, tmp_path, way):
@@ -255,7 +326,7 @@ class TestLeftOut:
         path = save(table.assign(y=table["y"].astype(object).where(table.index != 4)))
         status, _, err = command("compare", path, *QUICK, "--methods", "xcid,chance", "--rows", "4")
         assert status == 2
-        assert "--rows takes only rows without a target 'y': take others" in err
+        assert "none of the rows in --rows has a target 'y': choose others" in err
 
 
 class TestNamesOfRows:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 import re
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import xcid
 from xcid.cli import report
@@ -173,6 +178,32 @@ class TestJudged:
     def test_a_class_that_is_rare(self):
         table = pd.DataFrame({"a": np.arange(30.0), "y": ["p"] * 29 + ["q"]})
         assert isinstance(training.judged(table, "y", "forest", 0), str)
+
+
+@pytest.mark.parametrize("unknown", ["ignore", "error"])
+def test_a_level_that_the_reference_data_lack(command, csv, tmp_path, out, table, unknown):
+    usual = table[["first", "level"]].fillna("none")
+    usual.assign(y=table["y"]).to_csv(csv, index=False)
+    rows = usual.head(4).assign(level=["red", "violet", "green", "blue"])
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    coded = ColumnTransformer([("level", OneHotEncoder(handle_unknown=unknown), ["level"])], remainder="passthrough")
+    model = make_pipeline(coded, LogisticRegression()).fit(usual, table["y"])
+    joblib.dump(model, tmp_path / "model.joblib")
+    files = ("--reference", csv, "--target", "y", "--data", tmp_path / "rows.csv", "--model", tmp_path / "model.joblib")
+    options = ("report", *files, "--unsafe-pickle", "--out", out)
+    status, _, err = command(*options)
+    assert status == 0, err
+    assert "violet" in err
+    found = read(out)["rows"]
+    others = [one["kind"] for at in (0, 2, 3) for one in found[at]["counterfactuals"]]
+    assert others == list(xcid.Explainer(model, usual).whatif(rows.iloc[[0, 2, 3]]).kind)
+    if unknown == "ignore":
+        changes = [change for one in found[1]["counterfactuals"] for change in one["changes"]]
+        assert {before for name, before, *_ in changes if name == "level"} == {"violet"}
+    status, _, err = command(*options, "--redact")
+    assert status == 0, err
+    assert "violet" not in err
+    assert ("1 of 4 rows do not have the status ok (unseen_value: 1)\n" in err) == (unknown == "error")
 
 
 def test_reasons(command, csv, out, tmp_path):

@@ -86,6 +86,7 @@ class TestRows:
         status, _, err = command("explain", csv, *QUICK, "--rows", "frist > 0")
         assert status == 2
         assert "there is no column 'frist' (did you mean 'first'?)" in err
+        assert "; if frist is a text, put it in quotes\n" in err
 
     @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
     def test_missing_cells_meet_no_condition(self, make):

@@ -275,7 +275,7 @@ TEXT = [
         packed(lambda: column("y", [1] + [0] * 39), "t.csv"),
         notes=("no perturbation flips the output",),
     ),
-    Case("target only", packed(lambda: good()[["y"]], "t.csv"), ("t.csv", "no column but the target 'y'")),
+    Case("target only", packed(lambda: good()[["y"]], "t.csv"), ("no feature is left in", "t.csv: a column is needed")),
     Case("column missing in all", packed(lambda: column("b", np.nan), "t.csv")),
     Case("column constant", packed(lambda: column("b", 3.5), "t.csv")),
     Case("all columns constant", packed(lambda: good().assign(a=1, b=1, level="x"), "t.csv"), ("one side",)),
@@ -355,7 +355,7 @@ ROWS = [
     Case("column all missing in the data", data(column("b", np.nan))),
     Case("fractions for whole numbers", data(column("k", 2.5), column("k", [1, 2] * 20)), ("rows.csv", "row 0", "'k'")),
     Case("no rows in the data", data(lines()[:1]), ("rows.csv", "no rows")),
-    Case("target only in the data", data(good()[["y"]]), ("rows.csv", "no column but the target")),
+    Case("target only in the data", data(good()[["y"]]), ("no feature is left in", "rows.csv: its columns are ['y']")),
 ]  # fmt: skip
 
 CASES = [*TEXT, *FILES, *ROWS]

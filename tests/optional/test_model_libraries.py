@@ -345,7 +345,7 @@ class TestOnnx:
         expected = model.predict_proba(MIXED)[:8]
         for background in (MIXED, MIXED[["idle", "planted", "ignored"]], pl.from_pandas(MIXED)):
             assert np.allclose(assert_planted(converted, background).outputs, expected, atol=1e-5)
-        with pytest.raises(ModelError, match=r"inputs \['planted'\], which the background does not have"):
+        with pytest.raises(ModelError, match=r"inputs \['planted'\], which the reference data do not have"):
             xcid.Explainer(converted, MIXED.rename(columns={"planted": "city"}))
 
     def test_scores_without_probabilities(self, session):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from xcid.cli._terminal import Progress
@@ -14,11 +14,19 @@ if TYPE_CHECKING:
 
 
 def explained(
-    explainer: Explainer, rows: Rows, seed: int, size: int, workers: int, progress: Progress
+    explainer: Explainer,
+    rows: Rows,
+    seed: int,
+    size: int,
+    workers: int,
+    progress: Progress,
+    keep: Callable[[Any], None] = lambda frame: None,
+    tell: Callable[[str], str] = str,
 ) -> Iterator[Explanation]:
     """Explain so many rows at a time, and warn of those that failed or lack perturbations.
 
-    A row has the same scores in whatever piece it is.
+    A row has the same scores in whatever piece it is. ``keep`` gets the table of each piece before its explanation
+    comes, and ``tell`` makes of the reason why the first row failed what may be said of it.
     """
     from dataclasses import replace
 
@@ -39,9 +47,10 @@ def explained(
         reason = reason or first_reason(explanation, said)
         pieces.append((set(explanation.status.tolist()), one_side.pop() if one_side else ""))
         progress(statuses.total(), len(rows))
+        keep(chunk.frame)
         yield explanation
     refuse_one_side(pieces)
-    note_statuses(statuses, reason)
+    note_statuses(statuses, tell(reason))
 
 
 def note_statuses(statuses: Counter[str], reason: str) -> int:

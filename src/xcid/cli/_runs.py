@@ -152,7 +152,8 @@ def _trained(
     from xcid.files.writers import replacing
 
     roles = background.layout.roles
-    known = (sha256, subject.target, subject.train, subject.seed, *filter(None, (roles.drop, roles.dates)))
+    chosen = (roles.drop, roles.dates)
+    known = (sha256, subject.target, subject.train, subject.seed, *(chosen if any(chosen) else ()))
     path = folder.path / f"model-{hashlib.sha256(repr(known).encode()).hexdigest()[:12]}.skops"
     if not path.exists():
         io = models.imported(models.LOADERS[".skops"])

@@ -154,6 +154,8 @@ def subject_of(options: argparse.Namespace, parser: argparse.ArgumentParser) -> 
     for (what, column), option in product(named, ("drop", "dates")):
         if column in getattr(options, option):
             parser.error(f"{column} is the {what}: leave it out of --{option}")
+    for column in set(options.drop).intersection(options.dates):
+        parser.error(f"{column} is in both --drop and --dates: leave it out of one of them")
     return record(Subject, options)
 
 

@@ -183,7 +183,7 @@ def _held_out(subject: _subjects.Subject, reference: Background, n_others: int) 
         return asked, list(range(n_known))
     known = sorted(set(range(n_known)) - set(asked))
     if not asked:
-        raise InvalidParameter(f"--rows takes only rows without a target {subject.target!r}: take others")
+        raise InvalidParameter(f"none of the rows in --rows has a target {subject.target!r}: choose others")
     if not known:
         raise InvalidParameter(
             "--rows takes every row, and leaves none to learn from: take fewer, or give them by --data"

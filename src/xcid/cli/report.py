@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections import deque
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -79,7 +81,9 @@ def run(options: Options) -> None:
     more = _subjects.settings(subject, inputs.background)
     explainer = make(inputs.model, inputs.background.features, **more)
     _reasons.check(options.reasons, explainer.subject.output_names)
-    found = explained(explainer, inputs.rows, subject.seed, ROWS_AT_A_TIME, options.workers, line)
+    frames = deque[Any](maxlen=1)
+    work = explainer, inputs.rows, subject.seed, ROWS_AT_A_TIME, options.workers, line
+    found = explained(*work, frames.append, _unsaid if options.redact else str)
     report(
         found,
         options.out,
@@ -87,21 +91,25 @@ def run(options: Options) -> None:
         notes=sentences(notes),
         values="hidden" if options.redact else "shown",
         reasons=reasons,
-        search=partial(_searched, explainer, subject.seed),
+        search=partial(_searched, explainer, subject.seed, frames),
     )
     line.note(f"{options.out} is written ({options.out.stat().st_size / 1e6:.1f} MB): open it in a browser")
 
 
-def _searched(explainer: Explainer, seed: int, piece: Explanation) -> Counterfactuals | None:
-    """Counterfactuals of explained rows; none where some hold what the reference data lack, or if the model fails."""
+def _unsaid(reason: str) -> str:
+    """Nothing: what a model says of a row that it fails for may quote the row."""
+    return ""
+
+
+def _searched(explainer: Explainer, seed: int, frames: Sequence[Any], piece: Explanation) -> Counterfactuals | None:
+    """Counterfactuals of explained rows, which are the last of some tables; none if the model fails."""
     from xcid import whatif
     from xcid.errors import ModelError
-    from xcid.space import unseen_rows
+    from xcid.space import met
 
-    setup = explainer.setup
-    if unseen_rows(setup.subject.space, piece.data).any():
-        return None
+    space, cells, unseen = met(explainer.space, frames[-1])
+    subject = explainer.subject.with_room(space) if unseen.any() else explainer.subject
     try:
-        return whatif.counterfactuals(setup.subject, setup.outcome, piece.data, piece.index, seed=seed)
+        return whatif.counterfactuals(subject, explainer.setup.outcome, cells, piece.index, seed=seed)
     except ModelError:
         return None

@@ -49,7 +49,7 @@ class Work:
         """Check all that can be checked before a worker starts; ``columns`` are those of the table."""
         names, known = explainer.space.names, {str(name) for name in columns}
         if missing := [name for name in names if name not in known]:
-            raise InvalidData(f"the table lacks the columns {missing} of the background; it has {sorted(known)}")
+            raise InvalidData(f"the table lacks the columns {missing} of the reference data; it has {sorted(known)}")
         if row is not None and row not in known:
             raise InvalidData(f"the table has no column {row!r} to tell rows apart; it has {sorted(known)}")
         payload = check_picklable(explainer, pickler)

@@ -15,6 +15,7 @@ from xcid.errors import InvalidData, InvalidParameter, telling
 from xcid.files import tables
 from xcid.files.dates import ISO, readings
 from xcid.records import Flags
+from xcid.space.tables import time_zone
 
 ADVICE = "type a condition such as age > 60, job == 'nurse', `two words` <= 3 or age > 60 and not job in ['a', 'b']"
 
@@ -73,10 +74,14 @@ def _compared(sign: str, left: Any, right: Any) -> Flags:
 
 
 def _named(frame: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
+    """A column; dates in it are the moments at which they begin, and times with a zone are in UTC."""
     try:
-        return tables.column_of(frame.to_native(), name, "")
+        column = tables.column_of(frame.to_native(), name, "")
     except InvalidData as error:
-        raise InvalidData(f"{error}; if {name} is text and no column, it stands in quotes") from error
+        raise InvalidData(f"{error}; if {name} is a text, put it in quotes") from error
+    if isinstance(column.dtype, nw.Date):
+        return column.cast(nw.Datetime("us"))
+    return column.dt.convert_time_zone("UTC") if time_zone(column) else column
 
 
 def _missing(column: nw.Series[Any]) -> nw.Series[Any]:
@@ -113,7 +118,7 @@ def _cited(value: Any) -> str:
 
 def _fitting(value: Any, column: nw.Series[Any]) -> Any:
     """A constant beside a column: text beside dates is a date."""
-    if not isinstance(column.dtype, nw.Date | nw.Datetime):
+    if not isinstance(column.dtype, nw.Datetime):
         return value
     if isinstance(value, list):
         return [_fitting(one, column) for one in value]
@@ -121,6 +126,4 @@ def _fitting(value: Any, column: nw.Series[Any]) -> Any:
     if len(found) != 1:
         raise InvalidData(f"{column.name} holds dates, and {value!r:.80} is not clearly one: write it as {ISO}")
     (moment,) = found.values()
-    if isinstance(column.dtype, nw.Date):
-        return moment.date()
     return moment.replace(tzinfo=UTC) if column.dtype.time_zone else moment

@@ -137,7 +137,8 @@ class Background:
         empty = tuple(_empty(frame, roles))
         if empty:
             notes.append(f"columns without any value are left out: {shown(empty)}")
-        found = tuple(name for name, some in source.dates.items() if len(some) == 1 and name not in roles.left_out)
+        known = (*roles.left_out, *empty)
+        found = tuple(name for name, some in source.dates.items() if len(some) == 1 and name not in known)
         if found:
             notes.append(f"columns with dates are read as dates: {shown(found)}")
         wanted = roles._replace(drop=(*roles.drop, *empty), dates=tuple(dict.fromkeys((*roles.dates, *found))))
@@ -152,7 +153,10 @@ class Background:
         path, writings = source.path, _writings(source, frame, roles)
         table, found = tables.parted(tables.without(dates.converted(frame, writings), roles.id), roles.weights)
         if tables.names(table) == (roles.target,):
-            raise InvalidData(f"{path} has no column but the target {roles.target!r}: features are needed")
+            raise InvalidData(
+                f"no feature is left in {path}: a column is needed beside the target {roles.target!r} that has values "
+                "and is not dropped"
+            )
         features = tables.without(table, roles.target)
         if len(positions) < 2:
             raise InvalidData(f"{path} has 1 row: reference data need at least 2 rows, preferably a few hundred")
@@ -224,7 +228,7 @@ def _writings(
 ) -> dict[str, Writing]:
     """How columns of text that are to be dates are written; refuse a cell that is no date."""
     narwhal, made = nw.from_native(frame, eager_only=True), dict[str, Writing]()
-    for name in roles.dates:
+    for name in (name for name in roles.dates if name not in roles.left_out):
         column = narwhal.get_column(name)
         if isinstance(column.dtype, nw.Date | nw.Datetime):
             continue

@@ -81,7 +81,7 @@ class Layout:
             raise InvalidData(f"{path} has no column {asked} to name its rows by; its columns are {shown(names)}")
         found = [name for name in names if name not in self.roles.left_out]
         if not found:
-            raise InvalidData(f"{path} has no column but the target {self.roles.target!r}: features are needed")
+            raise InvalidData(f"no feature is left in {path}: its columns are {shown(names)}, and all are left out")
         missed = [name for name in self.columns if name not in found]
         extra = [name for name in found if name not in self.columns]
         if missed or extra:

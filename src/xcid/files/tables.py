@@ -68,7 +68,7 @@ def without(frame: Any, *left_out: str | None) -> Any:
     if not found:
         return frame
     if len(found) == len(narwhal.columns):
-        raise InvalidData(f"there is no column but {shown(found)}: features are needed")
+        raise InvalidData(f"no feature is left: the columns are {shown(found)}, and all are left out")
     return narwhal.drop(found).to_native()
 
 

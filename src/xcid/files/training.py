@@ -15,6 +15,7 @@ from xcid.files import tables
 from xcid.native.steps import by_cell
 
 MOST_CLASSES = 20  # of a column of whole numbers that is a class
+MOST_EXACT = 2**53  # below it, floats have every whole number
 MOST_JUDGED = 20_000  # rows that a model is tried on before it is trained on all
 FEWEST_JUDGED = 30  # held-out rows; of fewer, a share says little
 LOADERS = {"diabetes": datasets.load_diabetes, "heart": datasets.load_heart}
@@ -128,12 +129,14 @@ def is_classes(wanted: nw.Series[Any]) -> bool:
 
 
 def labels(wanted: nw.Series[Any]) -> Any:
-    """(n,) targets; all rows must have one."""
+    """(n,) targets; all rows must have one. Classes in whole numbers are whole numbers, whatever they were read as."""
     holes = tables.missing(wanted)
     if holes.any():
         raise InvalidData(f"{int(holes.sum())} rows have no target {wanted.name!r}: take them out of the table")
     if wanted.dtype.is_numeric():
-        return wanted.to_numpy()
+        numbers = wanted.to_numpy()
+        is_whole = is_classes(wanted) and bool(np.all(np.abs(numbers) < MOST_EXACT))
+        return numbers.astype(np.int64) if wanted.dtype.is_float() and is_whole else numbers
     texts = np.empty(len(wanted), dtype=object)  # of a fixed width, all would take the room of the longest
     texts[:] = [
         value.decode(errors="replace") if isinstance(value, bytes) else str(value) for value in wanted.to_list()

@@ -158,8 +158,8 @@ def _check_inputs(inputs: Sequence[Any], names: tuple[str, ...]) -> None:
     unknown = [one.name for one in inputs if one.name not in names]
     if len(inputs) > 1 and unknown:
         raise ModelError(
-            f"the session has the inputs {unknown}, which the background does not have; its columns are {list(names)}: "
-            "rename them, or give feature_names with an array"
+            f"the session has the inputs {unknown}, which the reference data do not have; their columns are "
+            f"{list(names)}: rename them, or give feature_names with an array"
         )
 
 

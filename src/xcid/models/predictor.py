@@ -186,7 +186,7 @@ def _raw(ask: Callable[[Any], Any], table: Any, n_rows: int) -> Cells:
     except XcidError:
         raise
     except (Exception, SystemExit) as error:  # a model that ends the process is a failing model
-        raise ModelError(f"the model failed on {n_rows} rows: {said(error)}") from error
+        raise ModelError(f"the model failed on {n_rows} row{'' if n_rows == 1 else 's'}: {said(error)}") from error
     if n_masked:
         raise ModelError(f"the model masked {n_masked} of its answers for {n_rows} rows: every one must be a value")
     if answers.ndim not in (1, 2) or answers.shape[0] != n_rows:

@@ -12,7 +12,7 @@ from xcid.space.groups import Features
 from xcid.space.makers import ToRows, cells_maker, frame_maker, in_order, require_backend
 from xcid.space.rules import Rows, Rules
 from xcid.space.tables import labels
-from xcid.space.unseen import Met, first_unseen, met, unseen_rows
+from xcid.space.unseen import Met, first_unseen, met
 
 __all__ = [
     "Backend",
@@ -33,5 +33,4 @@ __all__ = [
     "labels",
     "met",
     "require_backend",
-    "unseen_rows",
 ]

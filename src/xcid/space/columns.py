@@ -51,8 +51,8 @@ class Column:
             code = np.nan if is_missing(cell) else positions.get(cell) if isinstance(cell, Hashable) else None
             if code is None:
                 raise InvalidData(
-                    f"column {self.name!r} of {what} holds {cell!r:.60} in row {row}, which the background does not "
-                    f"have: its levels are {_shown(self.levels)}"
+                    f"column {self.name!r} of {what} holds {cell!r:.60} in row {row}, which the reference data do "
+                    f"not have: its levels are {_shown(self.levels)}"
                 )
             codes[row] = code
         return codes

@@ -104,7 +104,9 @@ class Constraints:
             if column.name in self.levels:
                 allowed[:, at] &= np.isin(cells, _codes(column, self.levels[column.name]))
             if not allowed[:, at].any() or np.isnan(cells[allowed[:, at]]).all():
-                raise InvalidParameter(f"no background value of {column.name!r} is allowed: widen its range or levels")
+                raise InvalidParameter(
+                    f"no value of {column.name!r} in the reference data is allowed: widen its range or levels"
+                )
         return allowed
 
     def _check_names(self, known: list[str]) -> None:

@@ -78,17 +78,18 @@ def _refuse_relations(constraints: Any, rules: Rules, background: Array) -> None
     for name, flags in zip(names, met, strict=True):
         if not flags.any():
             raise InvalidParameter(
-                f"{name} holds in no row of the background, nor in any mixture of its values: drop it"
+                f"{name} holds in no row of the reference data, nor in any mixture of their values: drop it"
             )
     telling = [at for at, flags in enumerate(met) if flags.sum() >= FEWEST]
     for first, second in combinations(telling, 2):
         if not (met[first] & met[second]).any():
-            _refuse(names[first], names[second], "no row of the background and no mixture of its values obeys both")
+            why = "no row of the reference data and no mixture of their values obeys both"
+            _refuse(names[first], names[second], why)
     for limit, fit in _limits(constraints, rules).items():
         fitted = fit(mixed)
         for at in telling:
             if not rules.holds(rules.relations[at][1], fitted, names[at]).any():
-                _refuse(names[at], limit, "no mixture of the background's values obeys both")
+                _refuse(names[at], limit, "no mixture of the reference data's values obeys both")
 
 
 def _limits(constraints: Any, rules: Rules) -> dict[str, Callable[[Array], Array]]:

@@ -211,13 +211,13 @@ class FeatureSpace:
                 return
             back = self.values(table)
         except Exception as error:
-            raise InvalidData(f"{what} has values that the background's types cannot hold: {error}") from error
+            raise InvalidData(f"{what} has values that the reference data's types cannot hold: {error}") from error
         changed = np.argwhere(~np.isclose(back, matrix, rtol=1e-6, atol=0, equal_nan=True))
         if len(changed):
             row, column = changed[0]
             raise InvalidData(
                 f"{what} has {matrix[row, column]:g} in row {row}, column {self.names[column]!r}, which the type of "
-                f"the background's column cannot hold (it would become {back[row, column]:g}): convert the background"
+                f"the reference data cannot hold (it would become {back[row, column]:g}): convert that column there"
             )
 
 
@@ -253,7 +253,7 @@ def matrix_of(columns: tuple[Column, ...], table: Table, what: str) -> Array:
         if column.unit and is_zoned != column.zoned and cells.dtype.kind == "M" and not np.isnat(cells).all():
             have, others = ("a time zone", "have none") if is_zoned else ("no time zone", "have one")
             raise InvalidData(
-                f"the times of column {column.name!r} of {what} have {have}, and those of the background {others}: "
+                f"the times of column {column.name!r} of {what} have {have}, and those of the reference data {others}: "
                 "give both a zone, or none"
             )
         with telling(InvalidData, f"column {column.name!r} of {what} cannot be read"):

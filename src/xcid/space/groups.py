@@ -143,8 +143,8 @@ def _ranked(group: tuple[int, ...], table: FeatureSpace) -> tuple[int, ...]:
         raise InvalidParameter(f"some of the grouped columns {names} are frozen: freeze all or none")
     if table.direction[at].any():
         raise InvalidParameter(
-            f"one of the grouped columns {names} is monotone: a group changes to joint values of the background, which "
-            "know no direction; take that column out of the group"
+            f"one of the grouped columns {names} is monotone: a group changes to joint values of the reference data, "
+            "which know no direction; take that column out of the group"
         )
     return tuple(sorted(group, key=lambda i: int(table.rank[i])))
 

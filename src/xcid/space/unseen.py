@@ -43,17 +43,12 @@ def met(space: FeatureSpace, table: Any, what: str = "the table to explain") -> 
             for column, levels in zip(space.columns, more, strict=True)
         )
         rows = matrix_of(columns, found, what)
-        unseen = unseen_rows(space, rows)
+        unseen = np.array(_flags(space, rows).any(axis=1))
         if not unseen.any():
             raise
         if not unseen.all():
             space.check_types(rows[~unseen], what)
         return Met(_wider(space, columns, found.part(unseen), rows[unseen]), rows, unseen)
-
-
-def unseen_rows(space: FeatureSpace, rows: Array) -> Flags:
-    """(n,) which rows, as numbers, hold what a space does not have."""
-    return np.array(_flags(space, rows).any(axis=1))
 
 
 def first_unseen(space: FeatureSpace, found: Met) -> tuple[str, Any]:
@@ -123,7 +118,7 @@ def _refusing(space: FeatureSpace, reason: str) -> Decode:
         flags = _flags(space, matrix)
         if flags.any():
             names = [space.names[at] for at in np.flatnonzero(flags.any(axis=0))]
-            raise ModelError(f"the background's types have no room for what columns {names} hold: {reason:.200}")
+            raise ModelError(f"the reference data's types have no room for what columns {names} hold: {reason:.200}")
         return space.decode(matrix)
 
     return decode
