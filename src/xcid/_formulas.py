@@ -108,9 +108,7 @@ def formula(text: str) -> Formula:
         raise InvalidParameter(f"{text!r:.80} is longer than {MOST_LETTERS:,} letters")
     found = _parsed(text)
     if found is None:
-        compared = _ASSIGNED.sub("==", text)
-        advice = f"did you mean {compared:.80}?" if compared != text and _parsed(compared) is not None else GRAMMAR
-        raise InvalidParameter(f"{text!r:.80} cannot be read: {advice}")
+        raise InvalidParameter(f"{text!r:.80} cannot be read: {corrected(text) or GRAMMAR}")
     lists = _lists(found.tree)
     for part in ast.walk(found.tree):
         is_known = isinstance(part, _PARTS) and (not isinstance(part, ast.Constant) or _is_plain(part.value))
@@ -119,6 +117,12 @@ def formula(text: str) -> Formula:
     if not all(isinstance(part, ast.List | ast.Tuple) for part in lists):
         raise InvalidParameter(f"{text!r:.80} cannot be read: in needs a list, such as job in ['a', 'b']")
     return found
+
+
+def corrected(text: str) -> str:
+    """Ask whether "age == 3" was meant by "age = 3"; "" where that is no formula either."""
+    compared = _ASSIGNED.sub("==", text)
+    return f"did you mean {compared:.80}?" if compared != text and _parsed(compared) is not None else ""
 
 
 def _parsed(text: str) -> Formula | None:

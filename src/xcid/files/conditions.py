@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC
 from functools import reduce
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from xcid._formulas import COMPARED, Formula, formula
+from xcid._formulas import COMPARED, Formula, corrected, formula
 from xcid.errors import InvalidData, InvalidParameter, telling
 from xcid.files import tables
 from xcid.files.dates import ISO, readings
@@ -18,9 +17,6 @@ from xcid.records import Flags
 from xcid.space.tables import time_zone
 
 ADVICE = "type a condition such as age > 60, job == 'nurse', `two words` <= 3 or age > 60 and not job in ['a', 'b']"
-
-
-_ALONE = re.compile("(?<![<>=!])=(?!=)")  # a sign that assigns, and does not compare
 _ORDERED = ("<", "<=", ">", ">=")
 
 
@@ -28,9 +24,7 @@ def condition(text: str) -> Formula:
     """Read a condition."""
     found = _read(text)
     if found is None:
-        doubled = _ALONE.sub("==", text)
-        advice = f"did you mean {doubled:.80}?" if doubled != text and _read(doubled) is not None else ADVICE
-        raise InvalidParameter(f"{text!r:.80} does not select rows: {advice}")
+        raise InvalidParameter(f"{text!r:.80} does not select rows: {corrected(text) or ADVICE}")
     return found
 
 
