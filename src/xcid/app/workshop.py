@@ -24,6 +24,7 @@ from xcid.report.rows import outputs_of, row_of, unit_of
 from xcid.report.values import SHOWN
 from xcid.whatif import Counterfactuals, counterfactuals
 from xcid.whatif.plausibility import unchangeable
+from xcid.whatif.record import FAILED
 from xcid.wording.names import clean, listed
 
 MOST_PICTURES = 40  # that come with an answer; that of the feature that is looked at always does
@@ -81,6 +82,8 @@ def search(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
         )
     except ModelError as error:
         return {"problem": clean(error, MOST_LETTERS)}
+    if found.kind[0] == FAILED:
+        return {"problem": clean(found.notes[0], MOST_LETTERS)}
     lines = [
         {**line, "columns": found.in_order(at), "cells": cells_of(cells, found.columns), "code": found.steps(at)}
         for at, (line, cells) in enumerate(zip(of_search(found, 0, SHOWN), found.rows, strict=True))

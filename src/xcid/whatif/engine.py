@@ -84,7 +84,9 @@ def counterfactuals(
     starts = np.cumsum([0, *(len(part.n_evaluations) for part in parts)])
     shifted = [part._replace(row=part.row + start) for part, start in zip(parts, starts, strict=False)]
     whole = Part(*(np.concatenate(fields) for fields in zip(*shifted, strict=True)))
-    notes = _notes(subject, rows, whole, [f"{len(failed)} rows failed: {failed[0].error}"] if failed else [])
+    notes = _notes(
+        subject, rows, whole, [f"{len(failed)} of {len(rows)} rows failed: {failed[0].error}"] if failed else []
+    )
     return Counterfactuals(
         index=index,
         data=rows,
