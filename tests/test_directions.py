@@ -316,7 +316,7 @@ class TestNames:
         explainer = xcid.Explainer(two, pd.DataFrame(TABLE, columns=list("abcde")))
         found = explainer(frame)
         assert found.row("553").index.tolist() == found.row(553).index.tolist() == [553]
-        with pytest.raises(InvalidParameter, match="no row called 0"):
+        with pytest.raises(InvalidParameter, match="no row is called 0"):
             found.row(0)
         with pytest.raises(InvalidParameter, match="2 rows are called 9"):
             found.row(9)

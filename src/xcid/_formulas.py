@@ -60,7 +60,7 @@ class Formula:
 
     @property
     def is_condition(self) -> bool:
-        """Whether it holds or not, and is no number."""
+        """Whether it is true or false of a row, rather than a number."""
         return _holds_or_not(self.tree)
 
     def value(self, cells: Callable[[str], Any], compared: Callable[[str, Any, Any], Any]) -> Any:

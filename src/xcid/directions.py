@@ -11,7 +11,7 @@ from xcid._check import sign_of
 from xcid.densities import Mixed
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.outcomes.classes import are_probabilities, class_names, column_of, least_probability
-from xcid.records import Array, Explanation, Flags, Integers
+from xcid.records import UNKNOWN, Array, Explanation, Flags, Integers
 from xcid.scores.adjusted import Adjusted, to_d1
 from xcid.scores.moves import Moves, moves
 
@@ -58,6 +58,12 @@ def in_question(explanation: Explanation) -> Integers:
     if about is None:
         return np.asarray(np.nan_to_num(explanation.outputs, nan=-np.inf).argmax(axis=1))
     return np.full(n, column_of(about, names))
+
+
+def explained(explanation: Explanation) -> Explanation:
+    """The rows that have scores, to be averaged; all rows where none has."""
+    known = ~np.isin(explanation.status, UNKNOWN)
+    return explanation[known] if known.any() else explanation
 
 
 def usual_direction(explanation: Explanation) -> str:

@@ -67,7 +67,7 @@ def _many(explanation: Explanation) -> str:
     found = ", ".join(f"{count:,} {status}" for status, count in counts)
     size = f"{len(explanation):,} rows, {len(explanation.feature_names):,} features"
     head = f"{size}; status: {found}", explanation.question
-    explanation = directions.usual(wording.explained(explanation))
+    explanation = directions.usual(directions.explained(explanation))
     means, signed = np.abs(explanation.values).mean(axis=0), explanation.values.mean(axis=0)
     free = explanation.feature_status == "ok"
     significant = (free & ~wording.not_significant(explanation)).mean(axis=0)

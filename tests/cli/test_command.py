@@ -135,13 +135,13 @@ def test_errors_as_typed(tmp_path):
     assert result.returncode == 2
     assert result.stdout == ""
     advice = "; there are no .csv files there: check the name and the folder"
-    assert result.stderr == f"xcid: there is no file none.csv in {tmp_path}{advice}\n"
+    assert result.stderr == f"xcid: none.csv cannot be found in {tmp_path}{advice}\n"
 
 
 def test_a_file_that_is_spelt_otherwise(command, csv, tmp_path):
     (tmp_path / "rows.csv").touch()
     options = ("--target", "y", "--rows", "0")
-    assert "there is no file trian.csv in" in command("explain", tmp_path / "trian.csv", *options)[2]
+    assert "trian.csv cannot be found in" in command("explain", tmp_path / "trian.csv", *options)[2]
     assert "(did you mean 'train.csv'?)" in command("explain", tmp_path / "trian.csv", *options)[2]
     assert "the .csv files there are ['rows.csv', 'train.csv']" in command("explain", tmp_path / "x.csv", *options)[2]
     assert f"there is no folder {tmp_path / 'no'}" in command("explain", tmp_path / "no" / "x.csv", *options)[2]

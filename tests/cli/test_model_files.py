@@ -155,11 +155,11 @@ class TestUnsafePickle:
         (tmp_path / "m.pkl").write_bytes(b"nothing of the kind")
         with pytest.raises(InvalidFile, match="cannot be loaded as a model"):
             models.load(tmp_path / "m.pkl", [], unsafe_pickle=True)
-        with pytest.raises(InvalidFile, match="there is no file"):
+        with pytest.raises(InvalidFile, match="cannot be found"):
             models.load(tmp_path / "n.pkl", [], unsafe_pickle=True)
 
 
-@pytest.mark.parametrize(("name", "message"), [("m.skops", "there is no file"), ("m.h5", "the extensions are .skops")])
+@pytest.mark.parametrize(("name", "message"), [("m.skops", "cannot be found"), ("m.h5", "the extensions are .skops")])
 def test_no_model(tmp_path, name, message):
     with pytest.raises(InvalidFile, match=message):
         models.load(tmp_path / name, [])

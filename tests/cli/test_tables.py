@@ -147,7 +147,7 @@ def test_damaged_files(tmp_path, suffix):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("t.xlsx", "the extensions are"), ("t.csv", "there is no file"), ("d.csv", "not a plain file")],
+    [("t.xlsx", "the extensions are"), ("t.csv", "cannot be found"), ("d.csv", "not a plain file")],
 )
 def test_files_that_are_none(tmp_path, name, message):
     (tmp_path / "d.csv").mkdir()

@@ -93,7 +93,7 @@ def test_a_command_at_a_terminal(csv, settings):
 
 def test_errors_have_a_colour(terminal, tmp_path):
     assert main(["explain", str(tmp_path / "none.csv"), "--target", "y"]) == 2
-    assert terminal[1].getvalue().startswith("\x1b[1;31mxcid:\x1b[0m there is no file none.csv in ")
+    assert terminal[1].getvalue().startswith("\x1b[1;31mxcid:\x1b[0m none.csv cannot be found in ")
 
 
 def test_nothing_typed(command):

@@ -291,7 +291,7 @@ TEXT = [
 
 FILES = [
     Case("folder in place of a file", folder_in_place, ("t.csv", "not a plain file")),
-    Case("no file", nothing_there, ("nowhere.csv", "there is no file")),
+    Case("no file", nothing_there, ("nowhere.csv", "cannot be found")),
     Case("link to itself", link_to_itself, ("t.csv",)),
     Case("name too long", name_too_long, ("nnn.csv",)),
     Case("below a file", below_a_file, ("t.csv",)),

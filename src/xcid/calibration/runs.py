@@ -16,7 +16,7 @@ from xcid import directions
 from xcid._check import as_float, as_int
 from xcid.calibration.tops import top_agreement
 from xcid.errors import InvalidData, InvalidParameter
-from xcid.records import SIGNIFICANT, UNKNOWN, Array, Explanation, Integers, fields
+from xcid.records import SIGNIFICANT, Array, Explanation, Integers, fields
 from xcid.space import is_missing
 
 More: TypeAlias = Callable[[Integers, int], Explanation]
@@ -187,8 +187,7 @@ def _sorted(labels: list[Any]) -> tuple[list[str], Integers]:
 
 
 def _mean_of(whole: Explanation, name: str) -> Explanation:
-    known = ~np.isin(whole.status, UNKNOWN)  # rows that failed have no scores to average
-    part = directions.usual(whole[known] if known.any() else whole)
+    part = directions.usual(directions.explained(whole))
     size, n = np.abs(part.values), len(part)
     centre = size.mean(axis=0, keepdims=True)
     error = size.std(axis=0, ddof=1, keepdims=True) / np.sqrt(n) if n > 1 else np.zeros_like(centre)

@@ -65,7 +65,7 @@ def beeswarm(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any
     """
     if not len(explanation):
         raise InvalidData("the explanation has no rows to draw")
-    explanation = directions.usual(wording.explained(explanation))
+    explanation = directions.usual(directions.explained(explanation))
     order = wording.largest(np.abs(explanation.values).mean(axis=0), as_int(most, "most", at_least=1))[::-1]
     ax = _style.lines(ax, [_style.short(explanation.feature_names[at]) for at in order])
     length, own = float(np.ptp(explanation.values[:, order])), _ordered(explanation)

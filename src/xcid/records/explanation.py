@@ -278,7 +278,7 @@ class Explanation:
         """
         found = np.flatnonzero([label == name or str(label) == str(name) for label in self.index])
         if len(found) != 1:
-            many = f"{len(found)} rows are" if len(found) else "there is no row"
+            many = f"{len(found)} rows are" if len(found) else "no row is"
             raise InvalidParameter(f"{many} called {name!r}; explanation.index has the names of all rows")
         return self[int(found[0])]
 

@@ -108,7 +108,7 @@ def overview(explanation: Explanation, unit: float) -> dict[str, Any]:
     Where signs can be about one outcome for all rows, so is ``mean``, the mean score with its sign; ``meaning`` says
     about which. Rows that are not explained are left out.
     """
-    turned = directions.usual(wording.explained(explanation))
+    turned = directions.usual(directions.explained(explanation))
     mean = turned.aggregate()
     record: dict[str, Any] = {"score": _steps(mean.values[0], unit), "d1": _steps(mean.importance[0], 0.001)}
     if len(explanation) > 1 and mean.lower is not None and mean.upper is not None:

@@ -77,12 +77,6 @@ def is_explained(one: Explanation) -> bool:
     return str(one.status[0]) not in UNKNOWN
 
 
-def explained(explanation: Explanation) -> Explanation:
-    """The rows that have scores, to be averaged; all rows where none has."""
-    known = ~np.isin(explanation.status, UNKNOWN)
-    return explanation[known] if known.any() else explanation
-
-
 def not_explained(one: Explanation) -> str:
     """Say that a single row is not explained, and why."""
     return f"not explained: {status_in_words(str(one.status[0]))}"

@@ -44,7 +44,7 @@ def absent(path: Path) -> str:
     close = meant(path.name, others)
     kind = f"{path.suffix} files" if path.suffix else "files without an extension"
     there = f"; the {kind} there are {shown(others)}" if others else f"; there are no {kind} there"
-    return f"there is no file {path.name} in {folder}{close or there}: check the name and the folder"
+    return f"{path.name} cannot be found in {folder}{close or there}: check the name and the folder"
 
 
 def check(name: object, packed: int, unpacked: int, advice: str = "write it less compressed") -> None:
