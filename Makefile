@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test test-all rest lint types imports unit prose docs images bench soak evaluate generators reproduce clean
 
@@ -17,7 +18,7 @@ test-all: test rest
 # After `make test`, with every extra: what is slow, what was skipped, the types of the benchmarks, spelling.
 rest: $(VENV)/.dev prose
 	$(BIN)/mypy
-	$(BIN)/pytest --rest
+	$(PYTEST) --rest
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -30,7 +31,7 @@ imports: $(VENV)/.test
 	$(BIN)/lint-imports --no-cache
 
 unit: $(VENV)/.test
-	$(BIN)/pytest -m "not slow"
+	$(PYTEST) -m "not slow"
 
 prose: $(VENV)/.dev
 	$(BIN)/codespell

@@ -32,7 +32,21 @@ SLOW = {  # folders and files that take long, or need an extra as a whole
         "test_site",
     ),
 }
-PASSED = pytest.StashKey[list[str]]()
+
+
+class Passed:
+    """Keeps what passed in ``make test``, so that no test runs twice; without that, ``--rest`` runs all."""
+
+    def __init__(self, cache):
+        self.cache = cache
+        self.tests = []
+
+    def pytest_runtest_logreport(self, report):
+        if report.when == "call" and report.passed:
+            self.tests.append(report.nodeid)
+
+    def pytest_sessionfinish(self):
+        self.cache.set("xcid/passed", self.tests)
 
 
 def pytest_addoption(parser):
@@ -40,7 +54,10 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    config.stash[PASSED] = []
+    a_worker = hasattr(config, "workerinput")  # it tells the process that started it what passed
+    cache = getattr(config, "cache", None)  # it can be switched off
+    if cache and not a_worker and config.getoption("markexpr") == "not slow":
+        config.pluginmanager.register(Passed(cache))
 
 
 def missing_in(examples):
@@ -61,21 +78,6 @@ def pytest_collection_modifyitems(config, items):
         passed = set(config.cache.get("xcid/passed", []))
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in passed])
         items[:] = [item for item in items if item.nodeid not in passed]
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item):
-    report = yield
-    if report.when == "call" and report.passed:
-        item.config.stash[PASSED].append(item.nodeid)
-    return report
-
-
-def pytest_sessionfinish(session):
-    """Keep what passed in ``make test``, so that no test runs twice; without that, ``--rest`` runs all."""
-    cache = getattr(session.config, "cache", None)  # it can be switched off
-    if cache and session.config.getoption("markexpr") == "not slow":
-        cache.set("xcid/passed", session.config.stash[PASSED])
 
 
 @pytest.fixture(autouse=True)

@@ -216,7 +216,7 @@ class TestQuestions:
             (outcomes.Within(0.2, 0.6), r"enter or leave the range from 0\.2 to 0\.6"),
             (lambda outputs, reference: outputs[:, 1] > 0.5, r"change sides\? \(a question of your own: <lambda>\)"),
         ],
-        ids=str,
+        ids=lambda value: value if isinstance(value, str) else type(value).__name__,
     )
     def test_in_words(self, outcome, words):
         found = xcid.Explainer(two, TABLE, outcome=outcome)(TABLE[:1])

@@ -160,7 +160,9 @@ class TestTheLaws:
 
 class TestMetricsAndBaselines:
     @pytest.mark.parametrize(
-        "masking", [metrics.mean, metrics.median, metrics.JointRows(30), metrics.MarginalRows(30)], ids=str
+        "masking",
+        [metrics.mean, metrics.median, metrics.JointRows(30), metrics.MarginalRows(30)],
+        ids=["mean", "median", "joint", "marginal"],
     )
     def test_copies(self, masking):
         settings = {"masking": masking, "seed": 3}

@@ -199,7 +199,7 @@ class TestTargets:
             (Between(high=90), lambda new, old: new <= 90),
             (None, lambda new, old: abs(new - old) > 0),
         ],
-        ids=str,
+        ids=lambda value: None if callable(value) else str(value),
     )
     def test_numbers(self, target, due):
         found = xcid.Explainer(price, NUMBERS).whatif(NUMBERS[:30], target=target)

@@ -13,7 +13,7 @@ SEPARATE = [  # each set is estimated by itself, in its own scale
     *(Kernel(kernel) for kernel in KERNELS),
     *(Kernel(kernel, tolerance=1e-5) for kernel in KERNELS),
     Kernel("gaussian", "scott"),
-    Kernel("gaussian", Each(scott)),
+    pytest.param(Kernel("gaussian", Each(scott)), id="each set by Scott's rule"),
     Discrete(),
     Mixed(Kernel("epanechnikov"), share=0.2),
 ]

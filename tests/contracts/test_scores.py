@@ -230,7 +230,7 @@ ROUNDED = pytest.mark.xfail(
 
 
 @pytest.mark.parametrize("kind", CLOUDS)
-@pytest.mark.parametrize("name", SIGNED)
+@pytest.mark.parametrize("name", sorted(SIGNED))
 def test_a_feature_that_never_differs_has_no_direction(request, name, kind):
     if name in HELD and kind in ("soft", "planned"):
         request.applymarker(ROUNDED)

@@ -20,7 +20,10 @@ TABLE = np.column_stack(
     [RNG.normal(size=200), RNG.integers(0, 30, 200), RNG.uniform(0, 4, 200).round(1), RNG.normal(size=200)]
 )
 M, STEPS, BUDGET = 15, 20, 3_000
-OBJECTIVES = [Diverse(), Wachter(), "diverse", "wachter", lambda margins, moves: margins.sum() + moves.abs().sum()]
+OBJECTIVES = [
+    *(Diverse(), Wachter(), "diverse", "wachter"),
+    pytest.param(lambda margins, moves: margins.sum() + moves.abs().sum(), id="a function"),
+]
 
 
 class Net(torch.nn.Module):
