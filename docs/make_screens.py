@@ -1,7 +1,7 @@
 """Make the screenshots of the documents: ``python docs/make_screens.py`` (needs chromium, chromium-driver, selenium).
 
 The report in light, dark and on a narrow screen, and the explorer, each as ``docs/images/screens/*.png``; both once
-more with their counterfactuals.
+more with their counterfactuals. Then what a newcomer sees first: the README, and the first page of the site.
 """
 
 from __future__ import annotations
@@ -21,10 +21,19 @@ from typing import Any
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-SCREENS = Path(__file__).parent / "images" / "screens"
+DOCS = Path(__file__).parent
+SCREENS = DOCS / "images" / "screens"
 ARGUMENTS = ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars")
-SIZES = {"": (1280, 1000, "light"), "-dark": (1280, 1000, "dark"), "-narrow": (390, 1100, "light")}
+SIZES = {"": (1280, 1130, "light"), "-dark": (1280, 1130, "dark"), "-narrow": (390, 1100, "light")}
 PATIENCE = 60.0
+PLAIN = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 sans-serif; max-width: 880px; margin: 32px auto; padding: 0 16px; }
+img { max-width: 100%; }
+pre { font-size: 13px; line-height: 1.45; padding: 16px; overflow: auto; background: rgb(128 128 128 / 12%); }
+table { border-collapse: collapse; font-size: 14px; }
+td, th { border: 1px solid rgb(128 128 128 / 40%); padding: 6px 12px; text-align: left; }
+"""
 
 
 def main() -> None:
@@ -38,6 +47,8 @@ def main() -> None:
         with _app() as address:
             _shots(browser, address, "app")
             _shots(browser, address, "app-whatif", "document.querySelectorAll('.tools button')[1].click()")
+        _shots(browser, _readme(Path(folder)), "readme")
+        _shots(browser, _site(Path(folder)), "site")
 
 
 def _report(path: Path) -> None:
@@ -53,6 +64,25 @@ def _report(path: Path) -> None:
     explainer(rows).report(path, title="Who has diabetes?", counterfactuals=explainer.whatif(rows))
 
 
+def _readme(folder: Path) -> str:
+    """The address of the README as a page, much as hosts of repositories show it."""
+    from markdown_it import MarkdownIt
+
+    root = DOCS.resolve().parent
+    text = MarkdownIt("commonmark").enable("table").render((root / "README.md").read_text(encoding="utf-8"))
+    page = folder / "readme.html"
+    head = f'<meta charset="utf-8"><base href="{root.as_uri()}/"><style>{PLAIN}</style>'
+    page.write_text(f"<!doctype html>{head}{text}", encoding="utf-8")
+    return page.as_uri()
+
+
+def _site(folder: Path) -> str:
+    """The address of the site's first page, which is built for it."""
+    built = folder / "site"
+    subprocess.run([sys.executable, "-m", "sphinx", "-q", str(DOCS), str(built)], check=True)
+    return (built / "index.html").as_uri()
+
+
 def _shots(browser: Any, address: str, name: str, act: str = "") -> None:
     """Pictures of the top of a page, or of its counterfactuals after a script has acted."""
     for suffix, (width, height, scheme) in SIZES.items():
@@ -61,7 +91,7 @@ def _shots(browser: Any, address: str, name: str, act: str = "") -> None:
         media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
         browser.get(address)
-        _wait_for(lambda: browser.execute_script("return document.querySelectorAll('svg').length"))
+        _wait_for(lambda: browser.execute_script("return document.querySelectorAll('svg, img').length"))
         time.sleep(2.0)  # of the explorer: the search that follows an answer
         if act:
             browser.execute_script(act)

@@ -191,13 +191,13 @@ class TestTables:
 
     @pytest.mark.parametrize("name", ["pandas-none", "polars-all-null", "arrow-all-null"])
     def test_background_column_that_is_all_missing(self, name):
-        with pytest.raises(InvalidData, match="column 'b' of the background is missing in all 40 rows: drop it"):
+        with pytest.raises(InvalidData, match="column 'b' of the reference table is missing in all 40 rows: drop it"):
             xcid.Explainer(first_above_zero, BAD_CELLS[name][0])
 
     def test_message_names_the_table(self, explainer):
         with pytest.raises(InvalidData, match=r"^the table to explain has a missing value"):
             explainer.space.encode(cell(np.nan))
-        with pytest.raises(InvalidData, match=r"^the background has an infinite value"):
+        with pytest.raises(InvalidData, match=r"^the reference table has an infinite value"):
             xcid.Explainer(first_above_zero, cell(np.inf))
 
     def test_family_is_also_valueerror(self, explainer):

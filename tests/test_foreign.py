@@ -63,7 +63,7 @@ def in_polars(values, dtype):
     ],
 )
 def test_cells_that_are_none(background):
-    with pytest.raises(InvalidData, match="column 'c' of the background"):
+    with pytest.raises(InvalidData, match="column 'c' of the reference table"):
         xcid.Explainer(model, background)
 
 

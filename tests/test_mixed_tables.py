@@ -97,7 +97,7 @@ def test_kinds_are_detected():
 @pytest.mark.parametrize("odd", ["many", True])
 def test_a_column_of_two_types_is_refused(odd):
     frame = pd.DataFrame({"a": [2.5, 3.5, odd] * 7, "b": range(21)})
-    with pytest.raises(InvalidData, match=rf"'a' of the background holds {odd!r} in row 2 among other things"):
+    with pytest.raises(InvalidData, match=rf"'a' of the reference table holds {odd!r} in row 2 among other things"):
         FeatureSpace.of(frame)
 
 

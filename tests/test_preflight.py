@@ -22,7 +22,7 @@ def planted(X):
 class TestNotDeterministic:
     def test_numbers(self):
         rng = np.random.default_rng(0)
-        with pytest.warns(XcidWarning, match=r"not deterministic: 22 of 22 background rows .*by up to 0\.\d+") as seen:
+        with pytest.warns(XcidWarning, match=r"not deterministic: 22 of 22 reference rows .*by up to 0\.\d+") as seen:
             xcid.Explainer(lambda X: rng.random(len(X)), TABLE)
         assert len(seen) == 1  # what changes from call to call says nothing of batches
         assert seen[0].filename == __file__
@@ -54,7 +54,7 @@ class TestBatch:
         ids=["centred", "standardised", "ranked", "position"],
     )
     def test_is_noticed(self, model):
-        message = r"depends on the other rows of the call: \d+ of 22 background rows .*by up to \d"
+        message = r"depends on the other rows of the call: \d+ of 22 reference rows .*by up to \d"
         with pytest.warns(XcidWarning, match=message) as seen:
             xcid.Explainer(model, TABLE)
         assert len(seen) == 1
@@ -97,7 +97,7 @@ def test_few_rows_more_are_asked():
 @pytest.mark.parametrize("n_rows", [2, 3, 5])
 def test_short_backgrounds(n_rows):
     xcid.Explainer(planted, TABLE[:n_rows])
-    with pytest.warns(XcidWarning, match=f"of {n_rows} background rows"):
+    with pytest.warns(XcidWarning, match=f"of {n_rows} reference rows"):
         xcid.Explainer(lambda X: planted(X - X.mean(axis=0)), TABLE[:n_rows])
 
 

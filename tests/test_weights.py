@@ -213,7 +213,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("weights", "message"),
         [
-            (np.ones(299), "one number for each of the 300 background rows, not a ndarray of shape .299,."),
+            (np.ones(299), "one number for each of the 300 reference rows, not a ndarray of shape .299,."),
             (1.0, "one number for each"),
             (np.ones((300, 1)), "one number for each"),
             (["1"] * 300, "not text or dates"),
@@ -232,7 +232,7 @@ class TestRefusals:
             xcid.Explainer(linear, TABLE, weights=weights)
 
     def test_one_row_is_left(self):
-        with pytest.raises(XcidError, match="one background row alone"):
+        with pytest.raises(XcidError, match="one reference row alone"):
             xcid.Explainer(linear, TABLE, weights=np.eye(300)[4])
 
     def test_an_index_of_its_own(self):

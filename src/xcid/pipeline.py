@@ -14,13 +14,13 @@ from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_fe
 from xcid._kernels.random import run_key, variants
 from xcid._progress import LOG, Progress, silent
 from xcid.calibration import Repeats, Stop
-from xcid.errors import InvalidParameter, NotEnoughFlips, warn
+from xcid.errors import NotEnoughFlips, warn
 from xcid.generators import Generator
 from xcid.generators.balanced import Repeated
 from xcid.generators.planned import Drawn, limited
 from xcid.generators.planned import status as lacks
 from xcid.outcomes import Outcome, ToClass
-from xcid.outcomes.classes import class_names
+from xcid.outcomes.classes import check_has_classes, class_names
 from xcid.question import Membership, is_one_sided, weights
 from xcid.question import bound as bound_outcome
 from xcid.records import (
@@ -346,8 +346,7 @@ def checked(setup: Setup, explanation: Explanation) -> Explanation:
 def per_class(setup: Setup, found: Callable[[], Explanation], seed: int) -> dict[str, Explanation]:
     """Explain every class that some perturbation reaches, by one set of evaluations."""
     names = class_names(setup.subject.output_names)
-    if len(names) < 2:
-        raise InvalidParameter("a regression has no classes: ask with outcomes.Interval, Threshold or Within")
+    check_has_classes(len(names))
     explanations, asked = {}, found()
     for name in names:
         other = replace(setup, outcome=bound_outcome(ToClass(name), setup.subject))

@@ -184,7 +184,7 @@ def test_weights_of_a_column(command, csv, weighted, table, tmp_path, data):
     [
         ("z", "there is no weights column 'z'"),
         ("y", "both the weights and the target"),
-        ("level", "one number for each of the 90 background rows"),
+        ("level", "one number for each of the 90 reference rows"),
         ("second", "finite numbers from 0 up"),
     ],
 )

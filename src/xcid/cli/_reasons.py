@@ -37,7 +37,7 @@ class Wanted(NamedTuple):
         """
         from xcid._check import sign_of
         from xcid.errors import InvalidParameter
-        from xcid.files.messages import meant
+        from xcid.outcomes.classes import no_class
 
         asked, sides = f"--against {self.against}", "--against higher or --against lower"
         if len(names) == 1 and self.against is None:
@@ -45,10 +45,7 @@ class Wanted(NamedTuple):
         if len(names) == 1 and not sign_of(self.against):
             raise InvalidParameter(f"{asked}: the target is a number, not classes: give {sides}")
         if len(names) > 1 and self.against is not None and self.against not in names:
-            like = meant(self.against, names)
-            raise InvalidParameter(
-                f"{asked}: the model has no class {self.against!r}{like}; its classes are {[*names]}"
-            )
+            raise InvalidParameter(f"{asked}: {no_class(self.against, names)}")
 
 
 def add(parser: argparse.ArgumentParser, where: str) -> None:

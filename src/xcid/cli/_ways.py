@@ -44,20 +44,23 @@ def block(piece: Piece, row: int, wish: str) -> str:
     return "\n".join(said)
 
 
-def wish_of(target: Any, is_number: bool) -> str:
-    """What is wanted, in words.
+def wish_of(target: Any, names: Sequence[str]) -> str:
+    """What is wanted of a model with these outputs, in words.
 
     Examples
     --------
     >>> from xcid.whatif import Between, Raise
-    >>> wish_of("good", False), wish_of(None, False), wish_of(Raise(), True), wish_of(Between(100), True)
-    ('good', 'another class', 'at least a tenth more', 'at least 100')
+    >>> wish_of("good", ["bad", "good"]), wish_of(None, ["bad", "good"])
+    ('good', 'another class')
+    >>> wish_of(Raise(), ["output"]), wish_of(Between(100), ["output"])
+    ('at least a tenth more', 'at least 100')
     """
     from math import isfinite
 
     from xcid import wording
     from xcid.whatif import Between, Raise
 
+    is_number = len(names) == 1
     if target is None:
         return "another output" if is_number else "another class"
     if not is_number:

@@ -113,14 +113,13 @@ def target_of(wanted: str | None, names: Sequence[str]) -> Any:
     """
     from xcid._check import sign_of
     from xcid.errors import InvalidParameter
-    from xcid.files.messages import meant
+    from xcid.outcomes.classes import no_class
     from xcid.whatif import Lower, Raise
 
     if wanted is None or not names or (len(names) > 1 and wanted in names):
         return wanted
     if len(names) > 1:
-        asked = f"{wanted!r}{meant(wanted, names)}"
-        raise InvalidParameter(f"--wanted: the model has no class {asked}; its classes are {list(names)}")
+        raise InvalidParameter(f"--wanted: {no_class(wanted, names)}")
     if sign_of(wanted):
         return Raise() if sign_of(wanted) > 0 else Lower()
     return _range(wanted)
@@ -148,7 +147,7 @@ def _ways(options: Options, explainer: Explainer, rows: Rows, target: Any, line:
     from xcid.files import writers
 
     tally, shown = Tally(Counter(), Counter()), list[str]()
-    wish = wish_of(target, is_number=explainer.subject.is_regression)
+    wish = wish_of(target, explainer.subject.output_names)
     pieces = counted(_searched(options, explainer, rows, target, line), explainer, tally)
     columns = (piece.found.to_columns() for piece in _shown(pieces, wish, shown))
     if options.out is not None:
@@ -219,7 +218,7 @@ def _actions(options: Options, k: int, explainer: Explainer, rows: Rows, target:
         return
     if options.out is not None:
         writers.write(options.out, [found.to_columns()])
-    wish = wish_of(target, is_number=explainer.subject.is_regression)
+    wish = wish_of(target, explainer.subject.output_names)
     has = f"; {found.n_already:,} of {len(cells):,} rows have it already" if found.n_already else ""
     show(printable("\n".join([f"wanted: {wish}{has}", *actions(found).splitlines()[1:]])))
 

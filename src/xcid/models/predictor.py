@@ -23,11 +23,11 @@ TOLERANCE = 1e-6  # relative to the largest output
 LARGEST = 1e38  # cells that single precision holds
 EXACT = 1e-9  # the same, of a model that is read from inside
 RANDOM = (
-    "the model is not deterministic: {rows} background rows got another answer when asked again (by up to {gap:.3g}), "
+    "the model is not deterministic: {rows} reference rows got another answer when asked again (by up to {gap:.3g}), "
     "so explanations will not repeat: switch its randomness off or fix its seed"
 )
 DEPENDENT = (
-    "the model's answer for a row depends on the other rows of the call: {rows} background rows got another answer in "
+    "the model's answer for a row depends on the other rows of the call: {rows} reference rows got another answer in "
     "a smaller call (by up to {gap:.3g}), so explanations depend on how rows are put together: give a model that "
     "answers each row by itself"
 )

@@ -171,10 +171,15 @@ def renamed(names: Sequence[str], given: Sequence[str] | Mapping[Any, str]) -> t
     return (*new, *names[len(own) :])
 
 
+def check_has_classes(n_outputs: int) -> None:
+    """Refuse a regression, which has one output."""
+    if n_outputs < 2:
+        raise InvalidParameter("a regression has no classes: ask with outcomes.Interval, Threshold or Within")
+
+
 def check_probabilities(outputs: Array) -> None:
     """Refuse outputs that are not probabilities."""
-    if outputs.shape[1] < 2:
-        raise InvalidParameter("a regression has no classes: ask with outcomes.Interval, Threshold or Within")
+    check_has_classes(outputs.shape[1])
     if not are_probabilities(outputs):
         raise InvalidParameter(
             f"the model's outputs are not probabilities, they go from {outputs.min():g} to {outputs.max():g}: "
@@ -193,10 +198,13 @@ def column_of(target: Any, names: Sequence[str]) -> int:
     if target is None:
         return max(at for at, name in enumerate(names) if name != OTHER_LABEL)
     if str(target) not in names:
-        raise InvalidParameter(
-            f"the model has no class {target!r}{meant(str(target), names)}; its classes are {shown(names)}"
-        )
+        raise InvalidParameter(no_class(target, names))
     return list(names).index(str(target))
+
+
+def no_class(name: Any, names: Sequence[str]) -> str:
+    """Say that a model with classes of these names has no class of another name."""
+    return f"the model has no class {name!r}{meant(str(name), names)}; its classes are {shown(names)}"
 
 
 def knowing(outcome: O, **known: Any) -> O:

@@ -157,7 +157,7 @@ def _replaced(worker: _Worker, deaths: Counter[int | None], task: Task, log: Cal
         fresh.chunk, fresh.too_slow = chunk, worker.too_slow | {worker.at}
         return fresh
     if is_late and number is None:
-        raise TooSlow(f"the model takes too long to be loaded and to answer for the background; {RAISE}")
+        raise TooSlow(f"the model takes too long to be loaded and to answer for the reference data; {RAISE}")
     deaths[number] += 1
     where = "as it started" if chunk is None or number is None else f"at chunk {number}, {chunk.label}"
     log(f"worker {worker.process.pid} died {where}: {cause}")

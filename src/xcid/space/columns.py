@@ -19,6 +19,7 @@ Cells: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 MOST_DECIMALS = 6
 MOST_LEVELS = 2.0**51  # beyond it every float is whole
 MOST_SHOWN = 8
+REFERENCE = "the reference table"  # in messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +67,9 @@ def detect(name: str, cells: Cells, order: tuple[Any, ...] | None, wanted: Kind 
     is_plain = cells.dtype.kind in "fiuM" and cells.ndim == 1  # then no cell need be an object: there may be millions
     present: Any = cells[~np.isnan(cells)] if is_plain else [cell for cell in cells.tolist() if not is_missing(cell)]
     if not len(present):
-        raise InvalidData(f"column {name!r} of the background is missing in all {len(cells)} rows: drop it")
+        raise InvalidData(f"column {name!r} of {REFERENCE} is missing in all {len(cells)} rows: drop it")
     if cells.dtype.kind == "M":
-        days = times(cells, "D", name, "the background")
+        days = times(cells, "D", name, REFERENCE)
         unit: Unit = "D" if resolution(days) == 1 else "s"
         return Column(name, "integer" if unit == "D" else "continuous", unit=unit)
     if wanted is not None and wanted not in get_args(Kind):
@@ -78,7 +79,7 @@ def detect(name: str, cells: Cells, order: tuple[Any, ...] | None, wanted: Kind 
         odd = "text" if "text" in types else "boolean"
         row = next(i for i, cell in enumerate(cells.tolist()) if type_of(cell) == odd)
         raise InvalidData(
-            f"column {name!r} of the background holds {cells[row]!r:.60} in row {row} among other things: "
+            f"column {name!r} of {REFERENCE} holds {cells[row]!r:.60} in row {row} among other things: "
             "make it all numbers or all text"
         )
     made_of_levels = order is not None or types in ({"text"}, {"boolean"})
@@ -88,10 +89,10 @@ def detect(name: str, cells: Cells, order: tuple[Any, ...] | None, wanted: Kind 
         seen = set(present.tolist() if is_plain else present)
         levels = tuple(level for level in order or () if level in seen) or tuple(sorted(seen))
         for level in levels:
-            writable(str(level), f"column {name!r} of the background holds")
+            writable(str(level), f"column {name!r} of {REFERENCE} holds")
         kind: Kind = "boolean" if types == {"boolean"} else "ordinal" if order else "categorical"
         return Column(name, wanted or kind, levels)
-    is_integer = resolution(numbers(cells, name, "the background")) == 1
+    is_integer = resolution(numbers(cells, name, REFERENCE)) == 1
     if wanted == "integer" and not is_integer:
         raise InvalidParameter(f"column {name!r} holds numbers that are not whole: it cannot be integer")
     return Column(name, wanted or ("integer" if is_integer else "continuous"))

@@ -11,7 +11,7 @@ import numpy as np
 from xcid._kernels.random import column_keys, content_keys
 from xcid.errors import InvalidData, InvalidParameter, telling
 from xcid.records import Array, Flags, Integers, Unsigned
-from xcid.space.columns import Column, Kind, detect, resolution, usual_resolution
+from xcid.space.columns import REFERENCE, Column, Kind, detect, resolution, usual_resolution
 from xcid.space.constraints import Constraints
 from xcid.space.makers import Decode, maker
 from xcid.space.tables import Table, of_floats, read
@@ -95,7 +95,7 @@ class FeatureSpace:
         weights: Any = None,
     ) -> FeatureSpace:
         """Learn the features from a table of any make; the names are for tables that have none."""
-        table = read(background, "the background", feature_names)
+        table = read(background, REFERENCE, feature_names)
         if table.n_rows < 2:
             raise InvalidData("reference data need at least 2 rows, preferably a few hundred: there is 1")
         found = weighted(weights, background, table.n_rows, len(table.names))
@@ -107,7 +107,7 @@ class FeatureSpace:
         if not isinstance(constraints, Constraints):
             raise InvalidParameter(f"constraints must be xcid.Constraints(...), not {constraints!r:.60}")
         columns = _detected(table, wanted)
-        matrix = matrix_of(columns, table, "the background")
+        matrix = matrix_of(columns, table, REFERENCE)
         allowed, known = constraints.allowed(columns, matrix), matrix[found.copied]
         ranges = np.array([constraints.ranges.get(column.name, (-np.inf, np.inf)) for column in columns], dtype=float)
         steps = [
@@ -229,7 +229,7 @@ def _detected(table: Table, wanted: Mapping[str, Kind]) -> tuple[Column, ...]:
             f"kinds names {unknown}, which the table does not have; its columns are {list(table.names)}"
         )
     named = zip(table.names, table.cells, table.orders, strict=True)
-    with telling(InvalidData, "the background cannot be read"):
+    with telling(InvalidData, f"{REFERENCE} cannot be read"):
         found = [detect(name, cells, order, wanted.get(name)) for name, cells, order in named]
     return tuple(replace(column, zoned=column.name in table.zoned) for column in found)
 

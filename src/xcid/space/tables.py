@@ -11,7 +11,7 @@ import numpy as np
 
 from xcid._names import shown
 from xcid.errors import InvalidData, InvalidParameter, telling
-from xcid.space.columns import Cells, objects, writable
+from xcid.space.columns import REFERENCE, Cells, objects, writable
 
 MOST_COLUMNS = 10_000  # a row's perturbations then take some gigabytes, and their masks grow with the square
 
@@ -61,7 +61,7 @@ def read(table: Any, what: str, names: Sequence[str] | None) -> Table:
             f"{what} has {len(found.names):,} columns, and {MOST_COLUMNS:,} are the most that can be explained: "
             "choose some of them"
         )
-    if found.named and names is not None and what == "the background" and _strings(names) != found.names:
+    if found.named and names is not None and what == REFERENCE and _strings(names) != found.names:
         raise InvalidParameter(
             f"feature_names {shown(_strings(names))} differ from the columns of the table {shown(found.names)}"
         )
@@ -170,7 +170,7 @@ def _from_rows(table: Any, what: str, names: Sequence[str] | None) -> Table:
     _refuse_empty(rows.shape, what)
     given = tuple(f"x{i}" for i in range(rows.shape[1])) if names is None else _strings(names)
     if len(given) != rows.shape[1]:
-        if what == "the background":
+        if what == REFERENCE:
             raise InvalidParameter(f"there are {len(given)} feature_names for {rows.shape[1]} columns")
         raise InvalidData(f"{what} has {rows.shape[1]} columns and {len(given)} are expected: {shown(given)}")
     rows = rows.astype(object) if rows.dtype.kind in "mM" else rows  # dates need a frame, whose columns have types

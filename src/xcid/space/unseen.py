@@ -16,7 +16,7 @@ import numpy as np
 
 from xcid.errors import InvalidData, ModelError
 from xcid.records import Array, Flags
-from xcid.space.columns import Cells, Column, is_missing, type_of, writable
+from xcid.space.columns import REFERENCE, Cells, Column, is_missing, type_of, writable
 from xcid.space.features import FeatureSpace, matrix_of
 from xcid.space.makers import Decode, maker
 from xcid.space.tables import Table, read
@@ -90,7 +90,7 @@ def _wider(space: FeatureSpace, columns: tuple[Column, ...], table: Table, rows:
 
 def _joined(space: FeatureSpace, table: Table) -> Table:
     """Tables like the background with some more rows, from which the types of both follow."""
-    like = read(space.decode(space.rows), "the background", space.names)
+    like = read(space.decode(space.rows), REFERENCE, space.names)
     if not isinstance(like.source, nw.DataFrame):
         is_whole = getattr(getattr(like.source, "dtype", None), "kind", "") in "iu"
         return like._replace(source=like.source.astype(np.float64)) if is_whole else like

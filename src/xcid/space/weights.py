@@ -34,7 +34,7 @@ def weighted(weights: Any, background: Any, n_rows: int, n_columns: int) -> Weig
     relative = given / given.max()
     kept = np.flatnonzero(relative)
     if len(kept) < min(2, n_rows):
-        raise InvalidData("one background row alone has a weight above 0: give at least 2, better some hundreds")
+        raise InvalidData("one reference row alone has a weight above 0: give at least 2, better some hundreds")
     if (relative == 1).all():
         return Weighted(everyone, None, everyone)
     most = max(ROWS_EACH * len(kept), min(ROWS, MOST_CELLS // n_columns))
@@ -71,10 +71,10 @@ def _checked(weights: Any, background: Any, n_rows: int) -> Array:
     names, own = getattr(weights, "index", None), getattr(background, "index", None)
     if names is not None and hasattr(names, "equals") and hasattr(own, "equals") and not names.equals(own):
         raise InvalidParameter(
-            "the weights have another index than the rows of the background: give weights.loc[background.index], or "
+            "the weights have another index than the reference rows: give weights.loc[background.index], or "
             "weights.to_numpy() where they stand in the same order"
         )
-    wanted = f"weights must be one number for each of the {n_rows} background rows"
+    wanted = f"weights must be one number for each of the {n_rows} reference rows"
     try:
         given = np.ma.asarray(weights)
         cells = np.ma.filled(given.astype(np.float64), np.nan)
@@ -91,5 +91,5 @@ def _checked(weights: Any, background: Any, n_rows: int) -> Array:
             f"({wrong.size} such weights in all)"
         )
     if not cells.any():
-        raise InvalidParameter(f"all {n_rows} weights are 0: no background row is left")
+        raise InvalidParameter(f"all {n_rows} weights are 0: no reference row is left")
     return cells
