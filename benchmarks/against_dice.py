@@ -1,6 +1,6 @@
 """Compare ``Explainer.paper`` with the paper's own stack: dice-ml's random method and scipy's kernel estimates.
 
-For every row of the test set (20 %, split seed 42) of Diabetes with a logistic regression, both sides find 50
+For every row of the test set (20%, split seed 42) of Diabetes with a logistic regression, both sides find 50
 counterfactuals and 50 that are none, and compute d1 for every feature. Printed are the mean d1 of each feature on both
 sides with its standard error (ours averaged over ten seeds, dice-ml in one run), and the two times, measured in this
 run.

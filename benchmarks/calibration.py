@@ -2,8 +2,8 @@
 
 For tables and models, in the recommended setting and in the paper's:
 
-- false positives: share of p < 0.05 on columns that the model provably ignores (nominal 5 %);
-- coverage: share of 95 % limits that hold the true score, the mean over many other seeds;
+- false positives: share of p < 0.05 on columns that the model provably ignores (nominal 5%);
+- coverage: share of 95% limits that hold the true score, the mean over many other seeds;
 - agreement: share of the top 4 that two seeds have in common, at the evaluations that each row takes.
 
 Run: python benchmarks/calibration.py [--rows 40] [--seeds 10] [--n 1000 3000] [--as-it-comes]

@@ -4,7 +4,7 @@ A small convolutional network is trained on scikit-learn's digits. For images th
 patches (or the channels of a layer) are masked one after the other; the figure is the mean fall of the probability of
 the class that was predicted (the area over the masking curve: the higher the better). Masked parts are filled in three
 ways, by zeros, by the mean and by other images, and every method is told which. Differences are paired over images,
-with 95 % limits.
+with 95% limits.
 
 Sampled Shapley values, and occlusion where there are several fills, spend as many evaluations as xcid; with one fill
 occlusion needs one for each part, and more would not change it.
@@ -261,7 +261,7 @@ def main() -> None:
     subject = trained()
     n_images = 20 if options.quick else options.images
     print(f"{subject.accuracy:.1%} of unseen digits are right; {n_images} images, {N:,} evaluations each")
-    print(f"{'':10}{'masked by':10}{'method':22}{'fall':>6}   xcid's lead, 95 %")
+    print(f"{'':10}{'masked by':10}{'method':22}{'fall':>6}   xcid's lead, 95%")
     for line in measured(subject, n_images):
         lead = "" if line.method == "xcid" else f"{line.gain:+.3f} ({line.low:+.3f} to {line.high:+.3f})"
         print(f"{line.what:10}{line.masking:10}{line.method:22}{line.mean:6.3f}   {lead}")

@@ -3,7 +3,7 @@
 Each line is a law with what was measured. The models are formulas, so that the truth needs no other method:
 
 - linear log odds: the log odds ratio s is the weight times the distance from the mean, at any scale;
-- ignored columns: significant in 5 % of the runs, whatever they depend on and however many evaluations there are;
+- ignored columns: significant in 5% of the runs, whatever they depend on and however many evaluations there are;
 - their evidence: two equal curves, so that importance is what is left to chance;
 - conjunctions: all members before a feature that matters less;
 - parity: every member is found;
@@ -70,7 +70,7 @@ FIRST_EDITION = {
     "parity of 4": "all significant in 10% of the seeds, all first in 40%",
     "rare flips": "the pair is first in 20%; status no_flips, ok, 1,001 evaluations at most",
     "rare flips, background on one side": "the pair is first in 0%; status an error",
-    "an ignored column in 200 rows": "mean 3.5%, most in one run 45.0%, 95 % of the runs below 22.2%",
+    "an ignored column in 200 rows": "mean 3.5%, most in one run 45.0%, 95% of the runs below 22.2%",
     "constraints: ranges": "limits hold the truth in 50.1% (single columns 0.0% to 97.1%)",
     "constraints: monotone": "limits hold the truth in 48.1% (single columns 0.0% to 97.5%)",
     "regression, nearly everything flips": "the question with a yes or no was the default",
@@ -105,7 +105,7 @@ def holds(found: xcid.Explanation, truth: Array) -> Any:
 
 
 def significant(found: xcid.Explanation) -> Any:
-    """Which scores have p-values below 5 %."""
+    """Which scores have p-values below 5%."""
     assert found.p_values is not None
     return found.p_values < 0.05
 
@@ -201,7 +201,7 @@ def many_rows(seeds: int) -> str:
     explainer = xcid.Explainer(probabilities(lambda X: X[:, 0] * X[:, 1] + X[:, 2]), TABLE)
     shares = [np.mean(significant(explainer(TABLE[:200], seed=seed))[:, 3:], axis=0) for seed in range(seeds)]
     high = np.quantile(shares, 0.95)
-    return f"mean {np.mean(shares):.1%}, most in one run {np.max(shares):.1%}, 95 % of the runs below {high:.1%}"
+    return f"mean {np.mean(shares):.1%}, most in one run {np.max(shares):.1%}, 95% of the runs below {high:.1%}"
 
 
 def constrained(kind: str, seeds: int) -> str:

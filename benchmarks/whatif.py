@@ -349,7 +349,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="put the table into docs/whatif.md")
     arguments = parser.parse_args()
     lines = [
-        "| table, model | method | valid | changes: median, 90 % | mean distance | to a real row | ms a row | times |",
+        "| table, model | method | valid | changes: median, 90% | mean distance | to a real row | ms a row | times |",
         "|---|---|---|---|---|---|---|---|",
     ]
     missing = [name for name, (package, _) in METHODS.items() if find_spec(package) is None]

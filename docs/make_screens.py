@@ -24,7 +24,7 @@ from selenium.webdriver.chrome.service import Service
 DOCS = Path(__file__).parent
 SCREENS = DOCS / "images" / "screens"
 ARGUMENTS = ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars")
-SIZES = {"": (1280, 1130, "light"), "-dark": (1280, 1130, "dark"), "-narrow": (390, 1100, "light")}
+SIZES = {"": (1280, 1160, "light"), "-dark": (1280, 1160, "dark"), "-narrow": (390, 1100, "light")}
 PATIENCE = 60.0
 PLAIN = """
 :root { color-scheme: light dark; }

@@ -51,17 +51,17 @@ def corpus():
     yield "two normals", rng.normal(size=50), rng.normal(0.5, 1.5, 50)
     yield "the same distribution", rng.normal(size=200), rng.normal(size=200)
     yield (
-        "spikes of 95 % at one place",
+        "spikes of 95% at one place",
         spike(60, 0.95, 2.0, rng.uniform(0, 9, 60)),
         spike(60, 0.95, 2.0, rng.uniform(0, 9, 60)),
     )
     yield (
-        "spikes of 95 %, apart",
+        "spikes of 95%, apart",
         spike(60, 0.95, 2.0, rng.uniform(0, 9, 60)),
         spike(60, 0.95, 2.1, rng.uniform(0, 9, 60)),
     )
     yield (
-        "spikes of 80 % and 90 %",
+        "spikes of 80% and 90%",
         spike(50, 0.8, 2.0, rng.uniform(0, 9, 50)),
         spike(50, 0.9, 2.0, rng.uniform(5, 9, 50)),
     )

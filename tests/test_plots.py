@@ -166,8 +166,8 @@ class TestDensities:
         stay, flip = (100 * (part[0] @ keeps) / part[0].sum() for part in (cloud.negative, cloud.positive))
         said = " ".join(xcid.plots.densities(explanation)[0].get_xlabel().split())
         own = explanation.shown(0, strongest)
-        assert said.startswith(f"Among the perturbations that stay, {stay:.0f} % keep {own};")
-        assert said.endswith(f"; among those that flip, {flip:.0f} %.")
+        assert said.startswith(f"Among the perturbations that stay, {stay:.0f}% keep {own};")
+        assert said.endswith(f"; among those that flip, {flip:.0f}%.")
 
     @pytest.mark.parametrize("values", [[6.0, 9, 12, 18], np.exp(np.arange(40) / 4), np.arange(40.0)], ids=len)
     def test_words_say_what_is_drawn(self, values):
@@ -178,7 +178,7 @@ class TestDensities:
         own = found.pair.atoms & np.isclose(found.values(found.pair.points), months[0, 0])
         said = xcid.wording.why(kept_shares(explanation.cloud, 0, 0, found), "6")
         stay, flip = (100 * part[own].sum() for part in (found.pair.q, found.pair.p))
-        assert said == f"Among the perturbations that stay, {stay:.0f} % keep 6; among those that flip, {flip:.0f} %."
+        assert said == f"Among the perturbations that stay, {stay:.0f}% keep 6; among those that flip, {flip:.0f}%."
         for part in (found.pair.p, found.pair.q):
             assert (part * found.pair.weights).sum() == pytest.approx(1)
         both, either = (side(found.pair.p, found.pair.q) @ found.pair.weights for side in (np.minimum, np.maximum))

@@ -269,13 +269,13 @@ class TestNone:
 
 class TestTexts:
     def test_texts_templates_and_functions(self):
-        texts = {"a": "A is off", "b": "B is {value}, which is {value}", "c": lambda value: f"C {value * 100:.0f} %"}
+        texts = {"a": "A is off", "b": "B is {value}, which is {value}", "c": lambda value: f"C {value * 100:.0f}%"}
         found = of_scores([0.5, 0.4, 0.3, 0.2, 0.0]).reasons(4, texts)
         shown = [repr(cell) for cell in TABLE[0].tolist()]
         assert found["text"].tolist() == [
             "A is off",
             f"B is {shown[1]}, which is {shown[1]}",
-            f"C {TABLE[0, 2] * 100:.0f} %",
+            f"C {TABLE[0, 2] * 100:.0f}%",
             f"ignored {shown[3]}",
         ]
 

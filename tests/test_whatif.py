@@ -525,7 +525,7 @@ def small_table(seed):
 
 
 def test_the_sparsest_and_the_nearest_are_found_in_small_tables():
-    """Beside all rows that there can be: the sparsest in 98 %, the nearest in 95 % of the rows at least."""
+    """Beside all rows that there can be: the sparsest in 98%, the nearest in 95% of the rows at least."""
     sparsest, nearest = [], []
     for seed in range(8):
         table, predict = small_table(seed)

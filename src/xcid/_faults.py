@@ -102,10 +102,10 @@ def warn_of_few(explanation: Explanation) -> None:
 
 
 def counted(explanation: Explanation, row: int) -> str:
-    """Say what a row has; without any flips, how rare they must be at least: (1 - rate) ** evaluations = 5 %."""
+    """Say what a row has; without any flips, how rare they must be at least: (1 - rate) ** evaluations = 5%."""
     flips, evaluations = explanation.n_flips[row], explanation.n_evaluations[row]
     rate = -np.expm1(np.log(0.05) / max(evaluations, 1))
-    rare = "" if flips else f", so that flips are rarer than {rate:.2g} of its perturbations (95 % confidence)"
+    rare = "" if flips else f", so that flips are rarer than {rate:.2g} of its perturbations (95% confidence)"
     others = explanation.n_negative[row]
     return f"row {row} has {flips} flips and {others:.4g} others in {evaluations:,} evaluations{rare}"
 

@@ -42,7 +42,7 @@ def _one(one: Explanation) -> str:
         "feature",
         "value" if one.n_rows is None else "significant",
         "score",
-        *(["worth (95 % limits)"] if has_worths else []),
+        *(["worth (95% limits)"] if has_worths else []),
         "",
     ]
     lines = []

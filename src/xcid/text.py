@@ -61,7 +61,7 @@ def pairs(interactions: Interactions, *, most: int = 12) -> str:
     if not names or not len(found):
         return repr(found)
     if len(found) == 1:
-        title = f"pairs of row {found.index[0]}: score, 95 % limits ({found.n_evaluations[0]:,} evaluations)"
+        title = f"pairs of row {found.index[0]}: score, 95% limits ({found.n_evaluations[0]:,} evaluations)"
         parts = (part[0][places] for part in (found.values, found.lower, found.upper, found.p_values))
         ends = ["{:+.3f}  [{:+.3f}, {:+.3f}]  p = {:.2g}".format(*each) for each in zip(*parts, strict=True)]
     else:

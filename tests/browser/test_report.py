@@ -442,7 +442,7 @@ def test_hidden(opened, explanation, tmp_path):
         assert not {"Zwolle", "Alkmaar", "Breda"} & set(shown)
     page.type("#filter", "glucose")
     page.one(".bar").click()
-    assert set(page.texts("svg.chart text")) <= {"values are hidden", "this row", "0 %", "50 %", "100 %"}
+    assert set(page.texts("svg.chart text")) <= {"values are hidden", "this row", "0%", "50%", "100%"}
 
 
 def test_without_evidence(opened, explanation, tmp_path):

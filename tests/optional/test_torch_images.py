@@ -57,7 +57,7 @@ def explainer():
 
 class TestScores:
     def test_ignored_patches_are_noise(self, explainer):
-        """False positives are near 5 % at most, and patches that are looked at are found."""
+        """False positives are near 5% at most, and patches that are looked at are found."""
         found = [explainer(pictures(20, seed=1), seed=seed) for seed in range(3)]
         p_values = np.concatenate([explanation.p_values for explanation in found])
         assert np.mean(np.delete(p_values, SEEN, axis=1) < 0.05) < 0.06

@@ -78,7 +78,7 @@ class TestScores:
         assert explanation.p_values[0, shown.index("good")] < 0.001
 
     def test_ignored_words_are_noise(self):
-        """Words that the model does not look at are significant in about 5 % of cases at most."""
+        """Words that the model does not look at are significant in about 5% of cases at most."""
 
         def rough(texts):  # with interactions, so that chance has something to do
             score = [3 * text.count("good") * (1 + text.count("film")) - 2.5 * ("very" in text) - 2 for text in texts]

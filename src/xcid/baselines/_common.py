@@ -19,7 +19,7 @@ class Found(NamedTuple):
 
     values: Array  # (n, d)
     n_evaluations: Integers  # (n,) beside the rows themselves
-    lower: Array | None = None  # (n, d) limits that hold a value with 95 %, where the method has some
+    lower: Array | None = None  # (n, d) limits that hold a value with 95%, where the method has some
     upper: Array | None = None
     n_flips: Integers | None = None  # (n,) where the method rests on rows that flip the output
 

@@ -18,7 +18,7 @@ LEVEL = 0.95
 
 
 class BayesShap:
-    """SHAP values with 95 % credible limits, as BayesSHAP (Slack et al., "Reliable post hoc explanations", 2021).
+    """SHAP values with 95% credible limits, as BayesSHAP (Slack et al., "Reliable post hoc explanations", 2021).
 
     Coalitions are drawn from the Shapley kernel, each filled from one background row, and the output is regressed on
     them. Errors are normal with an unknown variance, and values have a normal prior of that variance around equal

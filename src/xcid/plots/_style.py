@@ -123,7 +123,7 @@ def reach(explanation: Explanation, chosen: Any) -> Array | None:
 def marks(limits: Array | None, is_hollow: Flags, lacks: str = wording.NOT_SIGNIFICANT) -> str:
     """What lines and hollow marks mean, where there are any."""
     hollow = f"hollow: {lacks}" if is_hollow.any() else ""
-    return "; ".join(filter(None, ["" if limits is None else "lines: 95 % limits", hollow]))
+    return "; ".join(filter(None, ["" if limits is None else "lines: 95% limits", hollow]))
 
 
 def faces(edges: Sequence[str], is_hollow: Flags) -> list[str]:

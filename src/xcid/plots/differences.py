@@ -19,7 +19,7 @@ NAMED = 0.18  # share of the axis that the name of a factor takes
 def comparison(found: Comparison, *, ax: Any = None, most: int = 20) -> Any:
     """Draw the differences between two explanations, at ``most`` so many, the largest on top, on ``ax`` or new Axes.
 
-    Lines are 95 % limits; dots of differences that are not significant, with p-values
+    Lines are 95% limits; dots of differences that are not significant, with p-values
     adjusted for the number of features, are hollow.
     """
     order = wording.largest(found.difference, as_int(most, "most", at_least=1))[::-1]

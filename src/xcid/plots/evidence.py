@@ -168,5 +168,5 @@ def _stems(ax: Any, atoms: DensityPair) -> None:
 
 def _mass_scale(ax: Any) -> None:
     ax.set_ylim(0, 1)
-    ax.set_yticks([0, 1], ["0", "100 %"])
+    ax.set_yticks([0, 1], ["0", "100%"])
     ax.tick_params(axis="y", labelsize=_style.SMALL)

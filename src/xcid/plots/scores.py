@@ -22,7 +22,7 @@ GREY = "grey: categories, groups of columns and missing cells"
 def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 20) -> Any:
     """Draw the scores of one row, at ``most`` so many, the largest on top, on ``ax`` or new Axes.
 
-    Lines are 95 % limits, where there are any; bars of features that are not significant are hollow. Beside the others
+    Lines are 95% limits, where there are any; bars of features that are not significant are hollow. Beside the others
     stands what the present value is worth: what it multiplies or divides the odds by, or adds to the output. Averages
     have the share of rows where a feature is significant, and what it is worth where that is not 0 on average. A row
     that is not explained has no bars; the title says why.
@@ -132,7 +132,7 @@ def scatter(explanation: Explanation, feature: int | str, *, ax: Any = None, mos
     """Draw the scores of one feature over all rows against the feature's own values.
 
     Signs are about one outcome for all rows, as in :func:`beeswarm`. A dot is a row; hollow ones are not significant.
-    Levels are strips of dots, side by side where their scores are alike; missing cells are the last strip. 95 % limits
+    Levels are strips of dots, side by side where their scores are alike; missing cells are the last strip. 95% limits
     are drawn where there are at most ``most_limits`` rows.
     """
     at = explanation.position(feature)

@@ -25,7 +25,7 @@ class Comparison:
     difference : (d,)
         ``second - first``.
     lower, upper : (d,)
-        Confidence limits (95 %) of ``difference``.
+        Confidence limits (95%) of ``difference``.
     p_values : (d,)
         Against "these two do not differ".
     feature_names : tuple of str

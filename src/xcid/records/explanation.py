@@ -53,10 +53,10 @@ class Explanation:
     direction : (n, d)
         -1, 0 or +1; 0 where the setting does not tell.
     lower, upper, p_values : (n, d) or None
-        Confidence limits (95 %) of ``values``, and p-values against "this feature makes no difference to flipping";
+        Confidence limits (95%) of ``values``, and p-values against "this feature makes no difference to flipping";
         None where the setting does not calibrate.
     null_mean, null_quantile : (n, d) or None
-        Mean and 95 % quantile of the absolute values of a feature that makes no difference, with as much noise.
+        Mean and 95% quantile of the absolute values of a feature that makes no difference, with as much noise.
     spread : (n, d) or None
         Standard deviation of ``values`` over repeated runs, where there are any.
     significant : (n, d) or None
@@ -96,7 +96,7 @@ class Explanation:
     moved, moved_lower, moved_upper, moved_p_values : (n, d) or None
         The ``effects`` of a regression, with limits and p-values.
     mean, mean_lower, mean_upper, n_rows : (n, d), and (n,), or None
-        Where rows were averaged: their mean log odds, or effects of a regression, with limits (95 %), and their number.
+        Where rows were averaged: their mean log odds, or effects of a regression, with limits (95%), and their number.
     cloud : Perturbations or None
         The evidence, where it was kept.
     density : Density or None
@@ -194,12 +194,12 @@ class Explanation:
 
     @property
     def log_odds_lower(self) -> Array:
-        """(n, d) lower confidence limits (95 %) of ``log_odds``."""
+        """(n, d) lower confidence limits (95%) of ``log_odds``."""
         return self._odds(self.lower, np.asarray)
 
     @property
     def log_odds_upper(self) -> Array:
-        """(n, d) upper confidence limits (95 %) of ``log_odds``."""
+        """(n, d) upper confidence limits (95%) of ``log_odds``."""
         return self._odds(self.upper, np.asarray)
 
     @property
@@ -209,12 +209,12 @@ class Explanation:
 
     @property
     def odds_lower(self) -> Array:
-        """(n, d) lower confidence limits (95 %) of ``odds``."""
+        """(n, d) lower confidence limits (95%) of ``odds``."""
         return self._odds(self.lower, np.exp)
 
     @property
     def odds_upper(self) -> Array:
-        """(n, d) upper confidence limits (95 %) of ``odds``."""
+        """(n, d) upper confidence limits (95%) of ``odds``."""
         return self._odds(self.upper, np.exp)
 
     def _odds(self, scores: Array | None, unit: Callable[[Array], Array]) -> Array:
@@ -237,14 +237,14 @@ class Explanation:
 
     @property
     def effects_lower(self) -> Array:
-        """(n, d) lower confidence limits (95 %) of ``effects``."""
+        """(n, d) lower confidence limits (95%) of ``effects``."""
         from xcid import directions
 
         return directions.effects(self).lower
 
     @property
     def effects_upper(self) -> Array:
-        """(n, d) upper confidence limits (95 %) of ``effects``."""
+        """(n, d) upper confidence limits (95%) of ``effects``."""
         from xcid import directions
 
         return directions.effects(self).upper

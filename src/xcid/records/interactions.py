@@ -28,7 +28,7 @@ class Interactions:
         values of two features are worth together beyond the sum of both. Above 0 they support the present output
         more than their sum, below 0 less. Symmetric, and 0 on the diagonal.
     lower, upper : (n, f, f)
-        Confidence limits (95 %) of ``values``.
+        Confidence limits (95%) of ``values``.
     p_values : (n, f, f)
         Against "these two do not interact".
     status : (n,) str

@@ -29,7 +29,7 @@ PAGE = """<!doctype html>
 <body style="font-family:system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#333">
 <h1>{title}</h1>
 <ul>{told}</ul>
-<img alt="Differences with 95 % limits, by feature" style="max-width:100%" src="data:image/png;base64,{picture}">
+<img alt="Differences with 95% limits, by feature" style="max-width:100%" src="data:image/png;base64,{picture}">
 <div style="overflow-x:auto">{table}</div>
 </body>
 </html>

@@ -165,13 +165,13 @@ def in_odds(explanation: Explanation) -> bool:
 def unit(explanation: Explanation) -> str:
     """What stands beside the scores of a single row, of each of many, or of averages."""
     if explanation.n_rows is not None:
-        values, limits = "the values", "on average, with 95 % limits"
+        values, limits = "the values", "on average, with 95% limits"
         if explanation.moved is not None:
             return f"+ and -: what {values} add to the output {limits}"
         return f"× and ÷: what {values} multiply or divide the odds of {whom(explanation)} by {limits}"
     if explanation.moved is not None:
-        return "+ and -: what the present value adds to the output, with 95 % limits"
-    return f"× and ÷: what the present value multiplies or divides the odds of {whom(explanation)} by, with 95 % limits"
+        return "+ and -: what the present value adds to the output, with 95% limits"
+    return f"× and ÷: what the present value multiplies or divides the odds of {whom(explanation)} by, with 95% limits"
 
 
 def times(factor: float) -> str:
@@ -313,11 +313,11 @@ def why(kept: Kept, shown: str, does: str = "flip") -> str:
     --------
     >>> from xcid.scores.drawn import Kept
     >>> why(Kept(0.6, 0.24), "98")
-    'Among the perturbations that stay, 60 % keep 98; among those that flip, 24 %.'
+    'Among the perturbations that stay, 60% keep 98; among those that flip, 24%.'
     """
     if np.isnan(kept.flip) or np.isnan(kept.stay):
         return f"None of the perturbations {does if np.isnan(kept.flip) else 'stay'}s."
-    stay, flip = (f"{100 * share:.0f} %" for share in kept)
+    stay, flip = (f"{100 * share:.0f}%" for share in kept)
     keep = "leave it missing" if shown == "missing" else f"keep {shown}"
     return f"Among the perturbations that stay, {stay} {keep}; among those that {does}, {flip}."
 

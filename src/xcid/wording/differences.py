@@ -25,7 +25,7 @@ def title(found: Comparison) -> str:
 
 def headings(found: Comparison) -> list[str]:
     """What stands above the columns of :func:`cells`."""
-    return ["feature", *_names(found), "difference (95 % limits)", "p", "adjusted p"]
+    return ["feature", *_names(found), "difference (95% limits)", "p", "adjusted p"]
 
 
 def cells(found: Comparison, at: int) -> list[str]:

@@ -59,7 +59,7 @@
     if (!frame.hasMasses) return;
     for (const mass of [0, 0.5, 1]) {
       chart.append(svg("line", { class: "axis", x1: width - MASSES, x2: width - MASSES + 4, y1: y(mass), y2: y(mass) }));
-      chart.append(svg("text", { x: width - MASSES + 7, y: y(mass) + 4 }, `${100 * mass} %`));
+      chart.append(svg("text", { x: width - MASSES + 7, y: y(mass) + 4 }, `${100 * mass}%`));
     }
   }
 
@@ -143,7 +143,7 @@
   }
 
   function percent0(share, decimals) {
-    return `${(100 * share).toFixed(decimals || 0)} %`;
+    return `${(100 * share).toFixed(decimals || 0)}%`;
   }
 
   function makeReadable(chart, cross, readout, places, options) {
@@ -194,7 +194,7 @@
   /* The evidence of a group of columns lies over the share of flips among similar perturbations. */
   function drawShares(container, pair) {
     const most = Math.max(...pair.p, ...pair.q, 1);
-    const rows = pair.p.map((p, at) => level(`${10 * at} to ${10 * at + 10} %`, p, pair.q[at], most, false));
+    const rows = pair.p.map((p, at) => level(`${10 * at} to ${10 * at + 10}%`, p, pair.q[at], most, false));
     const caption = element("p", { class: "caption" }, "A group of columns: share of flips among similar perturbations.");
     container.replaceChildren(element("div", { role: "list" }, ...rows), caption);
   }

@@ -114,7 +114,7 @@
     const cells = {
       score: () => [strip(score[key] / largest, "share"), fixed(times(score[key], data.unit), decimals), limits(key)],
       mean: () => [fixed(times(mean[key], data.unit), decimals, true)],
-      significant: () => [strip(significant[key] / 1000, "share"), `${Math.round(significant[key] / 10)} %`],
+      significant: () => [strip(significant[key] / 1000, "share"), `${Math.round(significant[key] / 10)}%`],
       d1: () => [fixed(thousandths(d1[key]), 2)],
     };
     return element("tr", null, element("td", { class: "feature" }, button), ...COLUMNS.slice(1).map(([name]) => element("td", null, ...cells[name]())));

@@ -122,7 +122,7 @@
     if (item.fixed) return [...found, ["score", Object.hasOwn(statuses, item.fixed) ? `${item.fixed}: ${statuses[item.fixed]}` : item.fixed]];
     if (item.worth) found.push(["worth", item.worth]);
     found.push(["score", score(item.score)]);
-    if (item.lower !== null && item.upper !== null) found.push(["95 % limits", `${score(item.lower)} to ${score(item.upper)}`]);
+    if (item.lower !== null && item.upper !== null) found.push(["95% limits", `${score(item.lower)} to ${score(item.upper)}`]);
     if (item.p !== null) found.push(["p-value", (item.p <= 0.001 ? "≤ 0.001" : fixed(item.p, 3)) + (item.faint ? `: ${phrases.not_significant}` : "")]);
     return found;
   }
