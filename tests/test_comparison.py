@@ -255,7 +255,7 @@ class TestShown:
         lines = str(found).splitlines()
         assert lines[0] == "March compared with January: means of 100 and 100 rows"
         assert lines[1].strip() == found.question
-        assert lines[2].split() == ["feature", *NAMES, "difference", "(95", "%", "limits)", "p", "adjusted", "p"]
+        assert lines[2].split() == ["feature", *NAMES, "difference", "(95%", "limits)", "p", "adjusted", "p"]
         assert any(line.split()[:2] == ["~", "x3"] for line in lines)
         assert repr(found) == "<xcid.Comparison: 4 features, 100 and 100 rows, compared as groups>"
 
