@@ -34,6 +34,18 @@ class Rules(NamedTuple):
         more = {"frozen": (*written.frozen, *self.frozen), "relations": (*written.relations, *self.rule)}
         return Constraints(**(found | more))
 
+    def in_words(self) -> str:
+        """What a page says of them.
+
+        Examples
+        --------
+        >>> Rules(("age", "sex"), None, ("months <= 12 * age",)).in_words()
+        'proposed changes obey these rules: age stays; sex stays; months <= 12 * age'
+        """
+        file = [] if self.rules is None else [f"those of {self.rules.name}"]
+        rules = (*(f"{name} stays" for name in self.frozen), *self.rule, *file)
+        return f"proposed changes obey these rules: {'; '.join(rules)}"
+
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
@@ -47,6 +59,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="a .toml file of rules: frozen, ranges, levels, monotone, groups, relations, transitions, steps, costs, "
         "derived",
     )  # fmt: skip
+
+
+def typed(options: argparse.Namespace) -> Rules:
+    """The rules among all options."""
+    return Rules(options.frozen, options.rules, tuple(options.rule))
 
 
 def check(constraints: Constraints, background: Background) -> None:

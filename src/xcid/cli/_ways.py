@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
+import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from xcid.explainer import Explainer
+    from xcid.records import Array
+    from xcid.subject import Subject
     from xcid.whatif import Counterfactuals
+
+_RANGE = re.compile(r"(?P<low>[^:]*):(?P<high>[^:]*)")
 
 
 class Piece(NamedTuple):
@@ -18,7 +23,6 @@ class Piece(NamedTuple):
 
     found: Counterfactuals
     answers: Sequence[str]
-    broken: Mapping[str, int]  # how many of the rows break which rule
 
 
 def block(piece: Piece, row: int, wish: str) -> str:
@@ -42,6 +46,54 @@ def block(piece: Piece, row: int, wish: str) -> str:
         cells = [(one.feature, f"{one.before} -> {one.after}") for one in changes]
         said += [f"    {line}" for line in aligned(cells)]
     return "\n".join(said)
+
+
+def add_wanted(parser: argparse.ArgumentParser) -> None:
+    """Add the option that says which output is wanted."""
+    parser.add_argument(
+        "--wanted", metavar="OUTCOME",
+        help="a class; for a number raise, lower (by a tenth) or a range such as 100:200 or 100: "
+        "(default: any other class, or a move of the number either way)",
+    )  # fmt: skip
+
+
+def target_of(wanted: str | None, names: Sequence[str]) -> Any:
+    """The target that was typed, for a model with these classes; a number has one name, and () is not known yet.
+
+    Examples
+    --------
+    >>> target_of("good", ["bad", "good"]), target_of("100:", ["output"]), target_of("higher", ["output"])
+    ('good', Between(low=100.0, high=inf, of=None), Raise(by=0.1, of=None))
+    """
+    from xcid._check import sign_of
+    from xcid.errors import InvalidParameter
+    from xcid.outcomes.classes import no_class
+    from xcid.whatif import Lower, Raise
+
+    if wanted is None or not names or (len(names) > 1 and wanted in names):
+        return wanted
+    if len(names) > 1:
+        raise InvalidParameter(f"--wanted: {no_class(wanted, names)}")
+    if sign_of(wanted):
+        return Raise() if sign_of(wanted) > 0 else Lower()
+    return _range(wanted)
+
+
+def _range(wanted: str) -> Any:
+    from xcid.errors import InvalidParameter
+    from xcid.whatif import Between
+
+    parts = _RANGE.fullmatch(wanted)
+    try:
+        if parts is None:
+            raise ValueError
+        return Between(float(parts["low"] or "-inf"), float(parts["high"] or "inf"))
+    except ValueError as error:
+        if isinstance(error, InvalidParameter):
+            raise
+        raise InvalidParameter(
+            f"--wanted {wanted}: the target is a number: give raise, lower, or a range such as 100:200 or 100:"
+        ) from error
 
 
 def wish_of(target: Any, names: Sequence[str]) -> str:
@@ -75,11 +127,23 @@ def wish_of(target: Any, names: Sequence[str]) -> str:
 class Tally:
     """What there is to know of all pieces: how often suspect features change, and which rules rows break."""
 
-    changed: Counter[str]
-    broken: Counter[str]
+    changed: Counter[str] = field(default_factory=Counter)
+    broken: Counter[str] = field(default_factory=Counter)
     n_lines: int = 0
     n_rows: int = 0
     n_failed: int = 0
+
+    def count(self, found: Counterfactuals, subject: Subject, rows: Array) -> None:
+        """Add the counterfactuals of some rows."""
+        from xcid.whatif.engine import suspects
+        from xcid.whatif.record import FAILED
+
+        names = subject.features.names
+        self.n_lines += int((found.n_changes > 0).sum())
+        self.n_rows += len(rows)
+        self.n_failed += int((found.kind == FAILED).sum())
+        self.changed.update({names[at]: int(found.moved[:, at].sum()) for at in suspects(subject).nonzero()[0]})
+        self.broken.update({name: int(is_broken.sum()) for name, is_broken in subject.rules.broken(rows)})
 
     def notes(self) -> Iterator[str]:
         """The same in words."""
@@ -90,20 +154,3 @@ class Tally:
             yield f"{count:,} of {self.n_rows:,} rows break the rule {name} themselves"
         if self.n_failed:
             yield f"the model failed for {self.n_failed:,} of {self.n_rows:,} rows"
-
-
-def counted(pieces: Iterator[Piece], explainer: Explainer, tally: Tally) -> Iterator[Piece]:
-    """The pieces, after they were counted."""
-    from xcid.whatif.engine import suspects
-    from xcid.whatif.record import FAILED
-
-    subject = explainer.subject
-    names, suspect = subject.features.names, suspects(subject)
-    for piece in pieces:
-        found = piece.found
-        tally.n_lines += int((found.n_changes > 0).sum())
-        tally.n_rows += len(found.data)
-        tally.n_failed += int((found.kind == FAILED).sum())
-        tally.changed.update({names[at]: int(found.moved[:, at].sum()) for at in suspect.nonzero()[0]})
-        tally.broken.update(piece.broken)
-        yield piece

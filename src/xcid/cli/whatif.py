@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import re
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xcid.cli import _rules, _subjects
+from xcid.cli import _rules, _subjects, _ways
 from xcid.cli._terminal import (
     ROWS_OF_A_CHUNK,
     ROWS_OF_A_SAMPLE,
@@ -22,7 +21,7 @@ from xcid.cli._terminal import (
     show,
     whole_number,
 )
-from xcid.cli._ways import Piece, Tally, block, counted, wish_of
+from xcid.cli._ways import Piece, Tally, block, target_of, wish_of
 
 if TYPE_CHECKING:
     from xcid.cli._terminal import Progress
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from xcid.files.rows import Rows
 
 ROWS_SHOWN = 10  # and searched, where none are asked for and nothing keeps the others
-_RANGE = re.compile(r"(?P<low>[^:]*):(?P<high>[^:]*)")
 
 
 class Options(NamedTuple):
@@ -51,11 +49,7 @@ def add(subparsers: Any) -> None:
     """Add the verb."""
     parser = add_verb(subparsers, __doc__, "find the changes that give rows another output")
     _subjects.add(parser)
-    parser.add_argument(
-        "--wanted", metavar="OUTCOME",
-        help="a class; for a number raise, lower (by a tenth) or a range such as 100:200 or 100: "
-        "(default: any other class, or a move of the number either way)",
-    )  # fmt: skip
+    _ways.add_wanted(parser)
     parser.add_argument("-k", type=whole_number(1), default=3, metavar="N", help="most ways for a row (default: 3)")
     _rules.add(parser)
     parser.add_argument(
@@ -72,9 +66,8 @@ def add(subparsers: Any) -> None:
 
 def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     subject = _subjects.subject_of(options, parser)
-    rules = _rules.Rules(options.frozen, options.rules, tuple(options.rule))
     with apart(options.quiet):
-        run(record(Options, options, subject=subject, rules=rules))
+        run(record(Options, options, subject=subject, rules=_rules.typed(options)))
 
 
 def run(options: Options) -> None:
@@ -98,57 +91,18 @@ def run(options: Options) -> None:
     explainer = Explainer(model, background.features, **more)
     target = target_of(options.wanted, explainer.subject.output_names)
     if options.actions is None:
-        _ways(options, explainer, rows, target, line)
+        _each_row(options, explainer, rows, target, line)
     else:
         _actions(options, options.actions, explainer, rows, target, line)
 
 
-def target_of(wanted: str | None, names: Sequence[str]) -> Any:
-    """The target that was typed, for a model with these classes; a number has one name, and () is not known yet.
-
-    Examples
-    --------
-    >>> target_of("good", ["bad", "good"]), target_of("100:", ["output"]), target_of("higher", ["output"])
-    ('good', Between(low=100.0, high=inf, of=None), Raise(by=0.1, of=None))
-    """
-    from xcid._check import sign_of
-    from xcid.errors import InvalidParameter
-    from xcid.outcomes.classes import no_class
-    from xcid.whatif import Lower, Raise
-
-    if wanted is None or not names or (len(names) > 1 and wanted in names):
-        return wanted
-    if len(names) > 1:
-        raise InvalidParameter(f"--wanted: {no_class(wanted, names)}")
-    if sign_of(wanted):
-        return Raise() if sign_of(wanted) > 0 else Lower()
-    return _range(wanted)
-
-
-def _range(wanted: str) -> Any:
-    from xcid.errors import InvalidParameter
-    from xcid.whatif import Between
-
-    parts = _RANGE.fullmatch(wanted)
-    try:
-        if parts is None:
-            raise ValueError
-        return Between(float(parts["low"] or "-inf"), float(parts["high"] or "inf"))
-    except ValueError as error:
-        if isinstance(error, InvalidParameter):
-            raise
-        raise InvalidParameter(
-            f"--wanted {wanted}: the target is a number: give raise, lower, or a range such as 100:200 or 100:"
-        ) from error
-
-
-def _ways(options: Options, explainer: Explainer, rows: Rows, target: Any, line: Progress) -> None:
+def _each_row(options: Options, explainer: Explainer, rows: Rows, target: Any, line: Progress) -> None:
     """Search for each row; write or print the pieces as they come, or show the first rows."""
     from xcid.files import writers
 
-    tally, shown = Tally(Counter(), Counter()), list[str]()
+    tally, shown = Tally(), list[str]()
     wish = wish_of(target, explainer.subject.output_names)
-    pieces = counted(_searched(options, explainer, rows, target, line), explainer, tally)
+    pieces = _searched(options, explainer, rows, target, tally, line)
     columns = (piece.found.to_columns() for piece in _shown(pieces, wish, shown))
     if options.out is not None:
         writers.write(options.out, columns)
@@ -165,8 +119,10 @@ def _ways(options: Options, explainer: Explainer, rows: Rows, target: Any, line:
         line.note(note)
 
 
-def _searched(options: Options, explainer: Explainer, rows: Rows, target: Any, line: Progress) -> Iterator[Piece]:
-    """Counterfactuals of some rows after the others."""
+def _searched(
+    options: Options, explainer: Explainer, rows: Rows, target: Any, tally: Tally, line: Progress
+) -> Iterator[Piece]:
+    """Counterfactuals of some rows after the others, each counted."""
     from xcid import whatif, wording
     from xcid.space import met
     from xcid.whatif.record import FAILED
@@ -183,8 +139,8 @@ def _searched(options: Options, explainer: Explainer, rows: Rows, target: Any, l
         said = {row: wording.answer(output, subject.output_names) for row, output in zip(known, outputs, strict=True)}
         done += len(cells)
         line(done, len(rows))
-        broken = {name: int(is_broken.sum()) for name, is_broken in subject.rules.broken(cells)}
-        yield Piece(found, [said.get(row, "") for row in range(len(cells))], broken)
+        tally.count(found, subject, cells)
+        yield Piece(found, [said.get(row, "") for row in range(len(cells))])
 
 
 def _shown(pieces: Iterator[Piece], wish: str, shown: list[str]) -> Iterator[Piece]:
