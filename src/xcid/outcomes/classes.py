@@ -19,6 +19,7 @@ SINGLE = 2.0**-24  # what single precision can tell a probability from 1 by
 OTHER_LABEL = "another label"  # of a model that gives labels: one that the background never got
 HARD = "hard: every perturbation counts as yes or no"
 SOFT = "soft: each perturbation is weighted by its probability"
+LABELS = f"the model gives labels: yes and no count as probabilities of {1 - MOST_LEAST:g} and {MOST_LEAST:g}"
 Number: TypeAlias = Callable[[float], str]
 O = TypeVar("O")  # noqa: E741
 
@@ -61,15 +62,16 @@ class SoftFlip:
     """
 
     least: float = field(default=0.0, init=False, repr=False, compare=False)
+    how: str = field(default=SOFT, init=False, repr=False, compare=False)
     where = Flip.where
 
     def asks(self, names: Sequence[str], number: Number) -> str:
         """Whether the class changes."""
-        return f"Does the predicted class change? ({SOFT})"
+        return f"Does the predicted class change? ({self.how})"
 
     def bind(self, names: Sequence[str], outputs: Array) -> SoftFlip:
         """Refuse outputs that are not probabilities; see how small they get."""
-        return knowing(self, least=least_probability(outputs))
+        return knowing(self, least=least_probability(outputs), how=_how(outputs))
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
         return 1 - _odds(outputs, reference.argmax(axis=-1))
@@ -117,17 +119,23 @@ class SoftToClass(ToClass):
     """The predicted class becomes a given one, by degrees, as in :class:`SoftFlip`; the target is as in ToClass."""
 
     least: float = field(default=0.0, init=False, repr=False, compare=False)
+    how: str = field(default=SOFT, init=False, repr=False, compare=False)
 
     def asks(self, names: Sequence[str], number: Number) -> str:
         """Whether the class becomes the target, or no longer is."""
-        return f"Does the predicted class become {self.target}, or stop being {self.target}? ({SOFT})"
+        return f"Does the predicted class become {self.target}, or stop being {self.target}? ({self.how})"
 
     def bind(self, names: Sequence[str], outputs: Array) -> SoftToClass:
         """Find the target among the model's classes; refuse outputs that are not probabilities."""
-        return knowing(self, least=least_probability(outputs), _column=column_of(self.target, names))
+        known = {"least": least_probability(outputs), "how": _how(outputs)}
+        return knowing(self, **known, _column=column_of(self.target, names))
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
         return _odds(outputs, outputs.argmax(axis=-1) * 0 + self.column)
+
+
+def _how(outputs: Array) -> str:
+    return LABELS if np.all((outputs == 0) | (outputs == 1)) else SOFT
 
 
 def _odds(outputs: Array, column: Integers) -> Array:
