@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeRegressor
 
 import xcid
 from xcid.generators import Marginal
@@ -63,6 +64,13 @@ class TestAnswers:
         second = 1 / (1 + np.exp(-TABLE[:, 0]))
         answers = outputs(lambda X: (1 / (1 + np.exp(-np.asarray(X)[:, 0]))).reshape(shape))
         assert np.allclose(answers, np.column_stack([1 - second, second]))
+
+    def test_a_method_of_a_regressor_gives_numbers(self):
+        rates = 1 / (1 + np.exp(-TABLE[:, 0]))
+        model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(TABLE, rates)
+        assert np.array_equal(outputs(model.predict), model.predict(TABLE)[:, None])
+        assert outputs(WithPredict(model.predict).predict).shape[1] == 1
+        assert outputs(lambda X: model.predict(X)).shape[1] == 2  # of a function, within [0, 1]
 
     def test_columns_of_a_function(self):
         answers = outputs(lambda X: np.column_stack([np.zeros(len(X)), X[:, 0], X[:, 1]]))

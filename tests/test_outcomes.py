@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import xcid
 from xcid.errors import InvalidParameter
-from xcid.outcomes import Flip, HardThreshold, Interval, SoftFlip, Threshold, ToClass, Within
+from xcid.outcomes import Flip, HardThreshold, Interval, SoftFlip, SoftToClass, Threshold, ToClass, Within
 
 TABLE = np.random.default_rng(0).normal(size=(400, 4))
 
@@ -150,3 +150,14 @@ def test_a_question_that_nothing_reaches_is_an_error():
     explainer = xcid.Explainer(lambda X: 5 * X[:, 3], TABLE, outcome=Within(1e6, 2e6))
     with pytest.raises(xcid.errors.NotEnoughFlips, match="one side of Within"):
         explainer(TABLE[:2])
+
+
+@pytest.mark.parametrize("outcome", [SoftFlip(), SoftToClass("1")], ids=str)
+def test_labels_are_not_called_probabilities(outcome):
+    """A model that gives no probabilities has none that could weight perturbations."""
+    labels = xcid.Explainer(lambda X: X[:, 0] > 0.3, TABLE, class_names=["0", "1"], outcome=outcome)
+    assert labels(TABLE[:2]).question.endswith(
+        "(the model gives labels: yes and no count as probabilities of 0.99 and 0.01)"
+    )
+    chances = xcid.Explainer(lambda X: 1 / (1 + np.exp(-X[:, 0])), TABLE, outcome=outcome)
+    assert chances(TABLE[:2]).question.endswith("(soft: each perturbation is weighted by its probability)")

@@ -214,3 +214,56 @@ def test_reasons(command, csv, out, tmp_path):
     assert status == 0, err
     said = [row["reasons"] for row in read(out)["rows"]]
     assert sum(one.startswith("Reasons for class ") and ": 1. The first is " in one for one in said) >= 2
+
+
+class TestRules:
+    """Proposed changes obey rules; scores are about all features."""
+
+    typed = ("report", "--target", "y", "--train", "logistic", "--rows", "0:20")
+
+    @pytest.fixture
+    def aged(self, table, tmp_path):
+        path = tmp_path / "aged.csv"
+        table.rename(columns={"first": "age"}).to_csv(path, index=False)
+        return path
+
+    def changed(self, data):
+        found = (one for row in data["rows"] for one in row["counterfactuals"])
+        return {name for one in found for name, *_ in one["changes"]}
+
+    def test_what_people_cannot_change_is_noted(self, command, aged, out):
+        _, _, err = command(*self.typed, aged, "--out", out)
+        assert re.search(r"age changes in \d+ of \d+ ways: if people cannot change it, add --frozen age", err)
+        assert "age" in self.changed(read(out))
+
+    def test_frozen_columns_stay_and_keep_their_scores(self, command, aged, out):
+        command(*self.typed, aged, "--out", out)
+        before = read(out)
+        _, _, err = command(*self.typed, aged, "--frozen", "age", "--out", out)
+        after = read(out)
+        assert "age" not in self.changed(after)
+        assert [row["score"] for row in after["rows"]] == [row["score"] for row in before["rows"]]
+        assert "add --frozen" not in err
+        assert after["notes"][0] == "Proposed changes obey these rules: age stays."
+
+    def test_the_wanted_output(self, command, aged, out):
+        command(*self.typed, aged, "--wanted", "1", "--out", out)
+        for row in read(out)["rows"]:
+            assert {one["about"] for one in row["counterfactuals"]} == {"1"}
+            assert (row["counterfactuals"][0]["kind"] == "already there") == (row["counterfactuals"][0]["was"] > 0.5)
+
+    @pytest.mark.parametrize(
+        ("more", "message"),
+        [
+            (("--frozen", "agee"), "there is no column 'agee' (did you mean 'age'?) to freeze"),
+            (("--wanted", "2"), "--wanted: the model has no class '2'"),
+            (("--rules", "absent.toml"), "absent.toml cannot be read"),
+        ],
+        ids=["frozen", "wanted", "rules"],
+    )
+    def test_mistakes_are_found_before_a_model_is_trained(self, command, aged, out, more, message):
+        status, _, err = command(*self.typed, aged, *more, "--out", out)
+        assert status == 2
+        assert message in err
+        assert "trained" not in err
+        assert not out.exists()

@@ -79,9 +79,17 @@ def reader(model: Any, answers: Cells) -> Reader:
     if answers.dtype.kind != "f" or classes is not None:
         return _of_labels(answers)
     numbers = _floats(_one_column(answers))
-    if callable(getattr(model, "predict", None)) or np.any((numbers < 0) | (numbers > 1)):
+    is_number = callable(getattr(model, "predict", None)) or _is_of_a_regressor(model)
+    if is_number or np.any((numbers < 0) | (numbers > 1)):
         return Reader(("output",), _number)
     return Reader(("0", "1"), _both_classes)
+
+
+def _is_of_a_regressor(method: Any) -> bool:
+    """Whether this is a method of a regressor, by the ways in which scikit-learn and its like mark one."""
+    owner = getattr(method, "__self__", None)
+    tags = getattr(owner, "__sklearn_tags__", None)  # from scikit-learn 1.6 on
+    return (tags().estimator_type if callable(tags) else getattr(owner, "_estimator_type", None)) == "regressor"
 
 
 def _of_columns(shape: tuple[int, ...], classes: Any) -> Reader:
