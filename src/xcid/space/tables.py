@@ -173,7 +173,8 @@ def _from_rows(table: Any, what: str, names: Sequence[str] | None) -> Table:
         if what == REFERENCE:
             raise InvalidParameter(f"there are {len(given)} feature_names for {rows.shape[1]} columns")
         raise InvalidData(f"{what} has {rows.shape[1]} columns and {len(given)} are expected: {shown(given)}")
-    rows = rows.astype(object) if rows.dtype.kind in "mM" else rows  # dates need a frame, whose columns have types
+    if rows.dtype.kind in "mM":  # reference dates need a frame, whose columns have types
+        rows = rows.astype(f"{rows.dtype.kind}8[us]").astype(object)  # nanoseconds would become numbers
     return Table(given, tuple(rows.T), (None,) * len(given), table, named=False)
 
 
