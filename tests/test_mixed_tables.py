@@ -222,7 +222,8 @@ def test_kinds_can_be_given():
 @pytest.mark.parametrize(
     ("kinds", "error", "message"),
     [
-        ({"town": "categorical"}, InvalidParameter, r"kinds names \['town'\].*its columns are"),
+        ({"town": "categorical"}, InvalidParameter, r"kinds names \['town'\].*it has"),
+        ({"citty": "categorical"}, InvalidParameter, r"kinds names \['citty'\] \(did you mean 'city'\?\)"),
         ({"city": "colour"}, InvalidParameter, "the kind of 'city' must be one of"),
         ({"city": "continuous"}, InvalidParameter, "column 'city' holds '.*': it cannot be continuous"),
     ],
@@ -230,6 +231,12 @@ def test_kinds_can_be_given():
 def test_bad_kinds(kinds, error, message):
     with pytest.raises(error, match=message):
         xcid.Explainer(lambda table: table["age"] > 50, pandas_frame(), kinds=kinds)
+
+
+def test_a_misspelt_column_is_told(fitted):
+    explainer = xcid.Explainer(fitted, pandas_frame())
+    with pytest.raises(InvalidData, match=r"missing \['city'\], unknown \['City'\] \(did you mean 'city'\?\)$"):
+        explainer(pandas_frame().iloc[:3].rename(columns={"city": "City"}))
 
 
 def test_unknown_levels_are_named(fitted):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xcid._kernels.random import column_keys, content_keys
+from xcid._names import shown, shown_and_meant
 from xcid.errors import InvalidData, InvalidParameter, telling
 from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.space.columns import REFERENCE, Cells, Column, Kind, detect, has_zone, is_date, resolution, usual_resolution
@@ -225,9 +226,8 @@ def _detected(table: Table, wanted: Mapping[str, Kind]) -> tuple[Column, ...]:
     """Find out the kinds of all columns, those that the user names first of all."""
     unknown = [name for name in wanted if name not in table.names]
     if unknown:
-        raise InvalidParameter(
-            f"kinds names {unknown}, which the table does not have; its columns are {list(table.names)}"
-        )
+        asked = shown_and_meant(unknown, table.names)
+        raise InvalidParameter(f"kinds names {asked}, which the table does not have: it has {shown(table.names)}")
     named = zip(table.names, table.cells, table.orders, strict=True)
     with telling(InvalidData, f"{REFERENCE} cannot be read"):
         found = [detect(name, cells, order, wanted.get(name)) for name, cells, order in named]

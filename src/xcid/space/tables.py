@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from xcid._names import shown
+from xcid._names import differing, shown
 from xcid.errors import InvalidData, InvalidParameter, telling
 from xcid.space.columns import REFERENCE, Cells, objects, writable
 
@@ -46,8 +46,7 @@ class Table(NamedTuple):
         extra = [name for name in self.names if name not in wanted]
         if missing or extra:
             raise InvalidData(
-                f"{what} has {len(self.names)} columns and {len(names)} are expected: "
-                f"missing {shown(missing)}, unknown {shown(extra)}"
+                f"{what} has {len(self.names)} columns and {len(names)} are expected: {differing(missing, extra)}"
             )
         return self._replace(names=names, cells=tuple(self.cells[place[name]] for name in names))
 
