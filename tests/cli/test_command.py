@@ -91,7 +91,9 @@ def test_wrong_usage(command, arguments):
 
 def test_a_misspelt_verb(command):
     err = command("explan", "a.csv")[2]
-    assert err.startswith("xcid: there is no command 'explan' (did you mean 'explain'?); the commands are demo, explain")
+    assert err.startswith(
+        "xcid: there is no command 'explan' (did you mean 'explain'?); the commands are demo, explain"
+    )
     assert "did you mean" not in command("dance")[2]
 
 
