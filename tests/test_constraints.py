@@ -114,10 +114,14 @@ def test_constraints_together_and_per_row(generator):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Constraints(frozen=["sexx"]), r"frozen names \['sexx'\], which the table does not have"),
+        (
+            lambda: Constraints(frozen=["sexx"]),
+            r"frozen names \['sexx'\] \(did you mean 'sex'\?\), which the table does not have",
+        ),
         (lambda: Constraints(frozen="sex"), "frozen must be a list of names, not 'sex'"),
         (lambda: Constraints(frozen=list(FRAME)), "all features are frozen"),
-        (lambda: Constraints(ranges={"weight": (1, 2)}), r"ranges names \['weight'\]"),
+        (lambda: Constraints(frozen=["Sex"]), r"frozen names \['Sex'\] \(did you mean 'sex'\?\)"),
+        (lambda: Constraints(ranges={"weight": (1, 2)}), r"ranges names \['weight'\], which"),
         (lambda: Constraints(ranges={"bmi": (30, 20)}), "the range of 'bmi' is empty: 30 does not lie below 20"),
         (lambda: Constraints(ranges={"bmi": (500, 600)}), "no value of 'bmi' in the reference data is allowed"),
         (lambda: Constraints(ranges={"bmi": 3}), r"the range of 'bmi' must be \(low, high\), not 3"),

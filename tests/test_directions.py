@@ -110,6 +110,12 @@ class TestEffects:
         with pytest.raises(EvidenceNotKept, match="answers behind these scores were not kept"):
             _ = found.effects
 
+    @pytest.mark.parametrize("ask", [lambda of: of(two).effects, lambda of: of(logit).towards("up")])
+    def test_some_generators_keep_none_of_it(self, ask):
+        generator = xcid.generators.Marginal(200)
+        with pytest.raises(EvidenceNotKept, match=r"generator of these scores does not keep .* recommended setting"):
+            ask(lambda model: xcid.Explainer(model, TABLE, generator=generator)(TABLE[:2]))
+
     def test_repeated_runs_have_narrower_limits(self):
         def model(X):
             return X[:, 0] * X[:, 1] + np.sin(3 * X[:, 2])
@@ -191,7 +197,7 @@ class TestTowards:
     def test_a_file_does_not_keep_what_the_model_answered(self, tmp_path):
         found = xcid.Explainer(three, TABLE)(TABLE[:2])
         found.save(tmp_path / "e.npz")
-        with pytest.raises(EvidenceNotKept, match="a file never keeps them"):
+        with pytest.raises(EvidenceNotKept, match=r"come from a file; .* after loading explain the rows again"):
             xcid.load(tmp_path / "e.npz").towards("1")
         found.towards("1").save(tmp_path / "e.npz")
         assert np.array_equal(xcid.load(tmp_path / "e.npz").values, found.towards("1").values)

@@ -222,7 +222,8 @@ def test_kinds_can_be_given():
 @pytest.mark.parametrize(
     ("kinds", "error", "message"),
     [
-        ({"town": "categorical"}, InvalidParameter, r"kinds names \['town'\].*its columns are"),
+        ({"town": "categorical"}, InvalidParameter, r"kinds names \['town'\].*it has"),
+        ({"citty": "categorical"}, InvalidParameter, r"kinds names \['citty'\] \(did you mean 'city'\?\)"),
         ({"city": "colour"}, InvalidParameter, "the kind of 'city' must be one of"),
         ({"city": "continuous"}, InvalidParameter, "column 'city' holds '.*': it cannot be continuous"),
     ],
@@ -230,6 +231,12 @@ def test_kinds_can_be_given():
 def test_bad_kinds(kinds, error, message):
     with pytest.raises(error, match=message):
         xcid.Explainer(lambda table: table["age"] > 50, pandas_frame(), kinds=kinds)
+
+
+def test_a_misspelt_column_is_told(fitted):
+    explainer = xcid.Explainer(fitted, pandas_frame())
+    with pytest.raises(InvalidData, match=r"missing \['city'\], unknown \['City'\] \(did you mean 'city'\?\)$"):
+        explainer(pandas_frame().iloc[:3].rename(columns={"city": "City"}))
 
 
 def test_unknown_levels_are_named(fitted):
@@ -292,3 +299,41 @@ def test_a_date_that_decides(library, tmp_path):
     assert xcid.load(tmp_path / "e.npz").shown(0, "day") == "2020-01-01"
     with pytest.raises(InvalidData, match=r"column 'day' .* holds 1\.0 in row 0, which is not a date"):
         xcid.Explainer(model, frame)([1.0] * len(explanation.feature_names))
+
+
+def test_dates_among_objects_are_dates():
+    frame = dates("pandas")
+    space, start = FeatureSpace.of(frame), frame.iloc[:5]
+    wanted = space.encode(start)
+    dicts = start.to_dict("records")  # pandas' own times, and NaT
+    python = [
+        {name: cell.to_pydatetime() if isinstance(cell, pd.Timestamp) else None if pd.isna(cell) else cell
+         for name, cell in row.items()} for row in dicts
+    ]  # fmt: skip
+    plain = [{**row, "day": row["day"].date(), "moment": np.datetime64(row["moment"])} for row in python]
+    for rows in (dicts, python, plain, start.to_numpy(), start.astype(object)):
+        np.testing.assert_array_equal(space.encode(rows), wanted)
+    np.testing.assert_array_equal(space.encode(dicts[1]), wanted[1:2])
+    model = lambda table: np.asarray(table["day"]) > np.datetime64("2020-07-01")  # noqa: E731
+    assert xcid.Explainer(model, frame)(dicts[0]).shown(0, "day") == "2020-01-01"
+
+
+def test_an_array_of_dates_alone():
+    days = dates("pandas")[["day"]].assign(later=lambda frame: frame["day"] + pd.Timedelta(days=3))
+    space = FeatureSpace.of(days)
+    nanoseconds = days.iloc[:4].to_numpy().astype("datetime64[ns]")
+    np.testing.assert_array_equal(space.encode(nanoseconds), space.background[:4])
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "message"),
+    [
+        ("day", "2020-01-01", "holds '2020-01-01' in row 0, which is not a date"),
+        ("day", pd.Timestamp("2020-01-01", tz="UTC"), "have a time zone, and those of the reference data have none"),
+        ("zoned", pd.Timestamp("2020-01-01"), "have no time zone, and those of the reference data have one"),
+    ],
+)
+def test_objects_that_are_not_the_dates_of_the_reference(name, cell, message):
+    frame = dates("pandas")
+    with pytest.raises(InvalidData, match=message):
+        FeatureSpace.of(frame).encode({**frame.iloc[0].to_dict(), name: cell})

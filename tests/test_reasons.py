@@ -307,7 +307,8 @@ class TestTexts:
     @pytest.mark.parametrize(
         ("texts", "match"),
         [
-            ({"a": "x", "income": "y"}, r"texts names \['income'\]"),
+            ({"a": "x", "income": "y"}, r"texts names \['income'\], which the table does not have"),
+            ({"A": "x"}, r"texts names \['A'\] \(did you mean 'a'\?\)"),
             ({"a": 3}, "the text of 'a' must be a text or a function"),
             ("too little", "texts must be a dict"),
             ({"a": lambda value: 1 / 0}, "the text of 'a' cannot be made for row 0: ZeroDivisionError"),

@@ -14,6 +14,8 @@ from sklearn.linear_model import LogisticRegression
 import xcid
 from xcid.errors import InvalidParameter, ModelError
 from xcid.generators.metric import Metric
+from xcid.report.changes import of_search
+from xcid.report.values import named
 from xcid.whatif import Between, Lower, Raise, group_actions
 from xcid.whatif.world import World
 
@@ -208,6 +210,15 @@ class TestTargets:
         assert np.all(due(new, old)[found.reached])
         assert np.allclose(found.output, new)
         assert np.array_equal(found.about == "higher", new > old)
+        assert np.array_equal(found.about == "lower", new < old)
+
+    def test_a_number_that_is_there_already_moves_nowhere(self):
+        row = NUMBERS[price(NUMBERS).argmax()][None]
+        found = xcid.Explainer(price, NUMBERS).whatif(row, target=Between(float(np.median(price(NUMBERS)))))
+        assert found.to_frame()[["kind", "about"]].to_numpy().tolist() == [["already there", ""]]
+        assert f"{price(row)[0]:.4g}" in str(found)
+        assert "output" in of_search(found, 0, named("shown"))[0]
+        assert not {"was", "output"} & set(of_search(found, 0, named("hidden"))[0])
 
     def test_a_probability(self, forest):
         found = forest.whatif(Forest.rows.iloc[:10], target=Between(0.8, of=1))

@@ -17,9 +17,14 @@ from xcid.scores.moves import Moves, moves
 
 UP = "up"  # the direction of a regression
 ABSENT = frozenset(("no", "none", "false", "negative"))  # classes that are the absence of another
-KEPT = (
-    "the model's answers behind these scores were not kept: explain these rows by themselves with a generator that "
-    "follows a plan, or raise max_evidence_bytes of the Explainer; a file never keeps them, so save what you need"
+NOT_KEPT = (
+    "the model's answers behind these scores were not kept: too many rows were explained at once, or the scores come "
+    "from a file; explain fewer rows at once or raise max_evidence_bytes of the Explainer, and after loading explain "
+    "the rows again"
+)
+NEVER_KEPT = (
+    "the generator of these scores does not keep the model's answers: explain the rows again with the recommended "
+    "setting"
 )
 
 
@@ -128,7 +133,7 @@ def _upwards(explanation: Explanation, name: str) -> Explanation:
     if not sign_of(name):
         raise InvalidParameter(f"the scores of a regression are about {UP!r}, not {name!r}")
     if explanation.moved_lower is None or not explanation.output_scales:
-        raise EvidenceNotKept(KEPT)
+        raise EvidenceNotKept(NEVER_KEPT)
     found, scale = effects(explanation), explanation.output_scales[0] or 1.0
     return replace(
         explanation,
@@ -201,7 +206,7 @@ def _asked(explanation: Explanation) -> Any:
     """The cloud with what the model answered for it."""
     cloud = explanation.cloud
     if cloud is None or cloud.outputs is None:
-        raise EvidenceNotKept(KEPT)
+        raise EvidenceNotKept(NOT_KEPT if cloud is None or cloud.plans else NEVER_KEPT)
     return cloud
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from xcid import directions, frames, wording
 from xcid._check import as_int, sign_of
+from xcid._names import shown, shown_and_meant
 from xcid.errors import InvalidParameter, telling
 from xcid.outcomes.classes import column_of
 from xcid.outcomes.numbers import Interval
@@ -55,7 +56,8 @@ class Reasons:
         """Refuse texts of features that there are not, and an outcome that the model does not have."""
         unknown = [name for name in self.texts if name not in feature_names]
         if unknown:
-            raise InvalidParameter(f"texts names {unknown}, not a feature: the features are {list(feature_names)}")
+            asked, known = shown_and_meant(unknown, feature_names), shown(feature_names)
+            raise InvalidParameter(f"texts names {asked}, which the table does not have: its features are {known}")
         if len(output_names) > 1 and self.against is not None:
             column_of(self.against, output_names)
         elif self.against is not None and not sign_of(self.against):

@@ -120,12 +120,11 @@ def change_cells(found: Counterfactuals, line: int) -> tuple[str, ...]:
 
 def moved_output(found: Counterfactuals, line: int) -> str:
     """The output before and after: "diabetes 0.71 -> 0.48", "118 -> 131"; one number where it stays."""
-    ends, about = (float(found.was[line]), float(found.output[line])), str(found.about[line])
+    ends, is_number = (float(found.was[line]), float(found.output[line])), found.is_number(line)
     if np.isnan(ends[0]):
         return ""
-    is_number = about in ("higher", "lower")
     said = [wording.number(end) if is_number else f"{end:.2f}" for end in ends]
-    return f"{'' if is_number else f'{wording.of_class(about)} '}{' -> '.join(dict.fromkeys(said))}"
+    return f"{'' if is_number else f'{wording.of_class(str(found.about[line]))} '}{' -> '.join(dict.fromkeys(said))}"
 
 
 def actions(found: Actions) -> str:

@@ -89,6 +89,14 @@ def test_wrong_usage(command, arguments):
     assert err.splitlines()[1] == f"xcid{verb} --help lists {'the options' if verb else 'all commands'}"
 
 
+def test_a_misspelt_verb(command):
+    err = command("explan", "a.csv")[2]
+    assert err.startswith(
+        "xcid: there is no command 'explan' (did you mean 'explain'?); the commands are demo, explain"
+    )
+    assert "did you mean" not in command("dance")[2]
+
+
 def test_an_option_that_is_not_known(command):
     _, _, err = command("explain", "a.csv", "--traget", "y")
     assert err == "xcid: unrecognized arguments: --traget y\nxcid explain --help lists the options\n"

@@ -125,3 +125,12 @@ def test_demo_without_matplotlib(command, tmp_path, monkeypatch):
     assert status == 0
     assert "drawn in" not in out
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_notes_keep_the_names_of_files():
+    notes = ["credit.csv has decimal commas", "data/credit has no id", "no row is left out"]
+    assert _terminal.sentences(notes) == [
+        "credit.csv has decimal commas.",
+        "data/credit has no id.",
+        "No row is left out.",
+    ]

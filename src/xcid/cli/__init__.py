@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from xcid import __version__
+from xcid._names import MOST_SHOWN, meant
 from xcid.cli._colours import styled
 from xcid.cli._terminal import drop, printable, show, streams
 from xcid.errors import InvalidData, InvalidFile, InvalidParameter, NotEnoughFlips, XcidError
@@ -111,6 +112,9 @@ def parser(verbs: Sequence[str] = VERBS) -> argparse.ArgumentParser:
 def _typed(arguments: Sequence[str]) -> argparse.Namespace:
     """Options; paths are absolute, for a model may change the working directory."""
     given = _joined(arguments)
+    if given and not given[0].startswith("-") and given[0] not in VERBS:
+        asked = f"{given[0]!r:.{MOST_SHOWN}}{meant(given[0], VERBS)}"
+        parser(()).error(f"there is no command {asked}; the commands are {', '.join(VERBS)}")
     options = parser(given[:1] if given and given[0] in VERBS else VERBS).parse_args(given)
     for name, value in vars(options).items():
         if isinstance(value, Path):

@@ -68,14 +68,7 @@ def typed(options: argparse.Namespace) -> Rules:
 
 def check(constraints: Constraints, background: Background) -> None:
     """Refuse rules that the reference data do not go with, before a model is trained on them."""
-    from xcid.errors import InvalidParameter
-    from xcid.files.messages import meant, shown
-
     space = background.space
-    for name in constraints.frozen:
-        if name not in space.names:
-            asked = f"{name!r}{meant(str(name), space.names)}"
-            raise InvalidParameter(f"there is no column {asked} to freeze; the columns are {shown(space.names)}")
     constraints.allowed(space.columns, space.rows)
     constraints.direction(space.columns)
     constraints.rules(space.columns, space.rows)

@@ -77,7 +77,9 @@ def printable(text: str) -> str:
 
 def sentences(notes: Sequence[str]) -> list[str]:
     """Notes as they are shown on a page."""
-    return [f"{note[0].upper()}{note[1:]}." for note in notes]
+    from xcid.wording.names import sentence
+
+    return [sentence(note) for note in notes]
 
 
 class Progress:

@@ -17,6 +17,7 @@ import numpy as np
 
 from xcid import pipeline
 from xcid._check import as_int
+from xcid._names import meant, shown
 from xcid._require import require
 from xcid.engines.threads import one_core_each
 from xcid.errors import InvalidData, InvalidParameter, XcidWarning
@@ -49,9 +50,11 @@ class Work:
         """Check all that can be checked before a worker starts; ``columns`` are those of the table."""
         names, known = explainer.space.names, {str(name) for name in columns}
         if missing := [name for name in names if name not in known]:
-            raise InvalidData(f"the table lacks the columns {missing} of the reference data; it has {sorted(known)}")
+            lacks, has = shown(missing), shown(sorted(known))
+            raise InvalidData(f"the table lacks the columns {lacks} of the reference data; it has {has}")
         if row is not None and row not in known:
-            raise InvalidData(f"the table has no column {row!r} to tell rows apart; it has {sorted(known)}")
+            asked = f"{row!r}{meant(row, known)}"
+            raise InvalidData(f"the table has no column {asked} to tell rows apart; it has {shown(sorted(known))}")
         payload = check_picklable(explainer, pickler)
         return cls(payload, names, explainer.subject.features.names, as_int(seed, "seed"), row, row_kind)
 

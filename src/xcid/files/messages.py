@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from xcid._names import MOST_SHOWN, meant, shown
+from xcid._names import MOST_SHOWN, differing, meant, shown
 from xcid.errors import InvalidFile, XcidError
 
-__all__ = ["MOST_SHOWN", "check_packed", "check_text", "meant", "naming", "repeated", "short", "shown"]
+__all__ = ["MOST_SHOWN", "check_packed", "check_text", "differing", "meant", "naming", "repeated", "short", "shown"]
 
 PARQUET, FEATHER = b"PAR1", b"ARROW1"
 UNPACK = "unpack it first: packed text is not read"

@@ -16,7 +16,7 @@ import narwhals.stable.v2 as nw
 from xcid.errors import InvalidData
 from xcid.files import tables
 from xcid.files.dates import Writing
-from xcid.files.messages import meant, shown
+from xcid.files.messages import differing, meant, shown
 from xcid.space import FeatureSpace
 
 Kind: TypeAlias = Literal["number", "whole number", "date", "level"]
@@ -85,10 +85,9 @@ class Layout:
         missed = [name for name in self.columns if name not in found]
         extra = [name for name in found if name not in self.columns]
         if missed or extra:
-            close = next(filter(None, (meant(name, extra) for name in missed)), "")
             raise InvalidData(
                 f"{path} has {len(found)} columns and the reference data have {len(self.columns)}: "
-                f"missing {shown(missed)}, unknown {shown(extra)}{close}; --target, --id and --drop leave columns out"
+                f"{differing(missed, extra)}; --target, --id and --drop leave columns out"
             )
 
     def parser(self, name: str) -> Callable[[str], Any]:

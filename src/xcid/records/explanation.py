@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xcid._check import position_of, selection
+from xcid._names import meant, shown
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.records import fields
 from xcid.records.arrays import Array, Backend, Flags, Integers, Texts
@@ -322,7 +323,8 @@ class Explanation:
         """Find a feature's column from its name or position."""
         if isinstance(feature, str):
             if feature not in self.feature_names:
-                raise InvalidParameter(f"there is no feature {feature!r}; the features are {list(self.feature_names)}")
+                asked, known = f"{feature!r}{meant(feature, self.feature_names)}", shown(self.feature_names)
+                raise InvalidParameter(f"there is no feature {asked}; the features are {known}")
             return self.feature_names.index(feature)
         return position_of(feature, len(self.feature_names), "feature")
 

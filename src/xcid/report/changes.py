@@ -30,7 +30,7 @@ def of_search(found: Counterfactuals, row: int, values: Values) -> list[dict[str
 
 def _line(found: Counterfactuals, line: int, values: Values) -> dict[str, Any]:
     changes = (*found.changes(line), *found.derived(line))
-    is_number = str(found.about[line]) in ("higher", "lower")
+    is_number = found.is_number(line)
     has_numbers = not (values.is_hidden and is_number)
     record: dict[str, Any] = {
         "kind": str(found.kind[line]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -140,13 +141,10 @@ def numbers(cells: Cells, name: str, what: str) -> Array:
 
 
 def times(cells: Cells, unit: Unit, name: str, what: str) -> Array:
-    """Days or seconds since 1970; NaN where missing."""
+    """Days or seconds since 1970, of dates of any make; NaN where missing."""
     if cells.dtype.kind != "M":
-        row = next((row for row, cell in enumerate(cells.tolist()) if not is_missing(cell)), None)
-        if row is None:
-            return np.full(len(cells), np.nan)
-        cell = cells.tolist()[row]
-        raise InvalidData(f"column {name!r} of {what} holds {cell!r:.60} in row {row}, which is not a date")
+        moments = [_moment(cell, row, name, what) for row, cell in enumerate(cells.tolist())]
+        cells = np.array(moments, dtype="datetime64[us]")
     since = (cells - np.datetime64("1970-01-01")).astype("timedelta64[us]")
     seconds = np.where(np.isnat(since), np.nan, since.astype(np.int64) / 1e6)
     return seconds / 86_400 if unit == "D" else seconds
@@ -202,6 +200,25 @@ def _number(cell: Any, row: int, name: str, what: str) -> float:
     raise InvalidData(
         f"column {name!r} of {what} holds {shown!r:.60} in row {row}, which is not a number: encode or drop it"
     )
+
+
+def _moment(cell: Any, row: int, name: str, what: str) -> np.datetime64:
+    """The moment that a cell stands for, in UTC where it has a time zone; NaT where it is missing."""
+    if is_missing(cell):
+        return np.datetime64("NaT", "us")
+    if not is_date(cell):
+        raise InvalidData(f"column {name!r} of {what} holds {cell!r:.60} in row {row}, which is not a date")
+    return np.datetime64(cell.astimezone(UTC).replace(tzinfo=None) if has_zone(cell) else cell, "us")
+
+
+def is_date(cell: Any) -> bool:
+    """Whether a cell is a date or a time: one of Python, of NumPy or of pandas."""
+    return isinstance(cell, date | np.datetime64) and not is_missing(cell)
+
+
+def has_zone(cell: Any) -> bool:
+    """Whether a cell is a time with a time zone."""
+    return isinstance(cell, datetime) and cell.tzinfo is not None
 
 
 def type_of(cell: Any) -> str:

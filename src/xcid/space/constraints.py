@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from xcid._check import as_float, sign_of
+from xcid._names import shown, shown_and_meant
 from xcid.errors import InvalidParameter, telling
 from xcid.records import Array, Flags
 from xcid.space.columns import Column
@@ -117,7 +118,8 @@ class Constraints:
         for what, names in named.items():
             unknown = [name for name in names if name not in known]
             if unknown:
-                raise InvalidParameter(f"{what} {unknown}, which the table does not have: it has {known}")
+                asked = shown_and_meant(unknown, known)
+                raise InvalidParameter(f"{what} {asked}, which the table does not have: it has {shown(known)}")
         for group, members in self.groups.items():
             if group in known and group not in members:
                 raise InvalidParameter(f"group {group!r} has the name of a column that is not in it: call it otherwise")

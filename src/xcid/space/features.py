@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xcid._kernels.random import column_keys, content_keys
+from xcid._names import shown, shown_and_meant
 from xcid.errors import InvalidData, InvalidParameter, telling
 from xcid.records import Array, Flags, Integers, Unsigned
-from xcid.space.columns import REFERENCE, Column, Kind, detect, resolution, usual_resolution
+from xcid.space.columns import REFERENCE, Cells, Column, Kind, detect, has_zone, is_date, resolution, usual_resolution
 from xcid.space.constraints import Constraints
 from xcid.space.makers import Decode, maker
 from xcid.space.tables import Table, of_floats, read
@@ -225,9 +226,8 @@ def _detected(table: Table, wanted: Mapping[str, Kind]) -> tuple[Column, ...]:
     """Find out the kinds of all columns, those that the user names first of all."""
     unknown = [name for name in wanted if name not in table.names]
     if unknown:
-        raise InvalidParameter(
-            f"kinds names {unknown}, which the table does not have; its columns are {list(table.names)}"
-        )
+        asked = shown_and_meant(unknown, table.names)
+        raise InvalidParameter(f"kinds names {asked}, which the table does not have: it has {shown(table.names)}")
     named = zip(table.names, table.cells, table.orders, strict=True)
     with telling(InvalidData, f"{REFERENCE} cannot be read"):
         found = [detect(name, cells, order, wanted.get(name)) for name, cells, order in named]
@@ -249,9 +249,8 @@ def matrix_of(columns: tuple[Column, ...], table: Table, what: str) -> Array:
     """Cells as numbers."""
     found = []
     for column, cells in zip(columns, table.cells, strict=True):
-        is_zoned = column.name in table.zoned
-        if column.unit and is_zoned != column.zoned and cells.dtype.kind == "M" and not np.isnat(cells).all():
-            have, others = ("a time zone", "have none") if is_zoned else ("no time zone", "have one")
+        if column.unit and (not column.zoned) in _zoned(cells, column.name in table.zoned):
+            have, others = ("no time zone", "have one") if column.zoned else ("a time zone", "have none")
             raise InvalidData(
                 f"the times of column {column.name!r} of {what} have {have}, and those of the reference data {others}: "
                 "give both a zone, or none"
@@ -259,3 +258,10 @@ def matrix_of(columns: tuple[Column, ...], table: Table, what: str) -> Array:
         with telling(InvalidData, f"column {column.name!r} of {what} cannot be read"):
             found.append(column.encode(cells, what))
     return np.column_stack(found)
+
+
+def _zoned(cells: Cells, is_zoned: bool) -> set[bool]:
+    """Whether the times of a column have a time zone; objects say so one by one, and missing cells say nothing."""
+    if cells.dtype.kind == "M":
+        return set() if np.isnat(cells).all() else {is_zoned}
+    return {has_zone(cell) for cell in cells.tolist() if is_date(cell)}

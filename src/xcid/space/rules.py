@@ -12,6 +12,7 @@ import numpy as np
 from xcid._check import as_float
 from xcid._formulas import COMPARED, Formula, formula
 from xcid._kernels.arrays import same
+from xcid._names import meant, shown
 from xcid.errors import InvalidParameter, said
 from xcid.records import Array, Flags
 from xcid.space.columns import Column, to_times
@@ -34,7 +35,8 @@ class Rows:
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._at:
-            raise InvalidParameter(f"there is no column {name!r}: the table has {list(self._at)}")
+            known = list(self._at)
+            raise InvalidParameter(f"there is no column {name!r}{meant(name, known)}: the table has {shown(known)}")
         at = self._at[name]
         self.read.add(at)
         column, codes = self.columns[at], self._matrix[..., at]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from xcid._names import shown
+from xcid._names import differing, shown
 from xcid.errors import InvalidData, InvalidParameter, telling
 from xcid.space.columns import REFERENCE, Cells, objects, writable
 
@@ -46,8 +46,7 @@ class Table(NamedTuple):
         extra = [name for name in self.names if name not in wanted]
         if missing or extra:
             raise InvalidData(
-                f"{what} has {len(self.names)} columns and {len(names)} are expected: "
-                f"missing {shown(missing)}, unknown {shown(extra)}"
+                f"{what} has {len(self.names)} columns and {len(names)} are expected: {differing(missing, extra)}"
             )
         return self._replace(names=names, cells=tuple(self.cells[place[name]] for name in names))
 
@@ -173,7 +172,8 @@ def _from_rows(table: Any, what: str, names: Sequence[str] | None) -> Table:
         if what == REFERENCE:
             raise InvalidParameter(f"there are {len(given)} feature_names for {rows.shape[1]} columns")
         raise InvalidData(f"{what} has {rows.shape[1]} columns and {len(given)} are expected: {shown(given)}")
-    rows = rows.astype(object) if rows.dtype.kind in "mM" else rows  # dates need a frame, whose columns have types
+    if rows.dtype.kind in "mM":  # reference dates need a frame, whose columns have types
+        rows = rows.astype(f"{rows.dtype.kind}8[us]").astype(object)  # nanoseconds would become numbers
     return Table(given, tuple(rows.T), (None,) * len(given), table, named=False)
 
 

@@ -206,10 +206,11 @@ def goal_of(target: Any, subject: Subject, outcome: Outcome) -> Goal:
 
 
 def about(goal: Goal, columns: Integers, outputs: Array, own: Array, names: tuple[str, ...]) -> Texts:
-    """(N,) what the output in a line is: the class whose probability it is, or "higher" or "lower"."""
+    """(N,) the class whose probability a line shows; for a regression "higher", "lower", or "" where nothing moves."""
     if len(names) > 1:
         return np.array(names)[columns]
-    return np.where(outputs[:, 0] > own[:, 0], "higher", "lower")
+    moved = np.sign(outputs[:, 0] - own[:, 0])
+    return np.select([moved > 0, moved < 0], ["higher", "lower"], "")
 
 
 def _position(target: Any, subject: Subject) -> int | None:

@@ -33,7 +33,9 @@ class Counterfactuals:
 
     A line whose ``kind`` is "not reached" has the best that was reached; one that is "already there", or whose row the
     model "failed" for, has no changes. Cells are codes, as in :class:`xcid.Explanation`: numbers, positions of levels,
-    NaN where missing; ``table()`` has them as the model sees them.
+    NaN where missing; ``table()`` has them as the model sees them. ``about`` says what ``was`` and ``output`` are: it
+    names the class whose probability they are. Those of a regression are numbers, and it says whether the number gets
+    "higher" or "lower"; it is empty where nothing moves, as in a row that is already there.
     """
 
     index: Any  # (n,) names of the rows
@@ -46,7 +48,7 @@ class Counterfactuals:
     distance: Array  # (m,) in mean absolute deviations, 1 for another level, 1 more for a filled cell, times costs
     was: Array  # (m,) the output before: the probability of the class in ``about``, or the number of a regression
     output: Array  # (m,) and after
-    about: Texts  # (m,) the class, or "higher" or "lower"
+    about: Texts  # (m,) that class; for a regression "higher" or "lower", "" where the output stays as it was
     plausibility: Array  # (m,) distance to the nearest real row with the wanted output; larger is less plausible
     likeness: Texts  # (m,) the same in words
     shares: Array  # (m, f) what each change adds to the output; they sum to output - was
@@ -160,6 +162,10 @@ class Counterfactuals:
             "plausibility": self.plausibility,
             "likeness": self.likeness,
         }
+
+    def is_number(self, line: int) -> bool:
+        """Whether the output of a line is the number of a regression, or none, and not the probability of a class."""
+        return str(self.about[line]) in ("higher", "lower", "")
 
     def in_order(self, line: int) -> list[int]:
         """Places of the features that change, in the order in which they work best."""

@@ -45,8 +45,15 @@ def listed(names: list[str]) -> str:
 
 
 def sentence(text: str) -> str:
-    """Text with a capital letter and a full stop."""
-    return f"{text[:1].upper()}{text[1:]}."
+    """Text with a capital letter and a full stop; a file that it starts with keeps its name.
+
+    Examples
+    --------
+    >>> sentence("3 rows are left out"), sentence("no row is left"), sentence("credit.csv has decimal commas")
+    ('3 rows are left out.', 'No row is left.', 'credit.csv has decimal commas.')
+    """
+    is_file = any(sign in text.partition(" ")[0] for sign in "./\\")
+    return f"{text}." if is_file else f"{text[:1].upper()}{text[1:]}."
 
 
 def elide(name: str, most: int) -> str:
