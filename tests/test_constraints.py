@@ -137,3 +137,11 @@ def test_constraints_together_and_per_row(generator):
 def test_bad_constraints_are_refused(make, message):
     with pytest.raises(InvalidParameter, match=message):
         xcid.Explainer(model, FRAME, constraints=make())
+
+
+def test_settings_and_files_say_what_was_given(tmp_path):
+    first = FRAME.columns[0]
+    found = xcid.Explainer(model, FRAME, constraints=Constraints(frozen=[first]))(FRAME[:2])
+    found.save(tmp_path / "found.npz")
+    assert xcid.load(tmp_path / "found.npz").settings["constraints"] == f"frozen=({first!r},)"
+    assert "constraints" not in xcid.Explainer(model, FRAME)(FRAME[:2]).settings

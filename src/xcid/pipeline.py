@@ -315,7 +315,7 @@ def record(
         n_flips=n_flips,
         density=setup.score.density,
         outcome=setup.outcome,
-        settings={name: repr(part) for name, part in (parts | {"seed": seed}).items()} | setup.subject.space.weighting,
+        settings={name: repr(part) for name, part in (parts | {"seed": seed}).items()} | setup.subject.record,
     )
 
 

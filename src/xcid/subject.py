@@ -28,6 +28,7 @@ class Subject:
     predict: Predictor
     outputs: Array  # (N, k) of the background
     rules: Rules  # for counterfactuals
+    constraints: Constraints  # that all of this obeys
 
     @classmethod
     def of(
@@ -52,12 +53,17 @@ class Subject:
         if class_names is not None:
             read = replace(predict.read, names=renamed(predict.read.names, class_names))
             predict = replace(predict, read=read)
-        return cls(model, space, features, predict, outputs[space.copied], rules)
+        return cls(model, space, features, predict, outputs[space.copied], rules, limits)
 
     def with_room(self, space: FeatureSpace) -> Subject:
         """The same model and table, with room for rows that hold what the table does not."""
         rules = replace(self.rules, columns=space.columns)
         return replace(self, space=space, predict=self.predict.deciding(self.model, space), rules=rules)
+
+    @property
+    def record(self) -> dict[str, str]:
+        """What was chosen about the table, for records of settings."""
+        return self.space.weighting | self.constraints.record
 
     @property
     def output_names(self) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ def explained(subject: Subject, X: Any, seed: int, method: Method, settings: dic
         n_positive=np.zeros(n),
         n_negative=np.zeros(n),
         index=labels(X, n),
-        settings={name: str(value) for name, value in (settings | {"seed": seed} | subject.space.weighting).items()},
+        settings={name: str(value) for name, value in (settings | {"seed": seed} | subject.record).items()},
     )
 
 

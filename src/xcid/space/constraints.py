@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -92,6 +92,19 @@ class Constraints:
                 if not isinstance(rule, str) and not callable(rule):
                     raise InvalidParameter(f"a rule must be a formula or a function of rows, not {rule!r}")
             _check_groups(self.groups)
+
+    @property
+    def record(self) -> dict[str, str]:
+        """What was given, in words, for records of settings; empty where nothing was.
+
+        Examples
+        --------
+        >>> Constraints(frozen=["sex"], ranges={"bmi": (15, 60)}).record
+        {'constraints': "frozen=('sex',), ranges={'bmi': (15, 60)}"}
+        """
+        given = ((one.name, getattr(self, one.name)) for one in fields(self))
+        said = ", ".join(f"{name}={value!r}" for name, value in given if callable(value) or len(value))
+        return {"constraints": said} if said else {}
 
     def allowed(self, columns: tuple[Column, ...], background: Array) -> Flags:
         """(N, d) which cells of the background may replace others; checks every name and limit on the way."""
