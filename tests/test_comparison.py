@@ -253,7 +253,7 @@ class TestRefused:
 class TestShown:
     def test_text(self, found):
         lines = str(found).splitlines()
-        assert lines[0] == "March compared with January: means of 100 and 100 rows"
+        assert lines[0] == "March compared with January: the mean of 100 rows against that of 100"
         assert lines[1].strip() == found.question
         assert lines[2].split() == ["feature", *NAMES, "difference", "(95%", "limits)", "p", "adjusted", "p"]
         assert any(line.split()[:2] == ["~", "x3"] for line in lines)

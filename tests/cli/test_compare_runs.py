@@ -22,7 +22,7 @@ def runs(command, csv, tmp_path):
 def test_prints_and_keeps(command, runs, tmp_path):
     status, out, err = command("compare-runs", *runs, "--out", tmp_path / "drift.csv")
     assert (status, err) == (0, "")
-    assert out.startswith("march compared with january: means of 50 and 40 rows")
+    assert out.startswith("march compared with january: the mean of 50 rows against that of 40")
     found = xcid.load(runs[0]).compare(xcid.load(runs[1]))
     kept = pd.read_csv(tmp_path / "drift.csv")
     assert kept["feature"].tolist() == ["first", "second", "level"]

@@ -54,7 +54,8 @@ def add(parser: argparse.ArgumentParser, where: str) -> None:
     parser.add_argument("--reasons", type=count, metavar="K", help=f"{where}: the K strongest significant features")
     parser.add_argument(
         "--texts", type=Path, metavar="FILE",
-        help="with --reasons: what to say of features, a .json or .toml file from names to texts with {value} in them",
+        help="with --reasons: what to say of features, a .json or .toml file that maps names to texts with {value} in "
+        "them",
     )  # fmt: skip
     parser.add_argument(
         "--against", metavar="OUTCOME",

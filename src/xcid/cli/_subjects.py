@@ -74,7 +74,7 @@ def add(parser: argparse.ArgumentParser, demos: Sequence[str] = ()) -> None:
     parser.add_argument("--data", type=Path, metavar="FILE", help="rows to explain (default: the reference data)")
     parser.add_argument(
         "--reference", "--background", dest="background", type=Path, metavar="FILE",
-        help="what values are usual, best the training data (default: the rows to explain)",
+        help="what values are usual, ideally the training data (default: the rows to explain)",
     )  # fmt: skip
     if demos:
         parser.add_argument("--demo", choices=demos, help=f"a table that comes with xcid (default: {demos[0]})")
@@ -86,7 +86,8 @@ def add(parser: argparse.ArgumentParser, demos: Sequence[str] = ()) -> None:
     )
     parser.add_argument(
         "--dates", type=_names, default=(), metavar="A,B",
-        help="columns of text that are read as dates, also for a model file; for --train all clear ones are",
+        help="columns of text that are read as dates, also for a model file; with --train, all unambiguous date "
+        "columns are",
     )  # fmt: skip
     parser.add_argument("--rows", type=rows, metavar="ROWS", help=HELP)
     model = parser.add_mutually_exclusive_group()
@@ -119,7 +120,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     """Add the options of every verb that asks a model."""
     parser.add_argument(
         "--trust", nargs="+", action="extend", default=[], metavar="TYPE",
-        help="types that a .skops file may bring; those of scikit-learn, XGBoost and LightGBM need no trust",
+        help="types that a .skops file may contain; those of scikit-learn, XGBoost and LightGBM need no trust",
     )  # fmt: skip
     parser.add_argument(
         "--unsafe-pickle", action="store_true",

@@ -156,8 +156,9 @@ def markdown(comparison: Comparison) -> str:
         aligned(["method", *comparison.figures[methods[0]]], figures, str.rjust, gap="-"),
         "comp: how far the output falls when the best features are masked, the higher the better;\n"
         "suff: when only they are kept, the lower the better;\n"
-        "necessity: what share of ten flips there is when only the best features may change, the higher the better;\n"
-        "sufficiency: what share of them is lost when the best features are frozen, the higher the better;\n"
+        "necessity: the share of ten wanted flips that are found when only the best features may change, the higher "
+        "the better;\n"
+        "sufficiency: the share of them that are lost when the best features are frozen, the higher the better;\n"
         "±: two standard errors (of ms: over blocks of rows)",
         aligned([f"top {comparison.k} in common", *methods], agreement, str.rjust, gap="-"),
         *(f"left out: {method}: {reason}" for method, reason in comparison.left_out.items()),

@@ -25,12 +25,23 @@ PAGE = """<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width">
 <title>{title}</title>
+<style>
+.wide {{
+  overflow-x: auto;
+  background:
+    linear-gradient(to left, #fff 1rem, #fff0 3rem) right / 3rem 100% no-repeat local,
+    linear-gradient(to left, #0003, #0000) right / 1rem 100% no-repeat scroll;
+}}
+.wide img {{ max-width: 100%; min-width: 640px; mix-blend-mode: multiply; }}
+</style>
 </head>
 <body style="font-family:system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#333">
 <h1>{title}</h1>
 <ul>{told}</ul>
-<img alt="Differences with 95% limits, by feature" style="max-width:100%" src="data:image/png;base64,{picture}">
-<div style="overflow-x:auto">{table}</div>
+<div class="wide">
+<img alt="Differences with 95% limits, by feature" src="data:image/png;base64,{picture}">
+</div>
+<div class="wide">{table}</div>
 </body>
 </html>
 """

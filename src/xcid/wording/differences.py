@@ -12,13 +12,13 @@ NOT_SIGNIFICANT = f"not significant (adjusted p > {SIGNIFICANT:g})"
 
 
 def title(found: Comparison) -> str:
-    """What is compared: "March compared with January: means of 120 and 131 rows"."""
+    """What is compared: "March compared with January: the mean of 120 rows against that of 131"."""
     first, second = _names(found)
     n_first, n_second = found.n_rows
     what = {
         "rows": "two single rows",
-        "pairs": f"the same {n_first:,} rows, compared row by row",
-        "groups": f"means of {n_second:,} and {n_first:,} rows",
+        "pairs": f"the same {_rows(n_first)}, compared row by row",
+        "groups": f"the mean of {_rows(n_second)} against that of {n_first:,}",
     }
     return f"{second} compared with {first}: {what[found.kind]}"
 
@@ -85,6 +85,10 @@ def sentence(found: Comparison, at: int) -> str:
 
 def _names(found: Comparison) -> tuple[str, str]:
     return clean(found.names[0], MOST_LETTERS), clean(found.names[1], MOST_LETTERS)
+
+
+def _rows(n: int) -> str:
+    return "1 row" if n == 1 else f"{n:,} rows"
 
 
 def _size(found: Comparison, value: float) -> str:
