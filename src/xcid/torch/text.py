@@ -92,7 +92,7 @@ class TextExplainer:
         ``fill(text, spans) -> text``: ``MaskToken("[MASK]")`` or ``Drop()``. By default the mask token of the
         tokenizer, where it has one.
     background : sequence of str, optional
-        Other texts, where the outputs are numbers: a flip is a move by half a standard deviation of theirs.
+        Other texts, where the outputs are numbers: a flip is a move by 0.7 standard deviations of theirs.
     n : int, optional
         Perturbations of a text; by default 1,000, and 3,000 for more than 20 parts. Equal ones are asked about once.
     outcome, answer, at_once, **settings
