@@ -3,7 +3,7 @@
 - signs: for forests on Diabetes and on a mixed table, the share of the five strongest features of each row for which
   ``towards`` and SHAP (of the probability, converged) have the same sign, where xcid's is significant and SHAP's lies
   farther from 0 than its own noise (two seeds agree on its sign);
-- coverage: the share of 95% limits of ``effects`` that hold what unlimited sampling would give (the mean of as many other
+- coverage: the share of 95% limits of ``effects`` that hold what unlimited sampling gives (the mean of as many other
   seeds), for regressions and for probabilities, on tables by models as in ``calibration.py``.
 
 Run: python benchmarks/directions.py [--rows 40] [--seeds 6]
