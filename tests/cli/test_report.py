@@ -255,7 +255,7 @@ class TestRules:
     @pytest.mark.parametrize(
         ("more", "message"),
         [
-            (("--frozen", "agee"), "there is no column 'agee' (did you mean 'age'?) to freeze"),
+            (("--frozen", "agee"), "frozen names ['agee'] (did you mean 'age'?), which the table does not have"),
             (("--wanted", "2"), "--wanted: the model has no class '2'"),
             (("--rules", "absent.toml"), "absent.toml cannot be read"),
         ],
