@@ -310,7 +310,7 @@ def test_dates_among_objects_are_dates():
         {name: cell.to_pydatetime() if isinstance(cell, pd.Timestamp) else None if pd.isna(cell) else cell
          for name, cell in row.items()} for row in dicts
     ]  # fmt: skip
-    plain = [{**row, "day": row["day"].date(), "moment": np.datetime64(row["moment"])} for row in python]
+    plain = [{**row, "day": row["day"].date(), "moment": np.datetime64(row["moment"], "us")} for row in python]
     for rows in (dicts, python, plain, start.to_numpy(), start.astype(object)):
         np.testing.assert_array_equal(space.encode(rows), wanted)
     np.testing.assert_array_equal(space.encode(dicts[1]), wanted[1:2])
