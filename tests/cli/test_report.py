@@ -245,6 +245,8 @@ class TestRules:
         assert [row["score"] for row in after["rows"]] == [row["score"] for row in before["rows"]]
         assert "add --frozen" not in err
         assert after["notes"][0] == "Proposed changes obey these rules: age stays."
+        command(*self.typed, aged, "--rule", "level != 'green'", "--redact", "--out", out)
+        assert "green" not in out.read_text("utf-8")
 
     def test_the_wanted_output(self, command, aged, out):
         command(*self.typed, aged, "--wanted", "1", "--out", out)

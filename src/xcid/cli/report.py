@@ -101,7 +101,7 @@ def run(options: Options) -> None:
     read = subject.background, subject.data, subject.model, options.rules.rules
     writers.check(options.out, *read, extensions=EXTENSIONS)
     reasons, constraints = None if options.reasons is None else options.reasons.made(), options.rules.made()
-    notes = [options.rules.in_words()] if any(options.rules) else []
+    notes = [options.rules.in_words()] if any(options.rules) and not options.redact else []  # rules may quote cells
     inputs = _read(options, constraints, notes.append)
     for note in notes:
         line.note(note)
