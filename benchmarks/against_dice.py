@@ -26,7 +26,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
 import xcid
-from xcid.lab.bench.peers import PaperStack, d1
+from xcid_lab.bench.peers import PaperStack, d1
 
 __all__ = ["DicePath", "d1"]
 

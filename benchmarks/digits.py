@@ -28,7 +28,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from xcid.generators import Balanced
-from xcid.torch import AblateLayer, ImageExplainer, LayerExplainer, Patches, PerturbLayer
+from xcid_torch import AblateLayer, ImageExplainer, LayerExplainer, Patches, PerturbLayer
 
 Array = npt.NDArray[np.float64]
 N = 1_000  # evaluations of an image

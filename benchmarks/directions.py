@@ -28,7 +28,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import xcid
-from xcid.baselines import Shap
+from xcid_lab.baselines import Shap
 
 
 def mixed_table() -> tuple[Any, Any]:

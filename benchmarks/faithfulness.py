@@ -30,8 +30,8 @@ from sklearn.model_selection import train_test_split
 
 import xcid
 from xcid import metrics
-from xcid.baselines import Chance, DiceImportance, Lime, Shap
 from xcid.generators import Balanced, Complements
+from xcid_lab.baselines import Chance, DiceImportance, Lime, Shap
 
 MASKINGS: dict[str, metrics.Masking] = {"mean": metrics.mean, "joint rows": metrics.JointRows(50)}
 PEERS = ("SHAP", "LIME")

@@ -35,11 +35,11 @@ from xcid.generators import (
     Gradient,
     Growing,
     Marginal,
-    Nearest,
     Neighbours,
     Random,
 )
 from xcid.question import Membership
+from xcid_lab.generators import Nearest
 
 M, M_GRADIENT, M_QUICK = 50, 10, 10
 INNER = 300  # evaluations after which Growing goes on by itself

@@ -21,10 +21,11 @@ import torch
 
 import xcid
 from xcid._kernels.random import run_key
+from xcid.cid import planned
+from xcid.contributions import effects
+from xcid.device.run import Device, _Task
 from xcid.distances import Overlap
 from xcid.generators import Balanced
-from xcid.scores import effects, planned
-from xcid.torch.device import Device, _Task
 
 FEATURES, PERTURBATIONS, WIDTH = 20, 512, 128
 BACKGROUND = 2_000

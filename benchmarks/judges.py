@@ -30,7 +30,7 @@ from unseen import SPLIT, TABLES, TEST_SHARE
 
 import xcid
 from xcid._lent import quiet_and_seeded
-from xcid.baselines import Lime, Shap
+from xcid_lab.baselines import Lime, Shap
 
 CHOSEN = ("moons", "shells", "Friedman 1, classes", "redundant", "mixed")
 METHODS: dict[str, Callable[[Any, Array], Any]] = {"xcid": xcid.Explainer, "SHAP": Shap, "LIME": Lime}

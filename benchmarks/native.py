@@ -40,8 +40,8 @@ from sklearn.svm import LinearSVC
 
 import xcid
 from xcid._kernels.random import run_key
-from xcid.lab.bench.timing import Contestant, race
 from xcid.native import library, trees
+from xcid_lab.bench.timing import Contestant, race
 
 LEVELS = ("cp", "restecg", "slope", "thal")
 Makers = dict[str, Callable[[], Any]]

@@ -20,9 +20,9 @@ from cells import Array
 
 import xcid
 from xcid._lent import quiet_and_seeded
-from xcid.baselines import Lime, Occlusion
 from xcid.generators import Balanced
 from xcid.metrics import JointRows
+from xcid_lab.baselines import Lime, Occlusion
 
 MOST_DONORS = 100  # background rows that a coalition is averaged over
 CONVERGED_DONORS, CONVERGED_PAIRS = 100, 8  # rows, and permutations with their reverse, of the reference

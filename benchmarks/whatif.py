@@ -32,7 +32,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import xcid
 from xcid._lent import silenced
-from xcid.generators.metric import Metric
+from xcid.cid.generators.metric import Metric
 
 Array = npt.NDArray[np.float64]
 PAGE = Path(__file__).parents[1] / "docs" / "whatif.md"

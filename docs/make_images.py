@@ -26,6 +26,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import xcid
+import xcid_lab.baselines
+import xcid_torch.plots
 
 IMAGES = Path(__file__).parent / "images"
 CHEST_PAIN = {1: "typical angina", 2: "atypical angina", 3: "non-anginal pain", 4: "no pain"}
@@ -109,8 +111,8 @@ def agreement(diabetes: Diabetes) -> Any:
     methods = {
         "xcid": diabetes.explanation[:60],
         "paper": xcid.Explainer.paper(diabetes.model, diabetes.train)(rows),
-        "occlusion": xcid.baselines.Occlusion(diabetes.model, diabetes.train)(rows),
-        "chance": xcid.baselines.Chance(diabetes.model, diabetes.train)(rows),
+        "occlusion": xcid_lab.baselines.Occlusion(diabetes.model, diabetes.train)(rows),
+        "chance": xcid_lab.baselines.Chance(diabetes.model, diabetes.train)(rows),
     }
     return xcid.plots.agreement(methods, k=3)
 
@@ -125,13 +127,13 @@ def ages(diabetes: Diabetes) -> Any:
 def digit() -> Any:
     """The page about networks: the patches of a digit."""
     names = page("neural.md")
-    return xcid.plots.image(names["explanation"], names["image"], names["scores"])
+    return xcid_torch.plots.image(names["explanation"], names["image"], names["scores"])
 
 
 def words() -> Any:
     """The page about networks: the words of a text."""
     names = page("neural.md", "## Texts")
-    return xcid.plots.tokens(names["explanation"], 1)
+    return xcid_torch.plots.tokens(names["explanation"], 1)
 
 
 def page(name: str, heading: str = "## Images") -> dict[str, Any]:

@@ -17,6 +17,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
 import xcid
+import xcid_lab.baselines
 from xcid.metrics import JointRows, Masking, comprehensiveness, feature_agreement, interval, paired, sufficiency
 
 ROWS = 20
@@ -28,9 +29,9 @@ model = HistGradientBoostingClassifier(max_iter=50, random_state=0).fit(train, y
 methods: dict[str, Callable[..., xcid.Explanation]] = {
     "xcid": xcid.Explainer(model, train),
     "the paper's": xcid.Explainer.paper(model, train),
-    "SHAP": xcid.baselines.Shap(model, train, rows=50),
-    "LIME": xcid.baselines.Lime(model, train, samples=2_000),
-    "chance": xcid.baselines.Chance(model, train),
+    "SHAP": xcid_lab.baselines.Shap(model, train, rows=50),
+    "LIME": xcid_lab.baselines.Lime(model, train, samples=2_000),
+    "chance": xcid_lab.baselines.Chance(model, train),
 }
 runs = {name: [explain(rows, seed=seed) for seed in (0, 1)] for name, explain in methods.items()}
 scores = {name: two[0].values for name, two in runs.items()}

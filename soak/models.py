@@ -82,7 +82,7 @@ def write_models(folder: Path, share: float, seed: int) -> None:
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
-    from xcid.files import models
+    from xcid.io import models
 
     warnings.simplefilter("ignore")
     frame = table()
@@ -284,7 +284,7 @@ def tried(path: Path, rows: Any, stages: Stages) -> str:
 
 
 def _trial(path: Path, rows: Any) -> int:
-    from xcid.files import trial
+    from xcid.io import trial
 
     return PASSED if trial.outcome(path, (), rows) is None else REFUSED
 
@@ -292,7 +292,7 @@ def _trial(path: Path, rows: Any) -> int:
 def _command(path: Path, rows: Any) -> int:
     import xcid
     from xcid.errors import XcidError
-    from xcid.files import models
+    from xcid.io import models
 
     try:
         model = models.load(path, ())
@@ -359,7 +359,7 @@ def _only(path: Path) -> Callable[[str, tuple[Any, ...]], None]:
 def work(bases: list[Path], folder: Path, guard: Callable[[], Stages], tasks: Any, answers: Any) -> None:
     """Tamper with files and try them, one after the other, until there are no more tasks."""
     import xcid
-    from xcid.files import models, trial  # noqa: F401
+    from xcid.io import models, trial  # noqa: F401
 
     models.imported(models.LOADERS[".skops"])
     with warnings.catch_warnings():
@@ -390,7 +390,7 @@ def guarded() -> Stages:
 
 def unguarded() -> Stages:
     """Files are used at once, without a look at them."""
-    from xcid.files import models, trees
+    from xcid.io import models, trees
 
     trees.check = models._check_makers = lambda *parts: None  # noqa: SLF001
     return (_command,)

@@ -35,7 +35,7 @@ from pathlib import Path
 warnings.simplefilter("ignore")
 import pandas, pyarrow.parquet, pyarrow.feather, xcid
 from xcid.errors import InvalidData, InvalidFile
-from xcid.files import readers
+from xcid.io import readers
 def table(path):
     source = readers.opened(path)
     readers.joined(source)

@@ -15,11 +15,11 @@ import pytest
 import xcid
 from xcid._kernels import ridge
 from xcid._kernels.random import run_key
+from xcid.contributions.adjusted import to_d1
 from xcid.errors import InvalidParameter
 from xcid.generators import Balanced, Complements, Growing, Marginal
 from xcid.outcomes import Flip, Threshold
-from xcid.scores.adjusted import to_d1
-from xcid.space import FeatureSpace
+from xcid.table import FeatureSpace
 
 RNG = np.random.default_rng(21)
 TABLE = RNG.normal(size=(300, 6)) * [1, 2, 1, 5, 1, 1] + [0, 1, 0, -3, 0, 0]

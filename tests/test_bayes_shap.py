@@ -8,10 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from xcid.baselines import BayesShap
-from xcid.baselines._coalitions import Game
-from xcid.baselines.bayes import drawn, posterior
 from xcid.subject import Subject
+from xcid_lab.baselines import BayesShap
+from xcid_lab.baselines._coalitions import Game
+from xcid_lab.baselines.bayes import drawn, posterior
 
 TABLE = np.random.default_rng(7).normal([1.0, 0.0, -2.0, 5.0], [1.0, 2.0, 0.5, 1.0], size=(250, 4))
 SLOPES = np.array([2.0, -1.0, 0.0, 0.5])

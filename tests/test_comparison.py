@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 
 import xcid
 from xcid.errors import InvalidData, InvalidParameter
-from xcid.wording import differences
+from xcid.show.wording import differences
 
 WEIGHTS = np.array([1.0, -0.7, 0.4, 0.0])
 NAMES = ("January", "March")
@@ -357,6 +357,6 @@ def test_a_page(tmp_path):
 
 
 def _page(found):
-    from xcid.report import comparison
+    from xcid.show.report import comparison
 
     return comparison.page(found)

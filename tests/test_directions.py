@@ -10,6 +10,7 @@ import pytest
 from scipy import special
 
 import xcid
+import xcid.show.wording
 from xcid import outcomes
 from xcid.errors import EvidenceNotKept, InvalidParameter
 
@@ -335,7 +336,7 @@ class TestNames:
 
 class TestSentences:
     def test_odds(self):
-        from xcid import wording
+        from xcid.show import wording
 
         found = xcid.Explainer(two, TABLE, class_names=["good", "bad"], feature_names=list("abcde"))(TABLE[:30])
         row = int(np.argmin(TABLE[:30, 0]))
@@ -345,7 +346,7 @@ class TestSentences:
         assert wording.sentence_of(found[row], 3).endswith("makes no significant difference")
 
     def test_regressions(self):
-        from xcid import wording
+        from xcid.show import wording
 
         found = xcid.Explainer(lambda X: 1e5 * logit(X), TABLE, feature_names=list("abcde"))(TABLE[:30])
         row = int(np.argmax(TABLE[:30, 0]))
@@ -367,7 +368,7 @@ class TestSentences:
         is_clear = (mean.mean_lower * mean.mean_upper > 0)[0]
         assert is_clear.any()
         assert not is_clear.all()
-        worths = xcid.wording.worths(mean)
+        worths = xcid.show.wording.worths(mean)
         assert [bool(worth) for worth in worths] == is_clear.tolist()
         assert "odds of bad by on average" in str(mean)
 

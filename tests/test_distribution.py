@@ -72,10 +72,15 @@ def test_every_module_is_there(names):
 
 
 def test_nothing_else_is_there(names):
-    """No compiled form, no leftovers; the wheel has the package and its own description only."""
+    """No compiled form, no leftovers; the wheel has the three packages and their description only."""
     wheel, source = names
     assert [name for name in wheel | source if re.search(r"\.(so|dll|dylib|pyd|o|pyc)$|__pycache__", name)] == []
-    assert {name.partition("/")[0] for name in wheel} == {"xcid", f"xcid-{xcid.__version__}.dist-info"}
+    assert {name.partition("/")[0] for name in wheel} == {
+        "xcid",
+        "xcid_lab",
+        "xcid_torch",
+        f"xcid-{xcid.__version__}.dist-info",
+    }
 
 
 def test_builds_are_the_same_to_the_byte(built, tmp_path):

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 import xcid
-from xcid.files.readers import Background
-from xcid.files.rows import Rows
+from xcid.io.readers import Background
+from xcid.io.rows import Rows
 from xcid.runs.folder import opened, sealed
 from xcid.runs.run import Job, run
 from xcid.runs.worker import Task

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from xcid.generators import Marginal, Random
-from xcid.space import Constraints, FeatureSpace
+from xcid.table import Constraints, FeatureSpace
 
 
 @pytest.fixture(scope="module")

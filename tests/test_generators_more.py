@@ -12,8 +12,9 @@ from scipy import stats
 import xcid
 from xcid import Constraints
 from xcid.errors import InvalidParameter
-from xcid.generators import Conditional, Copula, Given, Growing, Marginal, Nearest, Neighbours
-from xcid.space import FeatureSpace
+from xcid.generators import Conditional, Copula, Given, Growing, Marginal, Neighbours
+from xcid.table import FeatureSpace
+from xcid_lab.generators import Nearest
 
 N = 300
 RNG = np.random.default_rng(0)

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 import xcid
+from xcid.cid.generators.genetic import _room, _standing
+from xcid.cid.generators.metric import Metric
+from xcid.cid.generators.reach import Reach
+from xcid.cid.generators.search import first_seen
 from xcid.errors import InvalidParameter
 from xcid.generators import Genetic, Random
-from xcid.generators.genetic import _room, _standing
-from xcid.generators.metric import Metric
-from xcid.generators.reach import Reach
-from xcid.generators.search import first_seen
-from xcid.space import FeatureSpace
+from xcid.table import FeatureSpace
 
 RNG = np.random.default_rng(21)
 N = 300

@@ -19,7 +19,7 @@ from sklearn.preprocessing import OneHotEncoder
 import xcid
 from xcid.errors import InvalidData, InvalidParameter, ModelError
 from xcid.generators import Marginal
-from xcid.space import FeatureSpace
+from xcid.table import FeatureSpace
 
 N = 400
 CITIES = np.array(["Bern", "Lyon", "Oslo", "Porto"])

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeRegressor
 import xcid
 from xcid.generators import Marginal
 from xcid.models import wrap
-from xcid.space import FeatureSpace
+from xcid.table import FeatureSpace
 
 NAMES = ["a", "b", "c"]
 TABLE = np.random.default_rng(7).normal(size=(120, 3))

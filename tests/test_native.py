@@ -30,7 +30,7 @@ import xcid
 from xcid._kernels.random import run_key
 from xcid.generators import Balanced
 from xcid.native import library, planned, program, read, trees
-from xcid.space import FeatureSpace
+from xcid.table import FeatureSpace
 
 N_ROWS, N_COLUMNS = 160, 5
 TREES = {

@@ -63,8 +63,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import xcid
 from xcid._kernels.random import run_key
-from xcid.files import training
 from xcid.generators import Balanced
+from xcid.io import training
 from xcid.native import library, trees
 from xcid.native.steps import by_cell
 

@@ -23,11 +23,11 @@ PUBLIC = [
     "XcidError",
     "XcidWarning",
     "__version__",
-    "baselines",
     "calibration",
     "d1",
     "datasets",
     "densities",
+    "device",
     "distances",
     "engines",
     "errors",
@@ -37,7 +37,6 @@ PUBLIC = [
     "outcomes",
     "plots",
     "scores",
-    "torch",
     "whatif",
 ]
 HEAVY = ["matplotlib", "pandas", "polars", "pyarrow", "shap", "lime", "sklearn", "dice_ml"]

@@ -22,9 +22,10 @@ from matplotlib.testing.compare import compare_images
 from matplotlib.testing.decorators import remove_ticks_and_titles
 
 import xcid
+import xcid_torch.plots
 from xcid.densities import Mixed
 from xcid.metrics import Curves
-from xcid.wording import colours
+from xcid.show.wording import colours
 
 ROOT = Path(__file__).parents[1]
 BASELINE = ROOT / "tests" / "baseline_images"
@@ -120,10 +121,10 @@ def made():
         "scatter-levels": lambda: plots.scatter(explanation, "colour"),
         "stability": lambda: plots.stability(runs),
         "masking_curve": lambda: plots.masking_curve({"ours": curves}),
-        "image": lambda: plots.image(
+        "image": lambda: xcid_torch.plots.image(
             explanation, np.arange(20.0).reshape(4, 5), np.repeat(explanation.values[:1], 4, axis=0)
         ),
-        "tokens": lambda: plots.tokens(explanation, 1),
+        "tokens": lambda: xcid_torch.plots.tokens(explanation, 1),
         "agreement": lambda: plots.agreement({"ours": explanation, "reversed": -explanation.values[:, ::-1]}, k=2),
         "comparison": lambda: plots.comparison(explanation[:12].compare(explanation[12:])),
         "interactions": lambda: plots.interactions(paired(explanation), 1),
@@ -186,11 +187,11 @@ class TestTheComparisonCanFail:
         assert difference("densities", pictures["densities"], tmp_path) is not None
 
     def test_without_limits(self, pictures, tmp_path, monkeypatch):
-        monkeypatch.setattr("xcid.plots._style.reach", lambda *_: None)
+        monkeypatch.setattr("xcid.show.plots._style.reach", lambda *_: None)
         assert difference("bar", pictures["bar"], tmp_path) is not None
 
     def test_without_hollow_dots(self, pictures, tmp_path, monkeypatch):
-        monkeypatch.setattr("xcid.plots._style.faces", lambda colours, is_hollow: colours)
+        monkeypatch.setattr("xcid.show.plots._style.faces", lambda colours, is_hollow: colours)
         assert difference("scatter", pictures["scatter"], tmp_path) is not None
 
 

@@ -16,12 +16,13 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
 import xcid
+import xcid.show.wording
+from xcid.cid.drawn import drawn as drawn_evidence
+from xcid.cid.drawn import kept_shares
 from xcid.densities import Discrete, Kernel, Mixed
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.generators import Marginal
-from xcid.scores.drawn import drawn as drawn_evidence
-from xcid.scores.drawn import kept_shares
-from xcid.wording import colours
+from xcid.show.wording import colours
 
 NAMES = ["a", "b", "c", "d", "e"]
 TABLE = np.random.default_rng(3).normal(size=(80, 5)).round(1)
@@ -119,7 +120,7 @@ class TestBar:
         ax = drawn(xcid.plots.bar(one))
         assert ax.get_title().splitlines()[1] == "Does the predicted class change?"
         beside = [text.get_text() for text in ax.texts]
-        assert beside[-1] == xcid.wording.worth(one, 0).replace("-", "−")
+        assert beside[-1] == xcid.show.wording.worth(one, 0).replace("-", "−")
         assert beside[:-1] == [""] * 4
         assert "multiplies or divides the odds" in ax.get_xlabel()
 
@@ -176,7 +177,7 @@ class TestDensities:
         explanation = xcid.Explainer(lambda X: X.sum(axis=1) > 2 * np.median(values), months)(months[:1])
         found = drawn_evidence(explanation.cloud, 0, 0, explanation.density)
         own = found.pair.atoms & np.isclose(found.values(found.pair.points), months[0, 0])
-        said = xcid.wording.why(kept_shares(explanation.cloud, 0, 0, found), "6")
+        said = xcid.show.wording.why(kept_shares(explanation.cloud, 0, 0, found), "6")
         stay, flip = (100 * part[own].sum() for part in (found.pair.q, found.pair.p))
         assert said == f"Among the perturbations that stay, {stay:.0f}% keep 6; among those that flip, {flip:.0f}%."
         for part in (found.pair.p, found.pair.q):

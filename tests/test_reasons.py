@@ -15,8 +15,8 @@ import xcid
 from xcid.calibration import benjamini_hochberg
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.outcomes import Threshold
-from xcid.reasons import COLUMNS, NOT_DECIDED, Reasons
 from xcid.records import SIGNIFICANT
+from xcid.show.reasons import COLUMNS, NOT_DECIDED, Reasons
 
 TABLE = np.random.default_rng(21).normal(size=(300, 5))
 SLOPES = np.array([2.0, -1.0, 0.5, 0.0, 0.3])

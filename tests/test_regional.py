@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 import xcid
-from xcid.baselines import RegionalSensitivity, cramer_von_mises, kolmogorov_smirnov
-from xcid.baselines.regional import Apart
 from xcid.errors import InvalidParameter
 from xcid.generators import Balanced
+from xcid_lab.baselines import RegionalSensitivity, cramer_von_mises, kolmogorov_smirnov
+from xcid_lab.baselines.regional import Apart
 
 STATISTICS = {"ks": kolmogorov_smirnov, "cvm": cramer_von_mises}
 each = pytest.mark.parametrize("statistic", STATISTICS.values(), ids=STATISTICS.keys())

@@ -12,7 +12,7 @@ from xcid import Constraints
 from xcid.densities import Kernel
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.generators import Marginal, Random
-from xcid.space import FeatureSpace
+from xcid.table import FeatureSpace
 
 RNG = np.random.default_rng(0)
 

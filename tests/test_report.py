@@ -13,17 +13,19 @@ import pandas as pd
 import pytest
 
 import xcid
-from xcid import wording
+import xcid.show.report
+import xcid_lab.baselines
 from xcid.errors import InvalidData, InvalidFile, InvalidParameter
 from xcid.outcomes import Interval, Threshold, ToClass, Within
-from xcid.report import page as page_room
-from xcid.report import report, summary
-from xcid.report.contents import MOST_FEATURES
-from xcid.report.evidence import CELLS, TOP, picture
-from xcid.report.page import encoded
-from xcid.report.values import HIDDEN, SHOWN
-from xcid.wording import colours
-from xcid.wording.names import clean
+from xcid.show import wording
+from xcid.show.report import page as page_room
+from xcid.show.report import report, summary
+from xcid.show.report.contents import MOST_FEATURES
+from xcid.show.report.evidence import CELLS, TOP, picture
+from xcid.show.report.page import encoded
+from xcid.show.report.values import HIDDEN, SHOWN
+from xcid.show.wording import colours
+from xcid.show.wording.names import clean
 
 TABLE = np.random.default_rng(0).normal(size=(200, 4)).round(3)
 NAMES = ["glucose", "bmi", "age", "noise"]
@@ -217,7 +219,7 @@ class TestSentences:
         assert "on its side of the question" in " ".join(summary(replace(explanation, outcome=None)))
 
     def test_another_method(self):
-        words = summary(xcid.baselines.Occlusion(probability, TABLE)([ROW]))
+        words = summary(xcid_lab.baselines.Occlusion(probability, TABLE)([ROW]))
         assert "support" in words[1]
         assert "no p-values" in words[2]
 
@@ -487,7 +489,7 @@ class TestSize:
         assert re.match(r"The evidence of [\d,]+ of 30,000 scores is left out", data["left_out"][0])
 
     def test_too_many_rows_are_counted(self, explanation, tmp_path, monkeypatch):
-        monkeypatch.setattr("xcid.report.contents.BUDGET", 4_500)
+        monkeypatch.setattr("xcid.show.report.contents.BUDGET", 4_500)
         explanation.report(tmp_path / "r.html")
         data = read(tmp_path / "r.html")
         n_rows = len(data["rows"])

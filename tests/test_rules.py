@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import xcid
 from xcid import Constraints
 from xcid.errors import InvalidParameter
-from xcid.space.rules import function_of
+from xcid.table.rules import function_of
 
 RNG = np.random.default_rng(5)
 N = 200

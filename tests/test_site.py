@@ -17,7 +17,7 @@ import pytest
 import xcid
 
 ROOT = Path(__file__).parents[1]
-BEYOND = ("xcid.adapters",)  # public rooms that ``import xcid`` does not name
+BEYOND = ("xcid_lab.adapters",)  # public rooms that ``import xcid`` does not name
 
 
 @pytest.fixture(scope="module")

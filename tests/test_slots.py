@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import norm
 
 import xcid
+from xcid.cid.densities.slots import MOST_CELLS, Slotted
 from xcid.densities import Discrete, Kernel, Mixed
-from xcid.densities.slots import MOST_CELLS, Slotted
 from xcid.distances import d_k
 
 RNG = np.random.default_rng(5)

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from xcid.space import FeatureSpace
+from xcid.table import FeatureSpace
 
 COLUMNS = {
     "count": np.array([3, 1, 4, 1, 5]),

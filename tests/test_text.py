@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import xcid
-from xcid import text
 from xcid.errors import InvalidParameter
 from xcid.generators import Marginal
+from xcid.show import text
 
 
 @pytest.fixture(scope="module")

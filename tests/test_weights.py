@@ -9,11 +9,11 @@ import pytest
 
 import xcid
 from xcid import metrics
-from xcid.baselines import Occlusion
 from xcid.errors import InvalidParameter, XcidError
 from xcid.generators import Conditional, Marginal
-from xcid.space import Constraints, FeatureSpace
-from xcid.space.weights import copies
+from xcid.table import Constraints, FeatureSpace
+from xcid.table.weights import copies
+from xcid_lab.baselines import Occlusion
 
 RANDOM = np.random.default_rng(8)
 TABLE = RANDOM.normal(size=(300, 4)) @ (np.eye(4) + np.triu(np.full((4, 4), 0.3), 1))

@@ -12,10 +12,10 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 
 import xcid
+from xcid.cid.generators.metric import Metric
 from xcid.errors import InvalidParameter, ModelError
-from xcid.generators.metric import Metric
-from xcid.report.changes import of_search
-from xcid.report.values import named
+from xcid.show.report.changes import of_search
+from xcid.show.report.values import named
 from xcid.whatif import Between, Lower, Raise, group_actions
 from xcid.whatif.world import World
 

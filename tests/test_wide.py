@@ -11,7 +11,7 @@ import pytest
 
 import xcid
 from xcid._kernels import arrays
-from xcid.scores import effects
+from xcid.contributions import effects
 
 
 @pytest.mark.parametrize("n_columns", [5, 12, 40])

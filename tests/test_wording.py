@@ -13,12 +13,13 @@ import pytest
 mpl.use("Agg")
 
 import xcid
-from xcid import wording
-from xcid.adapters.interpret import LocalExplanation
+import xcid.show.report
 from xcid.outcomes import Threshold
 from xcid.outcomes.classes import OTHER_LABEL
 from xcid.records import FEATURE_STATUSES, SIGNIFICANT, STATUSES, Status
-from xcid.wording import names
+from xcid.show import wording
+from xcid.show.wording import names
+from xcid_lab.adapters.interpret import LocalExplanation
 
 TABLE = np.random.default_rng(0).normal(size=(120, 3)).round(2)
 NAMES = ["first", "second", "third"]
@@ -106,7 +107,7 @@ class TestStatuses:
         half = replace(one, status=np.array(["half_known"]))
         assert "half_known" in str(half)
         assert "(half_known)" in half._repr_html_()
-        assert xcid.report.summary(half)[1] == "Only half of it is known."
+        assert xcid.show.report.summary(half)[1] == "Only half of it is known."
         assert page(half, tmp_path)["statuses"] == [["half_known", "Only half of it is known. Ask again."]]
 
     def test_pages_know_what_features_lack(self, one, tmp_path):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from xcid import (
-        baselines,
         calibration,
         datasets,
         densities,
+        device,
         distances,
         engines,
         errors,
@@ -22,16 +22,15 @@ if TYPE_CHECKING:
         outcomes,
         plots,
         scores,
-        torch,
         whatif,
     )
+    from xcid.cid.per_feature import d1
     from xcid.errors import XcidError, XcidWarning
     from xcid.explainer import Explainer
-    from xcid.files.saved import load
-    from xcid.reasons import Reasons
+    from xcid.io.saved import load
     from xcid.records import DensityPair, Explanation, Perturbations
-    from xcid.scores.per_feature import d1
-    from xcid.space import Constraints
+    from xcid.show.reasons import Reasons
+    from xcid.table import Constraints
 
 __version__ = "0.1.0"
 
@@ -45,11 +44,11 @@ __all__ = [
     "XcidError",
     "XcidWarning",
     "__version__",
-    "baselines",
     "calibration",
     "d1",
     "datasets",
     "densities",
+    "device",
     "distances",
     "engines",
     "errors",
@@ -59,21 +58,20 @@ __all__ = [
     "outcomes",
     "plots",
     "scores",
-    "torch",
     "whatif",
 ]
 
 _HOMES = {
-    "Constraints": "xcid.space",
+    "Constraints": "xcid.table",
     "DensityPair": "xcid.records",
     "Explainer": "xcid.explainer",
     "Explanation": "xcid.records",
     "Perturbations": "xcid.records",
-    "Reasons": "xcid.reasons",
+    "Reasons": "xcid.show.reasons",
     "XcidError": "xcid.errors",
     "XcidWarning": "xcid.errors",
-    "d1": "xcid.scores.per_feature",
-    "load": "xcid.files.saved",
+    "d1": "xcid.cid.per_feature",
+    "load": "xcid.io.saved",
 }  # all other names are rooms
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from xcid._check import sign_of
-from xcid.densities import Mixed
+from xcid.cid.densities import Mixed
+from xcid.contributions.adjusted import Adjusted, to_d1
+from xcid.contributions.moves import Moves, moves
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.outcomes.classes import are_probabilities, class_names, column_of, least_probability
 from xcid.records import UNKNOWN, Array, Explanation, Flags, Integers
-from xcid.scores.adjusted import Adjusted, to_d1
-from xcid.scores.moves import Moves, moves
 
 UP = "up"  # the direction of a regression
 ABSENT = frozenset(("no", "none", "false", "negative"))  # classes that are the absence of another

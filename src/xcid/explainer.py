@@ -10,16 +10,17 @@ from xcid import pipeline, whatif
 from xcid._check import as_float, as_int, given_or
 from xcid._progress import LOG, Progress, silent, usual
 from xcid.calibration import Repeats, Stop
-from xcid.densities import Kernel, Mixed
+from xcid.cid.densities import Kernel, Mixed
+from xcid.cid.generators import Balanced, Generator, Growing, Random
+from xcid.cid.per_feature import PerFeature, Score, unsigned
+from xcid.contributions.adjusted import Adjusted
 from xcid.errors import InvalidParameter, telling, warn
-from xcid.generators import Balanced, Generator, Growing, Random
 from xcid.outcomes import Flip, Outcome, SoftFlip
 from xcid.pipeline import Apply, Setup
 from xcid.question import bound, usual_outcome
 from xcid.records import Density, Explanation, Interactions
-from xcid.scores import Adjusted, PerFeature, Score, unsigned
-from xcid.space import Backend, Constraints, FeatureSpace, Kind, labels
 from xcid.subject import Subject
+from xcid.table import Backend, Constraints, FeatureSpace, Kind, labels
 from xcid.whatif import Counterfactuals
 
 READ = 8_000  # perturbations of each row where trees are read from inside, in less time than 1,000 answers take

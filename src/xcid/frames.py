@@ -11,7 +11,7 @@ import numpy as np
 from xcid import directions
 from xcid._require import require
 from xcid.records import Array, Comparison, Explanation, Interactions, fields
-from xcid.space import Backend, require_backend
+from xcid.table import Backend, require_backend
 
 
 def to_frame(explanation: Explanation, backend: Backend) -> Any:

@@ -14,11 +14,14 @@ from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_fe
 from xcid._kernels.random import run_key, variants
 from xcid._progress import LOG, Progress, silent
 from xcid.calibration import Repeats, Stop
+from xcid.cid.generators import Generator
+from xcid.cid.generators.balanced import Repeated
+from xcid.cid.generators.planned import Drawn, limited
+from xcid.cid.generators.planned import status as lacks
+from xcid.cid.per_feature import Score
+from xcid.contributions.moves import moves
+from xcid.contributions.pairs import pairs
 from xcid.errors import NotEnoughFlips, warn
-from xcid.generators import Generator
-from xcid.generators.balanced import Repeated
-from xcid.generators.planned import Drawn, limited
-from xcid.generators.planned import status as lacks
 from xcid.outcomes import Outcome, ToClass
 from xcid.outcomes.classes import check_has_classes, class_names
 from xcid.question import Membership, is_one_sided, weights
@@ -34,10 +37,8 @@ from xcid.records import (
     Unsigned,
     fields,
 )
-from xcid.scores import Score, pairs
-from xcid.scores.moves import moves
-from xcid.space import met
 from xcid.subject import Subject
+from xcid.table import met
 
 Blocks: TypeAlias = list[Explanation | Failed]
 Apply: TypeAlias = Callable[[Callable[[Array], Blocks], list[Array]], Iterable[Blocks]]

@@ -13,7 +13,7 @@ from xcid.errors import ModelError, telling
 from xcid.models import Predictor, names_for, wrap
 from xcid.outcomes.classes import renamed
 from xcid.records import Array, Explanation
-from xcid.space import Constraints, Features, FeatureSpace, Kind, Rules
+from xcid.table import Constraints, Features, FeatureSpace, Kind, Rules
 
 MEMORY = 2**28  # bytes that one call of the model may take
 

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import xcid
+import xcid.show.report
 from xcid import app
 from xcid.app import Limits
 from xcid.directions import of_row
@@ -163,7 +164,7 @@ class TestAnswers:
         record = answered(two)
         due = xcid.Explainer(Two(), table)(table[:1])
         assert np.allclose(scores(record), due.values[0], atol=5.1e-4)
-        assert record["row"]["sentences"] == list(xcid.report.summary(due))
+        assert record["row"]["sentences"] == list(xcid.show.report.summary(due))
         assert record["outputs"][0] == [1, pytest.approx(due.outputs[0].max(), abs=1e-3)]
         assert len(record["row"]["lower"]) == len(record["row"]["p"]) == len(NAMES)
         assert {picture["kind"] for picture in record["evidence"]} == {"number", "levels"}
@@ -202,7 +203,7 @@ class TestAnswers:
         due = of_row(xcid.Explainer(workshop.model, table, outcome=outcome)(table[3:4]))
         assert record["question"] == due.question
         assert np.allclose(scores(record), due.values[0], atol=5.1e-4)
-        assert record["row"]["sentences"] == list(xcid.report.summary(due))
+        assert record["row"]["sentences"] == list(xcid.show.report.summary(due))
 
     @pytest.mark.parametrize("bench", ["two", "three", "number"])
     def test_the_page_opens_on_what_a_report_says(self, bench, table, request, tmp_path):
@@ -720,7 +721,7 @@ class TestServer:
 @pytest.mark.parametrize("name", ["diabetes", "heart"])
 @pytest.mark.parametrize("kind", ["logistic", "forest"])
 def test_an_answer_within_a_second(name, kind):
-    from xcid.files import training
+    from xcid.io import training
 
     made = training.demo(name, kind, 0)
     workshop = app.Workshop(made.model, made.background, made.data)

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import xcid
+import xcid.show.report
 from xcid.app import Workshop
 from xcid.records import FEATURE_STATUSES
 
@@ -228,7 +229,7 @@ class Page:
 def due(table, row=0, edits=None, **settings):
     """What the page should say of a row."""
     edited = table[row : row + 1].assign(**(edits or {}))
-    return " ".join(xcid.report.summary(xcid.Explainer(Model(), table, **settings)(edited)))
+    return " ".join(xcid.show.report.summary(xcid.Explainer(Model(), table, **settings)(edited)))
 
 
 def test_first_sight(page, table):
@@ -480,7 +481,7 @@ def test_copy_as_code(page, table):
     assert page.text("#said") == "The code is copied."
     code = page.browser.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
     found = run_code(code, table)
-    assert " ".join(xcid.report.summary(found["explanation"])) == page.text("#sentences")
+    assert " ".join(xcid.show.report.summary(found["explanation"])) == page.text("#sentences")
     page.sought()
     assert [kind.capitalize() for kind in found["counterfactuals"]["kind"]] == page.texts(".flip h3")
     page.until(lambda: page.text("#copy") == "Copy as code")
@@ -489,7 +490,7 @@ def test_copy_as_code(page, table):
     code = page.browser.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
     with page.answered():
         page.press("Apply", 1)
-    assert " ".join(xcid.report.summary(run_code(code, table)["changed"])) == page.text("#sentences")
+    assert " ".join(xcid.show.report.summary(run_code(code, table)["changed"])) == page.text("#sentences")
 
 
 def test_code_that_cannot_be_copied_is_shown(page, table):
@@ -501,7 +502,7 @@ def test_code_that_cannot_be_copied_is_shown(page, table):
         "const n = document.getElementById('code'); return n.value.slice(n.selectionStart, n.selectionEnd)"
     )
     assert selected == page.one("#code").get_attribute("value")
-    assert " ".join(xcid.report.summary(run_code(selected, table)["explanation"])) == page.text("#sentences")
+    assert " ".join(xcid.show.report.summary(run_code(selected, table)["explanation"])) == page.text("#sentences")
     page.one("#code-box button").click()
     assert not page.one("#code-box").is_displayed()
     allow_clipboard(page, "granted")

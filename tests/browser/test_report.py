@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 
 import xcid
-from xcid import wording
-from xcid.reasons import Reasons
+import xcid.show.report
+import xcid.show.wording
+from xcid.show import wording
+from xcid.show.reasons import Reasons
 
 from .conftest import WIDTHS, clashes
 
@@ -116,13 +118,13 @@ class Keys:
 def test_first_sight(page, explanation):
     assert page.text("h1") == page.browser.title == "Who is ill"
     assert page.text("#notes") == "A note."
-    assert page.text("#sentences") == " ".join(xcid.report.summary(explanation))
+    assert page.text("#sentences") == " ".join(xcid.show.report.summary(explanation))
     order = np.argsort(-np.abs(in_steps(explanation.values[0])), kind="stable")
     assert page.names == [NAMES[at] for at in order]
     assert page.text("#evidence-title") == f"Evidence: {NAMES[order[0]]}"
     assert page.text("#question") == explanation.question
-    assert page.texts("#effects li")[0] == f"{xcid.wording.sentence_of(explanation[0], int(order[0]))}."
-    assert page.texts(".bar .worth")[0] == xcid.wording.worth(explanation[0], int(order[0]))
+    assert page.texts("#effects li")[0] == f"{xcid.show.wording.sentence_of(explanation[0], int(order[0]))}."
+    assert page.texts(".bar .worth")[0] == xcid.show.wording.worth(explanation[0], int(order[0]))
     assert page.text(".why").startswith("Among the perturbations that stay, ")
     assert "seed" in page.texts("#settings dt")
 
@@ -204,10 +206,10 @@ def test_what_is_not_significant_is_marked(page, explanation):
 def test_next_and_previous_row(page, explanation):
     assert not page.one("#previous").is_enabled()
     page.one("#next").click()
-    assert page.text("#sentences") == " ".join(xcid.report.summary(explanation, 1))
+    assert page.text("#sentences") == " ".join(xcid.show.report.summary(explanation, 1))
     assert page.texts(".bar .cell")[0] == explanation.shown(1, page.names[0])
     page.one("#previous").click()
-    assert page.text("#sentences") == " ".join(xcid.report.summary(explanation, 0))
+    assert page.text("#sentences") == " ".join(xcid.show.report.summary(explanation, 0))
     page.choose("#row", "11")
     assert page.text("#summary-title") == "Row 11"
     assert not page.one("#next").is_enabled()

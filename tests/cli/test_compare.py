@@ -14,8 +14,8 @@ import pytest
 from xcid.cli import compare
 from xcid.cli._subjects import Subject
 from xcid.cli._terminal import METHODS, MODELS
-from xcid.files.training import FAMILIES
-from xcid.lab import comparison
+from xcid.io.training import FAMILIES
+from xcid_lab import comparison
 
 FAST = "xcid,occlusion,chance"
 PACKAGES = {
@@ -227,9 +227,9 @@ def test_reproduce(command, tmp_path, monkeypatch, flags, kind):
         say(f"doing {settings}")
         return Path(out) / "report.md"
 
-    stand_in = types.ModuleType("xcid.lab.reproduction")
+    stand_in = types.ModuleType("xcid_lab.reproduction")
     stand_in.Settings, stand_in.reproduce = Settings, reproduce
-    monkeypatch.setitem(sys.modules, "xcid.lab.reproduction", stand_in)
+    monkeypatch.setitem(sys.modules, "xcid_lab.reproduction", stand_in)
     out = tmp_path / "out"
     assert command("reproduce", "--out", out, *flags) == (0, f"{out / 'report.md'}\n", f"doing {kind}\n")
     assert command("reproduce", "--out", out, "--quiet", *flags)[2] == ""

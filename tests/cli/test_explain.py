@@ -14,9 +14,9 @@ import pytest
 import xcid
 from xcid.cli import explain
 from xcid.errors import ModelError, warn
-from xcid.files import tables, training
-from xcid.files.formats import original
-from xcid.reasons import Reasons
+from xcid.io import tables, training
+from xcid.io.formats import original
+from xcid.show.reasons import Reasons
 
 READ = {
     ".csv": lambda path: pd.read_csv(path, keep_default_na=False, na_values=[""]),

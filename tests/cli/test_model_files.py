@@ -20,7 +20,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import xcid
 from xcid.errors import InvalidFile
-from xcid.files import models
+from xcid.io import models
 
 NAMES = ["a", "b", "c"]
 X = pd.DataFrame(np.random.default_rng(2).normal(size=(80, 3)), columns=NAMES).round(4)
@@ -186,7 +186,7 @@ def test_a_skops_file_does_not_bring_pytorch_and_dask():
     pytest.importorskip("sklearn.externals.array_api_compat.torch", reason="needs the extra torch")
     code = """
 import sys
-from xcid.files import models
+from xcid.io import models
 models.imported(models.LOADERS[".skops"])
 assert "skops.io" in sys.modules
 print([name for name in ("torch", "dask") if name in sys.modules])
@@ -221,7 +221,7 @@ class TestTrust:
         assert command("explain", *arguments, *trust)[0] == 0
 
     def test_archives_that_unpack_to_too_much(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("xcid.files.unpacked.SMALL", 2**16)
+        monkeypatch.setattr("xcid.io.unpacked.SMALL", 2**16)
         with zipfile.ZipFile(tmp_path / "m.skops", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
             archive.writestr("schema.json", bytes(2**24))
         with pytest.raises(InvalidFile, match=r"unpacks from .* to 16,777,216 bytes: refused"):

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from xcid.files import sources, training
+from xcid.io import sources, training
 
 ROW = 7
 SUFFIXES = [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".feather"]

@@ -14,11 +14,11 @@ import pytest
 
 import xcid
 from xcid.errors import InvalidData, InvalidFile, InvalidParameter
-from xcid.files import dates, readers, suspects, tables, training
-from xcid.files.conditions import rows_where
-from xcid.files.readers import Background
-from xcid.files.rows import Rows
-from xcid.files.sources import Roles
+from xcid.io import dates, readers, suspects, tables, training
+from xcid.io.conditions import rows_where
+from xcid.io.readers import Background
+from xcid.io.rows import Rows
+from xcid.io.sources import Roles
 
 QUICK = ("--target", "y", "--train", "logistic")
 DAYS = pd.Series(pd.Timestamp("2022-01-01") + pd.to_timedelta((np.arange(90) * 7) % 700, unit="D"))

@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import xcid
 from xcid.cli import report
-from xcid.files import training
+from xcid.io import training
 
 
 def read(path):

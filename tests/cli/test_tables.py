@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from xcid.errors import InvalidFile, MissingDependency
-from xcid.files import tables, unpacked
-from xcid.files.readers import read
+from xcid.io import tables, unpacked
+from xcid.io.readers import read
 
 LIBRARIES = ["pandas", "polars", "pyarrow"]
 WRITE = {

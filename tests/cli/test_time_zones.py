@@ -11,9 +11,9 @@ import pytest
 
 import xcid
 from xcid.errors import InvalidData
-from xcid.files import readers, tables
-from xcid.files.readers import Background
-from xcid.files.rows import Rows
+from xcid.io import readers, tables
+from xcid.io.readers import Background
+from xcid.io.rows import Rows
 
 N_ROWS = 40
 TYPED = ("parquet", "feather", "arrow")

@@ -33,7 +33,7 @@ from sklearn import (
 )
 
 from xcid.errors import InvalidFile
-from xcid.files import models, trees, vetted
+from xcid.io import models, trees, vetted
 
 io = pytest.importorskip("skops.io", reason="needs the extra skops")
 

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from xcid.errors import InvalidData, InvalidParameter
-from xcid.files import suspects
-from xcid.files.conditions import rows_where
+from xcid.io import suspects
+from xcid.io.conditions import rows_where
 
 QUICK = ("--target", "y", "--train", "logistic", "--quiet")
 

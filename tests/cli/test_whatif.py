@@ -14,7 +14,7 @@ from sklearn.preprocessing import OneHotEncoder
 from skops import io as sio
 
 import xcid
-from xcid.files import training
+from xcid.io import training
 from xcid.whatif.record import FAILED
 
 QUICK = ("--train", "logistic", "--quiet")

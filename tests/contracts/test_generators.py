@@ -5,19 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from xcid.generators import (
-    Balanced,
-    Complements,
-    Conditional,
-    Copula,
-    Genetic,
-    Growing,
-    Marginal,
-    Nearest,
-    Neighbours,
-    Random,
-)
-from xcid.space import FeatureSpace
+from xcid.generators import Balanced, Complements, Conditional, Copula, Genetic, Growing, Marginal, Neighbours, Random
+from xcid.table import FeatureSpace
+from xcid_lab.generators import Nearest
 
 M = 20
 BUDGET = 3_000

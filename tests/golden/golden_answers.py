@@ -13,8 +13,9 @@ from golden_record import Found, of_explanation, of_frame, under
 from golden_subjects import MIXED, MIXED_ROWS, NUMBERS, ROWS
 
 import xcid
-from xcid import baselines, densities, metrics
+from xcid import densities, metrics
 from xcid.generators import Balanced, Marginal
+from xcid_lab import baselines
 
 KERNELS = ("gaussian", "epanechnikov", "exponential", "tophat", "triangular", "cosine")
 

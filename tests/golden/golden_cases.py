@@ -23,12 +23,12 @@ from xcid.generators import (
     Given,
     Growing,
     Marginal,
-    Nearest,
     Neighbours,
     Random,
 )
 from xcid.outcomes import Flip, Interval, SoftFlip, SoftToClass, Threshold, ToClass, Within
 from xcid.scores import PerFeature, Resampled, held_in_place
+from xcid_lab.generators import Nearest
 
 CASES: dict[str, Callable[[], Found]] = {}
 

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import xcid
 from xcid import densities, distances
 from xcid.errors import InvalidFile, XcidError
-from xcid.files import readers, tables
+from xcid.io import readers, tables
 
 SUFFIXES = tuple(readers.OPENERS)
 TOLERANCE = 1e-6

@@ -18,16 +18,16 @@ from tables import good
 
 import xcid
 from xcid.errors import InvalidFile
-from xcid.files import readers, unpacked
-from xcid.files.readers import Background
-from xcid.files.rows import Rows
+from xcid.io import readers, unpacked
+from xcid.io.readers import Background
+from xcid.io.rows import Rows
 
 MOST_GROWTH = 150 * 2**20  # bytes, where the least of the bombs unpacks to 256 MiB
 READER = """
 import json, resource, sys
 from pathlib import Path
 import xcid
-from xcid.files import readers, models
+from xcid.io import readers, models
 from xcid.errors import InvalidFile
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 folder, said = Path(sys.argv[1]), {}
@@ -123,7 +123,7 @@ def test_cells_that_repeat_are_read_while_they_are_few(tmp_path, n_rows, n_colum
 LEARNER = """
 import resource, sys, time
 from pathlib import Path
-from xcid.files.readers import Background
+from xcid.io.readers import Background
 background = Background.read(Path(sys.argv[1]))
 print(background.source.n_rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, time.process_time())
 """

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xcid.files import writers
-from xcid.files.formats import STARTS, defused, original
+from xcid.io import writers
+from xcid.io.formats import STARTS, defused, original
 
 FORMULAS = [
     "=1+1",

@@ -56,7 +56,7 @@ def test_every_byte_of_parquet(first, bit):
 
 def test_a_foreign_error_is_found(monkeypatch):
     """The targets can fail."""
-    from xcid.files import readers
+    from xcid.io import readers
 
     def broken(path):
         raise KeyError("odd")

@@ -16,7 +16,7 @@ from tables import good
 
 import xcid
 from xcid.errors import InvalidFile
-from xcid.files import readers
+from xcid.io import readers
 
 ROOT = Path(__file__).resolve().parents[2]
 N = 2**12

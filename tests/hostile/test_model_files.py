@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from xcid.errors import InvalidFile
-from xcid.files import models, trial, vetted
+from xcid.io import models, trial, vetted
 
 io = pytest.importorskip("skops.io", reason="needs the extra skops")
 

@@ -8,7 +8,7 @@ import pytest
 
 import xcid
 from xcid.errors import ModelError, XcidError, XcidWarning
-from xcid.files import models
+from xcid.io import models
 
 TABLE = np.random.default_rng(0).normal(size=(120, 3)).round(3)
 FRAME = pd.DataFrame(TABLE, columns=["a", "b", "c"])

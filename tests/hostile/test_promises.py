@@ -15,11 +15,11 @@ import pytest
 
 import xcid
 from xcid.errors import InvalidData, InvalidFile
-from xcid.files import readers
-from xcid.files.messages import naming
 from xcid.generators import Marginal, Random
-from xcid.report import report
-from xcid.report.page import fingerprint
+from xcid.io import readers
+from xcid.io.messages import naming
+from xcid.show.report import report
+from xcid.show.report.page import fingerprint
 
 TABLE = np.random.default_rng(0).normal(size=(150, 4)).round(2)
 

@@ -11,8 +11,8 @@ import pytest
 import xcid
 from xcid.errors import XcidError
 from xcid.outcomes import Interval, Threshold, Within
-from xcid.report import report
-from xcid.space import Constraints
+from xcid.show.report import report
+from xcid.table import Constraints
 
 N_ROWS = 80
 CANARY = re.compile(r"canary|7319|1953-0", re.IGNORECASE)  # in every level, number, date and name of a row

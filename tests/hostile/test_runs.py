@@ -18,7 +18,7 @@ import pytest
 
 from xcid.cli import main
 from xcid.errors import InvalidFile, TooSlow
-from xcid.files.writers import replacing
+from xcid.io.writers import replacing
 from xcid.runs import fragments, workers
 from xcid.runs.folder import opened, sealed
 from xcid.runs.worker import Task, made

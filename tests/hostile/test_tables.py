@@ -11,8 +11,8 @@ from tables import CASES, ROWS, TEXT, Case, good
 
 import xcid
 from xcid.errors import InvalidData, InvalidFile, XcidError
-from xcid.files import tables
-from xcid.files.readers import opened, read
+from xcid.io import tables
+from xcid.io.readers import opened, read
 
 SECONDS = 10.0  # far more than any of them takes, and far less than anything quadratic would
 BAD = [case for case in CASES if case.says]

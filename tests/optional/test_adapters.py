@@ -10,8 +10,8 @@ import pytest
 
 import xcid
 from xcid._lent import quiet_and_seeded
-from xcid.adapters import Interpret, explain_func
 from xcid.errors import InvalidData
+from xcid_lab.adapters import Interpret, explain_func
 
 torch = pytest.importorskip("torch", reason="needs the extra torch")
 

@@ -16,7 +16,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import xcid
 from xcid import metrics
-from xcid.baselines import (
+from xcid.errors import InvalidData, InvalidParameter, MissingDependency
+from xcid.generators import Random
+from xcid_lab.baselines import (
     BayesShap,
     Chance,
     CounterfactualShap,
@@ -27,9 +29,7 @@ from xcid.baselines import (
     Shap,
     cramer_von_mises,
 )
-from xcid.baselines.plain import Changed
-from xcid.errors import InvalidData, InvalidParameter, MissingDependency
-from xcid.generators import Random
+from xcid_lab.baselines.plain import Changed
 
 for package in ("shap", "lime", "dice_ml"):
     with warnings.catch_warnings():

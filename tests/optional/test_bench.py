@@ -16,9 +16,9 @@ import pytest
 
 from xcid import cli
 from xcid.errors import InvalidFile
-from xcid.lab.bench import profile, timing
-from xcid.lab.bench.record import Figure, Record, load, page, save, slower
-from xcid.lab.markdown import Table
+from xcid_lab.bench import profile, timing
+from xcid_lab.bench.record import Figure, Record, load, page, save, slower
+from xcid_lab.markdown import Table
 
 for package in ("sklearn", "pandas", "shap", "lime", "dice_ml"):
     pytest.importorskip(package, reason="needs the extra bench")
@@ -26,9 +26,9 @@ for package in ("sklearn", "pandas", "shap", "lime", "dice_ml"):
 
 TINY = """
 from pathlib import Path
-from xcid.lab import bench
-from xcid.lab.bench import profile
-from xcid.lab.bench.record import save
+from xcid_lab import bench
+from xcid_lab.bench import profile
+from xcid_lab.bench.record import save
 extent = bench.Extent(
     name="tiny", rounds=3, rows=100, peer_rows=1, stack_rows=1, stack_tables=("diabetes",), tables=("diabetes",),
     models=("logistic",), density_items=10, turn=0.05, growing_rows=(200, 1_000), growing_columns=(10, 60),
@@ -256,7 +256,7 @@ class TestCommand:
         for name, value in timing.ONE_THREAD.items():
             monkeypatch.setenv(name, value)
         asked = []
-        monkeypatch.setattr("xcid.lab.bench.measure", lambda extent, say, steps: asked.append(extent.name) or record)
+        monkeypatch.setattr("xcid_lab.bench.measure", lambda extent, say, steps: asked.append(extent.name) or record)
         return asked
 
     def test_keeps_and_prints(self, limited, record, tmp_path, capsys):

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import xcid
 from xcid._lent import quiet_and_seeded
-from xcid.space import FeatureSpace
+from xcid.table import FeatureSpace
 
 pytest.importorskip("dice_ml", reason="needs the extra bench")
 

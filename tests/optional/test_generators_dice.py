@@ -12,7 +12,7 @@ import pytest
 import xcid
 from xcid.errors import InvalidParameter
 from xcid.generators import Dice
-from xcid.space import FeatureSpace
+from xcid.table import FeatureSpace
 
 pytest.importorskip("dice_ml", reason="needs the extra dice")
 

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 import xcid
+from xcid.cid.generators.metric import Metric
+from xcid.cid.generators.objectives import of_logits, of_probabilities
 from xcid.errors import InvalidParameter
 from xcid.generators import Diverse, Gradient, Random, Wachter
-from xcid.generators.metric import Metric
-from xcid.generators.objectives import of_logits, of_probabilities
-from xcid.space import FeatureSpace
+from xcid.table import FeatureSpace
 
 torch = pytest.importorskip("torch", reason="needs the extra torch")
 

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 import xcid
-from xcid.adapters import Interpret
+from xcid_lab.adapters import Interpret
 
 pytest.importorskip("IPython", reason="needs the extra interpret")
 with warnings.catch_warnings():

@@ -26,7 +26,7 @@ with warnings.catch_warnings():
     import mlflow
     import mlflow.pyfunc
 
-from xcid.adapters.mlflow import FOLDER, log_explanation, pyfunc, to_scores
+from xcid_lab.adapters.mlflow import FOLDER, log_explanation, pyfunc, to_scores
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and what it needs
 TABLE = pd.DataFrame(np.random.default_rng(3).normal(size=(80, 3)), columns=["a", "b", "c"]).round(3)

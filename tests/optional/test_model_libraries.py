@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 import xcid
 from xcid.errors import MissingDependency, ModelError
 from xcid.models import wrap
-from xcid.space import FeatureSpace
+from xcid.table import FeatureSpace
 
 N = 300
 RNG = np.random.default_rng(11)

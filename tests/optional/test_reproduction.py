@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from xcid.errors import InvalidParameter
-from xcid.lab.markdown import Table
-from xcid.lab.output import digest, piece
-from xcid.lab.reproduction import Settings, measure, ours, pages, published, reproduce
-from xcid.lab.reproduction.methods import SUBJECTS
 from xcid.metrics import Interval
+from xcid_lab.markdown import Table
+from xcid_lab.output import digest, piece
+from xcid_lab.reproduction import Settings, measure, ours, pages, published, reproduce
+from xcid_lab.reproduction.methods import SUBJECTS
 
 for package in ("sklearn", "matplotlib", "shap", "lime", "dice_ml"):
     pytest.importorskip(package, reason="needs the extras bench and plot")

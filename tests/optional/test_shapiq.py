@@ -8,9 +8,9 @@ import warnings
 import numpy as np
 import pytest
 
-from xcid.baselines import Shap, Shapiq
-from xcid.baselines.shapiq import ESTIMATORS, for_a_permutation, for_each, of_a_coalition
 from xcid.errors import InvalidParameter, MissingDependency
+from xcid_lab.baselines import Shap, Shapiq
+from xcid_lab.baselines.shapiq import ESTIMATORS, for_a_permutation, for_each, of_a_coalition
 
 TABLE = np.random.default_rng(7).normal([1.0, 0.0, -2.0, 5.0, 0.0], [1.0, 2.0, 0.5, 1.0, 1.0], size=(60, 5))
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import xcid
+import xcid_torch
 from xcid.errors import ModelError, XcidWarning
 
 torch = pytest.importorskip("torch", reason="is not installed")
@@ -34,26 +35,26 @@ def numbers(*shape, seed=0):
 
 def of_layer(how):
     def make(net):
-        return xcid.torch.LayerExplainer(net, "layer", numbers(40, 6), how=how), numbers(3, 6, seed=1)
+        return xcid_torch.LayerExplainer(net, "layer", numbers(40, 6), how=how), numbers(3, 6, seed=1)
 
     return make, 6
 
 
 def of_images(net):
-    explainer = xcid.torch.ImageExplainer(net, numbers(20, 1, 4, 4), segments=xcid.torch.Patches(2))
+    explainer = xcid_torch.ImageExplainer(net, numbers(20, 1, 4, 4), segments=xcid_torch.Patches(2))
     return explainer, numbers(3, 1, 4, 4, seed=1)
 
 
 def of_device(net):
     explainer = xcid.Explainer(net, numbers(60, 6).double().numpy())
     rows = numbers(3, 6, seed=1).double()
-    return lambda X, seed=0: xcid.torch.Device()(explainer, np.asarray(X), seed=seed), rows
+    return lambda X, seed=0: xcid.device.Device()(explainer, np.asarray(X), seed=seed), rows
 
 
 ROADS = {
-    "perturb": of_layer(xcid.torch.PerturbLayer()),
-    "ablate": of_layer(xcid.torch.AblateLayer()),
-    "watch": of_layer(xcid.torch.WatchLayer()),
+    "perturb": of_layer(xcid_torch.PerturbLayer()),
+    "ablate": of_layer(xcid_torch.AblateLayer()),
+    "watch": of_layer(xcid_torch.WatchLayer()),
     "images": (of_images, 16),
     "device": (of_device, 6),
 }
@@ -105,14 +106,14 @@ class TestTexts:
 
     @pytest.mark.parametrize("texts", [["an awful thing of a film"], ["awful stuff", "awful bad old stuff"]])
     def test_all_texts_fail(self, texts):
-        explainer = xcid.torch.TextExplainer(self.model, background=self.background)
+        explainer = xcid_torch.TextExplainer(self.model, background=self.background)
         with pytest.warns(XcidWarning, match="not this one"):
             found = explainer(texts)
         assert np.all(found.status == "model_failed")
         assert len(found.feature_names) == max(len(text.split()) for text in texts) == len(found.levels)
 
     def test_the_model_fails_for_the_background_too(self):
-        explainer = xcid.torch.TextExplainer(self.model, background=self.background)
+        explainer = xcid_torch.TextExplainer(self.model, background=self.background)
         self.broken = True
         with pytest.raises(ModelError, match="not this one"):
             explainer(["a good film"])

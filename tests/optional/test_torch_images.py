@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import xcid
+import xcid_torch.plots
 from xcid.errors import InvalidData, InvalidParameter, MissingDependency
-from xcid.torch import Background, Blur, ImageExplainer, Mean, Noise, Patches, Superpixels, Zero
+from xcid_torch import Background, Blur, ImageExplainer, Mean, Noise, Patches, Superpixels, Zero
 
 torch = pytest.importorskip("torch", reason="needs the extra torch")
 nn = torch.nn
@@ -210,7 +211,7 @@ class TestPlots:
     def test_colours_are_scores(self, explainer):
         picture = pictures(1, seed=1)
         explanation = explainer(picture)
-        ax = xcid.plots.image(explanation, picture[0], explainer.map(explanation, picture))
+        ax = xcid_torch.plots.image(explanation, picture[0], explainer.map(explanation, picture))
         grey, colours = (image.get_array() for image in ax.images)
         assert np.allclose(grey, picture[0, 0].numpy())
         assert np.array_equal(np.unique(colours), np.unique(np.sign(explanation.values)))
@@ -223,7 +224,7 @@ class TestPlots:
     def test_a_map_of_another_shape(self, explainer):
         explanation = explainer(pictures(1))
         with pytest.raises(InvalidData, match=r"the map has the shape \(2, 2\), and the image \(12, 12\)"):
-            xcid.plots.image(explanation, np.zeros((3, 12, 12)), np.zeros((2, 2)))
+            xcid_torch.plots.image(explanation, np.zeros((3, 12, 12)), np.zeros((2, 2)))
 
 
 def test_digits(monkeypatch):

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import xcid
+import xcid_torch
 from xcid.errors import InvalidData, InvalidParameter, MissingDependency, ModelError, NotEnoughFlips
 from xcid.generators import Marginal
-from xcid.torch import AblateLayer, Cells, Channels, LayerExplainer, PerturbLayer, WatchLayer, Zero
+from xcid_torch import AblateLayer, Cells, Channels, LayerExplainer, PerturbLayer, WatchLayer, Zero
 
 torch = pytest.importorskip("torch", reason="needs the extra torch")
 nn = torch.nn
@@ -210,7 +211,7 @@ class TestAblateLayer:
         assert explanation.n_evaluations[0] <= 2**3 + 1
 
     def test_several_fills(self):
-        how = AblateLayer(xcid.torch.Background(most=30))
+        how = AblateLayer(xcid_torch.Background(most=30))
         explanation = LayerExplainer(deciding(), "1", numbers(60, 6), how=how)(numbers(6, 6, seed=1))
         assert np.mean(np.abs(explanation.values[:, [2, 5]])) > 5 * np.mean(np.abs(explanation.values[:, [0, 1, 3]]))
 
@@ -234,7 +235,7 @@ class TestWatchLayer:
         net, images = Convolution(), numbers(40, 1, 8, 8)
         with torch.no_grad():
             net.level.copy_(net.conv(images)[:, 2].mean((1, 2)).median())
-        how = WatchLayer(segments=xcid.torch.Patches(2))
+        how = WatchLayer(segments=xcid_torch.Patches(2))
         explanation = LayerExplainer(net, "conv", images, how=how)(images[:4])
         assert explanation.values.shape == (4, 4)
         assert np.all(np.argmax(explanation.values, axis=1) == 2)
@@ -348,7 +349,7 @@ class TestMemory:
         assert max(large.sizes) == 256
 
     def test_a_single_row_that_does_not_fit(self):
-        from xcid.torch._network import halved
+        from xcid.device.network import halved
 
         def never(rows):
             raise torch.cuda.OutOfMemoryError("out of it")
@@ -357,7 +358,7 @@ class TestMemory:
             list(halved(never, np.zeros(9)))
 
     def test_blocks_come_in_order_and_stay_small(self):
-        from xcid.torch._network import halved
+        from xcid.device.network import halved
 
         asked = []
 
@@ -371,7 +372,7 @@ class TestMemory:
         assert asked == [10, 5, 3, 3, 3, 1]
 
     def test_other_errors_pass(self):
-        from xcid.torch._network import halved
+        from xcid.device.network import halved
 
         with pytest.raises(ZeroDivisionError):
             list(halved(lambda rows: 1 / 0, [1, 2]))
@@ -440,7 +441,7 @@ class TestWords:
             explainer(torch.full((1, 6), float("nan")))
 
     def test_ways_are_objects(self):
-        with pytest.raises(InvalidParameter, match=r"how must be an object like xcid.torch.PerturbLayer\(\)"):
+        with pytest.raises(InvalidParameter, match=r"how must be an object like xcid_torch.PerturbLayer\(\)"):
             LayerExplainer(deciding(), "1", numbers(20, 6), how="perturb")
         with pytest.raises(InvalidParameter, match="axis 0 is that of the inputs"):
             Channels(axis=0)
@@ -468,5 +469,5 @@ def test_numbers_are_explained_by_moves():
 def test_importing_the_room_loads_no_torch():
     import subprocess
 
-    code = "import sys, xcid; xcid.torch.__all__; sys.exit('torch' in sys.modules)"
+    code = "import sys, xcid; xcid_torch.__all__; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import xcid
+import xcid_torch.plots
 from xcid.errors import InvalidData, InvalidParameter, ModelError, NotEnoughFlips
-from xcid.torch import Drop, MaskToken, TextExplainer, Tokens, words
+from xcid_torch import Drop, MaskToken, TextExplainer, Tokens, words
 
 torch = pytest.importorskip("torch", reason="needs the extra torch")
 nn = torch.nn
@@ -247,7 +248,7 @@ class TestWords:
 class TestPlot:
     def test_words_and_colours(self):
         explanation = TextExplainer(mood)([f"{LONG} $ {'and so on ' * 12}", "a bad film"])
-        ax = xcid.plots.tokens(explanation)
+        ax = xcid_torch.plots.tokens(explanation)
         drawn = [text.get_text() for text in ax.texts]
         assert drawn[:9] == LONG.split()
         assert drawn[9] == r"\$"
@@ -259,4 +260,4 @@ class TestPlot:
 
     def test_a_shorter_text_of_a_batch(self):
         explanation = TextExplainer(mood)([LONG, "a bad film"])
-        assert len(xcid.plots.tokens(explanation, 1).texts) == 3
+        assert len(xcid_torch.plots.tokens(explanation, 1).texts) == 3

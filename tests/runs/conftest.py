@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from xcid.cli import main
-from xcid.files import training
+from xcid.io import training
 from xcid.runs import run as runs
 from xcid.runs import worker, workers
 

@@ -14,14 +14,14 @@ import pytest
 
 from xcid.cli import _terminal
 from xcid.errors import InvalidData, InvalidFile, InvalidParameter, ModelError
-from xcid.files import tables as tables_room
-from xcid.files.readers import Background, opened
-from xcid.files.rows import Rows
-from xcid.files.sources import Layout, Roles, Rule
-from xcid.files.sources import held as held_table
+from xcid.io import tables as tables_room
+from xcid.io.readers import Background, opened
+from xcid.io.rows import Rows
+from xcid.io.sources import Layout, Roles, Rule
+from xcid.io.sources import held as held_table
 from xcid.runs import folder, fragments, workers
 from xcid.runs.worker import Task
-from xcid.space import FeatureSpace
+from xcid.table import FeatureSpace
 
 from .conftest import save
 

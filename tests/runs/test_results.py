@@ -14,7 +14,7 @@ import pytest
 
 import xcid
 from xcid.cli import _rows, explain
-from xcid.files import formats, readers, sources
+from xcid.io import formats, readers, sources
 from xcid.runs import folder
 from xcid.runs import run as runs
 
@@ -129,7 +129,7 @@ def joined(monkeypatch):
     found = []
     read = readers.joined
     monkeypatch.setattr(
-        "xcid.files.readers.joined", lambda source, *more: found.append(source.path.name) or read(source, *more)
+        "xcid.io.readers.joined", lambda source, *more: found.append(source.path.name) or read(source, *more)
     )
     return found
 
@@ -159,7 +159,7 @@ def test_trained_once(tables, command, tmp_path, in_this_process, monkeypatch, j
     assert joined == ["train.csv"] * 2  # once by the first process, once by the worker
     first = (tmp_path / "scores.csv").read_bytes()
     (tmp_path / "run" / "chunks" / "00000000.chunk").unlink()
-    monkeypatch.setattr("xcid.files.training.train", lambda *_: pytest.fail("trained again"))
+    monkeypatch.setattr("xcid.io.training.train", lambda *_: pytest.fail("trained again"))
     assert command((*arguments, *where, "--rows", ":20"))[0] == 0
     assert (tmp_path / "scores.csv").read_bytes() == first
 

@@ -112,25 +112,25 @@ def _streams(owner: str, key: Key, **numbers: int | None) -> tuple[Stream, ...]:
 
 
 HADAMARD = _streams("_kernels.random", "run", rows=11, columns=12, signs=13)
-BALANCED = _streams("generators.balanced", "run", start=14, masks=15, donors=18, alone=19, rest=20)
-(LIMITS,) = _streams("generators.planned", "row", limits=17)
-RANDOM = _streams("generators.random", "row", pick=1, value=2)
-(MARGINAL,) = _streams("generators.masks", "row", cells=None)
+BALANCED = _streams("cid.generators.balanced", "run", start=14, masks=15, donors=18, alone=19, rest=20)
+(LIMITS,) = _streams("cid.generators.planned", "row", limits=17)
+RANDOM = _streams("cid.generators.random", "row", pick=1, value=2)
+(MARGINAL,) = _streams("cid.generators.masks", "row", cells=None)
 GENETIC = _streams(
-    "generators.genetic", "row", first=21, second=22, new=23, share=24, cross=25, kind=26, value=27, step=28
+    "cid.generators.genetic", "row", first=21, second=22, new=23, share=24, cross=25, kind=26, value=27, step=28
 )
-CONDITIONAL = _streams("generators.masks", "row", mask=21, value=22, missing=23, pick=24)
-NEAREST = _streams("generators.nearest", "row", switch=31, end=32, part=33, own_part=34, own_way=35)
-GRADIENT = _streams("generators.gradient", "row", mask=31, pick=32, value=33, share=34)
-GROWING = _streams("generators.growing", "row", change=41, side=42, far=43, stays=44, flips=45)
-WALK = _streams("generators.growing", "walk", new=0, each=1, odds=2, forced=3)
-DICE = _streams("generators.dice", "row", stays=41, flips=42)
-RESAMPLED = _streams("scores.resampled", "none", permute=29, resample=31)
+CONDITIONAL = _streams("cid.generators.masks", "row", mask=21, value=22, missing=23, pick=24)
+NEAREST = _streams("xcid_lab.generators.nearest", "row", switch=31, end=32, part=33, own_part=34, own_way=35)
+GRADIENT = _streams("cid.generators.gradient", "row", mask=31, pick=32, value=33, share=34)
+GROWING = _streams("cid.generators.growing", "row", change=41, side=42, far=43, stays=44, flips=45)
+WALK = _streams("cid.generators.growing", "walk", new=0, each=1, odds=2, forced=3)
+DICE = _streams("cid.generators.dice", "row", stays=41, flips=42)
+RESAMPLED = _streams("cid.resampled", "none", permute=29, resample=31)
 (MASKING,) = _streams("metrics.maskings", "row", draws=23)
 FLIPS = _streams("metrics.flips", "row", donor=51, size=52, order=53)
-(CHANCE,) = _streams("baselines.plain", "row", scores=None)
-(SEEDS,) = _streams("baselines._common", "row", seeds=61)
-(MIXTURES,) = _streams("space.contradictions", "run", cells=71)
+(CHANCE,) = _streams("xcid_lab.baselines.plain", "row", scores=None)
+(SEEDS,) = _streams("xcid_lab.baselines._common", "row", seeds=61)
+(MIXTURES,) = _streams("table.contradictions", "run", cells=71)
 (ORDERS,) = _streams("whatif.shares", "row", orders=72)
 (TOP,) = _streams("calibration.tops", "none", draws=None)
 
@@ -142,18 +142,18 @@ STREAMS: tuple[Stream, ...] = (
 ONE_SEARCH = "a run has one of the two generators"
 JUDGED_LATER = "scores are judged after they are made, on other samples"
 SHARED: Mapping[frozenset[str], str] = {
-    frozenset({"generators.genetic", "generators.masks"}): ONE_SEARCH,
-    frozenset({"generators.nearest", "generators.gradient"}): ONE_SEARCH,
-    frozenset({"generators.growing", "generators.dice"}): "Dice only seeds another library from its streams",
-    frozenset({"generators.genetic", "metrics.maskings"}): JUDGED_LATER,
-    frozenset({"generators.masks", "metrics.maskings"}): JUDGED_LATER,
+    frozenset({"cid.generators.genetic", "cid.generators.masks"}): ONE_SEARCH,
+    frozenset({"xcid_lab.generators.nearest", "cid.generators.gradient"}): ONE_SEARCH,
+    frozenset({"cid.generators.growing", "cid.generators.dice"}): "Dice only seeds another library from its streams",
+    frozenset({"cid.generators.genetic", "metrics.maskings"}): JUDGED_LATER,
+    frozenset({"cid.generators.masks", "metrics.maskings"}): JUDGED_LATER,
 }
 """Pairs of owners with a number in common under the same key, and why that does no harm."""
 
 NUMBERLESS: Mapping[str, str] = {
-    "generators.masks": "the bits of Marginal are the keys of the numbered streams, so a hash lies between",
-    "baselines.plain": "nothing else is drawn for scores by chance",
-    "calibration.tops": "its keys are 0, 1, ..., two of them those of scores.resampled, which draws for other scores",
+    "cid.generators.masks": "the bits of Marginal are the keys of the numbered streams, so a hash lies between",
+    "xcid_lab.baselines.plain": "nothing else is drawn for scores by chance",
+    "calibration.tops": "its keys are 0, 1, ..., two of them those of cid.resampled, which draws for other scores",
 }
 """Owners that draw with the key itself, and so share a number with all others, and why that does no harm."""
 

@@ -8,7 +8,7 @@ from xcid._kernels.arrays import same
 from xcid.app.requests import Asked
 from xcid.explainer import Explainer
 from xcid.question import usual_outcome
-from xcid.space import Constraints
+from xcid.table import Constraints
 from xcid.whatif.record import cell_code, row_code
 
 GIVEN = "# model, background and weights, if any: those that the explorer was started with"

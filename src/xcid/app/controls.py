@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from xcid import wording
 from xcid.app.requests import questions, targets
 from xcid.explainer import Explainer
 from xcid.records import Array
-from xcid.report.contents import COMMON
-from xcid.report.rows import rounded
-from xcid.space import Column, labels
-from xcid.wording.names import clean
+from xcid.show import wording
+from xcid.show.report.contents import COMMON
+from xcid.show.report.rows import rounded
+from xcid.show.wording.names import clean
+from xcid.table import Column, labels
 
 STEPS = 200  # of a slider, about
 

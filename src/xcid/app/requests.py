@@ -15,7 +15,7 @@ from xcid.outcomes import Interval, Outcome, SoftToClass, Threshold, ToClass
 from xcid.outcomes.classes import are_probabilities, class_names
 from xcid.question import usual_outcome
 from xcid.records import Array
-from xcid.space import Column, Constraints, FeatureSpace
+from xcid.table import Column, Constraints, FeatureSpace
 
 WAYS = ("rise", "fall")  # in which a number may be forbidden to change
 NEEDED = {"flip": (), "move": (), "class": ("target",), "threshold": ("target", "level"), "interval": ("half_width",)}

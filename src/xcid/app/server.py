@@ -22,8 +22,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from xcid.app.serving import Gate
 from xcid.app.workshop import MOST_LETTERS, Workshop
 from xcid.errors import XcidError
-from xcid.report.page import SHARED, STYLES, asset, encoded, filled
-from xcid.wording.names import clean
+from xcid.show.report.page import SHARED, STYLES, asset, encoded, filled
+from xcid.show.wording.names import clean
 
 MOST_BYTES = 2**20  # of a request
 MOST_WAITING = 8  # requests, with the one at work and those that are still being sent; a page has one at a time

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid import directions, wording
+from xcid import directions
 from xcid._faults import overheard
 from xcid.app.code import GIVEN, code_of
 from xcid.app.controls import cells_of, describe
@@ -17,15 +17,16 @@ from xcid.app.requests import Asked, Limits, read
 from xcid.errors import ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
 from xcid.records import Explanation
-from xcid.report.changes import of_search
-from xcid.report.contents import spoken
-from xcid.report.evidence import picture
-from xcid.report.rows import outputs_of, row_of, unit_of
-from xcid.report.values import SHOWN
+from xcid.show import wording
+from xcid.show.report.changes import of_search
+from xcid.show.report.contents import spoken
+from xcid.show.report.evidence import picture
+from xcid.show.report.rows import outputs_of, row_of, unit_of
+from xcid.show.report.values import SHOWN
+from xcid.show.wording.names import clean, listed
 from xcid.whatif import Counterfactuals, counterfactuals
 from xcid.whatif.plausibility import unchangeable
 from xcid.whatif.record import FAILED
-from xcid.wording.names import clean, listed
 
 MOST_PICTURES = 40  # that come with an answer; that of the feature that is looked at always does
 MOST_LETTERS = 600  # of an error

@@ -17,7 +17,7 @@ from xcid._check import as_float, as_int
 from xcid.calibration.tops import top_agreement
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.records import SIGNIFICANT, Array, Explanation, Integers, fields
-from xcid.space import is_missing
+from xcid.table import is_missing
 
 More: TypeAlias = Callable[[Integers, int], Explanation]
 """``more(rows, replicate)``: another independent run of some rows of a block."""

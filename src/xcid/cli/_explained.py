@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from xcid.cli._terminal import Progress
     from xcid.explainer import Explainer
-    from xcid.files.rows import Rows
+    from xcid.io.rows import Rows
     from xcid.records import Explanation
 
 

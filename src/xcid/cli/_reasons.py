@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from xcid.cli._terminal import whole_number
 
 if TYPE_CHECKING:
-    from xcid.reasons import Reasons
+    from xcid.show.reasons import Reasons
 
 MOST_BYTES = 10_000_000  # of a file of texts
 
@@ -26,7 +26,7 @@ class Wanted(NamedTuple):
 
     def made(self) -> Reasons:
         """Read the texts."""
-        from xcid.reasons import Reasons
+        from xcid.show.reasons import Reasons
 
         return Reasons(self.k, {} if self.texts is None else read(self.texts), self.against)
 

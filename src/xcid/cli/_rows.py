@@ -22,7 +22,7 @@ def rows(text: str) -> str:
     """Check what is typed: positions, which count from 0, and below 0 from the end; a condition; or names of rows."""
     text = text.strip()
     if not (_PLACES.fullmatch(text) or _NAMES.fullmatch(text)):
-        from xcid.files.conditions import condition
+        from xcid.io.conditions import condition
 
         try:
             condition(text)
@@ -58,7 +58,7 @@ def chosen(
             raise InvalidParameter(without_names(text))
         return _named([part.strip() for part in text.split(",")], names())
     if not _PLACES.fullmatch(text):
-        from xcid.files.conditions import rows_where
+        from xcid.io.conditions import rows_where
 
         found: Sequence[int] = rows_where(text, frame())
         if not found:
@@ -76,7 +76,7 @@ def chosen(
 
 def _named(asked: Sequence[str], names: Sequence[str]) -> Sequence[int]:
     """Positions of the rows with some names, which all must be there."""
-    from xcid.files.messages import meant
+    from xcid.io.messages import meant
 
     wanted = set(asked)
     found = tuple(row for row, name in enumerate(names) if name in wanted)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from xcid.files.readers import Background
-    from xcid.space import Constraints
+    from xcid.io.readers import Background
+    from xcid.table import Constraints
 
 MOST_BYTES = 10_000_000  # of a file of rules
 
@@ -24,7 +24,7 @@ class Rules(NamedTuple):
     def made(self) -> Constraints:
         """Read the file, and add what was typed."""
         from xcid.errors import InvalidFile, InvalidParameter
-        from xcid.space import Constraints
+        from xcid.table import Constraints
 
         found = {} if self.rules is None else _read(self.rules, [field.name for field in fields(Constraints)])
         try:
@@ -78,7 +78,7 @@ def _read(path: Path, known: list[str]) -> dict[str, Any]:
     import tomllib
 
     from xcid.errors import InvalidFile, telling
-    from xcid.files.messages import meant
+    from xcid.io.messages import meant
 
     if path.suffix.lower() != ".toml":
         raise InvalidFile(f"{path} cannot be read: rules are in a .toml file")

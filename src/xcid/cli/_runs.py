@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from xcid.cli._terminal import Progress
     from xcid.cli.explain import Options
     from xcid.explainer import Explainer
-    from xcid.files.readers import Background
-    from xcid.reasons import Reasons
+    from xcid.io.readers import Background
     from xcid.runs.folder import Folder, Seal
     from xcid.runs.run import Job
     from xcid.runs.worker import Task
+    from xcid.show.reasons import Reasons
 
-OWN_TYPES = ("xcid.files.training.days", "xcid.files.training.objects")  # in models that are trained here
+OWN_TYPES = ("xcid.io.training.days", "xcid.io.training.objects")  # in models that are trained here
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +148,8 @@ def _trained(
     subject: _subjects.Subject, background: Background, sha256: str, folder: Folder, note: Callable[[str], None]
 ) -> Path:
     """Train a model once and keep it in the folder: all workers, and those who resume the run, have the same one."""
-    from xcid.files import models
-    from xcid.files.writers import replacing
+    from xcid.io import models
+    from xcid.io.writers import replacing
 
     roles = background.layout.roles
     chosen = (roles.drop, roles.dates)

@@ -14,9 +14,9 @@ from xcid.cli._rows import HELP, are_names, chosen, rows, without_names
 from xcid.cli._terminal import MODELS, USUAL_MODEL, record, whole_number
 
 if TYPE_CHECKING:
-    from xcid.files.readers import Background
-    from xcid.files.rows import Rows, Unseen
-    from xcid.files.sources import Roles, Source
+    from xcid.io.readers import Background
+    from xcid.io.rows import Rows, Unseen
+    from xcid.io.sources import Roles, Source
 
 MOST_SEED = 2**32 - 1  # what scikit-learn takes
 MOST_WORKERS = 256
@@ -44,7 +44,7 @@ class Subject:
     @property
     def roles(self) -> Roles:
         """What columns are, beside features."""
-        from xcid.files.sources import Roles
+        from xcid.io.sources import Roles
 
         return Roles(self.target, self.weights, self.id, self.drop, self.dates)
 
@@ -180,7 +180,7 @@ def read(
     Where no rows are asked for, a sample of at most so many is taken. ``check`` looks at the background before a model
     is trained on it. Cells that the reference data lack are told of as wanted, by default with the first of them.
     """
-    from xcid.files.rows import Unseen
+    from xcid.io.rows import Unseen
 
     with tried(subject) as passed:
         background = read_background(subject)
@@ -201,7 +201,7 @@ def read(
 
 def tried(subject: Subject) -> contextlib.AbstractContextManager[Callable[[Any], None]]:
     """Try the file of the model, if there is one, in a process of its own, which the block has to ask about rows."""
-    from xcid.files import trial
+    from xcid.io import trial
 
     if subject.model is None:
         return contextlib.nullcontext(lambda features: None)
@@ -210,7 +210,7 @@ def tried(subject: Subject) -> contextlib.AbstractContextManager[Callable[[Any],
 
 def read_background(subject: Subject) -> Background:
     """Read the reference data as a model from a file wants them, or as one that is trained on them does."""
-    from xcid.files.readers import Background
+    from xcid.io.readers import Background
 
     read = Background.read if subject.train is None else Background.to_train
     return read(subject.background, subject.roles)
@@ -218,7 +218,7 @@ def read_background(subject: Subject) -> Background:
 
 def reading_notes(subject: Subject, background: Background, data: Source | None = None) -> Iterator[str]:
     """What a user should know of how the tables were read."""
-    from xcid.files.readers import of_commas
+    from xcid.io.readers import of_commas
 
     if subject.drop:
         yield f"left out of the features: {', '.join(subject.drop)}"
@@ -236,7 +236,7 @@ def answers(subject: Subject, background: Background) -> tuple[str, ...]:
         return ()
     from numpy import unique
 
-    from xcid.files import tables, training
+    from xcid.io import tables, training
     from xcid.outcomes.classes import renamed
 
     target = tables.column_of(background.table, subject.lesson[0])
@@ -248,7 +248,7 @@ def answers(subject: Subject, background: Background) -> tuple[str, ...]:
 
 def read_rows(subject: Subject, background: Background, most: int | None = None) -> Rows:
     """Find the rows to explain, which are read when they are needed."""
-    from xcid.files.rows import Rows
+    from xcid.io.rows import Rows
 
     source = background.opened(subject.data)
     if subject.rows is None:
@@ -260,8 +260,8 @@ def read_rows(subject: Subject, background: Background, most: int | None = None)
 
 def asked(subject: Subject, background: Background, n_rows: int) -> Sequence[int]:
     """Positions of the rows that were typed; a condition may be about any column of the file."""
-    from xcid.files.readers import dated, opened
-    from xcid.files.rows import names_of
+    from xcid.io.readers import dated, opened
+    from xcid.io.rows import names_of
 
     path = subject.data or subject.background
     names = None if subject.id is None else lambda: names_of(opened(path), background.layout)
@@ -279,7 +279,7 @@ def sample(size: int, most: int | None, seed: int) -> Sequence[int]:
 
 def model_for(subject: Subject, background: Background, note: Callable[[str], None]) -> Any:
     """Load the model, or train one on the background; note how well it does, and what it should not have learnt."""
-    from xcid.files import suspects, training
+    from xcid.io import suspects, training
 
     if subject.model is not None:
         return loaded(subject, background.table)
@@ -298,7 +298,7 @@ def model_for(subject: Subject, background: Background, note: Callable[[str], No
 
 def loaded(subject: Subject, table: Any) -> Any:
     """Load the model that there is a file of; without a target, it must know all columns of its table."""
-    from xcid.files import models, tables
+    from xcid.io import models, tables
 
     assert subject.model is not None
     model = models.load(subject.model, subject.trust, unsafe_pickle=subject.unsafe_pickle)

@@ -77,7 +77,7 @@ def printable(text: str) -> str:
 
 def sentences(notes: Sequence[str]) -> list[str]:
     """Notes as they are shown on a page."""
-    from xcid.wording.names import sentence
+    from xcid.show.wording.names import sentence
 
     return [sentence(note) for note in notes]
 

@@ -27,7 +27,7 @@ class Piece(NamedTuple):
 
 def block(piece: Piece, row: int, wish: str) -> str:
     """A row with the ways that there are for it, in lines."""
-    from xcid.text import aligned, moved_output
+    from xcid.show.text import aligned, moved_output
     from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED
 
     found, answer = piece.found, piece.answers[row]
@@ -109,7 +109,7 @@ def wish_of(target: Any, names: Sequence[str]) -> str:
     """
     from math import isfinite
 
-    from xcid import wording
+    from xcid.show import wording
     from xcid.whatif import Between, Raise
 
     is_number = len(names) == 1

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DEMOS = ("diabetes", "heart")
 MOST_ROWS = 1_000  # that can be picked
 MOST_PORT = 65_535
-RECIPE = """from xcid.files import training
+RECIPE = """from xcid.io import training
 
 demo = training.demo({!r}, {!r}, {!r})
 model, background = demo.model, demo.background"""
@@ -101,8 +101,8 @@ def _table(options: Options) -> Workshop:
     from xcid.app import Workshop
     from xcid.app.workshop import TITLE
     from xcid.errors import InvalidData
-    from xcid.files import tables
-    from xcid.space import met
+    from xcid.io import tables
+    from xcid.table import met
 
     subject, notes = options.subject, list[str]()
     inputs = _subjects.read(subject, notes.append)
@@ -124,7 +124,7 @@ def _table(options: Options) -> Workshop:
 
 def _demo(options: Options, name: str) -> Workshop:
     from xcid.app import Workshop
-    from xcid.files import tables, training
+    from xcid.io import tables, training
 
     subject = options.subject
     kind = subject.train or USUAL_MODEL

@@ -43,11 +43,11 @@ def add(subparsers: Any) -> None:
 
 def run(options: Options) -> None:
     """Measure with one thread, print the tables, and keep the record."""
-    timing = import_module("xcid.lab.bench.timing")
+    timing = import_module("xcid_lab.bench.timing")
     if not timing.is_limited():
         _again({**os.environ, **timing.ONE_THREAD}, options)
         return
-    bench, record = (import_module(f"xcid.lab.bench{name}") for name in ("", ".record"))
+    bench, record = (import_module(f"xcid_lab.bench{name}") for name in ("", ".record"))
     before = record.load(options.against) if options.against else None  # before the long part, not after it
     extent = bench.EXTENTS["quick" if options.quick else "full" if options.full else "default"]
     steps = {name: step for name, step in bench.STEPS.items() if name.startswith(options.only)}
@@ -56,7 +56,7 @@ def run(options: Options) -> None:
     now = bench.measure(extent, progress("steps", options.quiet).note, steps)
     record.save(now, options.out)
     if options.page:
-        import_module("xcid.lab.output").write(options.page, record.page(now))
+        import_module("xcid_lab.output").write(options.page, record.page(now))
     sys.stdout.write(record.printed(now, (record.slower(before, now),) if before else ()))
 
 

@@ -22,9 +22,9 @@ from xcid.cli._terminal import (
 )
 
 if TYPE_CHECKING:
-    from xcid.files.readers import Background
-    from xcid.lab.comparison import Comparison
-    from xcid.space import FeatureSpace
+    from xcid.io.readers import Background
+    from xcid.table import FeatureSpace
+    from xcid_lab.comparison import Comparison
 
 TEST_SHARE = 0.2
 ROWS = 50  # that are explained where none are asked for
@@ -70,8 +70,8 @@ def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> No
 
 def run(options: Options) -> None:
     """Compare, print the tables, and keep them where asked."""
-    from xcid.files.writers import folder
-    from xcid.lab.comparison import compare, markdown
+    from xcid.io.writers import folder
+    from xcid_lab.comparison import compare, markdown
 
     out = None if options.out is None else folder(options.out)
     line = progress("runs", options.quiet)
@@ -91,8 +91,8 @@ def _keep(comparison: Comparison, subject: str, out: Path, line: Progress) -> No
     import numpy as np
 
     from xcid.errors import MissingDependency
-    from xcid.files.writers import replacing, write
-    from xcid.lab.comparison import draw
+    from xcid.io.writers import replacing, write
+    from xcid_lab.comparison import draw
 
     figures = comparison.figures.items()
     lines = [(method, name, one.mean, one.margin) for method, found in figures for name, one in found.items()]
@@ -134,8 +134,8 @@ def split(subject: _subjects.Subject) -> Split:
 
     Of one table, the rows that are asked for are held out, or else a fifth of them, of which some are explained.
     """
-    from xcid.files import suspects, tables, training
-    from xcid.space import FeatureSpace
+    from xcid.io import suspects, tables, training
+    from xcid.table import FeatureSpace
 
     reference = _subjects.read_background(subject)
     table, weights = reference.table, reference.weights
@@ -194,7 +194,7 @@ def _held_out(subject: _subjects.Subject, reference: Background, n_others: int) 
 def _fit(space: FeatureSpace, features: Any, test: list[int], most: int) -> tuple[list[int], int]:
     """Rows that can be explained against the training rows, and how many before them cannot."""
     from xcid.errors import InvalidData
-    from xcid.files.tables import part
+    from xcid.io.tables import part
 
     fit: list[int] = []
     passed_over = 0

@@ -42,9 +42,9 @@ def _checked(options: argparse.Namespace) -> None:
 
 def run(options: Options) -> None:
     """Compare, print the differences, and keep them where asked."""
-    from xcid.files import writers
-    from xcid.files.saved import load
     from xcid.frames import comparison_columns
+    from xcid.io import writers
+    from xcid.io.saved import load
 
     if options.out is not None:
         writers.check(options.out, options.first, options.second)

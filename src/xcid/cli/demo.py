@@ -48,9 +48,9 @@ def _checked(options: argparse.Namespace) -> None:
 def run(options: Options) -> None:
     """Tell the story, and write the page and the picture beside it."""
     from xcid.explainer import Explainer
-    from xcid.files import tables, training, writers
-    from xcid.report import report, summary
-    from xcid.text import bars
+    from xcid.io import tables, training, writers
+    from xcid.show.report import report, summary
+    from xcid.show.text import bars
 
     writers.check(options.out, extensions=(".html", ".htm"))
     made = training.demo("diabetes", "logistic", seed=0)
@@ -65,10 +65,10 @@ def run(options: Options) -> None:
 
 def _picture(found: Any, path: Path) -> str:
     """Draw the evidence where matplotlib is installed, and say where it is."""
-    from xcid.files.writers import replacing
+    from xcid.io.writers import replacing
 
     try:
-        from xcid import plots
+        from xcid.show import plots
 
         axes = plots.densities(found, row=0)
     except ImportError:

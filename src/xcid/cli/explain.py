@@ -28,9 +28,9 @@ from xcid.cli._terminal import (
 )
 
 if TYPE_CHECKING:
-    from xcid.files.formats import Columns
-    from xcid.reasons import Reasons
+    from xcid.io.formats import Columns
     from xcid.records import Explanation
+    from xcid.show.reasons import Reasons
 
 ROWS_AT_A_TIME = 64  # so that one sees how far it is; of many rows, as many as an explainer takes at once
 MANY_ROWS = 10_000
@@ -96,8 +96,8 @@ def run(options: Options) -> None:
     """Explain the rows some at a time, so that any number of them fits into memory."""
     from xcid.cli import _runs
     from xcid.explainer import Explainer
-    from xcid.files import writers
-    from xcid.files.formats import FORMATS
+    from xcid.io import writers
+    from xcid.io.formats import FORMATS
 
     subject, line = options.subject, progress("rows", options.quiet)
     reasons = None if options.reasons is None else options.reasons.made()
@@ -125,8 +125,8 @@ def run(options: Options) -> None:
 
 def _write(options: Options, found: Iterator[Explanation], total: int, reasons: Reasons | None) -> None:
     """Write the pieces as they come, and show the first rows."""
-    from xcid.files import writers
     from xcid.frames import to_columns
+    from xcid.io import writers
 
     shown: list[Explanation] = []
     whole: list[Explanation] = []
@@ -166,7 +166,7 @@ def _kept(
 
 def _printed(columns: Iterator[Columns]) -> Iterator[Columns]:
     """Columns that are printed as JSON on their way."""
-    from xcid.files.formats import array, pack_json
+    from xcid.io.formats import array, pack_json
 
     ours, theirs = tee(columns)
     for text, piece in zip_longest(array(map(pack_json, ours)), theirs):
@@ -177,7 +177,7 @@ def _printed(columns: Iterator[Columns]) -> Iterator[Columns]:
 
 def _show(shown: list[Explanation], total: int, out: Path | None, reasons: Reasons | None) -> None:
     """Bars of the first rows, and their reasons."""
-    from xcid.text import bars
+    from xcid.show.text import bars
 
     for one in shown:
         show_scores(bars(one))
@@ -193,7 +193,7 @@ def _show_mean(whole: list[Explanation]) -> None:
     import numpy as np
 
     from xcid.records import UNKNOWN, Explanation
-    from xcid.text import bars
+    from xcid.show.text import bars
 
     if sum(map(len, whole)) > ROWS_SHOWN:
         together = Explanation.concatenate(whole)

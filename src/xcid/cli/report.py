@@ -16,10 +16,10 @@ from xcid.cli._terminal import ROWS_OF_A_SAMPLE, add_verb, apart, progress, reco
 
 if TYPE_CHECKING:
     from xcid.explainer import Explainer
-    from xcid.files.readers import Background
+    from xcid.io.readers import Background
     from xcid.records import Explanation
-    from xcid.space import Constraints
     from xcid.subject import Subject
+    from xcid.table import Constraints
     from xcid.whatif import Counterfactuals
 
 ROWS_AT_A_TIME = 16  # with the samples behind them
@@ -55,7 +55,7 @@ class Search:
         """Counterfactuals of explained rows, which are the last of some tables; none if the model fails."""
         from xcid import whatif
         from xcid.errors import ModelError
-        from xcid.space import met
+        from xcid.table import met
 
         space, cells, unseen = met(self.subject.space, frames[-1])
         subject = self.subject.with_room(space) if unseen.any() else self.subject
@@ -94,8 +94,8 @@ def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> No
 def run(options: Options) -> None:
     """Explain the rows some at a time, and write the page."""
     from xcid.explainer import Explainer
-    from xcid.files import writers
-    from xcid.report import report
+    from xcid.io import writers
+    from xcid.show.report import report
 
     subject, line = options.subject, progress("rows", options.quiet)
     read = subject.background, subject.data, subject.model, options.rules.rules
@@ -128,7 +128,7 @@ def run(options: Options) -> None:
 
 def _read(options: Options, constraints: Constraints, note: Callable[[str], None]) -> _subjects.Inputs:
     """Read the tables and the model; what was typed is checked before a model is trained."""
-    from xcid.files.rows import Unseen
+    from xcid.io.rows import Unseen
 
     def check(background: Background) -> None:
         names = _subjects.answers(options.subject, background)

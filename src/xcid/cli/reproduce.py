@@ -29,9 +29,9 @@ def add(subparsers: Any) -> None:
 
 def run(options: Options) -> None:
     """Reproduce, and print where the result is."""
-    from xcid.files.writers import folder
+    from xcid.io.writers import folder
 
-    reproduction = import_module("xcid.lab.reproduction")
+    reproduction = import_module("xcid_lab.reproduction")
     settings = reproduction.Settings.quick() if options.quick else reproduction.Settings.full()
     result = reproduction.reproduce(folder(options.out), settings, progress("steps", options.quiet).note)
     sys.stdout.write(f"{result}\n")

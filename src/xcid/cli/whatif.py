@@ -26,8 +26,8 @@ from xcid.cli._ways import Piece, Tally, block, target_of, wish_of
 if TYPE_CHECKING:
     from xcid.cli._terminal import Progress
     from xcid.explainer import Explainer
-    from xcid.files.formats import Columns
-    from xcid.files.rows import Rows
+    from xcid.io.formats import Columns
+    from xcid.io.rows import Rows
 
 ROWS_SHOWN = 10  # and searched, where none are asked for and nothing keeps the others
 
@@ -73,7 +73,7 @@ def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> No
 def run(options: Options) -> None:
     """Search some rows at a time, so that any number of them fits into memory; a group is searched as a whole."""
     from xcid.explainer import Explainer
-    from xcid.files import writers
+    from xcid.io import writers
 
     subject, line = options.subject, progress("rows", options.quiet)
     if options.out is not None:
@@ -98,7 +98,7 @@ def run(options: Options) -> None:
 
 def _each_row(options: Options, explainer: Explainer, rows: Rows, target: Any, line: Progress) -> None:
     """Search for each row; write or print the pieces as they come, or show the first rows."""
-    from xcid.files import writers
+    from xcid.io import writers
 
     tally, shown = Tally(), list[str]()
     wish = wish_of(target, explainer.subject.output_names)
@@ -123,8 +123,9 @@ def _searched(
     options: Options, explainer: Explainer, rows: Rows, target: Any, tally: Tally, line: Progress
 ) -> Iterator[Piece]:
     """Counterfactuals of some rows after the others, each counted."""
-    from xcid import whatif, wording
-    from xcid.space import met
+    from xcid import whatif
+    from xcid.show import wording
+    from xcid.table import met
     from xcid.whatif.record import FAILED
 
     done = 0
@@ -156,9 +157,9 @@ def _actions(options: Options, k: int, explainer: Explainer, rows: Rows, target:
 
     from xcid import whatif
     from xcid.errors import InvalidData
-    from xcid.files import writers
-    from xcid.space import met
-    from xcid.text import actions
+    from xcid.io import writers
+    from xcid.show.text import actions
+    from xcid.table import met
 
     parts = [met(explainer.space, chunk.frame) for chunk in rows.chunks(ROWS_OF_A_CHUNK)]
     cells = np.concatenate([part.rows[~part.unseen] for part in parts])
@@ -180,7 +181,7 @@ def _actions(options: Options, k: int, explainer: Explainer, rows: Rows, target:
 
 
 def _print_json(columns: Iterable[Columns]) -> None:
-    from xcid.files.formats import array, pack_json
+    from xcid.io.formats import array, pack_json
 
     for text in array(map(pack_json, columns)):
         show(text.decode(), end="")

@@ -13,7 +13,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from xcid.records import Integers
-from xcid.space import Backend, require_backend
+from xcid.table import Backend, require_backend
 
 __all__ = ["Dataset", "load_diabetes", "load_heart"]
 

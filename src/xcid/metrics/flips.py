@@ -16,8 +16,8 @@ from xcid.outcomes import Flip, Outcome
 from xcid.question import bound, usual_outcome
 from xcid.question import weights as weights_of
 from xcid.records import Array, Flags, Unsigned
-from xcid.space import FeatureSpace
 from xcid.subject import Subject
+from xcid.table import FeatureSpace
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,7 @@ from xcid._check import as_int
 from xcid._kernels.arrays import thinned
 from xcid._kernels.random import MASKING, below
 from xcid.records import Array, Flags, Integers, Unsigned
-from xcid.space import FeatureSpace
+from xcid.table import FeatureSpace
 
 
 class Masking(Protocol):

@@ -18,7 +18,7 @@ from xcid._require import require
 from xcid.errors import ModelError, telling
 from xcid.models.tables import Cells, columns_of, ordered, stacked
 from xcid.records import Array
-from xcid.space import FeatureSpace
+from xcid.table import FeatureSpace
 
 Adapted = tuple[Any, Callable[[Array], Any]]
 # Of the inputs of ONNX sessions.

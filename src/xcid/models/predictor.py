@@ -16,7 +16,7 @@ from xcid.models.libraries import adapted
 from xcid.models.tables import Cells, Reader, as_trained, reader
 from xcid.native import Native, Watch, read
 from xcid.records import Array, Plan
-from xcid.space import FeatureSpace
+from xcid.table import FeatureSpace
 
 TRIED = 22  # rows that are asked about three times: together, together again, and in parts
 TOLERANCE = 1e-6  # relative to the largest output

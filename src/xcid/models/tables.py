@@ -12,7 +12,7 @@ import numpy as np
 from xcid.errors import ModelError
 from xcid.outcomes.classes import OTHER_LABEL
 from xcid.records import Array
-from xcid.space import FeatureSpace, ToRows, cells_maker, frame_maker, in_order
+from xcid.table import FeatureSpace, ToRows, cells_maker, frame_maker, in_order
 
 Cells: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 

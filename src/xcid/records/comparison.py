@@ -67,18 +67,18 @@ class Comparison:
         return f"<xcid.Comparison: {len(self)} features, {first} and {second} rows, compared as {self.kind}>"
 
     def __str__(self) -> str:
-        from xcid import text
+        from xcid.show import text
 
         return text.comparison(self)
 
     def _repr_html_(self) -> str:
-        from xcid import notebook
+        from xcid.show import notebook
 
         return notebook.comparison(self)
 
     def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> None:
         """Write one HTML file with sentences, a picture and a table; it needs nothing else."""
-        from xcid.report.comparison import report
+        from xcid.show.report.comparison import report
 
         report(self, path, title=title)
 

@@ -24,7 +24,7 @@ from xcid.records.pair import Density, DensityPair, Outcome
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from xcid.reasons import Reasons
+    from xcid.show.reasons import Reasons
     from xcid.whatif import Counterfactuals
 
 SIGNIFICANT = 0.05  # a feature with a larger p-value is not significant
@@ -175,7 +175,7 @@ class Explanation:
         return f"<xcid.Explanation: {len(self)} rows x {len(self.feature_names)} features, {ok} ok>"
 
     def __str__(self) -> str:
-        from xcid import text
+        from xcid.show import text
 
         if not len(self):
             return repr(self)
@@ -184,7 +184,7 @@ class Explanation:
         return text.bars(self) + more
 
     def _repr_html_(self) -> str:
-        from xcid import notebook
+        from xcid.show import notebook
 
         return notebook.html(self)
 
@@ -258,7 +258,7 @@ class Explanation:
     @property
     def question(self) -> str:
         """What was asked, in words."""
-        from xcid import wording
+        from xcid.show import wording
 
         return wording.question(self)
 
@@ -305,7 +305,7 @@ class Explanation:
                 "the samples behind these scores were not kept: explain this row by itself, "
                 "or raise max_evidence_bytes of the Explainer"
             )
-        from xcid.scores import evidence
+        from xcid.cid.per_feature import evidence
 
         return evidence(self.cloud, row, column, self.density)
 
@@ -341,7 +341,7 @@ class Explanation:
         They are taken from the samples behind the scores. ``Explainer.counterfactuals`` searches for near and sparse
         ones instead.
         """
-        from xcid import counterfactuals
+        from xcid.show import counterfactuals
 
         return counterfactuals.table(self, row, nearest, diverse, backend)
 
@@ -373,7 +373,7 @@ class Explanation:
         backend : str
             The library of the frame: "pandas", "polars" or "pyarrow".
         """
-        from xcid.reasons import Reasons
+        from xcid.show.reasons import Reasons
 
         return Reasons(k, {} if texts is None else texts, against).frame(self, backend)
 
@@ -450,7 +450,7 @@ class Explanation:
         A name that ends in ``.json`` or ``.parquet`` makes a document that other languages read, without the evidence;
         any other name an archive of everything, evidence included.
         """
-        from xcid.files import saved
+        from xcid.io import saved
 
         saved.save(self, path)
 
@@ -470,7 +470,7 @@ class Explanation:
         ``counterfactuals=explainer.whatif(X)`` of the same rows the page has these, with what each change adds; else it
         has the nearest samples that flip.
         """
-        from xcid.report import report
+        from xcid.show.report import report
 
         if counterfactuals is not None and not np.array_equal(counterfactuals.data, self.data, equal_nan=True):
             raise InvalidParameter("the counterfactuals are not those of these rows: give explainer.whatif(X) of them")

@@ -69,7 +69,7 @@ class Interactions:
         return f"<xcid.Interactions: {len(self)} rows x {len(self.pairs)} pairs of {len(self.feature_names)} features>"
 
     def __str__(self) -> str:
-        from xcid import text
+        from xcid.show import text
 
         return text.pairs(self)
 

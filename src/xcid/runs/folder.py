@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from xcid.errors import InvalidFile, InvalidParameter
-from xcid.files.writers import replacing
+from xcid.io.writers import replacing
 from xcid.runs import fragments
 
 MANIFEST, CHUNKS, LOG, LOCK = "manifest.json", "chunks", "log.txt", "lock"

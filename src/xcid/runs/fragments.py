@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from xcid.errors import InvalidFile
-from xcid.files.writers import replacing
+from xcid.io.writers import replacing
 
 SUFFIX = ".chunk"
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from xcid import errors
 from xcid.errors import InvalidParameter, ModelError, TooSlow, ending
-from xcid.files.rows import Chunk
+from xcid.io.rows import Chunk
 from xcid.runs.fragments import Fragment
 from xcid.runs.worker import Done, Failed, RowDone, Task, serve
 

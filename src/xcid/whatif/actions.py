@@ -19,8 +19,8 @@ from xcid.errors import InvalidData, warn
 from xcid.frames import frame_of
 from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers
-from xcid.space import Backend
 from xcid.subject import Subject
+from xcid.table import Backend
 from xcid.whatif.asker import Asker
 from xcid.whatif.goals import goal_of
 from xcid.whatif.parts import Part, applied, proposed
@@ -50,7 +50,7 @@ class Actions:
         return f"<xcid.whatif.Actions: {len(self.actions)} actions that flip {flipped} of {n} rows>"
 
     def __str__(self) -> str:
-        from xcid import text
+        from xcid.show import text
 
         return text.actions(self)
 

@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 
 from xcid.records import Array, Flags, in_words
-from xcid.space import FeatureSpace
-from xcid.space.columns import Column
 from xcid.subject import Subject
+from xcid.table import FeatureSpace
+from xcid.table.columns import Column
 from xcid.whatif.world import World
 
 MOVES = (0.5, 1.0, 2.0)  # mean absolute deviations of a number

@@ -12,7 +12,7 @@ from xcid._check import position_of
 from xcid._kernels.arrays import same
 from xcid.frames import frame_of
 from xcid.records import Array, Flags, Integers, Texts, in_words
-from xcid.space import Backend, Column
+from xcid.table import Backend, Column
 
 NOT_REACHED, ALREADY, FAILED = "not reached", "already there", "failed"
 
@@ -68,12 +68,12 @@ class Counterfactuals:
         return f"<xcid.whatif.Counterfactuals: {len(self):,} lines; {there:,} of {rows:,} rows reach the target>"
 
     def __str__(self) -> str:
-        from xcid import text
+        from xcid.show import text
 
         return text.changes(self)
 
     def _repr_html_(self) -> str:
-        from xcid import notebook
+        from xcid.show import notebook
 
         return notebook.counterfactuals(self)
 

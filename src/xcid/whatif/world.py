@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from xcid._kernels.arrays import same, thinned
+from xcid.cid.generators.metric import Metric
+from xcid.cid.generators.reach import MOST_DONORS
 from xcid.errors import InvalidParameter
-from xcid.generators.metric import Metric
-from xcid.generators.reach import MOST_DONORS
 from xcid.records import Array, Flags
-from xcid.space import Rows
-from xcid.space.rules import on_steps
 from xcid.subject import Subject
+from xcid.table import Rows
+from xcid.table.rules import on_steps
 from xcid.whatif.values import bulk, frequent, lattice
 
 MOST_VALUES = 24  # of a number that takes no others, and that are all tried one by one

@@ -1,0 +1,244 @@
+"""Masks with their complements; each pair takes its new values from one donor row of the background."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from xcid._check import as_int
+from xcid._kernels.arrays import thinned
+from xcid._kernels.random import BALANCED, hadamard_masks, run_key, uniform
+from xcid.cid.generators.planned import Bound, Drawn, planned
+from xcid.cid.generators.reach import MOST_DONORS, counters
+from xcid.cid.generators.search import Member
+from xcid.records import Array, Flags, Integers, Perturbations, Plan, Unsigned
+from xcid.table import FeatureSpace
+
+FEW_FEATURES = 20  # beyond them a row needs more perturbations
+LEAF = 4  # rows that are close enough to stay in any order
+OUTPUT_WEIGHT = 2.0  # of the model's outputs beside the features
+CLIP = 3.0  # standardised values beyond this count as this
+POWER_STEPS = 6
+ENDS = 1 / 3  # of the perturbations change one feature alone, or all but one
+MOST_ALONE = 8  # values that a feature takes alone: they are evenly spread, and so few suffice
+FEWEST_ALONE, FEWEST_REST = 3, 4  # that tell of chance
+RUN = 4  # pairs of one donor, by which interactions are measured: with fewer much is lost, with more donors are few
+FEWEST_REPEATED = 96  # perturbations, by 12 donors, that tell of chance
+MOST_FITTED = 18  # features whose pairs 4,000 perturbations have room for
+DECIMALS = 9
+_START, _MASKS, _DONORS, _ALONE, _REST = BALANCED
+
+
+@dataclass(frozen=True, slots=True)
+class Balanced:
+    """Perturbations of three kinds, from which Shapley values are read with little noise: the recommended setting.
+
+    Two thirds change about half of the features. Their donors follow an order of the background in which neighbours are
+    alike, and have alike outputs. Runs of them share one shuffled Hadamard matrix as masks, so that within a run what a
+    donor does through one feature does not leak into the others. Every mask comes with its complement and the same
+    donor.
+
+    The last third is divided between samples in which one feature alone changes, to values spread evenly over the
+    background's, and samples in which all features but one change. Where there are too many features for that (beyond
+    some hundred at 3,000 perturbations), all samples are pairs.
+
+    Masks and donors depend on the seed alone: all rows have the same, so that what follows from them is computed once,
+    and rows are compared like with like. All samples are asked about and kept, with the weights that the outcome gives
+    them.
+
+    Parameters
+    ----------
+    n : int, optional
+        Perturbations of each row; by default 1,000, and 3,000 for more than 20 features.
+    """
+
+    n: int | None = None
+
+    def __post_init__(self) -> None:
+        _check(self.n)
+
+    def bind(self, space: FeatureSpace, outputs: Array) -> Bound:
+        """Put the background in order, by its values and the model's outputs for it."""
+        return Bound(self, _similar_order(space, outputs))
+
+    def draw(self, space: FeatureSpace, key: Unsigned) -> Drawn:
+        """Draw the masks and donors of a run, where nothing is known of the outputs."""
+        return self.bind(space, np.zeros((len(space.background), 0))).draw(space, key)
+
+    def plan(self, space: FeatureSpace, key: Unsigned, order: Integers) -> Plan:
+        """Draw masks, and donors that are spread evenly over an order of the background."""
+        sizes = _sizes(self.n, space)
+        donors = _spread(order, sizes.pairs, uniform(_START.of(key)))
+        masks = hadamard_masks(key, space.rank, sizes.pairs)
+        return _planned(space, key, order, sizes, masks, donors)
+
+    def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
+        return self.draw(space, run_key(0))(rows, keys, space, member)
+
+
+@dataclass(frozen=True, slots=True)
+class Complements:
+    """Independent masks with their complements; donors are background rows in random order.
+
+    All else is as by :class:`Balanced`.
+
+    Parameters
+    ----------
+    n : int, optional
+        As for :class:`Balanced`.
+    """
+
+    n: int | None = None
+
+    def __post_init__(self) -> None:
+        _check(self.n)
+
+    def bind(self, space: FeatureSpace, outputs: Array) -> Bound:
+        """Choose the rows that may be donors; outputs make no difference."""
+        return Bound(self, thinned(len(space.background), MOST_DONORS))
+
+    def draw(self, space: FeatureSpace, key: Unsigned) -> Drawn:
+        """Draw the masks and donors of a run."""
+        return self.bind(space, np.empty((0, 0))).draw(space, key)
+
+    def plan(self, space: FeatureSpace, key: Unsigned, order: Integers) -> Plan:
+        """Draw masks, and donors in random order: all of them before any comes again."""
+        sizes = _sizes(self.n, space)
+        passes = -(-sizes.pairs // len(order))
+        shuffle = _DONORS.bits(key, np.arange(passes * len(order), dtype=np.uint64)).reshape(passes, -1)
+        donors = order[np.argsort(shuffle, axis=1)].ravel()[: sizes.pairs]
+        masks = (_MASKS.bits(key, counters(0, sizes.pairs, space))[0] >> np.uint64(63)).astype(bool)
+        return _planned(space, key, order, sizes, masks, donors)
+
+    def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
+        return self.draw(space, run_key(0))(rows, keys, space, member)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """Pairs as by :class:`Balanced`, and nothing else; every donor comes in four of them, one after the other.
+
+    Where log odds add up, the sum of those of a mask and its complement depends on the donor alone, and so differences
+    between the four tell of interactions only.
+
+    Parameters
+    ----------
+    n : int, optional
+        Perturbations of each row; by default 4,000, and 8,000 for more than 18 features.
+    """
+
+    n: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.n is not None:
+            as_int(self.n, "n (perturbations)", at_least=FEWEST_REPEATED)
+
+    def bind(self, space: FeatureSpace, outputs: Array) -> Bound:
+        """Put the background in order, as :class:`Balanced` does."""
+        return Bound(self, _similar_order(space, outputs))
+
+    def plan(self, space: FeatureSpace, key: Unsigned, order: Integers) -> Plan:
+        """Draw masks, and donors that are spread evenly over an order of the background."""
+        n_donors = (self.n or (4_000 if len(space.names) <= MOST_FITTED else 8_000)) // (2 * RUN)
+        donors = np.repeat(_spread(order, n_donors, uniform(_START.of(key))), RUN)
+        masks = hadamard_masks(key, space.rank, n_donors * RUN)
+        return _planned(space, key, order, Sizes(len(donors), 0, 0), masks, donors, run=RUN)
+
+
+def _check(n: int | None) -> None:
+    if n is not None:
+        as_int(n, "n (perturbations)", at_least=8)
+
+
+class Sizes(NamedTuple):
+    """How many samples of each kind a row gets."""
+
+    pairs: int
+    alone: int  # values that each feature takes alone
+    rest: int  # rows of which all features but one are taken
+
+
+def _sizes(n: int | None, space: FeatureSpace) -> Sizes:
+    n = n or (1_000 if len(space.names) <= FEW_FEATURES else 3_000)
+    n_free = max(1, int(np.sum(~space.frozen)))
+    alone = min(MOST_ALONE, int(ENDS * n / (2 * n_free)))
+    rest = int((ENDS * n - 1 - alone * n_free) / (n_free + 1))
+    if alone < FEWEST_ALONE or rest < FEWEST_REST:
+        alone, rest = 0, 0
+    pairs = (n - min(alone, 1) - alone * n_free - rest * (n_free + 1)) // 2
+    return Sizes(pairs, alone, rest)
+
+
+def _planned(
+    space: FeatureSpace, key: Unsigned, order: Integers, sizes: Sizes, masks: Flags, donors: Integers, run: int = 1
+) -> Plan:
+    """Add to the pairs the samples in which one feature, or all but one, change."""
+    start = uniform(_ALONE.bits(key, counters(0, 1, space))[0, 0])
+    place = ((np.arange(sizes.alone)[:, None] + start) * len(space.background) / max(sizes.alone, 1)).astype(np.int64)
+    return planned(
+        space,
+        masks,
+        space.background[donors],
+        alone=np.take_along_axis(np.sort(space.background, axis=0), place, axis=0),
+        rest=space.background[_spread(order, sizes.rest, uniform(_REST.of(key)))],
+        run=run,
+    )
+
+
+def _spread(order: Integers, count: int, start: Array) -> Integers:
+    """So many places of an order, evenly spread from a random start."""
+    place = ((np.arange(count) + start) * len(order) / max(count, 1)).astype(np.int64)
+    return order[place % len(order)]
+
+
+def _similar_order(space: FeatureSpace, outputs: Array) -> Integers:
+    """Put the background in an order in which neighbours are alike, by halving it along its leading direction.
+
+    Gives positions of at most ``MOST_DONORS`` rows; (N, k) are the model's outputs for the background, k may be 0.
+    """
+    chosen = thinned(len(space.background), MOST_DONORS)
+    points = np.concatenate(
+        [
+            _standardised(space.background[chosen]) / np.sqrt(space.background.shape[1]),
+            OUTPUT_WEIGHT * np.round(_scaled(outputs[chosen]), DECIMALS - 3),
+        ],
+        axis=1,
+    )
+    order, waiting = [], [np.arange(len(chosen))]
+    while waiting:
+        rows = waiting.pop()
+        if len(rows) <= LEAF:
+            order.append(rows)
+            continue
+        rows = rows[np.argsort(_leading(points[rows]), kind="stable")]
+        waiting += [rows[len(rows) // 2 :], rows[: len(rows) // 2]]
+    return chosen[np.concatenate(order)]
+
+
+def _standardised(values: Array) -> Array:
+    """Columns of mean 0 and spread 1; missing cells and constant columns are 0."""
+    spread = np.nanstd(values, axis=0)
+    centred = (values - np.nanmean(values, axis=0)) / np.where(spread > 0, spread, 1.0)
+    return np.clip(np.nan_to_num(centred), -CLIP, CLIP)
+
+
+def _scaled(outputs: Array) -> Array:
+    """Probabilities as they are, two of them as one; other numbers in units of four standard deviations."""
+    if outputs.shape[1] == 0:
+        return outputs
+    if outputs.min() >= 0 and outputs.max() <= 1:
+        return outputs / np.sqrt(2) if outputs.shape[1] > 1 else outputs
+    return _standardised(outputs) / 4
+
+
+def _leading(points: Array) -> Array:
+    """(n,) places of points along their leading principal direction, rounded so that ties stay ties."""
+    centred = points - points.mean(axis=0)
+    direction = centred[np.argmax(np.round(np.sum(centred**2, axis=1), DECIMALS))]
+    for _ in range(POWER_STEPS):
+        direction = (centred @ direction) @ centred
+        direction = direction / (np.sqrt(direction @ direction) + 1e-300)
+    place = np.round(centred @ direction, DECIMALS)
+    return np.where(np.sum(place**3) < 0, -place, place)

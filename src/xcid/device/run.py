@@ -1,0 +1,294 @@
+"""The recommended setting with everything on one device: perturbations, the module, regression, densities, d1, null.
+
+The functions are those that NumPy's arrays go through: they take tensors as well. What a plan leaves to be computed
+once is computed on the host and sent to the device; after that only the rows go in and their scores come out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import chain, starmap
+from typing import Any, TypeVar
+
+import numpy as np
+
+from xcid import pipeline
+from xcid._check import as_int
+from xcid._faults import filled, isolated
+from xcid._kernels.arrays import blocks as slices
+from xcid._kernels.random import run_key, variants
+from xcid._require import require
+from xcid.calibration import Repeats
+from xcid.cid import planned
+from xcid.cid.distances import Overlap
+from xcid.cid.generators.planned import LEAST_WEIGHT, Drawn, limited
+from xcid.cid.generators.search import lacking
+from xcid.contributions import adjusted, effects, moves
+from xcid.contributions.adjusted import Adjusted
+from xcid.device.network import halved, one_home
+from xcid.errors import InvalidParameter, ModelError, XcidError
+from xcid.explainer import Explainer
+from xcid.models.libraries import evaluating
+from xcid.pipeline import Setup
+from xcid.records import Array, Explanation, Flags, Integers, Perturbations, Plan
+from xcid.table import labels
+
+T = TypeVar("T")
+ROWS = 131_072  # at a time
+OUTCOMES = (
+    "Flip",
+    "ToClass",
+    "SoftFlip",
+    "SoftToClass",
+    "HardThreshold",
+    "SoftThreshold",
+    "Interval",
+    "SoftInterval",
+    "Within",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Explain the decisions of a ``torch.nn.Module`` on the device that it lives on.
+
+    The result is that of ``explainer(X, seed=seed)`` to 1e-5, without the samples. The module is asked in evaluation
+    mode and in its own precision; everything else is in double precision.
+
+    It takes ``rows`` at a time, and half of them where the device's memory does not suffice.
+
+    Examples
+    --------
+    >>> explainer = xcid.Explainer(network.cuda(), background)  # doctest: +SKIP
+    >>> explanation = xcid.device.Device()(explainer, X)         # doctest: +SKIP
+    """
+
+    rows: int = ROWS
+
+    def __post_init__(self) -> None:
+        as_int(self.rows, "rows", at_least=1)
+
+    def __call__(self, explainer: Explainer, X: Any, *, seed: int = 0) -> Explanation:
+        """Explain one row or many."""
+        torch, seed = require("torch", extra="torch"), as_int(seed, "seed")
+        setup, rows = explainer.setup, explainer.space.encode(X)
+        draw, tasks = _draw(setup), dict[int, _Task]()
+
+        def task(variant: int) -> _Task:
+            if variant not in tasks:
+                plan = draw(setup.subject.features.space, run_key(seed, 0, variant)).plan
+                tasks[variant] = _Task(setup, plan)
+            return tasks[variant]
+
+        def blocks(rows: Array, which: Integers) -> Iterator[dict[str, Any]]:
+            return halved(lambda at: _block(task, rows[at], which[at]), np.arange(len(rows)))
+
+        def explain(some: Array) -> Explanation:
+            whole, done = dict[str, Array](), 0
+            parts = [some[part] for part in slices(len(some), self.rows)]
+            ahead = pool.map(lambda part: variants(setup.subject.space.keys(part, seed)), parts)  # the device works
+            each = zip(parts, ahead, strict=True)
+            for found in _one_late(chain.from_iterable(starmap(blocks, each))):
+                if not bool(found.pop("is_finite").all()):  # the device has to be waited for here, not earlier
+                    raise ModelError("the module's answers are not finite")
+                for name, part in found.items():
+                    if name not in whole:
+                        whole[name] = np.empty((len(some), *part.shape[1:]))
+                    torch.from_numpy(whole[name][done : done + len(part)]).copy_(part)
+                done += len(part)
+            return _explanation(setup, some, seed, whole)
+
+        with evaluating(setup.subject.model), torch.no_grad(), ThreadPoolExecutor(1) as pool:
+            background = explainer.space.background[: pipeline.REFERENCE_ROWS]
+            pieces = filled(isolated(explain, rows), lambda: isolated(explain, background))
+        explanation = Explanation.concatenate(pieces) if len(pieces) > 1 else pieces[0]
+        return pipeline.checked(setup, replace(explanation, index=labels(X, len(rows))))
+
+
+def _one_late(items: Iterable[T]) -> Iterator[T]:
+    """The same items, each after the next has been begun: the device works while the host waits for the last one."""
+    before: list[T] = []
+    for item in items:
+        yield from before
+        before = [item]
+    yield from before
+
+
+def _block(task: Callable[[int], _Task], rows: Array, which: Integers) -> dict[str, Any]:
+    """What is known of (n, d) rows, on the device, in their order."""
+    found: dict[str, Any] = {}
+    for variant in np.unique(which):
+        one, place = task(int(variant)), np.flatnonzero(which == variant)
+        at = one.send(place)
+        for name, part in one(one.send(rows[place])).items():
+            if name not in found:
+                found[name] = part.new_empty((len(rows), *part.shape[1:]))
+            found[name][at] = part
+    moved, able = (found.pop(name, None) for name in ("moved", "able"))
+    measured = effects.Measured(*found.pop("measured").unbind(1))
+    scores = adjusted.calibrated(found.pop("importance"), measured, found.pop("level"))
+    if moved is not None:
+        found |= moves.calibrated(effects.Measured(*moved.unbind(1)), found.pop("unit"), able).named()
+    return found | scores._asdict()
+
+
+class _Task:
+    """From (n, d) rows on the device to their results on the device."""
+
+    def __init__(self, setup: Setup, plan: Plan) -> None:
+        """Send to the device what all rows share."""
+        subject, self.score, self.torch = setup.subject, setup.score, require("torch", extra="torch")
+        self.module, self.n_outputs = subject.model, len(subject.output_names)
+        self.device, self.dtype = one_home(self.module)
+        self.outcome: Any = setup.outcome  # takes tensors as well
+        self.plan, self.pairs, density = plan, len(plan.masks), setup.score.density
+        parts = planned.parts(_probe(setup, plan, subject.space.background[:1]), density)
+        if left := len(plan.features) - sum(len(part.features) for part in parts):
+            raise InvalidParameter(f"{left} features are too spread out for shared densities: call the explainer")
+        self.part = plan.once(("on", self.device, density), lambda plan: _Part(parts, self.send))
+        self.shared = plan.once(("on", self.device), lambda plan: self.regression(subject.space.discrete))
+        self.taken, self.new = self.send(plan.taken), self.send(plan.new).to(self.dtype)
+        self.fixed = self.send(adjusted.fixed(plan))
+
+    def regression(self, discrete: Flags) -> Any:
+        """What the regressions of all rows share, on the device."""
+        shared = adjusted.shared(self.plan, discrete)
+        sent = {name: self.send(part) for name, part in shared._asdict().items() if isinstance(part, np.ndarray)}
+        return shared._replace(**sent)
+
+    def send(self, array: Any) -> Any:
+        """Bring an array to the device."""
+        return self.torch.as_tensor(np.ascontiguousarray(array), device=self.device)
+
+    def __call__(self, rows: Any) -> dict[str, Any]:
+        torch, n_samples = self.torch, len(self.taken)
+        samples = torch.where(self.taken, self.new, rows.to(self.dtype)[:, None])
+        reference, outputs = self.ask(rows.to(self.dtype)), self.ask(samples.reshape(-1, rows.shape[1]))
+        own = (self.outcome(reference, reference) > 0.5).to(torch.float64)
+        side = self.outcome(outputs, reference.repeat_interleave(n_samples, 0)).to(torch.float64)
+        positive = (own[:, None] - side.reshape(-1, n_samples)).abs()
+        found = {"outputs": reference, "n_flips": (positive > 0.5).sum(1), "n_positive": positive.sum(1)}
+        found["n_evaluations"] = torch.full_like(found["n_flips"], n_samples)
+        found["is_finite"] = torch.isfinite(outputs).reshape(len(rows), -1).all(1) & torch.isfinite(reference).all(1)
+        found |= self.measured(rows, positive, found["n_positive"])
+        if self.n_outputs == 1:
+            numbers = outputs.reshape(-1, n_samples)
+            found["unit"] = moves.unit_of(numbers)
+            measured = adjusted.full(self.plan, effects.measured(self.shared, numbers / found["unit"]))
+            found |= {"moved": torch.stack(measured, 1), "able": self.changes(rows)}
+        return found
+
+    def measured(self, rows: Any, positive: Any, n_positive: Any) -> dict[str, Any]:
+        """What scores of rows are made from whose samples have (n, s) weights in C+."""
+        torch, least, n_negative = self.torch, getattr(self.outcome, "least", None), positive.shape[1] - n_positive
+        if least is None:
+            stays, end, level = 1 - positive, np.inf, n_negative / positive.shape[1]
+            known = ((n_positive > 0) & (n_negative > 0))[:, None] & self.changes(rows)
+        else:
+            stays, end = adjusted.log_odds(1 - positive, positive, least)
+            level, known = torch.full_like(n_positive, np.nan), self.changes(rows)
+        measured = adjusted.full(self.plan, effects.measured(self.shared, stays, end))
+        variations = planned.variations(self.part, positive[:, : 2 * self.pairs], rows)
+        importance = torch.zeros_like(measured.effects)
+        importance[:, self.part.features] = Overlap().of_variation(variations)
+        importance, *parts = (torch.where(known, part, 0.0) for part in (importance, *measured))
+        return {"importance": importance, "measured": torch.stack(parts, 1), "level": level[:, None]}
+
+    def changes(self, rows: Any) -> Any:
+        """(n, f) features that took another value in any sample."""
+        return adjusted.differing(self.plan, rows, self.fixed)
+
+    def ask(self, rows: Any) -> Any:
+        """(N, k) outputs, as the host reads them."""
+        try:
+            answers = self.module(rows)
+        except (self.torch.cuda.OutOfMemoryError, MemoryError, XcidError):
+            raise
+        except Exception as error:
+            raise ModelError(f"the model failed: {type(error).__name__}: {error}") from error
+        if not isinstance(answers, self.torch.Tensor) or len(answers) != len(rows):
+            raise ModelError("the module must answer with one tensor that has a line for every row")
+        answers = answers.reshape(len(rows), -1).to(self.torch.float64)
+        if answers.shape[1] == 1 and self.n_outputs == 2:
+            answers = self.torch.cat([1 - answers, answers], 1)
+        return answers
+
+
+class _Part:
+    """All parts of :mod:`xcid.cid.planned` in one, on the device: a dense product counts and smooths."""
+
+    def __init__(self, parts: list[planned.Part], send: Any) -> None:
+        n_atoms = max(part.slots.atoms.shape[1] for part in parts)
+        n_cells = max(len(part.slots.smoothing) for part in parts)
+        features = np.concatenate([part.features for part in parts])
+        matrix = np.zeros((len(features), 1 + n_atoms + n_cells, parts[0].counter.shape[1]))
+        atoms, pooled = np.full((len(features), n_atoms), np.inf), np.zeros((len(features), 1 + n_atoms + n_cells, 1))
+        start = 0
+        for part in parts:
+            (k, some), smoothing = part.slots.atoms.shape, part.slots.smoothing
+            counts = part.counter.toarray().reshape(k, part.widths.shape[1], -1)
+            at, atom, cell = slice(start, start + k), 1 + some, slice(1 + n_atoms, 1 + n_atoms + len(smoothing))
+            matrix[at, :atom], matrix[at, cell] = counts[:, :atom], smoothing @ counts[:, atom:]
+            pooled[at, :atom], pooled[at, cell] = part.pooled[:, :atom], part.pooled[:, atom:]
+            atoms[at, :some] = part.slots.atoms
+            matrix[at, 1:atom] += part.shares[:, :some] * matrix[at, :1]
+            matrix[at, cell] += part.shares[:, some:] * matrix[at, :1]
+            start += k
+        self.matrix = send(matrix.reshape(-1, matrix.shape[2]))  # (k * places, p)
+        self.features, self.columns = send(features), send(np.concatenate([part.columns for part in parts]))
+        self.slots, self.pooled = parts[0].slots._replace(atoms=send(atoms)), send(pooled)
+
+    def masses(self, apart: Any) -> Any:
+        """(k, places, n) as the host's."""
+        return (self.matrix @ apart).reshape(len(self.features), -1, apart.shape[1])
+
+
+def _draw(setup: Setup) -> Callable[..., Drawn]:
+    """What draws the plan of some rows; settings that do not run on a device are refused."""
+    torch, subject = require("torch", extra="torch"), setup.subject
+    draw: Any = getattr(setup.generator, "draw", None)
+    outcome = type(setup.outcome).__name__
+    reasons = {
+        "the model is no torch.nn.Module": not isinstance(subject.model, torch.nn.Module),
+        "the generator draws for each row by itself": draw is None,
+        "the score is not Adjusted": not isinstance(setup.score, Adjusted),
+        "its density depends on the labels": not hasattr(setup.score.density, "slots"),
+        "there is more than one run of a row": setup.stop != Repeats(1),
+        "some columns have levels": any(column.levels for column in subject.space.columns),
+        "there are groups": bool(subject.features.values),
+        "constraints fit the new values to each row": bool(limited(subject.features.space).any()),
+        f"the outcome is {outcome}": outcome not in OUTCOMES,
+    }
+    if found := [reason for reason, holds in reasons.items() if holds]:
+        raise InvalidParameter(f"this cannot run on a device: {'; '.join(found)}; call the explainer itself")
+    found_draw: Callable[..., Drawn] = draw
+    return found_draw
+
+
+def _explanation(setup: Setup, rows: Array, seed: int, found: dict[str, Array]) -> Explanation:
+    """Add to what the device found what is known on the host."""
+    n_negative = found["n_evaluations"] - found["n_positive"]
+    is_hard = not hasattr(setup.outcome, "least")
+    lacks = (is_hard & (total < LEAST_WEIGHT) for total in (found["n_positive"], n_negative))
+    outputs, n_evaluations, n_flips = (found.pop(name) for name in ("outputs", "n_evaluations", "n_flips"))
+    known: dict[str, Any] = found
+    return pipeline.record(
+        setup,
+        outputs,
+        seed,
+        rows=rows,
+        status=lacking(*lacks),
+        n_evaluations=n_evaluations.astype(np.int64),
+        n_flips=n_flips.astype(np.int64),
+        n_negative=n_negative,
+        cloud=None,
+        **known,
+    )
+
+
+def _probe(setup: Setup, plan: Plan, rows: Array) -> Perturbations:
+    """A cloud without weights, for what follows from its plan alone."""
+    none, count, status = np.zeros((len(rows), 0)), np.zeros(len(rows), dtype=np.int64), np.full(len(rows), "ok")
+    return Perturbations(rows, None, none, none, count, status, setup.subject.space.discrete, plans=(plan,))

@@ -1,0 +1,191 @@
+"""Cells, looked through before a model sees them: what is refused is named by file, row and column.
+
+A message shows the one cell that is wrong, cut to 60 letters, and nothing else of the table's content.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from xcid.errors import InvalidData, InvalidFile, warn
+from xcid.io import dates
+from xcid.io.delimited import SEPARATORS, with_comma
+from xcid.io.messages import MOST_SHOWN
+from xcid.io.sources import Columns, Layout, Rule, Source, number
+from xcid.records import Flags
+from xcid.table.columns import is_missing
+
+NESTED = (nw.List, nw.Array, nw.Struct)
+NO_FEATURE = (nw.Binary, nw.Time, nw.Duration, nw.Decimal)
+NUMBER = (int, float, np.number, np.bool_)
+MOSTLY = 0.8  # the share of numbers from which a column of text looks like a mistake
+WITH_A_COMMA = re.compile(r"\s*[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+\s*")
+PLAIN = {float, int, bool, type(None)}  # what NumPy makes numbers of as we do
+REASONS = {
+    "number": "and the reference data have numbers there",
+    "whole number": "and the reference data have whole numbers there",
+    "date": "and the reference data have dates there: write it as 2023-12-31, or as they do",
+    "level": "and the levels of the reference data there are of another type",
+}
+ZONES = {
+    True: "which has no time zone, and the times of the reference data have one: give both a zone, or none",
+    False: "which has a time zone, and the times of the reference data have none: give both a zone, or none",
+}
+
+
+def check(source: Source, frame: Any) -> None:
+    """Refuse columns and cells of a background that no model could be asked about."""
+    narwhal, path = nw.from_native(frame, eager_only=True), source.path
+    check_types(path, frame)
+    for name, dtype in narwhal.schema.items():
+        column = narwhal.get_column(name)
+        if dtype.is_float():
+            check_finite(source, name, column.cast(nw.Float64).fill_null(0.0).to_numpy(), range(len(column)))
+        elif isinstance(dtype, nw.Object):
+            _check_kinds(source, name, column.to_list())
+        elif isinstance(dtype, nw.String) and path.suffix.lower() in SEPARATORS:
+            _note_numbers(source, name, column.to_list())
+
+
+def check_types(path: Path, frame: Any) -> None:
+    """Refuse columns of a kind that no model could be asked about."""
+    for name, dtype in nw.from_native(frame, eager_only=True).schema.items():
+        if isinstance(dtype, NESTED):
+            raise InvalidFile(f"column {name!r} of {path} has lists or objects in its cells ({dtype}): flatten it")
+        if isinstance(dtype, NO_FEATURE):
+            raise InvalidFile(f"column {name!r} of {path} is of the type {dtype}: make numbers, dates or text of it")
+
+
+def _check_kinds(source: Source, name: str, cells: list[Any]) -> None:
+    """Refuse what is neither number nor text, and both in one column."""
+    kinds = [_kind(cell) for cell in cells]
+    commonest = max(("number", "text"), key=kinds.count)
+    row = next((row for row, kind in enumerate(kinds) if kind not in (None, commonest)), None)
+    if row is not None:
+        advice = "flatten it" if kinds[row] == "nested" else "make it all numbers or all text"
+        where = source.place(row)
+        raise InvalidFile(f"{source.path} holds {cells[row]!r:.{MOST_SHOWN}} in {where}, column {name!r}: {advice}")
+
+
+def _kind(cell: Any) -> str | None:
+    if isinstance(cell, list | tuple | dict | np.ndarray):
+        return "nested"
+    if isinstance(cell, str):
+        return "text"
+    if is_missing(cell):
+        return None
+    return "number" if isinstance(cell, NUMBER) else "other"
+
+
+def _note_numbers(source: Source, name: str, cells: list[Any]) -> None:
+    """Say that numbers are read as text because of a few cells that are none; refuse numbers with commas."""
+    texts = [(row, cell) for row, cell in enumerate(cells) if isinstance(cell, str)]
+    parse = with_comma if name in source.commas else number
+    others = [(row, cell) for row, cell in texts if isinstance(parse(cell), str)]
+    if not others:
+        return
+    row, cell = others[0]
+    if len(others) <= (1 - MOSTLY) * len(texts):
+        warn(
+            f"column {name!r} of {source.path} is read as text: {len(texts) - len(others)} of its {len(texts)} cells "
+            f"are numbers, but {source.place(row)} holds {cell!r:.{MOST_SHOWN}}; correct it if this is not a category"
+        )
+    elif all(WITH_A_COMMA.fullmatch(other) for _, other in others):
+        raise InvalidFile(
+            f"{source.path} holds {cell!r:.{MOST_SHOWN}} in {source.place(row)}, column {name!r}, a number with a "
+            "comma: write it with a decimal point, and without separators of thousands"
+        )
+
+
+def check_finite(source: Source, name: str, values: Any, positions: Sequence[int]) -> None:
+    """Refuse infinite numbers, the first by its place."""
+    infinite = np.isinf(values)
+    if infinite.any():
+        where = source.place(positions[first(infinite)])
+        raise InvalidFile(f"{source.path} has an infinite value in {where}, column {name!r}: fill or drop these rows")
+
+
+def first(flags: Flags) -> int:
+    """Where the first flag is."""
+    return int(np.flatnonzero(flags)[0])
+
+
+class Fitted(NamedTuple):
+    """A column as the background has it, and the (n,) cells that are missing or cannot be in it."""
+
+    values: Any
+    missing: Flags
+    wrong: Flags
+
+
+def fitted(source: Source, columns: Columns, positions: Sequence[int], layout: Layout) -> Columns:
+    """Give rows at some positions of a source with the types of the background; refuse a cell that does not fit it."""
+    return {name: _fitted(source, name, columns[name], positions, rule) for name, rule in layout.columns.items()}
+
+
+def _fitted(source: Source, name: str, cells: Any, positions: Sequence[int], rule: Rule) -> Any:
+    if rule.kind == "date":
+        column, has_zone = _dates(source, name, cells, rule)
+    else:
+        column, has_zone = (_levels(cells, rule) if rule.kind == "level" else _numbers(cells)), rule.zoned
+    wrong, reason = column.wrong, REASONS[rule.kind]
+    if has_zone != rule.zoned:
+        wrong, reason = ~column.missing, ZONES[rule.zoned]
+    if rule.kind in ("number", "whole number"):
+        check_finite(source, name, column.values, positions)
+    if rule.kind == "whole number":
+        wrong = wrong | (column.values != np.round(column.values)) & ~column.missing
+    if wrong.any():
+        at = first(wrong)
+        cell = cells[at].item() if isinstance(cells[at], np.generic) else cells[at]
+        raise InvalidData(
+            f"{source.path} holds {cell!r:.{MOST_SHOWN}} in {source.place(positions[at])}, column {name!r}, {reason}"
+        )
+    return column.values
+
+
+def _numbers(cells: Any) -> Fitted:
+    is_array = isinstance(cells, np.ndarray) and cells.dtype.kind in "fiub"
+    if is_array or set(map(type, cells)) <= PLAIN:
+        try:
+            values = np.asarray(cells, dtype=np.float64)
+            return Fitted(values, np.isnan(values), np.zeros(len(values), dtype=bool))
+        except OverflowError:  # whole numbers of hundreds of digits
+            pass
+    missing = np.array([is_missing(cell) for cell in cells])
+    wrong = np.array([isinstance(cell, np.timedelta64) or not isinstance(cell, NUMBER) for cell in cells]) & ~missing
+    none = missing | wrong
+    numbers = np.full(len(none), np.nan)
+    for at in np.flatnonzero(~none):
+        try:
+            numbers[at] = float(cells[at])
+        except OverflowError:
+            numbers[at] = np.inf
+    return Fitted(numbers, missing, wrong)
+
+
+def _dates(source: Source, name: str, cells: Any, rule: Rule) -> tuple[Fitted, bool]:
+    """Dates, also of text that is written as the file or else the reference data write dates; whether with a zone."""
+    if isinstance(cells, np.ndarray) and cells.dtype.kind == "M":
+        return Fitted(cells, np.isnat(cells), np.zeros(len(cells), dtype=bool)), name in source.zoned
+    usual = rule.writing or (dates.ZONED if rule.zoned else dates.ISO)
+    writing = dates.chosen(source.dates.get(name, frozenset()), usual)
+    found = [dates.readings(cell).get(writing) if isinstance(cell, str) else None for cell in cells]
+    missing = np.array([is_missing(cell) for cell in cells])
+    wrong = np.array([one is None for one in found]) & ~missing
+    has_zone = rule.zoned if wrong.any() else writing == dates.ZONED
+    return Fitted(np.array(found, dtype="datetime64[us]"), missing, wrong), has_zone
+
+
+def _levels(cells: Any, rule: Rule) -> Fitted:
+    """Levels that the background does not have are no mistake, as long as they could be levels."""
+    plain = cells.tolist() if isinstance(cells, np.ndarray) else cells
+    values, kind = [None if is_missing(cell) else cell for cell in plain], _kind(rule.levels[0])
+    wrong = np.array([cell is not None and _kind(cell) != kind for cell in values])
+    return Fitted(values, np.array([cell is None for cell in values]), wrong)

@@ -1,0 +1,123 @@
+"""Rows of a table for which a condition holds, such as "age > 60 and job == 'nurse'"."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from functools import reduce
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from xcid._formulas import COMPARED, Formula, corrected, formula
+from xcid.errors import InvalidData, InvalidParameter, telling
+from xcid.io import tables
+from xcid.io.dates import ISO, readings
+from xcid.records import Flags
+from xcid.table.tables import time_zone
+
+ADVICE = "type a condition such as age > 60, job == 'nurse', `two words` <= 3 or age > 60 and not job in ['a', 'b']"
+_ORDERED = ("<", "<=", ">", ">=")
+
+
+def condition(text: str) -> Formula:
+    """Read a condition."""
+    found = _read(text)
+    if found is None:
+        raise InvalidParameter(f"{text!r:.80} does not select rows: {corrected(text) or ADVICE}")
+    return found
+
+
+def _read(text: str) -> Formula | None:
+    try:
+        found = formula(text)
+    except InvalidParameter:
+        return None
+    return found if found.is_condition else None
+
+
+def rows_where(text: str, frame: Any) -> list[int]:
+    """Positions of the rows of a data frame for which a condition holds; no comparison holds for a missing cell.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> people = pd.DataFrame({"age": [70, 50, 65], "job": ["clerk", "clerk", "nurse"]})
+    >>> rows_where("age > 60 and job != 'nurse'", people)
+    [0]
+    """
+    found = condition(text)
+    narwhal = nw.from_native(frame, eager_only=True)
+    with telling(InvalidData, f"the condition {text!r:.80} does not fit the table"):
+        return np.flatnonzero(found.value(lambda name: _named(narwhal, name), _compared)).tolist()
+
+
+def _compared(sign: str, left: Any, right: Any) -> Flags:
+    """Compare a column with a column, a number, a text or a list."""
+    columns = [side for side in (left, right) if isinstance(side, nw.Series)]
+    if not columns:
+        raise InvalidParameter("a comparison needs a column on one side")
+    _check_kinds(sign, left, right)
+    left, right = (side if isinstance(side, nw.Series) else _fitting(side, columns[0]) for side in (left, right))
+    if sign in COMPARED:
+        found = COMPARED[sign](left, right)
+    else:
+        found = left.is_in(right) if sign == "in" else ~left.is_in(right)
+    known = reduce(np.logical_and, [~_missing(column).to_numpy() for column in columns])
+    return np.asarray(found.fill_null(False).to_numpy(), dtype=bool) & known
+
+
+def _named(frame: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
+    """A column; dates in it are the moments at which they begin, and times with a zone are in UTC."""
+    try:
+        column = tables.column_of(frame.to_native(), name, "")
+    except InvalidData as error:
+        raise InvalidData(f"{error}; if {name} is a text, put it in quotes") from error
+    if isinstance(column.dtype, nw.Date):
+        return column.cast(nw.Datetime("us"))
+    return column.dt.convert_time_zone("UTC") if time_zone(column) else column
+
+
+def _missing(column: nw.Series[Any]) -> nw.Series[Any]:
+    return column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
+
+
+def _check_kinds(sign: str, *sides: Any) -> None:
+    """Refuse numbers beside text, and text that is ordered by its letters where dates are meant."""
+    (first, second), kinds = sides, [_kind(side) for side in sides]
+    if set(kinds) == {"numbers", "text"}:
+        column, other, kind = (first, second, kinds) if isinstance(first, nw.Series) else (second, first, kinds[::-1])
+        what = f"{other.name} holds {kind[1]}" if isinstance(other, nw.Series) else f"{_cited(other)} is {kind[1]}"
+        raise InvalidData(f"{column.name} holds {kind[0]} and {what.replace('is numbers', 'is a number')}")
+    for column, other in (sides, sides[::-1]):
+        if kinds == ["text", "text"] and sign in _ORDERED and isinstance(other, str) and readings(other):
+            what = f"{column.name} holds text, and {other!r:.80} is a date"
+            raise InvalidData(f"{what}: --dates {column.name} reads dates, if all of its cells are such")
+
+
+def _kind(side: Any) -> str:
+    """What a column or a constant holds, as far as it decides what it can be compared with."""
+    if isinstance(side, nw.Series):
+        is_text = isinstance(side.dtype, nw.String | nw.Categorical | nw.Enum)
+        return "numbers" if side.dtype.is_numeric() else "text" if is_text else ""
+    kinds = {_kind(one) for one in side} if isinstance(side, list) else {""}
+    if len(kinds) == 1 and isinstance(side, list):
+        return kinds.pop()
+    return "text" if isinstance(side, str) else "numbers" if isinstance(side, int | float) else ""
+
+
+def _cited(value: Any) -> str:
+    return f"{(value[0] if isinstance(value, list) else value)!r:.80}"
+
+
+def _fitting(value: Any, column: nw.Series[Any]) -> Any:
+    """A constant beside a column: text beside dates is a date."""
+    if not isinstance(column.dtype, nw.Datetime):
+        return value
+    if isinstance(value, list):
+        return [_fitting(one, column) for one in value]
+    found = readings(value) if isinstance(value, str) else {}
+    if len(found) != 1:
+        raise InvalidData(f"{column.name} holds dates, and {value!r:.80} is not clearly one: write it as {ISO}")
+    (moment,) = found.values()
+    return moment.replace(tzinfo=UTC) if column.dtype.time_zone else moment

@@ -1,0 +1,223 @@
+"""CSV and TSV files, looked through first: libraries fill up short lines, shift long ones or rename columns."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from xcid._require import require
+from xcid.errors import InvalidFile
+from xcid.io import dates, tables
+from xcid.io.messages import check_text
+from xcid.io.sources import Columns, Layout, Source, number, text
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+ENCODING = "utf-8-sig"  # with or without the mark that some programs put in front
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # the same for all libraries
+OTHERS = ",;\t|"
+WITH_COMMAS = ";"  # what parts cells where numbers may have decimal commas
+BLOCK = 2**20
+ROWS_SEEN = 256  # at once
+_MARKED = {mark: re.compile(rf"[-+]?\d*[{mark}]\d+([eE][-+]?\d+)?", re.ASCII) for mark in ",."}
+
+
+class Seen:
+    """What columns can be, as far as their cells were seen: dates of some writing, numbers with decimal commas."""
+
+    def __init__(self, separator: str, n_columns: int) -> None:
+        self.dates = dict.fromkeys(range(n_columns), dates.WRITINGS)  # until a cell is none
+        self.without = {mark: set(range(n_columns if separator == WITH_COMMAS else 0)) for mark in _MARKED}
+
+    def __call__(self, rows: list[list[str]]) -> None:
+        """See some rows."""
+        for at in tuple(self.dates):
+            self.dates[at] = dates.shared({cells[at] for cells in rows}.difference(MISSING), self.dates[at])
+            if not self.dates[at]:
+                del self.dates[at]
+        for mark, columns in self.without.items():
+            columns -= {at for at in columns if _has_number(mark, [cells[at] for cells in rows])}
+
+    @property
+    def commas(self) -> set[int]:
+        """Columns with decimal commas, and without decimal points."""
+        return self.without["."] - self.without[","]
+
+
+def _has_number(mark: str, texts: list[str]) -> bool:
+    """Whether some text is a number with a decimal comma, or a decimal point."""
+    return mark in "".join(texts) and any(map(_MARKED[mark].fullmatch, texts))
+
+
+def opened(path: Path) -> Source:
+    """Look through a file; refuse lines with different numbers of cells."""
+    check_text(path)
+    _check_bytes(path)
+    separator = separated_by(path)
+    lines = _lines(path, separator)
+    _, names = next(lines, (1, []))
+    if not names:
+        raise InvalidFile(f"{path} is empty: a line of column names and some rows are needed")
+    tables.check_names(path, names)
+    n_rows, seen = 0, Seen(separator, len(names))
+    checked = (_of_width(path, line, cells, names) for line, cells in lines)
+    while rows := list(islice(checked, ROWS_SEEN)):
+        seen(rows)
+        n_rows += len(rows)
+    if not n_rows:
+        raise InvalidFile(f"{path} has a line of column names and no rows")
+    found = {names[at]: writings for at, writings in seen.dates.items() if writings != dates.WRITINGS}
+    commas = frozenset(names[at] for at in seen.commas)
+    joined = partial(_joined, path, separator, n_rows, {*found, *commas}, commas)
+    again = lambda: islice(_lines(path, separator), 1, None)  # noqa: E731
+    source = text(path, tuple(names), n_rows, joined, again, partial(_columns, names, commas))
+    zoned = frozenset(name for name, writings in found.items() if writings == {dates.ZONED})
+    return replace(source, zoned=zoned, dates=found, commas=commas)
+
+
+def _of_width(path: Path, line: int, cells: list[str], names: list[str]) -> list[str]:
+    """The cells of a row, as many as there are names."""
+    if len(cells) != len(names):
+        raise InvalidFile(
+            f"line {line} of {path} has {len(cells)} cells, and the first line has {len(names)}: "
+            "mend that line (a cell with a separator in it needs quotes)"
+        )
+    return cells
+
+
+def separated_by(path: Path) -> str:
+    """What parts the cells: as the extension says, or else what parts the line of names."""
+    usual = SEPARATORS[path.suffix.lower()]
+    candidates = (usual, *(other for other in OTHERS if other != usual))
+    widths = {separator: _width(path, separator) for separator in candidates}
+    return usual if widths[usual] > 1 else max(candidates, key=widths.__getitem__)
+
+
+def _width(path: Path, separator: str) -> int:
+    """Number of cells in the first line; 0 where it cannot be read so, as quotes before another separator cannot."""
+    try:
+        return len(next(_lines(path, separator), (1, []))[1])
+    except InvalidFile:
+        return 0
+
+
+def _joined(path: Path, separator: str, n_rows: int, texts: set[str], commas: frozenset[str]) -> Any:
+    """All rows, with the types that the library of data frames finds; some columns stay text for a closer look."""
+    frame = READERS[tables.library()](path, separator, texts)
+    if tables.size(frame) != n_rows:
+        raise InvalidFile(f"{path} has {n_rows} rows, but {tables.size(frame)} are read from it: take out blank lines")
+    return _without_commas(frame, commas)
+
+
+def _without_commas(frame: Any, commas: frozenset[str]) -> Any:
+    """The frame, with numbers for text where every cell is one with a decimal comma, or a whole one."""
+    narwhal = nw.from_native(frame, eager_only=True)
+    found = []
+    for column in map(narwhal.get_column, sorted(commas)):
+        holes, cells = column.is_null().to_list(), column.to_list()
+        numbers = [None if hole else with_comma(cell) for hole, cell in zip(holes, cells, strict=True)]
+        if not any(isinstance(one, str) for one in numbers):
+            found.append(nw.new_series(column.name, numbers, nw.Float64, backend=column.implementation))
+    return narwhal.with_columns(*found).to_native()
+
+
+def with_comma(text: str) -> Any:
+    """The number that a text is, which may have a decimal comma; else the text.
+
+    Examples
+    --------
+    >>> with_comma("40340,74"), with_comma("12"), with_comma("1,2,3")
+    (40340.74, 12.0, '1,2,3')
+    """
+    return number(text.replace(",", ".")) if _MARKED[","].fullmatch(text) else number(text)
+
+
+def _columns(names: list[str], commas: frozenset[str], rows: list[list[str]], layout: Layout) -> Columns:
+    cells = dict(zip(names, zip(*rows, strict=True), strict=True))
+    found: Columns = {}
+    for name in layout.read:
+        parse = layout.parser(name)
+        if parse is number and name in commas:
+            parse = with_comma
+        found[name] = _numbers(cells[name]) if parse is number else None
+        if found[name] is None:
+            found[name] = [None if text in MISSING else parse(text) for text in cells[name]]
+    return found
+
+
+def _numbers(texts: tuple[str, ...]) -> Any:
+    """A column of plain numbers at once; None where some cell needs a closer look."""
+    try:
+        values = np.array(list(map(float, texts)))
+    except ValueError:
+        return None
+    together = "".join(texts)
+    is_plain = together.isascii() and "_" not in together and not np.isnan(values).any()
+    return values if is_plain else None
+
+
+def _lines(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Cells of each row, that of the names first, with the line where it begins; blank lines are passed over."""
+    start = 1
+    try:
+        with path.open(encoding=ENCODING, newline="") as file:
+            reader = csv.reader(file, delimiter=separator, strict=True)
+            for cells in reader:
+                if cells or start == 1:
+                    yield start, cells
+                start = reader.line_num + 1
+    except csv.Error as error:
+        reason = "it begins a cell with a quote that never ends" if "unexpected end" in str(error) else error
+        raise InvalidFile(f"line {start} of {path} cannot be read as a text table: {reason}") from error
+    except UnicodeDecodeError as error:
+        with path.open("rb") as bad:
+            broken = ("\ufffd" in text.decode(errors="replace") for text in bad)
+            line = next((at for at, is_broken in enumerate(broken, start=1) if is_broken), 1)
+        raise InvalidFile(f"line {line} of {path} is not UTF-8 text ({error.reason}): save it as UTF-8") from error
+
+
+def _check_bytes(path: Path) -> None:
+    """Refuse NUL, which libraries cut cells at, drop or keep."""
+    n_lines = n_bytes = 0
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            at = block.find(b"\x00")
+            if at >= 0:
+                line = n_lines + block.count(b"\n", 0, at) + 1
+                raise InvalidFile(f"line {line} of {path} has a NUL byte (byte {n_bytes + at}): take it out")
+            n_lines, n_bytes = n_lines + block.count(b"\n"), n_bytes + len(block)
+
+
+def _by_pandas(path: Path, separator: str, texts: set[str]) -> Any:
+    settings = {
+        "index_col": False,
+        "keep_default_na": False,
+        "na_values": list(MISSING),
+        "dtype": dict.fromkeys(texts, str),
+    }
+    return require("pandas", extra="pandas").read_csv(path, sep=separator, encoding=ENCODING, **settings)
+
+
+def _by_polars(path: Path, separator: str, texts: set[str]) -> Any:
+    polars = require("polars", extra="polars")
+    settings = {"null_values": list(MISSING), "infer_schema_length": None}
+    return polars.read_csv(path, separator=separator, schema_overrides=dict.fromkeys(texts, polars.String), **settings)
+
+
+def _by_pyarrow(path: Path, separator: str, texts: set[str]) -> Any:
+    csv, text = require("pyarrow.csv", extra="pyarrow"), require("pyarrow", extra="pyarrow").string()
+    types = dict.fromkeys(texts, text)  # it would make dates of some of them by itself
+    cells = csv.ConvertOptions(null_values=list(MISSING), strings_can_be_null=True, column_types=types)
+    lines = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
+    return csv.read_csv(path, parse_options=lines, convert_options=cells)
+
+
+READERS = {"pandas": _by_pandas, "polars": _by_polars, "pyarrow": _by_pyarrow}

@@ -1,0 +1,130 @@
+"""Explanations in files: an archive of everything, and documents without the samples (see ``documents.py``)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from xcid.errors import InvalidFile, MissingDependency
+from xcid.io import documents, unpacked
+from xcid.io.writers import replacing
+from xcid.outcomes import Outcome
+from xcid.records import Density, Explanation, Perturbations, Plan, fields
+
+VERSION = 4
+NONE = "not a saved explanation, or it is damaged"
+CLOUD, PLAN = "cloud_", "cloud_plan_"  # what the names of their arrays begin with
+LEAST = CLOUD + "least"
+# Of the plan that samples follow from its background is left out, and so is what the model answered: no score is
+# computed again from a file.
+_PLAN = ("masks", "free", "fitted", "values", "alone", "rest")
+_CLOUD = tuple(each.name for each in fields.declared(Perturbations) if each.name != "outputs")
+
+
+def save(explanation: Explanation, path: str | os.PathLike[str]) -> None:
+    """Write a file that appears under its name only when it is complete.
+
+    ``.json`` and ``.parquet`` are documents without the samples; any other name is a compressed NumPy archive of
+    everything.
+    """
+    target = Path(path)
+    write = documents.WRITERS.get(target.suffix.lower(), _write_archive)
+    with replacing(target) as temporary, temporary.open("wb") as file:
+        write(explanation, file)
+
+
+def load(
+    path: str | os.PathLike[str], *, density: Density | None = None, outcome: Outcome | None = None
+) -> Explanation:
+    """Read what :meth:`Explanation.save` wrote; nothing in the file is ever run.
+
+    Parameters
+    ----------
+    path : path of the file
+    density, outcome : objects, optional
+        Those behind the scores, where they are your own: a file keeps only xcid's.
+    """
+    try:
+        unpacked.plain(Path(path), NONE)
+        explanation = _reader(Path(path))(Path(path))
+        _check_shapes(explanation)
+    except InvalidFile as error:
+        raise InvalidFile(str(error) if str(path) in str(error) else f"{path}: {error}") from error
+    except MissingDependency:
+        raise
+    except Exception as error:  # a damaged archive fails in zipfile, zlib, NumPy's header or json, each in its own way
+        raise InvalidFile(f"{path} is {NONE}: {' '.join(str(error).split())}") from error
+    return replace(
+        explanation,
+        density=explanation.density if density is None else density,
+        outcome=explanation.outcome if outcome is None else outcome,
+    )
+
+
+def _reader(path: Path) -> Callable[[Path], Explanation]:
+    """By what is in the file, whatever its name."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    if start == b"PAR1":
+        return documents.read_parquet
+    return documents.read_json if start.startswith(b"{") else _read_archive
+
+
+def _write_archive(explanation: Explanation, file: BinaryIO) -> None:
+    arrays = fields.per_row(explanation)
+    cloud = arrays.pop("cloud", None)
+    if cloud is not None:
+        if not all(isinstance(plan, Plan) for plan in cloud.plans):
+            cloud = replace(cloud, given=cloud.samples, plans=(), follows=None)
+        arrays |= {CLOUD + name: getattr(cloud, name) for name in _CLOUD if getattr(cloud, name) is not None}
+        arrays |= {} if cloud.least is None else {LEAST: np.array(cloud.least)}
+        if cloud.plans:
+            arrays |= {PLAN + name: np.stack([getattr(plan, name) for plan in cloud.plans]) for name in _PLAN}
+    header = documents.head(explanation) | {"version": VERSION}
+    np.savez_compressed(file, **arrays, header=np.array(json.dumps(header)))
+
+
+def _read_archive(path: Path) -> Explanation:
+    with path.open("rb") as file:
+        unpacked.check(path, path.stat().st_size, unpacked.in_zip(file))
+    with np.load(path, allow_pickle=False) as archive:
+        parts = {name: archive[name] for name in archive.files}
+    header = json.loads(str(parts.pop("header")))
+    common = documents.from_head(header, VERSION)
+    cloud = {name.removeprefix(CLOUD): parts.pop(name) for name in list(parts) if name.startswith(CLOUD)}
+    return Explanation(**parts, **common, cloud=_cloud(cloud, common["features"]) if cloud else None)
+
+
+def _cloud(parts: Mapping[str, Any], features: tuple[tuple[int, ...], ...]) -> Perturbations:
+    planned = {name: parts[f"plan_{name}"] for name in _PLAN if f"plan_{name}" in parts}
+    if not planned and "given" not in parts:
+        raise InvalidFile("the file is damaged: it has neither samples nor the plan that they follow from")
+    each = (dict(zip(planned, one, strict=True)) for one in zip(*planned.values(), strict=True))
+    plans = tuple(Plan(**one, background=one["values"], features=features) for one in each)
+    known: dict[str, Any] = dict.fromkeys(("given", "follows"))
+    known |= {name: parts[name] for name in _CLOUD if name in parts}
+    least = float(parts["least"]) if "least" in parts else None
+    return Perturbations(**known, features=features, plans=plans, least=least)
+
+
+def _check_shapes(explanation: Explanation) -> None:
+    """Refuse arrays whose axes do not fit together."""
+    known = set(range(len(explanation.column_names)))
+    if not all(columns and known.issuperset(columns) for columns in explanation.features):
+        raise InvalidFile("the file is damaged: its features are made of columns that it does not have")
+    sizes = {fields.ROW: len(explanation.status), fields.FEATURE: len(explanation.feature_names)}
+    sizes |= {fields.COLUMN: len(explanation.column_names), fields.OUTPUT: len(explanation.output_names)}
+    for each in fields.declared(explanation):
+        part = getattr(explanation, each.name)
+        if part is None or not each.is_per_row:
+            continue
+        shape = part.shape if isinstance(part, np.ndarray) else (len(part),)
+        due = tuple(sizes[axis] for axis in each.axes)
+        if shape != due:
+            raise InvalidFile(f"the file is damaged: {each.name} has the shape {shape}, and {due} is due")

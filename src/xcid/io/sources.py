@@ -1,0 +1,171 @@
+"""A table in a file, however it is written: what its columns must be, and its rows at once or some at a time.
+
+What the columns must be, the background decides, not the rows that a piece happens to have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import narwhals.stable.v2 as nw
+
+from xcid.errors import InvalidData
+from xcid.io import tables
+from xcid.io.dates import Writing
+from xcid.io.messages import differing, meant, shown
+from xcid.table import FeatureSpace
+
+Kind: TypeAlias = Literal["number", "whole number", "date", "level"]
+TRUE, FALSE = ("True", "TRUE", "true"), ("False", "FALSE", "false")  # as pandas reads them
+Columns: TypeAlias = dict[str, Any]  # arrays or lists of cells, of one length
+Pieces: TypeAlias = Iterator[tuple[int, Columns]]  # some rows each, with the position of the first
+Lines: TypeAlias = Iterator[tuple[int | None, Any]]  # the cells of each row, with its line in the file
+ROWS_AT_ONCE = 4096  # of a piece
+
+
+class Roles(NamedTuple):
+    """Columns that are no features, and those that are dates, however they are written."""
+
+    target: str | None = None
+    weights: str | None = None
+    id: str | None = None  # what names the rows
+    drop: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
+
+    @property
+    def left_out(self) -> tuple[str | None, ...]:
+        """Names of columns that are no features."""
+        return (self.target, self.weights, self.id, *self.drop)
+
+
+class Rule(NamedTuple):
+    """What the cells of a column must be."""
+
+    kind: Kind
+    levels: tuple[Any, ...]
+    zoned: bool = False  # whether its times have a time zone
+    writing: Writing | None = None  # of its dates, where the reference data are text
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The columns of rows to explain; those that are no features may be among them, and are left out."""
+
+    columns: dict[str, Rule]
+    roles: Roles
+
+    @classmethod
+    def of(cls, background: Any, space: FeatureSpace, roles: Roles, writings: Mapping[str, Writing]) -> Layout:
+        """The layout of a background that has none of the columns that are left out."""
+        types = nw.from_native(background, eager_only=True).schema
+        columns = {}
+        for column, dtype in zip(space.columns, types.values(), strict=True):
+            number: Kind = "whole number" if dtype.is_integer() else "number"
+            kind: Kind = "level" if column.levels else "date" if column.unit else number
+            columns[column.name] = Rule(kind, column.levels, column.zoned, writings.get(column.name))
+        return cls(columns, roles)
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """Names of the columns that are read: the features, and what names the rows."""
+        return (*self.columns, *([] if self.roles.id is None else [self.roles.id]))
+
+    def check_names(self, path: Path, names: Sequence[str]) -> None:
+        """Refuse a table with other columns."""
+        if self.roles.id is not None and self.roles.id not in names:
+            asked = f"{self.roles.id!r}{meant(self.roles.id, names)}"
+            raise InvalidData(f"{path} has no column {asked} to name its rows by; its columns are {shown(names)}")
+        found = [name for name in names if name not in self.roles.left_out]
+        if not found:
+            raise InvalidData(f"no feature is left in {path}: its columns are {shown(names)}, and all are left out")
+        missed = [name for name in self.columns if name not in found]
+        extra = [name for name in found if name not in self.columns]
+        if missed or extra:
+            raise InvalidData(
+                f"{path} has {len(found)} columns and the reference data have {len(self.columns)}: "
+                f"{differing(missed, extra)}; --target, --id and --drop leave columns out"
+            )
+
+    def parser(self, name: str) -> Callable[[str], Any]:
+        """From the text of a cell to what it stands for; text that cannot be that stays text, and is refused later."""
+        if name == self.roles.id:
+            return str
+        rule = self.columns[name]
+        level = type(rule.levels[0]) if rule.levels else float
+        if rule.kind == "date" or level is str:
+            return str
+        return _truth if level is bool else number
+
+
+def number(text: str) -> Any:
+    """The number that a text is, as all libraries read it; else the text.
+
+    Examples
+    --------
+    >>> number("1e3"), number(" 2.5"), number("1_000"), number("many")
+    (1000.0, 2.5, '1_000', 'many')
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    is_python_only = "_" in text or value != value or not text.isascii()
+    return text if is_python_only else value
+
+
+def _truth(text: str) -> Any:
+    return True if text in TRUE else False if text in FALSE else text
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """A table that was looked through, and can be read as often as it is needed."""
+
+    path: Path
+    names: tuple[str, ...]  # of the columns
+    n_rows: int
+    joined: Callable[[], Any]  # all rows as a data frame, whose types follow from its cells
+    pieces: Callable[[int, Layout], Pieces]  # from the piece with some row, or an earlier one, up to the end
+    line: Callable[[int], int | None] = lambda row: None  # of a row in a text file, counted from 1
+    zoned: frozenset[str] = frozenset()  # columns whose times have a time zone; cells have them in UTC
+    dates: Mapping[str, frozenset[Writing]] = field(
+        default_factory=dict
+    )  # columns of text that are dates, if it is one
+    commas: frozenset[str] = frozenset()  # columns of text whose numbers have decimal commas
+
+    def place(self, row: int, name: object = None) -> str:
+        """Name a row by its position, as ``--rows`` does, or by its name; and in a text file by its line."""
+        line, called = self.line(row), f"row {row if name is None else name}"
+        return called if line is None else f"{called} (line {line})"
+
+
+def held(path: Path, frame: Any, line: Callable[[int], int | None] = lambda row: None) -> Source:
+    """A table that is in memory already, in one piece."""
+
+    def pieces(first: int, layout: Layout) -> Pieces:
+        yield 0, tables.columns(frame, path)
+
+    return Source(path, tables.names(frame), tables.size(frame), lambda: frame, pieces, line, tables.zoned(frame))
+
+
+def text(
+    path: Path,
+    names: tuple[str, ...],
+    n_rows: int,
+    joined: Callable[[], Any],
+    lines: Callable[[], Lines],
+    columns: Callable[[list[Any], Layout], Columns],
+) -> Source:
+    """A text file, line by line; what its lines hold becomes columns as the layout wants them."""
+
+    def pieces(first: int, layout: Layout) -> Pieces:
+        rows = (row for _, row in islice(lines(), first, None))
+        while part := list(islice(rows, ROWS_AT_ONCE)):
+            yield first, columns(part, layout)
+            first += len(part)
+
+    return Source(path, names, n_rows, joined, pieces, lambda row: next(islice(lines(), row, None))[0])

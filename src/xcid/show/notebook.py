@@ -1,0 +1,143 @@
+"""Explanations in notebooks: one small table of HTML, without scripts and styles of its own beyond the cells.
+
+Names and values come from data: all of them are escaped.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from html import escape
+
+import numpy as np
+
+from xcid import directions
+from xcid.records import Comparison, Explanation
+from xcid.show import text, wording
+from xcid.show.wording import colours, differences
+from xcid.show.wording.names import elide
+from xcid.whatif import Counterfactuals
+
+MOST = 12  # features shown
+MOST_LINES = 20  # of counterfactuals
+MOST_LETTERS = 40
+BAR = 160  # pixels of a score of 1
+CELL = "padding:1px 8px;text-align:left;vertical-align:middle"
+NUMBER = f"{CELL};text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
+
+
+def html(explanation: Explanation) -> str:
+    """One row as bars; many as means of their scores, about one outcome, feature by feature."""
+    if not len(explanation):
+        return f"<p>{escape(repr(explanation))}</p>"
+    return _one(explanation) if len(explanation) == 1 else _many(explanation)
+
+
+def _one(one: Explanation) -> str:
+    one = directions.of_row(one)
+    if not wording.is_explained(one):
+        return f"<p>{escape(wording.title(one))}</p>"
+    order = wording.largest(one.values[0], MOST)
+    faint, worths = wording.not_significant(one)[0], wording.worths(one)
+    has_worths = any(worths[at] for at in order)
+    titles = [
+        "feature",
+        "value" if one.n_rows is None else "significant",
+        "score",
+        *(["worth (95% limits)"] if has_worths else []),
+        "",
+    ]
+    lines = []
+    for at, colour in zip(order.tolist(), colours.of_scores(one, one.values[0, order]), strict=True):
+        beside = one.shown(0, at) if one.n_rows is None else wording.share_significant(one, at)
+        cells = [_name(one.feature_names[at]), _name(beside), _number(wording.score(one, one.values[0, at]))]
+        if has_worths:
+            cells.append(_number(worths[at]))
+        why = wording.note(one.feature_status[0, at]).strip()
+        cells.append(_cell(why) if why else _bar(one.values[0, at], colour, "transparent" if faint[at] else colour))
+        lines.append("".join(cells))
+    notes = [wording.left_out(len(one.feature_names), MOST), wording.meaning(one)]
+    notes.append(wording.unit(one) if has_worths else "")
+    if faint[order].any():
+        notes.append(f"hollow: {wording.NOT_SIGNIFICANT}")
+    head = f"{wording.title(one)}{wording.note(one.status[0])}", one.question
+    return _table(head, titles, lines, notes)
+
+
+def _many(explanation: Explanation) -> str:
+    counts = Counter(explanation.status.tolist()).most_common()
+    found = ", ".join(f"{count:,} {status}" for status, count in counts)
+    size = f"{len(explanation):,} rows, {len(explanation.feature_names):,} features"
+    head = f"{size}; status: {found}", explanation.question
+    explanation = directions.usual(directions.explained(explanation))
+    means, signed = np.abs(explanation.values).mean(axis=0), explanation.values.mean(axis=0)
+    free = explanation.feature_status == "ok"
+    significant = (free & ~wording.not_significant(explanation)).mean(axis=0)
+    has_p, has_signs = explanation.p_values is not None, bool(explanation.about)
+    lines = []
+    for at in wording.largest(means, MOST).tolist():
+        shares = [_number(wording.score(explanation, signed[at]))] if has_signs else []
+        shares += [_number(f"{significant[at]:.0%}")] if has_p else []
+        bar = _bar(means[at], colours.UNSIGNED, colours.UNSIGNED)
+        lines.append("".join([_name(explanation.feature_names[at]), _number(f"{means[at]:.3f}"), *shares, bar]))
+    extra = [title for title, is_there in (("mean score", has_signs), ("significant", has_p)) if is_there]
+    notes = [wording.left_out(len(means), MOST), wording.meaning(explanation) if has_signs else ""]
+    return _table(head, ["feature", "mean |score|", *extra, ""], lines, [*notes, "explanation[i] shows one row"])
+
+
+def comparison(found: Comparison) -> str:
+    """The largest differences between two explanations."""
+    return differences_of(found, differences.title(found))
+
+
+def differences_of(found: Comparison, title: str) -> str:
+    """The largest differences in a table under a title, which may be empty."""
+    shown, faint = wording.largest(found.difference, MOST), differences.not_significant(found)
+    lines = []
+    for at in shown.tolist():
+        name, *cells = differences.cells(found, at)
+        mark = _cell("~" if faint[at] else "")
+        lines.append("".join([_name(name), *(_number(escape(cell)) for cell in cells), mark]))
+    notes = [wording.left_out(len(found), MOST).replace("score", "difference"), differences.unit(found)]
+    notes.append(f"~ {differences.NOT_SIGNIFICANT}" if faint[shown].any() else "")
+    return _table((title, found.question), [*differences.headings(found), ""], lines, notes)
+
+
+def counterfactuals(found: Counterfactuals) -> str:
+    """The first counterfactuals, a line each."""
+    lines = ["".join(map(_cell, text.change_cells(found, line))) for line in range(min(len(found), MOST_LINES))]
+    left = len(found) - len(lines)
+    more = f"and {left:,} more: found.to_frame()" if left else ""
+    titles = ["row", "kind", "changes", "output", "likeness"]
+    return _table((repr(found).strip("<>"), ""), titles, lines, [more, *found.notes])
+
+
+def _table(head: tuple[str, str], titles: list[str], lines: list[str], notes: list[str]) -> str:
+    heads = "".join(f'<th style="{CELL}">{escape(title)}</th>' for title in titles)
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    first, asked = map(escape, head)
+    above = f'{first}<p style="font-size:85%;opacity:.75;margin:0">{asked}</p>'
+    foot = escape("; ".join(filter(None, notes)))
+    return (
+        f'<table style="border-collapse:collapse"><caption style="{CELL};caption-side:top">{above}</caption>'
+        f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+        f'<p style="{CELL};font-size:85%;opacity:.75;margin:2px 0">{foot}</p>'
+    )
+
+
+def _name(text: str) -> str:
+    return f'<td style="{CELL}" title="{escape(text)}">{escape(elide(text, MOST_LETTERS))}</td>'
+
+
+def _cell(text: str) -> str:
+    return f'<td style="{CELL}">{escape(text)}</td>'
+
+
+def _number(text: str) -> str:
+    return f'<td style="{NUMBER}">{text}</td>'
+
+
+def _bar(value: float, colour: str, fill: str) -> str:
+    """A bar as wide as a score; hollow where its inside is transparent."""
+    width = round(min(abs(value), 1.0) * BAR)
+    style = f"display:inline-block;height:.7em;width:{width}px;background:{fill};border:1px solid {colour}"
+    return f'<td style="{CELL}"><span style="{style}"></span></td>'

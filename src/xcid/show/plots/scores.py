@@ -1,0 +1,207 @@
+"""Scores as marks: bars of one row, swarms of many rows, and one feature against its values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xcid import directions
+from xcid._check import as_int
+from xcid.errors import InvalidData, InvalidParameter
+from xcid.frames import one_number
+from xcid.records import Array, Explanation, Integers
+from xcid.show import wording
+from xcid.show.plots import _style
+from xcid.show.wording import colours
+
+ROOM = 70  # letters in a line under the picture
+GREY = "grey: categories, groups of columns and missing cells"
+
+
+def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 20) -> Any:
+    """Draw the scores of one row, at ``most`` so many, the largest on top, on ``ax`` or new Axes.
+
+    Lines are 95% limits, where there are any; bars of features that are not significant are hollow. Beside the others
+    stands what the present value is worth: what it multiplies or divides the odds by, or adds to the output. Averages
+    have the share of rows where a feature is significant, and what it is worth where that is not 0 on average. A row
+    that is not explained has no bars; the title says why.
+    """
+    one = directions.of_row(explanation[row])
+    order = wording.largest(one.values[0], as_int(most, "most", at_least=1))[::-1]
+    if not wording.is_explained(one):
+        order = order[:0]
+    values, is_hollow = one.values[0, order], wording.not_significant(one)[0, order]
+    worths, beside = wording.worths(one), _beside(one, order)
+    ax = _style.lines(ax, [_style.cell_label(one, int(at)) for at in order], beside)
+    edges, places = colours.of_scores(one, values), np.arange(len(order))
+    ax.barh(places, values, height=0.7, color=_style.faces(edges, is_hollow), edgecolor=edges, linewidth=1)
+    limits = _style.reach(one, (0, order))
+    if limits is not None:
+        ax.errorbar(values, places, xerr=limits, fmt="none", ecolor=colours.INK, elinewidth=1, capsize=2)
+    ax.set_title(_style.title(one), fontsize=10)
+    if not len(order):
+        _style.unframed(ax)
+        return ax
+    notes = [_style.marks(limits, is_hollow), wording.SHARE if one.significant is not None else ""]
+    notes.append(wording.unit(one) if any(worths[at] for at in order) else "")
+    _style.explain_axis(ax, one, *notes, wording.left_out(len(one.feature_names), len(order)))
+    return ax
+
+
+def _beside(one: Explanation, order: Integers) -> list[str]:
+    """What stands beside each bar: the share of rows where it is significant, and what it is worth."""
+    worths = wording.worths(one)
+    said = [f"{wording.share_significant(one, at):>4}  {worths[at]}".strip() for at in order.tolist()]
+    return [text.replace("-", "−") for text in said] if any(said) else []
+
+
+def beeswarm(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any:
+    """Draw the scores of all rows, a line for each of at ``most`` so many features, the most important on top.
+
+    Signs are about one outcome for all rows: the second of two classes, or what raises the output of a regression.
+    Name another one with ``explanation.towards``. A dot is a row. Its colour is the rank of its own value of the
+    feature: dark for low, bright for high. Categories have no low and high: they are grey, as groups and missing cells.
+    """
+    if not len(explanation):
+        raise InvalidData("the explanation has no rows to draw")
+    explanation = directions.usual(directions.explained(explanation))
+    order = wording.largest(np.abs(explanation.values).mean(axis=0), as_int(most, "most", at_least=1))[::-1]
+    ax = _style.lines(ax, [_style.short(explanation.feature_names[at]) for at in order])
+    length, own = float(np.ptp(explanation.values[:, order])), _ordered(explanation)
+    for line, feature in enumerate(order):
+        values, rank = explanation.values[:, feature], _ranks(own[:, feature])
+        known, height = ~np.isnan(rank), line + _style.stacked(values, length)
+        ax.scatter(values[~known], height[~known], s=9, color=colours.OVERLAP, linewidths=0)
+        drawn = ax.scatter(
+            values[known], height[known], s=9, c=rank[known], cmap=_style.ranks(), vmin=0, vmax=1, linewidths=0
+        )
+    is_known = ~np.isnan(own[:, order])
+    if is_known.any():
+        _draw_scale(ax, drawn)
+    ax.set_title(f"{len(explanation):,} rows\n{_style.question(explanation)}", fontsize=10)
+    left_out = wording.left_out(len(explanation.feature_names), len(order))
+    _style.explain_axis(ax, explanation, "" if is_known.all() else GREY, left_out)
+    return ax
+
+
+def _ordered(explanation: Explanation) -> Array:
+    """(n, f) the number of each feature; NaN for groups and for categories, whose codes have no low and high."""
+    is_category = [any(explanation.levels[column] for column in columns) for columns in explanation.features]
+    return np.where(is_category, np.nan, one_number(explanation))
+
+
+def stability(runs: Explanation | Sequence[Explanation], row: int = 0, *, ax: Any = None, most: int = 20) -> Any:
+    """Draw how the scores of one row differ between runs.
+
+    Several ``runs`` of the same rows with other seeds are dots. A single explanation with ``repeats`` is drawn as its
+    mean, with one standard deviation of its runs to either side.
+    """
+    several = [runs[row]] if isinstance(runs, Explanation) else [directions.of_row(run[row]) for run in runs]
+    if not several or (len(several) == 1 and several[0].spread is None):
+        raise InvalidParameter("there is only one run: give several, or explain with repeats=10")
+    first = several[0]
+    values = np.array([run.values[0] for run in several])  # (runs, d)
+    mean = values.mean(axis=0)
+    order = wording.largest(mean, as_int(most, "most", at_least=1))[::-1]
+    ax = _style.lines(ax, [_style.cell_label(first, int(at)) for at in order])
+    places = np.arange(len(order))
+    if len(several) == 1 and first.spread is not None:
+        note, look = "lines: one standard deviation of a run", {"fmt": "o", "markersize": 4, "capsize": 2}
+        ax.errorbar(mean[order], places, xerr=first.spread[0, order], color=colours.POSITIVE, **look)
+    else:
+        note = f"dots: {len(several)} runs; bars: their means"
+        for line, feature in enumerate(order):
+            ax.scatter(values[:, feature], np.full(len(values), line), s=16, color=colours.POSITIVE, alpha=0.5)
+        ax.plot(mean[order], places, "|", color=colours.INK, markersize=12)
+    ax.set_title(_style.title(first), fontsize=10)
+    _style.explain_axis(ax, first, note, wording.left_out(len(mean), len(order)))
+    return ax
+
+
+def _draw_scale(ax: Any, drawn: Any) -> None:
+    """A slim scale from low to high."""
+    scale = ax.figure.colorbar(drawn, ax=ax, ticks=[0, 1], aspect=40, pad=0.02)
+    scale.ax.set_yticklabels(["low", "high"], fontsize=_style.SMALL)
+    scale.ax.tick_params(length=0)
+    scale.set_label("own value", fontsize=_style.SMALL, labelpad=-12)
+    scale.outline.set_visible(False)
+
+
+def scatter(explanation: Explanation, feature: int | str, *, ax: Any = None, most_limits: int = 60) -> Any:
+    """Draw the scores of one feature over all rows against the feature's own values.
+
+    Signs are about one outcome for all rows, as in :func:`beeswarm`. A dot is a row; hollow ones are not significant.
+    Levels are strips of dots, side by side where their scores are alike; missing cells are the last strip. 95% limits
+    are drawn where there are at most ``most_limits`` rows.
+    """
+    at = explanation.position(feature)
+    column, *others = explanation.features[at]
+    if others:
+        names = [explanation.column_names[one] for one in explanation.features[at]]
+        raise InvalidParameter(f"{feature!r} is a group of the columns {names}: it has no single value to draw against")
+    most_limits = as_int(most_limits, "most_limits", at_least=0)
+    if not len(explanation):
+        raise InvalidData("the explanation has no rows to draw")
+    explanation, ax = directions.usual(explanation), _style.axes(ax, 6, 4.4)
+    values, is_hollow = explanation.values[:, at], wording.not_significant(explanation)[:, at]
+    draw_axis = _draw_levels if explanation.levels[column] else _draw_numbers
+    places = draw_axis(ax, explanation, column, values)
+    ax.axhline(0, color=colours.INK, linewidth=0.8, zorder=0)
+    limits = _style.reach(explanation, np.s_[:, at]) if len(explanation) <= most_limits else None
+    if limits is not None:
+        ax.errorbar(places, values, yerr=limits, fmt="none", ecolor=colours.OVERLAP, elinewidth=0.8, zorder=1)
+    edges = colours.of_scores(explanation, values)
+    ax.scatter(places, values, s=20, facecolors=_style.faces(edges, is_hollow), edgecolors=edges, linewidths=1)
+    notes = [_style.short(explanation.feature_names[at]), _style.marks(limits, is_hollow)]
+    ax.set_xlabel("\n".join(filter(None, notes)))
+    ax.set_title(_style.question(explanation), fontsize=10)
+    ax.set_ylabel(wording.meaning(explanation).replace(", ", "\n"), fontsize=_style.SMALL + 1)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _draw_levels(ax: Any, explanation: Explanation, column: int, values: Array) -> Array:
+    """Name a strip for each level that some row has; gives the (n,) places of dots."""
+    own, names = explanation.data[:, column], [*explanation.levels[column], "missing"]
+    there, strip = np.unique(np.where(np.isnan(own), len(names) - 1, own), return_inverse=True)
+    places = strip.astype(np.float64)
+    for at in range(len(there)):
+        places[strip == at] += _style.stacked(values[strip == at], float(np.ptp(values)))
+    _style.level_ticks(ax, np.arange(len(there), dtype=np.float64), [names[int(level)] for level in there], ROOM)
+    ax.set_xlim(-0.6, len(there) - 0.4)
+    return places
+
+
+def _draw_numbers(ax: Any, explanation: Explanation, column: int, values: Array) -> Array:
+    """Set the axis for numbers or dates, with a strip for missing cells; gives the (n,) places of dots."""
+    own = explanation.data[:, column]
+    missing = np.isnan(own)
+    ends = _style.span(own, 0.05) if explanation.units[column] or missing.any() else _style.readable(ax, own, 0.05)
+    ax.set_xlim(*ends)
+
+    def write(tick: float) -> str:
+        return explanation.cell(float(tick), column)[:10] if explanation.units[column] else _style.number(tick)
+
+    if explanation.units[column]:
+        ax.locator_params(axis="x", nbins=5)
+        ticks = [tick for tick in ax.get_xticks() if ends[0] <= tick <= ends[1]]
+        ax.set_xticks(ticks, map(write, ticks))
+    if not missing.any():
+        return own
+    step = (ends[1] - ends[0]) / 11
+    _style.missing_tick(ax, ends, ends[1] + step, write)
+    ax.set_xlim(ends[0], ends[1] + 2 * step)
+    places = own.copy()
+    places[missing] = ends[1] + step + step * _style.stacked(values[missing], float(np.ptp(values)))
+    return places
+
+
+def _ranks(own: Array) -> Array:
+    """(n,) ranks of values in [0, 1]; NaN for missing ones."""
+    known = ~np.isnan(own)
+    _, rank = np.unique(own[known], return_inverse=True)
+    found = np.full(len(own), np.nan)
+    found[known] = rank / max(int(rank.max(initial=0)), 1)
+    return found

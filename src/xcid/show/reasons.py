@@ -1,0 +1,251 @@
+"""Reasons to give for a decision: the strongest significant features against an outcome, in the user's own texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from xcid import directions, frames
+from xcid._check import as_int, sign_of
+from xcid._names import shown, shown_and_meant
+from xcid.errors import InvalidParameter, telling
+from xcid.outcomes.classes import column_of
+from xcid.outcomes.numbers import Interval
+from xcid.records import SIGNIFICANT, Array, Explanation, Flags
+from xcid.show import wording
+from xcid.show.wording.names import clean, listed, sentence
+from xcid.table import Backend
+
+Text: TypeAlias = str | Callable[[Any], str]
+"""A text in which ``{value}`` stands for the present value, or a function that makes one of that value."""
+
+SIDES = {1: "higher", -1: "lower"}  # outputs that reasons work against
+COLUMNS = ("row", "rank", "feature", "text", "value", "worth", "p_value", "tied_with")
+NOT_DECIDED = "not decided: no feature is significant, corrected for their number"
+MOST_LETTERS = 160  # of a text in a sentence
+MOST_DIGITS = 16  # of a number that somebody wrote down
+
+
+class Reason(NamedTuple):
+    """One reason of a row: which feature, what is said of it, and the features whose limits overlap its own."""
+
+    feature: int
+    text: str
+    tied_with: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """How reasons are chosen and worded; the parameters are those of :meth:`xcid.Explanation.reasons`."""
+
+    k: int = 4
+    texts: Mapping[str, Text] = field(default_factory=dict)
+    against: str | None = None
+
+    def __post_init__(self) -> None:
+        as_int(self.k, "k", at_least=1)
+        if not isinstance(self.texts, Mapping):
+            raise InvalidParameter(f"texts must be a dict from features to texts, not {self.texts!r:.60}")
+        for name, text in self.texts.items():
+            if not isinstance(text, str) and not callable(text):
+                raise InvalidParameter(f"the text of {name!r} must be a text or a function of its value, not {text!r}")
+
+    def check(self, feature_names: Sequence[str], output_names: Sequence[str]) -> None:
+        """Refuse texts of features that there are not, and an outcome that the model does not have."""
+        unknown = [name for name in self.texts if name not in feature_names]
+        if unknown:
+            asked, known = shown_and_meant(unknown, feature_names), shown(feature_names)
+            raise InvalidParameter(f"texts names {asked}, which the table does not have: its features are {known}")
+        if len(output_names) > 1 and self.against is not None:
+            column_of(self.against, output_names)
+        elif self.against is not None and not sign_of(self.against):
+            raise InvalidParameter(f"reasons about a number are against 'higher' or 'lower', not {self.against!r}")
+
+    def frame(self, explanation: Explanation, backend: Backend) -> Any:
+        """One line for each row and reason; a row without one has a line of rank 0 that says why."""
+        asked, _ = self._asked(explanation)
+        lines = [line for one, found in self._found(explanation) for line in _lines(one, found, self._nothing(one))]
+        columns = {name: [line[at] for line in lines] for at, name in enumerate(COLUMNS)}
+        frame = frames.frame_of(columns, backend)
+        if backend == "pandas":
+            frame.attrs.update(question=asked.question, about=asked.about or "the present output")
+        return frame
+
+    def columns(self, explanation: Explanation) -> dict[str, Any]:
+        """The columns of a frame of scores, and beside them reason_rank, reason and reason_tied_with.
+
+        Features that are no reason have rank 0; in a row without reasons their ``reason`` says why there is none.
+        """
+        shape = explanation.values.shape
+        rank, text, ties = np.zeros(shape, dtype=np.int64), np.full(shape, "", object), np.full(shape, "", object)
+        for row, (one, found) in enumerate(self._found(explanation)):
+            text[row] = "" if found else self._nothing(one)
+            for place, reason in enumerate(found, start=1):
+                at = row, reason.feature
+                rank[at], text[at], ties[at] = place, reason.text, _names(one, reason.tied_with)
+        parts = {"reason_rank": rank.ravel()}
+        parts |= {name: part.ravel().astype(np.str_) for name, part in (("reason", text), ("reason_tied_with", ties))}
+        return frames.to_columns(explanation) | parts
+
+    def sentences(self, explanation: Explanation, cell: Callable[[str], str] = str) -> Iterator[str]:
+        """A line for each row: "Reasons for refused: 1. Too little saved; 2. Short history", and what is not decided.
+
+        ``cell`` puts present values.
+        """
+        for one, found in self._found(explanation, cell):
+            listing = "; ".join(f"{place}. {clean(reason.text, MOST_LETTERS)}" for place, reason in enumerate(found, 1))
+            head = (
+                f"Reasons for {wording.whom(one)}" if self._supports(one) else f"Reasons against {self._outcome(one)}"
+            )
+            yield " ".join([f"{head}: {listing}.", *_undecided(found)]) if found else sentence(self._nothing(one))
+
+    def _asked(self, explanation: Explanation) -> tuple[Explanation, float]:
+        """The explanation with signs about the outcome, and the sign of scores that are reasons."""
+        if explanation.n_rows is not None:
+            raise InvalidParameter("reasons are those of single rows: an average over rows has none")
+        self.check(explanation.feature_names, explanation.output_names)
+        is_signed = wording.is_signed(explanation)
+        if explanation.p_values is None or (explanation.values.any() and not is_signed):
+            raise InvalidParameter("reasons need signs and p-values: explain with the recommended setting")
+        if not is_signed:  # no rows, or none that was explained
+            return explanation, 1.0
+        is_number = explanation.outputs.shape[1] == 1
+        if self.against is None:
+            if is_number and not explanation.about and isinstance(explanation.outcome, Interval | None):
+                raise InvalidParameter("a number has two sides: say against='higher' or against='lower'")
+            return explanation, -1.0 if explanation.about else 1.0
+        if not is_number:
+            return directions.towards(explanation, self.against), -1.0
+        return directions.towards(explanation, directions.UP), -float(sign_of(self.against))
+
+    def _found(
+        self, explanation: Explanation, cell: Callable[[str], str] = str
+    ) -> Iterator[tuple[Explanation, list[Reason]]]:
+        """The explanation of each row with signs about the outcome, and its reasons."""
+        asked, sign = self._asked(explanation)
+        for one in replace(asked, cloud=None):
+            yield one, [self._reason(one, at, ties, cell) for at, ties in strongest(one, sign, self.k)]
+
+    def _reason(self, one: Explanation, at: int, ties: tuple[int, ...], cell: Callable[[str], str]) -> Reason:
+        name, shown = one.feature_names[at], cell(quoted(one, at))
+        text = self.texts.get(name, f"{name} {{value}}")
+        if isinstance(text, str):
+            return Reason(at, text.replace("{value}", shown), ties)
+        with telling(InvalidParameter, f"the text of {name!r} cannot be made for row {one.index[0]}"):
+            made = text(present(one, at))
+        if not isinstance(made, str):
+            raise InvalidParameter(f"the text of {name!r} for row {one.index[0]} is {made!r}, which is no text")
+        return Reason(at, made, ties)
+
+    def _nothing(self, one: Explanation) -> str:
+        """Why a row has no reason."""
+        if not wording.is_explained(one):
+            return wording.not_explained(one)
+        if not is_significant(one).any():
+            return NOT_DECIDED
+        if self._supports(one):
+            return f"no significant feature supports {wording.subject(one)}"
+        return f"no significant feature works against {self._outcome(one)}"
+
+    def _supports(self, one: Explanation) -> bool:
+        """Whether reasons support the present output, and not work against an outcome that was named."""
+        return self.against is None and not one.about
+
+    def _outcome(self, one: Explanation) -> str:
+        """The outcome that reasons work against, in words."""
+        if one.outputs.shape[1] == 1:
+            return f"a {SIDES[sign_of(self.against) or 1]} output"
+        return wording.of_class(self.against or one.about)
+
+
+def is_significant(one: Explanation) -> Flags:
+    """(d,) features of a single row that may be its reasons: significant after a correction for their number.
+
+    Of fifteen features that make no difference, some single p-value is small in every second row.
+    """
+    return (one.feature_status[0] == "ok") & (one.adjusted_p_values()[0] <= SIGNIFICANT)
+
+
+def strongest(one: Explanation, sign: float, k: int) -> list[tuple[int, tuple[int, ...]]]:
+    """The k largest significant features of a single row whose scores have a sign, each with those it is tied with.
+
+    Equal scores stand in the order of the columns. Two features are tied where their limits overlap.
+    """
+    worth = sign * one.values[0]
+    chosen = np.flatnonzero(is_significant(one) & (worth > 0))
+    order = chosen[np.argsort(-worth[chosen], kind="stable")]
+    low, high = _limits(one, sign)
+    overlap = (low[:, None] <= high) & (low <= high[:, None])
+    return [(int(at), tuple(int(other) for other in order if other != at and overlap[at, other])) for at in order[:k]]
+
+
+def _undecided(found: list[Reason]) -> Iterator[str]:
+    """Say which ranks are not decided: those of reasons that are tied, and those that another feature may deserve."""
+    ranks = {reason.feature: place for place, reason in enumerate(found, start=1)}
+    start = last = 0
+    for place, reason in enumerate(found, start=1):
+        start, last = (place, place) if place > last else (start, last)
+        last = max([last, *(ranks.get(other, 0) for other in reason.tied_with)])
+        if place == last > start:
+            yield f"The order of {listed([str(rank) for rank in range(start, last + 1)])} is not decided."
+    others = [str(place) for place, reason in enumerate(found, start=1) if not ranks.keys() >= {*reason.tied_with}]
+    if others:
+        yield f"Features that are not listed may be as strong as {listed(others)}."
+
+
+def _limits(one: Explanation, sign: float) -> tuple[Array, Array]:
+    """(d,) limits of scores after a change of sign."""
+    assert one.lower is not None
+    assert one.upper is not None
+    ends = sign * one.lower[0], sign * one.upper[0]
+    return np.minimum(*ends), np.maximum(*ends)
+
+
+def present(one: Explanation, at: int) -> Any:
+    """The present value of a feature of a single row: a number, a text for levels and dates, a tuple for a group.
+
+    A missing number is NaN, any other missing cell the text "missing".
+    """
+    values = [
+        one.cell(one.data[0, column], column) if one.levels[column] or one.units[column] else float(one.data[0, column])
+        for column in sorted(one.features[at])
+    ]
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def quoted(one: Explanation, at: int) -> str:
+    """The present value of a feature of a single row as its table has it, with all its digits."""
+    return ", ".join(
+        one.cell(code, column) if one.levels[column] or one.units[column] or np.isnan(code) else _digits(float(code))
+        for column, code in ((column, one.data[0, column]) for column in sorted(one.features[at]))
+    )
+
+
+def _digits(number: float) -> str:
+    """The shortest text that gives a number back.
+
+    Examples
+    --------
+    >>> _digits(82929.47), _digits(3.0), _digits(float(np.float32(0.1)))
+    ('82929.47', '3', '0.1')
+    """
+    single = np.float32(number)
+    is_single = float(single) == number and len(repr(number)) > MOST_DIGITS  # a column of single precision
+    return (str(single) if is_single else repr(number + 0.0)).removesuffix(".0")
+
+
+def _lines(one: Explanation, found: list[Reason], nothing: str) -> Iterator[tuple[Any, ...]]:
+    """The lines of a single row."""
+    p_values = one.adjusted_p_values()[0]
+    if not found:
+        yield one.index[0], 0, "", nothing, "", "", np.nan, ""
+    for place, (at, text, ties) in enumerate(found, start=1):
+        name, value, p_value = one.feature_names[at], quoted(one, at), float(p_values[at])
+        yield one.index[0], place, name, text, value, wording.worth(one, at), p_value, _names(one, ties)
+
+
+def _names(one: Explanation, features: tuple[int, ...]) -> str:
+    return ", ".join(one.feature_names[at] for at in features)

@@ -1,0 +1,147 @@
+"""The evidence of a feature as few plain numbers, enough to draw it."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from xcid.cid.drawn import Drawn, drawn, kept_shares
+from xcid.records import Array, DensityPair, Explanation, Flags, Integers
+from xcid.show import wording
+from xcid.show.report.values import Values
+from xcid.show.wording.names import clean
+
+CELLS = 64  # of a curve
+TOP = 999  # a curve goes from 0 to this
+THOUSANDTHS = 1_000
+TAIL = 5e-4  # of the mass of each curve is cut off at either end
+MOST_ATOMS = 24
+MOST_LEVELS = 14
+
+Picture: TypeAlias = dict[str, Any]
+"""What ``drawEvidence`` of the page draws.
+
+``kind`` "number": ``range`` [low, high] of the axis; ``p`` and ``q`` curves over it in cells of one width, as shares
+TOP of ``peak``; ``atoms`` [place, p, q] in thousandths; ``missing`` [p, q]; ``own`` place, None where it is missing;
+``unit`` of dates; ``dropped`` atoms; ``scale``, where it is there, of places that are arcsinh(value / scale). ``why``
+in words. ``kind`` "levels": ``names``, ``p``, ``q`` in thousandths, ``own`` position.
+``kind`` "shares" (of a group): ``p`` and ``q`` in ten equal classes of the share of flips.
+"""
+
+
+def picture(explanation: Explanation, row: int, feature: int, values: Values) -> Picture:
+    """Give what has to be drawn for one score, and said of it."""
+    pair, cloud, density = explanation.evidence(row, feature), explanation.cloud, explanation.density
+    if cloud is None or density is None:  # then there is no evidence
+        return {}
+    shown = "its value" if values.is_hidden else clean(explanation.shown(row, feature), wording.MOST_LETTERS)
+    columns = explanation.features[feature]
+    found = drawn(cloud, row, feature, density) if len(columns) == 1 else None
+    why = {"why": wording.why(kept_shares(cloud, row, feature, found), shown, wording.verb(explanation))}
+    if found is None:
+        return _shares(pair) | why
+    (column,) = columns
+    own = float(explanation.data[row, column])
+    if explanation.levels[column]:
+        return _levels(pair, explanation.levels[column], own, values) | why
+    return _number(found, own, explanation.units[column], values) | why
+
+
+def _number(found: Drawn, own: float, unit: str, values: Values) -> Picture:
+    pair, own = found.pair, float(found.places(np.array(own)))
+    is_missing = np.isnan(pair.points)
+    cells, atoms, missing = pair[~pair.atoms], pair[pair.atoms & ~is_missing], pair[is_missing]
+    atoms, dropped = _strongest(atoms, own)
+    low, high = _range(cells, np.append(atoms.points, own))
+    p, q = (_curve(cells, density, low, high) for density in (cells.p, cells.q))
+    peak = max(float(p.max()), float(q.max()))
+    place = values.line(low, high)
+    picture: Picture = {
+        "kind": "number",
+        "range": _rounded(place(np.array([low, high]))),
+        "p": _whole(p / peak * TOP) if peak > 0 else [],
+        "q": _whole(q / peak * TOP) if peak > 0 else [],
+        "atoms": [
+            [at, *_whole(THOUSANDTHS * np.array(masses))]
+            for at, *masses in zip(_rounded(place(atoms.points)), atoms.p, atoms.q, strict=True)
+        ],
+        "own": None if np.isnan(own) else _rounded(place(np.array([own])))[0],
+    }
+    if not values.is_hidden:
+        picture |= {"peak": float(f"{peak:.4g}"), "unit": unit} | ({"scale": found.width} if found.width else {})
+    if missing.points.size:
+        picture["missing"] = _whole(THOUSANDTHS * np.array([missing.p.sum(), missing.q.sum()]))
+    return picture | ({"dropped": dropped} if dropped else {})
+
+
+def _levels(pair: DensityPair, names: tuple[str, ...], own: float, values: Values) -> Picture:
+    """Masses of levels in their order, missing cells and what is left out last."""
+    codes = np.where(np.isnan(pair.points), len(names), pair.points).astype(np.int64)
+    own_code = len(names) if np.isnan(own) else int(own)
+    mass = pair.p + pair.q + 2.0 * (codes == own_code)
+    kept = np.sort(np.argsort(-mass, kind="stable")[:MOST_LEVELS])
+    all_names = (*names, "missing")
+    shown = [values.level(at, all_names[codes[index]]) for at, index in enumerate(kept.tolist())]
+    p, q = pair.p[kept], pair.q[kept]
+    if len(codes) > len(kept):
+        shown.append(f"{len(codes) - len(kept)} others")
+        p, q = np.append(p, pair.p.sum() - p.sum()), np.append(q, pair.q.sum() - q.sum())
+    where = np.flatnonzero(codes[kept] == own_code)
+    return {
+        "kind": "levels",
+        "names": shown,
+        "p": _whole(THOUSANDTHS * p),
+        "q": _whole(THOUSANDTHS * q),
+        "own": int(where[0]) if where.size else None,
+    }
+
+
+def _shares(pair: DensityPair) -> Picture:
+    edges = np.linspace(0, 1, 11)
+    p, q = (np.histogram(pair.points, edges, weights=pair.weights * density)[0] for density in (pair.p, pair.q))
+    return {"kind": "shares", "p": _whole(THOUSANDTHS * p), "q": _whole(THOUSANDTHS * q)}
+
+
+def _strongest(atoms: DensityPair, own: float) -> tuple[DensityPair, int]:
+    """The atoms with most mass and the one at the own value, in their order, and how many others there are."""
+    mass = atoms.p + atoms.q + 2.0 * (atoms.points == own)
+    kept = np.sort(np.argsort(-mass, kind="stable")[:MOST_ATOMS])
+    return atoms[kept], len(mass) - len(kept)
+
+
+def _range(cells: DensityPair, places: Array) -> tuple[float, float]:
+    """From where to where there is something to see."""
+    ends = [places[np.isfinite(places)]]
+    for density in (cells.p, cells.q):
+        mass = np.cumsum(cells.weights * density)
+        if mass.size and mass[-1] > 0:
+            inside: Integers = np.searchsorted(mass / mass[-1], [TAIL, 1 - TAIL])
+            ends.append(cells.points[np.minimum(inside, mass.size - 1)])
+    there = np.concatenate(ends)
+    low, high = (float(there.min()), float(there.max())) if there.size else (0.0, 1.0)
+    margin = 0.04 * (high - low) or abs(low) * 0.1 or 1.0
+    return low - margin, high + margin
+
+
+def _curve(cells: DensityPair, density: Array, low: float, high: float) -> Array:
+    """Mean densities over equal cells from low to high: the mass in each of them, by its width."""
+    if not density.size:
+        return np.zeros(CELLS)
+    left, right = cells.points - cells.weights / 2, cells.points + cells.weights / 2
+    mass = cells.weights * density
+    total = np.cumsum(mass)
+    at = np.column_stack([left, right]).ravel()
+    below = np.column_stack([total - mass, total]).ravel()
+    edges = np.linspace(low, high, CELLS + 1)
+    is_rising: Flags = np.maximum.accumulate(at) <= at  # neighbours may overlap in their last digits
+    reached = np.interp(edges, at[is_rising], below[is_rising])
+    return np.maximum(np.diff(reached), 0.0) / ((high - low) / CELLS)
+
+
+def _whole(numbers: Array) -> list[int]:
+    return [int(number) for number in np.rint(numbers)]
+
+
+def _rounded(numbers: Array) -> list[float]:
+    return [float(f"{number:.7g}") for number in numbers]

@@ -1,0 +1,246 @@
+"""Rows in plain numbers and in a few sentences, and all rows together."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from xcid import directions
+from xcid.records import Array, Explanation, Flags, Integers, meaning
+from xcid.show import wording
+from xcid.show.reasons import Reasons
+from xcid.show.report.values import SHOWN, Values
+from xcid.show.wording.names import clean, listed, sentence
+
+MOST_OUTPUTS = 6
+MOST_NAMES = 3  # in a sentence
+MOST_EFFECTS = 3  # features that have a sentence of their own
+MOST_LETTERS = 40  # of a name
+MOST_LETTERS_OF_A_QUESTION = 80
+
+
+def unit_of(explanation: Explanation) -> float:
+    """The step that scores are rounded to: thousandths, or four digits of the largest where it is above 1 or tiny."""
+    largest = float(np.max(np.abs(explanation.values), initial=0.0))
+    return 0.001 if largest == 0 or 0.05 <= largest <= 1 else 10.0 ** (math.floor(math.log10(largest)) - 3)
+
+
+def row_of(explanation: Explanation, row: int, position: int, unit: float, values: Values) -> dict[str, Any]:
+    """Everything about one row but its evidence; what the row lacks, the record lacks.
+
+    A row that is not explained has no ``score`` and nothing else that rests on perturbations.
+    """
+    one = explanation[row]
+    has_classes = one.outputs.shape[1] > 1 and not np.isnan(one.outputs).any()
+    record = {
+        "name": values.row(position, one.index[0]),
+        "answer": wording.answer(one.outputs[0], one.output_names, values.number),
+        "top": int(one.outputs[0].argmax()),
+        "status": clean(one.status[0]),
+        "sentences": list(summary(one, 0, values)),
+        "evaluations": int(one.n_evaluations[0]),
+        "cells": [values.cell(one.shown(0, at)) for at in range(len(one.feature_names))],
+        "outputs": outputs_of(one.outputs[0]) if has_classes else None,
+    }
+    if wording.is_explained(one):
+        record |= _scores_of(one, unit, values)
+    return {name: part for name, part in record.items() if part is not None}
+
+
+def _scores_of(one: Explanation, unit: float, values: Values) -> dict[str, Any]:
+    """Scores of a single row, what they are worth, and what they rest on; None for what it lacks."""
+    tried = round(float(one.n_positive[0] + one.n_negative[0]))
+    fixed = [[int(at), clean(one.feature_status[0, at])] for at in np.flatnonzero(one.feature_status[0] != "ok")]
+    worths = [] if _hides_effects(one, values) else wording.worths(one)
+    return {
+        "effects": effects_of(one, values) or None,
+        "score": _steps(one.values[0], unit),
+        "d1": _steps(one.importance[0], 0.001),
+        "flips": int(one.n_flips[0]) if tried else None,
+        "tried": tried or None,
+        "lower": None if one.lower is None else _steps(one.lower[0], unit),
+        "upper": None if one.upper is None else _steps(one.upper[0], unit),
+        "p": None if one.p_values is None else _thousandths_above(one.p_values[0]),
+        "fixed": fixed or None,
+        "worth": [[at, worth] for at, worth in enumerate(worths) if worth] or None,
+    }
+
+
+def effects_of(one: Explanation, values: Values) -> list[str]:
+    """A sentence for each of the strongest significant features of a single row: what its present value does."""
+    if not wording.is_signed(one) or one.lower is None or _hides_effects(one, values):
+        return []
+    decisive = (one.feature_status[0] == "ok") & ~wording.not_significant(one)[0] & (one.values[0] != 0)
+    chosen = _largest(one, decisive)[:MOST_EFFECTS].tolist()
+    return [f"{wording.sentence_of(one, at, values.number, values.in_sentence)}." for at in chosen]
+
+
+def reasons_of(explanation: Explanation, reasons: Reasons | None, values: Values) -> list[str]:
+    """A line about the reasons of each row; functions of hidden values are not asked, and names stand for them."""
+    if reasons is None:
+        return [""] * len(explanation)
+    if values.is_hidden:
+        plain = {name: text for name, text in reasons.texts.items() if isinstance(text, str)}
+        reasons = replace(reasons, texts={name: name for name in explanation.feature_names} | plain)
+    return list(reasons.sentences(explanation, values.cell))
+
+
+def _hides_effects(one: Explanation, values: Values) -> bool:
+    """Whether effects are in the unit of an output that must not be shown."""
+    return values.is_hidden and one.moved is not None
+
+
+def outputs_of(outputs: Array) -> list[list[float]]:
+    """The largest of (k,) outputs, each with its position."""
+    return [[at, rounded(outputs[at])] for at in np.argsort(-outputs, kind="stable")[:MOST_OUTPUTS].tolist()]
+
+
+def rounded(number: float) -> float:
+    """A number with few digits, which takes few bytes: those that :func:`xcid.show.wording.number` writes."""
+    return float(round(number)) if 1e4 <= abs(number) < 1e9 else float(f"{number:.4g}")
+
+
+def overview(explanation: Explanation, unit: float) -> dict[str, Any]:
+    """Mean absolute score of each feature, with limits, and the share of rows where it is significant.
+
+    Where signs can be about one outcome for all rows, so is ``mean``, the mean score with its sign; ``meaning`` says
+    about which. Rows that are not explained are left out.
+    """
+    turned = directions.usual(directions.explained(explanation))
+    mean = turned.aggregate()
+    record: dict[str, Any] = {"score": _steps(mean.values[0], unit), "d1": _steps(mean.importance[0], 0.001)}
+    if len(explanation) > 1 and mean.lower is not None and mean.upper is not None:
+        record |= {"lower": _steps(mean.lower[0], unit), "upper": _steps(mean.upper[0], unit)}
+    if mean.significant is not None:
+        record["significant"] = _steps(mean.significant[0], 0.001)
+    if turned.about:
+        record |= {"mean": _steps(turned.values.mean(axis=0), unit), "meaning": wording.meaning(turned)}
+    return record
+
+
+def _steps(numbers: Array, unit: float) -> list[int | None]:
+    """Whole numbers of steps; None for what is not a number."""
+    return [int(step) if np.isfinite(step) else None for step in np.rint(numbers / unit)]
+
+
+def _thousandths_above(p_values: Array) -> list[int | None]:
+    """P-values are rounded up: what is not significant must not seem so."""
+    nearest = np.rint(p_values * 1000)
+    return _steps(nearest + (nearest / 1000 < p_values), 1.0)
+
+
+def summary(explanation: Explanation, row: int = 0, values: Values = SHOWN) -> tuple[str, ...]:
+    """Say what the model predicts for one row, what supports it, what works against it, and what is not significant.
+
+    Examples
+    --------
+    >>> import numpy as np, xcid
+    >>> background = np.random.default_rng(0).normal(size=(200, 3))
+    >>> explainer = xcid.Explainer(lambda X: X[:, 1] > 0, background, feature_names=["a", "b", "c"])
+    >>> print(*summary(explainer([0.2, 1.5, -0.3])))
+    The model predicts True. b supports it. a and c are not significant.
+    """
+    one = directions.of_row(explanation[row])
+    free, faint = one.feature_status[0] == "ok", wording.not_significant(one)[0]
+    decisive = free & ~faint & (one.values[0] != 0)
+    said, status = wording.answer(one.outputs[0], one.output_names, values.number), str(one.status[0])
+    sentences = [f"The model {'gives' if said == wording.NO_OUTPUT else 'predicts'} {said}."]
+    if not wording.is_explained(one):
+        return (*sentences, f"The row is {wording.not_explained(one)}.")
+    if status != "ok":
+        sentences.append(sentence(meaning(clean(status, MOST_LETTERS))))
+    if not decisive.any():
+        nothing = one.p_values is None or not free.any()
+        sentences.append("All scores are 0." if nothing else "No feature is significant.")
+    else:
+        sentences += _signed(one, decisive, values) if wording.is_signed(one) else _unsigned(one, decisive)
+        sentences += _counted(one, faint, "is not significant", "are not significant")
+    return (*sentences, *_fixed(one))
+
+
+def _fixed(one: Explanation) -> list[str]:
+    """Which features cannot change, and why: where the reference data have one value only, they are the reason."""
+    fixed, same = one.feature_status[0] != "ok", _is_constant(one)
+    return [
+        *_counted(
+            one, fixed & same, "has the same value in all reference rows", "have one value in all reference rows"
+        ),
+        *_counted(one, fixed & ~same, "could not change here", "could not change here"),
+    ]
+
+
+def _is_constant(one: Explanation) -> Flags:
+    """(d,) features that hold the one value that the reference data have."""
+    plan = None if one.cloud is None else one.cloud.plan
+    known = None if plan is None else plan.background  # of levels all are known anyway
+    same = np.array(
+        [
+            len(levels) == 1 if levels else known is not None and bool(np.all(known[:, at] == one.data[0, at]))
+            for at, levels in enumerate(one.levels)
+        ]
+    )
+    is_alone = np.array([bool(same[list(columns)].all()) for columns in one.features])
+    return is_alone & (one.feature_status[0] == "constant")
+
+
+def _signed(one: Explanation, decisive: Flags, values: Values) -> list[str]:
+    """Which features support the prediction, and which work against it; or raise and lower what signs are about."""
+    parts = []
+    sides = (_supports(one, values), ("work", "against it"))
+    if one.about:
+        is_output = len(one.output_names) == 1
+        odds = f"the odds of {wording.of_class(one.about)}"
+        sides = (("raise", "it" if is_output else odds), ("lower", "it" if is_output else "them"))
+    for sign, (verb, what) in zip((1, -1), sides, strict=True):
+        chosen = _largest(one, decisive & (sign * one.values[0] > 0))
+        if chosen.size:
+            parts.append(f"{_names(one, chosen)} {verb}{'s' if chosen.size == 1 else ''} {what}")
+    said = [f"{'; '.join(parts)}."]
+    return said if one.p_values is not None else [*said, "These scores have no p-values: small ones may be noise."]
+
+
+def _supports(one: Explanation, values: Values) -> tuple[str, str]:
+    """Verb and object of a sentence about features that support the prediction: "support it", "keep it above 2"."""
+    where = getattr(one.outcome, "where", None)
+    if where is None:
+        is_asked = one.outcome is not None or "outcome" in (one.settings or {})
+        return ("keep", "it on its side of the question") if is_asked else ("support", "it")
+    side = clean(where(one.outputs[0], one.output_names, values.number), MOST_LETTERS_OF_A_QUESTION)
+    return ("keep", side) if side else ("support", "it")
+
+
+def _unsigned(one: Explanation, decisive: Flags) -> list[str]:
+    """Where perturbations that flip differ, if scores have no sign."""
+    first = _largest(one, decisive)[:MOST_NAMES].tolist()
+    names = listed([f"{_name(one, at)} ({one.values[0, at]:.2f})" for at in first])
+    said = [f"Perturbations that {wording.verb(one)} it differ most from those that do not in {names}."]
+    return said if one.p_values is not None else [*said, "Scores have no signs and no p-values in this setting."]
+
+
+def _counted(one: Explanation, which: Flags, one_does: str, several_do: str) -> list[str]:
+    """A sentence about a few features by name, or about many by number."""
+    chosen = np.flatnonzero(which)
+    if not chosen.size:
+        return []
+    who = _names(one, chosen) if chosen.size <= MOST_NAMES else f"{chosen.size} of the {len(which)} features"
+    return [f"{who} {one_does if chosen.size == 1 else several_do}."]
+
+
+def _largest(one: Explanation, chosen: Flags) -> Integers:
+    """Positions of the chosen features, the largest scores first."""
+    order = wording.largest(one.values[0])
+    return order[chosen[order]]
+
+
+def _names(one: Explanation, chosen: Integers) -> str:
+    """The first names, and how many more there are; one more is named too."""
+    shown = chosen if chosen.size == MOST_NAMES + 1 else chosen[:MOST_NAMES]
+    names, more = [_name(one, at) for at in shown.tolist()], chosen.size - shown.size
+    return listed([*names, f"{more} more"] if more else names)
+
+
+def _name(one: Explanation, feature: int) -> str:
+    return clean(one.feature_names[feature], MOST_LETTERS)

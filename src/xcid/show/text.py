@@ -1,0 +1,149 @@
+"""Explanations in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from xcid import directions
+from xcid._check import as_int
+from xcid.records import SIGNIFICANT, Comparison, Explanation, Interactions
+from xcid.show import wording
+from xcid.show.wording import differences
+from xcid.whatif import Actions, Counterfactuals
+
+MOST_WIDE = 60  # letters of a column that is padded
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int = 20) -> str:
+    """Draw the scores of one row as bars, largest first.
+
+    Parameters
+    ----------
+    explanation : Explanation
+    row : int
+    width : int
+        Characters of a full bar, for a score of 1.
+    most : int
+        Features shown; the rest are counted in the last line.
+    """
+    one, width = directions.of_row(explanation[row]), as_int(width, "width", at_least=1)
+    if not wording.is_explained(one):
+        return wording.title(one)
+    values, faint = one.values[0], wording.not_significant(one)[0]
+    shown = wording.largest(values, as_int(most, "most", at_least=1)).tolist()
+    cells = {at: one.shown(0, at) if one.n_rows is None else wording.share_significant(one, at) for at in shown}
+    name_width = max(len(one.feature_names[at]) for at in shown)
+    cell_width = max(map(len, cells.values()))
+    worths = wording.worths(one)
+    worth_width = max(len(worths[at]) for at in shown)
+    lines = [_title(one), one.question]
+    for at in shown:
+        mark = "" if one.p_values is None else "~ " if faint[at] else "  "
+        drawn = wording.note(one.feature_status[0, at]).strip() or _bar(abs(values[at]), width)
+        score = f"{wording.score(one, values[at]):>6}"
+        worth = f"{worths[at]:<{worth_width}}  " if worth_width else ""
+        lines.append(f"{one.feature_names[at]:<{name_width}}  {cells[at]:>{cell_width}}  {score}  {worth}{mark}{drawn}")
+    lines.append(wording.left_out(len(values), len(shown)))
+    lines.append(wording.meaning(one).replace("−", "-"))  # as scores have it here
+    lines.append(wording.SHARE if one.significant is not None else "")
+    lines.append(wording.unit(one) if worth_width else "")
+    lines.append(f"~ {wording.NOT_SIGNIFICANT}" if faint[shown].any() else "")
+    return "\n  ".join(line.rstrip() for line in lines if line)
+
+
+def pairs(interactions: Interactions, *, most: int = 12) -> str:
+    """List the strongest pairs of one row, or averaged over many."""
+    places = tuple(at[: as_int(most, "most", at_least=1)] for at in interactions.places)
+    names = [f"{first} x {second}" for first, second in interactions.pairs[:most]]
+    width, found = max(map(len, names), default=0), interactions
+    if not names or not len(found):
+        return repr(found)
+    if len(found) == 1:
+        title = f"pairs of row {found.index[0]}: score, 95% limits ({found.n_evaluations[0]:,} evaluations)"
+        parts = (part[0][places] for part in (found.values, found.lower, found.upper, found.p_values))
+        ends = ["{:+.3f}  [{:+.3f}, {:+.3f}]  p = {:.2g}".format(*each) for each in zip(*parts, strict=True)]
+    else:
+        title = f"pairs of {len(found)} rows: mean absolute score, share of rows where it is significant"
+        share = (found.p_values < SIGNIFICANT).mean(axis=0)[places]
+        ends = [f"{v:.3f}  {s:4.0%}" for v, s in zip(np.abs(found.values).mean(axis=0)[places], share, strict=True)]
+    lines = [f"{name:<{width}}  {end}" for name, end in zip(names, ends, strict=True)]
+    left = len(interactions.pairs) - len(names)
+    return "\n  ".join([title, *lines, *([f"and {left} more pairs"] if left else [])])
+
+
+def comparison(found: Comparison, *, most: int = 12, sentences: int = 3) -> str:
+    """List the largest differences between two explanations, and say the strongest of them in sentences."""
+    shown = wording.largest(found.difference, as_int(most, "most", at_least=1)).tolist()
+    faint = differences.not_significant(found)
+    cells = [["", *differences.headings(found)]]
+    cells += [["~" if faint[at] else "", *differences.cells(found, at)] for at in shown]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    table = ["  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)) for line in cells]
+    strongest = [at for at in wording.largest(found.difference).tolist() if not faint[at]]
+    told = [differences.sentence(found, at) for at in strongest[: as_int(sentences, "sentences")]]
+    last = [wording.left_out(len(found), len(shown)).replace("score", "difference"), differences.unit(found)]
+    last.append(f"~ {differences.NOT_SIGNIFICANT}" if faint[shown].any() else "")
+    lines = [differences.title(found), found.question, *table, *last, *(told or [differences.nothing(found)])]
+    return "\n  ".join(line.rstrip() for line in lines if line)
+
+
+def _title(one: Explanation) -> str:
+    if one.n_rows is not None:
+        return f"{wording.title(one)} ({one.n_evaluations[0]:,} evaluations)"
+    tried = round(float(one.n_positive[0] + one.n_negative[0]))  # nothing for other methods
+    flips = f"; {one.n_flips[0]:,} of {tried:,} perturbations {wording.verb(one)} it" if tried else ""
+    return f"{wording.title(one)}{flips} ({one.n_evaluations[0]:,} evaluations, {one.status[0]})"
+
+
+def _bar(share: float, width: int) -> str:
+    eighths = round(min(share, 1.0) * width * 8)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+
+
+def changes(found: Counterfactuals, *, most: int = 20) -> str:
+    """List counterfactuals, a line each: the row, the kind, the changes, the output before and after, the likeness."""
+    shown = range(min(len(found), as_int(most, "most", at_least=1)))
+    heads = ("row", "kind", "changes", "output", "likeness")
+    lines = [change_cells(found, line) for line in shown]
+    left = len(found) - len(shown)
+    more = [f"(and {left:,} more {'line' if left == 1 else 'lines'}: found.to_frame())"] if left else []
+    return "\n".join([repr(found), *aligned([heads, *lines]), *more, *found.notes])
+
+
+def change_cells(found: Counterfactuals, line: int) -> tuple[str, ...]:
+    """A counterfactual in words: its row, its kind, the changes, the output before and after, the likeness."""
+    row, said = str(found.index[found.row[line]]), found.in_words(line)
+    return row, str(found.kind[line]), said, moved_output(found, line), str(found.likeness[line])
+
+
+def moved_output(found: Counterfactuals, line: int) -> str:
+    """The output before and after: "diabetes 0.71 -> 0.48", "118 -> 131"; one number where it stays."""
+    ends, is_number = (float(found.was[line]), float(found.output[line])), found.is_number(line)
+    if np.isnan(ends[0]):
+        return ""
+    said = [wording.number(end) if is_number else f"{end:.2f}" for end in ends]
+    return f"{'' if is_number else f'{wording.of_class(str(found.about[line]))} '}{' -> '.join(dict.fromkeys(said))}"
+
+
+def actions(found: Actions) -> str:
+    """List actions for a group: what to do, how many rows that flips, what it costs, what all so far cover."""
+    columns, n = found.to_columns(), found.flips.shape[1]
+    lines = [("action", "flips", "cost", "covered")]
+    for action, _, flipped, cost, covered in zip(*columns.values(), strict=True):
+        lines.append((str(action), f"{flipped:,} of {n:,}", f"{cost:.2f}", f"{covered:.0%}"))
+    return "\n".join([repr(found), *(aligned(lines) if len(lines) > 1 else [])])
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Cells in columns; those that are very wide stand out rather than push all others away.
+
+    Examples
+    --------
+    >>> aligned([("row", "kind"), ("12", "nearest")])
+    ['row  kind', '12   nearest']
+    """
+    widths = [min(MOST_WIDE, max(map(len, cells))) for cells in zip(*lines, strict=True)]
+    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]

@@ -1,0 +1,36 @@
+"""What the features are, and the way between tables and float64 matrices.
+
+This is the only room that knows data frames. Everything behind it works on matrices: numbers stand for themselves,
+levels of a category for their position, and NaN for a missing cell.
+"""
+
+from xcid.records import Backend
+from xcid.table.columns import Column, Kind, is_missing
+from xcid.table.constraints import Constraints
+from xcid.table.features import FeatureSpace
+from xcid.table.groups import Features
+from xcid.table.makers import ToRows, cells_maker, frame_maker, in_order, require_backend
+from xcid.table.rules import Rows, Rules
+from xcid.table.tables import labels
+from xcid.table.unseen import Met, first_unseen, met
+
+__all__ = [
+    "Backend",
+    "Column",
+    "Constraints",
+    "FeatureSpace",
+    "Features",
+    "Kind",
+    "Met",
+    "Rows",
+    "Rules",
+    "ToRows",
+    "cells_maker",
+    "first_unseen",
+    "frame_maker",
+    "in_order",
+    "is_missing",
+    "labels",
+    "met",
+    "require_backend",
+]

@@ -1,0 +1,267 @@
+"""FeatureSpace: kinds, ranges and precision of all features, learnt from the background."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xcid._kernels.random import column_keys, content_keys
+from xcid._names import shown, shown_and_meant
+from xcid.errors import InvalidData, InvalidParameter, telling
+from xcid.records import Array, Flags, Integers, Unsigned
+from xcid.table.columns import REFERENCE, Cells, Column, Kind, detect, has_zone, is_date, resolution, usual_resolution
+from xcid.table.constraints import Constraints
+from xcid.table.makers import Decode, maker
+from xcid.table.tables import Table, of_floats, read
+from xcid.table.weights import weighted
+
+
+class Pools(NamedTuple):
+    """Values that may replace others, feature by feature."""
+
+    values: Array  # (N, d) each column ascending and padded with NaN
+    sizes: Integers  # (d,) how many they are
+    n_missing: Integers  # (d,) and how many missing cells there are beside them
+
+    @staticmethod
+    def of(background: Array, allowed: Flags) -> Pools:
+        """The allowed cells of the background."""
+        values = np.sort(np.where(allowed, background, np.nan), axis=0)  # NaN comes last
+        return Pools(values, np.sum(~np.isnan(values), axis=0), np.sum(np.isnan(background) & allowed, axis=0))
+
+    def distinct(self) -> Pools:
+        """Every value once."""
+        repeated = np.zeros(self.values.shape, dtype=bool)
+        repeated[1:] = self.values[1:] == self.values[:-1]
+        values = np.sort(np.where(repeated, np.nan, self.values), axis=0)
+        return Pools(values, np.sum(~np.isnan(values), axis=0), self.n_missing)
+
+    def between(self, low: Array, high: Array) -> tuple[Integers, Integers]:
+        """First position and number of the values between (n, d) limits."""
+        start, count = (np.empty(low.shape, dtype=np.int64) for _ in range(2))
+        for feature, size in enumerate(self.sizes):
+            column = self.values[:size, feature]
+            start[:, feature] = np.searchsorted(column, low[:, feature], side="left")
+            count[:, feature] = np.searchsorted(column, high[:, feature], side="right") - start[:, feature]
+        return start, np.maximum(count, 0)
+
+
+def scales(background: Array) -> Array:
+    """(d,) mean absolute deviation of each feature from its median, 1 for constants: what counts as one step.
+
+    It is 0 for a constant only, where the median absolute deviation is 0 for every feature with one common value.
+    """
+    spread = np.nanmean(np.abs(background - np.nanmedian(background, axis=0)), axis=0)
+    return np.where(spread > 0, spread, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureSpace:
+    """The features of a table, learnt from a background table.
+
+    ``rows`` are its rows as they were given, but for those of weight 0. In ``background`` each is as often as its
+    weight says, so that what is learnt or drawn from there heeds the weights.
+    """
+
+    columns: tuple[Column, ...]
+    rows: Array  # (k, d) as numbers; NaN where missing
+    weights: Array | None  # (k,) their shares in the whole; None where none are given, or all are the same
+    copied: Integers  # (N,) which of the rows each background row is
+    background: Array  # (N, d) the same as rows where there are no weights
+    lower: Array  # (d,) range of new values
+    upper: Array
+    resolution: Array  # (d,) levels in one unit: 1 for integers and categories, 10 for one decimal; 0 where continuous
+    rounding: Array  # (d,) levels in one unit to which DiCE rounds; 0 where its rule does not apply
+    missing: Array  # (d,) share of missing cells
+    frozen: Flags  # (d,) features that never change
+    direction: Array  # (d,) 1 for features that only rise, -1 for those that only fall, else 0
+    pools: Pools  # background values that may replace others
+    distinct: Pools  # and each of them once
+    scales: Array  # (d,) what counts as one step; see :func:`scales`
+    rank: Integers  # (d,) places by the background's content alone, for random numbers: order and names do not matter
+    decode: Decode  # from a matrix to a table of the background's own kind
+    keyed: Callable[[Array], Array] | None = None  # rows as random numbers know them, where that is not as they are
+    encode_groups: Callable[[Any, str], Array] | None = None  # from a table to rows of features, where there are groups
+
+    @classmethod
+    def of(
+        cls,
+        background: Any,
+        feature_names: Sequence[str] | None = None,
+        kinds: Mapping[str, Kind] | None = None,
+        constraints: Constraints | None = None,
+        weights: Any = None,
+    ) -> FeatureSpace:
+        """Learn the features from a table of any make; the names are for tables that have none."""
+        table = read(background, REFERENCE, feature_names)
+        if table.n_rows < 2:
+            raise InvalidData("reference data need at least 2 rows, preferably a few hundred: there is 1")
+        found = weighted(weights, background, table.n_rows, len(table.names))
+        table = table.part(found.kept)
+        wanted = {} if kinds is None else kinds
+        constraints = Constraints() if constraints is None else constraints
+        if not isinstance(wanted, Mapping):
+            raise InvalidParameter(f"kinds must be a dict from names to kinds, not {kinds!r:.60}")
+        if not isinstance(constraints, Constraints):
+            raise InvalidParameter(f"constraints must be xcid.Constraints(...), not {constraints!r:.60}")
+        columns = _detected(table, wanted)
+        matrix = matrix_of(columns, table, REFERENCE)
+        allowed, known = constraints.allowed(columns, matrix), matrix[found.copied]
+        ranges = np.array([constraints.ranges.get(column.name, (-np.inf, np.inf)) for column in columns], dtype=float)
+        steps = [
+            0.0 if wanted.get(name) == "continuous" and raw.dtype.kind not in "iu" else resolution(cells)
+            for name, cells, raw in zip(table.names, matrix.T, table.cells, strict=True)
+        ]
+        return cls(
+            columns=columns,
+            rows=matrix,
+            weights=found.shares,
+            copied=found.copied,
+            background=known,
+            lower=np.maximum(np.nanmin(matrix, axis=0), ranges[:, 0]),
+            upper=np.minimum(np.nanmax(matrix, axis=0), ranges[:, 1]),
+            resolution=np.array(steps),
+            rounding=_rounding(table, columns, matrix, {*wanted, *constraints.ranges, *constraints.monotone}),
+            missing=np.isnan(matrix).mean(axis=0),
+            frozen=np.isin(table.names, constraints.frozen),
+            direction=constraints.direction(columns),
+            pools=Pools.of(known, allowed[found.copied]),
+            distinct=Pools.of(matrix, allowed).distinct(),
+            scales=scales(known),
+            rank=np.argsort(np.argsort(column_keys(known), kind="stable"), kind="stable"),
+            decode=maker(table, columns),
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def discrete(self) -> Flags:
+        """(d,) which features are made of levels: they have frequencies, no density."""
+        return np.array([bool(column.levels) for column in self.columns])
+
+    @property
+    def weighting(self) -> dict[str, str]:
+        """How the rows are weighted, in words, for records of settings; empty where they are not."""
+        if self.weights is None:
+            return {}
+        equal = 1 / float(np.sum(self.weights**2))  # Kish's effective size
+        return {"weights": f"of {len(self.rows):,} reference rows, worth {equal:,.1f} equal ones"}
+
+    @property
+    def free(self) -> Integers:
+        """Features that may change, in the order of their ranks."""
+        order = np.argsort(self.rank)
+        return order[~self.frozen[order]]
+
+    def bounds(self, rows: Array) -> tuple[Array, Array]:
+        """(n, d) lowest and highest new value of each feature of each row; nothing is allowed where they cross."""
+        present = np.where(np.isnan(rows), np.where(self.direction > 0, -np.inf, np.inf), rows)
+        low = np.where(self.direction > 0, np.maximum(self.lower, present), self.lower)
+        high = np.where(self.direction < 0, np.minimum(self.upper, present), self.upper)
+        return low, high
+
+    def keys(self, rows: Array, seed: int, replicate: int = 0) -> Unsigned:
+        """Keys of the random numbers of (n, d) rows."""
+        known = rows if self.keyed is None else self.keyed(rows)
+        return content_keys(known[:, np.argsort(self.rank)], seed, replicate)
+
+    def encode(self, table: Any, what: str = "the table to explain") -> Array:
+        """Turn one row or many into an (n, d) matrix; columns with names are found by name."""
+        if self.encode_groups is not None:
+            return self.encode_groups(table, what)
+        matrix = self.values(table, what)
+        unseen = np.argwhere(np.isnan(matrix) & (self.missing == 0))
+        if len(unseen):
+            row, column = unseen[0]
+            raise InvalidData(
+                f"{what} has a missing value in row {row}, column {self.names[column]!r} ({len(unseen)} such cells in "
+                "all), and the reference data have none there: fill or drop these rows"
+            )
+        self.check_types(matrix, what)
+        return matrix
+
+    def values(self, table: Any, what: str = "the table") -> Array:
+        """Turn a table of the background's own kind into a matrix, whatever its values."""
+        if self._is_plain(table):
+            return np.array(table, order="C")
+        return matrix_of(self.columns, read(table, what, self.names).in_order(self.names, what), what)
+
+    def _is_plain(self, table: Any) -> bool:
+        """Whether a table is a matrix of numbers as it is: then no cell has to be looked at by itself."""
+        return (
+            type(table) is np.ndarray
+            and table.dtype == np.float64
+            and table.ndim == 2
+            and table.shape[0] > 0
+            and table.shape[1] == len(self.columns)
+            and not any(column.levels or column.unit for column in self.columns)
+            and not np.isinf(table).any()
+        )
+
+    def check_types(self, matrix: Array, what: str) -> None:
+        """Refuse values that the types of the background's columns cannot hold: the model would see others."""
+        try:
+            table = self.decode(matrix)
+            if self._is_plain(table):
+                return
+            back = self.values(table)
+        except Exception as error:
+            raise InvalidData(f"{what} has values that the reference data's types cannot hold: {error}") from error
+        changed = np.argwhere(~np.isclose(back, matrix, rtol=1e-6, atol=0, equal_nan=True))
+        if len(changed):
+            row, column = changed[0]
+            raise InvalidData(
+                f"{what} has {matrix[row, column]:g} in row {row}, column {self.names[column]!r}, which the type of "
+                f"the reference data cannot hold (it would become {back[row, column]:g}): convert that column there"
+            )
+
+
+def _detected(table: Table, wanted: Mapping[str, Kind]) -> tuple[Column, ...]:
+    """Find out the kinds of all columns, those that the user names first of all."""
+    unknown = [name for name in wanted if name not in table.names]
+    if unknown:
+        asked = shown_and_meant(unknown, table.names)
+        raise InvalidParameter(f"kinds names {asked}, which the table does not have: it has {shown(table.names)}")
+    named = zip(table.names, table.cells, table.orders, strict=True)
+    with telling(InvalidData, f"{REFERENCE} cannot be read"):
+        found = [detect(name, cells, order, wanted.get(name)) for name, cells, order in named]
+    return tuple(replace(column, zoned=column.name in table.zoned) for column in found)
+
+
+def _rounding(table: Table, columns: tuple[Column, ...], matrix: Array, settled: set[str]) -> Array:
+    """Levels in one unit to which DiCE rounds floats; 0 for all other columns and for what the user has settled."""
+    rounded = zip(columns, matrix.T, of_floats(table), strict=True)
+    return np.array(
+        [
+            usual_resolution(cells) if is_float and not column.levels and column.name not in settled else 0.0
+            for column, cells, is_float in rounded
+        ]
+    )
+
+
+def matrix_of(columns: tuple[Column, ...], table: Table, what: str) -> Array:
+    """Cells as numbers."""
+    found = []
+    for column, cells in zip(columns, table.cells, strict=True):
+        if column.unit and (not column.zoned) in _zoned(cells, column.name in table.zoned):
+            have, others = ("no time zone", "have one") if column.zoned else ("a time zone", "have none")
+            raise InvalidData(
+                f"the times of column {column.name!r} of {what} have {have}, and those of the reference data {others}: "
+                "give both a zone, or none"
+            )
+        with telling(InvalidData, f"column {column.name!r} of {what} cannot be read"):
+            found.append(column.encode(cells, what))
+    return np.column_stack(found)
+
+
+def _zoned(cells: Cells, is_zoned: bool) -> set[bool]:
+    """Whether the times of a column have a time zone; objects say so one by one, and missing cells say nothing."""
+    if cells.dtype.kind == "M":
+        return set() if np.isnat(cells).all() else {is_zoned}
+    return {has_zone(cell) for cell in cells.tolist() if is_date(cell)}

@@ -1,0 +1,150 @@
+"""Matrices become tables again, of the make that the model or the user wants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, get_args
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from xcid._require import require
+from xcid.errors import InvalidParameter
+from xcid.records import Array, Backend, Integers
+from xcid.table.columns import Cells, Column, objects, to_times
+from xcid.table.tables import Table, is_sparse, time_zone
+
+Decode: TypeAlias = Callable[[Array], Any]
+"""From a matrix of codes and numbers to a table."""
+
+
+def require_backend(backend: Backend) -> None:
+    """Refuse a library of data frames that is unknown or not installed."""
+    if backend not in get_args(Backend):
+        raise InvalidParameter(f"unknown backend {backend!r}: use one of {list(get_args(Backend))}")
+    require(backend, extra=backend)
+
+
+@dataclass(frozen=True, slots=True)
+class ToRows:
+    """Decode to a table without names: an array or a sparse matrix of its own, which a model may change.
+
+    ``makers`` go from codes to cells, one for each column, or are none where all are numbers; ``wrap`` goes from an
+    array to the table; ``order`` has the columns as the model wants them.
+    """
+
+    dtype: Any = np.float64
+    makers: tuple[Callable[[Array], Cells], ...] = ()
+    wrap: Callable[[Cells], Any] = np.asarray
+    order: tuple[int, ...] | None = None
+
+    def __call__(self, matrix: Array) -> Any:
+        if self.makers:
+            cells = np.column_stack([make(matrix[:, i]).astype(self.dtype) for i, make in enumerate(self.makers)])
+        else:
+            cells = matrix.astype(self.dtype)
+        return self.wrap(cells if self.order is None else cells[:, self.order])
+
+
+def frame_maker(columns: Sequence[Column], names: Sequence[str], backend: Backend) -> Decode:
+    """Decode to data frames of the given library with the columns in the order of the names."""
+    require_backend(backend)
+    makers = {column.name: (at, cells_maker(column)) for at, column in enumerate(columns)}
+    chosen = {name: makers[name] for name in names}
+
+    def make(matrix: Array) -> Any:
+        cells = {name: to_cells(matrix[:, at]) for name, (at, to_cells) in chosen.items()}
+        return nw.from_dict(cells, backend=backend).to_native()
+
+    return make
+
+
+def in_order(decode: Decode, own: Sequence[str], names: Sequence[str]) -> Decode:
+    """Decode to tables whose columns stand in another order than their own."""
+    if isinstance(decode, ToRows):
+        return replace(decode, order=tuple(list(own).index(name) for name in names))
+    return lambda matrix: nw.from_native(decode(matrix), eager_only=True).select(*names).to_native()
+
+
+def maker(table: Table, columns: tuple[Column, ...]) -> Decode:
+    """How to make tables like the given one from matrices."""
+    source = table.source
+    if isinstance(source, nw.DataFrame):
+        like = source.to_native()
+        series = [source.get_column(name) for name in source.columns]
+        makers = [_column_maker(one, column) for one, column in zip(series, columns, strict=True)]
+        return lambda matrix: _frame([make(matrix[:, i]) for i, make in enumerate(makers)], like)
+    levels = [cells_maker(column) for column in columns]
+    if table.named:
+        return lambda matrix: [
+            dict(zip(table.names, row, strict=True))
+            for row in zip(*(make(matrix[:, i]).tolist() for i, make in enumerate(levels)), strict=True)
+        ]
+    wrap = type(source) if is_sparse(source) else np.asarray
+    dtype = getattr(source, "dtype", np.dtype(np.float64))  # a list has none
+    if any(column.levels for column in columns):
+        is_number = hasattr(source, "dtype") and dtype.kind in "fiub"
+        return ToRows(dtype if is_number else object, tuple(levels), wrap)
+    return ToRows(dtype, wrap=wrap)
+
+
+def cells_maker(column: Column) -> Callable[[Array], Cells]:
+    """From codes to cells of a plain array; None for a missing level."""
+    if not column.levels:
+        return np.copy
+    cells = objects([*column.levels, None])
+    return lambda codes: cells[_positions(codes, len(column.levels))]
+
+
+def _column_maker(series: nw.Series[Any], column: Column) -> Callable[[Array], Any]:
+    """From codes to a column of the original type, native or an array; levels are taken from the original itself."""
+    if column.levels:
+        values = series.to_list()
+        first = {values[row]: row for row in reversed(range(len(values)))}
+        empty = int(np.argmax(series.is_null().to_numpy()))
+        rows = np.array([*(first[level] for level in column.levels), empty])
+        return lambda codes: nw.maybe_reset_index(
+            series[rows[_positions(codes, len(column.levels))].tolist()]
+        ).to_native()
+    dtype, name, backend = series.dtype, series.name, series.implementation
+    if column.unit:
+        zone = time_zone(series)
+
+        def dates(codes: Array) -> Any:
+            made = nw.new_series(name, to_times(codes, column.unit), nw.Datetime("us"), backend=backend)
+            if zone:
+                made = made.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+            return made.cast(dtype).to_native()
+
+        return dates
+    if backend.is_pandas_like():
+        native = series.to_native()
+        if isinstance(native.dtype, np.dtype) and native.dtype.kind in "fiub":
+            return lambda codes: codes.astype(native.dtype)
+        make = type(native)
+        return lambda codes: make(codes).astype(native.dtype)
+    has_null = bool(series.is_null().any())
+
+    def numbers(codes: Array) -> Any:
+        values: Any = codes
+        if has_null and np.isnan(codes).any():
+            values = [None if missing else code for code, missing in zip(codes.tolist(), np.isnan(codes), strict=True)]
+        return nw.new_series(name, values, nw.Float64, backend=backend).cast(dtype).to_native()
+
+    return numbers
+
+
+def _positions(codes: Array, missing: int) -> Integers:
+    return np.where(np.isnan(codes), missing, codes).astype(np.int64)
+
+
+def _frame(columns: list[Any], like: Any) -> Any:
+    """Columns as a frame of the same library and with the same names."""
+    make = type(like)
+    if hasattr(make, "from_pydict"):
+        return make.from_pydict(dict(zip(like.column_names, columns, strict=True)))
+    named = dict(zip(map(str, range(len(columns))), columns, strict=True))
+    frame = make(named, copy=False) if make.__module__.startswith("pandas") else make(named)
+    frame.columns = like.columns
+    return frame
