@@ -31,6 +31,7 @@ from sklearn.model_selection import train_test_split
 import xcid
 from xcid import metrics
 from xcid.generators import Balanced, Complements
+from xcid_lab import metrics as lab_metrics
 from xcid_lab.baselines import Chance, DiceImportance, Lime, Shap
 
 MASKINGS: dict[str, metrics.Masking] = {"mean": metrics.mean, "joint rows": metrics.JointRows(50)}
@@ -138,7 +139,7 @@ def differences(cells: dict[str, dict[str, Figures]]) -> None:
         shown = []
         for peer in peers:
             for masking in MASKINGS:
-                apart = metrics.paired(_all(cells, method, masking), _all(cells, peer, masking))
+                apart = lab_metrics.paired(_all(cells, method, masking), _all(cells, peer, masking))
                 won = sum(
                     cell[method].faithfulness[masking].mean() > cell[peer].faithfulness[masking].mean()
                     for cell in cells.values()

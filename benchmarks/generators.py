@@ -26,18 +26,8 @@ from sklearn.model_selection import train_test_split
 
 import xcid
 from xcid._faults import Deadline
-from xcid.generators import (
-    Conditional,
-    Copula,
-    Dice,
-    Generator,
-    Genetic,
-    Gradient,
-    Growing,
-    Marginal,
-    Neighbours,
-    Random,
-)
+from xcid.cid.generators.search import Generator
+from xcid.generators import Conditional, Copula, Dice, Genetic, Gradient, Growing, Marginal, Neighbours, Random
 from xcid.question import Membership
 from xcid_lab.generators import Nearest
 

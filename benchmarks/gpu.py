@@ -22,9 +22,9 @@ import torch
 import xcid
 from xcid._kernels.random import run_key
 from xcid.cid import planned
+from xcid.cid.distances import Overlap
 from xcid.contributions import effects
 from xcid.device.run import Device, _Task
-from xcid.distances import Overlap
 from xcid.generators import Balanced
 
 FEATURES, PERTURBATIONS, WIDTH = 20, 512, 128

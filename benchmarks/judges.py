@@ -29,7 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from unseen import SPLIT, TABLES, TEST_SHARE
 
 import xcid
-from xcid._lent import quiet_and_seeded
+from xcid._require import quiet_and_seeded
 from xcid_lab.baselines import Lime, Shap
 
 CHOSEN = ("moons", "shells", "Friedman 1, classes", "redundant", "mixed")

@@ -19,7 +19,7 @@ import numpy as np
 from cells import Array
 
 import xcid
-from xcid._lent import quiet_and_seeded
+from xcid._require import quiet_and_seeded
 from xcid.generators import Balanced
 from xcid.metrics import JointRows
 from xcid_lab.baselines import Lime, Occlusion

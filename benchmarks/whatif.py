@@ -31,8 +31,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import xcid
-from xcid._lent import silenced
-from xcid.cid.generators.metric import Metric
+from xcid._require import silenced
+from xcid.cid.generators.reach import Metric
 
 Array = npt.NDArray[np.float64]
 PAGE = Path(__file__).parents[1] / "docs" / "whatif.md"

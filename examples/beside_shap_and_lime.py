@@ -18,7 +18,8 @@ from sklearn.model_selection import train_test_split
 
 import xcid
 import xcid_lab.baselines
-from xcid.metrics import JointRows, Masking, comprehensiveness, feature_agreement, interval, paired, sufficiency
+from xcid.metrics import JointRows, Masking, comprehensiveness, feature_agreement, sufficiency
+from xcid_lab.metrics import interval, paired
 
 ROWS = 20
 table = xcid.datasets.load_diabetes()

@@ -503,7 +503,7 @@ class TestOneFeature:
             xcid.d1([1.0, 2.0], [2.0, 3.0], density="gaussian")
 
 
-@pytest.mark.parametrize("function", [xcid.distances.overlap, xcid.distances.d_k])
+@pytest.mark.parametrize("function", [xcid.distances, xcid.distances.d_k])
 @pytest.mark.parametrize("name", ["p", "q", "weights"])
 @pytest.mark.parametrize(
     ("value", "message"),

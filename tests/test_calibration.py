@@ -12,11 +12,12 @@ from scipy import stats
 import xcid
 from xcid import calibration
 from xcid.calibration import Decided, Repeats
+from xcid.cid.per_feature import held_in_place
 from xcid.densities import Mixed
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.generators import Balanced, Marginal, Random
 from xcid.outcomes import Flip
-from xcid.scores import PerFeature, Resampled, held_in_place
+from xcid.scores import PerFeature, Resampled
 
 RNG = np.random.default_rng(31)
 TABLE = RNG.normal(size=(300, 6))

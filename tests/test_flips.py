@@ -8,9 +8,9 @@ import pytest
 
 import xcid
 import xcid_lab.baselines
-from xcid import metrics
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.outcomes import Threshold
+from xcid_lab import metrics
 
 TABLE = np.random.default_rng(5).normal(size=(400, 4))
 BOTH, NONE = TABLE[(TABLE[:, :2] > 0).all(axis=1)][:20], TABLE[(TABLE[:, :2] < 0).all(axis=1)][:20]
@@ -114,7 +114,7 @@ class TestLaws:
     def test_small_blocks_change_nothing(self, monkeypatch):
         scores = np.random.default_rng(0).normal(size=(20, 4))
         whole = metrics.flip_shares(crossed, TABLE[:20], scores, TABLE)
-        monkeypatch.setattr("xcid.metrics.flips.MOST_CELLS", 1)
+        monkeypatch.setattr("xcid_lab.metrics.flips.MOST_CELLS", 1)
         assert np.array_equal(metrics.flip_shares(crossed, TABLE[:20], scores, TABLE).top, whole.top)
 
     def test_the_model_is_asked_as_often_as_is_said(self):

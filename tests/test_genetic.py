@@ -10,8 +10,7 @@ import pytest
 
 import xcid
 from xcid.cid.generators.genetic import _room, _standing
-from xcid.cid.generators.metric import Metric
-from xcid.cid.generators.reach import Reach
+from xcid.cid.generators.reach import Metric, Reach
 from xcid.cid.generators.search import first_seen
 from xcid.errors import InvalidParameter
 from xcid.generators import Genetic, Random

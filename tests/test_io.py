@@ -104,7 +104,7 @@ class TestRoundTrip:
         "density",
         [
             lambda *samples: Kernel()(*samples),
-            Kernel(bandwidth=xcid.densities.Each(lambda v, w: v[:, 0] * 0 + 1)),
+            Kernel(bandwidth=xcid.cid.densities.bandwidths.Each(lambda v, w: v[:, 0] * 0 + 1)),
         ],
         ids=["function", "rule"],
     )

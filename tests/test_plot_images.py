@@ -24,7 +24,7 @@ from matplotlib.testing.decorators import remove_ticks_and_titles
 import xcid
 import xcid_torch.plots
 from xcid.densities import Mixed
-from xcid.metrics import Curves
+from xcid.metrics.faithfulness import Curves
 from xcid.show.wording import colours
 
 ROOT = Path(__file__).parents[1]

@@ -103,7 +103,7 @@ class TestStreams:
             ("cid.generators.dice", "row"): [41, 42],
             ("cid.resampled", "none"): [29, 31],
             ("metrics.maskings", "row"): [23],
-            ("metrics.flips", "row"): [51, 52, 53],
+            ("xcid_lab.metrics.flips", "row"): [51, 52, 53],
             ("xcid_lab.baselines.plain", "row"): [None],
             ("xcid_lab.baselines._common", "row"): [61],
             ("table.contradictions", "run"): [71],

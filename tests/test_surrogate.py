@@ -7,10 +7,10 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 import xcid
-from xcid.contributions.surrogate import _folds, _large
 from xcid.errors import InvalidParameter
 from xcid.generators import Balanced, Marginal
-from xcid.scores import Adjusted, Surrogate, smooth
+from xcid.scores import Adjusted
+from xcid_lab.surrogate import Surrogate, _folds, _large, smooth
 
 RNG = np.random.default_rng(5)
 TABLE = RNG.normal(size=(200, 6))

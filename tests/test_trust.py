@@ -11,10 +11,11 @@ from sklearn.linear_model import LogisticRegression
 
 import xcid
 from xcid.calibration import Decided
+from xcid.cid.per_feature import unsigned
 from xcid.errors import NotEnoughFlips
 from xcid.generators import Balanced, Complements, Marginal
 from xcid.outcomes import ToClass
-from xcid.scores import PerFeature, Resampled, unsigned
+from xcid.scores import PerFeature, Resampled
 
 TABLE = np.random.default_rng(0).normal(size=(300, 4))
 

@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 
 import xcid
-from xcid.cid.generators.metric import Metric
+from xcid.cid.generators.reach import Metric
 from xcid.errors import InvalidParameter, ModelError
 from xcid.show.report.changes import of_search
 from xcid.show.report.values import named

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
+import random
+import warnings
+from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 
 from xcid.errors import MissingDependency
 
@@ -25,3 +32,31 @@ def require(module: str, *, extra: str) -> Any:
     except ImportError as error:
         package = module.partition(".")[0]
         raise MissingDependency(f'this needs {package}, which is not installed: pip install "xcid[{extra}]"') from error
+
+
+@contextlib.contextmanager
+def silenced() -> Iterator[None]:
+    """Keep a library from writing and warning."""
+    nowhere = io.StringIO()
+    with (
+        contextlib.redirect_stdout(nowhere),
+        contextlib.redirect_stderr(nowhere),
+        warnings.catch_warnings(),
+        np.errstate(all="ignore"),
+    ):
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextlib.contextmanager
+def quiet_and_seeded(seed: int) -> Iterator[None]:
+    """Silence a library, and lend it global random states that are put back afterwards."""
+    numbers, choices = np.random.get_state(), random.getstate()  # noqa: NPY002
+    np.random.seed(seed)  # noqa: NPY002
+    random.seed(seed)
+    try:
+        with silenced():
+            yield
+    finally:
+        np.random.set_state(numbers)  # noqa: NPY002
+        random.setstate(choices)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xcid._check import sign_of
-from xcid.cid.densities import Mixed
+from xcid.cid.densities.mixed import Mixed
 from xcid.contributions.adjusted import Adjusted, to_d1
 from xcid.contributions.moves import Moves, moves
 from xcid.errors import EvidenceNotKept, InvalidParameter

@@ -10,8 +10,12 @@ from xcid import pipeline, whatif
 from xcid._check import as_float, as_int, given_or
 from xcid._progress import LOG, Progress, silent, usual
 from xcid.calibration import Repeats, Stop
-from xcid.cid.densities import Kernel, Mixed
-from xcid.cid.generators import Balanced, Generator, Growing, Random
+from xcid.cid.densities.kernel import Kernel
+from xcid.cid.densities.mixed import Mixed
+from xcid.cid.generators.balanced import Balanced
+from xcid.cid.generators.growing import Growing
+from xcid.cid.generators.random import Random
+from xcid.cid.generators.search import Generator
 from xcid.cid.per_feature import PerFeature, Score, unsigned
 from xcid.contributions.adjusted import Adjusted
 from xcid.errors import InvalidParameter, telling, warn

@@ -1,28 +1,18 @@
 """Counterfactual generators: ``generator(rows, keys, space, member) -> Perturbations``.
 
-``rows`` (n, d) are perturbed, ``keys`` (n,) seed each row's own random numbers, ``space`` tells what the features are,
+``rows`` (n, d) are perturbed, ``keys`` (n,) seed each row"s own random numbers, ``space`` tells what the features are,
 and ``member(samples (N, d), owner (N,)) -> (N,)`` asks the model which samples flip the output of the row they come
 from. Any function with that signature is a generator.
 """
 
-from xcid.cid.generators import (
-    Balanced,
-    Complements,
-    Conditional,
-    Copula,
-    Dice,
-    Diverse,
-    Generator,
-    Genetic,
-    Given,
-    Gradient,
-    Growing,
-    Marginal,
-    Member,
-    Neighbours,
-    Random,
-    Wachter,
-)
+from xcid.cid.generators.balanced import Balanced, Complements
+from xcid.cid.generators.dice import Dice
+from xcid.cid.generators.genetic import Genetic
+from xcid.cid.generators.given import Given
+from xcid.cid.generators.gradient import Gradient
+from xcid.cid.generators.growing import Growing
+from xcid.cid.generators.masks import Conditional, Copula, Marginal, Neighbours
+from xcid.cid.generators.random import Random
 
 __all__ = [
     "Balanced",
@@ -30,15 +20,11 @@ __all__ = [
     "Conditional",
     "Copula",
     "Dice",
-    "Diverse",
-    "Generator",
     "Genetic",
     "Given",
     "Gradient",
     "Growing",
     "Marginal",
-    "Member",
     "Neighbours",
     "Random",
-    "Wachter",
 ]

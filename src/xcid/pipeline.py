@@ -14,10 +14,10 @@ from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_fe
 from xcid._kernels.random import run_key, variants
 from xcid._progress import LOG, Progress, silent
 from xcid.calibration import Repeats, Stop
-from xcid.cid.generators import Generator
 from xcid.cid.generators.balanced import Repeated
 from xcid.cid.generators.planned import Drawn, limited
 from xcid.cid.generators.planned import status as lacks
+from xcid.cid.generators.search import Generator
 from xcid.cid.per_feature import Score
 from xcid.contributions.moves import moves
 from xcid.contributions.pairs import pairs

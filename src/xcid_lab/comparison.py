@@ -15,12 +15,13 @@ from xcid._require import require
 from xcid.errors import InvalidData, XcidError, XcidWarning
 from xcid.explainer import Explainer
 from xcid.io.tables import part, size
-from xcid.metrics import Interval, interval
+from xcid.metrics.faithfulness import Curves
 from xcid.records import Array
 from xcid.show.plots import _style
 from xcid.show.wording import colours
 from xcid_lab import baselines
 from xcid_lab.markdown import aligned
+from xcid_lab.metrics import FlipShares, Interval, flip_shares, interval
 
 FEW = 2  # features whose necessity and sufficiency are looked at: with more of them, every method has flips
 BLOCKS = 5  # of rows, each timed by itself
@@ -60,8 +61,8 @@ class Runs(NamedTuple):
 class Judges(NamedTuple):
     """What scores of these rows are judged by."""
 
-    curves: Callable[..., metrics.Curves]
-    flips: Callable[..., metrics.FlipShares]
+    curves: Callable[..., Curves]
+    flips: Callable[..., FlipShares]
 
 
 class Comparison(NamedTuple):
@@ -105,9 +106,7 @@ def compare(
         raise InvalidData(f"no method can explain these rows: {left_out}")
     k = min(4, next(iter(runs.values())).values.shape[1])
     given: dict[str, Any] = {"background": train, "seed": seed, "weights": weights}
-    judges = Judges(
-        partial(metrics.masking_curves, model, rows, **given), partial(metrics.flip_shares, model, rows, **given)
-    )
+    judges = Judges(partial(metrics.masking_curves, model, rows, **given), partial(flip_shares, model, rows, **given))
     figures = {method: _figures(one, judges, k) for method, one in runs.items()}
     agreement = {
         (a, b): interval(metrics.feature_agreement(runs[a].values, runs[b].values, k)) for a in runs for b in runs

@@ -16,6 +16,7 @@ import numpy as np
 
 from xcid import pipeline
 from xcid._faults import Failed, counted, filled, warn_of_few
+from xcid.cid.per_feature import Score, Scores
 from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
 from xcid.generators import Balanced
@@ -23,7 +24,7 @@ from xcid.outcomes import Interval, Outcome, SoftInterval
 from xcid.pipeline import Setup
 from xcid.records import Array, Density, Explanation, Integers, Perturbations
 from xcid.records.fields import FEATURE, declared
-from xcid.scores import Adjusted, Score, Scores
+from xcid.scores import Adjusted
 
 Ask: TypeAlias = Callable[[Any], Any]
 MOST_BYTES = 2**28  # of evidence

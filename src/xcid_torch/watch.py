@@ -11,11 +11,12 @@ import numpy as np
 
 from xcid._faults import Failed
 from xcid._require import require
+from xcid.cid.per_feature import Score, unsigned
 from xcid.densities import Mixed
 from xcid.device.network import Tensor, as_array, in_blocks
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Explanation, Perturbations
-from xcid.scores import PerFeature, Resampled, Score, unsigned
+from xcid.scores import PerFeature, Resampled
 from xcid_torch._layer import Explain, Layer
 from xcid_torch._rows import explained, setup_of
 from xcid_torch.images import ImageExplainer

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from xcid.densities import Discrete, Each, Fixed, Kernel, Mixed, scott
-from xcid.distances import Overlap
+from xcid.cid.densities.bandwidths import Each, Fixed
+from xcid.cid.distances import Overlap
+from xcid.densities import Discrete, Kernel, Mixed, scott
 
 KERNELS = ["gaussian", "epanechnikov", "exponential", "tophat", "triangular", "cosine"]
 SEPARATE = [  # each set is estimated by itself, in its own scale

@@ -8,9 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from xcid.cid.per_feature import evidence, held_in_place, unsigned
 from xcid.densities import Discrete, Kernel, Mixed
 from xcid.distances import hellinger
-from xcid.scores import Adjusted, PerFeature, Resampled, Surrogate, evidence, held_in_place, unsigned
+from xcid.scores import Adjusted, PerFeature, Resampled
+from xcid_lab.surrogate import Surrogate
 
 from .clouds import CLOUDS, DECIDES, FIXED, GIVEN, HELPS, HOLES, N_SAMPLES, WHOLE, make_cloud, with_empty_places
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import xcid
-from xcid._lent import quiet_and_seeded
+from xcid._require import quiet_and_seeded
 from xcid.errors import InvalidData
 from xcid_lab.adapters import Interpret, explain_func
 

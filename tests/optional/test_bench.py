@@ -39,7 +39,8 @@ extent = bench.Extent(
 save(bench.measure(extent, print, {steps}), Path({path!r}))
 """
 A_LOOP_OVER_ROWS = """
-from xcid.scores import Adjusted, Scores
+from xcid.scores import Adjusted
+from xcid.cid.per_feature import Scores
 import numpy as np
 whole = Adjusted.__call__
 def row_by_row(self, cloud):

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import xcid
-from xcid._lent import quiet_and_seeded
+from xcid._require import quiet_and_seeded
 from xcid.table import FeatureSpace
 
 pytest.importorskip("dice_ml", reason="needs the extra bench")

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 import xcid
-from xcid.cid.generators.metric import Metric
-from xcid.cid.generators.objectives import of_logits, of_probabilities
+from xcid.cid.generators.objectives import Diverse, Wachter, of_logits, of_probabilities
+from xcid.cid.generators.reach import Metric
 from xcid.errors import InvalidParameter
-from xcid.generators import Diverse, Gradient, Random, Wachter
+from xcid.generators import Gradient, Random
 from xcid.table import FeatureSpace
 
 torch = pytest.importorskip("torch", reason="needs the extra torch")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from xcid.errors import InvalidParameter
-from xcid.metrics import Interval
 from xcid_lab.markdown import Table
+from xcid_lab.metrics import Interval
 from xcid_lab.output import digest, piece
 from xcid_lab.reproduction import Settings, measure, ours, pages, published, reproduce
 from xcid_lab.reproduction.methods import SUBJECTS

@@ -127,7 +127,7 @@ WALK = _streams("cid.generators.growing", "walk", new=0, each=1, odds=2, forced=
 DICE = _streams("cid.generators.dice", "row", stays=41, flips=42)
 RESAMPLED = _streams("cid.resampled", "none", permute=29, resample=31)
 (MASKING,) = _streams("metrics.maskings", "row", draws=23)
-FLIPS = _streams("metrics.flips", "row", donor=51, size=52, order=53)
+FLIPS = _streams("xcid_lab.metrics.flips", "row", donor=51, size=52, order=53)
 (CHANCE,) = _streams("xcid_lab.baselines.plain", "row", scores=None)
 (SEEDS,) = _streams("xcid_lab.baselines._common", "row", seeds=61)
 (MIXTURES,) = _streams("table.contradictions", "run", cells=71)

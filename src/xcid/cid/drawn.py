@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xcid._kernels.arrays import same
-from xcid.cid.densities import Discrete, Mixed
+from xcid.cid.densities.mixed import Discrete, Mixed
 from xcid.cid.per_feature import evidence
 from xcid.records import Array, Density, DensityPair, Flags, Perturbations
 

@@ -15,7 +15,9 @@ import numpy.typing as npt
 from xcid._check import require_callable
 from xcid._kernels.arrays import blocks, ratio, same
 from xcid.cid import planned
-from xcid.cid.densities import Discrete, Joint, Kernel
+from xcid.cid.densities.joint import Joint
+from xcid.cid.densities.kernel import Kernel
+from xcid.cid.densities.mixed import Discrete
 from xcid.cid.distances import Distance, Overlap
 from xcid.errors import InvalidData
 from xcid.records import Array, Density, DensityPair, Flags, Integers, Perturbations

@@ -11,7 +11,7 @@ from scipy import special
 from xcid._check import as_int
 from xcid._kernels import ties
 from xcid._kernels.random import RESAMPLED, below
-from xcid.cid.densities import Mixed
+from xcid.cid.densities.mixed import Mixed
 from xcid.cid.per_feature import PerFeature, Scores, held_in_place
 from xcid.records import SIGNIFICANT, Array, Density, Integers, Perturbations
 

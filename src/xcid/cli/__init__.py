@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from xcid import __version__
-from xcid._names import MOST_SHOWN, meant
+from xcid._check import MOST_SHOWN, meant
 from xcid.cli._colours import styled
 from xcid.cli._terminal import drop, printable, show, streams
 from xcid.errors import InvalidData, InvalidFile, InvalidParameter, NotEnoughFlips, XcidError

@@ -11,7 +11,7 @@ import numpy as np
 
 from xcid._kernels import student
 from xcid._kernels.arrays import blocks, functions, namespace, ratio, same
-from xcid.cid.densities import Mixed
+from xcid.cid.densities.mixed import Mixed
 from xcid.cid.per_feature import PerFeature, Scores, kept, plan_by_plan
 from xcid.contributions import effects, regressions
 from xcid.contributions.effects import Measured, Shared

@@ -16,8 +16,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from xcid import pipeline
-from xcid._check import as_int
-from xcid._names import meant, shown
+from xcid._check import as_int, meant, shown
 from xcid._require import require
 from xcid.engines.threads import one_core_each
 from xcid.errors import InvalidData, InvalidParameter, XcidWarning

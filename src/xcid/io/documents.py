@@ -45,7 +45,7 @@ VERSION = 1
 KEY = b"xcid"  # in the metadata of Parquet
 DESCRIBED = ("density", "outcome")
 INDEX_KINDS = "iufbUM"
-ROOMS = ("xcid.densities", "xcid.outcomes")
+ROOMS = ("xcid.densities", "xcid.cid.densities.bandwidths", "xcid.outcomes")
 NAME, FUNCTION, FLOAT = "name", "function", "float"
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from xcid._names import MOST_SHOWN, differing, meant, shown
+from xcid._check import MOST_SHOWN, differing, meant, shown
 from xcid.errors import InvalidFile, XcidError
 
 __all__ = ["MOST_SHOWN", "check_packed", "check_text", "differing", "meant", "naming", "repeated", "short", "shown"]

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from xcid._check import meant, shown
 from xcid._kernels.arrays import namespace
-from xcid._names import meant, shown
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Integers
 

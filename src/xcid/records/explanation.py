@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from xcid._check import position_of, selection
-from xcid._names import meant, shown
+from xcid._check import meant, position_of, selection, shown
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.records import fields
 from xcid.records.arrays import Array, Backend, Flags, Integers, Texts

@@ -8,7 +8,7 @@ import numpy as np
 
 from xcid._check import as_int, position_of
 from xcid._kernels.arrays import same
-from xcid.cid.generators.metric import Metric
+from xcid.cid.generators.reach import Metric
 from xcid.errors import EvidenceNotKept, NotEnoughFlips
 from xcid.frames import frame_of
 from xcid.records import Array, Explanation, Flags, Integers

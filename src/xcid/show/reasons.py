@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from xcid import directions, frames
-from xcid._check import as_int, sign_of
-from xcid._names import shown, shown_and_meant
+from xcid._check import as_int, shown, shown_and_meant, sign_of
 from xcid.errors import InvalidParameter, telling
 from xcid.outcomes.classes import column_of
 from xcid.outcomes.numbers import Interval

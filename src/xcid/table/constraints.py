@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from xcid._check import as_float, sign_of
-from xcid._names import shown, shown_and_meant
+from xcid._check import as_float, shown, shown_and_meant, sign_of
 from xcid.errors import InvalidParameter, telling
 from xcid.records import Array, Flags
 from xcid.table.columns import Column

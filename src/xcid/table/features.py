@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xcid._check import shown, shown_and_meant
 from xcid._kernels.random import column_keys, content_keys
-from xcid._names import shown, shown_and_meant
 from xcid.errors import InvalidData, InvalidParameter, telling
 from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.table.columns import REFERENCE, Cells, Column, Kind, detect, has_zone, is_date, resolution, usual_resolution

@@ -9,10 +9,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from xcid._check import as_float
+from xcid._check import as_float, meant, shown
 from xcid._formulas import COMPARED, Formula, formula
 from xcid._kernels.arrays import same
-from xcid._names import meant, shown
 from xcid.errors import InvalidParameter, said
 from xcid.records import Array, Flags
 from xcid.table.columns import Column, to_times

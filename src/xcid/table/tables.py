@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from xcid._names import differing, shown
+from xcid._check import differing, shown
 from xcid.errors import InvalidData, InvalidParameter, telling
 from xcid.table.columns import REFERENCE, Cells, objects, writable
 

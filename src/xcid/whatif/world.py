@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from xcid._kernels.arrays import same, thinned
-from xcid.cid.generators.metric import Metric
-from xcid.cid.generators.reach import MOST_DONORS
+from xcid.cid.generators.reach import MOST_DONORS, Metric
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Flags
 from xcid.subject import Subject

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from xcid._check import as_int
-from xcid._lent import quiet_and_seeded
-from xcid._require import require
-from xcid.cid.generators.metric import Metric
+from xcid._require import quiet_and_seeded, require
+from xcid.cid.generators.reach import Metric
 from xcid.errors import InvalidParameter
 from xcid.question import bound, side, usual_outcome
 from xcid.records import Array, Explanation, Integers, Unsigned

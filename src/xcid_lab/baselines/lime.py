@@ -7,8 +7,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from xcid._check import as_int
-from xcid._lent import quiet_and_seeded
-from xcid._require import require
+from xcid._require import quiet_and_seeded, require
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.records import Array, Explanation, Unsigned
 from xcid.subject import Subject

@@ -9,13 +9,14 @@ import numpy as np
 
 from xcid._check import require_callable
 from xcid._kernels.random import CHANCE, uniform
+from xcid.cid.generators.search import Generator
+from xcid.cid.per_feature import Scores
 from xcid.densities import Mixed
 from xcid.explainer import Explainer
-from xcid.generators import Dice, Generator
+from xcid.generators import Dice
 from xcid.metrics import Masking, mean
 from xcid.outcomes import Flip, SoftFlip
 from xcid.records import Array, Density, Explanation, Perturbations, Unsigned
-from xcid.scores import Scores
 from xcid.subject import Subject
 from xcid_lab.baselines._common import Found, explained
 

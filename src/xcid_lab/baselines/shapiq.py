@@ -8,8 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from xcid._check import as_int
-from xcid._lent import quiet_and_seeded
-from xcid._require import require
+from xcid._require import quiet_and_seeded, require
 from xcid.errors import InvalidParameter, MissingDependency
 from xcid.records import Array, Explanation, Integers, Unsigned
 from xcid.subject import Subject

@@ -10,8 +10,8 @@ import numpy as np
 from scipy import stats
 
 from xcid.cid.densities.slots import PER_BANDWIDTH, REACH
+from xcid.cid.distances import Overlap
 from xcid.densities import Kernel, Mixed
-from xcid.distances import Overlap
 from xcid.explainer import Explainer
 from xcid.records import Array, Flags, Perturbations
 from xcid.scores import PerFeature

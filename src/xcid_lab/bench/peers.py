@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.stats import gaussian_kde
 
-from xcid._lent import silenced
-from xcid._require import require
+from xcid._require import require, silenced
 from xcid.records import Array
 from xcid_lab.subjects import Subject, in_frames
 

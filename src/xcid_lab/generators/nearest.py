@@ -10,8 +10,7 @@ import numpy as np
 
 from xcid._kernels.arrays import blocks, same
 from xcid._kernels.random import NEAREST, below, uniform
-from xcid.cid.generators.metric import differences, robust_scales
-from xcid.cid.generators.reach import Reach, counters, donors_of
+from xcid.cid.generators.reach import Reach, counters, differences, donors_of, robust_scales
 from xcid.cid.generators.search import Member, Search, check_search
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.table import FeatureSpace

@@ -11,12 +11,14 @@ import numpy as np
 
 from xcid import Explainer, Explanation, Perturbations
 from xcid._check import as_int
+from xcid.cid.generators.search import Generator
+from xcid.cid.per_feature import Score, Scores
 from xcid.densities import Kernel
 from xcid.errors import InvalidParameter
-from xcid.generators import Dice, Generator, Genetic, Random
+from xcid.generators import Dice, Genetic, Random
 from xcid.outcomes import Flip
 from xcid.records import Array, Flags
-from xcid.scores import PerFeature, Score, Scores
+from xcid.scores import PerFeature
 from xcid_lab.baselines import Chance, DiceImportance, Lime, Shap
 from xcid_lab.subjects import Subject
 

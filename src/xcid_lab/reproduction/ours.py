@@ -10,8 +10,9 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from xcid.metrics import Interval, feature_agreement, interval, paired, rank_agreement
+from xcid.metrics import feature_agreement, rank_agreement
 from xcid.records import Array
+from xcid_lab.metrics import Interval, interval, paired
 from xcid_lab.reproduction.measure import Measured, Results
 
 Cells: TypeAlias = Mapping[str, Interval]

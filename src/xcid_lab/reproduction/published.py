@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from xcid.metrics import Interval
 from xcid.records import Array
+from xcid_lab.metrics import Interval
 from xcid_lab.reproduction.measure import Results
 from xcid_lab.reproduction.methods import SUBJECTS
 from xcid_lab.reproduction.ours import Cells, Ours

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xcid.metrics import Interval
 from xcid_lab.markdown import Table
+from xcid_lab.metrics import Interval
 from xcid_lab.reproduction.ours import AS_DESCRIBED, FAITHFULNESS, KERNELS, PLAIN_SUM, PRINTED, SIGNED
 from xcid_lab.reproduction.published import APPENDIX, MAIN, METRICS, Case, apart, faithful, gap, of_kernels, width_ratio
 

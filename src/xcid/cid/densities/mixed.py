@@ -9,9 +9,8 @@ import numpy as np
 
 from xcid._check import as_float, as_int
 from xcid._kernels import ties
-from xcid.cid.densities._items import flatten
 from xcid.cid.densities.bandwidths import Fixed, Pooled, named
-from xcid.cid.densities.kernel import BINNED_TOLERANCE, Kernel
+from xcid.cid.densities.kernel import BINNED_TOLERANCE, Kernel, flatten
 from xcid.cid.densities.slots import MOST_CELLS, PER_BANDWIDTH, REACH, Slots, smoothing
 from xcid.errors import InvalidParameter
 from xcid.records import Array, DensityPair

@@ -4,33 +4,3 @@
 and ``member(samples (N, d), owner (N,)) -> (N,)`` asks the model which samples flip the output of the row they come
 from. Any function with that signature is a generator.
 """
-
-from xcid.cid.generators.balanced import Balanced, Complements
-from xcid.cid.generators.dice import Dice
-from xcid.cid.generators.genetic import Genetic
-from xcid.cid.generators.given import Given
-from xcid.cid.generators.gradient import Gradient
-from xcid.cid.generators.growing import Growing
-from xcid.cid.generators.masks import Conditional, Copula, Marginal, Neighbours
-from xcid.cid.generators.objectives import Diverse, Wachter
-from xcid.cid.generators.random import Random
-from xcid.cid.generators.search import Generator, Member
-
-__all__ = [
-    "Balanced",
-    "Complements",
-    "Conditional",
-    "Copula",
-    "Dice",
-    "Diverse",
-    "Generator",
-    "Genetic",
-    "Given",
-    "Gradient",
-    "Growing",
-    "Marginal",
-    "Member",
-    "Neighbours",
-    "Random",
-    "Wachter",
-]

@@ -10,8 +10,7 @@ import numpy as np
 
 from xcid._check import as_int
 from xcid._kernels.random import DICE
-from xcid._lent import quiet_and_seeded
-from xcid._require import require
+from xcid._require import quiet_and_seeded, require
 from xcid.cid.generators.objectives import MARGINS, Margin, named
 from xcid.cid.generators.reach import Reach
 from xcid.cid.generators.search import Member, Search, check_search

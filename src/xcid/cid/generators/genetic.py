@@ -9,8 +9,7 @@ import numpy as np
 from xcid._check import as_int
 from xcid._kernels.arrays import same
 from xcid._kernels.random import GENETIC, below, uniform
-from xcid.cid.generators.metric import Metric
-from xcid.cid.generators.reach import Reach, counters
+from xcid.cid.generators.reach import Metric, Reach, counters
 from xcid.cid.generators.search import Member, Search, check_search, check_weights, contents, first_seen, gathered
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned

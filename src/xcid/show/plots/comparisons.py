@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from xcid.errors import InvalidParameter
-from xcid.metrics import Curves, feature_agreement
+from xcid.metrics import feature_agreement
+from xcid.metrics.faithfulness import Curves
 from xcid.records import Array, Explanation
 from xcid.show.plots import _style
 

@@ -12,7 +12,7 @@ from scipy.spatial import distance
 from xcid._check import as_int, require_callable
 from xcid._kernels.arrays import blocks, thinned
 from xcid._kernels.random import N_VARIANTS, column_keys, content_keys, hadamard_masks, hadamard_order, run_key
-from xcid.cid.densities import Mixed
+from xcid.cid.densities.mixed import Mixed
 from xcid.cid.per_feature import Scores
 from xcid.contributions import effects
 from xcid.contributions.adjusted import full, measured, scored, shared
@@ -77,7 +77,7 @@ class Surrogate:
     density: Density = field(default_factory=Mixed)
 
     def __post_init__(self) -> None:
-        require_callable(self.fit, "fit", "xcid.scores.smooth")
+        require_callable(self.fit, "fit", "xcid_lab.surrogate.smooth")
         as_int(self.folds, "folds", at_least=2)
 
     def __call__(self, cloud: Perturbations) -> Scores:

@@ -1,8 +1,0 @@
-"""Distances between two densities: ``distance(p, q, weights) -> (...,)``, batched over leading axes.
-
-Any function with that signature is one. ``d_k`` is the paper's; the others are there to compare with.
-"""
-
-from xcid.cid.distances.overlap import Distance, Overlap, d_k, hellinger, overlap, total_variation
-
-__all__ = ["Distance", "Overlap", "d_k", "hellinger", "overlap", "total_variation"]
