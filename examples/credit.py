@@ -108,12 +108,12 @@ print("\n" + changes[["kind", "changes", "output"]].to_string(index=False))
 # %% [markdown]
 # ## All decisions
 #
-# Share of rows in which a feature is significant, after a correction for seven features a row. The newsletter
+# Share of rows in which a feature is significant, corrected for the seven features of a row. The newsletter
 # and the date play no part in how the table was made. Where they are significant nevertheless, the model has learnt
 # them from its finite sample: scores are about the model, not about the world.
 
 # %%
-share = pd.Series((explanation.adjusted_p_values() < 0.05).mean(axis=0), index=explanation.feature_names)
+share = pd.Series(explanation.significant.mean(axis=0), index=explanation.feature_names)
 size = pd.Series(explanation.aggregate().values[0], index=explanation.feature_names)
 summary = pd.DataFrame({"mean |score|": size, "significant": share}).sort_values("mean |score|", ascending=False)
 print("\n" + summary.round(2).to_string())

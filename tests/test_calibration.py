@@ -36,6 +36,8 @@ def test_corrected_p_values_are_those_of_scipy(explanation):
     expected = stats.false_discovery_control(explanation.p_values, axis=1)
     assert np.allclose(explanation.adjusted_p_values(), expected)
     assert np.all(explanation.adjusted_p_values() >= explanation.p_values * (1 - 1e-12))
+    assert np.array_equal(explanation.significant, expected <= 0.05)
+    assert 0 < explanation.significant.sum() < (explanation.p_values <= 0.05).sum()
 
 
 class TestTop:
@@ -152,7 +154,7 @@ class TestAggregate:
         overall = explanation.aggregate()
         assert len(overall) == 1
         assert np.allclose(overall.values[0], np.abs(explanation.values).mean(axis=0))
-        assert np.allclose(overall.significant[0], (explanation.p_values < 0.05).mean(axis=0))
+        assert np.allclose(overall.share_significant[0], explanation.significant.mean(axis=0))
         assert np.all((overall.lower <= overall.values) & (overall.values <= overall.upper))
         assert overall.index.tolist() == ["all"]
         assert overall.n_evaluations[0] == explanation.n_evaluations.sum()
@@ -180,7 +182,11 @@ class TestAggregate:
         assert np.array_equal(replace(explanation[:1], data=data).aggregate().data, data, equal_nan=True)  # no warning
         assert np.all((one.lower < one.values) & (one.values < one.upper))
         one.save(tmp_path / "one")
-        assert np.array_equal(xcid.load(tmp_path / "one").significant, one.significant)
+        assert np.array_equal(xcid.load(tmp_path / "one").share_significant, one.share_significant)
+        one.save(tmp_path / "one.json")
+        earlier = (tmp_path / "one.json").read_text("utf-8").replace("share_significant", "significant")
+        (tmp_path / "one.json").write_text(earlier, "utf-8")
+        assert np.array_equal(xcid.load(tmp_path / "one.json").share_significant, one.share_significant)
 
     def test_refused(self, explanation):
         with pytest.raises(InvalidData, match="one label for each"):

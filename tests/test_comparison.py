@@ -273,13 +273,13 @@ class TestShown:
         parts = {name: np.tile(getattr(found, name), 5) for name in ("first", "second", "difference", "lower", "upper")}
         names, p_values = tuple(f"x{at}" for at in range(20)), np.array([0.04, *[0.9] * 19])
         many = replace(found, **parts, feature_names=names, p_values=p_values)
-        assert differences.not_significant(many).all()
+        assert not many.significant.any()
         said = str(many)
         assert "  No difference is significant, with p-values adjusted for 20 features." in said.splitlines()
         assert differences.cells(many, 0)[-2:] == ["0.040", "0.800"]
         assert "~ not significant (adjusted p > 0.05)" in said
         few = replace(many, p_values=np.r_[0.002, np.full(19, 0.9)])
-        assert [at for at in range(20) if not differences.not_significant(few)[at]] == [0]
+        assert np.flatnonzero(few.significant).tolist() == [0]
         assert "x0: " in str(few).splitlines()[-1]
 
     def test_a_sentence_of_opposite_signs(self):

@@ -238,6 +238,8 @@ class TestShown:
         one, many = str(found[1]), str(found)
         assert "row 1" in one
         assert f"{found.values[1, 0, 1]:+.3f}" in one.splitlines()[1]
+        of_one = found[1].significant[0][found[1].places]
+        assert [line.endswith("~") for line in one.splitlines()[1:13]] == (~of_one[:12]).tolist()
         assert f"{np.abs(found.values[:, 0, 1]).mean():.3f}  100%" in many
         assert "4 rows" in many
         assert "and 3 more pairs" in many
@@ -247,7 +249,7 @@ class TestShown:
     def test_heat_maps(self, found):
         one = plots.interactions(found, 1)
         drawn = np.ma.filled(one.images[0].get_array(), np.nan)
-        is_sure = found.p_values[1] < 0.05
+        is_sure = found.significant[1]
         assert np.array_equal(drawn[is_sure], found.values[1][is_sure])
         assert np.isnan(drawn[~is_sure]).all()
         assert "row 1" in one.get_title()

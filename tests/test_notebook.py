@@ -82,7 +82,7 @@ def test_what_is_not_significant_is_hollow_and_what_has_no_score_says_why():
     sure = replace(explanation, p_values=np.zeros((1, 3)))._repr_html_()
     assert "(frozen)" in page
     assert faint.count("background:transparent") == 2
-    assert "hollow: not significant (p &gt; 0.05)" in faint
+    assert "hollow: not significant (adjusted p &gt; 0.05)" in faint
     assert sure.count("background:transparent") == 0
     assert "not significant" not in sure
 

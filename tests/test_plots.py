@@ -73,7 +73,7 @@ class TestBar:
         assert {to_hex(bar.get_edgecolor()).upper() for bar in ax.patches} == {colours.UNSIGNED}
         shares = [text.get_text().split()[0] for text in ax.texts]
         order = np.argsort(-mean.values[0], kind="stable")[::-1]
-        assert shares == [f"{share:.0%}" for share in mean.significant[0, order]]
+        assert shares == [f"{share:.0%}" for share in mean.share_significant[0, order]]
         assert "%: share of rows where the feature is significant" in ax.get_xlabel()
 
     def test_a_row_that_is_not_explained_has_no_bars(self, explanation):
@@ -93,7 +93,7 @@ class TestBar:
         ax = xcid.plots.bar(replace(explanation, p_values=p_values))
         order = np.argsort(-np.abs(explanation.values[0]), kind="stable")[::-1]
         assert [bar.get_facecolor()[3] == 0 for bar in ax.patches] == [p_values[0, i] > 0.05 for i in order]
-        assert "hollow: not significant (p > 0.05)" in ax.get_xlabel()
+        assert "hollow: not significant (adjusted p > 0.05)" in ax.get_xlabel()
         sure = xcid.plots.bar(replace(explanation, p_values=np.zeros((3, 5))))
         assert all(bar.get_facecolor()[3] == 1 for bar in sure.patches)
         assert "hollow" not in sure.get_xlabel()

@@ -509,7 +509,7 @@ class TestSize:
         at = data["features"].index(one.feature_names[539])
         assert data["rows"][0]["cells"][at] == f"{table[0, 539]:.6g}"
         assert data["rows"][0]["evidence"][at]["own"] == pytest.approx(table[0, 539])
-        assert "500 features with the largest mean scores" in data["left_out"][0]
+        assert data["left_out"][0] == "The page shows 500 of 540 features: those with the largest mean scores."
         assert (tmp_path / "r.html").stat().st_size < 2_000_000
 
     def test_names_of_any_length(self, explanation, tmp_path):

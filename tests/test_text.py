@@ -99,4 +99,4 @@ def test_what_is_not_significant_is_marked(explanation):
     marked = replace(explanation, p_values=np.array([[0.2, 0.001, 0.001, 0.9], [0.5, 0.5, 0.5, 0.5]]))
     lines = text.bars(marked).splitlines()
     assert ["~" in line for line in lines[2:6]] == [False, False, True, True]
-    assert lines[-1] == "  ~ not significant (p > 0.05)"
+    assert lines[-1] == "  ~ not significant (adjusted p > 0.05)"

@@ -46,14 +46,23 @@ class TestSignificance:
     )
     def test_every_view_has_the_same_rule(self, one, tmp_path, p_value, is_significant):
         shown = replace(one, p_values=np.array([[p_value, 0.001, 0.001]]))
+        assert shown.significant.tolist() == [[is_significant, True, True]]
         assert wording.not_significant(shown).tolist() == [[not is_significant, False, False]]
-        assert ("~ not significant (p > 0.05)" in str(shown)) != is_significant
+        assert ("~ not significant (adjusted p > 0.05)" in str(shown)) != is_significant
         assert ("background:transparent" in shown._repr_html_()) != is_significant
         assert any(bar.get_facecolor()[3] == 0 for bar in xcid.plots.bar(shown).patches) != is_significant
         data = page(shown, tmp_path)
         assert ("first is not significant." in data["rows"][0]["sentences"]) != is_significant
-        (p, *_) = data["rows"][0]["p"]  # the page compares thousandths with the level
-        assert (p is not None and p / 1000 <= data["significant_at"]) == is_significant
+        assert data["rows"][0].get("faint", []) == ([] if is_significant else [0])
+        reasons = shown.reasons(3)["feature"].tolist()
+        assert ("first" in reasons) == is_significant
+        assert shown.aggregate().share_significant[0].tolist() == [float(is_significant), 1.0, 1.0]
+
+    def test_a_small_p_value_among_many_is_not_enough(self, one):
+        shown = replace(one, p_values=np.array([[0.04, 0.4, 0.4]]))
+        assert not shown.significant.any()
+        alone = replace(shown, feature_status=np.array([["ok", "frozen", "frozen"]]))
+        assert alone.significant.tolist() == [[True, False, False]]
 
     def test_what_cannot_change_is_neither(self, one):
         frozen = replace(one, feature_status=np.array([["frozen", "ok", "ok"]]), p_values=np.ones((1, 3)))
@@ -62,7 +71,9 @@ class TestSignificance:
         assert two._repr_html_().count(">0%<") == 3
 
     def test_without_p_values(self, one):
-        assert not wording.not_significant(replace(one, p_values=None)).any()
+        bare = replace(one, p_values=None)
+        assert bare.significant is None
+        assert not wording.not_significant(bare).any()
 
 
 class TestAnswers:

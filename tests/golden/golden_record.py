@@ -22,8 +22,8 @@ MOST_POINTS = 40  # of a density that are stored
 SUMMARY = (" size", " sums")  # all that is stored of groups: points of theirs that tie have no order to rely on
 FIELDS = (
     "values", "importance", "direction", "lower", "upper", "p_values", "null_mean", "null_quantile", "spread",
-    "significant", "status", "feature_status", "n_evaluations", "n_flips", "n_positive", "n_negative", "outputs",
-    "index", "data", "scales", "feature_names", "column_names", "output_names", "units",
+    "share_significant", "status", "feature_status", "n_evaluations", "n_flips", "n_positive", "n_negative",
+    "outputs", "index", "data", "scales", "feature_names", "column_names", "output_names", "units",
 )  # fmt: skip
 
 Found = dict[str, Any]

@@ -2,7 +2,7 @@
 
 from xcid.calibration.differences import compare
 from xcid.calibration.runs import Decided, Repeats, Stop, aggregate, average
-from xcid.calibration.tops import benjamini_hochberg, in_top, top_agreement
+from xcid.calibration.tops import benjamini_hochberg, in_top, is_significant, top_agreement
 
 __all__ = [
     "Decided",
@@ -13,5 +13,6 @@ __all__ = [
     "benjamini_hochberg",
     "compare",
     "in_top",
+    "is_significant",
     "top_agreement",
 ]

@@ -105,7 +105,7 @@ def _check(first: Explanation, second: Explanation) -> None:
     for one in (first, second):
         if not len(one):
             raise InvalidData("there is nothing to compare: an explanation has no rows")
-        if one.significant is not None:
+        if one.share_significant is not None:
             raise InvalidParameter("averages cannot be compared: compare the explanations of the rows themselves")
         if one.lower is None:
             raise InvalidParameter("these scores have no sign and no limits: explain with the recommended setting")

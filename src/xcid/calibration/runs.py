@@ -16,7 +16,7 @@ from xcid import directions
 from xcid._check import as_float, as_int
 from xcid.calibration.tops import top_agreement
 from xcid.errors import InvalidData, InvalidParameter
-from xcid.records import SIGNIFICANT, Array, Explanation, Integers, fields
+from xcid.records import Array, Explanation, Integers, fields
 from xcid.table import is_missing
 
 More: TypeAlias = Callable[[Integers, int], Explanation]
@@ -153,10 +153,10 @@ def _joined_p_values(known: dict[str, Any], sided: int) -> Array:
 def aggregate(explanation: Explanation, by: Any = None) -> Explanation:
     """Average many rows, all of them or by subgroup: one row of the result for each.
 
-    ``values`` are mean absolute values with limits of that mean, ``importance`` is the mean d1, and ``significant`` the
-    share of rows where the feature is significant (p <= 0.05). Signs are about one class, the second of two, or up for
-    a regression: ``mean`` is the mean log odds towards it, or the mean effect on the output, with limits, and
-    ``direction`` the sign of the mean value. Rows that failed are left out, unless all did.
+    ``values`` are mean absolute values with limits of that mean, ``importance`` is the mean d1, and
+    ``share_significant`` the share of rows where the feature is significant. Signs are about one class, the second of
+    two, or up for a regression: ``mean`` is the mean log odds towards it, or the mean effect on the output, with
+    limits, and ``direction`` the sign of the mean value. Rows that failed are left out, unless all did.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def _mean_of(whole: Explanation, name: str) -> Explanation:
         data=middle[None],
         lower=np.maximum(centre - reach, 0),
         upper=np.minimum(centre + reach, 1),
-        significant=None if part.p_values is None else np.mean(part.p_values <= SIGNIFICANT, axis=0, keepdims=True),
+        share_significant=None if part.significant is None else part.significant.mean(axis=0, keepdims=True),
         **_mean_worth(part),
         n_rows=np.array([n]),
     )

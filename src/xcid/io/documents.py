@@ -43,6 +43,7 @@ from xcid.records import Explanation, fields
 FORMAT = "xcid explanation"
 VERSION = 1
 KEY = b"xcid"  # in the metadata of Parquet
+RENAMED = {"significant": "share_significant"}  # fields that had another name in earlier files
 DESCRIBED = ("density", "outcome")
 INDEX_KINDS = "iufbUM"
 ROOMS = ("xcid.densities", "xcid.cid.densities.bandwidths", "xcid.outcomes")
@@ -85,7 +86,8 @@ def to_document(explanation: Explanation) -> dict[str, Any]:
 
 def from_document(document: Mapping[str, Any], n_bytes: int = 0) -> Explanation:
     """What :func:`to_document` was given, without its samples; the document takes as many bytes in its file."""
-    common, rows = from_head(document, VERSION), document["rows"]
+    common = from_head(document, VERSION)
+    rows = [{RENAMED.get(name, name): cell for name, cell in row.items()} for row in document["rows"]]
     index_type = np.dtype(document["index_type"])
     if index_type.kind not in INDEX_KINDS:
         raise InvalidFile(f"an index of the type {index_type} is not understood")

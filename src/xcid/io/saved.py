@@ -94,7 +94,7 @@ def _read_archive(path: Path) -> Explanation:
     with path.open("rb") as file:
         unpacked.check(path, path.stat().st_size, unpacked.in_zip(file))
     with np.load(path, allow_pickle=False) as archive:
-        parts = {name: archive[name] for name in archive.files}
+        parts = {documents.RENAMED.get(name, name): archive[name] for name in archive.files}
     header = json.loads(str(parts.pop("header")))
     common = documents.from_head(header, VERSION)
     cloud = {name.removeprefix(CLOUD): parts.pop(name) for name in list(parts) if name.startswith(CLOUD)}

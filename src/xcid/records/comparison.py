@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from xcid.records.arrays import Array, Backend
+from xcid.records.arrays import Array, Backend, Flags
 
 Kind = Literal["groups", "pairs", "rows"]
 
@@ -81,6 +81,13 @@ class Comparison:
         from xcid.show.report.comparison import report
 
         report(self, path, title=title)
+
+    @property
+    def significant(self) -> Flags:
+        """(d,) differences whose p-value, corrected for the features, is at most 0.05."""
+        from xcid import calibration
+
+        return np.asarray(calibration.is_significant(self.p_values[None])[0])
 
     def adjusted_p_values(self) -> Array:
         """(d,) p-values adjusted for the number of features by Benjamini and Hochberg's method."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from xcid.show.reasons import Reasons
     from xcid.whatif import Counterfactuals
 
-SIGNIFICANT = 0.05  # a feature with a larger p-value is not significant
+SIGNIFICANT = 0.05  # a feature with a larger p-value, corrected for the features of its row, is not significant
 
 
 def _recoded(explanation: Explanation, levels: tuple[tuple[str, ...], ...]) -> Explanation:
@@ -59,7 +59,7 @@ class Explanation:
         Mean and 95% quantile of the absolute values of a feature that makes no difference, with as much noise.
     spread : (n, d) or None
         Standard deviation of ``values`` over repeated runs, where there are any.
-    significant : (n, d) or None
+    share_significant : (n, d) or None
         Share of rows where a feature is significant, where rows were averaged.
     status : (n,) str
         "ok", or why a row is explained in part or not at all; :data:`xcid.records.STATUSES` says what each one means.
@@ -132,7 +132,7 @@ class Explanation:
     null_mean: Array | None = per(ROW, FEATURE, unknown=0.0, line="null_mean", default=None)
     null_quantile: Array | None = per(ROW, FEATURE, unknown=0.0, line="null_quantile", default=None)
     spread: Array | None = per(ROW, FEATURE, unknown=0.0, line="spread", default=None)
-    significant: Array | None = per(ROW, FEATURE, unknown=0.0, line="significant", default=None)
+    share_significant: Array | None = per(ROW, FEATURE, unknown=0.0, line="share_significant", default=None)
     moved: Array | None = per(ROW, FEATURE, unknown=0.0, line="effect", runs=np.mean, rows=np.mean, default=None)
     moved_lower: Array | None = per(ROW, FEATURE, unknown=np.nan, line="effect_lower", default=None)
     moved_upper: Array | None = per(ROW, FEATURE, unknown=np.nan, line="effect_upper", default=None)
@@ -354,7 +354,7 @@ class Explanation:
     ) -> Any:
         """Give the k strongest significant features that work against an outcome, in your own texts.
 
-        Features are significant by :meth:`adjusted_p_values`. One line per row and reason: row, rank, feature, text,
+        Features are significant as in :attr:`significant`. One line per row and reason: row, rank, feature, text,
         value, worth, p_value (adjusted) and tied_with, the features whose limits overlap its own, so that their order
         is not decided. Equal scores stand in the order of the columns. A row with fewer reasons has fewer lines; one
         without any has a line of rank 0 that says why.
@@ -375,6 +375,13 @@ class Explanation:
         from xcid.show.reasons import Reasons
 
         return Reasons(k, {} if texts is None else texts, against).frame(self, backend)
+
+    @property
+    def significant(self) -> Flags | None:
+        """(n, d) features whose p-value, corrected for those of the row that can change, is at most 0.05, or None."""
+        from xcid import calibration
+
+        return None if self.p_values is None else calibration.is_significant(self.p_values, self.feature_status == "ok")
 
     def adjusted_p_values(self) -> Array:
         """(n, d) p-values adjusted for the number of features by Benjamini and Hochberg's method."""

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from xcid._check import selection
 from xcid.records import fields
-from xcid.records.arrays import Array, Backend, Integers, Texts
+from xcid.records.arrays import Array, Backend, Flags, Integers, Texts
+from xcid.records.explanation import SIGNIFICANT
 from xcid.records.fields import COLUMN, FEATURE, ROW, per
 
 if TYPE_CHECKING:
@@ -86,6 +87,11 @@ class Interactions:
         strength = np.abs(self.values).sum(axis=0)[first, second]
         order = np.argsort(-strength, kind="stable")
         return first[order], second[order]
+
+    @property
+    def significant(self) -> Flags:
+        """(n, f, f) pairs whose p-value, corrected for the pairs of the row, is at most 0.05."""
+        return np.asarray(self.adjusted_p_values() <= SIGNIFICANT)
 
     def adjusted_p_values(self) -> Array:
         """(n, f, f) p-values adjusted for the number of pairs of a row by Benjamini and Hochberg's method."""

@@ -70,16 +70,14 @@ def _many(explanation: Explanation) -> str:
     head = f"{size}; status: {found}", explanation.question
     explanation = directions.usual(directions.explained(explanation))
     means, signed = np.abs(explanation.values).mean(axis=0), explanation.values.mean(axis=0)
-    free = explanation.feature_status == "ok"
-    significant = (free & ~wording.not_significant(explanation)).mean(axis=0)
-    has_p, has_signs = explanation.p_values is not None, bool(explanation.about)
+    significant, has_signs = explanation.significant, bool(explanation.about)
     lines = []
     for at in wording.largest(means, MOST).tolist():
         shares = [_number(wording.score(explanation, signed[at]))] if has_signs else []
-        shares += [_number(f"{significant[at]:.0%}")] if has_p else []
+        shares += [] if significant is None else [_number(f"{significant[:, at].mean():.0%}")]
         bar = _bar(means[at], colours.UNSIGNED, colours.UNSIGNED)
         lines.append("".join([_name(explanation.feature_names[at]), _number(f"{means[at]:.3f}"), *shares, bar]))
-    extra = [title for title, is_there in (("mean score", has_signs), ("significant", has_p)) if is_there]
+    extra = ["mean score"] * has_signs + ["significant"] * (significant is not None)
     notes = [wording.left_out(len(means), MOST), wording.meaning(explanation) if has_signs else ""]
     return _table(head, ["feature", "mean |score|", *extra, ""], lines, [*notes, "explanation[i] shows one row"])
 
@@ -91,14 +89,14 @@ def comparison(found: Comparison) -> str:
 
 def differences_of(found: Comparison, title: str) -> str:
     """The largest differences in a table under a title, which may be empty."""
-    shown, faint = wording.largest(found.difference, MOST), differences.not_significant(found)
+    shown, faint = wording.largest(found.difference, MOST), ~found.significant
     lines = []
     for at in shown.tolist():
         name, *cells = differences.cells(found, at)
         mark = _cell("~" if faint[at] else "")
         lines.append("".join([_name(name), *(_number(escape(cell)) for cell in cells), mark]))
     notes = [wording.left_out(len(found), MOST).replace("score", "difference"), differences.unit(found)]
-    notes.append(f"~ {differences.NOT_SIGNIFICANT}" if faint[shown].any() else "")
+    notes.append(f"~ {wording.NOT_SIGNIFICANT}" if faint[shown].any() else "")
     return _table((title, found.question), [*differences.headings(found), ""], lines, notes)
 
 

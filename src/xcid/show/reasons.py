@@ -13,7 +13,7 @@ from xcid._check import as_int, shown, shown_and_meant, sign_of
 from xcid.errors import InvalidParameter, telling
 from xcid.outcomes.classes import column_of
 from xcid.outcomes.numbers import Interval
-from xcid.records import SIGNIFICANT, Array, Explanation, Flags
+from xcid.records import Array, Explanation
 from xcid.show import wording
 from xcid.show.wording.names import clean, listed, sentence
 from xcid.table import Backend
@@ -143,7 +143,7 @@ class Reasons:
         """Why a row has no reason."""
         if not wording.is_explained(one):
             return wording.not_explained(one)
-        if not is_significant(one).any():
+        if not np.any(one.significant):
             return NOT_DECIDED
         if self._supports(one):
             return f"no significant feature supports {wording.subject(one)}"
@@ -160,21 +160,14 @@ class Reasons:
         return wording.of_class(self.against or one.about)
 
 
-def is_significant(one: Explanation) -> Flags:
-    """(d,) features of a single row that may be its reasons: significant after a correction for their number.
-
-    Of fifteen features that make no difference, some single p-value is small in every second row.
-    """
-    return (one.feature_status[0] == "ok") & (one.adjusted_p_values()[0] <= SIGNIFICANT)
-
-
 def strongest(one: Explanation, sign: float, k: int) -> list[tuple[int, tuple[int, ...]]]:
     """The k largest significant features of a single row whose scores have a sign, each with those it is tied with.
 
     Equal scores stand in the order of the columns. Two features are tied where their limits overlap.
     """
+    assert one.significant is not None
     worth = sign * one.values[0]
-    chosen = np.flatnonzero(is_significant(one) & (worth > 0))
+    chosen = np.flatnonzero(one.significant[0] & (worth > 0))
     order = chosen[np.argsort(-worth[chosen], kind="stable")]
     low, high = _limits(one, sign)
     overlap = (low[:, None] <= high) & (low <= high[:, None])

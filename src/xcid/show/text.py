@@ -8,7 +8,7 @@ import numpy as np
 
 from xcid import directions
 from xcid._check import as_int
-from xcid.records import SIGNIFICANT, Comparison, Explanation, Interactions
+from xcid.records import Comparison, Explanation, Interactions
 from xcid.show import wording
 from xcid.show.wording import differences
 from xcid.whatif import Actions, Counterfactuals
@@ -48,7 +48,7 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
         lines.append(f"{one.feature_names[at]:<{name_width}}  {cells[at]:>{cell_width}}  {score}  {worth}{mark}{drawn}")
     lines.append(wording.left_out(len(values), len(shown)))
     lines.append(wording.meaning(one).replace("−", "-"))  # as scores have it here
-    lines.append(wording.SHARE if one.significant is not None else "")
+    lines.append(wording.SHARE if one.share_significant is not None else "")
     lines.append(wording.unit(one) if worth_width else "")
     lines.append(f"~ {wording.NOT_SIGNIFICANT}" if faint[shown].any() else "")
     return "\n  ".join(line.rstrip() for line in lines if line)
@@ -65,19 +65,23 @@ def pairs(interactions: Interactions, *, most: int = 12) -> str:
         title = f"pairs of row {found.index[0]}: score, 95% limits ({found.n_evaluations[0]:,} evaluations)"
         parts = (part[0][places] for part in (found.values, found.lower, found.upper, found.p_values))
         ends = ["{:+.3f}  [{:+.3f}, {:+.3f}]  p = {:.2g}".format(*each) for each in zip(*parts, strict=True)]
+        faint = ~found.significant[0][places]
+        ends = [f"{end}{'  ~' if is_faint else ''}" for end, is_faint in zip(ends, faint, strict=True)]
     else:
         title = f"pairs of {len(found)} rows: mean absolute score, share of rows where it is significant"
-        share = (found.p_values < SIGNIFICANT).mean(axis=0)[places]
+        share = found.significant.mean(axis=0)[places]
         ends = [f"{v:.3f}  {s:4.0%}" for v, s in zip(np.abs(found.values).mean(axis=0)[places], share, strict=True)]
     lines = [f"{name:<{width}}  {end}" for name, end in zip(names, ends, strict=True)]
     left = len(interactions.pairs) - len(names)
-    return "\n  ".join([title, *lines, *([f"and {left} more pairs"] if left else [])])
+    more = "" if not left else "and 1 more pair" if left == 1 else f"and {left:,} more pairs"
+    note = f"~ {wording.NOT_SIGNIFICANT}" if len(found) == 1 and faint.any() else ""
+    return "\n  ".join(filter(None, [title, *lines, more, note]))
 
 
 def comparison(found: Comparison, *, most: int = 12, sentences: int = 3) -> str:
     """List the largest differences between two explanations, and say the strongest of them in sentences."""
     shown = wording.largest(found.difference, as_int(most, "most", at_least=1)).tolist()
-    faint = differences.not_significant(found)
+    faint = ~found.significant
     cells = [["", *differences.headings(found)]]
     cells += [["~" if faint[at] else "", *differences.cells(found, at)] for at in shown]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -85,7 +89,7 @@ def comparison(found: Comparison, *, most: int = 12, sentences: int = 3) -> str:
     strongest = [at for at in wording.largest(found.difference).tolist() if not faint[at]]
     told = [differences.sentence(found, at) for at in strongest[: as_int(sentences, "sentences")]]
     last = [wording.left_out(len(found), len(shown)).replace("score", "difference"), differences.unit(found)]
-    last.append(f"~ {differences.NOT_SIGNIFICANT}" if faint[shown].any() else "")
+    last.append(f"~ {wording.NOT_SIGNIFICANT}" if faint[shown].any() else "")
     lines = [differences.title(found), found.question, *table, *last, *(told or [differences.nothing(found)])]
     return "\n  ".join(line.rstrip() for line in lines if line)
 

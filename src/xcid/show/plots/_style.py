@@ -120,9 +120,9 @@ def reach(explanation: Explanation, chosen: Any) -> Array | None:
     return np.maximum([values - explanation.lower[chosen], explanation.upper[chosen] - values], 0.0)
 
 
-def marks(limits: Array | None, is_hollow: Flags, lacks: str = wording.NOT_SIGNIFICANT) -> str:
+def marks(limits: Array | None, is_hollow: Flags) -> str:
     """What lines and hollow marks mean, where there are any."""
-    hollow = f"hollow: {lacks}" if is_hollow.any() else ""
+    hollow = f"hollow: {wording.NOT_SIGNIFICANT}" if is_hollow.any() else ""
     return "; ".join(filter(None, ["" if limits is None else "lines: 95% limits", hollow]))
 
 

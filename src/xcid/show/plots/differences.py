@@ -23,7 +23,7 @@ def comparison(found: Comparison, *, ax: Any = None, most: int = 20) -> Any:
     adjusted for the number of features, are hollow.
     """
     order = wording.largest(found.difference, as_int(most, "most", at_least=1))[::-1]
-    values, is_hollow = found.difference[order], differences.not_significant(found)[order]
+    values, is_hollow = found.difference[order], ~found.significant[order]
     ax = _style.lines(ax, [_style.short(found.feature_names[at]) for at in order])
     limits, places = np.abs([values - found.lower[order], found.upper[order] - values]), np.arange(len(order))
     ax.errorbar(values, places, xerr=limits, fmt="none", ecolor=colours.INK, elinewidth=1, capsize=2)
@@ -34,7 +34,7 @@ def comparison(found: Comparison, *, ax: Any = None, most: int = 20) -> Any:
         _name_factors(ax)
     ax.set_title(_style.plain(differences.title(found).replace(": ", "\n")), fontsize=10)
     left_out = wording.left_out(len(found), len(order)).replace("score", "difference")
-    notes = [differences.axis(found), _style.marks(limits, is_hollow, differences.NOT_SIGNIFICANT), left_out]
+    notes = [differences.axis(found), _style.marks(limits, is_hollow), left_out]
     ax.set_xlabel(_style.plain("\n".join(filter(None, notes))), fontsize=_style.SMALL + 1)
     return ax
 

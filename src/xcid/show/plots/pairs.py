@@ -8,7 +8,7 @@ import numpy as np
 
 from xcid._check import as_int
 from xcid.errors import InvalidData
-from xcid.records import SIGNIFICANT, Interactions
+from xcid.records import Interactions
 from xcid.show import wording
 from xcid.show.plots import _style
 
@@ -28,7 +28,7 @@ def interactions(found: Interactions, row: int | None = None, *, ax: Any = None,
     names, top = [found.feature_names[at] for at in shown], float(strength.max()) or 1.0
     ax = _style.axes(ax, 1.8 + 0.55 * len(names), 1.8 + 0.55 * len(names))
     if len(one) == 1:
-        values = np.where(one.p_values[0] < SIGNIFICANT, one.values[0], np.nan)[np.ix_(shown, shown)]
+        values = np.where(one.significant[0], one.values[0], np.nan)[np.ix_(shown, shown)]
         _style.heat(ax, values, names, cmap=_style.signed(), vmin=-top, vmax=top)
         title, note = f"interactions, row {one.index[0]}", f"white: {wording.NOT_SIGNIFICANT}"
     else:

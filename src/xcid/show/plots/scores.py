@@ -44,7 +44,7 @@ def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 2
     if not len(order):
         _style.unframed(ax)
         return ax
-    notes = [_style.marks(limits, is_hollow), wording.SHARE if one.significant is not None else ""]
+    notes = [_style.marks(limits, is_hollow), wording.SHARE if one.share_significant is not None else ""]
     notes.append(wording.unit(one) if any(worths[at] for at in order) else "")
     _style.explain_axis(ax, one, *notes, wording.left_out(len(one.feature_names), len(order)))
     return ax

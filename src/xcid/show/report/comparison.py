@@ -55,7 +55,7 @@ def report(found: Comparison, path: str | os.PathLike[str], *, title: str | None
 
 def page(found: Comparison, title: str | None = None) -> str:
     """The page as text."""
-    faint = differences.not_significant(found)
+    faint = ~found.significant
     strongest = [at for at in wording.largest(found.difference).tolist() if not faint[at]][:MOST_SENTENCES]
     told = [f"{differences.sentence(found, at)}." for at in strongest] or [differences.nothing(found)]
     return PAGE.format(

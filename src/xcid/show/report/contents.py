@@ -15,8 +15,7 @@ import numpy as np
 from xcid import __version__, directions
 from xcid.errors import InvalidData
 from xcid.io.writers import replacing
-from xcid.records import FEATURE_STATUSES, SIGNIFICANT, STATUSES, Explanation, Integers
-from xcid.records.fields import FEATURE, declared
+from xcid.records import FEATURE_STATUSES, STATUSES, Explanation, Integers
 from xcid.show import wording
 from xcid.show.reasons import Reasons
 from xcid.show.report.changes import of_samples, of_search
@@ -34,7 +33,6 @@ MOST_FEATURES = 500
 MOST_NOTES = 20
 COMMON = {
     "feature_statuses": {name: status.meaning for name, status in FEATURE_STATUSES.items()},
-    "significant_at": SIGNIFICANT,
     "top": TOP,
 }  # what all pages need to know
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -124,38 +122,26 @@ def collected(
         if not bare:
             largest = wording.largest(np.abs(piece.values).mean(axis=0), MOST_FEATURES)
             chosen, unit = np.sort(largest), unit_of(piece)  # features in their own order
-            room = Room.beside(_common(narrowed(piece, chosen), title, notes, values))
-        narrow = narrowed(piece, chosen)
-        rows += _rows(narrow, search(given), said, sum(map(len, bare)), unit, values, room)
-        bare.append(replace(narrow, cloud=None))
+            room = Room.beside(_common(piece, chosen, title, notes, values))
+        rows += _rows(piece, chosen, search(given), said, sum(map(len, bare)), unit, values, room)
+        bare.append(replace(piece, cloud=None))
     if not rows:
         raise InvalidData("the explanation has no rows to report")
     joined = Explanation.concatenate(bare)
-    common = _common(joined, title, notes, values)
-    common |= {"unit": unit, "overview": overview(joined, unit), "left_out": _left_out(room, joined)}
+    common = _common(joined, chosen, title, notes, values)
+    common |= {"unit": unit, "overview": overview(joined, chosen, unit)}
+    common |= {"left_out": _left_out(room, joined, len(chosen))}
     return f'{encoded(common)[:-1]},"rows":[{",".join(rows)}]}}'
 
 
-def narrowed(explanation: Explanation, chosen: Integers) -> Explanation:
-    """The same with some of the features."""
-    if len(chosen) == len(explanation.feature_names):
-        return explanation
-    parts = {each.name: getattr(explanation, each.name) for each in declared(explanation) if FEATURE in each.axes}
-    fewer: dict[str, Any] = {name: part[:, chosen] for name, part in parts.items() if part is not None}
-    features = tuple(explanation.features[at] for at in chosen)
-    cloud = None if explanation.cloud is None else replace(explanation.cloud, features=features)
-    names = tuple(explanation.feature_names[at] for at in chosen)
-    return replace(explanation, **fewer, features=features, cloud=cloud, feature_names=names)
-
-
-def _common(joined: Explanation, title: str, notes: Sequence[str], values: Values) -> dict[str, Any]:
+def _common(joined: Explanation, chosen: Integers, title: str, notes: Sequence[str], values: Values) -> dict[str, Any]:
     """What is not about a single row."""
     written = {name: _ADDRESS.sub("", text) for name, text in (joined.settings or {}).items()}
     versions = f"xcid {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
     return {
         "title": clean(title),
         "notes": [clean(note, 600) for note in notes[:MOST_NOTES]],
-        "features": [clean(name) for name in joined.feature_names],
+        "features": [clean(joined.feature_names[at]) for at in chosen.tolist()],
         "classes": [clean(name) for name in joined.output_names] if joined.outputs.shape[1] > 1 else [],
         "hidden": values.is_hidden,
         "statuses": [[name, _status(name)] for name in dict.fromkeys(map(clean, joined.status))],
@@ -175,6 +161,7 @@ def _status(name: str) -> str:
 
 def _rows(
     piece: Explanation,
+    chosen: Integers,
     found: Counterfactuals | None,
     said: Sequence[str],
     first: int,
@@ -184,13 +171,13 @@ def _rows(
 ) -> Iterator[str]:
     """The rows of a piece with their counterfactuals and what is said of their reasons, as long as they fit."""
     for row, reasons in enumerate(said):
-        record = row_of(piece, row, first + row, unit, values) | ({"reasons": reasons} if reasons else {})
+        record = row_of(piece, row, first + row, unit, values, chosen) | ({"reasons": reasons} if reasons else {})
         room.rows -= size(record)
         if room.rows < 0 and first + row > 0:
             room.rows_left_out += 1
             continue
         if wording.is_explained(piece[row]):
-            record |= _changes(piece, found, row, values, room) | _evidence(piece, row, values, room)
+            record |= _changes(piece, found, row, values, room) | _evidence(piece, chosen, row, values, room)
         yield encoded(record)
 
 
@@ -203,29 +190,29 @@ def _changes(piece: Explanation, found: Counterfactuals | None, row: int, values
     return {"counterfactuals": changes}
 
 
-def _evidence(piece: Explanation, row: int, values: Values, room: Room) -> dict[str, Any]:
+def _evidence(piece: Explanation, chosen: Integers, row: int, values: Values, room: Room) -> dict[str, Any]:
     """Pictures of a row, the strongest features first, as long as there is room."""
     if piece.cloud is None:
         room.rows_without_samples += 1
         return {}
     if piece.density is None:
         return {}
-    pictures: list[Any] = [None] * len(piece.feature_names)
-    for feature in wording.largest(piece.values[row]).tolist():
+    pictures: list[Any] = [None] * len(chosen)
+    for place in wording.largest(piece.values[row, chosen]).tolist():
         if room.evidence <= 0:
             room.pictures_left_out += 1
             continue
-        pictures[feature] = picture(piece, row, feature, values)
-        room.evidence -= size(pictures[feature])
+        pictures[place] = picture(piece, row, int(chosen[place]), values)
+        room.evidence -= size(pictures[place])
     return {"evidence": pictures} if any(pictures) else {}
 
 
-def _left_out(room: Room, joined: Explanation) -> list[str]:
+def _left_out(room: Room, joined: Explanation, n_features: int) -> list[str]:
     """Say what is not on the page, and why."""
     said = []
-    n_features, n_all = len(joined.feature_names), len(joined.column_names)
-    if n_features == MOST_FEATURES < n_all:
-        said.append(f"The page shows the {n_features} features with the largest mean scores, out of {n_all} columns.")
+    if n_features < len(joined.feature_names):
+        n_all = len(joined.feature_names)
+        said.append(f"The page shows {n_features:,} of {n_all:,} features: those with the largest mean scores.")
     if room.rows_left_out:
         said.append(
             f"The last {room.rows_left_out:,} of {len(joined):,} rows are not listed, to keep the file small; the "

@@ -28,12 +28,15 @@ def unit_of(explanation: Explanation) -> float:
     return 0.001 if largest == 0 or 0.05 <= largest <= 1 else 10.0 ** (math.floor(math.log10(largest)) - 3)
 
 
-def row_of(explanation: Explanation, row: int, position: int, unit: float, values: Values) -> dict[str, Any]:
-    """Everything about one row but its evidence; what the row lacks, the record lacks.
+def row_of(
+    explanation: Explanation, row: int, position: int, unit: float, values: Values, chosen: Integers | None = None
+) -> dict[str, Any]:
+    """Everything about one row but its evidence, for all features or those chosen; what it lacks, the record lacks.
 
     A row that is not explained has no ``score`` and nothing else that rests on perturbations.
     """
     one = explanation[row]
+    chosen = np.arange(len(one.feature_names)) if chosen is None else chosen
     has_classes = one.outputs.shape[1] > 1 and not np.isnan(one.outputs).any()
     record = {
         "name": values.row(position, one.index[0]),
@@ -42,30 +45,32 @@ def row_of(explanation: Explanation, row: int, position: int, unit: float, value
         "status": clean(one.status[0]),
         "sentences": list(summary(one, 0, values)),
         "evaluations": int(one.n_evaluations[0]),
-        "cells": [values.cell(one.shown(0, at)) for at in range(len(one.feature_names))],
+        "cells": [values.cell(one.shown(0, at)) for at in chosen.tolist()],
         "outputs": outputs_of(one.outputs[0]) if has_classes else None,
     }
     if wording.is_explained(one):
-        record |= _scores_of(one, unit, values)
+        record |= _scores_of(one, chosen, unit, values)
     return {name: part for name, part in record.items() if part is not None}
 
 
-def _scores_of(one: Explanation, unit: float, values: Values) -> dict[str, Any]:
+def _scores_of(one: Explanation, chosen: Integers, unit: float, values: Values) -> dict[str, Any]:
     """Scores of a single row, what they are worth, and what they rest on; None for what it lacks."""
     tried = round(float(one.n_positive[0] + one.n_negative[0]))
-    fixed = [[int(at), clean(one.feature_status[0, at])] for at in np.flatnonzero(one.feature_status[0] != "ok")]
-    worths = [] if _hides_effects(one, values) else wording.worths(one)
+    status = one.feature_status[0, chosen]
+    fixed = [[int(at), clean(status[at])] for at in np.flatnonzero(status != "ok")]
+    worths = {} if _hides_effects(one, values) else dict(enumerate(wording.worths(one)))
     return {
         "effects": effects_of(one, values) or None,
-        "score": _steps(one.values[0], unit),
-        "d1": _steps(one.importance[0], 0.001),
+        "score": _steps(one.values[0, chosen], unit),
+        "d1": _steps(one.importance[0, chosen], 0.001),
         "flips": int(one.n_flips[0]) if tried else None,
         "tried": tried or None,
-        "lower": None if one.lower is None else _steps(one.lower[0], unit),
-        "upper": None if one.upper is None else _steps(one.upper[0], unit),
-        "p": None if one.p_values is None else _thousandths_above(one.p_values[0]),
+        "lower": None if one.lower is None else _steps(one.lower[0, chosen], unit),
+        "upper": None if one.upper is None else _steps(one.upper[0, chosen], unit),
+        "p": None if one.p_values is None else _thousandths_above(one.p_values[0, chosen]),
+        "faint": np.flatnonzero(wording.not_significant(one)[0, chosen]).tolist() or None,
         "fixed": fixed or None,
-        "worth": [[at, worth] for at, worth in enumerate(worths) if worth] or None,
+        "worth": [[place, worths[at]] for place, at in enumerate(chosen.tolist()) if worths.get(at)] or None,
     }
 
 
@@ -103,7 +108,7 @@ def rounded(number: float) -> float:
     return float(round(number)) if 1e4 <= abs(number) < 1e9 else float(f"{number:.4g}")
 
 
-def overview(explanation: Explanation, unit: float) -> dict[str, Any]:
+def overview(explanation: Explanation, chosen: Integers, unit: float) -> dict[str, Any]:
     """Mean absolute score of each feature, with limits, and the share of rows where it is significant.
 
     Where signs can be about one outcome for all rows, so is ``mean``, the mean score with its sign; ``meaning`` says
@@ -111,13 +116,14 @@ def overview(explanation: Explanation, unit: float) -> dict[str, Any]:
     """
     turned = directions.usual(directions.explained(explanation))
     mean = turned.aggregate()
-    record: dict[str, Any] = {"score": _steps(mean.values[0], unit), "d1": _steps(mean.importance[0], 0.001)}
+    record: dict[str, Any] = {"score": _steps(mean.values[0, chosen], unit)}
+    record["d1"] = _steps(mean.importance[0, chosen], 0.001)
     if len(explanation) > 1 and mean.lower is not None and mean.upper is not None:
-        record |= {"lower": _steps(mean.lower[0], unit), "upper": _steps(mean.upper[0], unit)}
-    if mean.significant is not None:
-        record["significant"] = _steps(mean.significant[0], 0.001)
+        record |= {"lower": _steps(mean.lower[0, chosen], unit), "upper": _steps(mean.upper[0, chosen], unit)}
+    if mean.share_significant is not None:
+        record["significant"] = _steps(mean.share_significant[0, chosen], 0.001)
     if turned.about:
-        record |= {"mean": _steps(turned.values.mean(axis=0), unit), "meaning": wording.meaning(turned)}
+        record |= {"mean": _steps(turned.values.mean(axis=0)[chosen], unit), "meaning": wording.meaning(turned)}
     return record
 
 

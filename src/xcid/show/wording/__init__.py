@@ -20,7 +20,7 @@ from xcid.show.wording.names import clean
 
 PREDICTION, ANSWER = "the prediction", "the present answer"  # what signs are about: by default, and for other questions
 OPPOSES = "works against it"
-NOT_SIGNIFICANT = f"not significant (p > {SIGNIFICANT:g})"
+NOT_SIGNIFICANT = f"not significant (adjusted p > {SIGNIFICANT:g})"
 NO_OUTPUT = "no output"
 MOST_LETTERS = 40  # of a class in a sentence
 MOST_TIMES = 1_000_000  # that odds are said to be multiplied by
@@ -88,10 +88,10 @@ def note(status: str) -> str:
 
 
 def not_significant(explanation: Explanation) -> Flags:
-    """(n, d) features whose p-value is above the level or unknown; none where there are no p-values at all."""
-    if explanation.p_values is None:
+    """(n, d) features that can change and are not significant; none where there are no p-values at all."""
+    if explanation.significant is None:
         return np.zeros(explanation.values.shape, dtype=np.bool_)
-    return (explanation.feature_status == "ok") & ~(explanation.p_values <= SIGNIFICANT)
+    return (explanation.feature_status == "ok") & ~explanation.significant
 
 
 def is_signed(explanation: Explanation) -> bool:
@@ -110,7 +110,7 @@ SHARE = "%: share of rows where the feature is significant"
 
 def share_significant(one: Explanation, at: int) -> str:
     """In how many of the rows that were averaged a feature is significant."""
-    return "" if one.significant is None else f"{one.significant[0, at]:.0%}"
+    return "" if one.share_significant is None else f"{one.share_significant[0, at]:.0%}"
 
 
 def meaning(explanation: Explanation) -> str:

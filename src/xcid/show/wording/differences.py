@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcid.records import SIGNIFICANT, Comparison, Flags
+from xcid.records import Comparison
 from xcid.show.wording import MOST_LETTERS, number, of_class, times, with_limits
 from xcid.show.wording.names import clean
-
-NOT_SIGNIFICANT = f"not significant (adjusted p > {SIGNIFICANT:g})"
 
 
 def title(found: Comparison) -> str:
@@ -57,18 +55,13 @@ def axis(found: Comparison) -> str:
     return f"what present values do to {what},\n{second} against {first}"
 
 
-def not_significant(found: Comparison) -> Flags:
-    """(d,) differences whose p-value, adjusted for the number of features, is above the level."""
-    return np.asarray(~(found.adjusted_p_values() <= SIGNIFICANT))
-
-
 def sentence(found: Comparison, at: int) -> str:
     """One feature in both: what it does to the odds or to the output, and how far these lie apart.
 
     "Glucose: divides the odds of diabetes by 1.2 in January and by 1.7 in March: a ratio of 1.4 (1.2 to 1.7)".
     """
     name = clean(found.feature_names[at], MOST_LETTERS)
-    if not_significant(found)[at]:
+    if not found.significant[at]:
         return f"{name}: no significant difference"
     values = [float(part[at]) for part in (found.first, found.second)]
     verbs = [_verb(found, value) for value in values]

@@ -2,7 +2,7 @@
 /*
  * One explained row, as the report and the explorer both show it.
  *
- * page  {features, unit, signed, significant_at, phrases, feature_statuses, top, hidden}: features are names
+ * page  {features, unit, signed, phrases, feature_statuses, top, hidden}: features are names
  * row   what xcid.report.rows.row_of gives: numbers of scores are whole numbers of units, others thousandths
  */
 (function (xcid) {
@@ -40,17 +40,17 @@
 
   /* ---- scores ---- */
 
-  /* Everything about each feature of a row; what has a p-value that is not at most the level is faint. */
+  /* Everything about each feature of a row; what is not significant is faint. */
   function items(row, page) {
     const fixedOnes = new Map(row.fixed || []);
     const worths = new Map(row.worth || []);
+    const faintOnes = new Set(row.faint || []);
     return page.features.map((name, key) => {
       const p = row.p ? thousandths(row.p[key]) : null;
-      const fixedAs = fixedOnes.get(key) || null;
       return {
-        key, name, cell: row.cells[key], worth: worths.get(key) || "", score: times(row.score[key], page.unit), p, d1: thousandths(row.d1[key]), fixed: fixedAs,
+        key, name, cell: row.cells[key], worth: worths.get(key) || "", score: times(row.score[key], page.unit), p, d1: thousandths(row.d1[key]), fixed: fixedOnes.get(key) || null,
         lower: row.lower ? times(row.lower[key], page.unit) : null, upper: row.upper ? times(row.upper[key], page.unit) : null,
-        faint: Boolean(row.p) && !fixedAs && !(p !== null && p <= page.significant_at),
+        faint: faintOnes.has(key),
       };
     });
   }
