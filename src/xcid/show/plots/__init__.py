@@ -4,11 +4,16 @@ Every plot takes ``ax``, the Axes to draw on, and returns them; without, it make
 the position of a row, and ``most`` the number of features that are shown, those with the largest scores.
 """
 
-from xcid.show.plots.comparisons import agreement, masking_curve
-from xcid.show.plots.differences import comparison
-from xcid.show.plots.display import ExplanationDisplay
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from xcid.records import Explanation
+from xcid.show.plots.comparisons import agreement, comparison, interactions, masking_curve
 from xcid.show.plots.evidence import densities
-from xcid.show.plots.pairs import interactions
 from xcid.show.plots.scores import bar, beeswarm, scatter, stability
 
 __all__ = [
@@ -23,3 +28,60 @@ __all__ = [
     "scatter",
     "stability",
 ]
+
+
+class ExplanationDisplay:
+    """An explanation with a way to draw it, as scikit-learn's displays have one.
+
+    Parameters
+    ----------
+    explanation : Explanation
+    draw : callable
+        ``draw(explanation, ax=..., **settings) -> Axes``: one of :mod:`xcid.plots`, or a function of your own.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes, or array of them
+        What was drawn, after :meth:`plot`.
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> import xcid
+    >>> display = xcid.plots.ExplanationDisplay.from_estimator(
+    ...     model, test, reference=train, draw=xcid.plots.beeswarm
+    ... )  # doctest: +SKIP
+    >>> display.figure_.savefig("swarm.png")  # doctest: +SKIP
+    """
+
+    ax_: Any
+    figure_: Any
+
+    def __init__(self, explanation: Explanation, *, draw: Callable[..., Any] = bar) -> None:
+        self.explanation, self.draw = explanation, draw
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, X: Any, *, reference: Any, draw: Callable[..., Any] = bar, seed: int = 0, **settings: Any
+    ) -> ExplanationDisplay:
+        """Explain the rows ``X`` with the recommended setting, and draw them; settings are those of :meth:`plot`."""
+        from xcid.explainer import Explainer
+
+        return cls(Explainer(model, reference)(X, seed=seed), draw=draw).plot(**settings)
+
+    @classmethod
+    def from_explanation(
+        cls, explanation: Explanation, *, draw: Callable[..., Any] = bar, **settings: Any
+    ) -> ExplanationDisplay:
+        """Draw an explanation; settings are those of :meth:`plot`."""
+        return cls(explanation, draw=draw).plot(**settings)
+
+    def plot(self, ax: Any = None, **settings: Any) -> ExplanationDisplay:
+        """Draw on the given Axes (an array of them for :func:`densities`) or on new ones, and keep them as ``ax_``.
+
+        Further settings, such as ``row=3, most=8``, are those of the plot.
+        """
+        place = "axes" if self.draw is densities else "ax"  # it fills several
+        self.ax_ = self.draw(self.explanation, **{place: ax}, **settings)
+        self.figure_ = np.ravel(self.ax_)[0].figure
+        return self
