@@ -303,17 +303,17 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     ),
     # Redaction
     "leaves no value of the tables in a report": (
-        Guard("cells in a redacted report", "report/values.py", 'cell=lambda text: "hidden"', "cell=_cut",
+        Guard("cells in a redacted report", "report/page.py", 'cell=lambda text: "hidden"', "cell=_cut",
               REDACTION + "[classes]"),
-        Guard("outputs in a redacted report", "report/values.py", 'number=lambda value: "a hidden number"',
+        Guard("outputs in a redacted report", "report/page.py", 'number=lambda value: "a hidden number"',
               "number=wording.number", REDACTION + "[numbers]"),
-        Guard("names of rows in a redacted report", "report/values.py", "row=lambda position, name: str(position)",
+        Guard("names of rows in a redacted report", "report/page.py", "row=lambda position, name: str(position)",
               "row=lambda position, name: _cut(name)", REDACTION + "[classes]"),
-        Guard("levels in a redacted report", "report/values.py",
+        Guard("levels in a redacted report", "report/page.py",
               'name if name == "missing" else f"value {position + 1}"', "name", REDACTION + "[classes]"),
-        Guard("settings in a redacted report", "report/values.py", "    setting=_name_alone,\n", "    setting=str,\n",
+        Guard("settings in a redacted report", "report/page.py", "    setting=_name_alone,\n", "    setting=str,\n",
               REDACTION + "[threshold]"),
-        Guard("scales in a redacted report", "report/values.py", "    line=_from_0_to_1,\n",
+        Guard("scales in a redacted report", "report/page.py", "    line=_from_0_to_1,\n",
               "    line=lambda low, high: lambda points: points,\n", REDACTION + "[numbers]"),
     ),
     # Messages and logs

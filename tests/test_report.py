@@ -21,9 +21,8 @@ from xcid.show import wording
 from xcid.show.report import page as page_room
 from xcid.show.report import report, summary
 from xcid.show.report.contents import MOST_FEATURES
-from xcid.show.report.evidence import CELLS, TOP, picture
-from xcid.show.report.page import encoded
-from xcid.show.report.values import HIDDEN, SHOWN
+from xcid.show.report.evidence import CELLS, TOP, describe_evidence
+from xcid.show.report.page import HIDDEN, SHOWN, encode_json
 from xcid.show.wording import colours
 from xcid.show.wording.names import clean
 
@@ -227,7 +226,7 @@ class TestSentences:
 class TestPictures:
     def test_curves_and_stems_have_mass_1(self, explanation):
         for feature in range(4):
-            drawn = picture(explanation, 0, feature, SHOWN)
+            drawn = describe_evidence(explanation, 0, feature, SHOWN)
             width = (drawn["range"][1] - drawn["range"][0]) / CELLS
             for curve, atom in ((drawn["p"], 1), (drawn["q"], 2)):
                 mass = sum(curve) / TOP * drawn["peak"] * width + sum(stem[atom] for stem in drawn["atoms"]) / 1000
@@ -235,7 +234,7 @@ class TestPictures:
 
     def test_d1_can_be_seen(self, explanation):
         """What is drawn has the d1 that is printed."""
-        drawn = picture(explanation, 0, 0, SHOWN)
+        drawn = describe_evidence(explanation, 0, 0, SHOWN)
         width = (drawn["range"][1] - drawn["range"][0]) / CELLS
         p = np.array(drawn["p"]) / TOP * drawn["peak"] * width
         q = np.array(drawn["q"]) / TOP * drawn["peak"] * width
@@ -245,12 +244,12 @@ class TestPictures:
         assert 1 - both / either == pytest.approx(explanation.importance[0, 0], abs=0.02)
 
     def test_own_value_lies_in_range(self, explanation):
-        drawn = picture(explanation, 2, 0, SHOWN)
+        drawn = describe_evidence(explanation, 2, 0, SHOWN)
         assert drawn["range"][0] < drawn["own"] < drawn["range"][1]
         assert drawn["own"] == pytest.approx(TABLE[2, 0])
 
     def test_levels(self, mixed):
-        drawn = picture(mixed, 0, 1, SHOWN)
+        drawn = describe_evidence(mixed, 0, 1, SHOWN)
         assert drawn["names"] == ["Alkmaar", "Breda", "Zwolle", "missing"]
         assert sum(drawn["p"]) == pytest.approx(1000, abs=3)
         assert drawn["names"][drawn["own"]] == mixed.shown(0, "city")
@@ -259,7 +258,7 @@ class TestPictures:
         random = np.random.default_rng(0)
         table = pd.DataFrame({"a": random.normal(size=300), "b": [f"level {at % 60:02d}" for at in range(300)]})
         explanation = xcid.Explainer(lambda X: X["a"] > 0, table)(table[:1])
-        drawn = picture(explanation, 0, 1, SHOWN)
+        drawn = describe_evidence(explanation, 0, 1, SHOWN)
         assert drawn["names"][-1].endswith(" others")
         assert "level 00" in drawn["names"]
         assert sum(drawn["q"]) == pytest.approx(1000, abs=10)
@@ -268,14 +267,14 @@ class TestPictures:
         table = TABLE.copy()
         table[::5, 0] = np.nan
         explanation = xcid.Explainer(lambda X: np.nan_to_num(X[:, 0]) > 0.2, table, feature_names=NAMES)(table[:1])
-        drawn = picture(explanation, 0, 0, SHOWN)
+        drawn = describe_evidence(explanation, 0, 0, SHOWN)
         assert drawn["own"] is None
         assert max(drawn["missing"]) > 0
 
     def test_group(self):
         limits = xcid.Constraints(groups={"both": ["glucose", "bmi"]})
         explanation = explainer(constraints=limits)([ROW])
-        drawn = picture(explanation, 0, explanation.position("both"), SHOWN)
+        drawn = describe_evidence(explanation, 0, explanation.position("both"), SHOWN)
         assert drawn["kind"] == "shares"
         assert sum(drawn["p"]) == pytest.approx(1000, abs=10)
 
@@ -361,7 +360,7 @@ class TestFile:
         replace(explanation, cloud=None).report(tmp_path / "r.html")
         data = read(tmp_path / "r.html")
         assert "evidence" not in data["rows"][0]
-        assert data["left_out"] == ["The samples behind 6 rows were not kept: they have no evidence here."]
+        assert data["left_out"] == ["The samples behind 6 rows were not kept: there is no evidence for them here."]
 
     def test_a_density_that_a_file_does_not_keep(self, explanation, tmp_path):
         replace(explanation, density=None).report(tmp_path / "r.html")
@@ -398,11 +397,11 @@ class TestFile:
     def test_no_markup_is_made_from_text(self):
         for name in (*page_room.SHARED, "report.js"):
             assert not re.search(
-                r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|Function\(", page_room.asset(name)
+                r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|Function\(", page_room.read_asset(name)
             )
 
     def test_colours_are_those_of_the_plots(self):
-        style = page_room.asset("look.css")
+        style = page_room.read_asset("look.css")
         for name in ("positive", "negative", "overlap", "supports", "opposes", "ink"):
             assert f"--{name}: {getattr(colours, name.upper())};" in style
 
@@ -486,7 +485,9 @@ class TestSize:
         assert 1_000_000 < size < 2_000_000
         assert len(data["rows"]) == 1000
         assert all(data["rows"][at]["evidence"][0] for at in range(20))
-        assert re.match(r"The evidence of [\d,]+ of 30,000 scores is left out", data["left_out"][0])
+        assert re.match(
+            r"To keep the file small, the evidence of [\d,]+ of 30,000 scores is left out", data["left_out"][0]
+        )
 
     def test_too_many_rows_are_counted(self, explanation, tmp_path, monkeypatch):
         monkeypatch.setattr("xcid.show.report.contents.BUDGET", 4_500)
@@ -494,7 +495,7 @@ class TestSize:
         data = read(tmp_path / "r.html")
         n_rows = len(data["rows"])
         assert 1 <= n_rows < 6
-        assert data["left_out"][0].startswith(f"The last {6 - n_rows} of 6 rows are not listed")
+        assert data["left_out"][0].startswith(f"To keep the file small, the last {6 - n_rows} of 6 rows are not listed")
         assert np.allclose(
             np.array(data["overview"]["score"]) * data["unit"], explanation.aggregate().values[0], atol=5.1e-4
         )
@@ -574,7 +575,7 @@ class TestHidden:
 class TestText:
     @pytest.mark.parametrize("letter", ["<", ">", "&", "\u2028", "\u2029"])
     def test_json_has_no_letter_of_html(self, letter):
-        text = encoded({f"a{letter}b": [letter]})
+        text = encode_json({f"a{letter}b": [letter]})
         assert letter not in text
         assert json.loads(text) == {f"a{letter}b": [letter]}
 

@@ -14,8 +14,8 @@ from sklearn.linear_model import LogisticRegression
 import xcid
 from xcid.cid.generators.reach import Metric
 from xcid.errors import InvalidParameter, ModelError
-from xcid.show.report.changes import of_search
-from xcid.show.report.values import named
+from xcid.show.report.evidence import list_changes_found
+from xcid.show.report.page import find_values
 from xcid.whatif import Between, Lower, Raise, group_actions
 from xcid.whatif.world import World
 
@@ -217,8 +217,8 @@ class TestTargets:
         found = xcid.Explainer(price, NUMBERS).whatif(row, target=Between(float(np.median(price(NUMBERS)))))
         assert found.to_frame()[["kind", "about"]].to_numpy().tolist() == [["already there", ""]]
         assert f"{price(row)[0]:.4g}" in str(found)
-        assert "output" in of_search(found, 0, named("shown"))[0]
-        assert not {"was", "output"} & set(of_search(found, 0, named("hidden"))[0])
+        assert "output" in list_changes_found(found, 0, find_values("shown"))[0]
+        assert not {"was", "output"} & set(list_changes_found(found, 0, find_values("hidden"))[0])
 
     def test_a_probability(self, forest):
         found = forest.whatif(Forest.rows.iloc[:10], target=Between(0.8, of=1))

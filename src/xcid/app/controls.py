@@ -13,7 +13,7 @@ from xcid.explainer import Explainer
 from xcid.records import Array
 from xcid.show import wording
 from xcid.show.report.contents import COMMON
-from xcid.show.report.rows import rounded
+from xcid.show.report.rows import round_number
 from xcid.show.wording.names import clean
 from xcid.table import Column, labels
 
@@ -40,7 +40,7 @@ def describe(explainer: Explainer, rows: Any, names: Any = None, words: Mapping[
             {
                 "name": clean(name),
                 "cells": cells_of(cells, space.columns),
-                "outputs": [rounded(output) for output in row],
+                "outputs": [round_number(output) for output in row],
                 "answer": wording.answer(row, classes),
             }
             for name, cells, row in zip(called, matrix, outputs, strict=True)

@@ -22,7 +22,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from xcid.app.serving import Gate
 from xcid.app.workshop import MOST_LETTERS, Workshop
 from xcid.errors import XcidError
-from xcid.show.report.page import SHARED, STYLES, asset, encoded, filled
+from xcid.show.report.page import SHARED, STYLES, encode_json, fill_frame, read_asset
 from xcid.show.wording.names import clean
 
 MOST_BYTES = 2**20  # of a request
@@ -36,9 +36,11 @@ OURS = ("app.css", "icon.svg", "controls.js", "steps.js", "code.js", "whatif.js"
 def application(workshop: Workshop, token: str, hosts: Iterable[str]) -> Gate:
     """Put a workshop behind a guard; everything is below ``/token/``."""
     desk = Desk()
-    texts = {name: asset(name) for name in (*SHARED, *STYLES)} | {name: asset(name, "xcid.app") for name in OURS}
+    texts = {name: read_asset(name) for name in (*SHARED, *STYLES)} | {
+        name: read_asset(name, "xcid.app") for name in OURS
+    }
     routes = [_file(name, text, KINDS[name.rpartition(".")[2]]) for name, text in texts.items()]
-    routes.append(_file("", filled(asset("app.html", "xcid.app"), {}), "text/html"))
+    routes.append(_file("", fill_frame(read_asset("app.html", "xcid.app"), {}), "text/html"))
     works = {
         "description": lambda body: workshop.describe(),
         "answer": workshop.answer,
@@ -151,7 +153,7 @@ def _file(path: str, text: str, kind: str) -> Route:
 
 
 def _json(record: Any, status: int = 200) -> Response:
-    return Response(encoded(record), status, media_type="application/json")
+    return Response(encode_json(record), status, media_type="application/json")
 
 
 async def _complaint(request: Request, error: Exception) -> Response:

@@ -18,11 +18,10 @@ from xcid.errors import ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
 from xcid.records import Explanation
 from xcid.show import wording
-from xcid.show.report.changes import of_search
-from xcid.show.report.contents import spoken
-from xcid.show.report.evidence import picture
-from xcid.show.report.rows import outputs_of, row_of, unit_of
-from xcid.show.report.values import SHOWN
+from xcid.show.report.contents import collect_phrases
+from xcid.show.report.evidence import describe_evidence, list_changes_found
+from xcid.show.report.page import SHOWN
+from xcid.show.report.rows import choose_unit, describe_row, list_outputs
 from xcid.show.wording.names import clean, listed
 from xcid.whatif import Counterfactuals, counterfactuals
 from xcid.whatif.plausibility import unchangeable
@@ -52,7 +51,7 @@ def answer(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
     except ModelError as error:
         return {"problem": clean(error, MOST_LETTERS)}
     said = wording.answer(outputs, explainer.subject.output_names)
-    record: dict[str, Any] = {"answer": said, "outputs": outputs_of(outputs)}
+    record: dict[str, Any] = {"answer": said, "outputs": list_outputs(outputs)}
     try:
         explanation = _quietly(explainer.asking(asked.outcome), asked, seed)
     except NotEnoughFlips:
@@ -60,10 +59,10 @@ def answer(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
     except ModelError as error:
         return record | {"problem": clean(error, MOST_LETTERS)}
     explanation = directions.of_row(explanation)
-    unit = unit_of(explanation)
+    unit = choose_unit(explanation)
     return record | {
-        **spoken(explanation, SHOWN),
-        "row": row_of(explanation, 0, 0, unit, SHOWN),
+        **collect_phrases(explanation, SHOWN),
+        "row": describe_row(explanation, 0, 0, unit, SHOWN),
         "unit": unit,
         "evidence": _pictures(explanation, asked.feature),
     }
@@ -87,7 +86,7 @@ def search(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
         return {"problem": clean(found.notes[0], MOST_LETTERS)}
     lines = [
         {**line, "columns": found.in_order(at), "cells": cells_of(cells, found.columns), "code": found.steps(at)}
-        for at, (line, cells) in enumerate(zip(of_search(found, 0, SHOWN), found.rows, strict=True))
+        for at, (line, cells) in enumerate(zip(list_changes_found(found, 0, SHOWN), found.rows, strict=True))
     ]
     return {"counterfactuals": lines, "notes": _hints(found)}
 
@@ -112,7 +111,7 @@ def _pictures(explanation: Explanation, feature: int) -> list[Any]:
     """The evidence of the strongest features and of the one that is looked at; None for others."""
     drawn = {*wording.largest(explanation.values[0], MOST_PICTURES).tolist(), feature}
     n_features = len(explanation.feature_names)
-    return [picture(explanation, 0, at, SHOWN) if at in drawn else None for at in range(n_features)]
+    return [describe_evidence(explanation, 0, at, SHOWN) if at in drawn else None for at in range(n_features)]
 
 
 @dataclass(eq=False)

@@ -18,12 +18,10 @@ from xcid.io.writers import replacing
 from xcid.records import FEATURE_STATUSES, STATUSES, Explanation, Integers
 from xcid.show import wording
 from xcid.show.reasons import Reasons
-from xcid.show.report.changes import of_samples, of_search
-from xcid.show.report.evidence import TOP, picture
-from xcid.show.report.page import assembled, encoded, size
-from xcid.show.report.rows import overview, reasons_of, row_of, unit_of
-from xcid.show.report.values import Name, Values, named
-from xcid.show.wording.names import clean, sentence
+from xcid.show.report.evidence import TOP, describe_evidence, list_changes_found, list_changes_sampled
+from xcid.show.report.page import Name, Values, assemble_page, count_bytes, encode_json, find_values
+from xcid.show.report.rows import choose_unit, describe_all_rows, describe_row, word_reasons
+from xcid.show.wording.names import clean, count_in_words, sentence
 from xcid.whatif import Counterfactuals
 
 TITLE = "What decides these predictions"
@@ -39,30 +37,23 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 @dataclass(slots=True)
-class Room:
-    """Bytes that are left, and what did not fit."""
+class Page:
+    """What all rows of a page share, the bytes that are left for them, and how much did not fit."""
 
-    rows: float
-    evidence: float
+    chosen: Integers  # features that are shown
+    unit: float  # the step that scores are rounded to
+    values: Values
+    row_bytes: float = 0.0
+    evidence_bytes: float = 0.0
     rows_left_out: int = 0
     pictures_left_out: int = 0
     rows_without_samples: int = 0
-
-    @staticmethod
-    def beside(common: dict[str, Any]) -> Room:
-        """The room that names and settings leave."""
-        left = BUDGET - 2 * size(common)  # the overview has as much again, and the statuses of later rows
-        return Room(ROWS_SHARE * left, (1 - ROWS_SHARE) * left)
 
 
 Search: TypeAlias = Callable[[Explanation], Counterfactuals | None]
 
 
-def unsought(piece: Explanation) -> None:
-    """No search: there is no model to ask."""
-
-
-def spoken(explanation: Explanation, values: Values) -> dict[str, Any]:
+def collect_phrases(explanation: Explanation, values: Values) -> dict[str, Any]:
     """What was asked, and the words of a page about scores; ``about`` is empty where they are about the prediction."""
     raises, lowers = wording.directions(explanation)
     phrases = {
@@ -90,7 +81,7 @@ def report(
     notes: Sequence[str] = (),
     values: Name = "shown",
     reasons: Reasons | None = None,
-    search: Search = unsought,
+    search: Search | None = None,
 ) -> None:
     """Write explanations of the same features as one page; the rest is as in :meth:`xcid.Explanation.report`.
 
@@ -98,18 +89,18 @@ def report(
     flip stand in their place.
     """
     title = TITLE if title is None else title
-    page = assembled(title, collected(pieces, title, notes, named(values), reasons, search))
+    text = assemble_page(title, collect_data(pieces, title, notes, find_values(values), reasons, search))
     with replacing(Path(path)) as temporary:
-        temporary.write_text(page, encoding="utf-8", newline="\n")
+        temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
-def collected(
+def collect_data(
     pieces: Iterable[Explanation],
     title: str,
     notes: Sequence[str],
     values: Values,
     reasons: Reasons | None = None,
-    search: Search = unsought,
+    search: Search | None = None,
 ) -> str:
     """Give the data of a page in JSON that is safe within HTML.
 
@@ -118,37 +109,39 @@ def collected(
     rows: list[str] = []
     bare: list[Explanation] = []
     for given in filter(len, pieces):
-        piece, said = directions.of_row(given), reasons_of(given, reasons, values)
+        piece, said = directions.of_row(given), word_reasons(given, reasons, values)
         if not bare:
-            largest = wording.largest(np.abs(piece.values).mean(axis=0), MOST_FEATURES)
-            chosen, unit = np.sort(largest), unit_of(piece)  # features in their own order
-            room = Room.beside(_common(piece, chosen, title, notes, values))
-        rows += _rows(piece, chosen, search(given), said, sum(map(len, bare)), unit, values, room)
+            strongest = wording.largest(np.abs(piece.values).mean(axis=0), MOST_FEATURES)
+            page = Page(np.sort(strongest), choose_unit(piece), values)  # features in their own order
+            left = BUDGET - 2 * count_bytes(_common(piece, page, title, notes))  # the overview has as much again
+            page.row_bytes, page.evidence_bytes = ROWS_SHARE * left, (1 - ROWS_SHARE) * left
+        found = None if search is None else search(given)
+        rows += _rows(page, piece, found, said, sum(map(len, bare)))
         bare.append(replace(piece, cloud=None))
     if not rows:
         raise InvalidData("the explanation has no rows to report")
     joined = Explanation.concatenate(bare)
-    common = _common(joined, chosen, title, notes, values)
-    common |= {"unit": unit, "overview": overview(joined, chosen, unit)}
-    common |= {"left_out": _left_out(room, joined, len(chosen))}
-    return f'{encoded(common)[:-1]},"rows":[{",".join(rows)}]}}'
+    common = _common(joined, page, title, notes)
+    common |= {"unit": page.unit, "overview": describe_all_rows(joined, page.chosen, page.unit)}
+    common |= {"left_out": _say_left_out(page, joined)}
+    return f'{encode_json(common)[:-1]},"rows":[{",".join(rows)}]}}'
 
 
-def _common(joined: Explanation, chosen: Integers, title: str, notes: Sequence[str], values: Values) -> dict[str, Any]:
+def _common(joined: Explanation, page: Page, title: str, notes: Sequence[str]) -> dict[str, Any]:
     """What is not about a single row."""
     written = {name: _ADDRESS.sub("", text) for name, text in (joined.settings or {}).items()}
     versions = f"xcid {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
     return {
         "title": clean(title),
         "notes": [clean(note, 600) for note in notes[:MOST_NOTES]],
-        "features": [clean(joined.feature_names[at]) for at in chosen.tolist()],
+        "features": [clean(joined.feature_names[at]) for at in page.chosen.tolist()],
         "classes": [clean(name) for name in joined.output_names] if joined.outputs.shape[1] > 1 else [],
-        "hidden": values.is_hidden,
+        "hidden": page.values.is_hidden,
         "statuses": [[name, _status(name)] for name in dict.fromkeys(map(clean, joined.status))],
-        "settings": [[clean(name), clean(values.setting(text), 400)] for name, text in written.items()],
+        "settings": [[clean(name), clean(page.values.setting(text), 400)] for name, text in written.items()],
         "versions": versions,
         "what_would": wording.what_would(joined.output_names),
-        **spoken(joined, values),
+        **collect_phrases(joined, page.values),
         **COMMON,
     }
 
@@ -160,70 +153,68 @@ def _status(name: str) -> str:
 
 
 def _rows(
-    piece: Explanation,
-    chosen: Integers,
-    found: Counterfactuals | None,
-    said: Sequence[str],
-    first: int,
-    unit: float,
-    values: Values,
-    room: Room,
+    page: Page, piece: Explanation, found: Counterfactuals | None, said: Sequence[str], first: int
 ) -> Iterator[str]:
     """The rows of a piece with their counterfactuals and what is said of their reasons, as long as they fit."""
     for row, reasons in enumerate(said):
-        record = row_of(piece, row, first + row, unit, values, chosen) | ({"reasons": reasons} if reasons else {})
-        room.rows -= size(record)
-        if room.rows < 0 and first + row > 0:
-            room.rows_left_out += 1
+        record = describe_row(piece, row, first + row, page.unit, page.values, page.chosen)
+        record |= {"reasons": reasons} if reasons else {}
+        page.row_bytes -= count_bytes(record)
+        if page.row_bytes < 0 and first + row > 0:
+            page.rows_left_out += 1
             continue
         if wording.is_explained(piece[row]):
-            record |= _changes(piece, found, row, values, room) | _evidence(piece, chosen, row, values, room)
-        yield encoded(record)
+            record |= _changes(page, piece, found, row) | _evidence(page, piece, row)
+        yield encode_json(record)
 
 
-def _changes(piece: Explanation, found: Counterfactuals | None, row: int, values: Values, room: Room) -> dict[str, Any]:
+def _changes(page: Page, piece: Explanation, found: Counterfactuals | None, row: int) -> dict[str, Any]:
     """The counterfactuals of a row, by a search or else among its samples, as long as there is room."""
-    if room.evidence <= 0 or (found is None and piece.cloud is None):
+    if page.evidence_bytes <= 0 or (found is None and piece.cloud is None):
         return {}
-    changes = of_samples(piece, row, values) if found is None else of_search(found, row, values)
-    room.evidence -= size(changes)
+    if found is None:
+        changes = list_changes_sampled(piece, row, page.values)
+    else:
+        changes = list_changes_found(found, row, page.values)
+    page.evidence_bytes -= count_bytes(changes)
     return {"counterfactuals": changes}
 
 
-def _evidence(piece: Explanation, chosen: Integers, row: int, values: Values, room: Room) -> dict[str, Any]:
+def _evidence(page: Page, piece: Explanation, row: int) -> dict[str, Any]:
     """Pictures of a row, the strongest features first, as long as there is room."""
     if piece.cloud is None:
-        room.rows_without_samples += 1
+        page.rows_without_samples += 1
         return {}
     if piece.density is None:
         return {}
-    pictures: list[Any] = [None] * len(chosen)
-    for place in wording.largest(piece.values[row, chosen]).tolist():
-        if room.evidence <= 0:
-            room.pictures_left_out += 1
+    pictures: list[Any] = [None] * len(page.chosen)
+    for place in wording.largest(piece.values[row, page.chosen]).tolist():
+        if page.evidence_bytes <= 0:
+            page.pictures_left_out += 1
             continue
-        pictures[place] = picture(piece, row, int(chosen[place]), values)
-        room.evidence -= size(pictures[place])
+        pictures[place] = describe_evidence(piece, row, int(page.chosen[place]), page.values)
+        page.evidence_bytes -= count_bytes(pictures[place])
     return {"evidence": pictures} if any(pictures) else {}
 
 
-def _left_out(room: Room, joined: Explanation, n_features: int) -> list[str]:
+def _say_left_out(page: Page, joined: Explanation) -> list[str]:
     """Say what is not on the page, and why."""
-    said = []
+    said, n_features, n_rows = [], len(page.chosen), len(joined)
     if n_features < len(joined.feature_names):
         n_all = len(joined.feature_names)
         said.append(f"The page shows {n_features:,} of {n_all:,} features: those with the largest mean scores.")
-    if room.rows_left_out:
+    if page.rows_left_out:
         said.append(
-            f"The last {room.rows_left_out:,} of {len(joined):,} rows are not listed, to keep the file small; the "
-            "table over all rows counts them."
+            f"To keep the file small, the last {page.rows_left_out:,} of {n_rows:,} rows are not listed; the table "
+            "over all rows counts them."
         )
-    if room.pictures_left_out:
-        n_pictures = (len(joined) - room.rows_left_out) * n_features
+    if page.pictures_left_out:
+        n_pictures = (n_rows - page.rows_left_out) * n_features
         said.append(
-            f"The evidence of {room.pictures_left_out:,} of {n_pictures:,} scores is left out, to keep the file small: "
+            f"To keep the file small, the evidence of {page.pictures_left_out:,} of {n_pictures:,} scores is left out: "
             "report fewer rows to see it."
         )
-    if room.rows_without_samples:
-        said.append(f"The samples behind {room.rows_without_samples:,} rows were not kept: they have no evidence here.")
+    if page.rows_without_samples:
+        n_bare = count_in_words(page.rows_without_samples, "row")
+        said.append(f"The samples behind {n_bare} were not kept: there is no evidence for them here.")
     return said

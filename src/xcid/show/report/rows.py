@@ -12,7 +12,7 @@ from xcid import directions
 from xcid.records import Array, Explanation, Flags, Integers, meaning
 from xcid.show import wording
 from xcid.show.reasons import Reasons
-from xcid.show.report.values import SHOWN, Values
+from xcid.show.report.page import SHOWN, Values
 from xcid.show.wording.names import clean, listed, sentence
 
 MOST_OUTPUTS = 6
@@ -22,13 +22,13 @@ MOST_LETTERS = 40  # of a name
 MOST_LETTERS_OF_A_QUESTION = 80
 
 
-def unit_of(explanation: Explanation) -> float:
+def choose_unit(explanation: Explanation) -> float:
     """The step that scores are rounded to: thousandths, or four digits of the largest where it is above 1 or tiny."""
     largest = float(np.max(np.abs(explanation.values), initial=0.0))
     return 0.001 if largest == 0 or 0.05 <= largest <= 1 else 10.0 ** (math.floor(math.log10(largest)) - 3)
 
 
-def row_of(
+def describe_row(
     explanation: Explanation, row: int, position: int, unit: float, values: Values, chosen: Integers | None = None
 ) -> dict[str, Any]:
     """Everything about one row but its evidence, for all features or those chosen; what it lacks, the record lacks.
@@ -46,7 +46,7 @@ def row_of(
         "sentences": list(summary(one, 0, values)),
         "evaluations": int(one.n_evaluations[0]),
         "cells": [values.cell(one.shown(0, at)) for at in chosen.tolist()],
-        "outputs": outputs_of(one.outputs[0]) if has_classes else None,
+        "outputs": list_outputs(one.outputs[0]) if has_classes else None,
     }
     if wording.is_explained(one):
         record |= _scores_of(one, chosen, unit, values)
@@ -60,7 +60,7 @@ def _scores_of(one: Explanation, chosen: Integers, unit: float, values: Values) 
     fixed = [[int(at), clean(status[at])] for at in np.flatnonzero(status != "ok")]
     worths = {} if _hides_effects(one, values) else dict(enumerate(wording.worths(one)))
     return {
-        "effects": effects_of(one, values) or None,
+        "effects": word_effects(one, values) or None,
         "score": _steps(one.values[0, chosen], unit),
         "d1": _steps(one.importance[0, chosen], 0.001),
         "flips": int(one.n_flips[0]) if tried else None,
@@ -74,7 +74,7 @@ def _scores_of(one: Explanation, chosen: Integers, unit: float, values: Values) 
     }
 
 
-def effects_of(one: Explanation, values: Values) -> list[str]:
+def word_effects(one: Explanation, values: Values) -> list[str]:
     """A sentence for each of the strongest significant features of a single row: what its present value does."""
     if not wording.is_signed(one) or one.lower is None or _hides_effects(one, values):
         return []
@@ -83,7 +83,7 @@ def effects_of(one: Explanation, values: Values) -> list[str]:
     return [f"{wording.sentence_of(one, at, values.number, values.in_sentence)}." for at in chosen]
 
 
-def reasons_of(explanation: Explanation, reasons: Reasons | None, values: Values) -> list[str]:
+def word_reasons(explanation: Explanation, reasons: Reasons | None, values: Values) -> list[str]:
     """A line about the reasons of each row; functions of hidden values are not asked, and names stand for them."""
     if reasons is None:
         return [""] * len(explanation)
@@ -98,17 +98,17 @@ def _hides_effects(one: Explanation, values: Values) -> bool:
     return values.is_hidden and one.moved is not None
 
 
-def outputs_of(outputs: Array) -> list[list[float]]:
+def list_outputs(outputs: Array) -> list[list[float]]:
     """The largest of (k,) outputs, each with its position."""
-    return [[at, rounded(outputs[at])] for at in np.argsort(-outputs, kind="stable")[:MOST_OUTPUTS].tolist()]
+    return [[at, round_number(outputs[at])] for at in np.argsort(-outputs, kind="stable")[:MOST_OUTPUTS].tolist()]
 
 
-def rounded(number: float) -> float:
+def round_number(number: float) -> float:
     """A number with few digits, which takes few bytes: those that :func:`xcid.show.wording.number` writes."""
     return float(round(number)) if 1e4 <= abs(number) < 1e9 else float(f"{number:.4g}")
 
 
-def overview(explanation: Explanation, chosen: Integers, unit: float) -> dict[str, Any]:
+def describe_all_rows(explanation: Explanation, chosen: Integers, unit: float) -> dict[str, Any]:
     """Mean absolute score of each feature, with limits, and the share of rows where it is significant.
 
     Where signs can be about one outcome for all rows, so is ``mean``, the mean score with its sign; ``meaning`` says

@@ -44,6 +44,17 @@ def listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def count_in_words(number: int, what: str) -> str:
+    """How many things there are.
+
+    Examples
+    --------
+    >>> count_in_words(1, "row"), count_in_words(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def sentence(text: str) -> str:
     """Text with a capital letter and a full stop; a file that it starts with keeps its name.
 
