@@ -306,7 +306,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
         Guard("cells in a redacted report", "report/page.py", 'cell=lambda text: "hidden"', "cell=_cut",
               REDACTION + "[classes]"),
         Guard("outputs in a redacted report", "report/page.py", 'number=lambda value: "a hidden number"',
-              "number=wording.number", REDACTION + "[numbers]"),
+              "number=format_number", REDACTION + "[numbers]"),
         Guard("names of rows in a redacted report", "report/page.py", "row=lambda position, name: str(position)",
               "row=lambda position, name: _cut(name)", REDACTION + "[classes]"),
         Guard("levels in a redacted report", "report/page.py",

@@ -261,12 +261,12 @@ class TestShown:
 
     def test_sentences(self, found):
         ends = np.exp(-found.upper[1]), np.exp(-found.lower[1])
-        assert differences.sentence(found, 1) == (
+        assert differences.word_difference(found, 1) == (
             f"x1: divides the odds of yes by {np.exp(-found.first[1]):.3g} in January and by "
             f"{np.exp(-found.second[1]):.3g} in March: a ratio of {np.exp(-found.difference[1]):.3g} "
             f"({ends[0]:.3g} to {ends[1]:.3g})"
         )
-        assert differences.sentence(found, 3) == "x3: no significant difference"
+        assert differences.word_difference(found, 3) == "x3: no significant difference"
 
     def test_what_is_found_heeds_the_number_of_features(self, found):
         """One of 20 features with p < 0.05 is what chance gives: the table has it, and no sentence does."""
@@ -276,7 +276,7 @@ class TestShown:
         assert not many.significant.any()
         said = str(many)
         assert "  No difference is significant, with p-values adjusted for 20 features." in said.splitlines()
-        assert differences.cells(many, 0)[-2:] == ["0.040", "0.800"]
+        assert differences.list_cells(many, 0)[-2:] == ["0.040", "0.800"]
         assert "~ not significant (adjusted p > 0.05)" in said
         few = replace(many, p_values=np.r_[0.002, np.full(19, 0.9)])
         assert np.flatnonzero(few.significant).tolist() == [0]
@@ -284,7 +284,7 @@ class TestShown:
 
     def test_a_sentence_of_opposite_signs(self):
         explanation = LINEAR(np.array([[1.0, 0, 0, 0], [-1.0, 0, 0, 0]]) + BACKGROUND.mean(axis=0))
-        told = differences.sentence(explanation[0].compare(explanation[1], ("Ann", "Bob")), 0)
+        told = differences.word_difference(explanation[0].compare(explanation[1], ("Ann", "Bob")), 0)
         assert told == (
             "x0: multiplies the odds of yes by 2.72 in Ann and divides them by 2.72 in Bob: a ratio of 7.39 "
             "(7.39 to 7.39)"
@@ -295,7 +295,7 @@ class TestShown:
         rows = np.array([[1.0, 0, 0, 0], [3.0, 0, 0, 0]]) + BACKGROUND.mean(axis=0)
         explanation = xcid.Explainer(model, BACKGROUND)(rows)
         pair = explanation[0].compare(explanation[1])
-        assert differences.sentence(pair, 0) == (
+        assert differences.word_difference(pair, 0) == (
             "x0: raises the output by 1 in the first and by 3 in the second: a difference of 2 (2 to 2)"
         )
         assert "+2 (+2 to +2)" in str(pair)
@@ -349,10 +349,10 @@ def test_a_page(tmp_path):
     assert "data:image/png;base64," in text
     found.report(tmp_path / "c.html")
     text = (tmp_path / "c.html").read_text(encoding="utf-8")
-    title = html.escape(differences.title(found))
+    title = html.escape(differences.title_comparison(found))
     assert re.findall(r"<(\w+)[^>]*>high compared", text) == ["title", "h1"]  # once, and the case of names stays
     assert f"<h1>{title}</h1>" in text
-    assert f"<li>{html.escape(differences.sentence(found, 0))}.</li>" in text
+    assert f"<li>{html.escape(differences.word_difference(found, 0))}.</li>" in text
     assert "No difference is significant" in _page(low.compare(explainer(table[table[:, 0] < 0][20:40])))
 
 

@@ -340,17 +340,17 @@ class TestSentences:
 
         found = xcid.Explainer(two, TABLE, class_names=["good", "bad"], feature_names=list("abcde"))(TABLE[:30])
         row = int(np.argmin(TABLE[:30, 0]))
-        said = wording.sentence_of(found.towards("bad")[row], 0)
+        said = wording.word_feature(found.towards("bad")[row], 0)
         factor = np.exp(-SLOPES[0] * (TABLE[row, 0] - MEAN[0]))
         assert said.startswith(f"a {TABLE[row, 0]:.6g} divides the odds of bad by {factor:.3g} (")
-        assert wording.sentence_of(found[row], 3).endswith("makes no significant difference")
+        assert wording.word_feature(found[row], 3).endswith("makes no significant difference")
 
     def test_regressions(self):
         from xcid.show import wording
 
         found = xcid.Explainer(lambda X: 1e5 * logit(X), TABLE, feature_names=list("abcde"))(TABLE[:30])
         row = int(np.argmax(TABLE[:30, 0]))
-        said = wording.sentence_of(found[row], 0)
+        said = wording.word_feature(found[row], 0)
         assert f"raises the output by {1e5 * SLOPES[0] * (TABLE[row, 0] - MEAN[0]):,.0f} (" in said
 
     def test_averages(self):
@@ -368,7 +368,7 @@ class TestSentences:
         is_clear = (mean.mean_lower * mean.mean_upper > 0)[0]
         assert is_clear.any()
         assert not is_clear.all()
-        worths = xcid.show.wording.worths(mean)
+        worths = xcid.show.wording.list_worths(mean)
         assert [bool(worth) for worth in worths] == is_clear.tolist()
         assert "odds of bad by on average" in str(mean)
 

@@ -72,7 +72,7 @@ def test_one_row():
     assert [text for text in page.texts if text in "abc"] == ["abc"[i] for i in order]
     assert f"{explanation.values[0, 0]:+.3f}" in page.texts
     assert page.texts[1] == explanation.question
-    assert xcid.show.wording.worth(explanation, int(order[0])) in page.texts
+    assert xcid.show.wording.format_worth(explanation, int(order[0])) in page.texts
 
 
 def test_what_is_not_significant_is_hollow_and_what_has_no_score_says_why():

@@ -120,7 +120,7 @@ class TestBar:
         ax = drawn(xcid.plots.bar(one))
         assert ax.get_title().splitlines()[1] == "Does the predicted class change?"
         beside = [text.get_text() for text in ax.texts]
-        assert beside[-1] == xcid.show.wording.worth(one, 0).replace("-", "−")
+        assert beside[-1] == xcid.show.wording.format_worth(one, 0).replace("-", "−")
         assert beside[:-1] == [""] * 4
         assert "multiplies or divides the odds" in ax.get_xlabel()
 
@@ -177,7 +177,7 @@ class TestDensities:
         explanation = xcid.Explainer(lambda X: X.sum(axis=1) > 2 * np.median(values), months)(months[:1])
         found = drawn_evidence(explanation.cloud, 0, 0, explanation.density)
         own = found.pair.atoms & np.isclose(found.values(found.pair.points), months[0, 0])
-        said = xcid.show.wording.why(kept_shares(explanation.cloud, 0, 0, found), "6")
+        said = xcid.show.wording.word_evidence(kept_shares(explanation.cloud, 0, 0, found), "6")
         stay, flip = (100 * part[own].sum() for part in (found.pair.q, found.pair.p))
         assert said == f"Among the perturbations that stay, {stay:.0f}% keep 6; among those that flip, {flip:.0f}%."
         for part in (found.pair.p, found.pair.q):

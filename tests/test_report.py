@@ -439,8 +439,8 @@ class TestWords:
         assert data["question"] == explanation.question
         one, row = explanation[0], data["rows"][0]
         strongest = int(np.abs(one.values[0]).argmax())
-        assert row["effects"][0] == f"{wording.sentence_of(one, strongest)}."
-        assert dict(row["worth"])[strongest] == wording.worth(one, strongest)
+        assert row["effects"][0] == f"{wording.word_feature(one, strongest)}."
+        assert dict(row["worth"])[strongest] == wording.format_worth(one, strongest)
         assert len(row["worth"]) == int((one.p_values[0] <= 0.05).sum())
 
     def test_all_rows_are_about_one_class(self, explanation, tmp_path):
@@ -460,7 +460,7 @@ class TestWords:
         (row,) = data["rows"]
         assert made.values[0, 0] > 0 > row["score"][0]
         assert row["sentences"][1] == "glucose lowers it."
-        assert row["effects"] == [f"{wording.sentence_of(made, 0)}."]
+        assert row["effects"] == [f"{wording.word_feature(made, 0)}."]
         assert row["effects"][0].startswith("glucose -1.5 lowers the output by ")
         assert data["phrases"]["supports"] == "raises the output"
         made.report(tmp_path / "r.html", values="hidden")

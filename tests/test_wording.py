@@ -47,7 +47,7 @@ class TestSignificance:
     def test_every_view_has_the_same_rule(self, one, tmp_path, p_value, is_significant):
         shown = replace(one, p_values=np.array([[p_value, 0.001, 0.001]]))
         assert shown.significant.tolist() == [[is_significant, True, True]]
-        assert wording.not_significant(shown).tolist() == [[not is_significant, False, False]]
+        assert wording.is_faint(shown).tolist() == [[not is_significant, False, False]]
         assert ("~ not significant (adjusted p > 0.05)" in str(shown)) != is_significant
         assert ("background:transparent" in shown._repr_html_()) != is_significant
         assert any(bar.get_facecolor()[3] == 0 for bar in xcid.plots.bar(shown).patches) != is_significant
@@ -66,14 +66,14 @@ class TestSignificance:
 
     def test_what_cannot_change_is_neither(self, one):
         frozen = replace(one, feature_status=np.array([["frozen", "ok", "ok"]]), p_values=np.ones((1, 3)))
-        assert wording.not_significant(frozen).tolist() == [[False, True, True]]
+        assert wording.is_faint(frozen).tolist() == [[False, True, True]]
         two = xcid.Explanation.concatenate([frozen, frozen])
         assert two._repr_html_().count(">0%<") == 3
 
     def test_without_p_values(self, one):
         bare = replace(one, p_values=None)
         assert bare.significant is None
-        assert not wording.not_significant(bare).any()
+        assert not wording.is_faint(bare).any()
 
 
 class TestAnswers:
@@ -90,7 +90,7 @@ class TestAnswers:
         assert np.isnan(found["predicted_score"])
 
     def test_every_view_has_the_same_answer(self, one, tmp_path):
-        said = wording.answer(one.outputs[0], one.output_names)
+        said = wording.format_prediction(one.outputs[0], one.output_names)
         assert re.fullmatch(r"class [01] \(0\.\d\d\)", said)
         assert str(one).startswith(f"row 0: predicted {said};")
         assert f">row 0: predicted {said}<" in one._repr_html_()
@@ -109,7 +109,7 @@ class TestAnswers:
         ],
     )
     def test_kinds(self, outputs, classes, said):
-        assert wording.answer(np.array(outputs), classes) == said
+        assert wording.format_prediction(np.array(outputs), classes) == said
 
 
 class TestStatuses:
@@ -152,7 +152,7 @@ class TestWhatSignsAreAbout:
 
 
 def test_what_is_left_out():
-    assert [wording.left_out(n, 12) for n in (3, 12, 13, 40)] == [
+    assert [wording.count_left_out(n, 12) for n in (3, 12, 13, 40)] == [
         "", "", "1 more feature has a smaller score", "28 more features have smaller scores",
     ]  # fmt: skip
 

@@ -40,14 +40,14 @@ def image(explanation: Explanation, picture: Any, scores: Any, row: int = 0, *, 
         raise InvalidData(f"the map has the shape {over.shape}, and the image {grey.shape}: give one score per pixel")
     ax = _style.axes(ax, 4.6, 4.4)
     most, low = max(float(np.abs(over).max()), TINY), float(grey.min())
-    faint = one.values[0][wording.not_significant(one)[0]]
+    faint = one.values[0][wording.is_faint(one)[0]]
     depth = np.where(np.isin(over, faint), 0.0, np.abs(over) / most)
     ax.imshow(grey, cmap="gray", vmin=low, vmax=max(float(grey.max()), low + TINY))
     ax.imshow(np.sign(over), cmap=_style.signed(), vmin=-1, vmax=1, alpha=DEEPEST * depth)
     scale = require("matplotlib.cm", extra="plot").ScalarMappable(cmap=_style.signed())
     scale.set_clim(-most, most)
     bar = ax.figure.colorbar(scale, ax=ax, shrink=0.8)
-    bar.set_label(wording.meaning(one), fontsize=_style.SMALL)
+    bar.set_label(wording.explain_score(one), fontsize=_style.SMALL)
     bar.outline.set_visible(False)
     ax.set_title(_style.title(one), fontsize=10)
     ax.set_xlabel(f"uncoloured: {wording.NOT_SIGNIFICANT}" if faint.size else "", fontsize=_style.SMALL)
@@ -66,7 +66,7 @@ def tokens(explanation: Explanation, row: int = 0, *, ax: Any = None) -> Any:
     places = _wrapped(words)
     n_lines = places[-1][1] + 1 if places else 1
     most = max(float(np.abs(values).max(initial=0.0)), TINY)
-    is_white = wording.not_significant(one)[0, there]
+    is_white = wording.is_faint(one)[0, there]
     tints = np.where(is_white[:, None], 1.0, _style.signed()((values / most + 1) / 2))
     ax = _style.axes(ax, 7, 1.1 + 0.3 * n_lines)
     patch = require("matplotlib.patches", extra="plot").Rectangle
@@ -79,7 +79,7 @@ def tokens(explanation: Explanation, row: int = 0, *, ax: Any = None) -> Any:
     ax.set_xlim(-1, width + 1)
     ax.set_ylim(-STEP * n_lines + 0.4, 1.2)
     ax.set_title(_style.title(one), fontsize=10)
-    raises, lowers = wording.directions(one)
+    raises, lowers = wording.word_directions(one)
     legend = f"green: {raises}; orange: {lowers}; white: {wording.NOT_SIGNIFICANT}"
     ax.set_xlabel(_style.plain(f"{legend}; strongest: {_style.number(most)}"), fontsize=_style.SMALL)
     _style.unframed(ax)

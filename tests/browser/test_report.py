@@ -11,8 +11,8 @@ import pytest
 import xcid
 import xcid.show.report
 import xcid.show.wording
-from xcid.show import wording
 from xcid.show.reasons import Reasons
+from xcid.show.wording.names import format_number
 
 from .conftest import WIDTHS, clashes
 
@@ -123,8 +123,8 @@ def test_first_sight(page, explanation):
     assert page.names == [NAMES[at] for at in order]
     assert page.text("#evidence-title") == f"Evidence: {NAMES[order[0]]}"
     assert page.text("#question") == explanation.question
-    assert page.texts("#effects li")[0] == f"{xcid.show.wording.sentence_of(explanation[0], int(order[0]))}."
-    assert page.texts(".bar .worth")[0] == xcid.show.wording.worth(explanation[0], int(order[0]))
+    assert page.texts("#effects li")[0] == f"{xcid.show.wording.word_feature(explanation[0], int(order[0]))}."
+    assert page.texts(".bar .worth")[0] == xcid.show.wording.format_worth(explanation[0], int(order[0]))
     assert page.text(".why").startswith("Among the perturbations that stay, ")
     assert "seed" in page.texts("#settings dt")
 
@@ -407,7 +407,7 @@ def test_roles_and_names(page):
 
 @pytest.mark.parametrize("value", [0, 0.5, -0.1234567, 1e-4, 1234.56, -12345.6, 123456.0, 987654321.0])
 def test_numbers_are_written_as_in_python(page, value):
-    assert page.run("return xcid.plain(arguments[0])", value) == wording.number(value).replace("-", "−")
+    assert page.run("return xcid.plain(arguments[0])", value) == format_number(value).replace("-", "−")
 
 
 def test_many_features_and_long_names(opened, screen, tmp_path):

@@ -41,12 +41,12 @@ def describe(explainer: Explainer, rows: Any, names: Any = None, words: Mapping[
                 "name": clean(name),
                 "cells": cells_of(cells, space.columns),
                 "outputs": [round_number(output) for output in row],
-                "answer": wording.answer(row, classes),
+                "answer": wording.format_prediction(row, classes),
             }
             for name, cells, row in zip(called, matrix, outputs, strict=True)
         ],
         "classes": [clean(name) for name in classes] if len(classes) > 1 else [],
-        "what_would": wording.what_would(classes),
+        "what_would": wording.title_changes(classes),
         "questions": questions(explainer),
         "targets": [clean(words) for words, _ in targets(explainer)],
     }

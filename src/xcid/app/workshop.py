@@ -22,7 +22,7 @@ from xcid.show.report.contents import collect_phrases
 from xcid.show.report.evidence import describe_evidence, list_changes_found
 from xcid.show.report.page import SHOWN
 from xcid.show.report.rows import choose_unit, describe_row, list_outputs
-from xcid.show.wording.names import clean, listed
+from xcid.show.wording.names import clean, join_names
 from xcid.whatif import Counterfactuals, counterfactuals
 from xcid.whatif.plausibility import unchangeable
 from xcid.whatif.record import FAILED
@@ -50,7 +50,7 @@ def answer(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
         outputs = explainer.subject.predict(explainer.space.encode(asked.table))[0]
     except ModelError as error:
         return {"problem": clean(error, MOST_LETTERS)}
-    said = wording.answer(outputs, explainer.subject.output_names)
+    said = wording.format_prediction(outputs, explainer.subject.output_names)
     record: dict[str, Any] = {"answer": said, "outputs": list_outputs(outputs)}
     try:
         explanation = _quietly(explainer.asking(asked.outcome), asked, seed)
@@ -95,7 +95,7 @@ def _hints(found: Counterfactuals) -> list[str]:
     """Which of the features that change people can hardly change."""
     names = [found.feature_names[at] for at in np.flatnonzero(found.moved.any(axis=0))]
     fixed = [clean(name) for name, is_fixed in zip(names, unchangeable(names), strict=True) if is_fixed]
-    return [f"If people cannot change {listed(fixed)}, pin {'it' if len(fixed) == 1 else 'them'}."] if fixed else []
+    return [f"If people cannot change {join_names(fixed)}, pin {'it' if len(fixed) == 1 else 'them'}."] if fixed else []
 
 
 def _quietly(explainer: Explainer, asked: Asked, seed: int) -> Explanation:
@@ -109,7 +109,7 @@ def _quietly(explainer: Explainer, asked: Asked, seed: int) -> Explanation:
 
 def _pictures(explanation: Explanation, feature: int) -> list[Any]:
     """The evidence of the strongest features and of the one that is looked at; None for others."""
-    drawn = {*wording.largest(explanation.values[0], MOST_PICTURES).tolist(), feature}
+    drawn = {*wording.rank_largest(explanation.values[0], MOST_PICTURES).tolist(), feature}
     n_features = len(explanation.feature_names)
     return [describe_evidence(explanation, 0, at, SHOWN) if at in drawn else None for at in range(n_features)]
 

@@ -77,9 +77,9 @@ def printable(text: str) -> str:
 
 def sentences(notes: Sequence[str]) -> list[str]:
     """Notes as they are shown on a page."""
-    from xcid.show.wording.names import sentence
+    from xcid.show.wording.names import make_sentence
 
-    return [sentence(note) for note in notes]
+    return [make_sentence(note) for note in notes]
 
 
 class Progress:

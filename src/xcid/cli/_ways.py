@@ -27,7 +27,7 @@ class Piece(NamedTuple):
 
 def block(piece: Piece, row: int, wish: str) -> str:
     """A row with the ways that there are for it, in lines."""
-    from xcid.show.text import aligned, moved_output
+    from xcid.show.text import align_cells, format_outputs
     from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED
 
     found, answer = piece.found, piece.answers[row]
@@ -38,13 +38,13 @@ def block(piece: Piece, row: int, wish: str) -> str:
         return f"{name}: predicted {answer}, which is what is wanted"
     said = [f"{name}: predicted {answer}; wanted {wish}"]
     for line in lines:
-        changes, outputs = (*found.changes(line), *found.derived(line)), moved_output(found, line)
+        changes, outputs = (*found.changes(line), *found.derived(line)), format_outputs(found, line)
         if found.kind[line] != NOT_REACHED:
             said.append(f"  {found.kind[line]}: {outputs}; {found.likeness[line]}")
         else:
             said.append(f"  not reached; the best that was found: {outputs}" if changes else "  not reached")
         cells = [(one.feature, f"{one.before} -> {one.after}") for one in changes]
-        said += [f"    {line}" for line in aligned(cells)]
+        said += [f"    {line}" for line in align_cells(cells)]
     return "\n".join(said)
 
 
@@ -110,16 +110,17 @@ def wish_of(target: Any, names: Sequence[str]) -> str:
     from math import isfinite
 
     from xcid.show import wording
+    from xcid.show.wording.names import format_number
     from xcid.whatif import Between, Raise
 
     is_number = len(names) == 1
     if target is None:
         return "another output" if is_number else "another class"
     if not is_number:
-        return wording.of_class(str(target))
+        return wording.name_class(str(target))
     if not isinstance(target, Between):
         return f"at least a tenth {'more' if isinstance(target, Raise) else 'less'}"
-    low, high = (wording.number(end) if isfinite(end) else "" for end in (target.low, target.high))
+    low, high = (format_number(end) if isfinite(end) else "" for end in (target.low, target.high))
     return f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}"
 
 

@@ -137,7 +137,10 @@ def _searched(
         found = whatif.counterfactuals(subject, explainer.setup.outcome, cells, *asked)
         known = sorted({int(row) for row in found.row[found.kind != FAILED]})[:ROWS_SHOWN]
         outputs = subject.predict(cells[known]) if known else ()
-        said = {row: wording.answer(output, subject.output_names) for row, output in zip(known, outputs, strict=True)}
+        said = {
+            row: wording.format_prediction(output, subject.output_names)
+            for row, output in zip(known, outputs, strict=True)
+        }
         done += len(cells)
         line(done, len(rows))
         tally.count(found, subject, cells)

@@ -259,7 +259,7 @@ class Explanation:
         """What was asked, in words."""
         from xcid.show import wording
 
-        return wording.question(self)
+        return wording.word_question(self)
 
     def towards(self, name: str) -> Explanation:
         """The same explanation with every sign about a class, or "up" for a regression; the model is not asked again.

@@ -35,9 +35,9 @@ def html(explanation: Explanation) -> str:
 def _one(one: Explanation) -> str:
     one = directions.of_row(one)
     if not wording.is_explained(one):
-        return f"<p>{escape(wording.title(one))}</p>"
-    order = wording.largest(one.values[0], MOST)
-    faint, worths = wording.not_significant(one)[0], wording.worths(one)
+        return f"<p>{escape(wording.title_row(one))}</p>"
+    order = wording.rank_largest(one.values[0], MOST)
+    faint, worths = wording.is_faint(one)[0], wording.list_worths(one)
     has_worths = any(worths[at] for at in order)
     titles = [
         "feature",
@@ -48,18 +48,15 @@ def _one(one: Explanation) -> str:
     ]
     lines = []
     for at, colour in zip(order.tolist(), colours.of_scores(one, one.values[0, order]), strict=True):
-        beside = one.shown(0, at) if one.n_rows is None else wording.share_significant(one, at)
-        cells = [_name(one.feature_names[at]), _name(beside), _number(wording.score(one, one.values[0, at]))]
+        beside = one.shown(0, at) if one.n_rows is None else wording.format_share(one, at)
+        cells = [_name(one.feature_names[at]), _name(beside), _number(wording.format_score(one, one.values[0, at]))]
         if has_worths:
             cells.append(_number(worths[at]))
-        why = wording.note(one.feature_status[0, at]).strip()
+        why = wording.format_status(one.feature_status[0, at]).strip()
         cells.append(_cell(why) if why else _bar(one.values[0, at], colour, "transparent" if faint[at] else colour))
         lines.append("".join(cells))
-    notes = [wording.left_out(len(one.feature_names), MOST), wording.meaning(one)]
-    notes.append(wording.unit(one) if has_worths else "")
-    if faint[order].any():
-        notes.append(f"hollow: {wording.NOT_SIGNIFICANT}")
-    head = f"{wording.title(one)}{wording.note(one.status[0])}", one.question
+    notes = wording.list_notes(one, order.tolist(), "hollow: ")
+    head = f"{wording.title_row(one)}{wording.format_status(one.status[0])}", one.question
     return _table(head, titles, lines, notes)
 
 
@@ -72,32 +69,26 @@ def _many(explanation: Explanation) -> str:
     means, signed = np.abs(explanation.values).mean(axis=0), explanation.values.mean(axis=0)
     significant, has_signs = explanation.significant, bool(explanation.about)
     lines = []
-    for at in wording.largest(means, MOST).tolist():
-        shares = [_number(wording.score(explanation, signed[at]))] if has_signs else []
+    for at in wording.rank_largest(means, MOST).tolist():
+        shares = [_number(wording.format_score(explanation, signed[at]))] if has_signs else []
         shares += [] if significant is None else [_number(f"{significant[:, at].mean():.0%}")]
         bar = _bar(means[at], colours.UNSIGNED, colours.UNSIGNED)
         lines.append("".join([_name(explanation.feature_names[at]), _number(f"{means[at]:.3f}"), *shares, bar]))
     extra = ["mean score"] * has_signs + ["significant"] * (significant is not None)
-    notes = [wording.left_out(len(means), MOST), wording.meaning(explanation) if has_signs else ""]
+    notes = [wording.count_left_out(len(means), MOST), wording.explain_score(explanation) if has_signs else ""]
     return _table(head, ["feature", "mean |score|", *extra, ""], lines, [*notes, "explanation[i] shows one row"])
 
 
-def comparison(found: Comparison) -> str:
-    """The largest differences between two explanations."""
-    return differences_of(found, differences.title(found))
-
-
-def differences_of(found: Comparison, title: str) -> str:
-    """The largest differences in a table under a title, which may be empty."""
-    shown, faint = wording.largest(found.difference, MOST), ~found.significant
+def comparison(found: Comparison, title: str | None = None) -> str:
+    """The largest differences between two explanations, under a title, which may be empty."""
+    shown = wording.rank_largest(found.difference, MOST).tolist()
     lines = []
-    for at in shown.tolist():
-        name, *cells = differences.cells(found, at)
-        mark = _cell("~" if faint[at] else "")
+    for at in shown:
+        name, *cells = differences.list_cells(found, at)
+        mark = _cell("" if found.significant[at] else "~")
         lines.append("".join([_name(name), *(_number(escape(cell)) for cell in cells), mark]))
-    notes = [wording.left_out(len(found), MOST).replace("score", "difference"), differences.unit(found)]
-    notes.append(f"~ {wording.NOT_SIGNIFICANT}" if faint[shown].any() else "")
-    return _table((title, found.question), [*differences.headings(found), ""], lines, notes)
+    head = differences.title_comparison(found) if title is None else title, found.question
+    return _table(head, [*differences.list_headings(found), ""], lines, differences.list_notes(found, shown))
 
 
 def counterfactuals(found: Counterfactuals) -> str:
@@ -105,8 +96,7 @@ def counterfactuals(found: Counterfactuals) -> str:
     lines = ["".join(map(_cell, text.change_cells(found, line))) for line in range(min(len(found), MOST_LINES))]
     left = len(found) - len(lines)
     more = f"and {left:,} more: found.to_frame()" if left else ""
-    titles = ["row", "kind", "changes", "output", "likeness"]
-    return _table((repr(found).strip("<>"), ""), titles, lines, [more, *found.notes])
+    return _table((repr(found).strip("<>"), ""), [*text.CHANGE_HEADS], lines, [more, *found.notes])
 
 
 def _table(head: tuple[str, str], titles: list[str], lines: list[str], notes: list[str]) -> str:

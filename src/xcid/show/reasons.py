@@ -15,7 +15,7 @@ from xcid.outcomes.classes import column_of
 from xcid.outcomes.numbers import Interval
 from xcid.records import Array, Explanation
 from xcid.show import wording
-from xcid.show.wording.names import clean, listed, sentence
+from xcid.show.wording.names import clean, join_names, make_sentence
 from xcid.table import Backend
 
 Text: TypeAlias = str | Callable[[Any], str]
@@ -96,10 +96,12 @@ class Reasons:
         """
         for one, found in self._found(explanation, cell):
             listing = "; ".join(f"{place}. {clean(reason.text, MOST_LETTERS)}" for place, reason in enumerate(found, 1))
-            head = (
-                f"Reasons for {wording.whom(one)}" if self._supports(one) else f"Reasons against {self._outcome(one)}"
+            head = f"for {wording.name_whom(one)}" if self._supports(one) else f"against {self._outcome(one)}"
+            yield (
+                " ".join([f"Reasons {head}: {listing}.", *_undecided(found)])
+                if found
+                else make_sentence(self._nothing(one))
             )
-            yield " ".join([f"{head}: {listing}.", *_undecided(found)]) if found else sentence(self._nothing(one))
 
     def _asked(self, explanation: Explanation) -> tuple[Explanation, float]:
         """The explanation with signs about the outcome, and the sign of scores that are reasons."""
@@ -142,11 +144,11 @@ class Reasons:
     def _nothing(self, one: Explanation) -> str:
         """Why a row has no reason."""
         if not wording.is_explained(one):
-            return wording.not_explained(one)
+            return wording.say_not_explained(one)
         if not np.any(one.significant):
             return NOT_DECIDED
         if self._supports(one):
-            return f"no significant feature supports {wording.subject(one)}"
+            return f"no significant feature supports {wording.name_subject(one)}"
         return f"no significant feature works against {self._outcome(one)}"
 
     def _supports(self, one: Explanation) -> bool:
@@ -157,7 +159,7 @@ class Reasons:
         """The outcome that reasons work against, in words."""
         if one.outputs.shape[1] == 1:
             return f"a {SIDES[sign_of(self.against) or 1]} output"
-        return wording.of_class(self.against or one.about)
+        return wording.name_class(self.against or one.about)
 
 
 def strongest(one: Explanation, sign: float, k: int) -> list[tuple[int, tuple[int, ...]]]:
@@ -182,10 +184,10 @@ def _undecided(found: list[Reason]) -> Iterator[str]:
         start, last = (place, place) if place > last else (start, last)
         last = max([last, *(ranks.get(other, 0) for other in reason.tied_with)])
         if place == last > start:
-            yield f"The order of {listed([str(rank) for rank in range(start, last + 1)])} is not decided."
+            yield f"The order of {join_names([str(rank) for rank in range(start, last + 1)])} is not decided."
     others = [str(place) for place, reason in enumerate(found, start=1) if not ranks.keys() >= {*reason.tied_with}]
     if others:
-        yield f"Features that are not listed may be as strong as {listed(others)}."
+        yield f"Features that are not listed may be as strong as {join_names(others)}."
 
 
 def _limits(one: Explanation, sign: float) -> tuple[Array, Array]:
@@ -236,7 +238,7 @@ def _lines(one: Explanation, found: list[Reason], nothing: str) -> Iterator[tupl
         yield one.index[0], 0, "", nothing, "", "", np.nan, ""
     for place, (at, text, ties) in enumerate(found, start=1):
         name, value, p_value = one.feature_names[at], quoted(one, at), float(p_values[at])
-        yield one.index[0], place, name, text, value, wording.worth(one, at), p_value, _names(one, ties)
+        yield one.index[0], place, name, text, value, wording.format_worth(one, at), p_value, _names(one, ties)
 
 
 def _names(one: Explanation, features: tuple[int, ...]) -> str:

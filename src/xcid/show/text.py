@@ -11,9 +11,11 @@ from xcid._check import as_int
 from xcid.records import Comparison, Explanation, Interactions
 from xcid.show import wording
 from xcid.show.wording import differences
+from xcid.show.wording.names import count_in_words, format_number
 from xcid.whatif import Actions, Counterfactuals
 
 MOST_WIDE = 60  # letters of a column that is padded
+CHANGE_HEADS = ("row", "kind", "changes", "output", "likeness")
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
@@ -31,27 +33,23 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
     """
     one, width = directions.of_row(explanation[row]), as_int(width, "width", at_least=1)
     if not wording.is_explained(one):
-        return wording.title(one)
-    values, faint = one.values[0], wording.not_significant(one)[0]
-    shown = wording.largest(values, as_int(most, "most", at_least=1)).tolist()
-    cells = {at: one.shown(0, at) if one.n_rows is None else wording.share_significant(one, at) for at in shown}
+        return wording.title_row(one)
+    values, faint = one.values[0], wording.is_faint(one)[0]
+    shown = wording.rank_largest(values, as_int(most, "most", at_least=1)).tolist()
+    cells = {at: one.shown(0, at) if one.n_rows is None else wording.format_share(one, at) for at in shown}
     name_width = max(len(one.feature_names[at]) for at in shown)
     cell_width = max(map(len, cells.values()))
-    worths = wording.worths(one)
+    worths = wording.list_worths(one)
     worth_width = max(len(worths[at]) for at in shown)
     lines = [_title(one), one.question]
     for at in shown:
         mark = "" if one.p_values is None else "~ " if faint[at] else "  "
-        drawn = wording.note(one.feature_status[0, at]).strip() or _bar(abs(values[at]), width)
-        score = f"{wording.score(one, values[at]):>6}"
+        drawn = wording.format_status(one.feature_status[0, at]).strip() or _bar(abs(values[at]), width)
+        score = f"{wording.format_score(one, values[at]):>6}"
         worth = f"{worths[at]:<{worth_width}}  " if worth_width else ""
         lines.append(f"{one.feature_names[at]:<{name_width}}  {cells[at]:>{cell_width}}  {score}  {worth}{mark}{drawn}")
-    lines.append(wording.left_out(len(values), len(shown)))
-    lines.append(wording.meaning(one).replace("−", "-"))  # as scores have it here
-    lines.append(wording.SHARE if one.share_significant is not None else "")
-    lines.append(wording.unit(one) if worth_width else "")
-    lines.append(f"~ {wording.NOT_SIGNIFICANT}" if faint[shown].any() else "")
-    return "\n  ".join(line.rstrip() for line in lines if line)
+    lines += [note.replace("−", "-") for note in wording.list_notes(one, shown, "~ ")]  # as scores have it here
+    return "\n  ".join(line.rstrip() for line in lines)
 
 
 def pairs(interactions: Interactions, *, most: int = 12) -> str:
@@ -73,33 +71,27 @@ def pairs(interactions: Interactions, *, most: int = 12) -> str:
         ends = [f"{v:.3f}  {s:4.0%}" for v, s in zip(np.abs(found.values).mean(axis=0)[places], share, strict=True)]
     lines = [f"{name:<{width}}  {end}" for name, end in zip(names, ends, strict=True)]
     left = len(interactions.pairs) - len(names)
-    more = "" if not left else "and 1 more pair" if left == 1 else f"and {left:,} more pairs"
+    more = f"and {count_in_words(left, 'more pair')}" if left else ""
     note = f"~ {wording.NOT_SIGNIFICANT}" if len(found) == 1 and faint.any() else ""
     return "\n  ".join(filter(None, [title, *lines, more, note]))
 
 
 def comparison(found: Comparison, *, most: int = 12, sentences: int = 3) -> str:
     """List the largest differences between two explanations, and say the strongest of them in sentences."""
-    shown = wording.largest(found.difference, as_int(most, "most", at_least=1)).tolist()
-    faint = ~found.significant
-    cells = [["", *differences.headings(found)]]
-    cells += [["~" if faint[at] else "", *differences.cells(found, at)] for at in shown]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    table = ["  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)) for line in cells]
-    strongest = [at for at in wording.largest(found.difference).tolist() if not faint[at]]
-    told = [differences.sentence(found, at) for at in strongest[: as_int(sentences, "sentences")]]
-    last = [wording.left_out(len(found), len(shown)).replace("score", "difference"), differences.unit(found)]
-    last.append(f"~ {wording.NOT_SIGNIFICANT}" if faint[shown].any() else "")
-    lines = [differences.title(found), found.question, *table, *last, *(told or [differences.nothing(found)])]
-    return "\n  ".join(line.rstrip() for line in lines if line)
+    shown = wording.rank_largest(found.difference, as_int(most, "most", at_least=1)).tolist()
+    cells = [["", *differences.list_headings(found)]]
+    cells += [["" if found.significant[at] else "~", *differences.list_cells(found, at)] for at in shown]
+    told = differences.word_strongest(found, as_int(sentences, "sentences"))
+    lines = [*align_cells(cells), *differences.list_notes(found, shown), *told]
+    return "\n  ".join([differences.title_comparison(found), found.question, *lines])
 
 
 def _title(one: Explanation) -> str:
     if one.n_rows is not None:
-        return f"{wording.title(one)} ({one.n_evaluations[0]:,} evaluations)"
+        return f"{wording.title_row(one)} ({one.n_evaluations[0]:,} evaluations)"
     tried = round(float(one.n_positive[0] + one.n_negative[0]))  # nothing for other methods
-    flips = f"; {one.n_flips[0]:,} of {tried:,} perturbations {wording.verb(one)} it" if tried else ""
-    return f"{wording.title(one)}{flips} ({one.n_evaluations[0]:,} evaluations, {one.status[0]})"
+    flips = f"; {one.n_flips[0]:,} of {tried:,} perturbations {wording.choose_verb(one)} it" if tried else ""
+    return f"{wording.title_row(one)}{flips} ({one.n_evaluations[0]:,} evaluations, {one.status[0]})"
 
 
 def _bar(share: float, width: int) -> str:
@@ -110,26 +102,25 @@ def _bar(share: float, width: int) -> str:
 def changes(found: Counterfactuals, *, most: int = 20) -> str:
     """List counterfactuals, a line each: the row, the kind, the changes, the output before and after, the likeness."""
     shown = range(min(len(found), as_int(most, "most", at_least=1)))
-    heads = ("row", "kind", "changes", "output", "likeness")
     lines = [change_cells(found, line) for line in shown]
     left = len(found) - len(shown)
-    more = [f"(and {left:,} more {'line' if left == 1 else 'lines'}: found.to_frame())"] if left else []
-    return "\n".join([repr(found), *aligned([heads, *lines]), *more, *found.notes])
+    more = [f"(and {count_in_words(left, 'more line')}: found.to_frame())"] if left else []
+    return "\n".join([repr(found), *align_cells([CHANGE_HEADS, *lines]), *more, *found.notes])
 
 
 def change_cells(found: Counterfactuals, line: int) -> tuple[str, ...]:
     """A counterfactual in words: its row, its kind, the changes, the output before and after, the likeness."""
     row, said = str(found.index[found.row[line]]), found.in_words(line)
-    return row, str(found.kind[line]), said, moved_output(found, line), str(found.likeness[line])
+    return row, str(found.kind[line]), said, format_outputs(found, line), str(found.likeness[line])
 
 
-def moved_output(found: Counterfactuals, line: int) -> str:
+def format_outputs(found: Counterfactuals, line: int) -> str:
     """The output before and after: "diabetes 0.71 -> 0.48", "118 -> 131"; one number where it stays."""
     ends, is_number = (float(found.was[line]), float(found.output[line])), found.is_number(line)
     if np.isnan(ends[0]):
         return ""
-    said = [wording.number(end) if is_number else f"{end:.2f}" for end in ends]
-    return f"{'' if is_number else f'{wording.of_class(str(found.about[line]))} '}{' -> '.join(dict.fromkeys(said))}"
+    said = [format_number(end) if is_number else f"{end:.2f}" for end in ends]
+    return f"{'' if is_number else f'{wording.name_class(str(found.about[line]))} '}{' -> '.join(dict.fromkeys(said))}"
 
 
 def actions(found: Actions) -> str:
@@ -138,15 +129,15 @@ def actions(found: Actions) -> str:
     lines = [("action", "flips", "cost", "covered")]
     for action, _, flipped, cost, covered in zip(*columns.values(), strict=True):
         lines.append((str(action), f"{flipped:,} of {n:,}", f"{cost:.2f}", f"{covered:.0%}"))
-    return "\n".join([repr(found), *(aligned(lines) if len(lines) > 1 else [])])
+    return "\n".join([repr(found), *(align_cells(lines) if len(lines) > 1 else [])])
 
 
-def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+def align_cells(lines: Sequence[Sequence[str]]) -> list[str]:
     """Cells in columns; those that are very wide stand out rather than push all others away.
 
     Examples
     --------
-    >>> aligned([("row", "kind"), ("12", "nearest")])
+    >>> align_cells([("row", "kind"), ("12", "nearest")])
     ['row  kind', '12   nearest']
     """
     widths = [min(MOST_WIDE, max(map(len, cells))) for cells in zip(*lines, strict=True)]

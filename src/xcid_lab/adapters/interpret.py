@@ -13,7 +13,7 @@ from xcid.errors import InvalidData
 from xcid.explainer import Explainer
 from xcid.frames import frame_of
 from xcid.records import Explanation
-from xcid.show.wording import colours, largest, predicted
+from xcid.show.wording import colours, find_prediction, rank_largest
 
 MOST = 15  # features in a picture
 
@@ -94,12 +94,12 @@ class LocalExplanation:
         }
 
     def _answer(self, row: int) -> tuple[str, float]:
-        return predicted(self.explanation.outputs[row], self.explanation.output_names)
+        return find_prediction(self.explanation.outputs[row], self.explanation.output_names)
 
 
 def _bars(one: Explanation, title: str) -> dict[str, Any]:
     """What Plotly draws: largest on top."""
-    order = largest(one.values[0], MOST)[::-1].tolist()
+    order = rank_largest(one.values[0], MOST)[::-1].tolist()
     scores = one.values[0, order]
     labels = [_escaped(f"{one.feature_names[at]} = {one.shown(0, at)}") for at in order]
     marker = {"color": colours.of_scores(one, scores)}

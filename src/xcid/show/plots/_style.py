@@ -13,7 +13,7 @@ from xcid.cid.drawn import unit_of_scale
 from xcid.records import Array, Explanation, Flags
 from xcid.show import wording
 from xcid.show.wording import colours
-from xcid.show.wording.names import elide
+from xcid.show.wording.names import elide, format_number
 
 MOST_LETTERS = 28
 MOST_LETTERS_OF_LEVELS = 16
@@ -52,19 +52,19 @@ def plain(text: str) -> str:
 
 def number(value: float) -> str:
     """A number with the minus sign that matplotlib sets."""
-    return wording.number(value).replace("-", "−")
+    return format_number(value).replace("-", "−")
 
 
 def cell_label(one: Explanation, feature: int) -> str:
     """A feature of a single row with its value, and why it has no score where it has none; an average has no value."""
-    name, note = short(one.feature_names[feature]), wording.note(one.feature_status[0, feature])
+    name, note = short(one.feature_names[feature]), wording.format_status(one.feature_status[0, feature])
     return f"{name}{note}" if one.n_rows is not None else f"{name} = {short(one.shown(0, feature))}{note}"
 
 
 def title(one: Explanation) -> str:
     """A single row, what the model answers, what was lacking, and what was asked."""
-    note = wording.note(one.status[0]) if wording.is_explained(one) else ""
-    return f"{folded(f'{wording.title(one)}{note}')}\n{question(one)}"
+    note = wording.format_status(one.status[0]) if wording.is_explained(one) else ""
+    return f"{folded(f'{wording.title_row(one)}{note}')}\n{question(one)}"
 
 
 def question(explanation: Explanation) -> str:
@@ -108,7 +108,7 @@ def unframed(ax: Any) -> None:
 
 def explain_axis(ax: Any, explanation: Explanation, *notes: str) -> None:
     """Say under the axis what a score means, and what the marks mean."""
-    said = [folded(text) for text in (wording.meaning(explanation), *notes) if text]
+    said = [folded(text) for text in (wording.explain_score(explanation), *notes) if text]
     ax.set_xlabel("\n".join(said), fontsize=SMALL + 1)
 
 

@@ -27,7 +27,7 @@ def comparison(found: Comparison, *, ax: Any = None, most: int = 20) -> Any:
     Lines are 95% limits; dots of differences that are not significant, with p-values
     adjusted for the number of features, are hollow.
     """
-    order = wording.largest(found.difference, as_int(most, "most", at_least=1))[::-1]
+    order = wording.rank_largest(found.difference, as_int(most, "most", at_least=1))[::-1]
     values, is_hollow = found.difference[order], ~found.significant[order]
     ax = _style.lines(ax, [_style.short(found.feature_names[at]) for at in order])
     limits, places = np.abs([values - found.lower[order], found.upper[order] - values]), np.arange(len(order))
@@ -37,9 +37,9 @@ def comparison(found: Comparison, *, ax: Any = None, most: int = 20) -> Any:
     ax.scatter(values, places, s=36, facecolors=filled, edgecolors=edges, linewidths=1.3, zorder=3)
     if found.unit == "log odds":
         _name_factors(ax)
-    ax.set_title(_style.plain(differences.title(found).replace(": ", "\n")), fontsize=10)
-    left_out = wording.left_out(len(found), len(order)).replace("score", "difference")
-    notes = [differences.axis(found), _style.marks(limits, is_hollow), left_out]
+    ax.set_title(_style.plain(differences.title_comparison(found).replace(": ", "\n")), fontsize=10)
+    left_out = wording.count_left_out(len(found), len(order), "difference")
+    notes = [differences.explain_axis(found), _style.marks(limits, is_hollow), left_out]
     ax.set_xlabel(_style.plain("\n".join(filter(None, notes))), fontsize=_style.SMALL + 1)
     return ax
 
@@ -73,7 +73,7 @@ def interactions(found: Interactions, row: int | None = None, *, ax: Any = None,
         raise InvalidData("there are no pairs to draw")
     one = found[row] if row is not None else found
     strength = np.abs(one.values).mean(axis=0)
-    shown = np.sort(wording.largest(strength.max(axis=0), as_int(most, "most", at_least=2)))
+    shown = np.sort(wording.rank_largest(strength.max(axis=0), as_int(most, "most", at_least=2)))
     names, top = [found.feature_names[at] for at in shown], float(strength.max()) or 1.0
     ax = _style.axes(ax, 1.8 + 0.55 * len(names), 1.8 + 0.55 * len(names))
     if len(one) == 1:
@@ -85,7 +85,7 @@ def interactions(found: Interactions, row: int | None = None, *, ax: Any = None,
         _style.heat(ax, values, names, vmax=top)
         title, note = f"interactions, mean absolute values of {len(one):,} rows", ""
     ax.set_title(_style.plain(title), fontsize=10)
-    notes = [note, wording.left_out(len(found.feature_names), len(names))]
+    notes = [note, wording.count_left_out(len(found.feature_names), len(names))]
     ax.set_xlabel("\n".join(filter(None, notes)), fontsize=_style.SMALL)
     return ax
 

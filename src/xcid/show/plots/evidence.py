@@ -32,7 +32,7 @@ def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most:
     They end where values end. ``axes`` is an array of Axes, one for each feature drawn, and comes back.
     """
     one = explanation[row]
-    order = wording.largest(one.values[0], as_int(most, "most", at_least=1)).tolist()
+    order = wording.rank_largest(one.values[0], as_int(most, "most", at_least=1)).tolist()
     if axes is None:
         axes = _grid(one, len(order))
     flat = np.ravel(axes)
@@ -46,7 +46,7 @@ def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most:
         name = _style.short(one.feature_names[feature])
         ax.set_title(f"{name}\nd1 = {one.importance[0, feature]:.2f}", fontsize=10)
         _say_why(ax, one, feature, found)
-    _draw_legend(flat[0].figure, wording.flips(one))
+    _draw_legend(flat[0].figure, wording.name_flips(one))
     return axes
 
 
@@ -55,7 +55,7 @@ def _say_why(ax: Any, one: Explanation, feature: int, found: Drawn | None) -> No
     if one.cloud is None:
         return
     shown = _style.short(one.shown(0, feature), MOST_LETTERS)
-    said = wording.why(kept_shares(one.cloud, 0, feature, found), shown, wording.verb(one))
+    said = wording.word_evidence(kept_shares(one.cloud, 0, feature, found), shown, wording.choose_verb(one))
     lines = textwrap.wrap(said.replace(" %", "\N{NO-BREAK SPACE}%"), LINE)
     ax.set_xlabel("\n".join([*filter(None, [ax.get_xlabel()]), *lines]), fontsize=_style.SMALL)
 

@@ -29,11 +29,11 @@ def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 2
     that is not explained has no bars; the title says why.
     """
     one = directions.of_row(explanation[row])
-    order = wording.largest(one.values[0], as_int(most, "most", at_least=1))[::-1]
+    order = wording.rank_largest(one.values[0], as_int(most, "most", at_least=1))[::-1]
     if not wording.is_explained(one):
         order = order[:0]
-    values, is_hollow = one.values[0, order], wording.not_significant(one)[0, order]
-    worths, beside = wording.worths(one), _beside(one, order)
+    values, is_hollow = one.values[0, order], wording.is_faint(one)[0, order]
+    worths, beside = wording.list_worths(one), _beside(one, order)
     ax = _style.lines(ax, [_style.cell_label(one, int(at)) for at in order], beside)
     edges, places = colours.of_scores(one, values), np.arange(len(order))
     ax.barh(places, values, height=0.7, color=_style.faces(edges, is_hollow), edgecolor=edges, linewidth=1)
@@ -45,15 +45,15 @@ def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 2
         _style.unframed(ax)
         return ax
     notes = [_style.marks(limits, is_hollow), wording.SHARE if one.share_significant is not None else ""]
-    notes.append(wording.unit(one) if any(worths[at] for at in order) else "")
-    _style.explain_axis(ax, one, *notes, wording.left_out(len(one.feature_names), len(order)))
+    notes.append(wording.explain_unit(one) if any(worths[at] for at in order) else "")
+    _style.explain_axis(ax, one, *notes, wording.count_left_out(len(one.feature_names), len(order)))
     return ax
 
 
 def _beside(one: Explanation, order: Integers) -> list[str]:
     """What stands beside each bar: the share of rows where it is significant, and what it is worth."""
-    worths = wording.worths(one)
-    said = [f"{wording.share_significant(one, at):>4}  {worths[at]}".strip() for at in order.tolist()]
+    worths = wording.list_worths(one)
+    said = [f"{wording.format_share(one, at):>4}  {worths[at]}".strip() for at in order.tolist()]
     return [text.replace("-", "−") for text in said] if any(said) else []
 
 
@@ -67,7 +67,7 @@ def beeswarm(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any
     if not len(explanation):
         raise InvalidData("the explanation has no rows to draw")
     explanation = directions.usual(directions.explained(explanation))
-    order = wording.largest(np.abs(explanation.values).mean(axis=0), as_int(most, "most", at_least=1))[::-1]
+    order = wording.rank_largest(np.abs(explanation.values).mean(axis=0), as_int(most, "most", at_least=1))[::-1]
     ax = _style.lines(ax, [_style.short(explanation.feature_names[at]) for at in order])
     length, own = float(np.ptp(explanation.values[:, order])), _ordered(explanation)
     for line, feature in enumerate(order):
@@ -81,7 +81,7 @@ def beeswarm(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any
     if is_known.any():
         _draw_scale(ax, drawn)
     ax.set_title(f"{len(explanation):,} rows\n{_style.question(explanation)}", fontsize=10)
-    left_out = wording.left_out(len(explanation.feature_names), len(order))
+    left_out = wording.count_left_out(len(explanation.feature_names), len(order))
     _style.explain_axis(ax, explanation, "" if is_known.all() else GREY, left_out)
     return ax
 
@@ -104,7 +104,7 @@ def stability(runs: Explanation | Sequence[Explanation], row: int = 0, *, ax: An
     first = several[0]
     values = np.array([run.values[0] for run in several])  # (runs, d)
     mean = values.mean(axis=0)
-    order = wording.largest(mean, as_int(most, "most", at_least=1))[::-1]
+    order = wording.rank_largest(mean, as_int(most, "most", at_least=1))[::-1]
     ax = _style.lines(ax, [_style.cell_label(first, int(at)) for at in order])
     places = np.arange(len(order))
     if len(several) == 1 and first.spread is not None:
@@ -116,7 +116,7 @@ def stability(runs: Explanation | Sequence[Explanation], row: int = 0, *, ax: An
             ax.scatter(values[:, feature], np.full(len(values), line), s=16, color=colours.POSITIVE, alpha=0.5)
         ax.plot(mean[order], places, "|", color=colours.INK, markersize=12)
     ax.set_title(_style.title(first), fontsize=10)
-    _style.explain_axis(ax, first, note, wording.left_out(len(mean), len(order)))
+    _style.explain_axis(ax, first, note, wording.count_left_out(len(mean), len(order)))
     return ax
 
 
@@ -145,7 +145,7 @@ def scatter(explanation: Explanation, feature: int | str, *, ax: Any = None, mos
     if not len(explanation):
         raise InvalidData("the explanation has no rows to draw")
     explanation, ax = directions.usual(explanation), _style.axes(ax, 6, 4.4)
-    values, is_hollow = explanation.values[:, at], wording.not_significant(explanation)[:, at]
+    values, is_hollow = explanation.values[:, at], wording.is_faint(explanation)[:, at]
     draw_axis = _draw_levels if explanation.levels[column] else _draw_numbers
     places = draw_axis(ax, explanation, column, values)
     ax.axhline(0, color=colours.INK, linewidth=0.8, zorder=0)
@@ -157,7 +157,7 @@ def scatter(explanation: Explanation, feature: int | str, *, ax: Any = None, mos
     notes = [_style.short(explanation.feature_names[at]), _style.marks(limits, is_hollow)]
     ax.set_xlabel("\n".join(filter(None, notes)))
     ax.set_title(_style.question(explanation), fontsize=10)
-    ax.set_ylabel(wording.meaning(explanation).replace(", ", "\n"), fontsize=_style.SMALL + 1)
+    ax.set_ylabel(wording.explain_score(explanation).replace(", ", "\n"), fontsize=_style.SMALL + 1)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from xcid._require import require
 from xcid.io.writers import replacing
 from xcid.records import Comparison
-from xcid.show import notebook, plots, wording
+from xcid.show import notebook, plots
 from xcid.show.wording import differences
 from xcid.show.wording.names import clean
 
@@ -55,15 +55,13 @@ def report(found: Comparison, path: str | os.PathLike[str], *, title: str | None
 
 def page(found: Comparison, title: str | None = None) -> str:
     """The page as text."""
-    faint = ~found.significant
-    strongest = [at for at in wording.largest(found.difference).tolist() if not faint[at]][:MOST_SENTENCES]
-    told = [f"{differences.sentence(found, at)}." for at in strongest] or [differences.nothing(found)]
+    told = [f"{each.removesuffix('.')}." for each in differences.word_strongest(found, MOST_SENTENCES)]
     return PAGE.format(
         policy=POLICY,
-        title=html.escape(clean(title or differences.title(found))),
+        title=html.escape(clean(title or differences.title_comparison(found))),
         told="".join(f"<li>{html.escape(each)}</li>" for each in told),
         picture=_picture(found),
-        table=notebook.differences_of(found, "" if title is None else differences.title(found)),
+        table=notebook.comparison(found, "" if title is None else None),
     )
 
 

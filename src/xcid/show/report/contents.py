@@ -21,7 +21,7 @@ from xcid.show.reasons import Reasons
 from xcid.show.report.evidence import TOP, describe_evidence, list_changes_found, list_changes_sampled
 from xcid.show.report.page import Name, Values, assemble_page, count_bytes, encode_json, find_values
 from xcid.show.report.rows import choose_unit, describe_all_rows, describe_row, word_reasons
-from xcid.show.wording.names import clean, count_in_words, sentence
+from xcid.show.wording.names import clean, count_in_words, make_sentence
 from xcid.whatif import Counterfactuals
 
 TITLE = "What decides these predictions"
@@ -55,20 +55,20 @@ Search: TypeAlias = Callable[[Explanation], Counterfactuals | None]
 
 def collect_phrases(explanation: Explanation, values: Values) -> dict[str, Any]:
     """What was asked, and the words of a page about scores; ``about`` is empty where they are about the prediction."""
-    raises, lowers = wording.directions(explanation)
+    raises, lowers = wording.word_directions(explanation)
     phrases = {
         "supports": raises,
         "opposes": lowers,
-        "unsigned": wording.unsigned(explanation),
+        "unsigned": wording.explain_unsigned(explanation),
         "not_significant": wording.NOT_SIGNIFICANT,
-        "verb": wording.verb(explanation),
-        "flips": wording.flips(explanation),
+        "verb": wording.choose_verb(explanation),
+        "flips": wording.name_flips(explanation),
         "stays": wording.STAYS,
         "both": wording.BOTH,
         "at_one_value": wording.AT_ONE_VALUE,
-        "worth": wording.unit(explanation),
+        "worth": wording.explain_unit(explanation),
     }
-    asked = clean(wording.question(explanation, values.number), 200)
+    asked = clean(wording.word_question(explanation, values.number), 200)
     signed = wording.is_signed(explanation)
     return {"question": asked, "signed": signed, "about": clean(explanation.about), "phrases": phrases}
 
@@ -111,7 +111,7 @@ def collect_data(
     for given in filter(len, pieces):
         piece, said = directions.of_row(given), word_reasons(given, reasons, values)
         if not bare:
-            strongest = wording.largest(np.abs(piece.values).mean(axis=0), MOST_FEATURES)
+            strongest = wording.rank_largest(np.abs(piece.values).mean(axis=0), MOST_FEATURES)
             page = Page(np.sort(strongest), choose_unit(piece), values)  # features in their own order
             left = BUDGET - 2 * count_bytes(_common(piece, page, title, notes))  # the overview has as much again
             page.row_bytes, page.evidence_bytes = ROWS_SHARE * left, (1 - ROWS_SHARE) * left
@@ -140,7 +140,7 @@ def _common(joined: Explanation, page: Page, title: str, notes: Sequence[str]) -
         "statuses": [[name, _status(name)] for name in dict.fromkeys(map(clean, joined.status))],
         "settings": [[clean(name), clean(page.values.setting(text), 400)] for name, text in written.items()],
         "versions": versions,
-        "what_would": wording.what_would(joined.output_names),
+        "what_would": wording.title_changes(joined.output_names),
         **collect_phrases(joined, page.values),
         **COMMON,
     }
@@ -149,7 +149,7 @@ def _common(joined: Explanation, page: Page, title: str, notes: Sequence[str]) -
 def _status(name: str) -> str:
     """What a status of rows means and what can be done about it; nothing for one that is not known."""
     known = STATUSES.get(name)
-    return "" if known is None else " ".join(map(sentence, filter(None, [known.meaning, known.advice])))
+    return "" if known is None else " ".join(map(make_sentence, filter(None, [known.meaning, known.advice])))
 
 
 def _rows(
@@ -188,7 +188,7 @@ def _evidence(page: Page, piece: Explanation, row: int) -> dict[str, Any]:
     if piece.density is None:
         return {}
     pictures: list[Any] = [None] * len(page.chosen)
-    for place in wording.largest(piece.values[row, page.chosen]).tolist():
+    for place in wording.rank_largest(piece.values[row, page.chosen]).tolist():
         if page.evidence_bytes <= 0:
             page.pictures_left_out += 1
             continue

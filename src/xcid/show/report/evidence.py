@@ -43,7 +43,8 @@ def describe_evidence(explanation: Explanation, row: int, feature: int, values: 
     shown = "its value" if values.is_hidden else clean(explanation.shown(row, feature), wording.MOST_LETTERS)
     columns = explanation.features[feature]
     found = drawn(cloud, row, feature, density) if len(columns) == 1 else None
-    why = {"why": wording.why(kept_shares(cloud, row, feature, found), shown, wording.verb(explanation))}
+    kept, verb = kept_shares(cloud, row, feature, found), wording.choose_verb(explanation)
+    why = {"why": wording.word_evidence(kept, shown, verb)}
     if found is None:
         return _shares(pair) | why
     (column,) = columns
@@ -201,7 +202,7 @@ def _largest_changes(explanation: Explanation, row: int, flip: Array, moved: Arr
     scale, has_levels = np.array(explanation.scales)[columns], [bool(explanation.levels[at]) for at in columns]
     by_number = np.abs(flip - own)[columns] / np.where(scale > 0, scale, np.nan)
     far = np.nan_to_num(np.where(has_levels, 1.0, by_number), nan=1.0)
-    first = columns[wording.largest(far, MOST_CHANGES)].tolist()
+    first = columns[wording.rank_largest(far, MOST_CHANGES)].tolist()
     listed = [
         [clean(explanation.column_names[at]), values.cell(cell(own[at], at)), values.cell(cell(flip[at], at))]
         for at in first

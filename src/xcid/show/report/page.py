@@ -15,8 +15,7 @@ import numpy as np
 
 from xcid.errors import InvalidParameter
 from xcid.records import Array
-from xcid.show import wording
-from xcid.show.wording.names import clean
+from xcid.show.wording.names import clean, format_number
 
 SHARED = ("dom.js", "bars.js", "evidence.js", "row.js", "changes.js")  # what the app has too
 STYLES = ("look.css", "page.css")
@@ -110,7 +109,7 @@ SHOWN = Values(
     is_hidden=False,
     cell=_cut,
     in_sentence=_cut,
-    number=wording.number,
+    number=format_number,
     row=lambda position, name: _cut(name),
     level=lambda position, name: _cut(name),
     line=lambda low, high: lambda points: points,

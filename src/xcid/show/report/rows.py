@@ -13,7 +13,7 @@ from xcid.records import Array, Explanation, Flags, Integers, meaning
 from xcid.show import wording
 from xcid.show.reasons import Reasons
 from xcid.show.report.page import SHOWN, Values
-from xcid.show.wording.names import clean, listed, sentence
+from xcid.show.wording.names import clean, join_names, make_sentence
 
 MOST_OUTPUTS = 6
 MOST_NAMES = 3  # in a sentence
@@ -40,7 +40,7 @@ def describe_row(
     has_classes = one.outputs.shape[1] > 1 and not np.isnan(one.outputs).any()
     record = {
         "name": values.row(position, one.index[0]),
-        "answer": wording.answer(one.outputs[0], one.output_names, values.number),
+        "answer": wording.format_prediction(one.outputs[0], one.output_names, values.number),
         "top": int(one.outputs[0].argmax()),
         "status": clean(one.status[0]),
         "sentences": list(summary(one, 0, values)),
@@ -58,7 +58,7 @@ def _scores_of(one: Explanation, chosen: Integers, unit: float, values: Values) 
     tried = round(float(one.n_positive[0] + one.n_negative[0]))
     status = one.feature_status[0, chosen]
     fixed = [[int(at), clean(status[at])] for at in np.flatnonzero(status != "ok")]
-    worths = {} if _hides_effects(one, values) else dict(enumerate(wording.worths(one)))
+    worths = {} if _hides_effects(one, values) else dict(enumerate(wording.list_worths(one)))
     return {
         "effects": word_effects(one, values) or None,
         "score": _steps(one.values[0, chosen], unit),
@@ -68,7 +68,7 @@ def _scores_of(one: Explanation, chosen: Integers, unit: float, values: Values) 
         "lower": None if one.lower is None else _steps(one.lower[0, chosen], unit),
         "upper": None if one.upper is None else _steps(one.upper[0, chosen], unit),
         "p": None if one.p_values is None else _thousandths_above(one.p_values[0, chosen]),
-        "faint": np.flatnonzero(wording.not_significant(one)[0, chosen]).tolist() or None,
+        "faint": np.flatnonzero(wording.is_faint(one)[0, chosen]).tolist() or None,
         "fixed": fixed or None,
         "worth": [[place, worths[at]] for place, at in enumerate(chosen.tolist()) if worths.get(at)] or None,
     }
@@ -78,9 +78,9 @@ def word_effects(one: Explanation, values: Values) -> list[str]:
     """A sentence for each of the strongest significant features of a single row: what its present value does."""
     if not wording.is_signed(one) or one.lower is None or _hides_effects(one, values):
         return []
-    decisive = (one.feature_status[0] == "ok") & ~wording.not_significant(one)[0] & (one.values[0] != 0)
+    decisive = (one.feature_status[0] == "ok") & ~wording.is_faint(one)[0] & (one.values[0] != 0)
     chosen = _largest(one, decisive)[:MOST_EFFECTS].tolist()
-    return [f"{wording.sentence_of(one, at, values.number, values.in_sentence)}." for at in chosen]
+    return [f"{wording.word_feature(one, at, values.number, values.in_sentence)}." for at in chosen]
 
 
 def word_reasons(explanation: Explanation, reasons: Reasons | None, values: Values) -> list[str]:
@@ -104,7 +104,7 @@ def list_outputs(outputs: Array) -> list[list[float]]:
 
 
 def round_number(number: float) -> float:
-    """A number with few digits, which takes few bytes: those that :func:`xcid.show.wording.number` writes."""
+    """A number with few digits, which takes few bytes: those that :func:`xcid.show.wording.names.format_number` writes."""
     return float(round(number)) if 1e4 <= abs(number) < 1e9 else float(f"{number:.4g}")
 
 
@@ -123,7 +123,7 @@ def describe_all_rows(explanation: Explanation, chosen: Integers, unit: float) -
     if mean.share_significant is not None:
         record["significant"] = _steps(mean.share_significant[0, chosen], 0.001)
     if turned.about:
-        record |= {"mean": _steps(turned.values.mean(axis=0)[chosen], unit), "meaning": wording.meaning(turned)}
+        record |= {"mean": _steps(turned.values.mean(axis=0)[chosen], unit), "meaning": wording.explain_score(turned)}
     return record
 
 
@@ -150,14 +150,14 @@ def summary(explanation: Explanation, row: int = 0, values: Values = SHOWN) -> t
     The model predicts True. b supports it. a and c are not significant.
     """
     one = directions.of_row(explanation[row])
-    free, faint = one.feature_status[0] == "ok", wording.not_significant(one)[0]
+    free, faint = one.feature_status[0] == "ok", wording.is_faint(one)[0]
     decisive = free & ~faint & (one.values[0] != 0)
-    said, status = wording.answer(one.outputs[0], one.output_names, values.number), str(one.status[0])
+    said, status = wording.format_prediction(one.outputs[0], one.output_names, values.number), str(one.status[0])
     sentences = [f"The model {'gives' if said == wording.NO_OUTPUT else 'predicts'} {said}."]
     if not wording.is_explained(one):
-        return (*sentences, f"The row is {wording.not_explained(one)}.")
+        return (*sentences, f"The row is {wording.say_not_explained(one)}.")
     if status != "ok":
-        sentences.append(sentence(meaning(clean(status, MOST_LETTERS))))
+        sentences.append(make_sentence(meaning(clean(status, MOST_LETTERS))))
     if not decisive.any():
         nothing = one.p_values is None or not free.any()
         sentences.append("All scores are 0." if nothing else "No feature is significant.")
@@ -198,7 +198,7 @@ def _signed(one: Explanation, decisive: Flags, values: Values) -> list[str]:
     sides = (_supports(one, values), ("work", "against it"))
     if one.about:
         is_output = len(one.output_names) == 1
-        odds = f"the odds of {wording.of_class(one.about)}"
+        odds = f"the odds of {wording.name_class(one.about)}"
         sides = (("raise", "it" if is_output else odds), ("lower", "it" if is_output else "them"))
     for sign, (verb, what) in zip((1, -1), sides, strict=True):
         chosen = _largest(one, decisive & (sign * one.values[0] > 0))
@@ -221,8 +221,8 @@ def _supports(one: Explanation, values: Values) -> tuple[str, str]:
 def _unsigned(one: Explanation, decisive: Flags) -> list[str]:
     """Where perturbations that flip differ, if scores have no sign."""
     first = _largest(one, decisive)[:MOST_NAMES].tolist()
-    names = listed([f"{_name(one, at)} ({one.values[0, at]:.2f})" for at in first])
-    said = [f"Perturbations that {wording.verb(one)} it differ most from those that do not in {names}."]
+    names = join_names([f"{_name(one, at)} ({one.values[0, at]:.2f})" for at in first])
+    said = [f"Perturbations that {wording.choose_verb(one)} it differ most from those that do not in {names}."]
     return said if one.p_values is not None else [*said, "Scores have no signs and no p-values in this setting."]
 
 
@@ -237,7 +237,7 @@ def _counted(one: Explanation, which: Flags, one_does: str, several_do: str) -> 
 
 def _largest(one: Explanation, chosen: Flags) -> Integers:
     """Positions of the chosen features, the largest scores first."""
-    order = wording.largest(one.values[0])
+    order = wording.rank_largest(one.values[0])
     return order[chosen[order]]
 
 
@@ -245,7 +245,7 @@ def _names(one: Explanation, chosen: Integers) -> str:
     """The first names, and how many more there are; one more is named too."""
     shown = chosen if chosen.size == MOST_NAMES + 1 else chosen[:MOST_NAMES]
     names, more = [_name(one, at) for at in shown.tolist()], chosen.size - shown.size
-    return listed([*names, f"{more} more"] if more else names)
+    return join_names([*names, f"{more} more"] if more else names)
 
 
 def _name(one: Explanation, feature: int) -> str:

@@ -5,57 +5,66 @@ from __future__ import annotations
 import numpy as np
 
 from xcid.records import Comparison
-from xcid.show.wording import MOST_LETTERS, number, of_class, times, with_limits
-from xcid.show.wording.names import clean
+from xcid.show.wording import MOST_LETTERS, NOT_SIGNIFICANT, count_left_out, name_class, rank_largest
+from xcid.show.wording.names import clean, count_in_words, format_effect, format_factor, format_limits, format_number
 
 
-def title(found: Comparison) -> str:
+def title_comparison(found: Comparison) -> str:
     """What is compared: "March compared with January: the mean of 120 rows against that of 131"."""
     first, second = _names(found)
     n_first, n_second = found.n_rows
     what = {
         "rows": "two single rows",
-        "pairs": f"the same {_rows(n_first)}, compared row by row",
-        "groups": f"the mean of {_rows(n_second)} against that of {n_first:,}",
+        "pairs": f"the same {count_in_words(n_first, 'row')}, compared row by row",
+        "groups": f"the mean of {count_in_words(n_second, 'row')} against that of {n_first:,}",
     }
     return f"{second} compared with {first}: {what[found.kind]}"
 
 
-def headings(found: Comparison) -> list[str]:
-    """What stands above the columns of :func:`cells`."""
+def list_headings(found: Comparison) -> list[str]:
+    """What stands above the columns of :func:`list_cells`."""
     return ["feature", *_names(found), "difference (95% limits)", "p", "adjusted p"]
 
 
-def cells(found: Comparison, at: int) -> list[str]:
+def list_cells(found: Comparison, at: int) -> list[str]:
     """A feature, what it is worth in both, the difference with its limits, and its p-values."""
-    worths = [_worth(found, part[at]) for part in (found.first, found.second)]
+    worths = [format_effect(float(part[at]), found.unit) for part in (found.first, found.second)]
     if found.shown:
         worths = [f"{clean(cell, MOST_LETTERS)}: {worth}" for cell, worth in zip(found.shown[at], worths, strict=True)]
     ends = float(found.lower[at]), float(found.upper[at])
-    name, apart = clean(found.feature_names[at], MOST_LETTERS), with_limits(found.difference[at], ends, found.unit)
+    name, apart = clean(found.feature_names[at], MOST_LETTERS), format_limits(found.difference[at], ends, found.unit)
     return [name, *worths, apart, *(_p_value(part[at]) for part in (found.p_values, found.adjusted_p_values()))]
 
 
-def unit(found: Comparison) -> str:
-    """What the numbers of :func:`cells` are."""
+def explain_unit(found: Comparison) -> str:
+    """What the numbers of :func:`list_cells` are."""
     if found.unit == "output":
         return "+ and -: what present values add to the output"
-    return f"× and ÷: what present values multiply or divide the odds of {of_class(found.about)} by"
+    return f"× and ÷: what present values multiply or divide the odds of {name_class(found.about)} by"
 
 
-def nothing(found: Comparison) -> str:
-    """Say that no difference is significant."""
-    return f"No difference is significant, with p-values adjusted for {len(found):,} features."
+def list_notes(found: Comparison, shown: list[int]) -> list[str]:
+    """What stands under the cells of some features: how many are left out, and what numbers and marks mean."""
+    mark = "" if found.significant[shown].all() else f"~ {NOT_SIGNIFICANT}"
+    left_out = count_left_out(len(found), len(shown), "difference")
+    return [note for note in (left_out, explain_unit(found), mark) if note]
 
 
-def axis(found: Comparison) -> str:
+def word_strongest(found: Comparison, most: int) -> list[str]:
+    """Sentences about the strongest significant differences, or one that says that there is none."""
+    strongest = [at for at in rank_largest(found.difference).tolist() if found.significant[at]]
+    nothing = f"No difference is significant, with p-values adjusted for {count_in_words(len(found), 'feature')}."
+    return [word_difference(found, at) for at in strongest[:most]] if strongest else [nothing]
+
+
+def explain_axis(found: Comparison) -> str:
     """What a difference is, under a picture of many."""
     first, second = _names(found)
-    what = "the output" if found.unit == "output" else f"the odds of {of_class(found.about)}"
+    what = "the output" if found.unit == "output" else f"the odds of {name_class(found.about)}"
     return f"what present values do to {what},\n{second} against {first}"
 
 
-def sentence(found: Comparison, at: int) -> str:
+def word_difference(found: Comparison, at: int) -> str:
     """One feature in both: what it does to the odds or to the output, and how far these lie apart.
 
     "Glucose: divides the odds of diabetes by 1.2 in January and by 1.7 in March: a ratio of 1.4 (1.2 to 1.7)".
@@ -65,7 +74,7 @@ def sentence(found: Comparison, at: int) -> str:
         return f"{name}: no significant difference"
     values = [float(part[at]) for part in (found.first, found.second)]
     verbs = [_verb(found, value) for value in values]
-    what, it = ("the output", "it") if found.unit == "output" else (f"the odds of {of_class(found.about)}", "them")
+    what, it = ("the output", "it") if found.unit == "output" else (f"the odds of {name_class(found.about)}", "them")
     again = "" if verbs[0] == verbs[1] else f"{verbs[1]} {it} "
     sizes, (first, second) = [_size(found, value) for value in values], _names(found)
     ends = sorted(abs(float(end[at])) for end in (found.lower, found.upper))  # both have the sign of the difference
@@ -80,13 +89,9 @@ def _names(found: Comparison) -> tuple[str, str]:
     return clean(found.names[0], MOST_LETTERS), clean(found.names[1], MOST_LETTERS)
 
 
-def _rows(n: int) -> str:
-    return "1 row" if n == 1 else f"{n:,} rows"
-
-
 def _size(found: Comparison, value: float) -> str:
     """A number without its sign: what odds are multiplied or divided by, or in the unit of the output."""
-    return number(abs(value)) if found.unit == "output" else times(np.exp(abs(value)))
+    return format_number(abs(value)) if found.unit == "output" else format_factor(np.exp(abs(value)))
 
 
 def _p_value(value: float) -> str:
@@ -96,8 +101,3 @@ def _p_value(value: float) -> str:
 def _verb(found: Comparison, value: float) -> str:
     up, down = ("raises", "lowers") if found.unit == "output" else ("multiplies", "divides")
     return up if value >= 0 else down
-
-
-def _worth(found: Comparison, value: float) -> str:
-    """A mean without its limits."""
-    return with_limits(value, (value, value), found.unit).partition(" (")[0]

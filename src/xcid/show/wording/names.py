@@ -1,10 +1,17 @@
-"""Names and values from data, made fit to be shown: short, and without letters that act on the text around them."""
+"""Names and numbers, made fit to be shown.
+
+Names from data are short, and without letters that act on the text around them; numbers have few digits.
+"""
 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
+
+import numpy as np
 
 MOST_LETTERS = 160
+MOST_TIMES = 1_000_000  # that odds are said to be multiplied by
 _ORDERS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _UNSEEN = frozenset(("Cc", "Cs", "Zl", "Zp"))
 
@@ -33,12 +40,12 @@ def _seen(letter: str) -> str:
     return letter
 
 
-def listed(names: list[str]) -> str:
+def join_names(names: list[str]) -> str:
     """Names in a sentence.
 
     Examples
     --------
-    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
+    >>> join_names(["a"]), join_names(["a", "b"]), join_names(["a", "b", "c"])
     ('a', 'a and b', 'a, b and c')
     """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
@@ -55,13 +62,13 @@ def count_in_words(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def sentence(text: str) -> str:
+def make_sentence(text: str) -> str:
     """Text with a capital letter and a full stop; a file that it starts with keeps its name.
 
     Examples
     --------
-    >>> sentence("3 rows are left out"), sentence("no row is left"), sentence("credit.csv has decimal commas")
-    ('3 rows are left out.', 'No row is left.', 'credit.csv has decimal commas.')
+    >>> make_sentence("no row is left"), make_sentence("credit.csv has decimal commas")
+    ('No row is left.', 'credit.csv has decimal commas.')
     """
     is_file = any(sign in text.partition(" ")[0] for sign in "./\\")
     return f"{text}." if is_file else f"{text[:1].upper()}{text[1:]}."
@@ -79,3 +86,52 @@ def elide(name: str, most: int) -> str:
         return name
     head = (most - 1) // 2
     return f"{name[:head].rstrip()}…{name[len(name) - (most - 1 - head) :].lstrip()}"
+
+
+def format_number(value: float) -> str:
+    """A number with four digits, or all digits of its whole part.
+
+    Examples
+    --------
+    >>> format_number(0.123456), format_number(-12345.6), format_number(1e12)
+    ('0.1235', '-12,346', '1e+12')
+    """
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
+
+
+def format_factor(factor: float) -> str:
+    """What odds are multiplied or divided by.
+
+    Examples
+    --------
+    >>> format_factor(1.2345), format_factor(12.345), format_factor(3e7)
+    ('1.23', '12.3', 'over 1,000,000')
+    """
+    if factor > MOST_TIMES:
+        return f"over {MOST_TIMES:,}"
+    return f"{factor:,.0f}" if factor >= 100 else f"{factor:.3g}"
+
+
+def format_effect(value: float, unit: str, write: Callable[[float], str] = format_number) -> str:
+    """A number with its sign: "×2.1" or "÷2.1" for log odds, "+41" in the unit of an output, as ``write`` puts it."""
+    if unit == "output":
+        return f"{'+' if value >= 0 else ''}{write(value)}"
+    return f"{'×' if value >= 0 else '÷'}{format_factor(np.exp(abs(value)))}"
+
+
+def format_limits(
+    value: float, ends: tuple[float, float], unit: str, write: Callable[[float], str] = format_number
+) -> str:
+    """A number with its limits: "×2.1 (2 to 2.2)" for log odds, "+41 (+38 to +44)" in the unit of an output.
+
+    Examples
+    --------
+    >>> format_limits(-0.37, (-0.41, -0.33), "log odds"), format_limits(-0.05, (-0.15, 0.05), "log odds")
+    ('÷1.45 (1.39 to 1.51)', '÷1.05 (÷1.16 to ×1.05)')
+    """
+    low, high = ends
+    if unit == "output" or low < 0 < high:  # from dividing to multiplying
+        shown = [format_effect(end, unit, write) for end in ends]
+    else:
+        shown = [format_factor(np.exp(size)) for size in sorted((abs(low), abs(high)))]
+    return f"{format_effect(value, unit, write)} ({' to '.join(shown)})"

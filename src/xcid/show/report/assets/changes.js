@@ -2,7 +2,7 @@
 /*
  * Counterfactuals of a row as tables of changes.
  *
- * xcid.showChanges(found, options): found as xcid.report.changes gives it, or null where there is nothing to show.
+ * xcid.showChanges(found, options): found as xcid.report.evidence gives it, or null where there is nothing to show.
  * options  {hidden, verb, buttons(one, number) -> nodes of a counterfactual, tools(change, one) -> nodes of a change}; all may be left out
  */
 (function (xcid) {
