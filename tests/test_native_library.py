@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
-import pickle
 import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 import xcid
 from xcid.errors import MissingDependency
-from xcid.native import Watch, library
+from xcid.native import library
 
 needs_compiler = pytest.mark.skipif(not any(map(shutil.which, library.COMPILERS)), reason="there is no C compiler")
 
@@ -75,47 +71,18 @@ def test_a_folder_that_cannot_be_written(monkeypatch, tmp_path):
     assert library.loaded() is None
 
 
-class TestWatch:
-    """A model that is no longer the one that was read is noticed."""
+X = np.random.default_rng(0).normal(size=(200, 3))
+y = (X[:, 0] > 0).astype(int)
 
-    X = np.random.default_rng(0).normal(size=(200, 3))
-    y = (X[:, 0] > 0).astype(int)
 
-    def test_a_model_that_stays(self):
-        watch = Watch.of(RandomForestClassifier(5, random_state=0).fit(self.X, self.y))
-        watch.model.predict_proba(self.X)
-        assert watch.is_unchanged()
-
-    def test_one_that_is_trained_again(self):
-        watch = Watch.of(make_pipeline(StandardScaler(), RandomForestClassifier(5, random_state=0)).fit(self.X, self.y))
-        watch.model.fit(self.X, 1 - self.y)
-        assert not watch.is_unchanged()
-
-    def test_a_number_that_is_written_over(self):
-        watch = Watch.of(LogisticRegression().fit(self.X, self.y))
-        watch.model.coef_[0, 1] += 1
-        assert not watch.is_unchanged()
-
-    def test_a_booster_that_grows(self):
-        xgboost = pytest.importorskip("xgboost")
-        matrix = xgboost.DMatrix(self.X, self.y)
-        watch = Watch.of(xgboost.train({}, matrix, 3))
-        assert watch.is_unchanged()
-        watch.model.update(matrix, 3)
-        assert not watch.is_unchanged()
-
-    def test_in_another_process(self):
-        watch = pickle.loads(pickle.dumps(Watch.of(LogisticRegression().fit(self.X, self.y))))
-        assert watch.is_unchanged()
-
-    @pytest.mark.parametrize("cell", [np.nan, 1e39])
-    def test_models_are_asked_about_rows_that_they_may_refuse(self, cell):
-        background = np.where(self.X > 2.5, np.nan, self.X)
-        model = HistGradientBoostingClassifier(max_iter=5, random_state=0).fit(background, self.y)
-        predict = xcid.Explainer(model, background).subject.predict
-        rows, asked = np.array([[cell, 0.0, 0.0]]), []
-        predict = replace(predict, ask=lambda table: asked.append(len(table)) or model.predict_proba(table))
-        assert np.array_equal(predict.own(rows), model.predict_proba(rows))
-        assert asked == [1]
-        predict.own(self.X[:2])
-        assert asked == [1]
+@pytest.mark.parametrize("cell", [np.nan, 1e39])
+def test_models_are_called_for_rows_that_they_may_refuse(cell):
+    background = np.where(X > 2.5, np.nan, X)
+    model = HistGradientBoostingClassifier(max_iter=5, random_state=0).fit(background, y)
+    predict = xcid.Explainer(model, background).subject.predict
+    rows, asked = np.array([[cell, 0.0, 0.0]]), []
+    predict = replace(predict, ask=lambda table: asked.append(len(table)) or model.predict_proba(table))
+    assert np.array_equal(predict.own(rows), model.predict_proba(rows))
+    assert asked == [1]
+    predict.own(X[:2])
+    assert asked == [1]

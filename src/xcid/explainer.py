@@ -12,7 +12,6 @@ from xcid._progress import LOG, Progress, silent, usual
 from xcid.calibration import Repeats, Stop
 from xcid.cid.densities.kernel import Kernel
 from xcid.cid.densities.mixed import Mixed
-from xcid.cid.generators.balanced import Balanced
 from xcid.cid.generators.growing import Growing
 from xcid.cid.generators.random import Random
 from xcid.cid.generators.search import Generator
@@ -20,14 +19,13 @@ from xcid.cid.per_feature import PerFeature, Score, unsigned
 from xcid.contributions.adjusted import Adjusted
 from xcid.errors import InvalidParameter, telling, warn
 from xcid.outcomes import Flip, Outcome, SoftFlip
-from xcid.pipeline import Apply, Setup
-from xcid.question import bound, usual_outcome
+from xcid.pipeline import Apply, Given, Setup
+from xcid.question import bound
 from xcid.records import Density, Explanation, Interactions
 from xcid.subject import Subject
 from xcid.table import Backend, Constraints, FeatureSpace, Kind, labels
 from xcid.whatif import Counterfactuals
 
-READ = 8_000  # perturbations of each row where trees are read from inside, in less time than 1,000 answers take
 SETTINGS, WORK = "a setting cannot be used", "a part of the explainer, or what it was given, failed"
 
 
@@ -87,7 +85,7 @@ class Explainer:
     'b'
     """
 
-    setup: Setup
+    made: Setup  # when the explainer was made, of the model as it was then
 
     def __init__(
         self,
@@ -123,21 +121,24 @@ class Explainer:
             memory = as_int(memory, "memory (bytes)", at_least=1)
             parts = (feature_names, kinds, constraints, memory, weights, class_names)
             subject = Subject.of(model, background, *parts)
-            outcome = bound(usual_outcome(subject) if outcome is None else outcome, subject)
-            usual = Balanced(READ if subject.predict.is_quick else None)
-            generator = given_or(generator, usual, "generator", "xcid.generators.Balanced()")
+            given = Given(outcome, generator)
+            outcome, generator = given.bound(subject)
             kept = as_int(max_evidence_bytes, "max_evidence_bytes", at_least=0)
-            generator = pipeline.bound(generator, subject)
-            self._set(Setup(subject, outcome, generator, score, stop, time_limit, memory, kept, search))
+            self._set(Setup(subject, outcome, generator, score, stop, time_limit, memory, kept, given, search))
 
     def _set(self, setup: Setup) -> None:
-        object.__setattr__(self, "setup", setup)
+        object.__setattr__(self, "made", setup)
 
     def __repr__(self) -> str:
-        setup, space = self.setup, self.space
-        size = f"{len(space.rows):,} reference rows, {len(self.subject.features.names):,} features"
+        setup, subject = self.made, self.made.subject
+        size = f"{len(subject.space.rows):,} reference rows, {len(subject.features.names):,} features"
         parts = f"{setup.generator!r}, {type(setup.score).__name__}, {setup.outcome!r}"
-        return f"<xcid.Explainer of a {type(self.subject.model).__name__}: {size}; {parts}>"
+        return f"<xcid.Explainer of a {type(subject.model).__name__}: {size}; {parts}>"
+
+    @property
+    def setup(self) -> Setup:
+        """All that it knows, of the model as it is now: every use compares the model with what was read of it."""
+        return pipeline.current(self.made)
 
     @classmethod
     def paper(
@@ -153,19 +154,21 @@ class Explainer:
         density = Kernel("gaussian", bandwidth="silverman") if density is None else density
         score = PerFeature(density, direction=unsigned)
         explainer = cls(model, background, generator=Random(m=m), score=score, **settings)
-        is_default = settings.get("outcome") is None and isinstance(explainer.setup.outcome, SoftFlip)
+        is_default = settings.get("outcome") is None and isinstance(explainer.made.outcome, SoftFlip)
         return explainer.asking(Flip()) if is_default else explainer
 
     def but(self, **parts: Any) -> Explainer:
         """The same explainer with other parts of its :class:`~xcid.pipeline.Setup`."""
+        chosen = {name: part for name, part in parts.items() if name in ("outcome", "generator")}
         other = object.__new__(type(self))
-        other._set(replace(self.setup, **parts))
+        other._set(replace(self.made, **{"given": replace(self.made.given, **chosen)} | parts))
         return other
 
     def asking(self, outcome: Outcome) -> Explainer:
         """The same explainer with another question."""
         with telling(InvalidParameter, WORK):
-            return self.but(outcome=bound(outcome, self.subject))
+            given = replace(self.made.given, outcome=outcome)
+            return self.but(outcome=bound(outcome, self.made.subject), given=given)
 
     @property
     def subject(self) -> Subject:
@@ -175,7 +178,7 @@ class Explainer:
     @property
     def space(self) -> FeatureSpace:
         """The columns of the table that is explained."""
-        return self.subject.space
+        return self.made.subject.space
 
     def __call__(self, X: Any, *, seed: int = 0, apply: Apply = map, progress: Progress | None = None) -> Explanation:
         """Explain one row or many.
@@ -197,8 +200,9 @@ class Explainer:
         """
         with telling(InvalidParameter, WORK):
             shown = usual() if progress is None else progress
-            explanation = pipeline.explain_table(self.setup, X, as_int(seed, "seed"), apply, shown)
-            return pipeline.checked(self.setup, replace(explanation, index=labels(X, len(explanation))))
+            setup = self.setup
+            explanation = pipeline.explain_table(setup, X, as_int(seed, "seed"), apply, shown)
+            return pipeline.checked(setup, replace(explanation, index=labels(X, len(explanation))))
 
     def stream(self, pieces: Iterable[Any], *, seed: int = 0, apply: Apply = map) -> Iterator[Explanation]:
         """Explain table after table, such as chunks of a file that does not fit into memory.

@@ -10,11 +10,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from xcid._check import given_or
 from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_few
 from xcid._kernels.random import run_key, variants
 from xcid._progress import LOG, Progress, silent
 from xcid.calibration import Repeats, Stop
-from xcid.cid.generators.balanced import Repeated
+from xcid.cid.generators.balanced import Balanced, Repeated
 from xcid.cid.generators.planned import Drawn, limited
 from xcid.cid.generators.planned import status as lacks
 from xcid.cid.generators.search import Generator
@@ -24,7 +25,7 @@ from xcid.contributions.pairs import pairs
 from xcid.errors import NotEnoughFlips, warn
 from xcid.outcomes import Outcome, ToClass
 from xcid.outcomes.classes import check_has_classes, class_names
-from xcid.question import Membership, is_one_sided, weights
+from xcid.question import Membership, is_one_sided, usual_outcome, weights
 from xcid.question import bound as bound_outcome
 from xcid.records import (
     UNKNOWN,
@@ -43,6 +44,7 @@ from xcid.table import met
 Blocks: TypeAlias = list[Explanation | Failed]
 Apply: TypeAlias = Callable[[Callable[[Array], Blocks], list[Array]], Iterable[Blocks]]
 MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enough
+READ = 8_000  # perturbations of each row where trees are read from inside, in less time than 1,000 answers take
 REFERENCE_ROWS = 4  # that a model is tried on when it failed for all others
 SAMPLES_PER_ROW = 4096  # that a block has room for
 HELD = 8  # numbers of a sample that are held where its cells are not
@@ -61,6 +63,20 @@ def ignored(reason: str) -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Given:
+    """The question and the generator as they were given; None stands for the usual ones."""
+
+    outcome: Outcome | None = None
+    generator: Generator | None = None
+
+    def bound(self, subject: Subject) -> tuple[Outcome, Generator]:
+        """Both as they are for a subject."""
+        outcome = bound_outcome(usual_outcome(subject) if self.outcome is None else self.outcome, subject)
+        usual = Balanced(READ if subject.predict.is_quick else None)
+        return outcome, bound(given_or(self.generator, usual, "generator", "xcid.generators.Balanced()"), subject)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Setup:
     """Everything that an Explainer knows: what is explained, the question, the parts of the method, and limits."""
 
@@ -72,6 +88,7 @@ class Setup:
     time_limit: float | None  # seconds that a run of one row may take
     memory: int  # bytes that a block of rows and its perturbations may take
     max_evidence_bytes: int
+    given: Given  # what the outcome and the generator were before they were bound
     search: Generator | None = None  # for rows whose flips are too rare for the generator
     one_sided: Callable[[str], None] = refused  # what is done where no perturbation crosses to another side
 
@@ -87,6 +104,15 @@ def bound(generator: Generator, subject: Subject) -> Generator:
     """Let a generator that wants to know it know the background and its outputs."""
     bind = getattr(generator, "bind", None)
     return generator if bind is None else bind(subject.features.space, subject.outputs)
+
+
+def current(setup: Setup) -> Setup:
+    """The same setup of the model as it is now."""
+    subject = setup.subject.current()
+    if subject is setup.subject:
+        return setup
+    outcome, generator = setup.given.bound(subject)
+    return replace(setup, subject=subject, outcome=outcome, generator=generator)
 
 
 def explain(setup: Setup, rows: Array, seed: int, apply: Apply = map, progress: Progress = silent) -> Explanation:

@@ -4,18 +4,60 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from xcid._kernels.arrays import spread
-from xcid.errors import ModelError, telling
-from xcid.models import Predictor, names_for, wrap
+from xcid._kernels.arrays import spread, thinned
+from xcid.errors import ModelError, telling, warn
+from xcid.models import Predictor, agrees, names_for, wrap
+from xcid.models.predictor import EXACT, TRIED
+from xcid.native import Fingerprint
 from xcid.outcomes.classes import renamed
 from xcid.records import Array, Explanation
 from xcid.table import Constraints, Features, FeatureSpace, Kind, Rules
 
 MEMORY = 2**28  # bytes that one call of the model may take
+CHANGED = "the model has changed since the explainer was made: it was read and tried anew, as by a new explainer"
+
+
+class Standing:
+    """Whether a model is still what a subject was made of, and the subject made anew where it is not.
+
+    ``trust`` is "watched" where the model has a fingerprint, and "untold" where it has none: then it is always called.
+    What came by pickle or deepcopy is "travelled" until it was tried on the model that came with it, and "lost" where
+    the model had changed before.
+    """
+
+    __slots__ = ("fingerprint", "latest", "lock", "model", "trust")
+
+    def __init__(self, model: Any, trust: str | None = None) -> None:
+        self.model, self.latest, self.lock = model, None, Lock()
+        self.fingerprint = Fingerprint.of(model) if trust is None else None
+        self.trust = trust or ("untold" if self.fingerprint is None else "watched")
+
+    latest: Subject | None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        is_same = self.trust != "watched" or self.fingerprint == Fingerprint.of(self.model)
+        trust = "travelled" if self.trust == "watched" else self.trust
+        return Standing, (self.model, trust if is_same else "lost")
+
+    def current(self, subject: Subject) -> Subject:
+        """The subject itself, or one of the model as it is now."""
+        if self.trust == "untold":
+            return subject
+        now = Fingerprint.of(self.model)
+        with self.lock:
+            if self.trust == "travelled":
+                self.trust, self.fingerprint = "watched" if subject.is_as_tried() else "lost", now
+            if self.trust == "watched" and now == self.fingerprint:
+                return subject
+            if self.latest is None or self.latest.standing.fingerprint != now:
+                self.latest = subject.renewed()
+                warn(CHANGED)
+            return self.latest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +71,8 @@ class Subject:
     outputs: Array  # (N, k) of the background
     rules: Rules  # for counterfactuals
     constraints: Constraints  # that all of this obeys
+    class_names: Sequence[str] | Mapping[Any, str] | None  # as the user gave them
+    standing: Standing  # which says whether the model is still the one that all of this was made of
 
     @classmethod
     def of(
@@ -48,12 +92,33 @@ class Subject:
             names = names_for(model, background, feature_names)
         space = FeatureSpace.of(background, names, kinds, limits, weights)
         features, rules = Features.of(space, limits), limits.rules(space.columns, space.rows)
-        with telling(ModelError, f"this {type(model).__name__} cannot be asked"):
-            predict, outputs = wrap(model, space, memory)
-        if class_names is not None:
-            read = replace(predict.read, names=renamed(predict.read.names, class_names))
-            predict = replace(predict, read=read)
-        return cls(model, space, features, predict, outputs[space.copied], rules, limits)
+        max_rows = max(1, memory // (64 * len(space.names)))
+        standing, predict, outputs = _tried(model, space, max_rows, class_names)
+        return cls(model, space, features, predict, outputs, rules, limits, class_names, standing)
+
+    def current(self) -> Subject:
+        """Compare the model with what was read of it: give this subject, or one made of the model as it is now."""
+        return self.standing.current(self)
+
+    def renewed(self) -> Subject:
+        """The same table, and the model tried again."""
+        standing, predict, outputs = _tried(self.model, self.space, self.predict.max_rows, self.class_names)
+        if outputs.shape[1] != self.outputs.shape[1]:
+            raise ModelError(
+                f"the model has changed since the explainer was made: it has {outputs.shape[1]} outputs, where it had "
+                f"{self.outputs.shape[1]}; make a new explainer"
+            )
+        return replace(self, predict=predict, outputs=outputs, standing=standing)
+
+    def is_as_tried(self) -> bool:
+        """Whether the model still predicts for some reference rows what it did, and what was read of it."""
+        chosen = thinned(len(self.outputs), TRIED)
+        try:
+            found, native = self.predict(self.space.background[chosen]), self.predict.native
+            is_same = np.allclose(found, self.outputs[chosen], rtol=max(EXACT, 10 * self.predict.precision), atol=EXACT)
+            return is_same and (native is None or agrees(native, self.predict, self.space))
+        except Exception:  # a model that fails fails again when it is tried in earnest
+            return False
 
     def with_room(self, space: FeatureSpace) -> Subject:
         """The same model and table, with room for rows that hold what the table does not."""
@@ -93,3 +158,13 @@ class Subject:
             features=self.features.columns,
             **known,
         )
+
+
+def _tried(model: Any, space: FeatureSpace, max_rows: int, class_names: Any) -> tuple[Standing, Predictor, Array]:
+    """Try a model on the rows of a space: what it is now, how to call it, and its outputs for the reference data."""
+    standing = Standing(model)
+    with telling(ModelError, f"this {type(model).__name__} cannot be asked"):
+        predict, outputs = wrap(model, space, max_rows, is_readable=standing.fingerprint is not None)
+    if class_names is not None:
+        predict = replace(predict, read=replace(predict.read, names=renamed(predict.read.names, class_names)))
+    return standing, predict, outputs[space.copied]

@@ -26,10 +26,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import xcid
-from xcid.explainer import READ
 from xcid.generators import Balanced
 from xcid.outcomes import Threshold, ToClass, Within
-from xcid.pipeline import bound
+from xcid.pipeline import READ, bound
 
 N, ROWS = 300, 6
 MILD = 0.5  # the most that one mild feature adds

@@ -1,6 +1,6 @@
 """Any model becomes one checked function from a matrix to an (n, k) matrix of outputs."""
 
-from xcid.models.predictor import Predictor, wrap
+from xcid.models.predictor import Predictor, agrees, wrap
 from xcid.models.tables import Reader, names_for
 
-__all__ = ["Predictor", "Reader", "names_for", "wrap"]
+__all__ = ["Predictor", "Reader", "agrees", "names_for", "wrap"]

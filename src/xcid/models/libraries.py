@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,17 +61,46 @@ class Numbers(NamedTuple):
     predict: Callable[[Any], Any]
 
 
+class Matrix(NamedTuple):
+    """A booster of XGBoost, which takes a matrix of its own kind."""
+
+    model: Any
+
+    def __call__(self, table: Any) -> Any:
+        xgboost = require("xgboost", extra="xgboost")
+        names = {"feature_names": self.model.feature_names, "feature_types": self.model.feature_types}
+        own = {} if hasattr(type(table), "columns") else names
+        return self.model.predict(xgboost.DMatrix(table, enable_categorical=True, **own))
+
+
+class Pair(NamedTuple):
+    """Both classes, by what a function gives for the second."""
+
+    ask: Callable[[Any], Any]
+    other: Callable[[Any], Any]
+
+    def __call__(self, table: Any) -> Any:
+        second = self.ask(table)
+        return np.column_stack([self.other(second), second])
+
+
+class Labels(NamedTuple):
+    """What a function gives as whole numbers."""
+
+    ask: Callable[[Any], Any]
+
+    def __call__(self, table: Any) -> Any:
+        return self.ask(table).astype(np.int64)
+
+
+def _rest(second: Any) -> Any:
+    return 1 - second
+
+
 def _xgboost(model: Any, space: FeatureSpace) -> Adapted:
     """``xgboost.Booster``: wants its own matrix."""
-    xgboost = require("xgboost", extra="xgboost")
-    names, types = model.feature_names, model.feature_types
-
-    def ask(table: Any) -> Any:
-        own = {} if hasattr(type(table), "columns") else {"feature_names": names, "feature_types": types}
-        return model.predict(xgboost.DMatrix(table, enable_categorical=True, **own))
-
     objective = json.loads(model.save_config())["learner"]["learner_train_param"]["objective"]
-    return _boosted(ask, objective), ordered(space, names)
+    return _boosted(Matrix(model), objective), ordered(space, model.feature_names)
 
 
 def _lightgbm(model: Any, space: FeatureSpace) -> Adapted:
@@ -84,11 +114,11 @@ def _boosted(ask: Callable[[Any], Any], objective: str) -> Classifier | Numbers:
     if objective in ("multi:softprob", "multiclass", "multiclassova"):
         return Classifier(ask)
     if objective in ("binary:logistic", "binary", "cross_entropy"):
-        return Classifier(lambda table: np.column_stack([1 - (second := ask(table)), second]))
+        return Classifier(Pair(ask, _rest))
     if objective == "binary:logitraw":  # the sign decides
-        return Classifier(lambda table: np.column_stack([-(second := ask(table)), second]))
+        return Classifier(Pair(ask, np.negative))
     if objective in ("multi:softmax", "binary:hinge"):
-        return Numbers(lambda table: ask(table).astype(np.int64))
+        return Numbers(Labels(ask))
     return Numbers(ask)
 
 
@@ -99,7 +129,7 @@ def _catboost(model: Any, space: FeatureSpace) -> Adapted:
         return Numbers(model.predict), decode
     ask = getattr(model, "predict_proba", None)
     if ask is None:  # the base class with a classifier's loss
-        ask = lambda table: model.predict(table, prediction_type="Probability")  # noqa: E731
+        ask = partial(model.predict, prediction_type="Probability")
     return Classifier(ask, model.classes_), decode
 
 

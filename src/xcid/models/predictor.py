@@ -14,7 +14,7 @@ from xcid._progress import LOG
 from xcid.errors import ModelError, XcidError, said, telling, warn
 from xcid.models.libraries import adapted
 from xcid.models.tables import Cells, Reader, as_trained, reader
-from xcid.native import Native, Watch, read
+from xcid.native import Native, read
 from xcid.records import Array, Plan
 from xcid.table import FeatureSpace
 
@@ -41,8 +41,8 @@ class Predictor:
     decode: Callable[[Array], Any]  # from a matrix to the kind of table that the model was trained on
     read: Reader  # from raw answers to (n, k) numbers: one column a class, or the one of a regression
     max_rows: int  # in one call
-    native: Native | None = None  # the same model, read from inside
-    watch: Watch | None = None  # which says whether it is still the same
+    precision: float = 0.0  # of the numbers that the model answers with
+    native: Native | None = None  # the same model, read from inside; `Subject.current` says whether it still is
 
     def __call__(self, matrix: Array) -> Array:
         """Predict an (n, d) matrix; every answer is checked."""
@@ -61,14 +61,14 @@ class Predictor:
 
         Models are asked about rows with missing or huge cells: they may refuse them.
         """
-        if self.native is None or self.watch is None or not (np.abs(matrix) < LARGEST).all():
+        if self.native is None or not (np.abs(matrix) < LARGEST).all():
             return self(matrix)
-        return self.native.outputs(matrix) if self.watch.is_unchanged() else self(matrix)
+        return self.native.outputs(matrix)
 
     def deciding(self, model: Any, space: FeatureSpace) -> Predictor:
         """The same call for tables of another space, which has more levels or missing cells."""
         ask, decode = asked(model, space)
-        return replace(self, ask=ask, decode=decode, native=None, watch=None)
+        return replace(self, ask=ask, decode=decode, native=None)
 
     def planned(self, plan: Plan, n_rows: int) -> Callable[[Array], Array] | None:
         """From rows to the (n, s, k) outputs of all samples of a plan of their columns; None where it has to be asked.
@@ -92,31 +92,34 @@ class Predictor:
         return outputs
 
 
-def _read(model: Any, predict: Predictor, space: FeatureSpace, precision: float) -> Native | None:
-    """Read a model from inside, where it then says what it answers for mixtures of background rows."""
+def _read(model: Any, predict: Predictor, space: FeatureSpace) -> Native | None:
+    """Read a model from inside, where that gives what the model predicts for mixtures of reference rows."""
     coded = {column.name: len(column.levels) for column in space.columns if column.levels or column.unit}
     try:
         native = read(model, space.names, predict.decode, coded)
-        if native is None:
-            return None
-        plan = _trial(space)
-        outputs = native.planned(plan)
-        if outputs is None:
-            return None
-        rows = space.rows[thinned(len(space.rows), TRIED)]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            asked = predict(plan.samples(rows).reshape(-1, rows.shape[1]))
-            alone = predict(rows)
-        gap = float(np.abs(outputs(rows).reshape(asked.shape) - asked).max())
-        gap = max(gap, float(np.abs(native.outputs(rows) - alone).max()))
+        return native if native is not None and agrees(native, predict, space) else None
     except Exception as error:
-        LOG.info("the model is asked, since it cannot be read from inside: %s", said(error))
+        LOG.info("the model is called, since it cannot be read from inside: %s", said(error))
         return None
-    if gap <= max(EXACT, 10 * precision) * max(1.0, float(np.abs(asked).max())):
-        return native
-    LOG.info("the model is asked, since it answers otherwise than what is read from inside, by up to %.3g", gap)
-    return None
+
+
+def agrees(native: Native, predict: Predictor, space: FeatureSpace) -> bool:
+    """Whether what was read gives what the model predicts, for reference rows and for mixtures of them."""
+    plan = _trial(space)
+    outputs = native.planned(plan)
+    if outputs is None:
+        return False
+    rows = space.rows[thinned(len(space.rows), TRIED)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        called = predict(plan.samples(rows).reshape(-1, rows.shape[1]))
+        alone = predict(rows)
+    gap = float(np.abs(outputs(rows).reshape(called.shape) - called).max())
+    gap = max(gap, float(np.abs(native.outputs(rows) - alone).max()))
+    if gap <= max(EXACT, 10 * predict.precision) * max(1.0, float(np.abs(called).max())):
+        return True
+    LOG.info("the model is called, since it predicts otherwise than what is read from inside, by up to %.3g", gap)
+    return False
 
 
 def _trial(space: FeatureSpace) -> Plan:
@@ -129,28 +132,26 @@ def _trial(space: FeatureSpace) -> Plan:
     return Plan(masks, all_of_it, none, donors, donors[:0], donors[:0], space.rows, columns)
 
 
-def wrap(model: Any, space: FeatureSpace, memory: int) -> tuple[Predictor, Array]:
+def wrap(model: Any, space: FeatureSpace, max_rows: int, *, is_readable: bool) -> tuple[Predictor, Array]:
     """Find out how to ask a model and how to read its answers; give its outputs for the rows of the space with that.
 
     A model has ``predict_proba`` or ``predict``, or is a callable. It may answer with class probabilities (n, k),
     labels (n,), the probability of the second class (n,) (a callable whose answers lie in [0, 1]), or one number a row
-    (n,), as a regression. Those of :mod:`xcid.models.libraries` are asked in their own way. One call takes about
-    ``memory`` bytes.
+    (n,), as a regression. Those of :mod:`xcid.models.libraries` are asked in their own way. One call has ``max_rows``
+    at most. A model that is not ``is_readable`` is called, though it could be read from inside.
     """
     given = model
     model, decode = adapted(model, space) or (model, as_trained(model, space))
     ask = _way(model)
-    max_rows = max(1, memory // (64 * len(space.names)))
     sample = space.rows[:max_rows]
     try:
         answers = _raw(ask, decode(sample), len(sample))
     except ModelError as error:
         raise ModelError(f"{error}{_hint(space)}") from error.__cause__
-    predict = Predictor(ask, decode, reader(model, answers), max_rows)
     precision = float(np.finfo(answers.dtype).eps) if answers.dtype.kind == "f" else 0.0
+    predict = Predictor(ask, decode, reader(model, answers), max_rows, precision)
     preflight(predict, space.rows, len(predict.read.names), precision)
-    native = _read(given, predict, space, precision)
-    predict = replace(predict, native=native, watch=None if native is None else Watch.of(given))
+    predict = replace(predict, native=_read(given, predict, space) if is_readable else None)
     rest = space.rows[max_rows:]
     outputs = predict.checked(answers, sample)
     return predict, np.concatenate([outputs, predict(rest)]) if len(rest) else outputs

@@ -16,14 +16,13 @@ import numpy as np
 
 from xcid.native import additive, boosters, catboost, nested, networks, scikit
 from xcid.native.ensemble import Ensemble
+from xcid.native.fingerprint import Fingerprint
 from xcid.native.models import Alone, Native
-from xcid.native.names import name_of
-from xcid.native.seen import Chain, Columns, Seen, as_numbers
+from xcid.native.seen import Chain, Columns, Seen, as_numbers, name_of
 from xcid.native.trees import Trees
-from xcid.native.watch import Watch
 from xcid.records import Array, Integers
 
-__all__ = ["Native", "Watch", "read"]
+__all__ = ["Fingerprint", "Native", "read"]
 
 READINGS: dict[tuple[str, str], Callable[[Any], Any]] = {
     **{("sklearn", name): reading for name, reading in scikit.READINGS.items()},

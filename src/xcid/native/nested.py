@@ -13,8 +13,7 @@ from xcid.native import scikit
 from xcid.native.ensemble import first
 from xcid.native.linear import Linear
 from xcid.native.models import Alone, Changed, Mean, Native
-from xcid.native.names import name_of
-from xcid.native.seen import Columns, Seen
+from xcid.native.seen import Columns, Seen, name_of
 from xcid.native.steps import columns_of
 from xcid.native.trees import Trees
 from xcid.records import Array

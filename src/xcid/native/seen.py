@@ -11,6 +11,11 @@ import numpy as np
 from xcid.records import Array, Flags, Integers, Plan
 
 
+def name_of(model: Any) -> tuple[str, str]:
+    """The package and the name of an object's class, of which a subclass has another; nothing has to be imported."""
+    return type(model).__module__.partition(".")[0], type(model).__name__
+
+
 @dataclass(frozen=True, slots=True)
 class Chain:
     """Functions, one after the other."""

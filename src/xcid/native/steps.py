@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xcid.native.names import name_of
+from xcid.native.seen import name_of
 from xcid.records import Integers
 
 MARK = "by_cell"
