@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -17,21 +18,24 @@ from xcid.native import library
 needs_compiler = pytest.mark.skipif(not any(map(shutil.which, library.COMPILERS)), reason="there is no C compiler")
 
 
+needs_owners = pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owner here")
+
+
 @pytest.fixture(autouse=True)
 def folder(monkeypatch, tmp_path):
     """A user who has built nothing yet."""
     monkeypatch.setenv("XDG_CACHE_HOME", os.fspath(tmp_path))
     monkeypatch.delenv(library.SWITCH, raising=False)
-    library.loaded.cache_clear()
+    library.forget()
     yield tmp_path / "xcid"
-    library.loaded.cache_clear()
+    library.forget()
 
 
 @needs_compiler
 def test_it_is_built_once(folder, monkeypatch):
     assert library.loaded() is not None
     assert [path.suffix for path in folder.iterdir()] == [".so"]
-    library.loaded.cache_clear()
+    library.forget()
     monkeypatch.setattr(library, "build", None)  # would fail
     assert library.loaded() is not None
 
@@ -50,19 +54,72 @@ def test_it_can_be_switched_off(folder, monkeypatch):
 
 
 @needs_compiler
-@pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owner here")
+@needs_owners
 def test_a_file_of_somebody_else_is_not_loaded(monkeypatch):
-    library.build()
+    path = library.build()
     monkeypatch.setattr(os, "getuid", lambda: 12345)
-    owner = library.place().stat().st_uid
+    owner = path.stat().st_uid
     assert (library.loaded() is None) == (owner not in (0, 12345))
 
 
+def cut(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def turn_a_bit(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def make_a_pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def make_a_link(path):
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to("elsewhere")
+
+
 @needs_compiler
-def test_a_file_that_is_no_library_is_not_loaded():
+@needs_owners
+@pytest.mark.parametrize(
+    "spoil",
+    [cut, turn_a_bit, make_a_pipe, make_a_link, lambda path: path.write_bytes(b""), lambda path: path.chmod(0o666)],
+)
+def test_a_file_that_is_not_what_was_built_is_replaced(spoil):
+    """A truncated library ends the process, and one that anybody can write to is anybody's."""
+    path = library.build()
+    spoil(path)
+    assert library.loaded() is not None
+    assert library._is_intact(path)
+
+
+@needs_compiler
+@needs_owners
+def test_a_folder_that_others_can_write_to_is_not_used(folder):
     library.build()
-    library.place().write_bytes(b"no library")
+    folder.chmod(0o777)
     assert library.loaded() is None
+
+
+@needs_compiler
+def test_a_library_without_the_function_is_not_used(folder, monkeypatch, tmp_path):
+    monkeypatch.setattr(library, "SOURCE", tmp_path / "other.c")
+    library.SOURCE.write_text("int other(void) { return 0; }")
+    assert library.loaded() is None
+
+
+@needs_compiler
+def test_threads_build_it_once_and_do_not_lose_it(folder, monkeypatch):
+    built, build = [], library.build
+    monkeypatch.setattr(library, "build", lambda: built.append(1) or build())
+    with ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(lambda _: library.loaded(), range(6)))
+    assert None not in found
+    assert len(built) == 1
+    assert [path.suffix for path in folder.iterdir()] == [".so"]
 
 
 def test_a_folder_that_cannot_be_written(monkeypatch, tmp_path):

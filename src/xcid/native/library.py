@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
 import os
 import platform
 import shutil
+import stat
 import subprocess
-import zlib
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -29,49 +32,82 @@ COMPILERS = ("cc", "gcc", "clang")
 SWITCH = "XCID_NATIVE"
 SECONDS = 60  # that a compiler may take
 OPTIONS = ("-std=c11", "-O3", "-shared", "-fPIC")
+DIGITS = 32  # of digests in names
+MOST_BYTES = 2**24  # of a library
+_LOCK = Lock()
 
 
-def place() -> Path:
-    """Where the library of this edition of the source lies: in the user's folder for what can be made again."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    edition = f"{zlib.crc32(SOURCE.read_bytes()):08x}"
-    return Path(home) / "xcid" / f"bits-{edition}-{platform.system()}-{platform.machine()}.so".lower()
+def folder() -> Path:
+    """The user's folder for what can be made again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "xcid"
+
+
+def edition() -> str:
+    """What names of libraries of this source, for this machine, begin with; the digest of the library follows."""
+    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:DIGITS]
+    return f"bits-{digest}-{platform.system()}-{platform.machine()}-".lower()
 
 
 def build(target: Path | None = None) -> Path:
     """Compile the library and give its place; no option asks for a certain processor: it hardly gains."""
-    compiler, target = next(filter(None, map(shutil.which, COMPILERS)), None), target or place()
+    compiler, home = next(filter(None, map(shutil.which, COMPILERS)), None), target.parent if target else folder()
     if compiler is None:
         raise MissingDependency(f"building needs a C compiler, and none of {', '.join(COMPILERS)} is on the path")
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    made = target.with_suffix(f".{os.getpid()}.part")  # others may build at the same time
-    command = [compiler, *OPTIONS, "-o", str(made), str(SOURCE)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
-    if done.returncode:
-        raise MissingDependency(f"{compiler} could not build {SOURCE.name}: {done.stderr.strip()[-500:]}")
-    made.replace(target)
-    loaded.cache_clear()
-    return target
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home, prefix="part-") as part:  # others may build at the same time
+        made = Path(part) / "bits.so"
+        command = [compiler, *OPTIONS, "-o", str(made), str(SOURCE)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+        if done.returncode:
+            raise MissingDependency(f"{compiler} could not build {SOURCE.name}: {done.stderr.strip()[-500:]}")
+        made.chmod(0o700)
+        digest = hashlib.sha256(made.read_bytes()).hexdigest()[:DIGITS]
+        return made.replace(target or home / f"{edition()}{digest}.so")
+
+
+def loaded() -> Any | None:
+    """The library's function; None where it was not built and cannot be. The first thread builds, others wait."""
+    with _LOCK:
+        return _load()
+
+
+def forget() -> None:
+    """Look for the library again, as in a new process."""
+    with _LOCK:
+        _load.cache_clear()
 
 
 @functools.cache
-def loaded() -> Any | None:
-    """The library's function; None where it was not built and cannot be."""
+def _load() -> Any | None:
     if os.environ.get(SWITCH) == "numpy":
         return None
     try:
-        path = place()
-        if not path.exists():
-            build(path)
-        return ctypes.CDLL(str(path)).xcid_sums if _is_own(path) else None
-    except (MissingDependency, OSError, RuntimeError, subprocess.SubprocessError) as error:
+        path = next(filter(_is_intact, sorted(folder().glob(f"{edition()}*.so"))), None) or build()
+        if not _is_intact(path):
+            raise MissingDependency(f"others can write to {path.parent}, or to what is in it")
+        return ctypes.CDLL(str(path)).xcid_sums
+    except (MissingDependency, OSError, RuntimeError, AttributeError, subprocess.SubprocessError) as error:
         LOG.info("trees are read by NumPy, since the compiled form cannot be had: %s", said(error))
         return None
 
 
-def _is_own(path: Path) -> bool:
-    """Whether nobody but this user, or the administrator, can have put a file there."""
-    return not hasattr(os, "getuid") or {path.stat().st_uid, path.parent.stat().st_uid} <= {0, os.getuid()}
+def _is_intact(path: Path) -> bool:
+    """Whether a file holds what its name says, and nobody but this user, or the administrator, can have written it."""
+    try:  # a link is not followed, and a pipe not waited for
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        with os.fdopen(os.open(path, flags), "rb") as file:
+            own, home = os.fstat(file.fileno()), path.parent.stat()
+            if not stat.S_ISREG(own.st_mode) or own.st_size > MOST_BYTES or not _is_private(own, home):
+                return False
+            return path.stem.endswith(f"-{hashlib.sha256(file.read()).hexdigest()[:DIGITS]}")
+    except OSError:
+        return False
+
+
+def _is_private(*places: os.stat_result) -> bool:
+    if not hasattr(os, "getuid"):
+        return True
+    return all(one.st_uid in (0, os.getuid()) and not one.st_mode & (stat.S_IWGRP | stat.S_IWOTH) for one in places)
 
 
 _GROUP = np.dtype([(name, np.int64) for name in ("start", "stop", "entry", "n_bits", "n_columns", "slot")])
