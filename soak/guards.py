@@ -220,7 +220,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
               RUNS + "TestModels::test_a_failing_row_is_a_status_on_every_road[alone]"),
     ),
     "that is changed in place is never explained by its past": (
-        Guard("a changed model is not noticed", "subject.py", "if self.trust == \"watched\" and now == self.fingerprint:",
+        Guard("a changed model is not noticed", "subject.py", 'if self.trust == "watched" and now == self.fingerprint:',
               "if True:", CHANGES + "test_a_changed_model_is_explained_as_it_is[forest: fit]"),
         Guard("a copy trusts what was read elsewhere", "subject.py", 'trust if is_same else "lost"', "trust",
               CHANGES + "test_a_copy_is_of_the_model_that_came_with_it[tree: a leaf-pickle]"),
@@ -381,7 +381,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     ),
     # Resources
     "bound what an `Explainer` holds": (
-        Guard("calls of any size", "subject.py", "max_rows = max(1, memory // (64 * len(space.names)))",
+        Guard("calls of any size", "models/predictor.py", "max_rows = max(1, memory // (64 * len(space.names)))",
               "max_rows = 2**62", "tests/test_models.py::TestMemory::test_calls_stay_under_the_ceiling"),
         Guard("samples without end", "pipeline.py", "if kept_bytes <= setup.max_evidence_bytes", "if True",
               "tests/test_explainer.py::test_evidence_is_dropped_beyond_its_limit"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import pickle
+import re
 import shutil
 import warnings
 
@@ -28,8 +29,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import xcid
 from xcid._kernels.random import run_key
+from xcid.errors import ModelError
 from xcid.generators import Balanced
-from xcid.native import library, planned, program, read, trees
+from xcid.native import ensemble, library, planned, program, read, trees
 from xcid.table import FeatureSpace
 
 N_ROWS, N_COLUMNS = 160, 5
@@ -350,3 +352,21 @@ def test_a_model_that_is_read_travels():
     plan = explainer.setup.generator.draw(explainer.space, run_key(0)).plan
     rows = table(2)[:9]
     assert np.array_equal(predict.planned(plan, 99)(rows), explainer.subject.predict.planned(plan, 99)(rows))
+
+
+@pytest.mark.parametrize("claim", ["num_class", "num_class num_tree_per_iteration"])
+def test_a_model_that_claims_too_many_outputs_is_refused_before_room_is_made(claim):
+    lightgbm = pytest.importorskip("lightgbm")
+    cells = table(2)
+    data = lightgbm.Dataset(cells, np.arange(len(cells)) % 3)
+    text = lightgbm.train({"objective": "multiclass", "num_class": 3, "verbose": -1}, data, 2).model_to_string()
+    for name in claim.split():
+        text = re.sub(rf"{name}([=:])3", rf"{name}\g<1>300000", text)
+    with pytest.raises(ModelError, match="300,000 outputs for a row: at most 4,096"):
+        xcid.Explainer(lightgbm.Booster(model_str=text), cells)
+
+
+@pytest.mark.parametrize("sizes", [(2**15 + 1, 1, 1), (1, 2**18 + 1, 1), (1, 1, 2**12 + 1), (1, 1, 0)])
+def test_sizes_are_checked_before_trees_are_built(sizes):
+    with pytest.raises(ValueError, match="too many to be read"):
+        ensemble.check_size(*sizes)

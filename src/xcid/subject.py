@@ -71,6 +71,7 @@ class Subject:
     outputs: Array  # (N, k) of the background
     rules: Rules  # for counterfactuals
     constraints: Constraints  # that all of this obeys
+    memory: int  # bytes that one call of the model may take
     class_names: Sequence[str] | Mapping[Any, str] | None  # as the user gave them
     standing: Standing  # which says whether the model is still the one that all of this was made of
 
@@ -92,9 +93,8 @@ class Subject:
             names = names_for(model, background, feature_names)
         space = FeatureSpace.of(background, names, kinds, limits, weights)
         features, rules = Features.of(space, limits), limits.rules(space.columns, space.rows)
-        max_rows = max(1, memory // (64 * len(space.names)))
-        standing, predict, outputs = _tried(model, space, max_rows, class_names)
-        return cls(model, space, features, predict, outputs, rules, limits, class_names, standing)
+        standing, predict, outputs = _tried(model, space, memory, class_names)
+        return cls(model, space, features, predict, outputs, rules, limits, memory, class_names, standing)
 
     def current(self) -> Subject:
         """Compare the model with what was read of it: give this subject, or one made of the model as it is now."""
@@ -102,7 +102,7 @@ class Subject:
 
     def renewed(self) -> Subject:
         """The same table, and the model tried again."""
-        standing, predict, outputs = _tried(self.model, self.space, self.predict.max_rows, self.class_names)
+        standing, predict, outputs = _tried(self.model, self.space, self.memory, self.class_names)
         if outputs.shape[1] != self.outputs.shape[1]:
             raise ModelError(
                 f"the model has changed since the explainer was made: it has {outputs.shape[1]} outputs, where it had "
@@ -160,11 +160,11 @@ class Subject:
         )
 
 
-def _tried(model: Any, space: FeatureSpace, max_rows: int, class_names: Any) -> tuple[Standing, Predictor, Array]:
+def _tried(model: Any, space: FeatureSpace, memory: int, class_names: Any) -> tuple[Standing, Predictor, Array]:
     """Try a model on the rows of a space: what it is now, how to call it, and its outputs for the reference data."""
     standing = Standing(model)
     with telling(ModelError, f"this {type(model).__name__} cannot be asked"):
-        predict, outputs = wrap(model, space, max_rows, is_readable=standing.fingerprint is not None)
+        predict, outputs = wrap(model, space, memory, is_readable=standing.fingerprint is not None)
     if class_names is not None:
         predict = replace(predict, read=replace(predict.read, names=renamed(predict.read.names, class_names)))
     return standing, predict, outputs[space.copied]

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,7 +19,7 @@ import numpy as np
 
 from xcid._require import require
 from xcid.errors import ModelError, telling
-from xcid.models.tables import Cells, columns_of, ordered, stacked
+from xcid.models.tables import Cells, check_number, columns_of, ordered, stacked
 from xcid.records import Array
 from xcid.table import FeatureSpace
 
@@ -61,7 +63,8 @@ class Numbers(NamedTuple):
     predict: Callable[[Any], Any]
 
 
-class Matrix(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Matrix:
     """A booster of XGBoost, which takes a matrix of its own kind."""
 
     model: Any
@@ -73,7 +76,8 @@ class Matrix(NamedTuple):
         return self.model.predict(xgboost.DMatrix(table, enable_categorical=True, **own))
 
 
-class Pair(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Pair:
     """Both classes, by what a function gives for the second."""
 
     ask: Callable[[Any], Any]
@@ -84,7 +88,8 @@ class Pair(NamedTuple):
         return np.column_stack([self.other(second), second])
 
 
-class Labels(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Labels:
     """What a function gives as whole numbers."""
 
     ask: Callable[[Any], Any]
@@ -99,14 +104,19 @@ def _rest(second: Any) -> Any:
 
 def _xgboost(model: Any, space: FeatureSpace) -> Adapted:
     """``xgboost.Booster``: wants its own matrix."""
-    objective = json.loads(model.save_config())["learner"]["learner_train_param"]["objective"]
+    learner = json.loads(model.save_config())["learner"]
+    check_number(int(learner["learner_model_param"].get("num_class", 0)))
+    objective = learner["learner_train_param"]["objective"]
     return _boosted(Matrix(model), objective), ordered(space, model.feature_names)
 
 
 def _lightgbm(model: Any, space: FeatureSpace) -> Adapted:
     """``lightgbm.Booster``: takes columns by position."""
-    objective = model.dump_model(num_iteration=1).get("objective", "").partition(" ")[0]
-    return _boosted(model.predict, objective), ordered(space, model.feature_name())
+    check_number(model.num_model_per_iteration())
+    header = model.model_to_string(num_iteration=1).partition("\nTree=")[0]
+    check_number(int(re.search(r"^num_class=(\d+)", header, re.MULTILINE)[1]))  # type: ignore[index]
+    objective = re.search(r"^objective=(\S*)", header, re.MULTILINE)
+    return _boosted(model.predict, objective[1] if objective else ""), ordered(space, model.feature_name())
 
 
 def _boosted(ask: Callable[[Any], Any], objective: str) -> Classifier | Numbers:

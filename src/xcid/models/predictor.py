@@ -132,17 +132,18 @@ def _trial(space: FeatureSpace) -> Plan:
     return Plan(masks, all_of_it, none, donors, donors[:0], donors[:0], space.rows, columns)
 
 
-def wrap(model: Any, space: FeatureSpace, max_rows: int, *, is_readable: bool) -> tuple[Predictor, Array]:
+def wrap(model: Any, space: FeatureSpace, memory: int, *, is_readable: bool = True) -> tuple[Predictor, Array]:
     """Find out how to ask a model and how to read its answers; give its outputs for the rows of the space with that.
 
     A model has ``predict_proba`` or ``predict``, or is a callable. It may answer with class probabilities (n, k),
     labels (n,), the probability of the second class (n,) (a callable whose answers lie in [0, 1]), or one number a row
-    (n,), as a regression. Those of :mod:`xcid.models.libraries` are asked in their own way. One call has ``max_rows``
-    at most. A model that is not ``is_readable`` is called, though it could be read from inside.
+    (n,), as a regression. Those of :mod:`xcid.models.libraries` are asked in their own way. One call takes about
+    ``memory`` bytes. A model that is not ``is_readable`` is called, though it could be read from inside.
     """
     given = model
     model, decode = adapted(model, space) or (model, as_trained(model, space))
     ask = _way(model)
+    max_rows = max(1, memory // (64 * len(space.names)))
     sample = space.rows[:max_rows]
     try:
         answers = _raw(ask, decode(sample), len(sample))

@@ -15,6 +15,7 @@ from xcid.records import Array
 from xcid.table import FeatureSpace, ToRows, cells_maker, frame_maker, in_order
 
 Cells: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+MOST_OUTPUTS = 2**12  # of a model
 
 
 def names_for(model: Any, background: Any, given: Sequence[str] | None = None) -> Sequence[str] | None:
@@ -92,6 +93,12 @@ def _is_of_a_regressor(method: Any) -> bool:
     return (tags().estimator_type if callable(tags) else getattr(owner, "_estimator_type", None)) == "regressor"
 
 
+def check_number(n_outputs: int) -> None:
+    """Refuse a model with more outputs than can be explained, before room is made for them."""
+    if n_outputs > MOST_OUTPUTS:
+        raise ModelError(f"the model has {n_outputs:,} outputs for a row: at most {MOST_OUTPUTS:,} can be explained")
+
+
 def _of_columns(shape: tuple[int, ...], classes: Any) -> Reader:
     """One column for each class."""
     if len(shape) != 2 or shape[1] < 2:
@@ -99,6 +106,7 @@ def _of_columns(shape: tuple[int, ...], classes: Any) -> Reader:
             f"the model's probabilities have shape {shape}: one column for each of at least two classes is "
             "needed; a model that knows one class only has no decision to explain"
         )
+    check_number(shape[1])
     known = classes if classes is not None and len(classes) == shape[1] else range(shape[1])
     return Reader(tuple(str(name) for name in known), partial(_columns, shape[1]))
 

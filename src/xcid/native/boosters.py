@@ -11,7 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from xcid.native.ensemble import Ensemble, Link, Tree, exponential, first, listed, logistic, several, single, swapped
+from xcid.native.ensemble import (
+    Ensemble,
+    Link,
+    Tree,
+    check_size,
+    exponential,
+    first,
+    listed,
+    logistic,
+    several,
+    single,
+    swapped,
+)
 from xcid.native.seen import Seen, as_codes
 from xcid.records import Array
 
@@ -76,6 +88,7 @@ def xgboost_booster(booster: Any) -> Ensemble | None:
     trees, slots = grown["trees"], grown["tree_info"]
     if any(int(tree["tree_param"]["size_leaf_vector"]) > 1 for tree in trees):
         return None
+    check_size(len(trees), sum(len(tree["left_children"]) for tree in trees), max(slots) + 1)
     weights = boosted.get("weight_drop", grown.get("weight_drop")) or [1.0] * len(trees)  # newer versions: with trees
     link, start = XGBOOST[objective]
     scores = np.array(json.loads(f"[{learner['learner_model_param']['base_score'].strip('[]')}]"), dtype=np.float64)
@@ -124,6 +137,8 @@ def lightgbm_model(model: Any) -> Ensemble | None:
 
 def lightgbm_booster(booster: Any) -> Ensemble | None:
     """Cells at most as large as a threshold go left; models to which zeros count as missing are not read."""
+    n_sums = booster.num_model_per_iteration()
+    check_size(booster.num_trees(), 0, n_sums)
     dump = booster.dump_model()
     objective, _, settings = dump["objective"].partition(" ")
     if objective == "binary":
@@ -131,14 +146,12 @@ def lightgbm_booster(booster: Any) -> Ensemble | None:
         link: Link | None = partial(steep, slope)
     else:
         link = LIGHTGBM.get(objective) if "sqrt" not in settings else None
-    trees = [
-        _of_lightgbm(one["tree_structure"], at % dump["num_tree_per_iteration"])
-        for at, one in enumerate(dump["tree_info"])
-    ]
+    check_size(len(dump["tree_info"]), sum(int(one["num_leaves"]) for one in dump["tree_info"]), n_sums)
+    trees = [_of_lightgbm(one["tree_structure"], at % n_sums) for at, one in enumerate(dump["tree_info"])]
     found = tuple(tree for tree in trees if tree is not None)
     if link is None or len(found) < len(trees):
         return None
-    return Ensemble(found, np.zeros(dump["num_tree_per_iteration"]), flushed, link)
+    return Ensemble(found, np.zeros(n_sums), flushed, link)
 
 
 def lightgbm_cells(model: Any, seen: Seen) -> Seen:

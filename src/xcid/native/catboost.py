@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from xcid.native.ensemble import Ensemble, Link, Tree, exponential, first, listed, logistic, several, single
+from xcid.native.ensemble import Ensemble, Link, Tree, check_size, exponential, first, listed, logistic, several, single
 from xcid.records import Array
 
+DEEPEST = 16  # trees whose levels have one split each
 LOSSES: dict[str, Link] = {
     **dict.fromkeys(("Logloss", "CrossEntropy"), logistic),
     "MultiClass": several,
@@ -34,6 +35,10 @@ def catboost_model(model: Any) -> Ensemble | None:
         for one in written["features_info"].get("float_features", ())
     }
     whole, grown = written.get("oblivious_trees", ()), written.get("trees", ())
+    n_leaves = sum(len(one["leaf_values"]) for one in whole) // len(bias)
+    if any(len(one["leaf_values"]) != len(bias) * 2 ** min(len(one["splits"] or ()), DEEPEST) for one in whole):
+        return None
+    check_size(len(whole) + len(grown), n_leaves, len(bias))
     trees = [_oblivious(one, columns, len(bias)) for one in whole] + [_grown(one, columns, len(bias)) for one in grown]
     found = tuple(tree for tree in trees if tree is not None)
     if link is None or len(found) < len(trees):

@@ -14,6 +14,7 @@ from xcid.records import Array, Flags, Integers
 Link: TypeAlias = Callable[[Array], Array]
 """From (..., k) sums to the (..., outputs) that the model answers with."""
 MOST_NODES = 2**18  # of an ensemble: asking about larger ones is faster
+MOST_TREES, MOST_SUMS = 2**15, 2**12  # likewise
 Rounding: TypeAlias = Callable[[Array], Array]
 """From rows to rows as the model sees them."""
 
@@ -71,6 +72,12 @@ class Ensemble:
     link: Link
     sums: type[np.float64 | np.float32] = np.float64
     quickly: bool = False
+
+
+def check_size(n_trees: int, n_nodes: int, n_sums: int) -> None:
+    """Refuse what a file claims to hold before room is made for it."""
+    if n_trees > MOST_TREES or n_nodes > MOST_NODES or not 0 < n_sums <= MOST_SUMS:
+        raise ValueError(f"{n_trees:,} trees of {n_nodes:,} nodes and {n_sums:,} sums are too many to be read")
 
 
 def listed(root: Any, children: Callable[[Any], tuple[Any, ...]]) -> tuple[list[Any], list[int]]:
