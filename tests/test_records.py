@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import xcid
-from xcid import frames
+from xcid import calibration, directions, frames
+from xcid.engines import _frames
 from xcid.records import FEATURE_STATUSES, STATUSES, Array, Explanation, meaning
 from xcid.records import fields as declared_fields
-from xcid.records.fields import FEATURE, ROW, declared, first, per
+from xcid.records.fields import FEATURE, LOWER, NOISE, ROW, UPPER, P, declared, first, per
+from xcid_torch import _rows
 
 TABLE = np.random.default_rng(4).normal(size=(60, 3))
 
@@ -22,6 +24,11 @@ class Moody(Explanation):
 
     mood: Array | None = per(ROW, FEATURE, unknown=0.5, line="mood", runs=np.mean, rows=np.max, default=None)
     whim: Array | None = per(ROW, unknown=7.0, default=None)
+    pull: Array | None = per(ROW, FEATURE, of="pull", runs=np.mean, wide=True, default=None)
+    pull_lower: Array | None = per(ROW, FEATURE, unknown=-9.0, of="pull", part=LOWER, default=None)
+    pull_upper: Array | None = per(ROW, FEATURE, unknown=9.0, of="pull", part=UPPER, default=None)
+    pull_p: Array | None = per(ROW, FEATURE, of="pull", part=P, default=None)
+    leaning: Array | None = per(ROW, FEATURE, of="values", part=NOISE, default=None)
 
 
 def of_class(explanation, **more):
@@ -36,6 +43,56 @@ def explanation():
 @pytest.fixture(scope="module")
 def moody(explanation):
     return of_class(explanation, mood=np.arange(12.0).reshape(4, 3), whim=np.arange(4.0))
+
+
+@pytest.fixture(scope="module")
+def pulled(explanation):
+    pull = np.arange(12.0).reshape(4, 3)
+    return of_class(explanation, pull=pull, pull_lower=pull - 1, pull_upper=pull + 2, pull_p=pull / 12, leaning=pull)
+
+
+class TestANewEstimate:
+    """Signs, limits, averages, padding and engines know it by its declaration alone."""
+
+    def test_turned_with_the_signs(self, pulled):
+        turned = directions.towards(pulled, "True")
+        is_other = (turned.values != pulled.values).any(axis=1)
+        assert 0 < is_other.sum() < 4
+        for part, same, other in (("pull", "pull", "pull"), ("pull_lower", "pull_lower", "pull_upper")):
+            found = getattr(turned, part)
+            assert np.array_equal(found[~is_other], getattr(pulled, same)[~is_other])
+            assert np.array_equal(found[is_other], -getattr(pulled, other)[is_other])
+        assert np.array_equal(turned.pull_p, pulled.pull_p)
+        assert np.array_equal(turned.leaning, pulled.leaning)
+
+    def test_dropped_with_the_score_that_it_describes(self, pulled):
+        anew = declared_fields.rescore(pulled, "values", values=-pulled.values)
+        assert anew.leaning is None
+        assert anew.lower is None
+        assert anew.pull is pulled.pull
+        assert anew.importance is pulled.importance
+
+    def test_pooled_over_runs(self, pulled):
+        over = calibration.average([pulled] * 4)
+        assert np.allclose(over.pull, pulled.pull)
+        assert np.allclose(over.pull_lower, np.maximum(pulled.pull - 0.5, -9))
+        assert np.allclose(over.pull_upper, np.minimum(pulled.pull + 1, 9))
+        assert (over.pull_p[pulled.pull > 0] <= pulled.pull_p[pulled.pull > 0]).all()
+        assert over.leaning is None
+
+    def test_in_lines_of_engines(self):
+        rows, features = _frames.wide_fields(Moody)
+        assert [each.column for each in rows] == ["status", "n_evaluations", "n_flips"]
+        assert [each.column for each in features] == ["value", "importance", "lower", "upper", "p_value", "pull"]
+
+    def test_padded_where_a_row_has_fewer_features(self, pulled):
+        wide = _rows._padded(replace(pulled, cloud=None), 4)
+        assert wide.pull[:, 3].tolist() == [0] * 4
+        assert wide.pull_p[:, 3].tolist() == wide.p_values[:, 3].tolist() == [1] * 4
+        assert set(wide.feature_status[:, 3]) == {"constant"}
+        assert np.isnan(wide.data[:, 3]).all()
+        assert wide.features[3:] == ((3,),)
+        assert wide.levels[3:] == ((),)
 
 
 class TestANewField:

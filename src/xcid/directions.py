@@ -10,10 +10,10 @@ import numpy as np
 from xcid._check import sign_of
 from xcid.cid.densities.mixed import Mixed
 from xcid.contributions.adjusted import Adjusted, to_d1
-from xcid.contributions.moves import Moves, moves
+from xcid.contributions.moves import moves
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.outcomes.classes import are_probabilities, class_names, column_of, least_probability
-from xcid.records import UNKNOWN, Array, Explanation, Flags, Integers
+from xcid.records import UNKNOWN, Array, Estimate, Explanation, Flags, Integers, fields
 
 UP = "up"  # the direction of a regression
 ABSENT = frozenset(("no", "none", "false", "negative"))  # classes that are the absence of another
@@ -41,14 +41,14 @@ def log_odds(d1: Array) -> Array:
         return np.asarray(np.sign(d1) * -2 * np.log1p(-np.minimum(np.abs(d1), 1.0)))
 
 
-def effects(explanation: Explanation) -> Moves:
+def effects(explanation: Explanation) -> Estimate:
     """By how much present values move the output: that of a regression, or the probability of the class in question.
 
     That is the class that signs are about, the target of the question, or the class that is predicted for each row.
     """
-    if explanation.moved is not None:
-        known = (explanation.moved, explanation.moved_lower, explanation.moved_upper, explanation.moved_p_values)
-        return Moves(*(np.asarray(part) for part in known))
+    known = fields.estimate(explanation, "moved")
+    if known is not None:
+        return known
     cloud = _asked(explanation)
     column = in_question(explanation)
     return moves(cloud, np.take_along_axis(cloud.outputs, column[:, None, None], axis=2)[:, :, 0])
@@ -124,7 +124,8 @@ def towards(explanation: Explanation, name: str) -> Explanation:
     asked = getattr(explanation.outcome, "target", None)
     if len(names) > 2 and (asked is None or column_of(asked, explanation.output_names) != column):
         return _against_the_rest(explanation, column)
-    return _turned(explanation, np.where(_is_there(explanation, column), 1.0, -1.0), names[names.index(str(name))])
+    turned = fields.turn(explanation, np.where(_is_there(explanation, column), 1.0, -1.0))
+    return replace(turned, settings=_about(explanation, names[names.index(str(name))]))
 
 
 def _upwards(explanation: Explanation, name: str) -> Explanation:
@@ -135,18 +136,10 @@ def _upwards(explanation: Explanation, name: str) -> Explanation:
     if explanation.moved_lower is None or not explanation.output_scales:
         raise EvidenceNotKept(NEVER_KEPT)
     found, scale = effects(explanation), explanation.output_scales[0] or 1.0
-    return replace(
-        explanation,
-        values=to_d1(found.effects / scale),
-        direction=np.sign(found.effects),
-        lower=to_d1(found.lower / scale),
-        upper=to_d1(found.upper / scale),
-        p_values=found.p_values,
-        null_mean=None,
-        null_quantile=None,
-        spread=None,
-        settings=_about(explanation, UP),
-    )
+    value, lower, upper = (to_d1(part / scale) for part in found[:3])
+    known = fields.named(explanation, "values", Estimate(value, lower, upper, found.p))
+    known |= {"direction": np.sign(found.value), "settings": _about(explanation, UP)}
+    return fields.rescore(explanation, "values", **known)
 
 
 def _is_there(explanation: Explanation, column: int) -> Flags:
@@ -159,30 +152,6 @@ def _is_there(explanation: Explanation, column: int) -> Flags:
     return np.asarray((explanation.outputs[:, asked] > level) == (asked == column))
 
 
-def _turned(explanation: Explanation, sign: Array, name: str) -> Explanation:
-    """Turn the signs of some rows."""
-    turn = sign[:, None]
-    ends = (explanation.lower, explanation.upper), (explanation.moved_lower, explanation.moved_upper)
-    (lower, upper), (moved_lower, moved_upper) = (_turned_ends(low, high, turn) for low, high in ends)
-    return replace(
-        explanation,
-        values=explanation.values * turn,
-        direction=explanation.direction * turn,
-        lower=lower,
-        upper=upper,
-        moved=None if explanation.moved is None else explanation.moved * turn,
-        moved_lower=moved_lower,
-        moved_upper=moved_upper,
-        settings=_about(explanation, name),
-    )
-
-
-def _turned_ends(low: Array | None, high: Array | None, turn: Array) -> tuple[Array | None, Array | None]:
-    if low is None or high is None:
-        return None, None
-    return np.minimum(low * turn, high * turn), np.maximum(low * turn, high * turn)
-
-
 def _against_the_rest(explanation: Explanation, column: int) -> Explanation:
     """Score one of several classes against all others, by what the model answered."""
     cloud = _asked(explanation)
@@ -193,13 +162,11 @@ def _against_the_rest(explanation: Explanation, column: int) -> Explanation:
         least = least_probability(cloud.outputs[known].reshape(-1, cloud.outputs.shape[2]))
     chance = np.where(known[:, None], np.clip(chance, 0.0, 1.0), 0.5)
     scores = Adjusted(explanation.density or Mixed())(replace(cloud, positive=1 - chance, negative=chance, least=least))
-    unknown = {"lower": -1.0, "upper": 1.0, "p_values": 1.0}
-    parts: dict[str, Any] = {
-        name: np.where(known[:, None], part, unknown.get(name, 0.0))
-        for name, part in scores._asdict().items()
-        if part is not None
-    }
-    return replace(explanation, **parts, settings=_about(explanation, explanation.output_names[column]))
+    unknown = {each.name: each.unknown for each in fields.declared(explanation)}
+    parts = {name: part for name, part in scores._asdict().items() if part is not None}
+    known_parts: dict[str, Any] = {name: np.where(known[:, None], part, unknown[name]) for name, part in parts.items()}
+    about = _about(explanation, explanation.output_names[column])
+    return fields.rescore(explanation, "values", **known_parts, settings=about)
 
 
 def _asked(explanation: Explanation) -> Any:

@@ -231,7 +231,7 @@ def _measured(setup: Setup, cloud: Perturbations) -> dict[str, Array]:
     """The scores of a cloud, and the effects on the output of a regression, by name; without what they lack."""
     found: dict[str, Any] = setup.score(cloud)._asdict()
     if cloud.outputs is not None and setup.subject.is_regression:
-        found |= moves(cloud, cloud.outputs[:, :, 0]).named()
+        found |= fields.named(Explanation, "moved", moves(cloud, cloud.outputs[:, :, 0]))
     return {name: part for name, part in found.items() if part is not None}
 
 
@@ -412,7 +412,7 @@ def interactions(setup: Setup, rows: Array, seed: int, n: int | None) -> Interac
 def _paired(setup: Setup, cloud: Perturbations) -> Interactions:
     n_flips = np.sum(cloud.positive > 0.5, axis=1)
     return Interactions(
-        **pairs(cloud)._asdict(),
+        **fields.named(Interactions, "values", pairs(cloud)),
         status=np.where((cloud.status == "ok") & (n_flips == 0), "no_flips", cloud.status),
         n_evaluations=cloud.n_evaluations + 1,  # and the row itself
         n_flips=n_flips,

@@ -23,12 +23,11 @@ from xcid.generators import Balanced
 from xcid.outcomes import Interval, Outcome, SoftInterval
 from xcid.pipeline import Setup
 from xcid.records import Array, Density, Explanation, Integers, Perturbations
-from xcid.records.fields import FEATURE, declared
+from xcid.records.fields import COLUMN, FEATURE, declared
 from xcid.scores import Adjusted
 
 Ask: TypeAlias = Callable[[Any], Any]
 MOST_BYTES = 2**28  # of evidence
-PADDING = {"p_values": 1.0, "feature_status": "constant"}  # of features that a row does not have; everything else is 0
 ENOUGH = 16  # rows of the table: with fewer than a dozen no score is significant
 
 
@@ -95,25 +94,21 @@ def _padded(piece: Explanation | Failed, width: int) -> Explanation | Failed:
         return piece
 
     def padded(part: Any, value: Any) -> Any:
+        if isinstance(part, tuple):
+            return part + (value,) * (width - have)
         return np.pad(part, [(0, 0), (0, width - have)], constant_values=value)
 
     if isinstance(piece, Failed):
         return Failed(padded(piece.rows, np.nan), piece.error)
     more = range(have, width)
     names = tuple(f"{piece.feature_names[0].partition(' ')[0]} {at}" for at in more)
-    parts = {each.name: getattr(piece, each.name) for each in declared(piece) if FEATURE in each.axes}
-    return replace(
-        piece,
-        **{name: padded(part, PADDING.get(name, 0.0)) for name, part in parts.items() if part is not None},
-        data=padded(piece.data, np.nan),
-        features=(*piece.features, *((at,) for at in more)),
-        feature_names=(*piece.feature_names, *names),
-        column_names=(*piece.column_names, *names),
-        levels=(*piece.levels, *((),) * len(more)),
-        units=(*piece.units, *("",) * len(more)),
-        scales=(*piece.scales, *(0.0,) * len(more)),
-        cloud=None,
-    )
+    parts: dict[str, Any] = {
+        each.name: padded(getattr(piece, each.name), each.absent)
+        for each in declared(piece)
+        if {FEATURE, COLUMN} & set(each.axes) and getattr(piece, each.name) is not None
+    }
+    parts |= {"feature_names": piece.feature_names + names, "column_names": piece.column_names + names}
+    return replace(piece, **parts | {"features": piece.features + tuple((at,) for at in more), "cloud": None})
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,57 +96,59 @@ def average(runs: list[Explanation]) -> Explanation:
     """Average independent runs of the same rows; limits shrink with their number, ``spread`` is how they differ."""
     if len(runs) == 1:
         return runs[0]
-    first, shrink = runs[0], np.sqrt(len(runs))
     joined = fields.over_runs(runs)
-    values = joined.values
-    joined = replace(
-        joined,
-        direction=np.sign(values) if first.direction.any() else first.direction,
-        spread=np.std([run.values for run in runs], axis=0, ddof=1),
-    )
-    if first.lower is None:
-        return joined
-    known: dict[str, Any] = {
-        name: np.array([getattr(run, name) for run in runs])
-        for name in ("values", "lower", "upper", "p_values", "null_mean", "null_quantile")
-    }
-    joined = replace(joined, **_moved(runs, joined.moved, shrink))
-    is_signed = np.any([run.direction != 0 for run in runs], axis=0)
-    null_mean, null_quantile = (known[name].mean(axis=0) for name in ("null_mean", "null_quantile"))
-    beyond = (null_quantile - null_mean) / shrink  # the mean of distances does not shrink, only their spread
+    for name in dict.fromkeys(each.of for each in fields.declared(joined) if each.of):
+        joined = replace(joined, **_pooled(runs, name))
     return replace(
         joined,
-        lower=np.maximum(values - np.mean(known["values"] - known["lower"], axis=0) / shrink, -1),
-        upper=np.minimum(values + np.mean(known["upper"] - known["values"], axis=0) / shrink, 1),
-        p_values=np.where(is_signed, *(_joined_p_values(known, sided) for sided in (2, 1))),
-        null_mean=np.where(is_signed, null_mean / shrink, null_mean),
-        null_quantile=np.where(is_signed, null_quantile / shrink, null_mean + beyond),
+        **_pooled_noise(runs),
+        direction=np.sign(joined.values) if runs[0].direction.any() else runs[0].direction,
+        spread=np.std([run.values for run in runs], axis=0, ddof=1),
     )
 
 
-def _moved(runs: list[Explanation], moved: Array | None, shrink: float) -> dict[str, Any]:
-    """Limits and p-values of the effects of a regression over independent runs."""
-    parts = [[getattr(run, name) for run in runs] for name in ("moved", "moved_lower", "moved_upper", "moved_p_values")]
-    if moved is None or any(part is None for each in parts for part in each):
+def _pooled(runs: list[Explanation], name: str) -> dict[str, Any]:
+    """An estimate over independent runs, with limits and p-values; nothing where a run lacks them."""
+    each = [found for run in runs if (found := fields.estimate(run, name)) is not None]
+    if len(each) < len(runs):
         return {}
-    values, lower, upper, p_values = map(np.array, parts)
-    known = {"values": values, "p_values": p_values}
+    shrink, known = np.sqrt(len(runs)), {one.name: one for one in fields.declared(runs[0])}
+    names = fields.parts_of(runs[0], name)
+    value, lower, upper, p = (np.array(part) for part in zip(*each, strict=True))
+    centre, is_signed = value.mean(axis=0), np.ones(value.shape[1:], dtype=bool)
+    if fields.SIGN in names:
+        is_signed = np.any([getattr(run, names[fields.SIGN]) != 0 for run in runs], axis=0)
+    pooled = fields.Estimate(  # unknown limits are the widest that there are
+        centre,
+        np.fmax(centre - np.mean(value - lower, axis=0) / shrink, known[names[fields.LOWER]].unknown),
+        np.fmin(centre + np.mean(upper - value, axis=0) / shrink, known[names[fields.UPPER]].unknown),
+        np.where(is_signed, *(_joined_p_values(value, p, sided) for sided in (2, 1))),
+    )
+    return fields.named(runs[0], name, pooled)
+
+
+def _pooled_noise(runs: list[Explanation]) -> dict[str, Any]:
+    """What a feature without any effect has over independent runs."""
+    if any(run.null_mean is None for run in runs):
+        return {}
+    mean, quantile = (np.mean([getattr(run, name) for run in runs], axis=0) for name in ("null_mean", "null_quantile"))
+    is_signed, shrink = np.any([run.direction != 0 for run in runs], axis=0), np.sqrt(len(runs))
+    beyond = (quantile - mean) / shrink  # the mean of distances does not shrink, only their spread
     return {
-        "moved_lower": moved - np.mean(values - lower, axis=0) / shrink,
-        "moved_upper": moved + np.mean(upper - values, axis=0) / shrink,
-        "moved_p_values": _joined_p_values(known, 2),
+        "null_mean": np.where(is_signed, mean / shrink, mean),
+        "null_quantile": np.where(is_signed, quantile / shrink, mean + beyond),
     }
 
 
-def _joined_p_values(known: dict[str, Any], sided: int) -> Array:
+def _joined_p_values(values: Array, p_values: Array, sided: int) -> Array:
     """Join the p-values of independent runs by their normal quantiles (Stouffer's method).
 
     Of signed scores both sides count, and runs of opposite signs cancel; of distances only large ones.
     """
-    normal = special.ndtri(np.clip(known["p_values"] / sided, 1e-300, 1 - 1e-16))
+    normal = special.ndtri(np.clip(p_values / sided, 1e-300, 1 - 1e-16))
     if sided == 1:
         return np.asarray(special.ndtr(normal.sum(axis=0) / np.sqrt(len(normal))))
-    total = np.sum(np.sign(known["values"]) * normal, axis=0) / np.sqrt(len(normal))
+    total = np.sum(np.sign(values) * normal, axis=0) / np.sqrt(len(normal))
     return np.asarray(2 * special.ndtr(-np.abs(total)))
 
 

@@ -6,8 +6,6 @@ log odds: they add up, and are exact for numbers that add up over features.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from xcid._kernels import student
@@ -15,28 +13,15 @@ from xcid._kernels.arrays import blocks, namespace, ratio
 from xcid.contributions import effects
 from xcid.contributions.adjusted import CONFIDENCE, MOST_CELLS, changes, full
 from xcid.contributions.effects import Measured
-from xcid.records import Array, Flags, Perturbations
+from xcid.records import Array, Estimate, Flags, Perturbations
 
 ROUNDING = 1e-10  # effects and errors below this share of the largest number that was given are 0
 
 
-class Moves(NamedTuple):
-    """(n, f) each."""
-
-    effects: Array
-    lower: Array
-    upper: Array
-    p_values: Array
-
-    def named(self) -> dict[str, Array]:
-        """By the names that an explanation has for them."""
-        return dict(zip(("moved", "moved_lower", "moved_upper", "moved_p_values"), self, strict=True))
-
-
-def moves(cloud: Perturbations, numbers: Array) -> Moves:
+def moves(cloud: Perturbations, numbers: Array) -> Estimate:
     """Measure effects on (n, s) numbers of the samples of a cloud; NaN for rows that follow no plan."""
     shape = len(cloud), len(cloud.features)
-    found = Moves(*(np.full(shape, np.nan) for _ in Moves._fields))
+    found = Estimate(*(np.full(shape, np.nan) for _ in Estimate._fields))
     follows = np.zeros(len(cloud), dtype=np.int64) if cloud.follows is None else cloud.follows
     for at in np.unique(follows):
         rows = np.flatnonzero(follows == at)
@@ -48,7 +33,7 @@ def moves(cloud: Perturbations, numbers: Array) -> Moves:
     return found
 
 
-def _moves(cloud: Perturbations, numbers: Array) -> Moves:
+def _moves(cloud: Perturbations, numbers: Array) -> Estimate:
     plan = cloud.plan
     assert plan is not None
     shared = plan.once("effects", lambda plan: effects.shared(plan, cloud.discrete))
@@ -63,7 +48,7 @@ def unit_of(numbers: Array) -> Array:
     return xp.where(scale > 0, scale, 1.0 + 0 * scale)
 
 
-def calibrated(measured: Measured, unit: Array, able: Flags) -> Moves:
+def calibrated(measured: Measured, unit: Array, able: Flags) -> Estimate:
     """Turn what was measured of numbers in a (n, 1) unit into effects with limits; (n, f) features may be able to.
 
     Arrays of NumPy or tensors of torch.
@@ -76,4 +61,4 @@ def calibrated(measured: Measured, unit: Array, able: Flags) -> Moves:
     reach = xp.where(error > 0, student.quantile(freedom, (1 + CONFIDENCE) / 2) * error, 0.0)
     chance = student.both_tails(freedom, ratio(abs(effect), error))
     p_values = xp.where((effect != 0) & (error == 0), 0.0, chance)
-    return Moves(effect * unit, (effect - reach) * unit, (effect + reach) * unit, p_values)
+    return Estimate(effect * unit, (effect - reach) * unit, (effect + reach) * unit, p_values)

@@ -21,21 +21,12 @@ from xcid._kernels.random import hadamard_order
 from xcid.contributions import effects
 from xcid.contributions.adjusted import calibrated, changes, log_odds
 from xcid.contributions.effects import FEWEST, MOST_COLUMNS, REST, Measured
-from xcid.records import Array, Flags, Integers, Perturbations, Plan
+from xcid.records import Array, Estimate, Flags, Integers, Perturbations, Plan
 
 MOST_CELLS = 2**22  # of an array that is held for some pairs at a time
 
 
 STEPS = 100  # of filling in what the ends of the floating-point range hide
-
-
-class PairScores(NamedTuple):
-    """(n, f, f) each, symmetric; a feature does not interact with itself."""
-
-    values: Array  # signed d1 of the log odds
-    lower: Array
-    upper: Array
-    p_values: Array
 
 
 class Shared(NamedTuple):
@@ -59,8 +50,11 @@ class Shared(NamedTuple):
         return found
 
 
-def pairs(cloud: Perturbations) -> PairScores:
-    """Score all pairs of features of rows that follow a plan with runs."""
+def pairs(cloud: Perturbations) -> Estimate:
+    """Score all pairs of features of rows that follow a plan with runs.
+
+    (n, f, f) signed d1 of the log odds, symmetric; a feature does not interact with itself.
+    """
     plan, weight = cloud.plan, cloud.positive + cloud.negative
     if plan is None or plan.run < 2:
         raise ValueError("pairs are scored by samples of which several in a row have the same donor")
@@ -79,9 +73,9 @@ def pairs(cloud: Perturbations) -> PairScores:
     scores = calibrated(np.empty(0), Measured(*(np.where(counts, part, 0.0) for part in found)), level)
     square = np.zeros((4, len(cloud), len(plan.free), len(plan.free)))
     square[3] = 1.0
-    for whole, name in zip(square, PairScores._fields, strict=True):
-        whole[:, first, second] = whole[:, second, first] = getattr(scores, name)
-    return PairScores(*square)
+    for whole, part in zip(square, (scores.values, scores.lower, scores.upper, scores.p_values), strict=True):
+        whole[:, first, second] = whole[:, second, first] = part
+    return Estimate(*square)
 
 
 def prepared(plan: Plan, discrete: Flags) -> Shared:

@@ -32,7 +32,7 @@ from xcid.errors import InvalidParameter, ModelError, XcidError
 from xcid.explainer import Explainer
 from xcid.models.libraries import evaluating
 from xcid.pipeline import Setup
-from xcid.records import Array, Explanation, Flags, Integers, Perturbations, Plan
+from xcid.records import Array, Explanation, Flags, Integers, Perturbations, Plan, fields
 from xcid.table import labels
 
 T = TypeVar("T")
@@ -130,7 +130,8 @@ def _block(task: Callable[[int], _Task], rows: Array, which: Integers) -> dict[s
     measured = effects.Measured(*found.pop("measured").unbind(1))
     scores = adjusted.calibrated(found.pop("importance"), measured, found.pop("level"))
     if moved is not None:
-        found |= moves.calibrated(effects.Measured(*moved.unbind(1)), found.pop("unit"), able).named()
+        worth = moves.calibrated(effects.Measured(*moved.unbind(1)), found.pop("unit"), able)
+        found |= fields.named(Explanation, "moved", worth)
     return found | scores._asdict()
 
 
@@ -272,20 +273,10 @@ def _explanation(setup: Setup, rows: Array, seed: int, found: dict[str, Array]) 
     n_negative = found["n_evaluations"] - found["n_positive"]
     is_hard = not hasattr(setup.outcome, "least")
     lacks = (is_hard & (total < LEAST_WEIGHT) for total in (found["n_positive"], n_negative))
-    outputs, n_evaluations, n_flips = (found.pop(name) for name in ("outputs", "n_evaluations", "n_flips"))
-    known: dict[str, Any] = found
-    return pipeline.record(
-        setup,
-        outputs,
-        seed,
-        rows=rows,
-        status=lacking(*lacks),
-        n_evaluations=n_evaluations.astype(np.int64),
-        n_flips=n_flips.astype(np.int64),
-        n_negative=n_negative,
-        cloud=None,
-        **known,
-    )
+    types = {each.name: each.dtype for each in fields.declared(Explanation)}
+    known: dict[str, Any] = {name: part.astype(types[name], copy=False) for name, part in found.items()}
+    known |= {"rows": rows, "status": lacking(*lacks), "n_negative": n_negative, "cloud": None}
+    return pipeline.record(setup, known.pop("outputs"), seed, **known)
 
 
 def _probe(setup: Setup, plan: Plan, rows: Array) -> Perturbations:

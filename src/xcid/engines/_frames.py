@@ -22,11 +22,12 @@ from xcid.engines.threads import one_core_each
 from xcid.errors import InvalidData, InvalidParameter, XcidWarning
 from xcid.explainer import Explainer
 from xcid.records import Array, Explanation
+from xcid.records.fields import FEATURE, Declared, declared
 
 Kind: TypeAlias = Literal["integer", "number", "text"]
-FIGURES = {"value": "values", "importance": "importance", "lower": "lower", "upper": "upper", "p_value": "p_values"}
 ROWS = 4096  # of a partition at a time: an explanation takes some kilobytes a row until its scores are in the frame
 DTYPES: dict[Kind, Any] = {"integer": np.int64, "number": np.float64, "text": str}
+KINDS: dict[Any, Kind] = {np.int64: "integer", np.float64: "number", np.str_: "text"}
 DEEPEST = 12  # levels at which the part that cannot be pickled is looked for
 LEAVES = (str, bytes, int, float, complex, bool, type(None), type, types.ModuleType)
 
@@ -65,9 +66,10 @@ class Work:
     @property
     def schema(self) -> dict[str, Kind]:
         """Names of the columns that come out, with what they hold."""
-        known: dict[str, Kind] = {"row": self.row_kind, "status": "text"}
-        known |= dict.fromkeys(("n_evaluations", "n_flips"), "integer")
-        return known | {f"{figure}_{name}": "number" for name in self.feature_names for figure in FIGURES}
+        of_rows, of_features = wide_fields()
+        known: dict[str, Kind] = {"row": self.row_kind} | {each.column: KINDS[each.dtype] for each in of_rows}
+        both = ((each, name) for name in self.feature_names for each in of_features)
+        return known | {f"{each.column}_{name}": KINDS[each.dtype] for each, name in both}
 
     def empty(self) -> Any:
         """A frame without rows, of the types that come out."""
@@ -94,21 +96,23 @@ class Work:
                 table[by_name[column.name]] = pandas.to_datetime(cells)
         names = _checked(frame.index if self.row is None else frame[by_name[self.row]], self.row_kind)
         explanation = _explained(explainer, table, self.seed)
-        made: dict[str, Any] = {
-            "row": names,
-            "status": explanation.status.tolist(),
-            "n_evaluations": explanation.n_evaluations,
-            "n_flips": explanation.n_flips,
-        }
+        of_rows, of_features = wide_fields()
+        made: dict[str, Any] = {"row": names} | {each.column: getattr(explanation, each.name) for each in of_rows}
         unknown: Array = np.full(explanation.values.shape, np.nan)
-        for figure, field_name in FIGURES.items():
-            part = getattr(explanation, field_name)
+        for each in of_features:
+            part = getattr(explanation, each.name)
             found = unknown if part is None else part
-            made |= {f"{figure}_{name}": found[:, at] for at, name in enumerate(self.feature_names)}
+            made |= {f"{each.column}_{name}": found[:, at] for at, name in enumerate(self.feature_names)}
         kinds = self.schema.items()
         return pandas.DataFrame(
             {name: pandas.Series(made[name], index=frame.index, dtype=DTYPES[kind]) for name, kind in kinds}
         )
+
+
+def wide_fields(record: type = Explanation) -> list[list[Declared]]:
+    """The fields that a line of a row has: once, and for each feature."""
+    wide = [each for each in declared(record) if each.wide]
+    return [[each for each in wide if (FEATURE in each.axes) is is_per_feature] for is_per_feature in (False, True)]
 
 
 def _checked(names: Any, kind: Kind) -> Any:

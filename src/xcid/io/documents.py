@@ -52,7 +52,9 @@ NAME, FUNCTION, FLOAT = "name", "function", "float"
 
 def head(explanation: Explanation) -> dict[str, Any]:
     """What all rows of an explanation share, as lists, texts and numbers."""
-    common = {each.name: getattr(explanation, each.name) for each in fields.declared(Explanation) if not each.axes}
+    common = {
+        each.name: getattr(explanation, each.name) for each in fields.declared(Explanation) if not each.is_per_row
+    }
     described = {name: describe(getattr(explanation, name)) for name in DESCRIBED}
     asked = {"question": explanation.question, "settings": dict(explanation.settings or {})}
     return {"format": FORMAT, **common, **described, **asked}
@@ -65,7 +67,7 @@ def from_head(known: Mapping[str, Any], version: int) -> dict[str, Any]:
             f"this is {known.get('format')!r}, version {known.get('version')!r}; "
             f"{FORMAT!r}, version {version} is understood"
         )
-    shared = [each for each in fields.declared(Explanation) if not each.axes]
+    shared = [each for each in fields.declared(Explanation) if not each.is_per_row]
     common = {each.name: _tuples(list(known[each.name])) for each in shared if each.is_needed or each.name in known}
     described = {name: restore(known.get(name)) for name in DESCRIBED}
     return {**common, **described, "settings": dict(known["settings"])}

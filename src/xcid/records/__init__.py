@@ -4,6 +4,7 @@ from xcid.records.arrays import Array, Backend, Flags, Integers, Texts, Unsigned
 from xcid.records.cloud import Perturbations, Plan
 from xcid.records.comparison import Comparison
 from xcid.records.explanation import SIGNIFICANT, Explanation, in_words
+from xcid.records.fields import Estimate
 from xcid.records.interactions import Interactions
 from xcid.records.pair import Density, DensityPair, Outcome
 from xcid.records.status import FEATURE_STATUSES, POOR, STATUSES, UNKNOWN, Status, meaning
@@ -19,6 +20,7 @@ __all__ = [
     "Comparison",
     "Density",
     "DensityPair",
+    "Estimate",
     "Explanation",
     "Flags",
     "Integers",

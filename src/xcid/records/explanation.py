@@ -17,7 +17,7 @@ from xcid.records import fields
 from xcid.records.arrays import Array, Backend, Flags, Integers, Texts
 from xcid.records.cloud import Perturbations
 from xcid.records.comparison import Comparison
-from xcid.records.fields import COLUMN, FEATURE, OUTPUT, ROW, first, per
+from xcid.records.fields import COLUMN, FEATURE, LOWER, NOISE, OUTPUT, ROW, SIGN, UPPER, P, first, per
 from xcid.records.pair import Density, DensityPair, Outcome
 
 if TYPE_CHECKING:
@@ -107,41 +107,59 @@ class Explanation:
         What made this explanation, for the record.
     """
 
-    values: Array = per(ROW, FEATURE, unknown=0.0, line="value", runs=np.mean, rows=np.mean)
-    importance: Array = per(ROW, FEATURE, unknown=0.0, line="importance", runs=np.mean, rows=np.mean)
-    direction: Array = per(ROW, FEATURE, unknown=0.0, line="direction", runs=first, rows=first)
-    status: Texts = per(ROW, dtype=np.str_, line="status", runs=first, rows=first)
-    feature_status: Texts = per(ROW, FEATURE, dtype=np.str_, line="feature_status", runs=first, rows=first)
-    n_evaluations: Integers = per(ROW, dtype=np.int64, unknown=0, line="n_evaluations", runs=np.sum, rows=np.sum)
-    n_flips: Integers = per(ROW, dtype=np.int64, unknown=0, runs=np.sum, rows=np.sum)
+    values: Array = per(ROW, FEATURE, unknown=0.0, line="value", runs=np.mean, rows=np.mean, of="values", wide=True)
+    importance: Array = per(ROW, FEATURE, unknown=0.0, line="importance", runs=np.mean, rows=np.mean, wide=True)
+    direction: Array = per(ROW, FEATURE, unknown=0.0, line="direction", runs=first, rows=first, of="values", part=SIGN)
+    status: Texts = per(ROW, dtype=np.str_, line="status", runs=first, rows=first, wide=True)
+    feature_status: Texts = per(
+        ROW, FEATURE, dtype=np.str_, line="feature_status", runs=first, rows=first, absent="constant"
+    )
+    n_evaluations: Integers = per(
+        ROW, dtype=np.int64, unknown=0, line="n_evaluations", runs=np.sum, rows=np.sum, wide=True
+    )
+    n_flips: Integers = per(ROW, dtype=np.int64, unknown=0, runs=np.sum, rows=np.sum, wide=True)
     n_positive: Array = per(ROW, unknown=0.0, runs=np.sum, rows=np.sum)
     n_negative: Array = per(ROW, unknown=0.0, runs=np.sum, rows=np.sum)
     index: npt.NDArray[Any] = per(ROW, dtype=None, runs=first, rows=first)
-    feature_names: tuple[str, ...] = per()
-    data: Array = per(ROW, COLUMN, runs=first, rows=first)
-    column_names: tuple[str, ...] = per()
-    features: tuple[tuple[int, ...], ...] = per()
+    feature_names: tuple[str, ...] = per(FEATURE)
+    data: Array = per(ROW, COLUMN, runs=first, rows=first, absent=np.nan)
+    column_names: tuple[str, ...] = per(COLUMN)
+    features: tuple[tuple[int, ...], ...] = per(FEATURE)
     outputs: Array = per(ROW, OUTPUT, unknown=np.nan, runs=first, rows=np.mean)
-    output_names: tuple[str, ...] = per()
-    levels: tuple[tuple[str, ...], ...] = per()
-    units: tuple[str, ...] = per()
-    scales: tuple[float, ...] = per()
-    lower: Array | None = per(ROW, FEATURE, unknown=-1.0, line="lower", default=None)
-    upper: Array | None = per(ROW, FEATURE, unknown=1.0, line="upper", default=None)
-    p_values: Array | None = per(ROW, FEATURE, unknown=1.0, line="p_value", default=None)
-    null_mean: Array | None = per(ROW, FEATURE, unknown=0.0, line="null_mean", default=None)
-    null_quantile: Array | None = per(ROW, FEATURE, unknown=0.0, line="null_quantile", default=None)
-    spread: Array | None = per(ROW, FEATURE, unknown=0.0, line="spread", default=None)
+    output_names: tuple[str, ...] = per(OUTPUT)
+    levels: tuple[tuple[str, ...], ...] = per(COLUMN, absent=())
+    units: tuple[str, ...] = per(COLUMN, absent="")
+    scales: tuple[float, ...] = per(COLUMN)
+    lower: Array | None = per(
+        ROW, FEATURE, unknown=-1.0, line="lower", of="values", part=LOWER, wide=True, default=None
+    )
+    upper: Array | None = per(ROW, FEATURE, unknown=1.0, line="upper", of="values", part=UPPER, wide=True, default=None)
+    p_values: Array | None = per(
+        ROW, FEATURE, unknown=1.0, line="p_value", of="values", part=P, wide=True, default=None
+    )
+    null_mean: Array | None = per(ROW, FEATURE, unknown=0.0, line="null_mean", of="values", part=NOISE, default=None)
+    null_quantile: Array | None = per(
+        ROW, FEATURE, unknown=0.0, line="null_quantile", of="values", part=NOISE, default=None
+    )
+    spread: Array | None = per(ROW, FEATURE, unknown=0.0, line="spread", of="values", part=NOISE, default=None)
     share_significant: Array | None = per(ROW, FEATURE, unknown=0.0, line="share_significant", default=None)
-    moved: Array | None = per(ROW, FEATURE, unknown=0.0, line="effect", runs=np.mean, rows=np.mean, default=None)
-    moved_lower: Array | None = per(ROW, FEATURE, unknown=np.nan, line="effect_lower", default=None)
-    moved_upper: Array | None = per(ROW, FEATURE, unknown=np.nan, line="effect_upper", default=None)
-    moved_p_values: Array | None = per(ROW, FEATURE, unknown=1.0, line="effect_p_value", default=None)
-    mean: Array | None = per(ROW, FEATURE, unknown=0.0, line="mean", default=None)
-    mean_lower: Array | None = per(ROW, FEATURE, unknown=0.0, line="mean_lower", default=None)
-    mean_upper: Array | None = per(ROW, FEATURE, unknown=0.0, line="mean_upper", default=None)
+    moved: Array | None = per(
+        ROW, FEATURE, unknown=0.0, line="effect", runs=np.mean, rows=np.mean, of="moved", default=None
+    )
+    moved_lower: Array | None = per(
+        ROW, FEATURE, unknown=np.nan, line="effect_lower", of="moved", part=LOWER, default=None
+    )
+    moved_upper: Array | None = per(
+        ROW, FEATURE, unknown=np.nan, line="effect_upper", of="moved", part=UPPER, default=None
+    )
+    moved_p_values: Array | None = per(
+        ROW, FEATURE, unknown=1.0, line="effect_p_value", of="moved", part=P, default=None
+    )
+    mean: Array | None = per(ROW, FEATURE, unknown=0.0, line="mean", of="mean", default=None)
+    mean_lower: Array | None = per(ROW, FEATURE, unknown=0.0, line="mean_lower", of="mean", part=LOWER, default=None)
+    mean_upper: Array | None = per(ROW, FEATURE, unknown=0.0, line="mean_upper", of="mean", part=UPPER, default=None)
     n_rows: Integers | None = per(ROW, dtype=np.int64, unknown=0, default=None)
-    output_scales: tuple[float, ...] = per(default=())
+    output_scales: tuple[float, ...] = per(OUTPUT, default=())
     cloud: Perturbations | None = per(ROW, dtype=Perturbations, runs=first, default=None)
     density: Density | None = None
     outcome: Outcome | None = None
@@ -233,21 +251,21 @@ class Explanation:
         """
         from xcid import directions
 
-        return directions.effects(self).effects
+        return np.asarray(directions.effects(self).value)
 
     @property
     def effects_lower(self) -> Array:
         """(n, d) lower confidence limits (95%) of ``effects``."""
         from xcid import directions
 
-        return directions.effects(self).lower
+        return np.asarray(directions.effects(self).lower)
 
     @property
     def effects_upper(self) -> Array:
         """(n, d) upper confidence limits (95%) of ``effects``."""
         from xcid import directions
 
-        return directions.effects(self).upper
+        return np.asarray(directions.effects(self).upper)
 
     @property
     def about(self) -> str:

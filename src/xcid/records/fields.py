@@ -1,7 +1,8 @@
-"""Fields that say what they hold: selecting, joining, padding and saving records follow from their declarations.
+"""Fields that say what they hold: selecting, joining, turning, padding, averaging and saving follow from that.
 
-A field that has a value for each row begins with the axis ``ROW``; a field without axes is shared by all rows. So a
-new field of a record is declared once, and nothing else has to hear of it.
+A field that has a value for each row begins with the axis ``ROW``; any other is shared by all rows. Fields that say
+``of="values"`` are parts of one estimate: a number, its sign, its interval, its p-value, how noisy it is. So a new
+field of a record is declared once, and nothing else has to hear of it.
 """
 
 from __future__ import annotations
@@ -17,8 +18,20 @@ ROW, FEATURE, COLUMN, OUTPUT, SAMPLE = "row", "feature", "column", "output", "sa
 KEY = "xcid"  # of what is declared, in the metadata of a dataclass field
 COPY = object()  # an unknown row holds what the row has that it is padded from
 
+VALUE, SIGN, LOWER, UPPER, P, NOISE = "value", "sign", "lower", "upper", "p", "noise"  # parts of an estimate
+MIRRORED = {VALUE: VALUE, SIGN: SIGN, LOWER: UPPER, UPPER: LOWER}  # the part that each is with the other sign
+
 R = TypeVar("R")
 Combine: TypeAlias = Callable[..., Any]
+
+
+class Estimate(NamedTuple):
+    """Numbers, the limits (95%) of their intervals, and p-values against 0; arrays of one shape."""
+
+    value: Any
+    lower: Any
+    upper: Any
+    p: Any
 
 
 class Declared(NamedTuple):
@@ -35,12 +48,21 @@ class Declared(NamedTuple):
     line: str  # its column in a table with a line for each row and feature; "" where it has none
     runs: Combine | None
     rows: Combine | None
+    of: str  # the estimate that it is part of, by the field of its value; "" for what has neither sign nor limits
+    part: str
+    wide: bool  # whether a table with one line for each row has it: NAME, or for each feature NAME_FEATURE
+    absent: Any  # what it holds of a feature that a row does not have
     is_needed: bool  # whether no record may lack it
 
     @property
     def is_per_row(self) -> bool:
         """Whether each row has a value of its own."""
         return self.axes[:1] == (ROW,)
+
+    @property
+    def column(self) -> str:
+        """Its column in tables."""
+        return self.line or self.name
 
 
 def first(parts: Any, axis: int = 0, **more: Any) -> Any:
@@ -55,10 +77,15 @@ def per(
     line: str = "",
     runs: Combine | None = None,
     rows: Combine | None = None,
+    of: str = "",
+    part: str = VALUE,
+    wide: bool = False,
+    absent: Any = 0.0,
     **default: Any,
 ) -> Any:
     """Declare a field of a dataclass; with ``default=None`` it may be left out."""
-    return dataclasses.field(metadata={KEY: (axes, dtype, unknown, line, runs, rows)}, **default)
+    known = axes, dtype, unknown, line, runs, rows, of, part, wide, 1.0 if part == P else absent
+    return dataclasses.field(metadata={KEY: known}, **default)
 
 
 def declared(record: Any) -> tuple[Declared, ...]:
@@ -76,6 +103,41 @@ def per_row(record: Any) -> dict[str, Any]:
     """What a record holds for each row, by name, without what it lacks."""
     parts = {each.name: getattr(record, each.name) for each in declared(record) if each.is_per_row}
     return {name: part for name, part in parts.items() if part is not None}
+
+
+def parts_of(record: Any, name: str) -> dict[str, str]:
+    """The fields of a record, or of its class, that an estimate is made of: their names by what they are."""
+    return {each.part: each.name for each in declared(record) if each.of == name}
+
+
+def estimate(record: Any, name: str) -> Estimate | None:
+    """The estimate whose value a field holds; None where a record lacks a part of it."""
+    names = parts_of(record, name)
+    parts = [getattr(record, names[part]) if part in names else None for part in Estimate._fields]
+    return None if any(part is None for part in parts) else Estimate(*parts)
+
+
+def named(kind: Any, name: str, found: Estimate) -> dict[str, Any]:
+    """The parts of an estimate by the names that a record has for them."""
+    names = parts_of(kind, name)
+    return {names[part]: cells for part, cells in found._asdict().items()}
+
+
+def turn(record: R, sign: Any) -> R:
+    """The same record with the signs of rows turned, by (n,) 1 and -1: lower limits become upper ones."""
+    changes: dict[str, Any] = {}
+    for each in declared(record):
+        if each.of and each.part in MIRRORED:
+            own, other = (getattr(record, name) for name in (each.name, parts_of(record, each.of)[MIRRORED[each.part]]))
+            by_row = np.reshape(sign, (-1, *(1 for _ in each.axes[1:])))
+            changes[each.name] = None if own is None else by_row * np.where(by_row < 0, other, own)
+    return _changed(record, changes)
+
+
+def rescore(record: R, name: str, **known: Any) -> R:
+    """The same record with another estimate in place of one: parts of which nothing is known are dropped."""
+    optional = {each.name: None for each in declared(record) if each.of == name and not each.is_needed}
+    return _changed(record, optional | known)
 
 
 def select(record: R, rows: Any) -> R:

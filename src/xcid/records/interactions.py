@@ -12,7 +12,7 @@ from xcid._check import selection
 from xcid.records import fields
 from xcid.records.arrays import Array, Backend, Flags, Integers, Texts
 from xcid.records.explanation import SIGNIFICANT
-from xcid.records.fields import COLUMN, FEATURE, ROW, per
+from xcid.records.fields import COLUMN, FEATURE, LOWER, ROW, UPPER, P, per
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,15 +45,15 @@ class Interactions:
         The rows as numbers.
     """
 
-    values: Array = per(ROW, FEATURE, FEATURE, unknown=0.0, line="value")
-    lower: Array = per(ROW, FEATURE, FEATURE, unknown=-1.0, line="lower")
-    upper: Array = per(ROW, FEATURE, FEATURE, unknown=1.0, line="upper")
-    p_values: Array = per(ROW, FEATURE, FEATURE, unknown=1.0, line="p_value")
+    values: Array = per(ROW, FEATURE, FEATURE, unknown=0.0, line="value", of="values")
+    lower: Array = per(ROW, FEATURE, FEATURE, unknown=-1.0, line="lower", of="values", part=LOWER)
+    upper: Array = per(ROW, FEATURE, FEATURE, unknown=1.0, line="upper", of="values", part=UPPER)
+    p_values: Array = per(ROW, FEATURE, FEATURE, unknown=1.0, line="p_value", of="values", part=P)
     status: Texts = per(ROW, dtype=np.str_, line="status")
     n_evaluations: Integers = per(ROW, dtype=np.int64, unknown=0, line="n_evaluations")
     n_flips: Integers = per(ROW, dtype=np.int64, unknown=0)
     index: npt.NDArray[Any] = per(ROW, dtype=None)
-    feature_names: tuple[str, ...] = per()
+    feature_names: tuple[str, ...] = per(FEATURE)
     data: Array = per(ROW, COLUMN)
 
     def __len__(self) -> int:
