@@ -185,7 +185,7 @@ class TestScatter:
 
 class TestDisplay:
     def test_from_estimator(self, explanation):
-        display = xcid.plots.ExplanationDisplay.from_estimator(model, TABLE[:3], reference=TABLE, row=1, most=2)
+        display = xcid.plots.ExplanationDisplay.from_explainer(xcid.Explainer(model, TABLE), TABLE[:3], row=1, most=2)
         assert len(display.ax_.patches) == 2
         assert display.figure_ is display.ax_.figure
         due = xcid.Explainer(model, TABLE)(TABLE[:3])

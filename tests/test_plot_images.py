@@ -24,6 +24,7 @@ from matplotlib.testing.decorators import remove_ticks_and_titles
 import xcid
 import xcid_torch.plots
 from xcid.densities import Mixed
+from xcid.interactions import Interactions
 from xcid.metrics.faithfulness import Curves
 from xcid.show.wording import colours
 
@@ -97,7 +98,7 @@ def paired(explanation):
     """Products of scores in place of interactions."""
     values = explanation.values[:, :, None] * explanation.values[:, None, :]
     same = {name: getattr(explanation, name) for name in ("status", "n_evaluations", "n_flips", "index", "data")}
-    return xcid.records.Interactions(
+    return Interactions(
         values, values - 0.1, values + 0.1, np.where(np.abs(values) < 0.1, 0.5, 0.001), **same,
         feature_names=explanation.feature_names,
     )  # fmt: skip

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pytest
 
 import xcid
-from xcid import calibration, directions, frames
+from xcid import calibration, directions, engines, frames
 from xcid.engines import _frames
 from xcid.records import FEATURE_STATUSES, STATUSES, Array, Explanation, meaning
 from xcid.records import fields as declared_fields
 from xcid.records.fields import FEATURE, LOWER, NOISE, ROW, UPPER, P, declared, first, per
+from xcid_lab import baselines
 from xcid_torch import _rows
 
 TABLE = np.random.default_rng(4).normal(size=(60, 3))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moody(Explanation):
+class Moody(xcid.Explanation):
     """An explanation with a field that xcid does not know."""
 
     mood: Array | None = per(ROW, FEATURE, unknown=0.5, line="mood", runs=np.mean, rows=np.max, default=None)
@@ -49,6 +51,40 @@ def moody(explanation):
 def pulled(explanation):
     pull = np.arange(12.0).reshape(4, 3)
     return of_class(explanation, pull=pull, pull_lower=pull - 1, pull_upper=pull + 2, pull_p=pull / 12, leaning=pull)
+
+
+class TestWhatUsersHold:
+    """One class, whatever made the record: it has the methods, and no room below has to know them."""
+
+    def test_from_every_call(self, explanation, tmp_path):
+        explainer = xcid.Explainer(lambda X: X[:, 0] > 0, TABLE, generator=xcid.generators.Balanced(n=100))
+        explanation.save(tmp_path / "kept.xcid")
+        found = [
+            explanation[0],
+            explanation.row(2),
+            explanation.towards("True"),
+            explanation.aggregate(),
+            *explanation,
+            *explainer.per_class(TABLE[:2]).values(),
+            *explainer.stream([TABLE[:2]]),
+            explainer.answer(explainer(TABLE[:2]), xcid.outcomes.Flip()),
+            engines.Threads(2)(explainer, TABLE[:2]),
+            baselines.Occlusion(lambda X: X[:, 0] > 0, TABLE)(TABLE[:2]),
+            xcid.load(tmp_path / "kept.xcid"),
+            xcid.Explanation.concatenate([explanation[0], explanation[1]]),
+        ]
+        assert {type(one) for one in found} == {xcid.Explanation}
+        assert xcid.Explanation.of(explanation) is explanation
+
+    def test_made_of_a_plain_record(self, explanation):
+        plain = Explanation(**{each.name: getattr(explanation, each.name) for each in fields(explanation)})
+        assert str(xcid.Explanation.of(plain)) == str(explanation)
+
+    def test_pickled(self, explanation):
+        again = pickle.loads(pickle.dumps(explanation))
+        assert type(again) is xcid.Explanation
+        assert np.array_equal(again.values, explanation.values)
+        assert str(again) == str(explanation)
 
 
 class TestANewEstimate:

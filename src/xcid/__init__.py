@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from xcid.cid.per_feature import d1
     from xcid.errors import XcidError, XcidWarning
     from xcid.explainer import Explainer
-    from xcid.io.saved import load
-    from xcid.records import DensityPair, Explanation, Perturbations
+    from xcid.explanation import Explanation, load
+    from xcid.records import DensityPair, Perturbations
     from xcid.show.reasons import Reasons
     from xcid.table import Constraints
 
@@ -65,13 +65,13 @@ _HOMES = {
     "Constraints": "xcid.table",
     "DensityPair": "xcid.records",
     "Explainer": "xcid.explainer",
-    "Explanation": "xcid.records",
+    "Explanation": "xcid.explanation",
     "Perturbations": "xcid.records",
     "Reasons": "xcid.show.reasons",
     "XcidError": "xcid.errors",
     "XcidWarning": "xcid.errors",
     "d1": "xcid.cid.per_feature",
-    "load": "xcid.io.saved",
+    "load": "xcid.explanation",
 }  # all other names are rooms
 
 

@@ -160,3 +160,14 @@ def meant(name: str, known: Iterable[str]) -> str:
     folded = {one.casefold(): one for one in map(str, known)}
     close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.7)
     return f" (did you mean {folded[close[0]]!r:.{MOST_SHOWN}}?)" if close else ""
+
+
+def number(value: float) -> str:
+    """A number with four digits, or all digits of its whole part.
+
+    Examples
+    --------
+    >>> number(0.123456), number(-12345.6), number(1e12)
+    ('0.1235', '-12,346', '1e+12')
+    """
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"

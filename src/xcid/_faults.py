@@ -6,15 +6,15 @@ import contextlib
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from xcid.errors import ModelError, NotEnoughFlips, TooSlow, XcidWarning, warn
-from xcid.records import POOR, STATUSES, UNKNOWN, Array, Explanation, Interactions, fields
+from xcid.records import POOR, STATUSES, UNKNOWN, Array, Explanation, fields
 
 FIRST = "; the first: "
-R = TypeVar("R", Explanation, Interactions)
+R = TypeVar("R")
 T = TypeVar("T")
 
 
@@ -23,6 +23,9 @@ class Failed(NamedTuple):
 
     rows: Array
     error: ModelError
+
+
+Piece: TypeAlias = Explanation | Failed
 
 
 def isolated(explain: Callable[[Array], T], rows: Array) -> list[T | Failed]:
@@ -128,7 +131,7 @@ def too_slow(seconds: float | None) -> TooSlow:
     return TooSlow(f"the model took longer than the {seconds:g} s that it may take; raise time_limit")
 
 
-def _length(piece: Explanation | Interactions | Failed) -> int:
+def _length(piece: Any) -> int:
     return len(piece.rows) if isinstance(piece, Failed) else len(piece)
 
 

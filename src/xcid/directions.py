@@ -1,20 +1,22 @@
-"""What a score says in units that people use, and about whom: odds, effects, signs about a named class."""
+"""What a score says in units that people use, about whom, and what is behind it: effects, signs, densities."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from xcid._check import sign_of
+from xcid._check import position_of, sign_of
 from xcid.cid.densities.mixed import Mixed
+from xcid.cid.per_feature import evidence as densities_of
 from xcid.contributions.adjusted import Adjusted, to_d1
 from xcid.contributions.moves import moves
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.outcomes.classes import are_probabilities, class_names, column_of, least_probability
-from xcid.records import UNKNOWN, Array, Estimate, Explanation, Flags, Integers, fields
+from xcid.records import UNKNOWN, DensityPair, Estimate, Explanation, Flags, Integers, fields
 
+E = TypeVar("E", bound=Explanation)
 UP = "up"  # the direction of a regression
 ABSENT = frozenset(("no", "none", "false", "negative"))  # classes that are the absence of another
 NOT_KEPT = (
@@ -26,19 +28,6 @@ NEVER_KEPT = (
     "the generator of these scores does not keep the model's answers: explain the rows again with the recommended "
     "setting"
 )
-
-
-def log_odds(d1: Array) -> Array:
-    """The log odds ratio behind signed d1; infinite at 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> log_odds(np.array([0.0, -0.5])).round(4).tolist()
-    [0.0, -1.3863]
-    """
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.sign(d1) * -2 * np.log1p(-np.minimum(np.abs(d1), 1.0)))
 
 
 def effects(explanation: Explanation) -> Estimate:
@@ -54,6 +43,22 @@ def effects(explanation: Explanation) -> Estimate:
     return moves(cloud, np.take_along_axis(cloud.outputs, column[:, None, None], axis=2)[:, :, 0])
 
 
+def evidence(explanation: Explanation, row: int, feature: int | str) -> DensityPair:
+    """The two densities behind one score."""
+    row, column = position_of(row, len(explanation), "row"), explanation.position(feature)
+    if explanation.cloud is None:
+        raise EvidenceNotKept(
+            "the samples behind these scores were not kept: explain this row by itself, "
+            "or raise max_evidence_bytes of the Explainer"
+        )
+    if explanation.density is None:
+        raise EvidenceNotKept(
+            "the density of these scores is your own, which a file does not keep: "
+            "give it again with xcid.load(path, density=...)"
+        )
+    return densities_of(explanation.cloud, row, column, explanation.density)
+
+
 def in_question(explanation: Explanation) -> Integers:
     """(n,) the output that a question is about: the class that signs are about, its target, or the predicted one."""
     n, names = len(explanation), explanation.output_names
@@ -65,7 +70,7 @@ def in_question(explanation: Explanation) -> Integers:
     return np.full(n, column_of(about, names))
 
 
-def explained(explanation: Explanation) -> Explanation:
+def explained(explanation: E) -> E:
     """The rows that have scores, to be averaged; all rows where none has."""
     known = ~np.isin(explanation.status, UNKNOWN)
     return explanation[known] if known.any() else explanation
@@ -93,13 +98,13 @@ def _positive(first: str, second: str) -> str:
     return first if said in ABSENT or said.startswith(("no ", "not ", "non-")) else second
 
 
-def usual(explanation: Explanation) -> Explanation:
+def usual(explanation: E) -> E:
     """The explanation of many rows as it is shown: with signs about one class for all of them, where there is one."""
     name = usual_direction(explanation)
     return towards(explanation, name) if name else explanation
 
 
-def of_row(one: Explanation) -> Explanation:
+def of_row(one: E) -> E:
     """The explanation of a single row as it is shown: that of a regression is about what raises the output.
 
     Where the question is another one than whether the output moves, it stays about that question.
@@ -108,7 +113,7 @@ def of_row(one: Explanation) -> Explanation:
     return usual(one) if one.moved is not None and asks_for_moves else one
 
 
-def towards(explanation: Explanation, name: str) -> Explanation:
+def towards(explanation: E, name: str) -> E:
     """The same explanation with every sign about one class, or "up" for a regression."""
     is_number = explanation.outputs.shape[1] == 1
     if explanation.about == (UP if is_number and sign_of(name) > 0 else str(name)):
@@ -128,7 +133,7 @@ def towards(explanation: Explanation, name: str) -> Explanation:
     return replace(turned, settings=_about(explanation, names[names.index(str(name))]))
 
 
-def _upwards(explanation: Explanation, name: str) -> Explanation:
+def _upwards(explanation: E, name: str) -> E:
     if sign_of(name) < 0:
         raise InvalidParameter(f"the scores of a regression are about {UP!r}: what lowers the output is below 0 there")
     if not sign_of(name):
@@ -152,7 +157,7 @@ def _is_there(explanation: Explanation, column: int) -> Flags:
     return np.asarray((explanation.outputs[:, asked] > level) == (asked == column))
 
 
-def _against_the_rest(explanation: Explanation, column: int) -> Explanation:
+def _against_the_rest(explanation: E, column: int) -> E:
     """Score one of several classes against all others, by what the model answered."""
     cloud = _asked(explanation)
     chance = cloud.outputs[:, :, column]

@@ -18,10 +18,12 @@ from xcid.cid.generators.search import Generator
 from xcid.cid.per_feature import PerFeature, Score, unsigned
 from xcid.contributions.adjusted import Adjusted
 from xcid.errors import InvalidParameter, telling, warn
+from xcid.explanation import Explanation
+from xcid.interactions import Interactions, explain_pairs
 from xcid.outcomes import Flip, Outcome, SoftFlip
 from xcid.pipeline import Apply, Given, Setup
 from xcid.question import bound
-from xcid.records import Density, Explanation, Interactions
+from xcid.records import Density
 from xcid.subject import Subject
 from xcid.table import Backend, Constraints, FeatureSpace, Kind, labels
 from xcid.whatif import Counterfactuals
@@ -202,7 +204,8 @@ class Explainer:
             shown = usual() if progress is None else progress
             setup = self.setup
             explanation = pipeline.explain_table(setup, X, as_int(seed, "seed"), apply, shown)
-            return pipeline.checked(setup, replace(explanation, index=labels(X, len(explanation))))
+            named = replace(explanation, index=labels(X, len(explanation)))
+            return Explanation.of(pipeline.checked(setup, named))
 
     def stream(self, pieces: Iterable[Any], *, seed: int = 0, apply: Apply = map) -> Iterator[Explanation]:
         """Explain table after table, such as chunks of a file that does not fit into memory.
@@ -222,7 +225,8 @@ class Explainer:
         same evaluations.
         """
         kept = self.but(one_sided=pipeline.ignored)
-        return pipeline.per_class(self.setup, lambda: kept(X, seed=seed), as_int(seed, "seed"))
+        found = pipeline.per_class(self.setup, lambda: kept(X, seed=seed), as_int(seed, "seed"))
+        return {name: Explanation.of(one) for name, one in found.items()}
 
     def answer(self, explanation: Explanation, outcome: Outcome, *, seed: int = 0) -> Explanation:
         """Answer another question about rows that were explained, by what the model answered then.
@@ -231,7 +235,8 @@ class Explainer:
         """
         with telling(InvalidParameter, WORK):
             setup = self.asking(outcome).setup
-            return pipeline.checked(setup, pipeline.answered(setup, explanation, as_int(seed, "seed")))
+            found = pipeline.answered(setup, explanation, as_int(seed, "seed"))
+            return Explanation.of(pipeline.checked(setup, found))
 
     def interactions(self, X: Any, *, seed: int = 0, n: int | None = None) -> Interactions:
         """Score every pair of features of one row or many: by how much two are worth more together than their sum.
@@ -250,7 +255,7 @@ class Explainer:
             Perturbations of each row, at least 96; by default 4,000, and 8,000 for more than 18 features.
         """
         with telling(InvalidParameter, WORK):
-            found = pipeline.interactions(self.setup, self.space.encode(X), as_int(seed, "seed"), n)
+            found = explain_pairs(self.setup, self.space.encode(X), as_int(seed, "seed"), n)
             return replace(found, index=labels(X, len(found)))
 
     def counterfactuals(

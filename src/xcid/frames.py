@@ -10,7 +10,7 @@ import numpy as np
 
 from xcid import directions
 from xcid._require import require
-from xcid.records import Array, Comparison, Explanation, Interactions, fields
+from xcid.records import Array, Explanation, fields
 from xcid.table import Backend, require_backend
 
 
@@ -65,34 +65,6 @@ def frame_of(columns: Mapping[str, Any], backend: Backend) -> Any:
     is_text = {name for name, column in columns.items() if isinstance(column, np.ndarray) and column.dtype.kind == "U"}
     lists = {name: column.tolist() if name in is_text else column for name, column in columns.items()}
     return nw.from_dict(lists, backend=backend).to_native()
-
-
-def pairs_to_frame(interactions: Interactions, backend: Backend) -> Any:
-    """Give one line for each row and pair: row, first, second, value, lower, upper, p_value, status, ..."""
-    parts = [_lines(one) for one in interactions] or [_lines(interactions)]
-    return frame_of({name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, backend)
-
-
-def comparison_columns(comparison: Comparison) -> dict[str, Any]:
-    """One line for each feature: feature, first, second, difference, lower, upper, p_value, about, unit."""
-    d = len(comparison)
-    parts = ("first", "second", "difference", "lower", "upper")
-    columns: dict[str, Any] = {"feature": np.array(comparison.feature_names)}
-    columns |= {name: getattr(comparison, name) for name in parts} | {"p_value": comparison.p_values}
-    return columns | {"about": np.repeat(comparison.about, d), "unit": np.repeat(comparison.unit, d)}
-
-
-def _lines(one: Interactions) -> dict[str, Any]:
-    """The columns of a single row, or of none."""
-    names, places = np.array(one.feature_names), one.places
-    k = len(places[0])
-    columns = {"row": np.repeat(one.index, k)}
-    columns |= {side: np.tile(names[at], len(one)) for side, at in zip(("first", "second"), places, strict=True)}
-    for each in fields.declared(one):
-        part = getattr(one, each.name)
-        if each.line:
-            columns[each.line] = part[:, *places].ravel() if each.axes[1:] else np.repeat(part, k)
-    return columns
 
 
 def to_shap(explanation: Explanation) -> Any:

@@ -15,13 +15,12 @@ from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_fe
 from xcid._kernels.random import run_key, variants
 from xcid._progress import LOG, Progress, silent
 from xcid.calibration import Repeats, Stop
-from xcid.cid.generators.balanced import Balanced, Repeated
+from xcid.cid.generators.balanced import Balanced
 from xcid.cid.generators.planned import Drawn, limited
 from xcid.cid.generators.planned import status as lacks
 from xcid.cid.generators.search import Generator
 from xcid.cid.per_feature import Score
 from xcid.contributions.moves import moves
-from xcid.contributions.pairs import pairs
 from xcid.errors import NotEnoughFlips, warn
 from xcid.outcomes import Outcome, ToClass
 from xcid.outcomes.classes import check_has_classes, class_names
@@ -33,7 +32,6 @@ from xcid.records import (
     Explanation,
     Flags,
     Integers,
-    Interactions,
     Perturbations,
     Unsigned,
     fields,
@@ -117,7 +115,7 @@ def current(setup: Setup) -> Setup:
 
 def explain(setup: Setup, rows: Array, seed: int, apply: Apply = map, progress: Progress = silent) -> Explanation:
     """Explain (n, d) rows block by block; samples are kept while they are few."""
-    pieces, kept_bytes, blocks = list[Explanation | Failed](), 0, _blocks(setup, rows)
+    pieces, kept_bytes, blocks = list[Explanation | Failed](), 0, split(setup, rows)
     steps = progress(apply(functools.partial(explain_block, setup, seed=seed), blocks), total=len(blocks))
     for done, block in enumerate(steps, start=1):
         for piece in block:
@@ -146,7 +144,8 @@ def explain_table(setup: Setup, table: Any, seed: int, apply: Apply = map, progr
     return replace(found, status=np.where(refused, "unseen_value", found.status))
 
 
-def _blocks(setup: Setup, rows: Array) -> list[Array]:
+def split(setup: Setup, rows: Array) -> list[Array]:
+    """Rows in blocks that fit into memory."""
     starts = range(0, max(len(rows), 1), setup.rows_at_once)
     return [rows[start : start + setup.rows_at_once] for start in starts]
 
@@ -171,14 +170,14 @@ def _run(setup: Setup, rows: Array, outputs: Array, seed: int, chosen: Any, repl
     """Explain some rows of a block once."""
     rows, outputs = rows[chosen], outputs[chosen]
     keys = setup.subject.space.keys(rows, seed, replicate)
-    parts, clouds = _perturbed(setup, rows, keys, outputs, functools.partial(run_key, seed, replicate))
+    parts, clouds = perturb_by_plan(setup, rows, keys, outputs, functools.partial(run_key, seed, replicate))
     measured = [_measured(setup, cloud) for cloud in clouds]
     known = {name: fields.joined([each[name] for each in measured], parts) for name in measured[0]}
     found = _recorded(setup, seed, Perturbations.concatenate(clouds, parts), outputs, known)
     return _searched(setup, found, rows, keys, outputs, seed)
 
 
-def _perturbed(
+def perturb_by_plan(
     setup: Setup, rows: Array, keys: Unsigned, outputs: Array, run: Callable[[int], Unsigned]
 ) -> tuple[list[Integers], list[Perturbations]]:
     """Perturb rows: the places of some of them, and their cloud.
@@ -385,38 +384,3 @@ def per_class(setup: Setup, found: Callable[[], Explanation], seed: int) -> dict
     if left_out:
         warn(f"no perturbation of any row reaches {left_out}")
     return explanations
-
-
-def interactions(setup: Setup, rows: Array, seed: int, n: int | None) -> Interactions:
-    """Score all pairs of features of (n, d) rows, by so many perturbations of each."""
-    subject = setup.subject
-    setup = replace(setup, generator=Repeated(n).bind(subject.features.space, subject.outputs))
-
-    def score(some: Array) -> Interactions:
-        keys, run = subject.space.keys(some, seed, 0), functools.partial(run_key, seed, 0)
-        parts, clouds = _perturbed(setup, some, keys, subject.predict(some), run)
-        return fields.join([_paired(setup, cloud) for cloud in clouds], parts)
-
-    pieces = [piece for block in _blocks(setup, rows) for piece in isolated(score, block)]
-    reference = subject.space.rows[:REFERENCE_ROWS]
-    found = fields.join(filled(pieces, lambda: isolated(score, reference)))
-    is_known = not np.isin(found.status, UNKNOWN).all()
-    if is_known and not found.n_flips.any() and is_one_sided(setup.outcome, subject):
-        raise NotEnoughFlips(
-            f"all {len(subject.outputs)} reference rows and all perturbations lie on one side of "
-            f"{setup.outcome!r}: there is nothing to compare"
-        )
-    return found
-
-
-def _paired(setup: Setup, cloud: Perturbations) -> Interactions:
-    n_flips = np.sum(cloud.positive > 0.5, axis=1)
-    return Interactions(
-        **fields.named(Interactions, "values", pairs(cloud)),
-        status=np.where((cloud.status == "ok") & (n_flips == 0), "no_flips", cloud.status),
-        n_evaluations=cloud.n_evaluations + 1,  # and the row itself
-        n_flips=n_flips,
-        index=np.arange(len(cloud)),
-        feature_names=setup.subject.features.names,
-        data=cloud.origin,
-    )

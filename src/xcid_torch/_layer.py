@@ -10,15 +10,15 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from xcid._check import as_int, require_callable
-from xcid._faults import Failed
+from xcid._faults import Piece
 from xcid._require import require
 from xcid.device.network import Network, Tensor, halved, in_blocks
 from xcid.errors import InvalidParameter, ModelError
-from xcid.records import Array, Explanation
+from xcid.records import Array
 from xcid_torch._rows import Ask
 
 MOST_NAMES = 12
-Explain: TypeAlias = Callable[[Tensor, int], Explanation | Failed]
+Explain: TypeAlias = Callable[[Tensor, int], Piece]
 
 
 class Units(Protocol):

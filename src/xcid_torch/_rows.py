@@ -15,14 +15,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from xcid import pipeline
-from xcid._faults import Failed, counted, filled, warn_of_few
+from xcid._faults import Failed, Piece, counted, filled, warn_of_few
 from xcid.cid.per_feature import Score, Scores
 from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
+from xcid.explanation import Explanation
 from xcid.generators import Balanced
 from xcid.outcomes import Interval, Outcome, SoftInterval
 from xcid.pipeline import Setup
-from xcid.records import Array, Density, Explanation, Integers, Perturbations
+from xcid.records import Array, Density, Integers, Perturbations
 from xcid.records.fields import COLUMN, FEATURE, declared
 from xcid.scores import Adjusted
 
@@ -37,14 +38,14 @@ def setup_of(ask: Ask, table: Array, names: Sequence[str], kind: str, settings: 
     return Explainer(ask, table, feature_names=list(names), kinds=kinds, **settings).setup
 
 
-def explained(setup: Setup, row: Array, ask: Ask, seed: int) -> Explanation | Failed:
+def explained(setup: Setup, row: Array, ask: Ask, seed: int) -> Piece:
     """Explain a (1, d) row by its own model; what all rows lack is said once, by :func:`gathered`."""
     subject = replace(setup.subject, predict=replace(setup.subject.predict, ask=ask))
     (piece,) = pipeline.explain_block(replace(setup, subject=subject), subject.space.encode(row), seed)
     return piece
 
 
-def attempted(explain: Callable[[], Explanation | Failed], width: int = 0) -> Explanation | Failed:
+def attempted(explain: Callable[[], Piece], width: int = 0) -> Piece:
     """Explain a row; where its model fails before there are any values of its features, they are not known."""
     try:
         return explain()
@@ -53,21 +54,21 @@ def attempted(explain: Callable[[], Explanation | Failed], width: int = 0) -> Ex
 
 
 def gathered(
-    pieces: Sequence[Explanation | Failed],
+    pieces: Sequence[Piece],
     settings: Mapping[str, Any],
-    reference: Callable[[], Sequence[Explanation | Failed]],
+    reference: Callable[[], Sequence[Piece]],
 ) -> Explanation:
     """Put rows together; those with fewer features than others are filled up, and evidence is kept while it is small.
 
     Where all rows failed, the model is asked about the reference, and its error is raised if it fails for that too.
     NotEnoughFlips is raised where no row has any.
     """
-    done = [piece for piece in pieces if isinstance(piece, Explanation)]
-    like = [] if done else [piece for piece in reference() if isinstance(piece, Explanation)]
+    done = [piece for piece in pieces if not isinstance(piece, Failed)]
+    like = [] if done else [piece for piece in reference() if not isinstance(piece, Failed)]
     width = max(map(_width, [*pieces, *like]))
     alike = all(_width(piece) == width for piece in done)
     kept = [_padded(piece, width) for piece in pieces]
-    size = sum(piece.cloud.nbytes for piece in kept if isinstance(piece, Explanation) and piece.cloud is not None)
+    size = sum(piece.cloud.nbytes for piece in kept if not isinstance(piece, Failed) and piece.cloud is not None)
     if not alike or size > settings.get("max_evidence_bytes", MOST_BYTES):
         kept = [piece if isinstance(piece, Failed) else replace(piece, cloud=None) for piece in kept]
     joined = replace(
@@ -80,14 +81,14 @@ def gathered(
             "question by outcome=, or let perturbations go farther by another background or fill"
         )
     warn_of_few(joined)
-    return joined
+    return Explanation.of(joined)
 
 
-def _width(piece: Explanation | Failed) -> int:
+def _width(piece: Piece) -> int:
     return piece.rows.shape[1] if isinstance(piece, Failed) else len(piece.feature_names)
 
 
-def _padded(piece: Explanation | Failed, width: int) -> Explanation | Failed:
+def _padded(piece: Piece, width: int) -> Piece:
     """Add features that the row does not have: they are constant and score 0."""
     have = _width(piece)
     if have == width:
@@ -180,15 +181,13 @@ def question(outcome: Outcome | None, outputs: Array) -> Outcome | None:
     return asked.bind(("output",), numbers) if isinstance(asked, Interval) else asked
 
 
-def explained_parts(setup: Setup, ask: Distinct, seed: int) -> Explanation | Failed:
+def explained_parts(setup: Setup, ask: Distinct, seed: int) -> Piece:
     """Explain one input by its sources; its evaluations are those that were asked for."""
     piece = explained(setup, np.zeros((1, len(setup.subject.space.names))), ask, seed)
     return piece if isinstance(piece, Failed) else replace(piece, n_evaluations=np.array([ask.asked]))
 
 
-def by_parts(
-    piece: Explanation | Failed, levels: Sequence[tuple[str, ...]] | None = None, codes: Array | None = None
-) -> Explanation | Failed:
+def by_parts(piece: Piece, levels: Sequence[tuple[str, ...]] | None = None, codes: Array | None = None) -> Piece:
     """An explanation of sources as one of parts: level 0 of each is what it is filled with, ``codes`` (f,) what it is.
 
     By default a part is "kept" or "filled".

@@ -8,13 +8,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from xcid._check import as_int, require_callable
-from xcid._faults import Failed
+from xcid._faults import Piece
 from xcid._require import require
 from xcid.device.network import AT_ONCE, Answer, Network, Tensor, as_array, as_tensor, in_blocks, like
 from xcid.errors import InvalidData, InvalidParameter
+from xcid.explanation import Explanation
 from xcid.outcomes import Outcome
 from xcid.pipeline import Setup
-from xcid.records import Array, Explanation, Integers
+from xcid.records import Array, Integers
 from xcid_torch._rows import Distinct, by_parts, explained_parts, gathered, parts_setup, question
 from xcid_torch.segments import Background, Fill, Patches, Segments, fills_of, labels_of
 
@@ -74,7 +75,7 @@ class ImageExplainer:
         """
         seed, images = as_int(seed, "seed"), like(X, self.background)
 
-        def explained(some: Tensor) -> list[Explanation | Failed]:
+        def explained(some: Tensor) -> list[Piece]:
             return [by_parts(self.explained(image, seed)[0]) for image in some]
 
         return gathered(explained(images), self.settings, lambda: explained(self.background[:1]))
@@ -93,7 +94,7 @@ class ImageExplainer:
             )
         return values[labels]
 
-    def explained(self, image: Tensor, seed: int) -> tuple[Explanation | Failed, Mix]:
+    def explained(self, image: Tensor, seed: int) -> tuple[Piece, Mix]:
         """Explain the sources of one (c, h, w) image's segments; beside it, how to make the images of its samples."""
         plain = as_array(image)
         labels = labels_of(self.segments, plain)

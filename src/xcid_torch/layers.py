@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from xcid._check import as_int, require_callable
-from xcid._faults import Failed
+from xcid._faults import Piece
 from xcid._require import require
 from xcid.device.network import AT_ONCE, Answer, Network, Tensor, as_array, as_tensor, like
 from xcid.errors import InvalidParameter, warn
+from xcid.explanation import Explanation
 from xcid.outcomes import Outcome
-from xcid.records import Array, Explanation, Integers
+from xcid.records import Array, Integers
 from xcid_torch._layer import Channels, Explain, How, Layer, Units
 from xcid_torch._rows import (
     Distinct,
@@ -55,7 +56,7 @@ class PerturbLayer:
 
         setup = setup_of(ask, table, units.names(layer.name, shape), "continuous", settings)
 
-        def explain(row: Tensor, seed: int) -> Explanation | Failed:
+        def explain(row: Tensor, seed: int) -> Piece:
             """Explain one input by the network with that input."""
             own = units.maps(layer.activations(row))
             values, bank = units.values(own), torch.cat([own, lent])
@@ -127,7 +128,7 @@ class AblateLayer:
         settings = {**settings, "outcome": question(settings["outcome"], layer.network(background))}
         setup = parts_setup(ask, layer.units.names(layer.name, shape), n_fills, settings)
 
-        def explain(row: Tensor, seed: int) -> Explanation | Failed:
+        def explain(row: Tensor, seed: int) -> Piece:
             return by_parts(explained_parts(setup, asking(row, layer.activations(row))[0], seed))
 
         return explain
@@ -201,7 +202,7 @@ class LayerExplainer:
         """Explain (n, ...) inputs, or a single one without the first axis."""
         seed, inputs = as_int(seed, "seed"), like(X, self.background)
 
-        def explained(rows: Tensor) -> list[Explanation | Failed]:
+        def explained(rows: Tensor) -> list[Piece]:
             return [attempted(partial(self.explain, row, seed)) for row in rows.split(1)]
 
         return gathered(explained(inputs), self.settings, lambda: explained(self.background[:1]))

@@ -11,11 +11,12 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from xcid._check import as_int, require_callable
-from xcid._faults import Failed
+from xcid._faults import Piece
 from xcid.device.network import AT_ONCE, Answer, Network, in_blocks, probabilities
 from xcid.errors import InvalidData, InvalidParameter, ModelError
+from xcid.explanation import Explanation
 from xcid.outcomes import Interval, Outcome
-from xcid.records import Array, Explanation, Integers
+from xcid.records import Array, Integers
 from xcid_torch._rows import Distinct, attempted, by_parts, explained_parts, gathered, parts_setup, question
 
 Span: TypeAlias = tuple[int, int]
@@ -142,10 +143,10 @@ class TextExplainer:
         levels = self._levels(known, spans)
         seed = as_int(seed, "seed")
 
-        def explained(text: str, where: list[Span], levels: list[tuple[str, ...]]) -> Explanation | Failed:
+        def explained(text: str, where: list[Span], levels: list[tuple[str, ...]]) -> Piece:
             return attempted(partial(self._explained, text, where, levels, seed), len(where))
 
-        def reference() -> list[Explanation | Failed]:
+        def reference() -> list[Piece]:
             """One of the usual texts, with no more parts than those to explain; or else a text that is all filled."""
             others = self.usual or [self.fill(text, where) for text, where in zip(known, spans, strict=True)]
             parts = [(text, self.tokenize(text)[: len(levels)]) for text in others]
@@ -162,9 +163,7 @@ class TextExplainer:
             raise InvalidData(f"the text {text[:40]!r} has {len(found)} parts: at least two are needed to compare")
         return found
 
-    def _explained(
-        self, text: str, where: Sequence[Span], levels: Sequence[tuple[str, ...]], seed: int
-    ) -> Explanation | Failed:
+    def _explained(self, text: str, where: Sequence[Span], levels: Sequence[tuple[str, ...]], seed: int) -> Piece:
         def filled(sources: Integers) -> Any:
             chosen = ([span for span, source in zip(where, row, strict=True) if source] for row in sources)
             return self.ask([self.fill(text, spans) for spans in chosen])

@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from xcid._faults import Failed
+from xcid._faults import Failed, Piece
 from xcid._require import require
 from xcid.cid.per_feature import Score, unsigned
 from xcid.densities import Mixed
 from xcid.device.network import Tensor, as_array, in_blocks
 from xcid.errors import InvalidParameter
-from xcid.records import Array, Explanation, Perturbations
+from xcid.records import Array, Perturbations
 from xcid.scores import PerFeature, Resampled
 from xcid_torch._layer import Explain, Layer
 from xcid_torch._rows import explained, setup_of
@@ -25,7 +25,7 @@ from xcid_torch.segments import Background, Fill, Segments
 MOST_CELLS = 4_096  # of an input that are perturbed one by one
 
 # From a (1, ...) input and a seed to its explanation, and the inputs behind (s, d) samples of it.
-Perturb: TypeAlias = Callable[[Tensor, int], tuple[Explanation | Failed, Callable[[Array], Tensor]]]
+Perturb: TypeAlias = Callable[[Tensor, int], tuple[Piece, Callable[[Array], Tensor]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class WatchLayer:
         own = {"segments": self.segments, "fill": self.fill, "answer": network.answer, "at_once": network.at_once}
         images = ImageExplainer(network.model, background, **(settings | own))
 
-        def perturb(row: Tensor, seed: int) -> tuple[Explanation | Failed, Callable[[Array], Tensor]]:
+        def perturb(row: Tensor, seed: int) -> tuple[Piece, Callable[[Array], Tensor]]:
             piece, mix = images.explained(row[0], seed)
             return piece, lambda samples: mix(samples.astype(np.int64))
 
@@ -77,7 +77,7 @@ class _Watched:
         self.names = tuple(layer.units.names(layer.name, tuple(found.shape[1:])))
         self.scales = tuple(np.mean(np.abs(table - table.mean(axis=0)), axis=0).tolist())
 
-    def __call__(self, row: Tensor, seed: int) -> Explanation | Failed:
+    def __call__(self, row: Tensor, seed: int) -> Piece:
         """Explain one input, and score the units of the layer over the same samples."""
         piece, inputs_of = self.perturb(row, seed)
         if isinstance(piece, Failed):

@@ -16,7 +16,7 @@ from xcid.app.controls import cells_of, describe
 from xcid.app.requests import Asked, Limits, read
 from xcid.errors import ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
-from xcid.records import Explanation
+from xcid.explanation import Explanation
 from xcid.show import wording
 from xcid.show.report.contents import collect_phrases
 from xcid.show.report.evidence import describe_evidence, list_changes_found

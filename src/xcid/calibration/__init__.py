@@ -1,8 +1,8 @@
-"""How far scores can be trusted: corrected p-values, top sets, repeated runs, stopping, averages, differences."""
+"""How far scores can be trusted: corrected p-values, top sets, repeated runs, stopping, averages."""
 
-from xcid.calibration.differences import compare
 from xcid.calibration.runs import Decided, Repeats, Stop, aggregate, average
-from xcid.calibration.tops import benjamini_hochberg, in_top, is_significant, top_agreement
+from xcid.calibration.tops import in_top, top_agreement
+from xcid.records import benjamini_hochberg
 
 __all__ = [
     "Decided",
@@ -11,8 +11,6 @@ __all__ = [
     "aggregate",
     "average",
     "benjamini_hochberg",
-    "compare",
     "in_top",
-    "is_significant",
     "top_agreement",
 ]

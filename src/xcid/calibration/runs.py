@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from scipy import special
@@ -19,6 +19,7 @@ from xcid.errors import InvalidData, InvalidParameter
 from xcid.records import Array, Explanation, Integers, fields
 from xcid.table import is_missing
 
+E = TypeVar("E", bound=Explanation)
 More: TypeAlias = Callable[[Integers, int], Explanation]
 """``more(rows, replicate)``: another independent run of some rows of a block."""
 
@@ -152,7 +153,7 @@ def _joined_p_values(values: Array, p_values: Array, sided: int) -> Array:
     return np.asarray(2 * special.ndtr(-np.abs(total)))
 
 
-def aggregate(explanation: Explanation, by: Any = None) -> Explanation:
+def aggregate(explanation: E, by: Any = None) -> E:
     """Average many rows, all of them or by subgroup: one row of the result for each.
 
     ``values`` are mean absolute values with limits of that mean, ``importance`` is the mean d1, and
@@ -188,7 +189,7 @@ def _sorted(labels: list[Any]) -> tuple[list[str], Integers]:
     return names, np.array([place[key] for key in keys])
 
 
-def _mean_of(whole: Explanation, name: str) -> Explanation:
+def _mean_of(whole: E, name: str) -> E:
     part = directions.usual(directions.explained(whole))
     size, n = np.abs(part.values), len(part)
     centre = size.mean(axis=0, keepdims=True)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from xcid.cli._terminal import Progress
     from xcid.explainer import Explainer
+    from xcid.explanation import Explanation
     from xcid.io.rows import Rows
-    from xcid.records import Explanation
 
 
 def explained(

@@ -42,9 +42,8 @@ def _checked(options: argparse.Namespace) -> None:
 
 def run(options: Options) -> None:
     """Compare, print the differences, and keep them where asked."""
-    from xcid.frames import comparison_columns
+    from xcid.explanation import load
     from xcid.io import writers
-    from xcid.io.saved import load
 
     if options.out is not None:
         writers.check(options.out, options.first, options.second)
@@ -53,7 +52,7 @@ def run(options: Options) -> None:
     first, second = load(options.first), load(options.second)
     found = first.compare(second, _names(options.first, options.second), towards=options.towards)
     if options.out is not None:
-        writers.write(options.out, [comparison_columns(found)])
+        writers.write(options.out, [found.to_columns()])
     if options.report is not None:
         found.report(options.report)
     show(printable(str(found)))

@@ -28,8 +28,8 @@ from xcid.cli._terminal import (
 )
 
 if TYPE_CHECKING:
+    from xcid.explanation import Explanation
     from xcid.io.formats import Columns
-    from xcid.records import Explanation
     from xcid.show.reasons import Reasons
 
 ROWS_AT_A_TIME = 64  # so that one sees how far it is; of many rows, as many as an explainer takes at once
@@ -146,7 +146,7 @@ def _write(options: Options, found: Iterator[Explanation], total: int, reasons: 
 
 def _saved(found: Iterator[Explanation], path: Path) -> Iterator[Explanation]:
     """The pieces, after all of them were saved together."""
-    from xcid.records import Explanation
+    from xcid.explanation import Explanation
 
     whole = list(found)
     Explanation.concatenate(whole).save(path)
@@ -192,7 +192,8 @@ def _show_mean(whole: list[Explanation]) -> None:
     """Bars of the mean over all rows that could be explained, where there are more than are shown."""
     import numpy as np
 
-    from xcid.records import UNKNOWN, Explanation
+    from xcid.explanation import Explanation
+    from xcid.records import UNKNOWN
     from xcid.show.text import bars
 
     if sum(map(len, whole)) > ROWS_SHOWN:

@@ -16,8 +16,8 @@ from xcid.cli._terminal import ROWS_OF_A_SAMPLE, add_verb, apart, progress, reco
 
 if TYPE_CHECKING:
     from xcid.explainer import Explainer
+    from xcid.explanation import Explanation
     from xcid.io.readers import Background
-    from xcid.records import Explanation
     from xcid.subject import Subject
     from xcid.table import Constraints
     from xcid.whatif import Counterfactuals

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xcid import pipeline
+from xcid import pipeline, records
 from xcid._check import as_int
 from xcid._faults import filled, isolated
 from xcid._kernels.arrays import blocks as slices
@@ -30,9 +30,10 @@ from xcid.contributions.adjusted import Adjusted
 from xcid.device.network import halved, one_home
 from xcid.errors import InvalidParameter, ModelError, XcidError
 from xcid.explainer import Explainer
+from xcid.explanation import Explanation
 from xcid.models.libraries import evaluating
 from xcid.pipeline import Setup
-from xcid.records import Array, Explanation, Flags, Integers, Perturbations, Plan, fields
+from xcid.records import Array, Flags, Integers, Perturbations, Plan, fields
 from xcid.table import labels
 
 T = TypeVar("T")
@@ -85,7 +86,7 @@ class Device:
         def blocks(rows: Array, which: Integers) -> Iterator[dict[str, Any]]:
             return halved(lambda at: _block(task, rows[at], which[at]), np.arange(len(rows)))
 
-        def explain(some: Array) -> Explanation:
+        def explain(some: Array) -> records.Explanation:
             whole, done = dict[str, Array](), 0
             parts = [some[part] for part in slices(len(some), self.rows)]
             ahead = pool.map(lambda part: variants(setup.subject.space.keys(part, seed)), parts)  # the device works
@@ -104,7 +105,7 @@ class Device:
             background = explainer.space.background[: pipeline.REFERENCE_ROWS]
             pieces = filled(isolated(explain, rows), lambda: isolated(explain, background))
         explanation = Explanation.concatenate(pieces) if len(pieces) > 1 else pieces[0]
-        return pipeline.checked(setup, replace(explanation, index=labels(X, len(rows))))
+        return Explanation.of(pipeline.checked(setup, replace(explanation, index=labels(X, len(rows)))))
 
 
 def _one_late(items: Iterable[T]) -> Iterator[T]:
@@ -268,7 +269,7 @@ def _draw(setup: Setup) -> Callable[..., Drawn]:
     return found_draw
 
 
-def _explanation(setup: Setup, rows: Array, seed: int, found: dict[str, Array]) -> Explanation:
+def _explanation(setup: Setup, rows: Array, seed: int, found: dict[str, Array]) -> records.Explanation:
     """Add to what the device found what is known on the host."""
     n_negative = found["n_evaluations"] - found["n_positive"]
     is_hard = not hasattr(setup.outcome, "least")

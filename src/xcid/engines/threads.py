@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from xcid._check import as_int
 from xcid.explainer import Explainer
-from xcid.records import Explanation
+from xcid.explanation import Explanation
 
 T = TypeVar("T")
 

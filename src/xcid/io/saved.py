@@ -42,14 +42,7 @@ def save(explanation: Explanation, path: str | os.PathLike[str]) -> None:
 def load(
     path: str | os.PathLike[str], *, density: Density | None = None, outcome: Outcome | None = None
 ) -> Explanation:
-    """Read what :meth:`Explanation.save` wrote; nothing in the file is ever run.
-
-    Parameters
-    ----------
-    path : path of the file
-    density, outcome : objects, optional
-        Those behind the scores, where they are your own: a file keeps only xcid's.
-    """
+    """Read what :func:`save` wrote, with the density and the outcome that are not xcid's own."""
     try:
         unpacked.plain(Path(path), NONE)
         explanation = _reader(Path(path))(Path(path))

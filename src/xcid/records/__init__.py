@@ -2,11 +2,10 @@
 
 from xcid.records.arrays import Array, Backend, Flags, Integers, Texts, Unsigned
 from xcid.records.cloud import Perturbations, Plan
-from xcid.records.comparison import Comparison
-from xcid.records.explanation import SIGNIFICANT, Explanation, in_words
+from xcid.records.explanation import Explanation, in_words, log_odds
 from xcid.records.fields import Estimate
-from xcid.records.interactions import Interactions
 from xcid.records.pair import Density, DensityPair, Outcome
+from xcid.records.significance import SIGNIFICANT, benjamini_hochberg, is_significant
 from xcid.records.status import FEATURE_STATUSES, POOR, STATUSES, UNKNOWN, Status, meaning
 
 __all__ = [
@@ -17,20 +16,21 @@ __all__ = [
     "UNKNOWN",
     "Array",
     "Backend",
-    "Comparison",
     "Density",
     "DensityPair",
     "Estimate",
     "Explanation",
     "Flags",
     "Integers",
-    "Interactions",
     "Outcome",
     "Perturbations",
     "Plan",
     "Status",
     "Texts",
     "Unsigned",
+    "benjamini_hochberg",
     "in_words",
+    "is_significant",
+    "log_odds",
     "meaning",
 ]

@@ -1,35 +1,31 @@
-"""Explanation: what decides each row, and how sure that is."""
+"""Explanation as plain data: what decides each row, and how sure that is.
+
+The methods that hand it to other rooms are those of :class:`xcid.Explanation`, in ``explanation.py``.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from xcid._check import meant, position_of, selection, shown
-from xcid.errors import EvidenceNotKept, InvalidParameter
+from xcid._check import meant, number, position_of, selection, shown
+from xcid.errors import InvalidParameter
 from xcid.records import fields
-from xcid.records.arrays import Array, Backend, Flags, Integers, Texts
+from xcid.records.arrays import Array, Flags, Integers, Texts
 from xcid.records.cloud import Perturbations
-from xcid.records.comparison import Comparison
 from xcid.records.fields import COLUMN, FEATURE, LOWER, NOISE, OUTPUT, ROW, SIGN, UPPER, P, first, per
-from xcid.records.pair import Density, DensityPair, Outcome
+from xcid.records.pair import Density, Outcome
+from xcid.records.significance import benjamini_hochberg, is_significant
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from xcid.show.reasons import Reasons
-    from xcid.whatif import Counterfactuals
-
-SIGNIFICANT = 0.05  # a feature with a larger p-value, corrected for the features of its row, is not significant
+E = TypeVar("E", bound="Explanation")
 
 
-def _recoded(explanation: Explanation, levels: tuple[tuple[str, ...], ...]) -> Explanation:
+def _recoded(explanation: E, levels: tuple[tuple[str, ...], ...]) -> E:
     """The same rows with codes that are places in other levels."""
     data = explanation.data.copy()
     for at, (own, known) in enumerate(zip(explanation.levels, levels, strict=True)):
@@ -168,12 +164,12 @@ class Explanation:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, rows: Any) -> Explanation:
+    def __getitem__(self, rows: Any) -> Self:
         """Select rows by a slice, a list of positions or a mask; a single position gives an explanation of one row."""
         return fields.select(self, selection(rows, len(self)))
 
     @staticmethod
-    def concatenate(blocks: list[Explanation]) -> Explanation:
+    def concatenate(blocks: list[E]) -> E:
         """Join explanations of the same features made by the same setting; evidence is kept if all blocks have it.
 
         Blocks that met different levels beyond those of the background get the codes of all of them, and lose it.
@@ -184,26 +180,12 @@ class Explanation:
             blocks = [_recoded(one, levels) for one in blocks]
         return fields.join(blocks)
 
-    def __iter__(self) -> Iterator[Explanation]:
+    def __iter__(self) -> Iterator[Self]:
         return (self[row] for row in range(len(self)))
 
     def __repr__(self) -> str:
         ok = int(np.sum(self.status == "ok"))
         return f"<xcid.Explanation: {len(self)} rows x {len(self.feature_names)} features, {ok} ok>"
-
-    def __str__(self) -> str:
-        from xcid.show import text
-
-        if not len(self):
-            return repr(self)
-        left = len(self) - 1
-        more = f"\n(and {left} more {'row' if left == 1 else 'rows'}: print(explanation[i]))" if left else ""
-        return text.bars(self) + more
-
-    def _repr_html_(self) -> str:
-        from xcid.show import notebook
-
-        return notebook.html(self)
 
     @property
     def log_odds(self) -> Array:
@@ -236,36 +218,9 @@ class Explanation:
         return self._odds(self.upper, np.exp)
 
     def _odds(self, scores: Array | None, unit: Callable[[Array], Array]) -> Array:
-        from xcid import directions
-
         if scores is None or self.lower is None:
             raise InvalidParameter("these scores are not about odds: explain with a score that is, such as Adjusted()")
-        return unit(directions.log_odds(scores))
-
-    @property
-    def effects(self) -> Array:
-        """(n, d) by how much present values move the output, in its own unit.
-
-        That is the output of a regression, or the probability of the class in question: the one that signs are about,
-        the target of the question, or the predicted one.
-        """
-        from xcid import directions
-
-        return np.asarray(directions.effects(self).value)
-
-    @property
-    def effects_lower(self) -> Array:
-        """(n, d) lower confidence limits (95%) of ``effects``."""
-        from xcid import directions
-
-        return np.asarray(directions.effects(self).lower)
-
-    @property
-    def effects_upper(self) -> Array:
-        """(n, d) upper confidence limits (95%) of ``effects``."""
-        from xcid import directions
-
-        return np.asarray(directions.effects(self).upper)
+        return unit(log_odds(scores))
 
     @property
     def about(self) -> str:
@@ -275,21 +230,19 @@ class Explanation:
     @property
     def question(self) -> str:
         """What was asked, in words."""
-        from xcid.show import wording
+        return self.ask(number)
 
-        return wording.word_question(self)
+    def ask(self, write: Callable[[float], str]) -> str:
+        """What was asked, in words: "Does the predicted class change?"; ``write`` puts levels of outputs."""
+        if self.outcome is None:
+            return "What does the output rest on?"
+        asks = getattr(self.outcome, "asks", None)
+        if asks:
+            return str(asks(self.output_names, write))
+        own = getattr(self.outcome, "__name__", repr(self.outcome))
+        return f"Does the output change sides? (a question of your own: {own})"
 
-    def towards(self, name: str) -> Explanation:
-        """The same explanation with every sign about a class, or "up" for a regression; the model is not asked again.
-
-        With two classes the scores of the rows that are predicted otherwise change their signs. Of several, that class
-        is scored against all others.
-        """
-        from xcid import directions
-
-        return directions.towards(self, name)
-
-    def row(self, name: object) -> Explanation:
+    def row(self, name: object) -> Self:
         """The explanation of the row with this name in ``index``; ``explanation[i]`` finds it by position.
 
         A text finds a number that is written so: ``explanation.row("553")``.
@@ -299,32 +252,6 @@ class Explanation:
             many = f"{len(found)} rows are" if len(found) else "no row is"
             raise InvalidParameter(f"{many} called {name!r}; explanation.index has the names of all rows")
         return self[int(found[0])]
-
-    def evidence(self, row: int, feature: int | str) -> DensityPair:
-        """Give the two densities behind one score.
-
-        Parameters
-        ----------
-        row : int
-            Position of the row.
-        feature : int or str
-            Position or name of the feature.
-        """
-        row = position_of(row, len(self), "row")
-        column = self.position(feature)
-        if self.density is None and self.cloud is not None:
-            raise EvidenceNotKept(
-                "the density of these scores is your own, which a file does not keep: "
-                "give it again with xcid.load(path, density=...)"
-            )
-        if self.cloud is None or self.density is None:
-            raise EvidenceNotKept(
-                "the samples behind these scores were not kept: explain this row by itself, "
-                "or raise max_evidence_bytes of the Explainer"
-            )
-        from xcid.cid.per_feature import evidence
-
-        return evidence(self.cloud, row, column, self.density)
 
     def shown(self, row: int, feature: int | str) -> str:
         """The row's own value in words: a number, the name of a level, or "missing"; those of a group in turn."""
@@ -345,161 +272,29 @@ class Explanation:
             return self.feature_names.index(feature)
         return position_of(feature, len(self.feature_names), "feature")
 
-    def counterfactuals(
-        self,
-        row: int = 0,
-        *,
-        nearest: int = 3,
-        diverse: int = 3,
-        backend: Backend = "pandas",
-    ) -> Any:
-        """Give the nearest and the most diverse perturbations that flip a row's output, as a readable frame of changes.
-
-        They are taken from the samples behind the scores. ``Explainer.counterfactuals`` searches for near and sparse
-        ones instead.
-        """
-        from xcid.show import counterfactuals
-
-        return counterfactuals.table(self, row, nearest, diverse, backend)
-
-    def reasons(
-        self,
-        k: int = 4,
-        texts: Mapping[str, str | Callable[[Any], str]] | None = None,
-        *,
-        against: str | None = None,
-        backend: Backend = "pandas",
-    ) -> Any:
-        """Give the k strongest significant features that work against an outcome, in your own texts.
-
-        Features are significant as in :attr:`significant`. One line per row and reason: row, rank, feature, text,
-        value, worth, p_value (adjusted) and tied_with, the features whose limits overlap its own, so that their order
-        is not decided. Equal scores stand in the order of the columns. A row with fewer reasons has fewer lines; one
-        without any has a line of rank 0 that says why.
-
-        Parameters
-        ----------
-        k : int
-            Most reasons of a row.
-        texts : mapping of str to str or callable, optional
-            What to say of a feature: a text, in which ``{value}`` stands for the present value, or a function of that
-            value. A feature without one has its name and value.
-        against : str, optional
-            The outcome: a class, or "higher" or "lower" for a regression, which needs it. By default reasons support
-            the prediction, so that they work against every other class; where ``towards`` chose a class, against that.
-        backend : str
-            The library of the frame: "pandas", "polars" or "pyarrow".
-        """
-        from xcid.show.reasons import Reasons
-
-        return Reasons(k, {} if texts is None else texts, against).frame(self, backend)
-
     @property
     def significant(self) -> Flags | None:
         """(n, d) features whose p-value, corrected for those of the row that can change, is at most 0.05, or None."""
-        from xcid import calibration
-
-        return None if self.p_values is None else calibration.is_significant(self.p_values, self.feature_status == "ok")
+        return None if self.p_values is None else is_significant(self.p_values, self.feature_status == "ok")
 
     def adjusted_p_values(self) -> Array:
         """(n, d) p-values adjusted for the number of features by Benjamini and Hochberg's method."""
-        from xcid import calibration
-
         if self.p_values is None:
             raise InvalidParameter("these scores have no p-values: explain with a score that has, such as Adjusted()")
-        return calibration.benjamini_hochberg(self.p_values, self.feature_status == "ok")
+        return benjamini_hochberg(self.p_values, self.feature_status == "ok")
 
-    def in_top(self, k: int) -> Array:
-        """(n, d) probability that each feature is truly among the k with the largest absolute values."""
-        from xcid import calibration
 
-        return calibration.in_top(self, k)
+def log_odds(d1: Array) -> Array:
+    """The log odds ratio behind signed d1; infinite at 1.
 
-    def stable(self, k: int = 4, confidence: float = 0.95) -> Flags:
-        """(n,) whether the k largest are decided: this share of them is expected to be truly there."""
-        from xcid import calibration
-
-        return calibration.top_agreement(self, min(k, len(self.feature_names))) >= confidence
-
-    def aggregate(self, by: Any = None) -> Explanation:
-        """Average the rows, all of them or by (n,) labels of subgroups, into an explanation of one row for each."""
-        from xcid import calibration
-
-        return calibration.aggregate(self, by)
-
-    def compare(
-        self,
-        other: Explanation,
-        names: tuple[str, str] = ("the first", "the second"),
-        *,
-        towards: str | None = None,
-    ) -> Comparison:
-        """Compare with another explanation of the same features: other rows, another model, another month.
-
-        The same rows explained by two models are compared row by row, two single rows by their limits, and other rows
-        by their means.
-
-        Parameters
-        ----------
-        other : Explanation
-            The second; differences are it less this one.
-        names : two str
-            What the two are called.
-        towards : str, optional
-            The class that signs are about; needed where there are more than two and signs are about none yet. By
-            default the second of two classes, and "up" for a regression.
-        """
-        from xcid import calibration
-
-        return calibration.compare(self, other, names, towards)
-
-    def to_frame(self, backend: Backend = "pandas") -> Any:
-        """Give one line for each row and feature as a data frame of pandas, polars or pyarrow."""
-        from xcid import frames
-
-        return frames.to_frame(self, backend)
-
-    def to_shap(self) -> Any:
-        """Give a ``shap.Explanation`` for SHAP's plots: log odds, or effects on the output of a regression.
-
-        Signs are about the second of two classes, or that of ``towards``; the base value is 0.
-        """
-        from xcid import frames
-
-        return frames.to_shap(self)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write one file that :func:`xcid.load` reads, without pickle.
-
-        A name that ends in ``.json`` or ``.parquet`` makes a document that other languages read, without the evidence;
-        any other name an archive of everything, evidence included.
-        """
-        from xcid.io import saved
-
-        saved.save(self, path)
-
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        title: str | None = None,
-        notes: Sequence[str] = (),
-        values: Literal["shown", "hidden"] = "shown",
-        reasons: Reasons | None = None,
-        counterfactuals: Counterfactuals | None = None,
-    ) -> None:
-        """Write one HTML file to look at every row, its scores and their evidence; it needs nothing else.
-
-        With ``reasons=xcid.Reasons(k, texts, against)`` every row has a line with its reasons. With
-        ``counterfactuals=explainer.whatif(X)`` of the same rows the page has these, with what each change adds; else it
-        has the nearest samples that flip.
-        """
-        from xcid.show.report import report
-
-        if counterfactuals is not None and not np.array_equal(counterfactuals.data, self.data, equal_nan=True):
-            raise InvalidParameter("the counterfactuals are not those of these rows: give explainer.whatif(X) of them")
-        settings: Any = {"title": title, "notes": notes, "values": values, "reasons": reasons}
-        report([self], path, **settings, search=lambda piece: counterfactuals)
+    Examples
+    --------
+    >>> import numpy as np
+    >>> log_odds(np.array([0.0, -0.5])).round(4).tolist()
+    [0.0, -1.3863]
+    """
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.sign(d1) * -2 * np.log1p(-np.minimum(np.abs(d1), 1.0)))
 
 
 def in_words(code: float, unit: str, levels: tuple[str, ...]) -> str:

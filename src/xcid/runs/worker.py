@@ -19,11 +19,12 @@ from xcid import _faults as faults
 from xcid.engines.threads import one_core_each
 from xcid.errors import XcidError
 from xcid.explainer import Explainer
+from xcid.explanation import Explanation
 from xcid.frames import to_columns
 from xcid.io.formats import FORMATS, Columns
 from xcid.io.rows import Chunk
 from xcid.pipeline import Blocks, explain_block
-from xcid.records import Array, Explanation
+from xcid.records import Array
 from xcid.runs import fragments
 from xcid.runs.folder import Seal, unchanged
 

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from collections import Counter
 from html import escape
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from xcid import directions
-from xcid.records import Comparison, Explanation
+from xcid.records import Explanation
 from xcid.show import text, wording
 from xcid.show.wording import colours, differences
 from xcid.show.wording.names import elide
-from xcid.whatif import Counterfactuals
+
+if TYPE_CHECKING:
+    from xcid.comparison import Comparison
+    from xcid.whatif import Counterfactuals
 
 MOST = 12  # features shown
 MOST_LINES = 20  # of counterfactuals

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from xcid import directions
 from xcid._check import as_int
-from xcid.records import Comparison, Explanation, Interactions
+from xcid.records import Explanation
 from xcid.show import wording
 from xcid.show.wording import differences
 from xcid.show.wording.names import count_in_words, format_number
-from xcid.whatif import Actions, Counterfactuals
+
+if TYPE_CHECKING:
+    from xcid.comparison import Comparison
+    from xcid.interactions import Interactions
+    from xcid.whatif import Actions, Counterfactuals
 
 MOST_WIDE = 60  # letters of a column that is padded
 CHANGE_HEADS = ("row", "kind", "changes", "output", "likeness")

@@ -11,8 +11,8 @@ import numpy as np
 from xcid._require import require
 from xcid.errors import InvalidData
 from xcid.explainer import Explainer
+from xcid.explanation import Explanation
 from xcid.frames import frame_of
-from xcid.records import Explanation
 from xcid.show.wording import colours, find_prediction, rank_largest
 
 MOST = 15  # features in a picture

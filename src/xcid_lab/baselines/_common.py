@@ -9,7 +9,8 @@ import numpy as np
 
 from xcid._check import as_int
 from xcid._kernels.random import SEEDS
-from xcid.records import Array, Explanation, Integers, Unsigned
+from xcid.explanation import Explanation
+from xcid.records import Array, Integers, Unsigned
 from xcid.subject import Subject
 from xcid.table import labels
 
@@ -34,7 +35,7 @@ def explained(subject: Subject, X: Any, seed: int, method: Method, settings: dic
     found = method(rows, outputs, subject.space.keys(rows, as_int(seed, "seed")))
     n, size = len(rows), np.abs(found.values)
     total = size.sum(axis=1, keepdims=True)
-    return subject.explanation(
+    scored = subject.explanation(
         rows,
         outputs,
         values=found.values,
@@ -50,6 +51,7 @@ def explained(subject: Subject, X: Any, seed: int, method: Method, settings: dic
         index=labels(X, n),
         settings={name: str(value) for name, value in (settings | {"seed": seed} | subject.record).items()},
     )
+    return Explanation.of(scored)
 
 
 class Counting:

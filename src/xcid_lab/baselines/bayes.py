@@ -9,7 +9,8 @@ from scipy import linalg, special
 
 from xcid._check import as_int
 from xcid._kernels.arrays import products
-from xcid.records import Array, Explanation, Flags, Unsigned
+from xcid.explanation import Explanation
+from xcid.records import Array, Flags, Unsigned
 from xcid.subject import Subject
 from xcid_lab.baselines._coalitions import Draw, Game
 from xcid_lab.baselines._common import Found, explained, seeds_of

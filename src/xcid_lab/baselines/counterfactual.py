@@ -10,8 +10,9 @@ from xcid._check import as_int
 from xcid._require import quiet_and_seeded, require
 from xcid.cid.generators.reach import Metric
 from xcid.errors import InvalidParameter
+from xcid.explanation import Explanation
 from xcid.question import bound, side, usual_outcome
-from xcid.records import Array, Explanation, Integers, Unsigned
+from xcid.records import Array, Integers, Unsigned
 from xcid.subject import Subject
 from xcid_lab.baselines._common import Counting, Found, explained, seeds_of
 from xcid_lab.baselines.shap import kernel_values

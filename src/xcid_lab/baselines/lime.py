@@ -9,7 +9,8 @@ import numpy as np
 from xcid._check import as_int
 from xcid._require import quiet_and_seeded, require
 from xcid.errors import InvalidData, InvalidParameter
-from xcid.records import Array, Explanation, Unsigned
+from xcid.explanation import Explanation
+from xcid.records import Array, Unsigned
 from xcid.subject import Subject
 from xcid_lab.baselines._common import Counting, Found, explained, seeds_of
 

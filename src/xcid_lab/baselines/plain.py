@@ -13,10 +13,11 @@ from xcid.cid.generators.search import Generator
 from xcid.cid.per_feature import Scores
 from xcid.densities import Mixed
 from xcid.explainer import Explainer
+from xcid.explanation import Explanation
 from xcid.generators import Dice
 from xcid.metrics import Masking, mean
 from xcid.outcomes import Flip, SoftFlip
-from xcid.records import Array, Density, Explanation, Perturbations, Unsigned
+from xcid.records import Array, Density, Perturbations, Unsigned
 from xcid.subject import Subject
 from xcid_lab.baselines._common import Found, explained
 

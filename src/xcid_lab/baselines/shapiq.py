@@ -10,7 +10,8 @@ import numpy as np
 from xcid._check import as_int
 from xcid._require import quiet_and_seeded, require
 from xcid.errors import InvalidParameter, MissingDependency
-from xcid.records import Array, Explanation, Integers, Unsigned
+from xcid.explanation import Explanation
+from xcid.records import Array, Integers, Unsigned
 from xcid.subject import Subject
 from xcid_lab.baselines._coalitions import Draw, Game
 from xcid_lab.baselines._common import Found, explained, seeds_of

@@ -48,8 +48,9 @@ class ExplanationDisplay:
     Examples
     --------
     >>> import xcid
-    >>> display = xcid.plots.ExplanationDisplay.from_estimator(
-    ...     model, test, reference=train, draw=xcid.plots.beeswarm
+    >>> explainer = xcid.Explainer(model, train)  # doctest: +SKIP
+    >>> display = xcid.plots.ExplanationDisplay.from_explainer(
+    ...     explainer, test, draw=xcid.plots.beeswarm
     ... )  # doctest: +SKIP
     >>> display.figure_.savefig("swarm.png")  # doctest: +SKIP
     """
@@ -61,13 +62,17 @@ class ExplanationDisplay:
         self.explanation, self.draw = explanation, draw
 
     @classmethod
-    def from_estimator(
-        cls, model: Any, X: Any, *, reference: Any, draw: Callable[..., Any] = bar, seed: int = 0, **settings: Any
+    def from_explainer(
+        cls,
+        explainer: Callable[..., Explanation],
+        X: Any,
+        *,
+        draw: Callable[..., Any] = bar,
+        seed: int = 0,
+        **settings: Any,
     ) -> ExplanationDisplay:
-        """Explain the rows ``X`` with the recommended setting, and draw them; settings are those of :meth:`plot`."""
-        from xcid.explainer import Explainer
-
-        return cls(Explainer(model, reference)(X, seed=seed), draw=draw).plot(**settings)
+        """Explain the rows ``X``, and draw them; settings are those of :meth:`plot`."""
+        return cls(explainer(X, seed=seed), draw=draw).plot(**settings)
 
     @classmethod
     def from_explanation(

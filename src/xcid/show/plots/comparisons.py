@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,10 +12,14 @@ from xcid._check import as_int
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.metrics import feature_agreement
 from xcid.metrics.faithfulness import Curves
-from xcid.records import Array, Comparison, Explanation, Interactions
+from xcid.records import Array, Explanation
 from xcid.show import wording
 from xcid.show.plots import _style
 from xcid.show.wording import colours, differences
+
+if TYPE_CHECKING:
+    from xcid.comparison import Comparison
+    from xcid.interactions import Interactions
 
 FACTORS = (1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 30, 100, 1_000, 10_000, 100_000)  # that an axis of odds may name
 NAMED = 0.18  # share of the axis that the name of a factor takes

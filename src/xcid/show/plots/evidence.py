@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from xcid import directions
 from xcid._check import as_int
 from xcid._require import require
 from xcid.cid.drawn import Drawn, drawn, kept_shares
@@ -37,7 +38,7 @@ def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most:
         axes = _grid(one, len(order))
     flat = np.ravel(axes)
     for ax, feature in zip(flat, order, strict=False):
-        pair, found = one.evidence(0, feature), None
+        pair, found = directions.evidence(one, 0, feature), None
         if len(one.features[feature]) > 1:
             _draw_shares(ax, pair)
         elif one.cloud is not None and one.density is not None:

@@ -7,13 +7,16 @@ import html
 import io
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from xcid._require import require
 from xcid.io.writers import replacing
-from xcid.records import Comparison
 from xcid.show import notebook, plots
 from xcid.show.wording import differences
 from xcid.show.wording.names import clean
+
+if TYPE_CHECKING:
+    from xcid.comparison import Comparison
 
 MOST_SENTENCES = 5
 MOST = 20  # features in the picture

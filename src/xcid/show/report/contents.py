@@ -68,7 +68,7 @@ def collect_phrases(explanation: Explanation, values: Values) -> dict[str, Any]:
         "at_one_value": wording.AT_ONE_VALUE,
         "worth": wording.explain_unit(explanation),
     }
-    asked = clean(wording.word_question(explanation, values.number), 200)
+    asked = clean(explanation.ask(values.number), 200)
     signed = wording.is_signed(explanation)
     return {"question": asked, "signed": signed, "about": clean(explanation.about), "phrases": phrases}
 

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from xcid import directions
 from xcid.cid.drawn import Drawn, drawn, kept_shares
 from xcid.errors import EvidenceNotKept, NotEnoughFlips
 from xcid.records import Array, DensityPair, Explanation, Flags, Integers
@@ -37,7 +38,7 @@ in words. ``kind`` "levels": ``names``, ``p``, ``q`` in thousandths, ``own`` pos
 
 def describe_evidence(explanation: Explanation, row: int, feature: int, values: Values) -> Picture:
     """Give what has to be drawn for one score, and said of it."""
-    pair, cloud, density = explanation.evidence(row, feature), explanation.cloud, explanation.density
+    pair, cloud, density = directions.evidence(explanation, row, feature), explanation.cloud, explanation.density
     if cloud is None or density is None:  # then there is no evidence
         return {}
     shown = "its value" if values.is_hidden else clean(explanation.shown(row, feature), wording.MOST_LETTERS)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid import directions
+from xcid import calibration, directions
 from xcid.records import Array, Explanation, Flags, Integers, meaning
 from xcid.show import wording
 from xcid.show.reasons import Reasons
@@ -104,7 +104,7 @@ def list_outputs(outputs: Array) -> list[list[float]]:
 
 
 def round_number(number: float) -> float:
-    """A number with few digits, which takes few bytes: those that :func:`xcid.show.wording.names.format_number` writes."""
+    """A number with few digits, which takes few bytes: those that ``format_number`` writes."""
     return float(round(number)) if 1e4 <= abs(number) < 1e9 else float(f"{number:.4g}")
 
 
@@ -115,7 +115,7 @@ def describe_all_rows(explanation: Explanation, chosen: Integers, unit: float) -
     about which. Rows that are not explained are left out.
     """
     turned = directions.usual(directions.explained(explanation))
-    mean = turned.aggregate()
+    mean = calibration.aggregate(turned)
     record: dict[str, Any] = {"score": _steps(mean.values[0, chosen], unit)}
     record["d1"] = _steps(mean.importance[0, chosen], 0.001)
     if len(explanation) > 1 and mean.lower is not None and mean.upper is not None:

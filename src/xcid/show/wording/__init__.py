@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from xcid._check import number as number
 from xcid.cid.drawn import Kept
 from xcid.outcomes.classes import OTHER_LABEL, Flip, SoftFlip, are_probabilities
 from xcid.outcomes.numbers import Interval
@@ -285,14 +286,3 @@ def count_left_out(n_features: int, n_shown: int, what: str = "score") -> str:
     if more <= 0:
         return ""
     return f"1 more feature has a smaller {what}" if more == 1 else f"{more:,} more features have smaller {what}s"
-
-
-def word_question(explanation: Explanation, write: Callable[[float], str] = format_number) -> str:
-    """What was asked, in words: "Does the predicted class change? (soft: ...)"; ``write`` puts levels of outputs."""
-    outcome = explanation.outcome
-    if outcome is None:
-        return "What does the output rest on?"
-    asks = getattr(outcome, "asks", None)
-    if asks:
-        return asks(explanation.output_names, write)
-    return f"Does the output change sides? (a question of your own: {getattr(outcome, '__name__', repr(outcome))})"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from xcid.records import Comparison
 from xcid.show.wording import MOST_LETTERS, NOT_SIGNIFICANT, count_left_out, name_class, rank_largest
 from xcid.show.wording.names import clean, count_in_words, format_effect, format_factor, format_limits, format_number
+
+if TYPE_CHECKING:
+    from xcid.comparison import Comparison
 
 
 def title_comparison(found: Comparison) -> str:

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from xcid import frames, pipeline
 from xcid._check import selection
-from xcid.records import fields
-from xcid.records.arrays import Array, Backend, Flags, Integers, Texts
-from xcid.records.explanation import SIGNIFICANT
+from xcid._faults import filled, isolated
+from xcid._kernels.random import run_key
+from xcid.cid.generators.balanced import Repeated
+from xcid.contributions.pairs import pairs
+from xcid.errors import NotEnoughFlips
+from xcid.pipeline import Setup
+from xcid.question import is_one_sided
+from xcid.records import (
+    SIGNIFICANT,
+    UNKNOWN,
+    Array,
+    Backend,
+    Flags,
+    Integers,
+    Perturbations,
+    Texts,
+    benjamini_hochberg,
+    fields,
+)
 from xcid.records.fields import COLUMN, FEATURE, LOWER, ROW, UPPER, P, per
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from xcid.show import text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,8 +87,6 @@ class Interactions:
         return f"<xcid.Interactions: {len(self)} rows x {len(self.pairs)} pairs of {len(self.feature_names)} features>"
 
     def __str__(self) -> str:
-        from xcid.show import text
-
         return text.pairs(self)
 
     @property
@@ -95,17 +110,62 @@ class Interactions:
 
     def adjusted_p_values(self) -> Array:
         """(n, f, f) p-values adjusted for the number of pairs of a row by Benjamini and Hochberg's method."""
-        from xcid import calibration
-
         first, second = self.places
         found = np.ones_like(self.p_values)
         if first.size:
-            adjusted = calibration.benjamini_hochberg(self.p_values[:, first, second])
+            adjusted = benjamini_hochberg(self.p_values[:, first, second])
             found[:, first, second] = found[:, second, first] = adjusted
         return found
 
     def to_frame(self, backend: Backend = "pandas") -> Any:
         """Give one line for each row and pair, the strongest first, as a data frame of pandas, polars or pyarrow."""
-        from xcid import frames
+        parts = [_lines(one) for one in self] or [_lines(self)]
+        return frames.frame_of({name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, backend)
 
-        return frames.pairs_to_frame(self, backend)
+
+def _lines(one: Interactions) -> dict[str, Any]:
+    """The columns of a single row, or of none."""
+    names, places = np.array(one.feature_names), one.places
+    k = len(places[0])
+    columns = {"row": np.repeat(one.index, k)}
+    columns |= {side: np.tile(names[at], len(one)) for side, at in zip(("first", "second"), places, strict=True)}
+    for each in fields.declared(one):
+        part = getattr(one, each.name)
+        if each.line:
+            columns[each.line] = part[:, *places].ravel() if each.axes[1:] else np.repeat(part, k)
+    return columns
+
+
+def explain_pairs(setup: Setup, rows: Array, seed: int, n: int | None) -> Interactions:
+    """Score all pairs of features of (n, d) rows, by so many perturbations of each."""
+    subject = setup.subject
+    setup = replace(setup, generator=Repeated(n).bind(subject.features.space, subject.outputs))
+
+    def score(some: Array) -> Interactions:
+        keys, run = subject.space.keys(some, seed, 0), functools.partial(run_key, seed, 0)
+        parts, clouds = pipeline.perturb_by_plan(setup, some, keys, subject.predict(some), run)
+        return fields.join([_paired(setup, cloud) for cloud in clouds], parts)
+
+    pieces = [piece for block in pipeline.split(setup, rows) for piece in isolated(score, block)]
+    reference = subject.space.rows[: pipeline.REFERENCE_ROWS]
+    found = fields.join(filled(pieces, lambda: isolated(score, reference)))
+    is_known = not np.isin(found.status, UNKNOWN).all()
+    if is_known and not found.n_flips.any() and is_one_sided(setup.outcome, subject):
+        raise NotEnoughFlips(
+            f"all {len(subject.outputs)} reference rows and all perturbations lie on one side of "
+            f"{setup.outcome!r}: there is nothing to compare"
+        )
+    return found
+
+
+def _paired(setup: Setup, cloud: Perturbations) -> Interactions:
+    n_flips = np.sum(cloud.positive > 0.5, axis=1)
+    return Interactions(
+        **fields.named(Interactions, "values", pairs(cloud)),
+        status=np.where((cloud.status == "ok") & (n_flips == 0), "no_flips", cloud.status),
+        n_evaluations=cloud.n_evaluations + 1,  # and the row itself
+        n_flips=n_flips,
+        index=np.arange(len(cloud)),
+        feature_names=setup.subject.features.names,
+        data=cloud.origin,
+    )

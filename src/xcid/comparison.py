@@ -1,4 +1,4 @@
-"""By how much two explanations differ: groups of rows, the same rows explained twice, single rows.
+"""Comparison: by how much two explanations differ. Groups of rows, the same rows explained twice, single rows.
 
 The error of a mean over rows is seen in how the rows differ. One part is not: rows of a run follow one of a few plans,
 and those of a plan share what chance does. Between groups of one run that cancels, as far as their rows are alike. Else
@@ -8,21 +8,113 @@ The errors of two single rows are taken as independent.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import os
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import special
 
-from xcid import directions
+from xcid import directions, frames
 from xcid._kernels.arrays import ratio
 from xcid._kernels.random import N_VARIANTS
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.outcomes.classes import class_names
-from xcid.records import UNKNOWN, Array, Comparison, Explanation, Flags
-from xcid.records.comparison import Kind
+from xcid.records import UNKNOWN, Array, Backend, Explanation, Flags, benjamini_hochberg, is_significant
 
+Kind: TypeAlias = Literal["groups", "pairs", "rows"]
 CONFIDENCE = 0.95
 NORMAL = float(special.ndtri((1 + CONFIDENCE) / 2))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """By how much two explanations differ, feature by feature, and how sure that is.
+
+    Attributes
+    ----------
+    first, second : (d,)
+        Means over the rows of each: log odds towards the same class, or the effects of a regression in the output's
+        own unit.
+    difference : (d,)
+        ``second - first``.
+    lower, upper : (d,)
+        Confidence limits (95%) of ``difference``.
+    p_values : (d,)
+        Against "these two do not differ".
+    feature_names : tuple of str
+    names : tuple of two str
+        What the two are called.
+    n_rows : tuple of two int
+        The rows behind the means; rows of which nothing is known are left out.
+    kind : "groups", "pairs" or "rows"
+        Two groups of rows, the same rows explained twice and compared row by row, or two single rows.
+    about : str
+        The class that signs are about, or "up" for a regression.
+    unit : "log odds" or "output"
+    question : str
+        What was asked, in words.
+    shown : tuple of (str, str)
+        The values of each feature in two single rows, in words; empty where there are more rows.
+    """
+
+    first: Array
+    second: Array
+    difference: Array
+    lower: Array
+    upper: Array
+    p_values: Array
+    feature_names: tuple[str, ...]
+    names: tuple[str, str]
+    n_rows: tuple[int, int]
+    kind: Kind
+    about: str
+    unit: Literal["log odds", "output"]
+    question: str = ""
+    shown: tuple[tuple[str, str], ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.difference)
+
+    def __repr__(self) -> str:
+        first, second = self.n_rows
+        return f"<xcid.Comparison: {len(self)} features, {first} and {second} rows, compared as {self.kind}>"
+
+    def __str__(self) -> str:
+        from xcid.show import text
+
+        return text.comparison(self)
+
+    def _repr_html_(self) -> str:
+        from xcid.show import notebook
+
+        return notebook.comparison(self)
+
+    def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> None:
+        """Write one HTML file with sentences, a picture and a table; it needs nothing else."""
+        from xcid.show.report.comparison import report
+
+        report(self, path, title=title)
+
+    @property
+    def significant(self) -> Flags:
+        """(d,) differences whose p-value, corrected for the features, is at most 0.05."""
+        return np.asarray(is_significant(self.p_values[None])[0])
+
+    def adjusted_p_values(self) -> Array:
+        """(d,) p-values adjusted for the number of features by Benjamini and Hochberg's method."""
+        return np.asarray(benjamini_hochberg(self.p_values[None])[0])
+
+    def to_frame(self, backend: Backend = "pandas") -> Any:
+        """Give one line for each feature as a data frame of pandas, polars or pyarrow."""
+        return frames.frame_of(self.to_columns(), backend)
+
+    def to_columns(self) -> dict[str, Any]:
+        """The columns of :meth:`to_frame` as arrays by name."""
+        parts = ("first", "second", "difference", "lower", "upper")
+        columns: dict[str, Any] = {"feature": np.array(self.feature_names)}
+        columns |= {name: getattr(self, name) for name in parts} | {"p_value": self.p_values}
+        return columns | {name: np.repeat(getattr(self, name), len(self)) for name in ("about", "unit")}
 
 
 class _Measured(NamedTuple):
@@ -46,7 +138,7 @@ def compare(first: Explanation, second: Explanation, names: tuple[str, str], abo
         raise InvalidParameter(f"names must be two different names, not {names!r}")
     _check(first, second)
     towards = _direction(first, second) if about is None else str(about)
-    parts = first.towards(towards), second.towards(towards)
+    parts = directions.towards(first, towards), directions.towards(second, towards)
     known = [_known(part) for part in parts]
     is_paired = _same_rows(first, second)
     if is_paired:
@@ -134,7 +226,7 @@ def _known(one: Explanation) -> Flags:
 
 def _measured(one: Explanation) -> _Measured:
     if one.moved is not None:
-        value, lower, upper = one.effects, one.effects_lower, one.effects_upper
+        value, lower, upper, _ = directions.effects(one)
     else:
         value, lower, upper = one.log_odds, one.log_odds_lower, one.log_odds_upper
     return _Measured(value, (upper - lower) / (2 * NORMAL))

@@ -1,0 +1,264 @@
+"""Explanation: the record that users hold, with everything that can be done with it.
+
+The data are those of :class:`xcid.records.Explanation`. Each method hands them to the room that does the work, which is
+imported when it is called.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from xcid import records
+from xcid.errors import InvalidParameter
+from xcid.records import Array, Backend, Density, DensityPair, Flags, Outcome
+
+if TYPE_CHECKING:
+    from xcid.comparison import Comparison
+    from xcid.show.reasons import Reasons
+    from xcid.whatif import Counterfactuals
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Explanation(records.Explanation):
+    """What decides each row, and how sure that is; its data are those of :class:`xcid.records.Explanation`.
+
+    What did each value do? ``values`` with ``lower``, ``upper`` and ``p_values``; ``odds`` and ``log_odds``;
+    ``effects`` in the unit of the output; ``towards(name)`` turns the signs; ``adjusted_p_values()``, ``in_top(k)`` and
+    ``stable(k)`` say how sure that is. What does the decision hang on? ``importance``, with ``evidence(row, feature)``.
+    What would change it? ``counterfactuals(row)``, and in your own words ``reasons(k, texts)``. Many rows:
+    ``aggregate(by)``, ``compare(other)``, ``explanation[rows]``, ``row(name)``. Elsewhere: ``to_frame()``,
+    ``to_shap()``, ``report(path)``, ``save(path)``, ``print``. Beside them: ``data`` and ``shown(row, feature)``,
+    ``outputs``, ``status``, ``n_evaluations``, ``question`` and ``about``.
+    """
+
+    @classmethod
+    def of(cls, record: records.Explanation) -> Self:
+        """The same data with these methods."""
+        if isinstance(record, cls):
+            return record
+        return cls(**{each.name: getattr(record, each.name) for each in fields(record)})
+
+    def __str__(self) -> str:
+        from xcid.show import text
+
+        if not len(self):
+            return repr(self)
+        left = len(self) - 1
+        more = f"\n(and {left} more {'row' if left == 1 else 'rows'}: print(explanation[i]))" if left else ""
+        return text.bars(self) + more
+
+    def _repr_html_(self) -> str:
+        from xcid.show import notebook
+
+        return notebook.html(self)
+
+    @property
+    def effects(self) -> Array:
+        """(n, d) by how much present values move the output, in its own unit.
+
+        That is the output of a regression, or the probability of the class in question: the one that signs are about,
+        the target of the question, or the predicted one.
+        """
+        from xcid import directions
+
+        return np.asarray(directions.effects(self).value)
+
+    @property
+    def effects_lower(self) -> Array:
+        """(n, d) lower confidence limits (95%) of ``effects``."""
+        from xcid import directions
+
+        return np.asarray(directions.effects(self).lower)
+
+    @property
+    def effects_upper(self) -> Array:
+        """(n, d) upper confidence limits (95%) of ``effects``."""
+        from xcid import directions
+
+        return np.asarray(directions.effects(self).upper)
+
+    def towards(self, name: str) -> Self:
+        """The same explanation with every sign about a class, or "up" for a regression; the model is not asked again.
+
+        With two classes the scores of the rows that are predicted otherwise change their signs. Of several, that class
+        is scored against all others.
+        """
+        from xcid import directions
+
+        return directions.towards(self, name)
+
+    def evidence(self, row: int, feature: int | str) -> DensityPair:
+        """Give the two densities behind one score.
+
+        Parameters
+        ----------
+        row : int
+            Position of the row.
+        feature : int or str
+            Position or name of the feature.
+        """
+        from xcid import directions
+
+        return directions.evidence(self, row, feature)
+
+    def counterfactuals(
+        self,
+        row: int = 0,
+        *,
+        nearest: int = 3,
+        diverse: int = 3,
+        backend: Backend = "pandas",
+    ) -> Any:
+        """Give the nearest and the most diverse perturbations that flip a row's output, as a readable frame of changes.
+
+        They are taken from the samples behind the scores. ``Explainer.counterfactuals`` searches for near and sparse
+        ones instead.
+        """
+        from xcid.show import counterfactuals
+
+        return counterfactuals.table(self, row, nearest, diverse, backend)
+
+    def reasons(
+        self,
+        k: int = 4,
+        texts: Mapping[str, str | Callable[[Any], str]] | None = None,
+        *,
+        against: str | None = None,
+        backend: Backend = "pandas",
+    ) -> Any:
+        """Give the k strongest significant features that work against an outcome, in your own texts.
+
+        Features are significant by :meth:`adjusted_p_values`. One line per row and reason: row, rank, feature, text,
+        value, worth, p_value (adjusted) and tied_with, the features whose limits overlap its own, so that their order
+        is not decided. Equal scores stand in the order of the columns. A row with fewer reasons has fewer lines; one
+        without any has a line of rank 0 that says why.
+
+        Parameters
+        ----------
+        k : int
+            Most reasons of a row.
+        texts : mapping of str to str or callable, optional
+            What to say of a feature: a text, in which ``{value}`` stands for the present value, or a function of that
+            value. A feature without one has its name and value.
+        against : str, optional
+            The outcome: a class, or "higher" or "lower" for a regression, which needs it. By default reasons support
+            the prediction, so that they work against every other class; where ``towards`` chose a class, against that.
+        backend : str
+            The library of the frame: "pandas", "polars" or "pyarrow".
+        """
+        from xcid.show.reasons import Reasons
+
+        return Reasons(k, {} if texts is None else texts, against).frame(self, backend)
+
+    def in_top(self, k: int) -> Array:
+        """(n, d) probability that each feature is truly among the k with the largest absolute values."""
+        from xcid import calibration
+
+        return calibration.in_top(self, k)
+
+    def stable(self, k: int = 4, confidence: float = 0.95) -> Flags:
+        """(n,) whether the k largest are decided: this share of them is expected to be truly there."""
+        from xcid import calibration
+
+        return calibration.top_agreement(self, min(k, len(self.feature_names))) >= confidence
+
+    def aggregate(self, by: Any = None) -> Self:
+        """Average the rows, all of them or by (n,) labels of subgroups, into an explanation of one row for each."""
+        from xcid import calibration
+
+        return calibration.aggregate(self, by)
+
+    def compare(
+        self,
+        other: Explanation,
+        names: tuple[str, str] = ("the first", "the second"),
+        *,
+        towards: str | None = None,
+    ) -> Comparison:
+        """Compare with another explanation of the same features: other rows, another model, another month.
+
+        The same rows explained by two models are compared row by row, two single rows by their limits, and other rows
+        by their means.
+
+        Parameters
+        ----------
+        other : Explanation
+            The second; differences are it less this one.
+        names : two str
+            What the two are called.
+        towards : str, optional
+            The class that signs are about; needed where there are more than two and signs are about none yet. By
+            default the second of two classes, and "up" for a regression.
+        """
+        from xcid.comparison import compare
+
+        return compare(self, other, names, towards)
+
+    def to_frame(self, backend: Backend = "pandas") -> Any:
+        """Give one line for each row and feature as a data frame of pandas, polars or pyarrow."""
+        from xcid import frames
+
+        return frames.to_frame(self, backend)
+
+    def to_shap(self) -> Any:
+        """Give a ``shap.Explanation`` for SHAP's plots: log odds, or effects on the output of a regression.
+
+        Signs are about the second of two classes, or that of ``towards``; the base value is 0.
+        """
+        from xcid import frames
+
+        return frames.to_shap(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one file that :func:`xcid.load` reads, without pickle.
+
+        A name that ends in ``.json`` or ``.parquet`` makes a document that other languages read, without the evidence;
+        any other name an archive of everything, evidence included.
+        """
+        from xcid.io import saved
+
+        saved.save(self, path)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        title: str | None = None,
+        notes: Sequence[str] = (),
+        values: Literal["shown", "hidden"] = "shown",
+        reasons: Reasons | None = None,
+        counterfactuals: Counterfactuals | None = None,
+    ) -> None:
+        """Write one HTML file to look at every row, its scores and their evidence; it needs nothing else.
+
+        With ``reasons=xcid.Reasons(k, texts, against)`` every row has a line with its reasons. With
+        ``counterfactuals=explainer.whatif(X)`` of the same rows the page has these, with what each change adds; else it
+        has the nearest samples that flip.
+        """
+        from xcid.show.report import report
+
+        if counterfactuals is not None and not np.array_equal(counterfactuals.data, self.data, equal_nan=True):
+            raise InvalidParameter("the counterfactuals are not those of these rows: give explainer.whatif(X) of them")
+        settings: Any = {"title": title, "notes": notes, "values": values, "reasons": reasons}
+        report([self], path, **settings, search=lambda piece: counterfactuals)
+
+
+def load(
+    path: str | os.PathLike[str], *, density: Density | None = None, outcome: Outcome | None = None
+) -> Explanation:
+    """Read what :meth:`Explanation.save` wrote; nothing in the file is ever run.
+
+    Parameters
+    ----------
+    path : path of the file
+    density, outcome : objects, optional
+        Those behind the scores, where they are your own: a file keeps only xcid's.
+    """
+    from xcid.io import saved
+
+    return Explanation.of(saved.load(path, density=density, outcome=outcome))
