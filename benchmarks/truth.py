@@ -234,7 +234,7 @@ def regression(seeds: int) -> str:
         return 10 * X[:, 0] * X[:, 1] + 5 * X[:, 2] + np.abs(X[:, 3])
 
     rows, found = table[:12], []
-    for outcome in (xcid.outcomes.SoftInterval(), xcid.outcomes.Interval(half_width=0.2)):
+    for outcome in (xcid.outcomes.Interval(soft=True), xcid.outcomes.Interval(half_width=0.2)):
         explainer = xcid.Explainer(model, table, outcome=outcome)
         runs = [explainer(rows, seed=seed).values for seed in range(seeds)]
         moved = [_moved(model, rows, values, table) for values in runs]

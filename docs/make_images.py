@@ -82,7 +82,7 @@ def soft_and_hard() -> Any:
     for ax, level in zip(axes, (0.5, 0.2), strict=True):
         for asked, style, label in (
             (xcid.outcomes.Threshold(level), "-", "soft: by its probability"),
-            (xcid.outcomes.HardThreshold(level), "--", "hard: yes or no"),
+            (xcid.outcomes.Threshold(level, soft=False), "--", "hard: yes or no"),
         ):
             ax.plot(chance, asked.bind(names, outputs)(outputs, reference), style, label=label)
         ax.axvline(level, color="0.8", linewidth=0.8)

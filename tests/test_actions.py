@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import xcid
 from xcid.errors import InvalidData, InvalidParameter, XcidWarning
-from xcid.whatif import Actions, Between, Lower, Raise, group_actions
+from xcid.outcomes import Lower, Raise, Within
+from xcid.whatif import Actions, group_actions
 from xcid.whatif.parts import Bring, Choose, Move, applied, proposed
 from xcid.whatif.world import World
 
@@ -156,7 +157,7 @@ class TestTargets:
             ("lower", lambda new, own: new <= own - 0.1 * abs(own)),
             (Raise(by=0.5), lambda new, own: new >= own + 0.5 * abs(own)),
             (Lower(by=0.5), lambda new, own: new <= own - 0.5 * abs(own)),
-            (Between(1.0, 3.0), lambda new, own: (new >= 1) & (new <= 3)),
+            (Within(1.0, 3.0), lambda new, own: (new >= 1) & (new <= 3)),
         ],
     )
     def test_a_regression(self, target, reached):

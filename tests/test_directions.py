@@ -214,12 +214,12 @@ class TestQuestions:
     @pytest.mark.parametrize(
         ("outcome", "words"),
         [
-            (outcomes.SoftFlip(), r"Does the predicted class change\? \(soft"),
+            (outcomes.Flip(soft=True), r"Does the predicted class change\? \(soft"),
             (outcomes.Flip(), r"Does the predicted class change\? \(hard"),
             (outcomes.ToClass("1"), r"become 1, or stop being 1\? \(hard"),
-            (outcomes.SoftToClass("1"), r"become 1, or stop being 1\? \(soft"),
+            (outcomes.ToClass("1", soft=True), r"become 1, or stop being 1\? \(soft"),
             (outcomes.Threshold(0.3), r"Does the probability of 1 cross 0\.3\? \(soft"),
-            (outcomes.HardThreshold(0.3), r"Does the probability of 1 cross 0\.3\? \(hard"),
+            (outcomes.Threshold(0.3, soft=False), r"Does the probability of 1 cross 0\.3\? \(hard"),
             (outcomes.Within(0.2, 0.6), r"enter or leave the range from 0\.2 to 0\.6"),
             (lambda outputs, reference: outputs[:, 1] > 0.5, r"change sides\? \(a question of your own: <lambda>\)"),
         ],
@@ -256,8 +256,8 @@ class TestQuestions:
         found = explainer(TABLE[:4])
         once = model.asked
         asked = [
-            outcomes.Flip(), outcomes.SoftFlip(), outcomes.ToClass("1"), outcomes.SoftToClass("2"),
-            outcomes.Threshold(0.4, target="0"), outcomes.HardThreshold(0.4, target="0"),
+            outcomes.Flip(), outcomes.Flip(soft=True), outcomes.ToClass("1"), outcomes.ToClass("2", soft=True),
+            outcomes.Threshold(0.4, target="0"), outcomes.Threshold(0.4, target="0", soft=False),
         ]  # fmt: skip
         answers = [explainer.answer(found, outcome) for outcome in asked]
         assert model.asked == once

@@ -43,7 +43,7 @@ def _shares(sides, weights):
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(xcid.outcomes.Question):
     """A loan is refused: the probability is above a level, by degrees."""
 
     level: float = 0.5
@@ -51,7 +51,7 @@ class Refused:
     def __call__(self, outputs, reference):
         return 1 / (1 + np.exp(-8 * (outputs[:, 1] - self.level)))
 
-    def where(self, output, names, number):
+    def describe_side(self, output, names, number):
         return f"it {'above' if output[1] > self.level else 'below'} the bar of {number(self.level)}"
 
 

@@ -198,20 +198,22 @@ class TestSoftMembership:
     def test_crosses_one_half_where_the_class_changes(self):
         outputs = RNG.dirichlet(np.ones(4), size=500)
         reference = RNG.dirichlet(np.ones(4), size=500)
-        assert np.array_equal(outcomes.SoftFlip()(outputs, reference) > 0.5, outcomes.Flip()(outputs, reference) > 0.5)
+        assert np.array_equal(
+            outcomes.Flip(soft=True)(outputs, reference) > 0.5, outcomes.Flip()(outputs, reference) > 0.5
+        )
         names = ["a", "b", "c", "d"]
-        soft, hard = (make("c").bind(names, outputs) for make in (outcomes.SoftToClass, outcomes.ToClass))
+        soft, hard = (outcomes.ToClass("c", soft=soft).bind(names, outputs) for soft in (True, False))
         assert np.array_equal(soft(outputs, reference) > 0.5, hard(outputs, reference) > 0.5)
 
     def test_a_regression_has_no_soft_classes(self):
         table = RNG.normal(size=(50, 2))
         with pytest.raises(InvalidParameter, match="a regression has no classes"):
-            xcid.Explainer(lambda X: 10 * X[:, 0], table, outcome=outcomes.SoftFlip())(table[:1])
+            xcid.Explainer(lambda X: 10 * X[:, 0], table, outcome=outcomes.Flip(soft=True))(table[:1])
 
     def test_impossible_probabilities(self):
         outputs = np.array([[0.0, 0.0, 1.0]])
-        assert outcomes.SoftFlip()(outputs, np.array([[1.0, 0.0, 0.0]])).tolist() == [1.0]
-        assert outcomes.SoftToClass("b").bind("abc", outputs)(np.zeros((1, 3)), outputs).tolist() == [0.5]
+        assert outcomes.Flip(soft=True)(outputs, np.array([[1.0, 0.0, 0.0]])).tolist() == [1.0]
+        assert outcomes.ToClass("b", soft=True).bind("abc", outputs)(np.zeros((1, 3)), outputs).tolist() == [0.5]
 
 
 class TestStatus:

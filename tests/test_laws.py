@@ -120,7 +120,8 @@ def test_limits_hold_under_constraints():
 
 def test_a_regression_is_asked_a_soft_question():
     explainer = xcid.Explainer(lambda X: 10 * X[:, 0], TABLE)
-    assert type(explainer.setup.outcome).__name__ == "SoftInterval"
+    assert isinstance(explainer.setup.outcome, xcid.outcomes.Interval)
+    assert explainer.setup.outcome.soft
     found = explainer(TABLE[:3])
     assert np.all(found.values.argmax(axis=1) == 0)
     assert len(np.unique(found.cloud.positive)) > 100

@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import xcid
 from xcid.errors import InvalidParameter
-from xcid.outcomes import Flip, HardThreshold, Interval, SoftFlip, SoftToClass, Threshold, ToClass, Within
+from xcid.outcomes import Flip, Interval, Threshold, ToClass, Within
 
 TABLE = np.random.default_rng(0).normal(size=(400, 4))
 
@@ -72,7 +72,7 @@ def test_within_is_the_set_of_the_paper():
 
 def test_threshold_of_a_probability(iris):
     model, data = iris
-    explainer = xcid.Explainer(model, data, outcome=HardThreshold(0.2, target="versicolor"))
+    explainer = xcid.Explainer(model, data, outcome=Threshold(0.2, target="versicolor", soft=False))
     explanation = explainer(data.iloc[[0, 60]])
     for row in range(2):
         flips, stays = positives_and_negatives(explanation, row)
@@ -84,7 +84,7 @@ def test_threshold_of_a_probability(iris):
 def test_threshold_at_one_half_is_a_flip():
     model = LogisticRegression().fit(TABLE, TABLE[:, 0] + TABLE[:, 1] > 0)
     by_class = xcid.Explainer(model, TABLE, outcome=Flip())(TABLE[:10])
-    by_level = xcid.Explainer(model, TABLE, outcome=HardThreshold(0.5))(TABLE[:10])
+    by_level = xcid.Explainer(model, TABLE, outcome=Threshold(0.5, soft=False))(TABLE[:10])
     assert np.allclose(by_class.values, by_level.values)
 
 
@@ -106,7 +106,7 @@ def test_one_explanation_for_each_class(iris):
     assert list(by_class) == ["setosa", "versicolor", "virginica"]
     alone = explainer.asking(ToClass("virginica"))(data.iloc[[0]])
     assert np.array_equal(by_class["virginica"].values, alone.values)
-    assert isinstance(explainer.setup.outcome, SoftFlip)
+    assert explainer.setup.outcome == Flip(soft=True)
 
 
 def test_names_of_classes_do_not_matter(iris):
@@ -152,7 +152,7 @@ def test_a_question_that_nothing_reaches_is_an_error():
         explainer(TABLE[:2])
 
 
-@pytest.mark.parametrize("outcome", [SoftFlip(), SoftToClass("1")], ids=str)
+@pytest.mark.parametrize("outcome", [Flip(soft=True), ToClass("1", soft=True)], ids=str)
 def test_labels_are_not_called_probabilities(outcome):
     """A model that gives no probabilities has none that could weight perturbations."""
     labels = xcid.Explainer(lambda X: X[:, 0] > 0.3, TABLE, class_names=["0", "1"], outcome=outcome)

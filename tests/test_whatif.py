@@ -14,9 +14,10 @@ from sklearn.linear_model import LogisticRegression
 import xcid
 from xcid.cid.generators.reach import Metric
 from xcid.errors import InvalidParameter, ModelError
+from xcid.outcomes import Lower, Raise, Within
 from xcid.show.report.evidence import list_changes_found
 from xcid.show.report.page import find_values
-from xcid.whatif import Between, Lower, Raise, group_actions
+from xcid.whatif import group_actions
 from xcid.whatif.world import World
 
 RNG = np.random.default_rng(8)
@@ -157,7 +158,7 @@ class TestShares:
     def test_many_changes_are_sampled(self):
         """A model that wants all of twelve features changed: by symmetry the shares are equal."""
         explainer = xcid.Explainer(lambda X: 10 + X.sum(axis=1), np.tile([[0.0], [1.0]], (50, 12)))
-        found = explainer.whatif(np.zeros((1, 12)), target=Between(low=22))
+        found = explainer.whatif(np.zeros((1, 12)), target=Within(low=22))
         assert found.n_changes.tolist() == [12]
         assert np.allclose(found.shares, 1)
         assert sorted(found.order[0]) == list(range(1, 13))
@@ -197,8 +198,8 @@ class TestTargets:
             ("lower", lambda new, old: new <= 0.9 * old),
             (Raise(by=0.2), lambda new, old: new >= 1.2 * old),
             (Lower(by=0.05), lambda new, old: new <= 0.95 * old),
-            (Between(120, 125), lambda new, old: (new >= 120) & (new <= 125)),
-            (Between(high=90), lambda new, old: new <= 90),
+            (Within(120, 125), lambda new, old: (new >= 120) & (new <= 125)),
+            (Within(high=90), lambda new, old: new <= 90),
             (None, lambda new, old: abs(new - old) > 0),
         ],
         ids=lambda value: None if callable(value) else str(value),
@@ -214,14 +215,14 @@ class TestTargets:
 
     def test_a_number_that_is_there_already_moves_nowhere(self):
         row = NUMBERS[price(NUMBERS).argmax()][None]
-        found = xcid.Explainer(price, NUMBERS).whatif(row, target=Between(float(np.median(price(NUMBERS)))))
+        found = xcid.Explainer(price, NUMBERS).whatif(row, target=Within(float(np.median(price(NUMBERS)))))
         assert found.to_frame()[["kind", "about"]].to_numpy().tolist() == [["already there", ""]]
         assert f"{price(row)[0]:.4g}" in str(found)
         assert "output" in list_changes_found(found, 0, find_values("shown"))[0]
         assert not {"was", "output"} & set(list_changes_found(found, 0, find_values("hidden"))[0])
 
     def test_a_probability(self, forest):
-        found = forest.whatif(Forest.rows.iloc[:10], target=Between(0.8, of=1))
+        found = forest.whatif(Forest.rows.iloc[:10], target=Within(0.8, target=1))
         assert np.all(Forest.model.predict_proba(found.table())[found.reached, 1] >= 0.8)
         assert found.reached.any()
 
@@ -230,17 +231,17 @@ class TestTargets:
         found = explainer.whatif(NUMBERS[:20])
         assert np.all((price(found.rows) <= 95) != (price(NUMBERS[found.row]) <= 95))
 
-    @pytest.mark.parametrize("target", ["ill", 3, "raise", Raise(), Between(0.7, of="x"), [1], object()])
+    @pytest.mark.parametrize("target", ["ill", 3, "raise", Raise(), Within(0.7, target="x"), [1], object()])
     def test_bad_ones_name_the_classes(self, forest, target):
         with pytest.raises(InvalidParameter, match=r"no class of this model: use one of \['0', '1'\]"):
             forest.counterfactuals(Forest.rows.iloc[:1], target=target)
 
-    @pytest.mark.parametrize("target", ["sideways", 1, Raise(of="x")])
+    @pytest.mark.parametrize("target", ["sideways", 1, Raise(target="x")])
     def test_bad_ones_of_a_regression(self, target):
         with pytest.raises(InvalidParameter, match=r"does not fit a regression: use 'raise', 'lower'"):
             xcid.Explainer(price, NUMBERS).counterfactuals(NUMBERS[:1], target=target)
 
-    @pytest.mark.parametrize("make", [lambda: Raise(by=-1), lambda: Lower(by="a"), lambda: Between(2, 1)])
+    @pytest.mark.parametrize("make", [lambda: Raise(by=-1), lambda: Lower(by="a"), lambda: Within(2, 1)])
     def test_bad_goals(self, make):
         with pytest.raises(InvalidParameter):
             make()
@@ -255,14 +256,14 @@ class TestRowsThatCannot:
     def test_be_flipped_say_so_with_the_best_that_was_reached(self):
         frozen = xcid.Constraints(frozen=["a"])
         explainer = xcid.Explainer(price, NUMBERS, constraints=frozen, feature_names=list("abcde"))
-        found = explainer.whatif(NUMBERS[:5], target=Between(low=1_000))
+        found = explainer.whatif(NUMBERS[:5], target=Within(low=1_000))
         assert found.kind.tolist() == ["not reached"] * 5
         assert np.all(found.output > found.was)
         assert not found.moved[:, 0].any()
 
     def test_be_flipped_do_not_disturb_the_others(self):
         explainer = xcid.Explainer(price, NUMBERS)
-        target = Between(low=float(np.quantile(price(NUMBERS), 0.99)))
+        target = Within(low=float(np.quantile(price(NUMBERS), 0.99)))
         found = explainer.whatif(NUMBERS[:40], target=target, k=1)
         assert np.array_equal(found.row, np.arange(40))
 

@@ -13,7 +13,8 @@ from xcid.cid.per_feature import evidence as densities_of
 from xcid.contributions.adjusted import Adjusted, to_d1
 from xcid.contributions.moves import moves
 from xcid.errors import EvidenceNotKept, InvalidParameter
-from xcid.outcomes.classes import are_probabilities, class_names, column_of, least_probability
+from xcid.outcomes.classes import Flip, are_probabilities, class_names, column_of, least_probability
+from xcid.outcomes.protocol import as_question
 from xcid.records import UNKNOWN, DensityPair, Estimate, Explanation, Flags, Integers, fields
 
 E = TypeVar("E", bound=Explanation)
@@ -62,7 +63,7 @@ def evidence(explanation: Explanation, row: int, feature: int | str) -> DensityP
 def in_question(explanation: Explanation) -> Integers:
     """(n,) the output that a question is about: the class that signs are about, its target, or the predicted one."""
     n, names = len(explanation), explanation.output_names
-    about = explanation.about or getattr(explanation.outcome, "target", None)
+    about = explanation.about or _target(explanation)
     if explanation.outputs.shape[1] == 1 or about == UP:
         return np.zeros(n, dtype=np.int64)
     if about is None:
@@ -109,7 +110,7 @@ def of_row(one: E) -> E:
 
     Where the question is another one than whether the output moves, it stays about that question.
     """
-    asks_for_moves = one.outcome is None or hasattr(one.outcome, "half_width")
+    asks_for_moves = one.outcome is None or as_question(one.outcome).about_prediction
     return usual(one) if one.moved is not None and asks_for_moves else one
 
 
@@ -126,7 +127,7 @@ def towards(explanation: E, name: str) -> E:
         return _upwards(explanation, name)
     column = column_of(name, explanation.output_names)
     names = class_names(explanation.output_names)
-    asked = getattr(explanation.outcome, "target", None)
+    asked = _target(explanation)
     if len(names) > 2 and (asked is None or column_of(asked, explanation.output_names) != column):
         return _against_the_rest(explanation, column)
     turned = fields.turn(explanation, np.where(_is_there(explanation, column), 1.0, -1.0))
@@ -149,12 +150,13 @@ def _upwards(explanation: E, name: str) -> E:
 
 def _is_there(explanation: Explanation, column: int) -> Flags:
     """(n,) rows whose present answer lies on the side of a class."""
-    outcome: Any = explanation.outcome
-    level, target = getattr(outcome, "level", None), getattr(outcome, "target", None)
-    if level is None:
-        return np.asarray(explanation.outputs.argmax(axis=1) == column)
-    asked = column_of(target, explanation.output_names)
-    return np.asarray((explanation.outputs[:, asked] > level) == (asked == column))
+    asked = Flip() if explanation.outcome is None else as_question(explanation.outcome)
+    return asked.speaks_for(column, explanation.outputs, explanation.output_names)
+
+
+def _target(explanation: Explanation) -> Any:
+    """The class that the question is about, if any."""
+    return None if explanation.outcome is None else as_question(explanation.outcome).target
 
 
 def _against_the_rest(explanation: E, column: int) -> E:

@@ -20,7 +20,7 @@ from xcid.contributions.adjusted import Adjusted
 from xcid.errors import InvalidParameter, telling, warn
 from xcid.explanation import Explanation
 from xcid.interactions import Interactions, explain_pairs
-from xcid.outcomes import Flip, Outcome, SoftFlip
+from xcid.outcomes import Flip, Outcome
 from xcid.pipeline import Apply, Given, Setup
 from xcid.question import bound
 from xcid.records import Density
@@ -156,7 +156,7 @@ class Explainer:
         density = Kernel("gaussian", bandwidth="silverman") if density is None else density
         score = PerFeature(density, direction=unsigned)
         explainer = cls(model, background, generator=Random(m=m), score=score, **settings)
-        is_default = settings.get("outcome") is None and isinstance(explainer.made.outcome, SoftFlip)
+        is_default = settings.get("outcome") is None and explainer.made.outcome == Flip(soft=True)
         return explainer.asking(Flip()) if is_default else explainer
 
     def but(self, **parts: Any) -> Explainer:

@@ -24,6 +24,7 @@ from xcid.contributions.moves import moves
 from xcid.errors import NotEnoughFlips, warn
 from xcid.outcomes import Outcome, ToClass
 from xcid.outcomes.classes import check_has_classes, class_names
+from xcid.outcomes.protocol import as_question
 from xcid.question import Membership, is_one_sided, usual_outcome, weights
 from xcid.question import bound as bound_outcome
 from xcid.records import (
@@ -286,7 +287,7 @@ def _read(setup: Setup, drawn: Drawn, rows: Array, outputs: Array, deadline: Dea
 
 def _by_log_odds(cloud: Perturbations, outcome: Outcome) -> Perturbations:
     """The same cloud, which knows how small its probabilities get where it has some; log odds need no flips."""
-    least = getattr(outcome, "least", None)
+    least = as_question(outcome).least
     if least is not None and cloud.plans:
         cloud = replace(cloud, status=np.full(len(cloud), "ok"))
     return replace(cloud, least=least)
@@ -347,7 +348,7 @@ def record(
 
 def _flipless(status: Any, n_flips: Integers, outcome: Outcome) -> Any:
     """The status of rows: one that says so where a row is explained although few perturbations flip it, or none."""
-    few = np.where(n_flips == 0, "no_flips", "few_flips" if hasattr(outcome, "least") else "ok")
+    few = np.where(n_flips == 0, "no_flips", "few_flips" if as_question(outcome).least is not None else "ok")
     return np.where((status == "ok") & (n_flips < FEWEST_FLIPS), few, status)
 
 

@@ -8,40 +8,22 @@ import numpy as np
 
 from xcid._check import require_callable
 from xcid._faults import Deadline
-from xcid.errors import InvalidParameter
-from xcid.outcomes import Flip, Outcome, SoftFlip, SoftInterval
+from xcid.outcomes import Flip, Interval, Outcome, Question
 from xcid.outcomes.classes import are_probabilities
+from xcid.outcomes.protocol import side
 from xcid.records import Array, Integers
 from xcid.subject import Subject
 
 
-def usual_outcome(subject: Subject) -> Outcome:
+def usual_outcome(subject: Subject) -> Question:
     """The question where none is given: whether the class changes, or the number of a regression moves far."""
-    if are_probabilities(subject.outputs):
-        return SoftFlip()
-    return SoftInterval() if subject.is_regression else Flip()
+    return Interval(soft=True) if subject.is_regression else Flip(soft=are_probabilities(subject.outputs))
 
 
 def bound(outcome: Outcome, subject: Subject) -> Outcome:
-    """Let an outcome that wants to know them know the names of the outputs and the background's outputs."""
+    """Let an outcome that wants to know them know the names of the outputs and the reference outputs."""
     require_callable(outcome, "outcome", "xcid.outcomes.Flip()")
-    bind = getattr(outcome, "bind", None)
-    return outcome if bind is None else bind(subject.output_names, subject.outputs)
-
-
-def side(outcome: Outcome, outputs: Array, reference: Array) -> Array:
-    """(N,) how far (N, k) outputs lie on the far side of the question, for rows with (N, k) outputs; checked."""
-    found = np.asarray(outcome(outputs, reference))
-    if (
-        found.shape != (len(outputs),)
-        or found.dtype.kind not in "fiub"
-        or (found.size and not (found.min() >= 0 and found.max() <= 1))  # false for NaN
-    ):
-        raise InvalidParameter(
-            f"the outcome gave {found.dtype} of shape {found.shape} for {len(outputs)} samples: it must give each of "
-            "them 1 for the far side of the question, 0 for the near one, or a share between"
-        )
-    return found.astype(np.float64, copy=False)
+    return outcome.bind(subject.output_names, subject.outputs) if isinstance(outcome, Question) else outcome
 
 
 def is_one_sided(outcome: Outcome, subject: Subject) -> bool:

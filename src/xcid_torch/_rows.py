@@ -21,7 +21,7 @@ from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
 from xcid.generators import Balanced
-from xcid.outcomes import Interval, Outcome, SoftInterval
+from xcid.outcomes import Interval, Outcome
 from xcid.pipeline import Setup
 from xcid.records import Array, Density, Integers, Perturbations
 from xcid.records.fields import COLUMN, FEATURE, declared
@@ -177,7 +177,7 @@ def question(outcome: Outcome | None, outputs: Array) -> Outcome | None:
     numbers = outputs.reshape(len(outputs), -1).astype(np.float64)
     if numbers.shape[1] > 1 or (outcome is None and numbers.min() >= 0 and numbers.max() <= 1):
         return outcome
-    asked = SoftInterval() if outcome is None else outcome
+    asked = Interval(soft=True) if outcome is None else outcome
     return asked.bind(("output",), numbers) if isinstance(asked, Interval) else asked
 
 

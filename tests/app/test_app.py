@@ -18,7 +18,7 @@ from xcid import app
 from xcid.app import Limits
 from xcid.directions import of_row
 from xcid.errors import InvalidData, InvalidParameter, ModelError
-from xcid.outcomes import Interval, SoftFlip, SoftInterval, SoftToClass, Threshold
+from xcid.outcomes import Flip, Interval, Threshold, ToClass
 
 starlette = pytest.importorskip("starlette", reason="needs the extra app")
 anyio = pytest.importorskip("anyio")
@@ -186,13 +186,13 @@ class TestAnswers:
     @pytest.mark.parametrize(
         ("bench", "question", "outcome"),
         [
-            ("two", {"kind": "flip"}, SoftFlip()),
-            ("two", {"kind": "class", "target": 0}, SoftToClass("no")),
+            ("two", {"kind": "flip"}, Flip(soft=True)),
+            ("two", {"kind": "class", "target": 0}, ToClass("no", soft=True)),
             ("two", {"kind": "threshold", "target": 1, "level": 0.3}, Threshold(0.3, "yes")),
-            ("three", {"kind": "flip"}, SoftFlip()),
-            ("three", {"kind": "class", "target": 2}, SoftToClass("high")),
+            ("three", {"kind": "flip"}, Flip(soft=True)),
+            ("three", {"kind": "class", "target": 2}, ToClass("high", soft=True)),
             ("three", {"kind": "threshold", "target": 1, "level": 0.4}, Threshold(0.4, "middle")),
-            ("number", {"kind": "move"}, SoftInterval()),
+            ("number", {"kind": "move"}, Interval(soft=True)),
             ("number", {"kind": "interval", "half_width": 4}, Interval(4)),
             ("number", {"kind": "threshold", "target": 0, "level": 105.5}, Threshold(105.5)),
         ],

@@ -14,7 +14,6 @@ from golden_subjects import MIXED, MIXED_ROWS, NAMES, NUMBERS, ROWS
 
 import xcid
 from xcid import calibration, densities
-from xcid.cid.per_feature import held_in_place
 from xcid.generators import (
     Balanced,
     Complements,
@@ -27,8 +26,8 @@ from xcid.generators import (
     Neighbours,
     Random,
 )
-from xcid.outcomes import Flip, Interval, SoftFlip, SoftToClass, Threshold, ToClass, Within
-from xcid.scores import PerFeature, Resampled
+from xcid.outcomes import Flip, Interval, Threshold, ToClass, Within
+from xcid.scores import PerFeature, Resampled, held_in_place
 from xcid_lab.generators import Nearest
 
 CASES: dict[str, Callable[[], Found]] = {}
@@ -172,8 +171,8 @@ def insufficient_flips() -> Found:
 OUTCOMES = {
     "Flip": (Flip(), subjects.three_classes),
     "ToClass": (ToClass("low"), subjects.three_classes),
-    "SoftFlip": (SoftFlip(), subjects.three_classes),
-    "SoftToClass": (SoftToClass("middle"), subjects.three_classes),
+    "SoftFlip": (Flip(soft=True), subjects.three_classes),
+    "SoftToClass": (ToClass("middle", soft=True), subjects.three_classes),
     "Threshold": (Threshold(0.7), subjects.two_classes),
     "Threshold of a class": (Threshold(0.3, target="high"), subjects.three_classes),
     "Threshold of a number": (Threshold(11.0), subjects.regression),

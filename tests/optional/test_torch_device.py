@@ -9,7 +9,7 @@ import pytest
 import xcid
 from xcid.errors import InvalidParameter, ModelError
 from xcid.generators import Balanced, Marginal
-from xcid.outcomes import Flip, Interval, SoftToClass, Threshold, ToClass, Within
+from xcid.outcomes import Flip, Interval, Threshold, ToClass, Within
 
 torch = pytest.importorskip("torch", reason="needs the extra torch")
 from xcid.device.run import Device  # noqa: E402
@@ -31,7 +31,7 @@ def network(n_outputs, dtype=None):
 @pytest.mark.parametrize(
     ("n_outputs", "outcome"),
     [
-        (2, None), (3, None), (1, None), (2, Flip()), (3, ToClass(1)), (3, SoftToClass(2)), (2, Threshold(0.4)),
+        (2, None), (3, None), (1, None), (2, Flip()), (3, ToClass(1)), (3, ToClass(2, soft=True)), (2, Threshold(0.4)),
         (1, Interval(0.2)), (1, Within(-0.1, 0.3)),
     ],
 )  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.explainer import Explainer
-from xcid.outcomes import Interval, Outcome, SoftToClass, Threshold, ToClass
+from xcid.outcomes import Interval, Outcome, Threshold, ToClass
 from xcid.outcomes.classes import are_probabilities, class_names
 from xcid.question import usual_outcome
 from xcid.records import Array
@@ -63,7 +63,7 @@ def outcome(explainer: Explainer, asked: Fields) -> Outcome:
     target = names[asked.position("target", len(names))]
     if kind == "threshold":
         return Threshold(asked.number("level"), target)
-    return (SoftToClass if are_probabilities(subject.outputs) else ToClass)(target)
+    return ToClass(target, soft=are_probabilities(subject.outputs))
 
 
 def _middle(outputs: Array) -> float:

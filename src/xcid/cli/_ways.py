@@ -63,12 +63,12 @@ def target_of(wanted: str | None, names: Sequence[str]) -> Any:
     Examples
     --------
     >>> target_of("good", ["bad", "good"]), target_of("100:", ["output"]), target_of("higher", ["output"])
-    ('good', Between(low=100.0, high=inf, of=None), Raise(by=0.1, of=None))
+    ('good', Within(low=100.0, high=inf, target=None), Raise(by=0.1, target=None))
     """
     from xcid._check import sign_of
     from xcid.errors import InvalidParameter
+    from xcid.outcomes import Lower, Raise
     from xcid.outcomes.classes import no_class
-    from xcid.whatif import Lower, Raise
 
     if wanted is None or not names or (len(names) > 1 and wanted in names):
         return wanted
@@ -81,13 +81,13 @@ def target_of(wanted: str | None, names: Sequence[str]) -> Any:
 
 def _range(wanted: str) -> Any:
     from xcid.errors import InvalidParameter
-    from xcid.whatif import Between
+    from xcid.outcomes import Within
 
     parts = _RANGE.fullmatch(wanted)
     try:
         if parts is None:
             raise ValueError
-        return Between(float(parts["low"] or "-inf"), float(parts["high"] or "inf"))
+        return Within(float(parts["low"] or "-inf"), float(parts["high"] or "inf"))
     except ValueError as error:
         if isinstance(error, InvalidParameter):
             raise
@@ -101,27 +101,21 @@ def wish_of(target: Any, names: Sequence[str]) -> str:
 
     Examples
     --------
-    >>> from xcid.whatif import Between, Raise
+    >>> from xcid.outcomes import Raise, Within
     >>> wish_of("good", ["bad", "good"]), wish_of(None, ["bad", "good"])
     ('good', 'another class')
-    >>> wish_of(Raise(), ["output"]), wish_of(Between(100), ["output"])
+    >>> wish_of(Raise(), ["output"]), wish_of(Within(100), ["output"])
     ('at least a tenth more', 'at least 100')
     """
-    from math import isfinite
-
+    from xcid.outcomes import Question
     from xcid.show import wording
     from xcid.show.wording.names import format_number
-    from xcid.whatif import Between, Raise
 
-    is_number = len(names) == 1
     if target is None:
-        return "another output" if is_number else "another class"
-    if not is_number:
-        return wording.name_class(str(target))
-    if not isinstance(target, Between):
-        return f"at least a tenth {'more' if isinstance(target, Raise) else 'less'}"
-    low, high = (format_number(end) if isfinite(end) else "" for end in (target.low, target.high))
-    return f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}"
+        return "another output" if len(names) == 1 else "another class"
+    if isinstance(target, Question):
+        return target.describe_goal(names, format_number)
+    return wording.name_class(str(target))
 
 
 @dataclass(slots=True)

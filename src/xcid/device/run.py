@@ -32,23 +32,13 @@ from xcid.errors import InvalidParameter, ModelError, XcidError
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
 from xcid.models.libraries import evaluating
+from xcid.outcomes.protocol import as_question
 from xcid.pipeline import Setup
 from xcid.records import Array, Flags, Integers, Perturbations, Plan, fields
 from xcid.table import labels
 
 T = TypeVar("T")
 ROWS = 131_072  # at a time
-OUTCOMES = (
-    "Flip",
-    "ToClass",
-    "SoftFlip",
-    "SoftToClass",
-    "HardThreshold",
-    "SoftThreshold",
-    "Interval",
-    "SoftInterval",
-    "Within",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +174,7 @@ class _Task:
 
     def measured(self, rows: Any, positive: Any, n_positive: Any) -> dict[str, Any]:
         """What scores of rows are made from whose samples have (n, s) weights in C+."""
-        torch, least, n_negative = self.torch, getattr(self.outcome, "least", None), positive.shape[1] - n_positive
+        torch, least, n_negative = self.torch, as_question(self.outcome).least, positive.shape[1] - n_positive
         if least is None:
             stays, end, level = 1 - positive, np.inf, n_negative / positive.shape[1]
             known = ((n_positive > 0) & (n_negative > 0))[:, None] & self.changes(rows)
@@ -251,7 +241,6 @@ def _draw(setup: Setup) -> Callable[..., Drawn]:
     """What draws the plan of some rows; settings that do not run on a device are refused."""
     torch, subject = require("torch", extra="torch"), setup.subject
     draw: Any = getattr(setup.generator, "draw", None)
-    outcome = type(setup.outcome).__name__
     reasons = {
         "the model is no torch.nn.Module": not isinstance(subject.model, torch.nn.Module),
         "the generator draws for each row by itself": draw is None,
@@ -261,7 +250,7 @@ def _draw(setup: Setup) -> Callable[..., Drawn]:
         "some columns have levels": any(column.levels for column in subject.space.columns),
         "there are groups": bool(subject.features.values),
         "constraints fit the new values to each row": bool(limited(subject.features.space).any()),
-        f"the outcome is {outcome}": outcome not in OUTCOMES,
+        "the outcome takes no tensors": not as_question(setup.outcome).takes_tensors,
     }
     if found := [reason for reason, holds in reasons.items() if holds]:
         raise InvalidParameter(f"this cannot run on a device: {'; '.join(found)}; call the explainer itself")
@@ -272,7 +261,7 @@ def _draw(setup: Setup) -> Callable[..., Drawn]:
 def _explanation(setup: Setup, rows: Array, seed: int, found: dict[str, Array]) -> records.Explanation:
     """Add to what the device found what is known on the host."""
     n_negative = found["n_evaluations"] - found["n_positive"]
-    is_hard = not hasattr(setup.outcome, "least")
+    is_hard = as_question(setup.outcome).least is None
     lacks = (is_hard & (total < LEAST_WEIGHT) for total in (found["n_positive"], n_negative))
     types = {each.name: each.dtype for each in fields.declared(Explanation)}
     known: dict[str, Any] = {name: part.astype(types[name], copy=False) for name, part in found.items()}

@@ -47,6 +47,13 @@ RENAMED = {"significant": "share_significant"}  # fields that had another name i
 DESCRIBED = ("density", "outcome")
 INDEX_KINDS = "iufbUM"
 ROOMS = ("xcid.densities", "xcid.cid.densities.bandwidths", "xcid.outcomes")
+EARLIER = {  # what outcomes of earlier files are called now
+    "xcid.outcomes.classes.SoftFlip": ("xcid.outcomes.classes.Flip", {"soft": True}),
+    "xcid.outcomes.classes.SoftToClass": ("xcid.outcomes.classes.ToClass", {"soft": True}),
+    "xcid.outcomes.numbers.HardThreshold": ("xcid.outcomes.numbers.Threshold", {"soft": False}),
+    "xcid.outcomes.numbers.SoftThreshold": ("xcid.outcomes.numbers.Threshold", {"soft": True}),
+    "xcid.outcomes.numbers.SoftInterval": ("xcid.outcomes.numbers.Interval", {"soft": True}),
+}
 NAME, FUNCTION, FLOAT = "name", "function", "float"
 
 
@@ -184,8 +191,9 @@ def restore(description: Any) -> Any:
         return float(parameters[FLOAT])
     if FUNCTION in parameters:
         return _found(parameters[FUNCTION], FunctionType)
-    kind = _found(parameters.pop(NAME, "Kernel"), type)  # files of version 0.1 leave the name of a kernel out
-    return kind(**{name: restore(part) for name, part in parameters.items()})
+    name = parameters.pop(NAME, "Kernel")  # files of version 0.1 leave the name of a kernel out
+    name, more = EARLIER.get(str(name), (name, {}))
+    return _found(name, type)(**{name: restore(part) for name, part in parameters.items()} | more)
 
 
 def _described(part: Any) -> Any:

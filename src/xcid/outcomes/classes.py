@@ -1,16 +1,17 @@
-"""Questions about the predicted class: whether it changes, or becomes a given one; and what all outcomes share."""
+"""Questions about the predicted class: whether it changes, or becomes a given one; and what is known of classes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 
 from xcid._check import meant, shown
 from xcid._kernels.arrays import namespace
 from xcid.errors import InvalidParameter
+from xcid.outcomes.protocol import FAINTEST, Number, Question, as_ones, remember, signed
 from xcid.records import Array, Integers
 
 MOST_LEAST = 0.01
@@ -20,125 +21,139 @@ OTHER_LABEL = "another label"  # of a model that gives labels: one that the back
 HARD = "hard: every perturbation counts as yes or no"
 SOFT = "soft: each perturbation is weighted by its probability"
 LABELS = f"the model gives labels: yes and no count as probabilities of {1 - MOST_LEAST:g} and {MOST_LEAST:g}"
-Number: TypeAlias = Callable[[float], str]
-O = TypeVar("O")  # noqa: E741
+
+
+class OfOneOutput(Question):
+    """A question about one output: that of its ``target``, by default the last class, or the number of a regression."""
+
+    __slots__ = ()
+
+    _column: int
+
+    def bind(self, names: Sequence[str], outputs: Array) -> Self:
+        """Find the target among the model's outputs."""
+        return remember(self, _column=column_of(self.target, names))
+
+    def columns(self, outputs: Array, own: Array) -> Integers:
+        """(N,) that output."""
+        return np.full(len(outputs), self._column % outputs.shape[1])
 
 
 @dataclass(frozen=True, slots=True)
-class Flip:
+class Flip(Question):
     """The predicted class changes, to whatever class.
+
+    Parameters
+    ----------
+    soft : bool
+        By degrees: each perturbation belongs to C+ with its probability. That is the share of the strongest other class
+        in what it and the row's own class have together: with two classes the probability of the other one, and with
+        any number above 1/2 where the predicted class changes (but for ties).
 
     Examples
     --------
     >>> import numpy as np
-    >>> Flip()(np.array([[0.7, 0.3], [0.4, 0.6]]), np.array([[0.9, 0.1], [0.9, 0.1]])).tolist()
-    [0.0, 1.0]
+    >>> outputs, reference = np.array([[0.6, 0.2, 0.2], [0.2, 0.3, 0.5]]), np.array([[0.9, 0.1, 0.0]] * 2)
+    >>> Flip()(outputs, reference).tolist(), Flip(soft=True)(outputs, reference).round(2).tolist()
+    ([0.0, 1.0], [0.25, 0.71])
     """
 
-    def __call__(self, outputs: Array, reference: Array) -> Array:
-        return ones(outputs.argmax(axis=-1) != reference.argmax(axis=-1))
+    soft: bool = False
+    _least: float = field(default=0.0, init=False, repr=False, compare=False)
+    _how: str = field(default=SOFT, init=False, repr=False, compare=False)
+    about_prediction = takes_tensors = True
 
-    def where(self, output: Array, names: Sequence[str], number: Number) -> str:
+    @property
+    def least(self) -> float | None:
+        """What a probability of 0 stands for, by degrees."""
+        return self._least if self.soft else None
+
+    def bind(self, names: Sequence[str], outputs: Array) -> Self:
+        """See how small probabilities get; by degrees, refuse outputs that are none."""
+        return remember(self, **_probabilities(outputs, self.soft))
+
+    def __call__(self, outputs: Array, reference: Array) -> Array:
+        present = reference.argmax(axis=-1)
+        return 1 - _share(outputs, present) if self.soft else as_ones(outputs.argmax(axis=-1) != present)
+
+    def gain(self, outputs: Array, own: Array) -> Array:
+        """Log odds of the strongest other class beside the present one."""
+        present = own.argmax(axis=1)
+        odds = -log_odds(outputs, present, self._least)
+        return np.where(outputs.argmax(axis=1) == present, np.minimum(odds, -FAINTEST), odds)  # a tie is no other class
+
+    def describe(self, names: Sequence[str], number: Number) -> str:
+        """Whether the class changes."""
+        return f"Does the predicted class change? ({self._how if self.soft else HARD})"
+
+    def describe_side(self, output: Array, names: Sequence[str], number: Number) -> str:
         """In the predicted class."""
         return ""
 
-    def asks(self, names: Sequence[str], number: Number) -> str:
-        """Whether the class changes."""
-        return f"Does the predicted class change? ({HARD})"
+    def describe_goal(self, names: Sequence[str], number: Number) -> str:
+        """Any other class."""
+        return "another class"
 
 
 @dataclass(frozen=True, slots=True)
-class SoftFlip:
-    """The predicted class changes, by degrees: each perturbation belongs to C+ with its probability.
-
-    That is the share of the strongest other class in what it and the row's own class have together: with two classes
-    the probability of the other one, and with any number above 1/2 where the predicted class changes (but for ties).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> SoftFlip()(np.array([[0.6, 0.2, 0.2], [0.2, 0.3, 0.5]]), np.array([[0.9, 0.1, 0.0]] * 2)).round(2).tolist()
-    [0.25, 0.71]
-    """
-
-    least: float = field(default=0.0, init=False, repr=False, compare=False)
-    how: str = field(default=SOFT, init=False, repr=False, compare=False)
-    where = Flip.where
-
-    def asks(self, names: Sequence[str], number: Number) -> str:
-        """Whether the class changes."""
-        return f"Does the predicted class change? ({self.how})"
-
-    def bind(self, names: Sequence[str], outputs: Array) -> SoftFlip:
-        """Refuse outputs that are not probabilities; see how small they get."""
-        return knowing(self, least=least_probability(outputs), how=_how(outputs))
-
-    def __call__(self, outputs: Array, reference: Array) -> Array:
-        return 1 - _odds(outputs, reference.argmax(axis=-1))
-
-
-@dataclass(frozen=True, slots=True)
-class ToClass:
+class ToClass(OfOneOutput):
     """The predicted class becomes a given one.
 
     Parameters
     ----------
     target : object
         A label of the model, as it gives it or as text.
+    soft : bool
+        By degrees, as in :class:`Flip`.
     """
 
-    target: Any
-    _column: int | None = field(default=None, init=False, repr=False, compare=False)
+    target: Any = field()
+    soft: bool = False
+    _column: int | None = field(default=None, init=False, repr=False, compare=False)  # type: ignore[assignment]
+    _least: float = field(default=0.0, init=False, repr=False, compare=False)
+    _how: str = field(default=SOFT, init=False, repr=False, compare=False)
+    takes_tensors = True
+    least = Flip.least
 
-    def bind(self, names: Sequence[str], outputs: Array) -> ToClass:
-        """Find the target among the model's classes."""
-        return knowing(self, _column=column_of(self.target, names))
+    def bind(self, names: Sequence[str], outputs: Array) -> Self:
+        """Find the target among the model's classes; by degrees, refuse outputs that are not probabilities."""
+        return remember(self, **_probabilities(outputs, self.soft), _column=column_of(self.target, names))
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
-        return ones(outputs.argmax(axis=-1) == self.column)
-
-    @property
-    def column(self) -> int:
-        """The output of the target."""
         if self._column is None:
             raise InvalidParameter(f"{self!r} does not know the model's classes yet: bind it to them first")
-        return self._column
+        top = outputs.argmax(axis=-1)
+        return _share(outputs, top * 0 + self._column) if self.soft else as_ones(top == self._column)
 
-    def where(self, output: Array, names: Sequence[str], number: Number) -> str:
+    def gain(self, outputs: Array, own: Array) -> Array:
+        """Log odds of the class beside the strongest other one."""
+        odds = log_odds(outputs, self.columns(outputs, own), self._least)
+        return odds if self.soft else signed(outputs.argmax(axis=1) == self._column, odds)
+
+    def describe(self, names: Sequence[str], number: Number) -> str:
+        """Whether the class becomes the target, or no longer is."""
+        how = self._how if self.soft else HARD
+        return f"Does the predicted class become {self.target}, or stop being {self.target}? ({how})"
+
+    def describe_side(self, output: Array, names: Sequence[str], number: Number) -> str:
         """In or out of the target class."""
         is_there = int(output.argmax()) == column_of(self.target, names)
         return f"it {'in' if is_there else 'out of'} class {self.target}"
 
-    def asks(self, names: Sequence[str], number: Number) -> str:
-        """Whether the class becomes the target, or no longer is."""
-        return f"Does the predicted class become {self.target}, or stop being {self.target}? ({HARD})"
+    def describe_goal(self, names: Sequence[str], number: Number) -> str:
+        """That class."""
+        return f"class {self.target}"
 
 
-@dataclass(frozen=True, slots=True)
-class SoftToClass(ToClass):
-    """The predicted class becomes a given one, by degrees, as in :class:`SoftFlip`; the target is as in ToClass."""
-
-    least: float = field(default=0.0, init=False, repr=False, compare=False)
-    how: str = field(default=SOFT, init=False, repr=False, compare=False)
-
-    def asks(self, names: Sequence[str], number: Number) -> str:
-        """Whether the class becomes the target, or no longer is."""
-        return f"Does the predicted class become {self.target}, or stop being {self.target}? ({self.how})"
-
-    def bind(self, names: Sequence[str], outputs: Array) -> SoftToClass:
-        """Find the target among the model's classes; refuse outputs that are not probabilities."""
-        known = {"least": least_probability(outputs), "how": _how(outputs)}
-        return knowing(self, **known, _column=column_of(self.target, names))
-
-    def __call__(self, outputs: Array, reference: Array) -> Array:
-        return _odds(outputs, outputs.argmax(axis=-1) * 0 + self.column)
+def _probabilities(outputs: Array, needed: bool) -> dict[str, Any]:
+    """What a question about classes knows of a model's probabilities, if its outputs are some or have to be."""
+    if not needed and not are_probabilities(outputs):
+        return {}
+    is_label = np.all((outputs == 0) | (outputs == 1))
+    return {"_least": least_probability(outputs), "_how": LABELS if is_label else SOFT}
 
 
-def _how(outputs: Array) -> str:
-    return LABELS if np.all((outputs == 0) | (outputs == 1)) else SOFT
-
-
-def _odds(outputs: Array, column: Integers) -> Array:
+def _share(outputs: Array, column: Integers) -> Array:
     """Share of a class in what it and the strongest other class have together; arrays of NumPy or tensors."""
     xp = namespace(outputs)
     if outputs.shape[1] == 2:
@@ -149,6 +164,18 @@ def _odds(outputs: Array, column: Integers) -> Array:
         total = own + xp.amax(xp.where(is_own, -np.inf, outputs), axis=1)
     share: Array = xp.where(total > 0, own / xp.where(total > 0, total, 1.0), 0.5).clip(0.0, 1.0)
     return share
+
+
+def log_odds(outputs: Array, column: Integers, least: float) -> Array:
+    """Of a class beside the strongest other one; differences where outputs are not probabilities."""
+    line = np.arange(len(outputs))
+    others = outputs.copy()
+    others[line, column] = -np.inf
+    own, other = outputs[line, column], others.max(axis=1)
+    if least == 0.0 and outputs.size and (outputs.min() < 0 or outputs.max() > 1 + 1e-6):
+        return signed(own > other, own - other)
+    floor = max(least, 1e-9)
+    return signed(own > other, np.log(np.maximum(own, floor)) - np.log(np.maximum(other, floor)))
 
 
 def are_probabilities(outputs: Array) -> bool:
@@ -191,14 +218,8 @@ def check_probabilities(outputs: Array) -> None:
     if not are_probabilities(outputs):
         raise InvalidParameter(
             f"the model's outputs are not probabilities, they go from {outputs.min():g} to {outputs.max():g}: "
-            "ask with outcomes.Flip or ToClass"
+            "ask with outcomes.Flip(soft=False) or ToClass(..., soft=False)"
         )
-
-
-def ones(flags: Any) -> Array:
-    """1 for true and 0 for false; arrays of NumPy or tensors of torch."""
-    made: Array = flags * 1.0
-    return made
 
 
 def column_of(target: Any, names: Sequence[str]) -> int:
@@ -213,14 +234,6 @@ def column_of(target: Any, names: Sequence[str]) -> int:
 def no_class(name: Any, names: Sequence[str]) -> str:
     """Say that a model with classes of these names has no class of another name."""
     return f"the model has no class {name!r}{meant(str(name), names)}; its classes are {shown(names)}"
-
-
-def knowing(outcome: O, **known: Any) -> O:
-    """The same outcome, which now knows what it was bound to."""
-    made = replace(outcome)  # type: ignore[type-var]
-    for name, value in known.items():
-        object.__setattr__(made, name, value)
-    return made
 
 
 def least_probability(outputs: Array) -> float:

@@ -236,9 +236,9 @@ class Explanation:
         """What was asked, in words: "Does the predicted class change?"; ``write`` puts levels of outputs."""
         if self.outcome is None:
             return "What does the output rest on?"
-        asks = getattr(self.outcome, "asks", None)
-        if asks:
-            return str(asks(self.output_names, write))
+        describe = getattr(self.outcome, "describe", None)
+        if describe:
+            return str(describe(self.output_names, write))
         own = getattr(self.outcome, "__name__", repr(self.outcome))
         return f"Does the output change sides? (a question of your own: {own})"
 

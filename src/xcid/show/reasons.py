@@ -12,7 +12,7 @@ from xcid import directions, frames
 from xcid._check import as_int, shown, shown_and_meant, sign_of
 from xcid.errors import InvalidParameter, telling
 from xcid.outcomes.classes import column_of
-from xcid.outcomes.numbers import Interval
+from xcid.outcomes.protocol import as_question
 from xcid.records import Array, Explanation
 from xcid.show import wording
 from xcid.show.wording.names import clean, join_names, make_sentence
@@ -115,7 +115,8 @@ class Reasons:
             return explanation, 1.0
         is_number = explanation.outputs.shape[1] == 1
         if self.against is None:
-            if is_number and not explanation.about and isinstance(explanation.outcome, Interval | None):
+            asked = explanation.outcome
+            if is_number and not explanation.about and (asked is None or as_question(asked).about_prediction):
                 raise InvalidParameter("a number has two sides: say against='higher' or against='lower'")
             return explanation, -1.0 if explanation.about else 1.0
         if not is_number:

@@ -2,12 +2,11 @@
 
 ``explainer.counterfactuals(X, target, k)`` gives them as a frame, and ``explainer.whatif(X, target, k)`` as the record
 behind it, :class:`Counterfactuals`. ``explainer.actions(X, target, k)`` gives the few changes that flip most rows of a
-group. A target is a class, or for numbers :class:`Raise`, :class:`Lower` or :class:`Between`.
+group. A target is a class, or any outcome: :class:`xcid.outcomes.Raise`, ``Lower``, ``Within``, a function.
 """
 
 from xcid.whatif.actions import Actions, group_actions
 from xcid.whatif.engine import counterfactuals
-from xcid.whatif.goals import Between, Lower, Raise
 from xcid.whatif.record import Change, Counterfactuals
 
-__all__ = ["Actions", "Between", "Change", "Counterfactuals", "Lower", "Raise", "counterfactuals", "group_actions"]
+__all__ = ["Actions", "Change", "Counterfactuals", "counterfactuals", "group_actions"]

@@ -16,7 +16,7 @@ from xcid.subject import Subject
 from xcid.whatif.asker import Asker
 from xcid.whatif.donors import taken_over
 from xcid.whatif.found import Found, joined, one_of_each_set
-from xcid.whatif.goals import Goal, about, goal_of
+from xcid.whatif.goals import Goal, describe_output, goal_of
 from xcid.whatif.plausibility import nearness, unchangeable
 from xcid.whatif.pruning import needed, pruned, refined
 from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED, Counterfactuals
@@ -185,7 +185,8 @@ def _described(settings: Settings, asker: Asker, lines: Found, kind: Texts) -> P
     table = asker.completed(lines.rows, owner)
     own = asker.outputs[owner]
     outputs = asker.answers(table, owner) if len(owner) else own
-    column, at = goal.column(outputs, own), np.arange(len(owner))
+    column, about = describe_output(goal, outputs, own, world.subject.output_names)
+    at = np.arange(len(owner))
 
     def value(mixed: Array, which: Integers) -> Array:
         answers = asker.answers(asker.completed(mixed, owner[which]), owner[which])
@@ -202,7 +203,7 @@ def _described(settings: Settings, asker: Asker, lines: Found, kind: Texts) -> P
         distance=asker.distance(lines.rows, owner),
         was=own[at, column],
         output=outputs[at, column],
-        about=about(goal, column, outputs, own, world.subject.output_names),
+        about=about,
         plausibility=near.distance,
         likeness=near.words,
         **split._asdict(),

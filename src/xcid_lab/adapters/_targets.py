@@ -11,7 +11,7 @@ from xcid._require import require
 from xcid.errors import InvalidData
 from xcid.explainer import Explainer
 from xcid.models.libraries import is_instance
-from xcid.outcomes import Outcome, SoftToClass, ToClass
+from xcid.outcomes import Outcome, ToClass
 from xcid.outcomes.classes import are_probabilities
 from xcid.records import Array
 
@@ -56,8 +56,7 @@ class Targets:
         names = self.explainer.subject.predict.read.names
         if not 0 <= target < len(names):
             raise InvalidData(f"there is no class {target}: the model has {len(names)}")
-        soft = are_probabilities(self.explainer.subject.outputs)
-        return SoftToClass(names[target]) if soft else ToClass(names[target])
+        return ToClass(names[target], soft=are_probabilities(self.explainer.subject.outputs))
 
 
 def as_array(values: Any) -> Array:

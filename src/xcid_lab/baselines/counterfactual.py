@@ -11,7 +11,8 @@ from xcid._require import quiet_and_seeded, require
 from xcid.cid.generators.reach import Metric
 from xcid.errors import InvalidParameter
 from xcid.explanation import Explanation
-from xcid.question import bound, side, usual_outcome
+from xcid.outcomes.protocol import side
+from xcid.question import bound, usual_outcome
 from xcid.records import Array, Integers, Unsigned
 from xcid.subject import Subject
 from xcid_lab.baselines._common import Counting, Found, explained, seeds_of

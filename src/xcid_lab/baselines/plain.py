@@ -16,7 +16,7 @@ from xcid.explainer import Explainer
 from xcid.explanation import Explanation
 from xcid.generators import Dice
 from xcid.metrics import Masking, mean
-from xcid.outcomes import Flip, SoftFlip
+from xcid.outcomes import Flip
 from xcid.records import Array, Density, Perturbations, Unsigned
 from xcid.subject import Subject
 from xcid_lab.baselines._common import Found, explained
@@ -75,7 +75,7 @@ class DiceImportance:
     def __init__(self, model: Any, background: Any, *, generator: Generator | None = None, weights: Any = None) -> None:
         generator = Dice(m=50) if generator is None else generator
         explainer = Explainer(model, background, weights=weights, generator=generator, score=Changed())
-        self.explainer = explainer.asking(Flip()) if isinstance(explainer.setup.outcome, SoftFlip) else explainer
+        self.explainer = explainer.asking(Flip()) if explainer.setup.outcome == Flip(soft=True) else explainer
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         return self.explainer(X, seed=seed)

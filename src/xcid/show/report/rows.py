@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from xcid import calibration, directions
+from xcid.outcomes.protocol import as_question
 from xcid.records import Array, Explanation, Flags, Integers, meaning
 from xcid.show import wording
 from xcid.show.reasons import Reasons
@@ -210,11 +211,10 @@ def _signed(one: Explanation, decisive: Flags, values: Values) -> list[str]:
 
 def _supports(one: Explanation, values: Values) -> tuple[str, str]:
     """Verb and object of a sentence about features that support the prediction: "support it", "keep it above 2"."""
-    where = getattr(one.outcome, "where", None)
-    if where is None:
-        is_asked = one.outcome is not None or "outcome" in (one.settings or {})
-        return ("keep", "it on its side of the question") if is_asked else ("support", "it")
-    side = clean(where(one.outputs[0], one.output_names, values.number), MOST_LETTERS_OF_A_QUESTION)
+    if one.outcome is None:  # some files do not keep a question
+        return ("keep", "it on its side of the question") if "outcome" in (one.settings or {}) else ("support", "it")
+    said = as_question(one.outcome).describe_side(one.outputs[0], one.output_names, values.number)
+    side = clean(said, MOST_LETTERS_OF_A_QUESTION)
     return ("keep", side) if side else ("support", "it")
 
 

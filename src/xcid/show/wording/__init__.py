@@ -12,8 +12,8 @@ import numpy as np
 
 from xcid._check import number as number
 from xcid.cid.drawn import Kept
-from xcid.outcomes.classes import OTHER_LABEL, Flip, SoftFlip, are_probabilities
-from xcid.outcomes.numbers import Interval
+from xcid.outcomes.classes import OTHER_LABEL, are_probabilities
+from xcid.outcomes.protocol import as_question
 from xcid.records import SIGNIFICANT, Array, Explanation, Flags, Integers
 from xcid.records.status import UNKNOWN
 from xcid.records.status import meaning as status_in_words
@@ -130,13 +130,12 @@ def name_subject(explanation: Explanation) -> str:
     """What signs are about: the prediction, or the present answer where the question is not whether that changes."""
     outcome = explanation.outcome
     is_default = outcome is None and "outcome" not in (explanation.settings or {})  # some files do not keep a question
-    asks_for_moves = len(explanation.output_names) == 1 and isinstance(outcome, Interval)
-    return PREDICTION if is_default or asks_for_moves or isinstance(outcome, (Flip, SoftFlip)) else ANSWER
+    return PREDICTION if is_default or (outcome is not None and as_question(outcome).about_prediction) else ANSWER
 
 
 def choose_verb(explanation: Explanation) -> str:
     """What the perturbations of C+ do to the output: they flip it, or move it where it is a number that may move."""
-    asks_for_moves = explanation.outcome is None or isinstance(explanation.outcome, Interval)
+    asks_for_moves = explanation.outcome is None or as_question(explanation.outcome).about_prediction
     return "move" if len(explanation.output_names) == 1 and asks_for_moves else "flip"
 
 
