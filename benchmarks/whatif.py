@@ -141,7 +141,7 @@ def ours(subject: Subject) -> Method:
 
     def find(rows: pd.DataFrame) -> tuple[dict[str, Changed], float]:
         start = time.process_time()
-        found = explainer.whatif(rows, k=3)
+        found = explainer.counterfactuals(rows, k=3)
         seconds = time.process_time() - start
         table, kinds = found.table(), {}
         for kind in ("sparsest", "nearest", "likeliest"):

@@ -61,7 +61,7 @@ def _report(path: Path) -> None:
     train, test, target, _ = train_test_split(table.data, table.target, test_size=0.2, random_state=42)
     model = RandomForestClassifier(100, random_state=0).fit(train, target)
     explainer, rows = xcid.Explainer(model, train, class_names=table.target_names), test.iloc[:40]
-    explainer(rows).report(path, title="Who has diabetes?", counterfactuals=explainer.whatif(rows))
+    explainer(rows).report(path, title="Who has diabetes?", counterfactuals=explainer.counterfactuals(rows))
 
 
 def _readme(folder: Path) -> str:

@@ -102,7 +102,7 @@ within_reach = xcid.Constraints(
     frozen=["purpose", "customer_since", "newsletter"],
     monotone={"work": "rises", "income": "rises", "savings": "rises", "loan": "falls"},
 )
-changes = xcid.Explainer(model, train, constraints=within_reach).counterfactuals(test.iloc[[row]])
+changes = xcid.Explainer(model, train, constraints=within_reach).counterfactuals(test.iloc[[row]]).to_frame()
 print("\n" + changes[["kind", "changes", "output"]].to_string(index=False))
 
 # %% [markdown]

@@ -75,7 +75,7 @@ limits = xcid.Constraints(frozen=["sex"], monotone={"age": "rises", "bmi": "fall
 limited = xcid.Explainer(model, train, constraints=limits)
 print()
 print(limited(row))
-changes = limited.counterfactuals(row, target=xcid.outcomes.Within(high=120))
+changes = limited.counterfactuals(row, target=xcid.outcomes.Within(high=120)).to_frame()
 print("\n" + changes[["kind", "changes", "output"]].to_string(index=False))
 
 # %% [markdown]

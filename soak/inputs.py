@@ -176,7 +176,9 @@ def attempt(draw: random.Random) -> Any:
     if place == "limits":
         name, odd = draw.choice(LIMITS), value(draw)
         limit = draw.choice([odd, {"a": odd}, [odd], {"g": ["a", odd]}])
-        return xcid.Explainer(model, good(draw), constraints=xcid.Constraints(**{name: limit})).whatif([0.1, 0.2])
+        return xcid.Explainer(model, good(draw), constraints=xcid.Constraints(**{name: limit})).counterfactuals(
+            [0.1, 0.2]
+        )
     explainer = xcid.Explainer(model, good(draw))
     if place == "rows":
         return explainer(table(draw, 2))

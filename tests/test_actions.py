@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import xcid
 from xcid.errors import InvalidData, InvalidParameter, XcidWarning
 from xcid.outcomes import Lower, Raise, Within
-from xcid.whatif import Actions, group_actions
+from xcid.whatif import Actions, find_actions
 from xcid.whatif.parts import Bring, Choose, Move, applied, proposed
 from xcid.whatif.world import World
 
@@ -50,7 +50,7 @@ def explainer(model=approved, table=TABLE, **more):
 
 def found(made, rows, target=None, k=5) -> Actions:
     setup = made.setup
-    return group_actions(setup.subject, setup.outcome, made.space.encode(rows), target, k)
+    return find_actions(setup.subject, setup.outcome, made.space.encode(rows), target, k)
 
 
 def changed(made, rows, action):
@@ -68,7 +68,7 @@ def changed(made, rows, action):
 class TestTruth:
     def test_what_is_said_to_flip_flips(self):
         made = explainer()
-        frame, record = made.actions(REFUSED, "approved"), found(made, REFUSED, "approved")
+        frame, record = made.actions(REFUSED, "approved").to_frame(), found(made, REFUSED, "approved")
         assert list(frame.columns) == ["action", "flips", "n_flipped", "cost", "covered"]
         together = np.zeros(len(REFUSED), dtype=bool)
         for line, action in enumerate(record.actions):
@@ -83,7 +83,7 @@ class TestTruth:
 
     def test_costs_are_distances_of_counterfactuals(self):
         made = explainer()
-        frame, record = made.actions(REFUSED, "approved"), found(made, REFUSED, "approved")
+        frame, record = made.actions(REFUSED, "approved").to_frame(), found(made, REFUSED, "approved")
         metric = xcid.generators.metric.Metric.of(made.space)
         own = made.space.encode(REFUSED)
         for line, action in enumerate(record.actions):
@@ -95,21 +95,21 @@ class TestTruth:
         """All rows have the level below the one that is asked for: one level up flips all, and nothing else does."""
         rows = TABLE[TABLE["savings"] == "low"]
         made = explainer(lambda frame: pd.Categorical(frame["savings"], LEVELS).codes >= 2)
-        frame = made.actions(rows, k=1)
+        frame = made.actions(rows, k=1).to_frame()
         assert frame["action"].tolist() == ["raise savings by 1 level"]
         assert frame[["flips", "n_flipped", "cost", "covered"]].values.tolist() == [[1.0, len(rows), 1.0, 1.0]]
 
     def test_two_features_that_only_work_together(self):
         rows = TABLE[(TABLE["housing"] != "own") & ~TABLE["guarantor"]]
         made = explainer(lambda frame: (frame["housing"] == "own") & frame["guarantor"].astype(bool))
-        frame = made.actions(rows)
+        frame = made.actions(rows).to_frame()
         assert frame["action"].tolist() == ["set housing to own and set guarantor to True"]
         assert frame["flips"].tolist() == [1.0]
 
     def test_the_share_of_a_move_is_that_of_the_rows_near_the_border(self):
         table = pd.DataFrame({"x": np.linspace(0, 100, 1001).round(1), "other": np.arange(1001) % 7})
         rows = table[table["x"] < 60]
-        frame = explainer(lambda frame: frame["x"] >= 60, table).actions(rows, k=20)
+        frame = explainer(lambda frame: frame["x"] >= 60, table).actions(rows, k=20).to_frame()
         moves = frame[frame["action"].str.startswith("raise x by ")]
         assert len(moves)
         for action, share in moves[["action", "flips"]].itertuples(index=False):
@@ -140,15 +140,15 @@ class TestTruth:
 
 class TestTargets:
     def test_rows_that_are_there_already_are_left_out(self):
-        frame = explainer().actions(TABLE, "approved", k=2)
-        pd.testing.assert_frame_equal(frame, explainer().actions(REFUSED, "approved", k=2))
+        frame = explainer().actions(TABLE, "approved", k=2).to_frame()
+        pd.testing.assert_frame_equal(frame, explainer().actions(REFUSED, "approved", k=2).to_frame())
         assert frame.attrs == {"rows": len(REFUSED), "already": len(TABLE) - len(REFUSED)}
         with pytest.raises(InvalidData, match="have the wanted output already"):
-            explainer().actions(REFUSED, "refused")
+            explainer().actions(REFUSED, "refused").to_frame()
 
     def test_any_other_class(self):
         made = explainer()
-        pd.testing.assert_frame_equal(made.actions(REFUSED), made.actions(REFUSED, "approved"))
+        pd.testing.assert_frame_equal(made.actions(REFUSED).to_frame(), made.actions(REFUSED, "approved").to_frame())
 
     @pytest.mark.parametrize(
         ("target", "reached"),
@@ -163,7 +163,7 @@ class TestTargets:
     def test_a_regression(self, target, reached):
         made = explainer(worth)
         rows = TABLE[(worth(TABLE) < 0.9)].iloc[:150]
-        frame, record = made.actions(rows, target, k=3), found(made, rows, target, k=3)
+        frame, record = made.actions(rows, target, k=3).to_frame(), found(made, rows, target, k=3)
         assert len(frame)
         for line, action in enumerate(record.actions):
             new, _ = changed(made, rows, action)
@@ -173,20 +173,20 @@ class TestTargets:
     def test_nothing_helps(self):
         made = explainer(lambda frame: frame["income"] > 1e6 * (frame["months"] > -1), TABLE.assign(income=10.0))
         with pytest.warns(XcidWarning, match="no action"):
-            frame = made.actions(TABLE.assign(income=10.0).iloc[:20])
+            frame = made.actions(TABLE.assign(income=10.0).iloc[:20]).to_frame()
         assert list(frame.columns) == ["action", "flips", "n_flipped", "cost", "covered"]
         assert len(frame) == 0
 
     def test_what_is_refused(self):
         with pytest.raises(InvalidParameter, match="'granted' is no class"):
-            explainer().actions(REFUSED, "granted")
+            explainer().actions(REFUSED, "granted").to_frame()
         with pytest.raises(InvalidParameter, match="k must be"):
-            explainer().actions(REFUSED, k=0)
+            explainer().actions(REFUSED, k=0).to_frame()
 
     @pytest.mark.parametrize("backend", ["polars", "pyarrow"])
     def test_any_library(self, backend):
         pytest.importorskip(backend)
-        frame = explainer().actions(REFUSED, k=1, backend=backend)
+        frame = explainer().actions(REFUSED, k=1).to_frame(backend)
         assert len(frame) == 1
 
 
@@ -196,22 +196,26 @@ class TestLaws:
     def test_the_order_of_rows_makes_no_difference(self, seed):
         made = explainer()
         shuffled = REFUSED.iloc[np.random.default_rng(seed).permutation(len(REFUSED))]
-        pd.testing.assert_frame_equal(made.actions(shuffled, k=3), made.actions(REFUSED, k=3), check_exact=True)
+        pd.testing.assert_frame_equal(
+            made.actions(shuffled, k=3).to_frame(), made.actions(REFUSED, k=3).to_frame(), check_exact=True
+        )
 
     def test_more_actions_begin_with_the_same(self):
         made = explainer()
-        pd.testing.assert_frame_equal(made.actions(REFUSED, k=2), made.actions(REFUSED, k=5).iloc[:2])
+        pd.testing.assert_frame_equal(
+            made.actions(REFUSED, k=2).to_frame(), made.actions(REFUSED, k=5).to_frame().iloc[:2]
+        )
 
     def test_what_is_covered_grows(self):
-        frame = explainer().actions(REFUSED, k=8)
+        frame = explainer().actions(REFUSED, k=8).to_frame()
         assert frame["covered"].is_monotonic_increasing
         assert np.all(frame["covered"] >= frame["flips"] - 1e-12)
 
     def test_of_many_rows_the_finalists_are_tried_on_all(self, monkeypatch):
-        whole = explainer().actions(REFUSED, k=3)
+        whole = explainer().actions(REFUSED, k=3).to_frame()
         monkeypatch.setattr("xcid.whatif.actions.MOST_SCREENED", 60)
         made = explainer()
-        frame, record = made.actions(REFUSED, k=3), found(made, REFUSED, k=3)
+        frame, record = made.actions(REFUSED, k=3).to_frame(), found(made, REFUSED, k=3)
         for line, action in enumerate(record.actions):
             rows, _ = changed(made, REFUSED, action)
             assert frame["n_flipped"][line] == np.sum(worth(made.space.decode(rows)) > 0)
@@ -219,9 +223,9 @@ class TestLaws:
         assert record.n_evaluations < found(explainer(), REFUSED, k=3).n_evaluations + 45 * len(REFUSED)
 
     def test_small_blocks_change_nothing(self, monkeypatch):
-        whole = explainer().actions(REFUSED, k=3)
+        whole = explainer().actions(REFUSED, k=3).to_frame()
         monkeypatch.setattr("xcid.whatif.actions.MOST_CELLS", 1)
-        pd.testing.assert_frame_equal(explainer().actions(REFUSED, k=3), whole)
+        pd.testing.assert_frame_equal(explainer().actions(REFUSED, k=3).to_frame(), whole)
 
     @settings(max_examples=40, deadline=None)
     @given(data=st.data())
@@ -315,7 +319,7 @@ class TestRules:
         )
         rows = table[(worth(table) <= 0) & (table["income"] <= 2000 + 40 * table["months"])].reset_index(drop=True)
         made = explainer(table=table, constraints=rules)
-        frame, record = made.actions(rows, "approved", k=8), found(made, rows, "approved", k=8)
+        frame, record = made.actions(rows, "approved", k=8).to_frame(), found(made, rows, "approved", k=8)
         assert len(frame) == 8
         n_moved = 0
         subject = made.subject

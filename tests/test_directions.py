@@ -413,8 +413,8 @@ class TestWordsForUpAndDown:
         found = explainer(TABLE[:3])
         documented = {1: ("higher", "raise", "rises"), -1: ("lower", "lower", "falls")}[sign]
         assert found.reasons(against=word).equals(found.reasons(against=documented[0]))
-        changed = explainer.counterfactuals(TABLE[:3], target=word)
-        assert changed.equals(explainer.counterfactuals(TABLE[:3], target=documented[1]))
+        changed = explainer.counterfactuals(TABLE[:3], target=word).to_frame()
+        assert changed.equals(explainer.counterfactuals(TABLE[:3], target=documented[1]).to_frame())
         assert set(changed["about"]) == {"higher" if sign > 0 else "lower"}
         assert xcid.Constraints(monotone={"a": word}).monotone == {"a": documented[2]}
         if sign > 0:
@@ -426,5 +426,5 @@ class TestWordsForUpAndDown:
 
     def test_a_class_of_that_name_comes_first(self):
         explainer = xcid.Explainer(two, TABLE, class_names=["down", "up"])
-        assert set(explainer.counterfactuals(TABLE[:3], target="up")["about"]) == {"up"}
+        assert set(explainer.counterfactuals(TABLE[:3], target="up").to_frame()["about"]) == {"up"}
         assert explainer(TABLE[:3]).towards("down").about == "down"

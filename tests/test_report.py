@@ -297,7 +297,7 @@ class TestFile:
     def test_counterfactuals_are_those_of_the_explanation(self, mixed, tmp_path):
         mixed.report(tmp_path / "r.html")
         first = read(tmp_path / "r.html")["rows"][0]["counterfactuals"][0]
-        due = mixed.counterfactuals(0, nearest=1, diverse=0)["changes"][0]
+        due = mixed.sampled_flips(0, nearest=1, diverse=0)["changes"][0]
         assert sorted(f"{name} {old} -> {new}" for name, old, new in first["changes"]) == sorted(due.split(", "))
 
     def test_what_comes_of_a_sample_is_said(self, explanation, tmp_path):
@@ -311,7 +311,7 @@ class TestFile:
 
     def test_counterfactuals_of_a_search(self, tmp_path):
         table, explainer = make_mixed()
-        found = explainer.whatif(table[:8])
+        found = explainer.counterfactuals(table[:8])
         explainer(table[:8]).report(tmp_path / "r.html", counterfactuals=found)
         rows = read(tmp_path / "r.html")["rows"]
         lines = [(at, one) for at, row in enumerate(rows) for one in row["counterfactuals"]]
@@ -326,7 +326,7 @@ class TestFile:
         table["double"] = 2 * table["age"]
         limits = xcid.Constraints(derived={"double": "2 * age"})
         explainer = xcid.Explainer(lambda X: X["age"] > 40, table, constraints=limits)
-        explainer(table[:3]).report(tmp_path / "r.html", counterfactuals=explainer.whatif(table[:3], k=1))
+        explainer(table[:3]).report(tmp_path / "r.html", counterfactuals=explainer.counterfactuals(table[:3], k=1))
         for row in read(tmp_path / "r.html")["rows"]:
             (age, double) = row["counterfactuals"][0]["changes"]
             assert (age[0], double[0]) == ("age", "double")
@@ -336,13 +336,13 @@ class TestFile:
     def test_counterfactuals_without_samples(self, tmp_path):
         table, explainer = make_mixed()
         bare = replace(explainer(table[:8]), cloud=None)
-        bare.report(tmp_path / "r.html", counterfactuals=explainer.whatif(table[:8]))
+        bare.report(tmp_path / "r.html", counterfactuals=explainer.counterfactuals(table[:8]))
         assert all(row["counterfactuals"] for row in read(tmp_path / "r.html")["rows"])
 
     def test_counterfactuals_of_other_rows(self, tmp_path):
         table, explainer = make_mixed()
         with pytest.raises(InvalidParameter, match="not those of these rows"):
-            explainer(table[:8]).report(tmp_path / "r.html", counterfactuals=explainer.whatif(table[1:9]))
+            explainer(table[:8]).report(tmp_path / "r.html", counterfactuals=explainer.counterfactuals(table[1:9]))
 
     def test_pieces_make_no_difference(self, explanation, tmp_path):
         explanation.report(tmp_path / "whole.html")
@@ -524,7 +524,7 @@ class TestHidden:
         table, _ = make_mixed()
         number = xcid.Explainer(lambda X: 7777.5 + X["age"] / 3, table, outcome=xcid.outcomes.Interval(4))
         for explainer in (make_mixed()[1], number):
-            explanation, found = explainer(table[:8]), explainer.whatif(table[:8])
+            explanation, found = explainer(table[:8]), explainer.counterfactuals(table[:8])
             explanation.report(tmp_path / "r.html", values="hidden", counterfactuals=found)
             text = (tmp_path / "r.html").read_text("utf-8")
             for word in ("Zwolle", "Alkmaar", "Breda", "person-", "2015", "2016", "2017"):

@@ -121,7 +121,7 @@ def check(before, after, known, relations):
 def test_every_rule_holds_in_every_counterfactual(drawn):
     known, relations = drawn
     explainer = xcid.Explainer(score, TABLE, constraints=Constraints(**known, relations=relations))
-    found = explainer.whatif(ROWS)
+    found = explainer.counterfactuals(ROWS)
     changed = found.n_changes > 0
     before, after = ROWS.iloc[found.row[changed]], found.table()[changed]
     check(before.reset_index(drop=True), after.reset_index(drop=True), known, relations)
@@ -132,7 +132,7 @@ def test_every_rule_holds_in_every_counterfactual(drawn):
 
 def test_without_rules_they_would_be_broken():
     """What the test above asks for does not hold by itself."""
-    found = xcid.Explainer(score, TABLE).whatif(TABLE.iloc[:100])
+    found = xcid.Explainer(score, TABLE).counterfactuals(TABLE.iloc[:100])
     before, after = TABLE.iloc[found.row], found.table()
     assert np.any(after["months"].to_numpy() > 12 * (after["age"].to_numpy() - 16))
     assert not np.allclose(after["bmi"], after["weight"] / after["height"] ** 2)
@@ -228,12 +228,12 @@ def test_bad_rules_are_refused(known, words):
 def test_a_cost_that_is_none_is_refused():
     explainer = xcid.Explainer(score, TABLE, constraints=Constraints(costs=lambda old, new: -1.0))
     with pytest.raises(InvalidParameter, match="costs gave shape"):
-        explainer.counterfactuals(ROWS)
+        explainer.counterfactuals(ROWS).to_frame()
 
 
 def test_costs_decide_what_is_near():
     cheap, dear = (
-        xcid.Explainer(score, TABLE, constraints=Constraints(costs={"pay": cost})).whatif(ROWS, k=1)
+        xcid.Explainer(score, TABLE, constraints=Constraints(costs={"pay": cost})).counterfactuals(ROWS, k=1)
         for cost in (0.01, 100)
     )
     pay = list(TABLE).index("pay")
@@ -244,7 +244,7 @@ def test_derived_columns_are_told_in_brackets_and_count_no_change():
     limits = Constraints(
         derived={"bmi": "weight / height ** 2"}, frozen=["age", "months", "degree", "pay", "grade", "height"]
     )
-    found = xcid.Explainer(score, TABLE, constraints=limits).whatif(TABLE.iloc[:40], k=1)
+    found = xcid.Explainer(score, TABLE, constraints=limits).counterfactuals(TABLE.iloc[:40], k=1)
     words = [found.in_words(line) for line in np.flatnonzero(found.reached & (found.n_changes > 0))]
     assert words
     assert all(re.fullmatch(r"weight \S+ -> \S+ \(bmi \S+ -> \S+\)", text) for text in words)
@@ -258,12 +258,14 @@ def test_missing_cells_break_no_relation():
         return (frame["age"] > 40).to_numpy()
 
     explainer = xcid.Explainer(rich, table, constraints=Constraints(relations=["pay < 1e9"]))
-    assert explainer.whatif(table.iloc[:20]).reached.all()
+    assert explainer.counterfactuals(table.iloc[:20]).reached.all()
 
 
 def test_rows_that_break_a_relation_are_noted_and_mended():
     row = ROWS.iloc[[0]].assign(age=30, months=400)
-    found = xcid.Explainer(score, TABLE, constraints=Constraints(relations=["months <= 12 * (age - 16)"])).whatif(row)
+    found = xcid.Explainer(
+        score, TABLE, constraints=Constraints(relations=["months <= 12 * (age - 16)"])
+    ).counterfactuals(row)
     assert any("1 of 1 rows break the relation" in note for note in found.notes)
     after = found.table()[found.reached]
     assert len(after)
@@ -275,7 +277,7 @@ def test_changes_that_a_relation_forbids_alone_are_found_together():
     relation = Constraints(relations=["months <= 12 * (age - 16)", "age <= months / 12 + 17"], frozen=["degree", "pay"])
     table = TABLE.assign(months=12 * (TABLE["age"] - 16) - RNG.integers(0, 12, N))
     explainer = xcid.Explainer(lambda frame: frame["age"] + frame["months"] / 12 > 50, table, constraints=relation)
-    found = explainer.whatif(table.iloc[:30], k=1)
+    found = explainer.counterfactuals(table.iloc[:30], k=1)
     assert found.reached.all()
     assert set(found.n_changes) == {2}
 
@@ -318,7 +320,7 @@ def test_formulas_hold_as_conditions_do(text, due):
 def test_rules_that_say_nothing(rule, said):
     table = pd.DataFrame({"age": [30, 40, 50], "job": ["a", "b", "a"], "since": pd.date_range("2020-01-01", periods=3)})
     with pytest.raises(InvalidParameter, match=said):
-        xcid.Explainer(lambda X: X["age"] > 35, table, constraints=Constraints(relations=[rule])).whatif(table)
+        xcid.Explainer(lambda X: X["age"] > 35, table, constraints=Constraints(relations=[rule])).counterfactuals(table)
 
 
 def test_rules_know_dates_quotes_and_names_that_stand_for_others():

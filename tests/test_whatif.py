@@ -17,7 +17,7 @@ from xcid.errors import InvalidParameter, ModelError
 from xcid.outcomes import Lower, Raise, Within
 from xcid.show.report.evidence import list_changes_found
 from xcid.show.report.page import find_values
-from xcid.whatif import group_actions
+from xcid.whatif import find_actions
 from xcid.whatif.world import World
 
 RNG = np.random.default_rng(8)
@@ -69,7 +69,7 @@ def forest():
 
 @pytest.fixture(scope="module")
 def found(forest):
-    return forest.whatif(Forest.rows.iloc[:60])
+    return forest.counterfactuals(Forest.rows.iloc[:60])
 
 
 def taken_back(found):
@@ -121,14 +121,14 @@ class TestWhatIsFound:
         assert found.plausibility[likeliest].mean() < 0.6 * found.plausibility[sparsest].mean()
 
     def test_a_row_gets_the_same_alone_and_in_a_batch(self, forest, found):
-        alone = forest.whatif(Forest.rows.iloc[[17]])
+        alone = forest.counterfactuals(Forest.rows.iloc[[17]])
         lines = found.row == 17
         assert np.array_equal(alone.rows, found.rows[lines])
         assert np.allclose(alone.shares, found.shares[lines])
         assert alone.kind.tolist() == found.kind[lines].tolist()
 
     def test_k_is_how_many(self, forest):
-        few, many = (forest.whatif(Forest.rows.iloc[:10], k=k) for k in (1, 5))
+        few, many = (forest.counterfactuals(Forest.rows.iloc[:10], k=k) for k in (1, 5))
         assert np.array_equal(few.row, np.arange(10))
         assert np.bincount(many.row).max() == 5
 
@@ -158,7 +158,7 @@ class TestShares:
     def test_many_changes_are_sampled(self):
         """A model that wants all of twelve features changed: by symmetry the shares are equal."""
         explainer = xcid.Explainer(lambda X: 10 + X.sum(axis=1), np.tile([[0.0], [1.0]], (50, 12)))
-        found = explainer.whatif(np.zeros((1, 12)), target=Within(low=22))
+        found = explainer.counterfactuals(np.zeros((1, 12)), target=Within(low=22))
         assert found.n_changes.tolist() == [12]
         assert np.allclose(found.shares, 1)
         assert sorted(found.order[0]) == list(range(1, 13))
@@ -169,24 +169,24 @@ class TestTargets:
         labels = np.where(DIABETES.target == 1, "ill", "well")
         model = LogisticRegression(max_iter=1000).fit(DIABETES.data, labels)
         rows = DIABETES.data.iloc[:20]
-        found = xcid.Explainer(model, DIABETES.data).whatif(rows, target="well", k=1)
+        found = xcid.Explainer(model, DIABETES.data).counterfactuals(rows, target="well", k=1)
         there = model.predict(rows) == "well"
         assert np.array_equal(found.kind == "already there", there)
         assert np.all(model.predict(found.table()) == "well")
         assert set(found.about) == {"well"}
         named = xcid.Explainer(model, DIABETES.data, class_names=["sick", "healthy"])
         for target in ("healthy", "well"):
-            assert np.array_equal(named.whatif(rows, target=target, k=1).rows, found.rows)
+            assert np.array_equal(named.counterfactuals(rows, target=target, k=1).rows, found.rows)
 
     @pytest.mark.parametrize("target", ["0", "1", "2"])
     def test_of_several_classes(self, target):
         explainer = xcid.Explainer(three, NUMBERS)
-        found = explainer.whatif(NUMBERS[:30], target=target)
+        found = explainer.counterfactuals(NUMBERS[:30], target=target)
         assert found.reached.all()
         assert np.all(three(found.rows).argmax(axis=1) == int(target))
 
     def test_any_other_class_says_which(self):
-        found = xcid.Explainer(three, NUMBERS).whatif(NUMBERS[:30])
+        found = xcid.Explainer(three, NUMBERS).counterfactuals(NUMBERS[:30])
         after = three(found.rows).argmax(axis=1)
         assert np.all(after != three(NUMBERS[found.row]).argmax(axis=1))
         assert np.array_equal(found.about, after.astype(str))
@@ -205,7 +205,7 @@ class TestTargets:
         ids=lambda value: None if callable(value) else str(value),
     )
     def test_numbers(self, target, due):
-        found = xcid.Explainer(price, NUMBERS).whatif(NUMBERS[:30], target=target)
+        found = xcid.Explainer(price, NUMBERS).counterfactuals(NUMBERS[:30], target=target)
         assert found.reached.mean() > 0.9
         new, old = price(found.rows), price(NUMBERS[found.row])
         assert np.all(due(new, old)[found.reached])
@@ -215,31 +215,31 @@ class TestTargets:
 
     def test_a_number_that_is_there_already_moves_nowhere(self):
         row = NUMBERS[price(NUMBERS).argmax()][None]
-        found = xcid.Explainer(price, NUMBERS).whatif(row, target=Within(float(np.median(price(NUMBERS)))))
+        found = xcid.Explainer(price, NUMBERS).counterfactuals(row, target=Within(float(np.median(price(NUMBERS)))))
         assert found.to_frame()[["kind", "about"]].to_numpy().tolist() == [["already there", ""]]
         assert f"{price(row)[0]:.4g}" in str(found)
         assert "output" in list_changes_found(found, 0, find_values("shown"))[0]
         assert not {"was", "output"} & set(list_changes_found(found, 0, find_values("hidden"))[0])
 
     def test_a_probability(self, forest):
-        found = forest.whatif(Forest.rows.iloc[:10], target=Within(0.8, target=1))
+        found = forest.counterfactuals(Forest.rows.iloc[:10], target=Within(0.8, target=1))
         assert np.all(Forest.model.predict_proba(found.table())[found.reached, 1] >= 0.8)
         assert found.reached.any()
 
     def test_the_question_of_the_explainer(self):
         explainer = xcid.Explainer(price, NUMBERS, outcome=xcid.outcomes.Within(high=95))
-        found = explainer.whatif(NUMBERS[:20])
+        found = explainer.counterfactuals(NUMBERS[:20])
         assert np.all((price(found.rows) <= 95) != (price(NUMBERS[found.row]) <= 95))
 
     @pytest.mark.parametrize("target", ["ill", 3, "raise", Raise(), Within(0.7, target="x"), [1], object()])
     def test_bad_ones_name_the_classes(self, forest, target):
         with pytest.raises(InvalidParameter, match=r"no class of this model: use one of \['0', '1'\]"):
-            forest.counterfactuals(Forest.rows.iloc[:1], target=target)
+            forest.counterfactuals(Forest.rows.iloc[:1], target=target).to_frame()
 
     @pytest.mark.parametrize("target", ["sideways", 1, Raise(target="x")])
     def test_bad_ones_of_a_regression(self, target):
         with pytest.raises(InvalidParameter, match=r"does not fit a regression: use 'raise', 'lower'"):
-            xcid.Explainer(price, NUMBERS).counterfactuals(NUMBERS[:1], target=target)
+            xcid.Explainer(price, NUMBERS).counterfactuals(NUMBERS[:1], target=target).to_frame()
 
     @pytest.mark.parametrize("make", [lambda: Raise(by=-1), lambda: Lower(by="a"), lambda: Within(2, 1)])
     def test_bad_goals(self, make):
@@ -249,14 +249,14 @@ class TestTargets:
     @pytest.mark.parametrize("k", [0, 1.5, "a"])
     def test_bad_k(self, forest, k):
         with pytest.raises(InvalidParameter, match="k must be"):
-            forest.counterfactuals(Forest.rows.iloc[:1], k=k)
+            forest.counterfactuals(Forest.rows.iloc[:1], k=k).to_frame()
 
 
 class TestRowsThatCannot:
     def test_be_flipped_say_so_with_the_best_that_was_reached(self):
         frozen = xcid.Constraints(frozen=["a"])
         explainer = xcid.Explainer(price, NUMBERS, constraints=frozen, feature_names=list("abcde"))
-        found = explainer.whatif(NUMBERS[:5], target=Within(low=1_000))
+        found = explainer.counterfactuals(NUMBERS[:5], target=Within(low=1_000))
         assert found.kind.tolist() == ["not reached"] * 5
         assert np.all(found.output > found.was)
         assert not found.moved[:, 0].any()
@@ -264,7 +264,7 @@ class TestRowsThatCannot:
     def test_be_flipped_do_not_disturb_the_others(self):
         explainer = xcid.Explainer(price, NUMBERS)
         target = Within(low=float(np.quantile(price(NUMBERS), 0.99)))
-        found = explainer.whatif(NUMBERS[:40], target=target, k=1)
+        found = explainer.counterfactuals(NUMBERS[:40], target=target, k=1)
         assert np.array_equal(found.row, np.arange(40))
 
     @pytest.mark.parametrize("bad", [3, [1, 3, 5]])
@@ -274,7 +274,7 @@ class TestRowsThatCannot:
                 raise RuntimeError("no")
             return (X[:, 0] + X[:, 1] > 0).astype(float)
 
-        found = xcid.Explainer(fragile, NUMBERS).whatif(NUMBERS[:6], k=1)
+        found = xcid.Explainer(fragile, NUMBERS).counterfactuals(NUMBERS[:6], k=1)
         assert np.array_equal(found.row, np.arange(6))
         assert np.array_equal(np.flatnonzero(found.kind == "failed"), np.atleast_1d(bad))
 
@@ -286,31 +286,31 @@ class TestRowsThatCannot:
 
         explainer = xcid.Explainer(broken, NUMBERS)
         with pytest.raises(ModelError, match="the model failed on"):
-            explainer.counterfactuals(NUMBERS[:2])
+            explainer.counterfactuals(NUMBERS[:2]).to_frame()
 
 
 class TestWords:
     def test_columns(self, people):
-        frame = people.counterfactuals(PEOPLE.iloc[:3])
+        frame = people.counterfactuals(PEOPLE.iloc[:3]).to_frame()
         assert list(frame.columns) == COLUMNS
         assert set(frame["row"]) == {0, 1, 2}
 
     def test_changes_of_every_kind_of_cell(self, people):
         row = PEOPLE.iloc[:1].assign(age=30, city="Lyon", pay=np.nan, since=pd.Timestamp("2020-03-01"))
-        words = " ".join(people.counterfactuals(row, k=6)["changes"])
+        words = " ".join(people.counterfactuals(row, k=6).to_frame()["changes"])
         assert "city Lyon -> Oslo" in words
         assert "age 30 -> 51" in words
         assert "since 2020-03-01 -> 2021-06-02" in words
 
     @pytest.mark.parametrize("backend", ["polars", "pyarrow"])
     def test_other_libraries(self, people, backend):
-        made = people.counterfactuals(PEOPLE.iloc[:2], backend=backend)
+        made = people.counterfactuals(PEOPLE.iloc[:2]).to_frame(backend)
         frame = made if backend == "polars" else pl.from_arrow(made)
         assert frame.columns == COLUMNS
-        assert frame["changes"].to_list() == people.counterfactuals(PEOPLE.iloc[:2])["changes"].tolist()
+        assert frame["changes"].to_list() == people.counterfactuals(PEOPLE.iloc[:2]).to_frame()["changes"].tolist()
 
     def test_code_makes_the_changes(self, people):
-        found = people.whatif(PEOPLE.iloc[:8])
+        found = people.counterfactuals(PEOPLE.iloc[:8])
         for line in range(len(found)):
             names: dict[str, object] = {}
             exec(found.code(line), names)
@@ -326,13 +326,13 @@ class TestWords:
         assert ", ".join(f"{part.feature} {part.before} -> {part.after}" for part in parts) == found.in_words(line)
 
     def test_features_that_people_cannot_change_are_noted(self, forest, caplog):
-        found = forest.whatif(Forest.rows.iloc[:60])
+        found = forest.counterfactuals(Forest.rows.iloc[:60])
         assert any("frozen=['Age']" in note for note in found.notes)
         assert "Age changes in" in caplog.text
         fixed = xcid.Explainer(Forest.model, Forest.rows, constraints=xcid.Constraints(frozen=["Age"]))
-        assert fixed.whatif(Forest.rows.iloc[:60]).notes == ()
+        assert fixed.counterfactuals(Forest.rows.iloc[:60]).notes == ()
         rising = xcid.Explainer(Forest.model, Forest.rows, constraints=xcid.Constraints(monotone={"Age": "rises"}))
-        assert rising.whatif(Forest.rows.iloc[:60]).notes == ()
+        assert rising.counterfactuals(Forest.rows.iloc[:60]).notes == ()
 
 
 class TestPlausibleValues:
@@ -343,7 +343,7 @@ class TestPlausibleValues:
             at = names.index(name)
             assert not np.any((found.rows[:, at] == 0) & (before[:, at] != 0)), name
         pregnancies = names.index("Pregnancies")
-        many = forest.whatif(Forest.rows, k=3)
+        many = forest.counterfactuals(Forest.rows, k=3)
         new = (many.rows == 0) & (many.data[many.row] != 0)
         assert new[:, pregnancies].any()  # a count of 0 is no code
 
@@ -357,15 +357,15 @@ class TestPlausibleValues:
         })  # fmt: skip
         explainer = xcid.Explainer(lambda frame: frame["days"] > 500, table)
         old = table[~is_new].iloc[:20]
-        assert set(explainer.whatif(old).kind) == {"not reached"}
+        assert set(explainer.counterfactuals(old).kind) == {"not reached"}
         like_new = old.assign(visits=1, bought=0)
-        found = explainer.whatif(like_new, k=1)
+        found = explainer.counterfactuals(like_new, k=1)
         assert found.reached.all()
         assert set(found.rows[:, 0]) == {999}
         allowed = xcid.Explainer(
             explainer.subject.model, table, constraints=xcid.Constraints(ranges={"days": (0, 999)})
         )
-        assert allowed.whatif(old).reached.all()
+        assert allowed.counterfactuals(old).reached.all()
 
     def test_numbers_stay_on_their_lattice_and_in_their_range(self, found):
         rows = found.rows[:, list(DIABETES.feature_names).index("BMI")]
@@ -375,7 +375,7 @@ class TestPlausibleValues:
     def test_a_number_of_few_values_takes_no_others(self):
         table = pd.DataFrame({"thal": RNG.choice([3, 6, 7], 200), "x": RNG.normal(size=200)})
         explainer = xcid.Explainer(lambda frame: frame["thal"] + 0.1 * frame["x"] > 4.5, table)
-        found = explainer.whatif(table.iloc[:40])
+        found = explainer.counterfactuals(table.iloc[:40])
         assert set(found.rows[:, 0]) <= {3, 6, 7}
 
     def test_likeness_is_in_words(self, found):
@@ -420,14 +420,14 @@ class TestInWords:
             return price(X)
 
         rows = np.vstack([NUMBERS[:1], NUMBERS[1:2] + np.eye(5)[0] * 9])
-        found = xcid.Explainer(fails_above_4, NUMBERS).whatif(rows, target="raise", k=1)
+        found = xcid.Explainer(fails_above_4, NUMBERS).counterfactuals(rows, target="raise", k=1)
         assert f"{found.was[0]:.4g} -> {found.output[0]:.4g}" in str(found)
         assert "1 of 2 rows reach the target" in repr(found)
         assert "1    failed" in str(found)
 
     def test_actions(self, forest):
         subject, outcome = forest.subject, forest.setup.outcome
-        made = group_actions(subject, outcome, forest.space.encode(Forest.rows.iloc[:80]), "0", k=3)
+        made = find_actions(subject, outcome, forest.space.encode(Forest.rows.iloc[:80]), "0", k=3)
         frame, lines = made.to_frame(), str(made).splitlines()
         assert repr(made) == lines[0]
         assert lines[0].endswith(f"3 actions that flip {made.flips.any(axis=0).sum()} of {made.flips.shape[1]} rows>")
@@ -466,7 +466,7 @@ class TestMissingCells:
             return fitted.predict_proba(cls.prepared(frame) / scale)
 
         explainer = xcid.Explainer(model, cls.table)
-        return model, explainer.whatif(cls.rows, k=4), World.of(explainer.subject)
+        return model, explainer.counterfactuals(cls.rows, k=4), World.of(explainer.subject)
 
     def test_the_usual_value_is_the_median_or_the_most_frequent_level(self, found):
         usual, scales = found[2].usual, found[2].metric.scale
@@ -512,7 +512,7 @@ class TestMissingCells:
         rules = xcid.Constraints(groups={"money": ["income", "debt"]})
         explainer = xcid.Explainer(lambda frame: frame["debt"].isna() | (frame["age"] > 70), self.table)
         grouped = xcid.Explainer(explainer.subject.model, self.table, constraints=rules)
-        together = grouped.whatif(self.table[self.table["debt"].notna()].iloc[:40])
+        together = grouped.counterfactuals(self.table[self.table["debt"].notna()].iloc[:40])
         assert not np.any(np.isnan(together.rows) & ~np.isnan(together.data[together.row]))
 
 
@@ -542,7 +542,7 @@ def test_the_sparsest_and_the_nearest_are_found_in_small_tables():
     for seed in range(8):
         table, predict = small_table(seed)
         explainer = xcid.Explainer(predict, table)
-        found = explainer.whatif(table.iloc[:50])
+        found = explainer.counterfactuals(table.iloc[:50])
         values = [np.unique(column) for column in explainer.space.rows.T]
         every = np.array(list(itertools.product(*values)))
         outputs = explainer.subject.predict(every)
@@ -564,5 +564,5 @@ def test_the_sparsest_and_the_nearest_are_found_in_small_tables():
 
 def test_a_regression_forest_is_quick_and_valid():
     model = RandomForestRegressor(30, random_state=0).fit(NUMBERS, price(NUMBERS))
-    found = xcid.Explainer(model, NUMBERS).whatif(NUMBERS[:20], target="raise")
+    found = xcid.Explainer(model, NUMBERS).counterfactuals(NUMBERS[:20], target="raise")
     assert np.all(model.predict(found.rows)[found.reached] >= 1.1 * model.predict(NUMBERS[found.row])[found.reached])

@@ -25,8 +25,8 @@ from xcid.pipeline import Apply, Given, Setup
 from xcid.question import bound
 from xcid.records import Density
 from xcid.subject import Subject
-from xcid.table import Backend, Constraints, FeatureSpace, Kind, labels
-from xcid.whatif import Counterfactuals
+from xcid.table import Constraints, FeatureSpace, Kind, labels
+from xcid.whatif import Actions, Counterfactuals
 
 SETTINGS, WORK = "a setting cannot be used", "a part of the explainer, or what it was given, failed"
 
@@ -258,56 +258,48 @@ class Explainer:
             found = explain_pairs(self.setup, self.space.encode(X), as_int(seed, "seed"), n)
             return replace(found, index=labels(X, len(found)))
 
-    def counterfactuals(
-        self, X: Any, target: Any = None, k: int = 3, *, seed: int = 0, backend: Backend = "pandas"
-    ) -> Any:
-        """Search for the smallest changes that give rows the wanted output, as a readable frame.
+    def counterfactuals(self, X: Any, target: Any = None, k: int = 3, *, seed: int = 0) -> Counterfactuals:
+        """Search for the smallest changes that give rows the wanted output.
 
-        A line has the row, its kind ("sparsest", "nearest" or "different"; "not reached" where nothing gets there), the
-        changes in the order in which they work best, their number, the distance (in mean absolute deviations; 1 for
-        another level), the output after and before, what the output is about, its ``plausibility`` (the distance to the
-        nearest real rows: larger is less plausible) and what that means in words. No change of a line can be taken back
-        without losing the wanted output.
+        A line of the record has the row, its kind ("sparsest", "nearest" or "different"; "not reached" where nothing
+        gets there), the changes in the order in which they work best, their number, the distance (in mean absolute
+        deviations; 1 for another level), the output after and before, what the output is about, its ``plausibility``
+        (the distance to the nearest real rows: larger is less plausible) and what that means in words; ``to_frame()``
+        gives these as a table. No change of a line can be taken back without losing the wanted output.
 
         Parameters
         ----------
         X : table
             One row or many.
         target : object, optional
-            A class, by name or label. For a regression "raise" or "lower" (by at least a tenth), or
-            ``xcid.whatif.Raise(by=0.2)``, ``Lower(by=0.2)``, ``Between(low, high)``; these take the probability of a
-            class too, ``Between(0.7, of="good")``. By default the other side of the explainer's question: any other
-            class.
+            A class, by name or label; for a regression "raise" or "lower" (by at least a tenth); or any outcome, whose
+            far side is wanted: ``xcid.outcomes.Raise(by=0.2)``, ``Lower(by=0.2)``, ``Within(low, high)``, and for the
+            probability of a class ``Within(0.7, target="good")``. By default the other side of the explainer's
+            question: any other class.
         k : int
             Counterfactuals of each row, at most.
         seed : int
             Of the shares of more than ten changes, the one thing that is drawn.
-        backend : str
-            Library of the frame.
         """
-        return self.whatif(X, target, k, seed=seed).to_frame(backend)
-
-    def whatif(self, X: Any, target: Any = None, k: int = 3, *, seed: int = 0) -> Counterfactuals:
-        """Search as :meth:`counterfactuals` does, and give the record behind the frame: arrays, shares and code."""
         with telling(InvalidParameter, WORK):
             rows, setup = self.space.encode(X), self.setup
             asked = labels(X, len(rows)), target, k, as_int(seed, "seed")
-            found = whatif.counterfactuals(
+            found = whatif.find_counterfactuals(
                 setup.subject, setup.outcome, rows, *asked, time_limit=setup.time_limit, memory=setup.memory
             )
         for note in found.notes:
             LOG.warning(note)
         return found
 
-    def actions(self, X: Any, target: Any = None, k: int = 5, *, backend: Backend = "pandas") -> Any:
-        """Find a few actions that give many rows of a group the wanted output, as a readable frame.
+    def actions(self, X: Any, target: Any = None, k: int = 5) -> Actions:
+        """Find a few actions that give many rows of a group the wanted output.
 
         An action is the same for all rows: one or two features are moved by a step, brought up or down to a value, or
-        set to a level. A row that may not do so by the constraints stays as it is. A line has the action in words, the
-        share of rows that it flips and their number, its cost (the mean distance of the flips, as for counterfactuals)
-        and what share this action and those above it cover together. The first action does most for all rows, where a
-        flip counts the more the less it costs; each next one adds most: rows that none above it flips, or cheaper
-        flips. Rows that have the wanted output already are left out.
+        set to a level. A row that may not do so by the constraints stays as it is. A line of ``to_frame()`` has the
+        action in words, the share of rows that it flips and their number, its cost (the mean distance of the flips, as
+        for counterfactuals) and what share this action and those above it cover together. The first action does most
+        for all rows, where a flip counts the more the less it costs; each next one adds most: rows that none above it
+        flips, or cheaper flips. Rows that have the wanted output already are left out.
 
         Parameters
         ----------
@@ -317,10 +309,7 @@ class Explainer:
             As for :meth:`counterfactuals`: a class, "raise" or "lower" for a regression; by default any other class.
         k : int
             Most actions.
-        backend : str
-            Library of the frame.
         """
         with telling(InvalidParameter, WORK):
             rows, setup = self.space.encode(X), self.setup
-            found = whatif.group_actions(setup.subject, setup.outcome, rows, target, k, setup.time_limit)
-            return found.to_frame(backend)
+            return whatif.find_actions(setup.subject, setup.outcome, rows, target, k, setup.time_limit)

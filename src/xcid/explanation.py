@@ -30,7 +30,7 @@ class Explanation(records.Explanation):
     What did each value do? ``values`` with ``lower``, ``upper`` and ``p_values``; ``odds`` and ``log_odds``;
     ``effects`` in the unit of the output; ``towards(name)`` turns the signs; ``adjusted_p_values()``, ``in_top(k)`` and
     ``stable(k)`` say how sure that is. What does the decision hang on? ``importance``, with ``evidence(row, feature)``.
-    What would change it? ``counterfactuals(row)``, and in your own words ``reasons(k, texts)``. Many rows:
+    What would change it? ``sampled_flips(row)``, and in your own words ``reasons(k, texts)``. Many rows:
     ``aggregate(by)``, ``compare(other)``, ``explanation[rows]``, ``row(name)``. Elsewhere: ``to_frame()``,
     ``to_shap()``, ``report(path)``, ``save(path)``, ``print``. Beside them: ``data`` and ``shown(row, feature)``,
     ``outputs``, ``status``, ``n_evaluations``, ``question`` and ``about``.
@@ -106,7 +106,7 @@ class Explanation(records.Explanation):
 
         return directions.evidence(self, row, feature)
 
-    def counterfactuals(
+    def sampled_flips(
         self,
         row: int = 0,
         *,
@@ -119,9 +119,9 @@ class Explanation(records.Explanation):
         They are taken from the samples behind the scores. ``Explainer.counterfactuals`` searches for near and sparse
         ones instead.
         """
-        from xcid.show import counterfactuals
+        from xcid.whatif.samples import frame_flips
 
-        return counterfactuals.table(self, row, nearest, diverse, backend)
+        return frame_flips(self, row, nearest, diverse, backend)
 
     def reasons(
         self,
@@ -236,14 +236,14 @@ class Explanation(records.Explanation):
     ) -> None:
         """Write one HTML file to look at every row, its scores and their evidence; it needs nothing else.
 
-        With ``reasons=xcid.Reasons(k, texts, against)`` every row has a line with its reasons. With
-        ``counterfactuals=explainer.whatif(X)`` of the same rows the page has these, with what each change adds; else it
-        has the nearest samples that flip.
+        With ``reasons=xcid.Reasons(k, texts, against)`` every row has a line of reasons. With ``counterfactuals``,
+        the record of ``explainer.counterfactuals(X)`` of the same rows, the page has these, with what each change adds;
+        else it has the nearest samples that flip.
         """
         from xcid.show.report import report
 
         if counterfactuals is not None and not np.array_equal(counterfactuals.data, self.data, equal_nan=True):
-            raise InvalidParameter("the counterfactuals are not those of these rows: give explainer.whatif(X) of them")
+            raise InvalidParameter("the counterfactuals are not those of these rows: give explainer.counterfactuals(X)")
         settings: Any = {"title": title, "notes": notes, "values": values, "reasons": reasons}
         report([self], path, **settings, search=lambda piece: counterfactuals)
 

@@ -274,7 +274,7 @@ def in_force(workshop, **changes):
 
 class TestSearch:
     def test_it_is_the_search_of_the_explainer(self, two, table):
-        found, due = sought(two, row=3)["counterfactuals"], xcid.Explainer(Two(), table).whatif(table[3:4])
+        found, due = sought(two, row=3)["counterfactuals"], xcid.Explainer(Two(), table).counterfactuals(table[3:4])
         assert [one["kind"] for one in found] == list(due.kind)
         assert np.allclose([one["output"] for one in found], due.output, rtol=1e-3)
         assert np.allclose([one["was"] for one in found], due.was, rtol=1e-3)
@@ -377,8 +377,8 @@ class TestCode:
         record = answered(workshop, **asked)
         assert np.allclose(scores(record), of_row(found["explanation"]).values[0], atol=5.1e-4)
         due = sought(workshop, **asked)["counterfactuals"]
-        assert [one["kind"] for one in due] == list(found["counterfactuals"]["kind"])
-        assert np.allclose([one["output"] for one in due], found["counterfactuals"]["output"], rtol=1e-3)
+        assert [one["kind"] for one in due] == list(found["counterfactuals"].kind)
+        assert np.allclose([one["output"] for one in due], found["counterfactuals"].output, rtol=1e-3)
 
     def test_the_changes_of_a_counterfactual(self, two):
         found = coded(two, row=3)

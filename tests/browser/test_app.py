@@ -335,7 +335,7 @@ def test_pin(page, table):
 
 def test_a_table_of_changes(page, table):
     page.sought()
-    due = xcid.Explainer(Model(), table).whatif(table[:1])
+    due = xcid.Explainer(Model(), table).counterfactuals(table[:1])
     for line in range(len(due)):
         title, moved, changes = page.found(line)
         assert title == due.kind[line].capitalize()
@@ -483,7 +483,7 @@ def test_copy_as_code(page, table):
     found = run_code(code, table)
     assert " ".join(xcid.show.report.summary(found["explanation"])) == page.text("#sentences")
     page.sought()
-    assert [kind.capitalize() for kind in found["counterfactuals"]["kind"]] == page.texts(".flip h3")
+    assert [kind.capitalize() for kind in found["counterfactuals"].kind] == page.texts(".flip h3")
     page.until(lambda: page.text("#copy") == "Copy as code")
     page.press("Copy as code", 1)
     page.until(lambda: "Copied ✓" in page.texts(".flip button"))
@@ -740,7 +740,7 @@ def test_an_old_search_never_overwrites_a_newer_one(visit, table, browser):
         Slow.held[1].set()
         page.sought()
         edited = table[:1].assign(glucose=table["glucose"].max())
-        found = xcid.Explainer(Model(), table).whatif(edited)
+        found = xcid.Explainer(Model(), table).counterfactuals(edited)
         assert page.found().moved.endswith(f"→ {found.output[0]:.2f}")
         assert page.found().changes[0][:3] == found.changes(0)[0][:3]
 

@@ -294,7 +294,7 @@ def test_missing_cells_have_a_place(page):
 
 def test_counterfactuals(page, explanation):
     """Of an explanation alone: the nearest samples that flip, with the output that they have."""
-    due = explanation.counterfactuals(0, nearest=1, diverse=0)["changes"][0]
+    due = explanation.sampled_flips(0, nearest=1, diverse=0)["changes"][0]
     cells = [page.texts(f".flip:first-child tbody .{name}") for name in ("feature", "from", "to")]
     assert sorted(f"{name} {old} -> {new}" for name, old, new in zip(*cells, strict=True)) == sorted(due.split(", "))
     other = "ill" if explanation.outputs[0].argmax() == 0 else "healthy"
@@ -308,7 +308,7 @@ def test_counterfactuals(page, explanation):
 def test_counterfactuals_of_a_search(opened, screen, tmp_path, width):
     table = make_table()
     explainer = xcid.Explainer(Model(), table)
-    due = explainer.whatif(table[:3])
+    due = explainer.counterfactuals(table[:3])
     explainer(table[:3]).report(tmp_path / "r.html", counterfactuals=due)
     screen(width=width)
     page = Page(opened(tmp_path / "r.html"))
@@ -332,7 +332,7 @@ def test_counterfactuals_of_a_search(opened, screen, tmp_path, width):
 def test_counterfactuals_of_a_search_with_hidden_values(opened, tmp_path):
     table = make_table()
     explainer = xcid.Explainer(Model(), table)
-    due = explainer.whatif(table[:1])
+    due = explainer.counterfactuals(table[:1])
     explainer(table[:1]).report(tmp_path / "r.html", counterfactuals=due, values="hidden")
     page = Page(opened(tmp_path / "r.html"))
     assert page.texts(".flip:first-child thead th") == ["feature", "adds", "then"]
@@ -634,7 +634,7 @@ def make_houses(n_rows=160):
 def prices(tmp_path_factory):
     path, table = tmp_path_factory.mktemp("prices") / "r.html", make_houses()
     explainer = xcid.Explainer(Prices(), table)
-    explainer(table[:3]).report(path, counterfactuals=explainer.whatif(table[:3]))
+    explainer(table[:3]).report(path, counterfactuals=explainer.counterfactuals(table[:3]))
     return path
 
 

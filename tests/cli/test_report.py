@@ -43,7 +43,7 @@ def test_as_outside_checks_type_it(command, csv, out):
     model, background = training.train(table, "y", "logistic", 0).model, table.drop(columns="y")
     due = xcid.Explainer(model, background)(background.iloc[:20])
     assert np.allclose(np.array([row["score"] for row in data["rows"]]) * data["unit"], due.values, atol=5.1e-4)
-    sought = xcid.Explainer(model, background).whatif(background.iloc[:20])
+    sought = xcid.Explainer(model, background).counterfactuals(background.iloc[:20])
     found = [(one["kind"], one["output"]) for row in data["rows"] for one in row["counterfactuals"]]
     assert [kind for kind, _ in found] == list(sought.kind)
     assert np.allclose([output for _, output in found], sought.output, rtol=1e-3)
@@ -196,7 +196,7 @@ def test_a_level_that_the_reference_data_lack(command, csv, tmp_path, out, table
     assert "violet" in err
     found = read(out)["rows"]
     others = [one["kind"] for at in (0, 2, 3) for one in found[at]["counterfactuals"]]
-    assert others == list(xcid.Explainer(model, usual).whatif(rows.iloc[[0, 2, 3]]).kind)
+    assert others == list(xcid.Explainer(model, usual).counterfactuals(rows.iloc[[0, 2, 3]]).kind)
     if unknown == "ignore":
         changes = [change for one in found[1]["counterfactuals"] for change in one["changes"]]
         assert {before for name, before, *_ in changes if name == "level"} == {"violet"}

@@ -71,7 +71,7 @@ class TestBlocks:
         table = pd.read_csv(loans)
         names = ["age", "months", "income", "sum", "degree"]
         model = training.train(table[[*names, "y"]], "y", "logistic", 0).model
-        due = xcid.Explainer(model, table[names]).whatif(table[names].iloc[:30], "good")
+        due = xcid.Explainer(model, table[names]).counterfactuals(table[names].iloc[:30], "good")
         found = pd.DataFrame(json.loads(out))
         assert list(found.columns) == COLUMNS
         assert found["changes"].tolist() == due.to_frame()["changes"].tolist()

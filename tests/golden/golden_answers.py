@@ -31,9 +31,9 @@ def interactions() -> Found:
 @case
 def counterfactuals() -> Found:
     explanation = lender(generator=Balanced(n=200))(MIXED_ROWS)
-    found = of_frame(explanation.counterfactuals(1), "kept")
-    found |= of_frame(lender().counterfactuals(MIXED_ROWS, k=2), "searched, mixed")
-    return found | of_frame(explainer().counterfactuals(ROWS[3:5]), "searched, numbers")
+    found = of_frame(explanation.sampled_flips(1), "kept")
+    found |= of_frame(lender().counterfactuals(MIXED_ROWS, k=2).to_frame(), "searched, mixed")
+    return found | of_frame(explainer().counterfactuals(ROWS[3:5]).to_frame(), "searched, numbers")
 
 
 @case

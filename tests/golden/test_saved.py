@@ -28,7 +28,7 @@ def test_a_file_of_an_earlier_version_holds_what_was_saved(name):
 def test_only_archives_keep_evidence(name):
     loaded = xcid.load(record.SAVED / name)
     if name.endswith(".npz"):
-        assert len(loaded.counterfactuals(1)) > 0
+        assert len(loaded.sampled_flips(1)) > 0
         assert loaded.evidence(1, "size").p.any()
     else:
         with pytest.raises(EvidenceNotKept):

@@ -144,7 +144,7 @@ class TestInputs:
     def test_interactions_and_counterfactuals_too(self):
         due, found = (xcid.Explainer(model, TABLE) for model in (sound, Vandal()))
         assert np.array_equal(due.interactions(TABLE[:1]).values, found.interactions(TABLE[:1]).values)
-        assert due.counterfactuals(TABLE[:1]).equals(found.counterfactuals(TABLE[:1]))
+        assert due.counterfactuals(TABLE[:1]).to_frame().equals(found.counterfactuals(TABLE[:1]).to_frame())
 
     def test_a_model_with_one_buffer_for_all_answers(self):
         """What it gave before is overwritten by the next call."""

@@ -23,7 +23,7 @@ from xcid.show.report.evidence import describe_evidence, list_changes_found
 from xcid.show.report.page import SHOWN
 from xcid.show.report.rows import choose_unit, describe_row, list_outputs
 from xcid.show.wording.names import clean, join_names
-from xcid.whatif import Counterfactuals, counterfactuals
+from xcid.whatif import Counterfactuals, find_counterfactuals
 from xcid.whatif.plausibility import unchangeable
 from xcid.whatif.record import FAILED
 
@@ -77,7 +77,7 @@ def search(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
     setup = explainer.asking(asked.outcome).setup
     rows, index = explainer.space.encode(asked.table), np.zeros(1, dtype=np.int64)
     try:
-        found = counterfactuals(
+        found = find_counterfactuals(
             setup.subject, setup.outcome, rows, index, asked.target, seed=seed, time_limit=setup.time_limit
         )
     except ModelError as error:

@@ -60,7 +60,7 @@ class Search:
         space, cells, unseen = met(self.subject.space, frames[-1])
         subject = self.subject.with_room(space) if unseen.any() else self.subject
         try:
-            found = whatif.counterfactuals(subject, self.outcome, cells, piece.index, self.target, seed=self.seed)
+            found = whatif.find_counterfactuals(subject, self.outcome, cells, piece.index, self.target, seed=self.seed)
         except ModelError:
             return None
         self.tally.count(found, subject, cells)

@@ -134,7 +134,7 @@ def _searched(
         space, cells, unseen = met(explainer.space, chunk.frame)
         subject = explainer.subject.with_room(space) if unseen.any() else explainer.subject
         asked = chunk.names, target, options.k, options.subject.seed
-        found = whatif.counterfactuals(subject, explainer.setup.outcome, cells, *asked)
+        found = whatif.find_counterfactuals(subject, explainer.setup.outcome, cells, *asked)
         known = sorted({int(row) for row in found.row[found.kind != FAILED]})[:ROWS_SHOWN]
         outputs = subject.predict(cells[known]) if known else ()
         said = {
@@ -172,7 +172,7 @@ def _actions(options: Options, k: int, explainer: Explainer, rows: Rows, target:
         )
     if not len(cells):
         raise InvalidData("none of the rows can be searched: all hold values that the reference data do not have")
-    found = whatif.group_actions(explainer.subject, explainer.setup.outcome, cells, target, k)
+    found = whatif.find_actions(explainer.subject, explainer.setup.outcome, cells, target, k)
     if options.json:
         _print_json([found.to_columns()])
         return

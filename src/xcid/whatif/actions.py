@@ -77,7 +77,7 @@ class Actions:
         }
 
 
-def group_actions(
+def find_actions(
     subject: Subject, outcome: Outcome, rows: Array, target: Any = None, k: int = 5, time_limit: float | None = None
 ) -> Actions:
     """Find k actions for (n, d) rows; ``time_limit`` is in seconds a row."""

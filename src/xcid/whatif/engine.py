@@ -58,7 +58,7 @@ class Part(NamedTuple):
     n_evaluations: Integers
 
 
-def counterfactuals(
+def find_counterfactuals(
     subject: Subject,
     outcome: Outcome,
     rows: Array,

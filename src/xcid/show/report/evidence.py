@@ -10,11 +10,12 @@ from xcid import directions
 from xcid.cid.drawn import Drawn, drawn, kept_shares
 from xcid.errors import EvidenceNotKept, NotEnoughFlips
 from xcid.records import Array, DensityPair, Explanation, Flags, Integers
-from xcid.show import counterfactuals, wording
+from xcid.show import wording
 from xcid.show.report.page import Values
 from xcid.show.report.rows import round_number
 from xcid.show.wording.names import clean
 from xcid.whatif import Change, Counterfactuals
+from xcid.whatif.samples import find_flips
 
 CELLS = 64  # of a curve
 TOP = 999  # a curve goes from 0 to this
@@ -186,7 +187,7 @@ def _change(change: Change, values: Values, has_numbers: bool) -> list[Any]:
 def list_changes_sampled(explanation: Explanation, row: int, values: Values) -> list[dict[str, Any]]:
     """The nearest perturbations that flip a row, among those behind its scores: without shares and likeness."""
     try:
-        flips = counterfactuals.flips(explanation, row, NEAREST, 0)
+        flips = find_flips(explanation, row, NEAREST, 0)
     except (EvidenceNotKept, NotEnoughFlips):
         return []
     found = []

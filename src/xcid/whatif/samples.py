@@ -1,4 +1,4 @@
-"""Counterfactuals to read: what would have to change."""
+"""Flips among the samples behind scores: the nearest, and the most diverse."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from xcid.records import Array, Explanation, Flags, Integers
 from xcid.table import Backend
 
 
-def table(explanation: Explanation, row: int, nearest: int, diverse: int, backend: Backend) -> Any:
+def frame_flips(explanation: Explanation, row: int, nearest: int, diverse: int, backend: Backend) -> Any:
     """Give the nearest and the most diverse flips of one row, one line each.
 
     Columns: kind ("nearest" or "diverse"), changes ("Glucose 148 -> 112, Age 50 -> 31"), n_changes, distance (in mean
     absolute deviations of each column; 1 for another level).
     """
-    found = flips(explanation, row, nearest, diverse)
+    found = find_flips(explanation, row, nearest, diverse)
     changes = [_changes(explanation, row, flip, moved) for flip, moved in zip(found.rows, found.moved, strict=True)]
     return frame_of(
         {
@@ -37,7 +37,7 @@ def table(explanation: Explanation, row: int, nearest: int, diverse: int, backen
 class Flips(NamedTuple):
     """Some perturbations that flip one row: (k, c) rows, what kind they are, what changed, how far they are.
 
-    ``outputs`` (k, o) are what the model answered for them, where that was kept.
+    ``outputs`` (k, o) are what the model predicts for them, where that was kept.
     """
 
     rows: Array
@@ -47,7 +47,7 @@ class Flips(NamedTuple):
     outputs: Array | None
 
 
-def flips(explanation: Explanation, row: int, nearest: int, diverse: int) -> Flips:
+def find_flips(explanation: Explanation, row: int, nearest: int, diverse: int) -> Flips:
     """Find the nearest and the most diverse flips of one row among its samples."""
     row = position_of(row, len(explanation), "row")
     wanted = as_int(nearest, "nearest", at_least=0), as_int(diverse, "diverse", at_least=0)

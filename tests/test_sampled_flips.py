@@ -54,7 +54,7 @@ def test_changes_are_told_in_words_with_levels_missing_cells_and_dates():
         ROW.assign(since=[pd.Timestamp("2022-02-03")]),
         ROW.assign(age=[52], size=[9.5]),
     ]
-    found = given([*flips, ROW.assign(age=[31])]).counterfactuals(nearest=9, diverse=0)
+    found = given([*flips, ROW.assign(age=[31])]).sampled_flips(nearest=9, diverse=0)
     assert set(found["changes"]) == {
         "city Lyon -> Oslo",
         "pay 3 -> missing",
@@ -66,20 +66,20 @@ def test_changes_are_told_in_words_with_levels_missing_cells_and_dates():
 
 @pytest.mark.filterwarnings("ignore::xcid.XcidWarning")
 def test_a_missing_cell_of_the_row_is_shown():
-    found = given([MISSING.assign(pay=[2.5])], row=MISSING).counterfactuals()
+    found = given([MISSING.assign(pay=[2.5])], row=MISSING).sampled_flips()
     assert rows(found) == [("nearest", "pay missing -> 2.5", 1, 1.0)]
 
 
 @pytest.mark.filterwarnings("ignore::xcid.XcidWarning")
 def test_distances_are_in_mean_absolute_deviations_and_1_for_a_level():
-    found = given([ROW.assign(city=["Oslo"]), ROW.assign(age=[52], size=[9.5])]).counterfactuals(diverse=0)
+    found = given([ROW.assign(city=["Oslo"]), ROW.assign(age=[52], size=[9.5])]).sampled_flips(diverse=0)
     age, size = (np.abs(PEOPLE[name] - PEOPLE[name].median()).mean() for name in ("age", "size"))
     assert found["distance"].tolist() == pytest.approx(sorted([1.0, 22 / age + 0.5 / size]))
 
 
 def test_all_that_is_found_flips(explainer):
     explanation = explainer(ROW)
-    found = explanation.counterfactuals(nearest=20, diverse=20)
+    found = explanation.sampled_flips(nearest=20, diverse=20)
     for changes in found["changes"]:
         after = ROW.copy()
         for change in changes.split(", "):
@@ -92,7 +92,7 @@ def test_all_that_is_found_flips(explainer):
 
 def test_nearest_are_sorted_and_none_is_nearer(explainer):
     explanation = explainer(ROW)
-    some, all_of_them = (explanation.counterfactuals(nearest=n, diverse=0) for n in (5, 10_000))
+    some, all_of_them = (explanation.sampled_flips(nearest=n, diverse=0) for n in (5, 10_000))
     assert some["distance"].is_monotonic_increasing
     assert all_of_them["distance"].is_monotonic_increasing
     assert rows(some) == rows(all_of_them)[:5]
@@ -100,7 +100,7 @@ def test_nearest_are_sorted_and_none_is_nearer(explainer):
 
 
 def test_diverse_ones_differ_from_the_nearest_and_from_each_other(explainer):
-    found = explainer(ROW).counterfactuals(nearest=3, diverse=6)
+    found = explainer(ROW).sampled_flips(nearest=3, diverse=6)
     assert found["kind"].tolist() == ["nearest"] * 3 + ["diverse"] * 6
     assert found["changes"].is_unique
     near, diverse = (part["distance"] for _, part in found.groupby("kind", sort=False))
@@ -117,7 +117,7 @@ def test_fewer_flips_than_asked_for_are_all_told():
         explanation = xcid.Explainer(
             decide, PEOPLE, generator=Given(pd.concat([ROW.assign(city=["Oslo"])] * 3 + [ROW.assign(age=[31])]), m=2)
         )(ROW)
-    found = explanation.counterfactuals(nearest=1, diverse=5)  # three times the same is one
+    found = explanation.sampled_flips(nearest=1, diverse=5)  # three times the same is one
     assert rows(found) == [("nearest", "city Lyon -> Oslo", 1, 1.0)]
 
 
@@ -126,7 +126,7 @@ def test_the_columns_of_a_group_are_told_one_by_one():
     explainer = xcid.Explainer(decide, PEOPLE, constraints=together)
     row = PEOPLE[~decide(PEOPLE) & (PEOPLE["city"] == "Lyon")].iloc[:1]
     known = {(f"{age}", city) for age, city in PEOPLE[["age", "city"]].itertuples(index=False)}
-    found = explainer(row).counterfactuals(nearest=10, diverse=10)
+    found = explainer(row).sampled_flips(nearest=10, diverse=10)
     assert found["changes"].str.contains("age .* -> ").any()
     for words in found["changes"]:
         after = {"age": f"{row['age'].item()}", "city": "Lyon"}
@@ -139,27 +139,27 @@ def test_the_columns_of_a_group_are_told_one_by_one():
 @pytest.mark.parametrize("backend", ["polars", "pyarrow"])
 def test_other_libraries(explainer, backend):
     explanation = explainer(ROW)
-    found = explanation.counterfactuals(backend=backend)
+    found = explanation.sampled_flips(backend=backend)
     assert type(found).__module__.startswith(backend)
     frame = found if backend == "polars" else pl.from_arrow(found)
     assert frame.columns == ["kind", "changes", "n_changes", "distance"]
-    assert frame.rows() == rows(explanation.counterfactuals())
+    assert frame.rows() == rows(explanation.sampled_flips())
 
 
 def test_rows_are_chosen_by_position(explainer):
     explanation = explainer(PEOPLE.iloc[:3])
-    assert rows(explanation.counterfactuals(2)) == rows(explanation[2].counterfactuals())
+    assert rows(explanation.sampled_flips(2)) == rows(explanation[2].sampled_flips())
     with pytest.raises(InvalidParameter, match="there is no row 3"):
-        explanation.counterfactuals(3)
+        explanation.sampled_flips(3)
 
 
 def test_nothing_asked_for_is_an_empty_frame(explainer):
-    found = explainer(ROW).counterfactuals(nearest=0, diverse=0)
+    found = explainer(ROW).sampled_flips(nearest=0, diverse=0)
     assert found.shape == (0, 4)
 
 
 def test_diverse_ones_alone(explainer):
-    found = explainer(ROW).counterfactuals(nearest=0, diverse=4)
+    found = explainer(ROW).sampled_flips(nearest=0, diverse=4)
     assert found["kind"].tolist() == ["diverse"] * 4
     assert found["changes"].is_unique
 
@@ -167,7 +167,7 @@ def test_diverse_ones_alone(explainer):
 @pytest.mark.parametrize("settings", [{"nearest": -1}, {"diverse": 1.5}, {"backend": "csv"}])
 def test_bad_settings_are_refused(explainer, settings):
     with pytest.raises(InvalidParameter, match=next(iter(settings))):
-        explainer(ROW).counterfactuals(**settings)
+        explainer(ROW).sampled_flips(**settings)
 
 
 @pytest.mark.filterwarnings("ignore::xcid.XcidWarning")
@@ -175,13 +175,13 @@ def test_without_flips_it_says_so():
     frozen = xcid.Constraints(frozen=["age"])
     explainer = xcid.Explainer(lambda frame: frame["age"] > 50, PEOPLE, constraints=frozen)
     with pytest.raises(NotEnoughFlips, match="row 0 has no perturbation that flips the output in 11,001 evaluations"):
-        explainer(ROW).counterfactuals()
+        explainer(ROW).sampled_flips()
 
 
 def test_without_evidence_it_says_so():
     explanation = xcid.Explainer(decide, PEOPLE, max_evidence_bytes=0)(ROW)
     with pytest.raises(EvidenceNotKept, match="explain this row by itself"):
-        explanation.counterfactuals()
+        explanation.sampled_flips()
 
 
 def test_soft_members_count_with_more_than_half():
@@ -193,5 +193,5 @@ def test_soft_members_count_with_more_than_half():
 
     background = np.random.default_rng(0).normal(size=(200, 2))
     explainer = xcid.Explainer(probability, background, generator=Marginal(m=50), feature_names=["a", "b"])
-    found = explainer([-1.0, 0.0]).counterfactuals(nearest=100, diverse=0)
+    found = explainer([-1.0, 0.0]).sampled_flips(nearest=100, diverse=0)
     assert all(float(words.split(" -> ")[1].split(",")[0]) > 0 for words in found["changes"])
