@@ -14,8 +14,8 @@ import xcid
 from xcid.errors import InvalidData, InvalidParameter, XcidWarning
 from xcid.outcomes import Lower, Raise, Within
 from xcid.whatif import Actions, find_actions
-from xcid.whatif.parts import Bring, Choose, Move, applied, proposed
-from xcid.whatif.world import World
+from xcid.whatif.parts import Bring, Choose, Move, apply_part, propose_parts
+from xcid.whatif.search_space import SearchSpace
 
 RANDOM = np.random.default_rng(8)
 LEVELS = ["none", "low", "middle", "high"]
@@ -56,11 +56,11 @@ def found(made, rows, target=None, k=5) -> Actions:
 def changed(made, rows, action):
     """(n, d) rows after an action, and which of them may do it, by its parts alone."""
     subject = made.subject
-    world, table = World.of(subject), made.space.encode(rows)
+    search_space, table = SearchSpace.of(subject), made.space.encode(rows)
     own = subject.features.fold(table)
     new, allowed = own.copy(), np.ones(len(own), dtype=bool)
     for part in action:
-        values = applied(world, part, own)
+        values = apply_part(search_space, part, own)
         new[:, part.at], allowed = values, allowed & ~np.isnan(values)
     return subject.features.unfold(np.where(allowed[:, None], new, own), table, np.arange(len(own))), allowed
 
@@ -122,7 +122,7 @@ class TestTruth:
         made = explainer()
         record = found(made, REFUSED, "approved", k=1)
         subject = made.subject
-        parts = list(proposed(World.of(subject)))
+        parts = list(propose_parts(SearchSpace.of(subject)))
         metric, own = xcid.generators.metric.Metric.of(made.space), made.space.encode(REFUSED)
         goal = xcid.whatif.goals.goal_of("approved", subject, made.setup.outcome)
         reached = goal.gain(subject.outputs, subject.outputs) > 0

@@ -18,7 +18,7 @@ from xcid.outcomes import Lower, Raise, Within
 from xcid.show.report.evidence import list_changes_found
 from xcid.show.report.page import find_values
 from xcid.whatif import find_actions
-from xcid.whatif.world import World
+from xcid.whatif.search_space import SearchSpace
 
 RNG = np.random.default_rng(8)
 N = 300
@@ -466,7 +466,7 @@ class TestMissingCells:
             return fitted.predict_proba(cls.prepared(frame) / scale)
 
         explainer = xcid.Explainer(model, cls.table)
-        return model, explainer.counterfactuals(cls.rows, k=4), World.of(explainer.subject)
+        return model, explainer.counterfactuals(cls.rows, k=4), SearchSpace.of(explainer.subject)
 
     def test_the_usual_value_is_the_median_or_the_most_frequent_level(self, found):
         usual, scales = found[2].usual, found[2].metric.scale
@@ -474,12 +474,12 @@ class TestMissingCells:
         assert usual[3] == 0
 
     def test_no_value_that_fills_a_cell_can_come_closer_to_the_usual_one(self, found):
-        model, lines, world = found
+        model, lines, search_space = found
         filled = np.isnan(lines.data[lines.row]) & ~np.isnan(lines.rows) & lines.reached[:, None]
         assert filled[:, :2].sum() > 20
         trials, owners = [], []
         for line, at in zip(*np.nonzero(filled[:, :2]), strict=True):
-            usual, value = world.usual[at], lines.rows[line, at]
+            usual, value = search_space.usual[at], lines.rows[line, at]
             points = np.rint(np.linspace(usual, value, 20, endpoint=False))
             closer = points[np.abs(points - usual) < np.abs(value - usual)]
             trial = np.tile(lines.rows[line], (len(closer), 1))
@@ -497,11 +497,11 @@ class TestMissingCells:
         assert np.all(model(lines.decode(rows)).argmax(axis=1) == own)
 
     def test_filling_costs_1_and_the_way_from_the_usual_value(self, found):
-        _, lines, world = found
+        _, lines, search_space = found
         before = lines.data[lines.row]
         is_filled = np.isnan(before) & ~np.isnan(lines.rows)
-        start = np.where(is_filled, world.usual, before)
-        due = np.where(np.isnan(start), 0, np.abs(lines.rows - start) / world.metric.scale)
+        start = np.where(is_filled, search_space.usual, before)
+        due = np.where(np.isnan(start), 0, np.abs(lines.rows - start) / search_space.metric.scale)
         due[:, 3] = np.where(np.isnan(start[:, 3]), 0, lines.rows[:, 3] != start[:, 3])
         due += is_filled
         assert np.allclose(lines.distance, due.sum(axis=1))

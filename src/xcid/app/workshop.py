@@ -24,7 +24,7 @@ from xcid.show.report.page import SHOWN
 from xcid.show.report.rows import choose_unit, describe_row, list_outputs
 from xcid.show.wording.names import clean, join_names
 from xcid.whatif import Counterfactuals, find_counterfactuals
-from xcid.whatif.plausibility import unchangeable
+from xcid.whatif.engine import find_unchangeable
 from xcid.whatif.record import FAILED
 
 MOST_PICTURES = 40  # that come with an answer; that of the feature that is looked at always does
@@ -94,7 +94,7 @@ def search(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
 def _hints(found: Counterfactuals) -> list[str]:
     """Which of the features that change people can hardly change."""
     names = [found.feature_names[at] for at in np.flatnonzero(found.moved.any(axis=0))]
-    fixed = [clean(name) for name, is_fixed in zip(names, unchangeable(names), strict=True) if is_fixed]
+    fixed = [clean(name) for name, is_fixed in zip(names, find_unchangeable(names), strict=True) if is_fixed]
     return [f"If people cannot change {join_names(fixed)}, pin {'it' if len(fixed) == 1 else 'them'}."] if fixed else []
 
 

@@ -21,12 +21,11 @@ from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers
 from xcid.subject import Subject
 from xcid.table import Backend
-from xcid.whatif.asker import Asker
-from xcid.whatif.goals import goal_of
-from xcid.whatif.parts import Part, applied, proposed
-from xcid.whatif.world import World
+from xcid.whatif.evaluator import Evaluator, goal_of
+from xcid.whatif.parts import Part, apply_part, propose_parts
+from xcid.whatif.search_space import SearchSpace
 
-MOST_SCREENED, MOST_ASKED = 256, 200_000  # rows that all parts are tried on, and evaluations for that
+MOST_SCREENED, MOST_EVALUATED = 256, 200_000  # rows that all parts are tried on, and evaluations for that
 BEST, BEST_OF_ONE = 20, 4  # parts that pairs are made of, and most of one feature
 FINALISTS = 40  # actions that are tried on all rows
 MOST_CELLS = 2**22
@@ -82,7 +81,7 @@ def find_actions(
 ) -> Actions:
     """Find k actions for (n, d) rows; ``time_limit`` is in seconds a row."""
     as_int(k, "k", at_least=1)
-    world, goal = World.of(subject), goal_of(target, subject, outcome)
+    search_space, goal = SearchSpace.of(subject), goal_of(target, subject, outcome)
     rows = rows[np.argsort(subject.space.keys(rows, 0), kind="stable")]  # so that their order makes no difference
     outputs = subject.predict(rows)
     is_open = goal.gain(outputs, outputs) <= 0
@@ -91,12 +90,12 @@ def find_actions(
     table = rows[is_open]
     own, n = subject.features.fold(table), len(table)
     deadline = Deadline(time_limit, n)
-    asker = Asker(world, goal, own, table, outputs[is_open], deadline, np.zeros(n, dtype=np.int64))
-    found = _searched(_Trial(asker, _usual_cost(asker)), tuple(proposed(world)), k)
+    evaluator = Evaluator(search_space, goal, own, table, outputs[is_open], deadline, np.zeros(n, dtype=np.int64))
+    found = _search(_Trial(evaluator, _usual_cost(evaluator)), tuple(propose_parts(search_space)), k)
     if not found.actions:
         warn(f"no action on one or two features gives any of {n} rows the wanted output: see counterfactuals")
-    n_asked = len(rows) + int(asker.n_evaluations.sum())
-    return Actions(found.actions, found.flips, found.cost, int((~is_open).sum()), n_asked, subject)
+    n_evaluated = len(rows) + int(evaluator.n_evaluations.sum())
+    return Actions(found.actions, found.flips, found.cost, int((~is_open).sum()), n_evaluated, subject)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,56 +122,54 @@ class _Tried:
 class _Trial:
     """Tries actions on rows; what a part makes of them is computed once."""
 
-    asker: Asker
+    evaluator: Evaluator
     usual_cost: float
     known: dict[Part, Array] = field(default_factory=dict)
 
     def on(self, rows: Integers) -> _Trial:
         """The same for some of the rows."""
-        all_, counts = self.asker, np.zeros(len(rows), dtype=np.int64)
-        own, table, outputs = all_.own[rows], all_.table[rows], all_.outputs[rows]
-        return _Trial(Asker(all_.world, all_.goal, own, table, outputs, all_.deadline, counts), self.usual_cost)
+        return _Trial(self.evaluator.of_rows(rows), self.usual_cost)
 
     def __call__(self, actions: tuple[Action, ...]) -> _Tried:
-        n = len(self.asker.own)
+        n = len(self.evaluator.own)
         gain, cost = np.full((len(actions), n), -np.inf), np.full((len(actions), n), np.inf)
-        for part in blocks(len(actions), MOST_CELLS // max(1, self.asker.own.size)):
+        for part in blocks(len(actions), MOST_CELLS // max(1, self.evaluator.own.size)):
             some = actions[part]
             rows, is_changed = self._changed(some)
             line, owner = np.nonzero(is_changed)
             changed = rows[line, owner]
-            found = self.asker.gain(changed, owner)
+            found = self.evaluator.gain(changed, owner)
             gain[line + part.start, owner] = found
             flip = found > 0
-            cost[line[flip] + part.start, owner[flip]] = self.asker.distance(changed[flip], owner[flip])
+            cost[line[flip] + part.start, owner[flip]] = self.evaluator.distance(changed[flip], owner[flip])
         flips = gain > 0
         return _Tried(actions, flips, cost, gain, np.where(flips, 0.5 ** (cost / self.usual_cost), 0.0))
 
     def _changed(self, actions: tuple[Action, ...]) -> tuple[Array, Flags]:
         """(a, n, f) rows after actions, and which of them are allowed and another row."""
-        own = self.asker.own
+        own = self.evaluator.own
         rows = np.repeat(own[None], len(actions), axis=0)
         is_allowed = np.ones(rows.shape[:2], dtype=bool)
         for line, action in enumerate(actions):
             for part in action:
                 if part not in self.known:
-                    self.known[part] = applied(self.asker.world, part, own)
+                    self.known[part] = apply_part(self.evaluator.search_space, part, own)
                 new = self.known[part]
                 rows[line, :, part.at] = new
                 is_allowed[line] &= ~np.isnan(new)
         return rows, is_allowed & ~same(rows, own).all(axis=2)
 
 
-def _searched(trial: _Trial, parts: tuple[Part, ...], k: int) -> _Tried:
+def _search(trial: _Trial, parts: tuple[Part, ...], k: int) -> _Tried:
     """The k best actions: all are tried on some of the rows, and the best of them on all rows."""
-    n = len(trial.asker.own)
-    n_screened = min(n, MOST_SCREENED, max(32, MOST_ASKED // max(1, len(parts))))
+    n = len(trial.evaluator.own)
+    n_screened = min(n, MOST_SCREENED, max(32, MOST_EVALUATED // max(1, len(parts))))
     few = trial if n_screened == n else trial.on(np.arange(n_screened))
     singles = few(tuple((part,) for part in parts))
     pairs = few(tuple((*a, *b) for a, b in combinations(_promising(singles), 2) if a[0].at != b[0].at))
     tried = singles + pairs
     if few is not trial:
-        trial.asker.n_evaluations[:n_screened] += few.asker.n_evaluations
+        trial.evaluator.n_evaluations[:n_screened] += few.evaluator.n_evaluations
         best = np.argsort(-tried.value.sum(axis=1), kind="stable")[:FINALISTS]
         finalists = np.unique(np.concatenate([_chosen(tried.value, 4 * k), best]))
         tried = trial(tried[finalists].actions)
@@ -205,15 +202,15 @@ def _chosen(value: Array, k: int) -> Integers:
     return np.array(picked, dtype=np.int64)
 
 
-def _usual_cost(asker: Asker) -> float:
+def _usual_cost(evaluator: Evaluator) -> float:
     """The median distance of rows to the nearest reference row that has the output wanted for them, or to any."""
-    world = asker.world
-    some = np.arange(min(len(asker.own), MOST_SCREENED))
+    search_space = evaluator.search_space
+    some = np.arange(min(len(evaluator.own), MOST_SCREENED))
     nearest = np.empty(len(some))
     for at in some:
-        outputs = np.repeat(asker.outputs[at : at + 1], len(world.donors), axis=0)
-        there = asker.goal.gain(world.donor_outputs, outputs) > 0
-        donors = world.donors[there] if there.any() else world.donors
-        nearest[at] = world.metric.between(donors, asker.own[at]).min()
+        outputs = np.repeat(evaluator.outputs[at : at + 1], len(search_space.donors), axis=0)
+        there = evaluator.goal.gain(search_space.donor_outputs, outputs) > 0
+        donors = search_space.donors[there] if there.any() else search_space.donors
+        nearest[at] = search_space.metric.between(donors, evaluator.own[at]).min()
     usual = float(np.median(nearest))
     return usual if usual > 0 else 1.0

@@ -1,7 +1,9 @@
-"""From rows to counterfactuals: search, prune, choose, ask once more, and say what each change is worth."""
+"""From rows to counterfactuals: search, prune, choose, evaluate once more, and say what each change is worth."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -13,33 +15,32 @@ from xcid._kernels.arrays import blocks, same
 from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers, Texts
 from xcid.subject import Subject
-from xcid.whatif.asker import Asker
-from xcid.whatif.donors import taken_over
-from xcid.whatif.found import Found, joined, one_of_each_set
-from xcid.whatif.goals import Goal, describe_output, goal_of
-from xcid.whatif.plausibility import nearness, unchangeable
-from xcid.whatif.pruning import needed, pruned, refined
+from xcid.whatif.evaluator import Evaluator, Found, Goal, describe_output, goal_of, join_found, pick_one_of_each_set
+from xcid.whatif.pruning import prune, prune_and_refill, refine
+from xcid.whatif.real_rows import measure_nearness, take_over_real_rows
 from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED, Counterfactuals
-from xcid.whatif.search import PAIRS, searched
+from xcid.whatif.search import PAIRS, search_flips
+from xcid.whatif.search_space import N_QUANTILES, SearchSpace
 from xcid.whatif.shares import shares
-from xcid.whatif.world import N_QUANTILES, World
 
 MOST_ROWS = 256  # of a block
 COPIES = 4  # of what is tried at once: as features, as a table, for the model
+UNCHANGEABLE = {"age", "sex", "gender", "race", "ethnicity", "ethnic", "nationality", "religion", "caste"}
+UNCHANGEABLE |= {"birth", "born", "birthday", "birthdate", "marital", "date"}
 WITH_REAL = 3  # counterfactuals from which on one is made of real rows
 
 
-class Settings(NamedTuple):
-    """What is asked of every block of rows."""
+class SearchSettings(NamedTuple):
+    """What is wanted for every block of rows."""
 
-    world: World
+    search_space: SearchSpace
     goal: Goal
     k: int
     seed: int
     time_limit: float | None
 
 
-class Part(NamedTuple):
+class Block(NamedTuple):
     """Counterfactuals of the rows of a block: fields of the record, by line and by row."""
 
     row: Integers
@@ -70,11 +71,11 @@ def find_counterfactuals(
     memory: int = 2**28,
 ) -> Counterfactuals:
     """Find k counterfactuals for each of (n, d) rows; the rows of a block and what is tried take ``memory`` bytes."""
-    world = World.of(subject)
-    settings = Settings(world, goal_of(target, subject, outcome), as_int(k, "k", at_least=1), seed, time_limit)
+    search_space, goal = SearchSpace.of(subject), goal_of(target, subject, outcome)
+    settings = SearchSettings(search_space, goal, as_int(k, "k", at_least=1), seed, time_limit)
     pieces = [
         piece
-        for part in blocks(len(rows), _rows_at_once(world, memory))
+        for part in blocks(len(rows), _rows_at_once(search_space, memory))
         for piece in isolated(lambda some: _block(settings, some), rows[part])
     ]
     failed = [piece for piece in pieces if isinstance(piece, Failed)]
@@ -83,7 +84,7 @@ def find_counterfactuals(
     parts = [_unknown(settings, piece) if isinstance(piece, Failed) else piece for piece in pieces]
     starts = np.cumsum([0, *(len(part.n_evaluations) for part in parts)])
     shifted = [part._replace(row=part.row + start) for part, start in zip(parts, starts, strict=False)]
-    whole = Part(*(np.concatenate(fields) for fields in zip(*shifted, strict=True)))
+    whole = Block(*(np.concatenate(fields) for fields in zip(*shifted, strict=True)))
     notes = _notes(
         subject, rows, whole, [f"{len(failed)} of {len(rows)} rows failed: {failed[0].error}"] if failed else []
     )
@@ -99,27 +100,25 @@ def find_counterfactuals(
     )
 
 
-def _rows_at_once(world: World, memory: int) -> int:
+def _rows_at_once(search_space: SearchSpace, memory: int) -> int:
     """Rows of a block."""
-    f, d = len(world.step), len(world.subject.space.names)
+    f, d = len(search_space.step), len(search_space.subject.space.names)
     return max(1, min(MOST_ROWS, memory // (COPIES * 8 * (N_QUANTILES * f + PAIRS) * d)))
 
 
-def _block(settings: Settings, table: Array) -> Part:
+def _block(settings: SearchSettings, table: Array) -> Block:
     """Counterfactuals of the (n, d) rows of a block."""
-    world, goal = settings.world, settings.goal
-    subject = world.subject
-    outputs = subject.predict(table)
-    own = subject.features.fold(table)
+    subject, counts = settings.search_space.subject, np.ones(len(table), dtype=np.int64)
+    outputs, own = subject.predict(table), subject.features.fold(table)
     deadline = Deadline(settings.time_limit, len(table))
-    asker = Asker(world, goal, own, table, outputs, deadline, np.ones(len(table), dtype=np.int64))
-    start = goal.gain(outputs, outputs)
+    evaluator = Evaluator(settings.search_space, settings.goal, own, table, outputs, deadline, counts)
+    start = settings.goal.gain(outputs, outputs)
     open_ = np.flatnonzero(start <= 0)
-    some = Asker(world, goal, own[open_], table[open_], outputs[open_], deadline, np.zeros(len(open_), dtype=np.int64))
-    flips, best = searched(some, start[open_], settings.k)
+    some = evaluator.of_rows(open_)
+    flips, best = search_flips(some, start[open_], settings.k)
     found, kinds = _chosen(some, *_finished(some, flips, settings.k), settings.k)
     missed = best[np.setdiff1d(np.arange(len(open_)), found.owner)]
-    asker.n_evaluations[open_] += some.n_evaluations
+    evaluator.n_evaluations[open_] += some.n_evaluations
     done = np.flatnonzero(start > 0)
     parts = [
         replace(found, owner=open_[found.owner]),
@@ -127,35 +126,33 @@ def _block(settings: Settings, table: Array) -> Part:
         Found(own[done], done, start[done], np.zeros(len(done))),
     ]
     kind = np.concatenate([kinds, np.full(len(missed.owner), NOT_REACHED), np.full(len(done), ALREADY)])
-    lines = joined(parts)
+    lines = join_found(parts)
     order = np.argsort(lines.owner, kind="stable")
-    return _described(settings, asker, lines[order], kind[order])
+    return _described(settings, evaluator, lines[order], kind[order])
 
 
-def _finished(asker: Asker, flips: Found, k: int) -> tuple[Found, Found]:
+def _finished(evaluator: Evaluator, flips: Found, k: int) -> tuple[Found, Found]:
     """Make flips as small as they can be, and for each row the one that is nearest to a real row.
 
     Of all flips with the same features the nearest stays. The likeliest takes over from a real row what makes the
     difference: it loses its smallest changes first, and its numbers stay where the real row has them.
     """
-    many = (~same(flips.rows, asker.own[flips.owner])).sum(
-        axis=1
-    ) > 2  # pairs are made of changes that do not flip alone
-    flips = joined([flips[~many], pruned(asker, flips[many], np.ones(many.sum(), dtype=bool))])
-    near = refined(asker, flips)
-    taken, donors = taken_over(asker, np.arange(len(asker.own) if k >= WITH_REAL else 0))
+    many = evaluator.find_moved(flips).sum(axis=1) > 2  # pairs are made of changes that do not flip alone
+    flips = join_found([flips[~many], prune(evaluator, flips[many], np.ones(many.sum(), dtype=bool))])
+    near = refine(evaluator, flips)
+    taken, donors = take_over_real_rows(evaluator, np.arange(len(evaluator.own) if k >= WITH_REAL else 0))
     is_near = np.arange(len(near.owner) + len(taken.owner)) < len(near.owner)
-    both = needed(asker, joined([near, taken]), is_near)
+    both = prune_and_refill(evaluator, join_found([near, taken]), is_near)
     near, taken = both[is_near], both[~is_near]
-    order = np.lexsort((asker.world.metric.between(taken.rows, donors), taken.owner))
+    order = np.lexsort((evaluator.search_space.metric.between(taken.rows, donors), taken.owner))
     first = order[np.unique(taken.owner[order], return_index=True)[1]]
-    return near[one_of_each_set(~same(near.rows, asker.own[near.owner]), near.owner, near.distance)], taken[first]
+    return near[pick_one_of_each_set(evaluator.find_moved(near), near.owner, near.distance)], taken[first]
 
 
-def _chosen(asker: Asker, flips: Found, likeliest: Found, k: int) -> tuple[Found, Texts]:
+def _chosen(evaluator: Evaluator, flips: Found, likeliest: Found, k: int) -> tuple[Found, Texts]:
     """The sparsest, the nearest, the likeliest, and then those that share the fewest changes with what is chosen."""
-    everything = joined([flips, likeliest])
-    moved = ~same(everything.rows, asker.own[everything.owner])
+    everything = join_found([flips, likeliest])
+    moved = evaluator.find_moved(everything)
     size, is_likeliest = moved.sum(axis=1), np.arange(len(moved)) >= len(flips.owner)
     picked, kinds = [], []
     for owner in np.unique(everything.owner):
@@ -179,43 +176,43 @@ def _chosen(asker: Asker, flips: Found, likeliest: Found, k: int) -> tuple[Found
     return everything[np.array(picked, dtype=np.int64)], np.array(kinds, dtype=np.str_)
 
 
-def _described(settings: Settings, asker: Asker, lines: Found, kind: Texts) -> Part:
+def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kind: Texts) -> Block:
     """All that is said about the lines of a block."""
-    world, goal, owner = settings.world, settings.goal, lines.owner
-    table = asker.completed(lines.rows, owner)
-    own = asker.outputs[owner]
-    outputs = asker.answers(table, owner) if len(owner) else own
-    column, about = describe_output(goal, outputs, own, world.subject.output_names)
+    search_space, goal, owner = settings.search_space, settings.goal, lines.owner
+    table = evaluator.complete_rows(lines.rows, owner)
+    own = evaluator.outputs[owner]
+    outputs = evaluator.predict(table, owner) if len(owner) else own
+    column, about = describe_output(goal, outputs, own, search_space.subject.output_names)
     at = np.arange(len(owner))
 
     def value(mixed: Array, which: Integers) -> Array:
-        answers = asker.answers(asker.completed(mixed, owner[which]), owner[which])
-        return answers[np.arange(len(which)), column[which]]
+        predicted = evaluator.predict(evaluator.complete_rows(mixed, owner[which]), owner[which])
+        return predicted[np.arange(len(which)), column[which]]
 
-    keys = world.subject.space.keys(asker.table[owner], settings.seed)
-    near = nearness(world, goal, world.subject.features.fold(table), owner, asker.outputs)
-    split = shares(lines.rows, asker.own[owner], keys, value)
-    return Part(
+    keys = search_space.subject.space.keys(evaluator.table[owner], settings.seed)
+    near = measure_nearness(search_space, goal, search_space.subject.features.fold(table), owner, evaluator.outputs)
+    split = shares(lines.rows, evaluator.own[owner], keys, value)
+    return Block(
         row=owner,
-        kind=np.where((kind != NOT_REACHED) & (goal.gain(outputs, own) <= 0), NOT_REACHED, kind),  # asked once more
+        kind=np.where((kind != NOT_REACHED) & (goal.gain(outputs, own) <= 0), NOT_REACHED, kind),  # evaluated once more
         rows=table,
         moved=split.order > 0,
-        distance=asker.distance(lines.rows, owner),
+        distance=evaluator.distance(lines.rows, owner),
         was=own[at, column],
         output=outputs[at, column],
         about=about,
         plausibility=near.distance,
         likeness=near.words,
         **split._asdict(),
-        n_evaluations=asker.n_evaluations,
+        n_evaluations=evaluator.n_evaluations,
     )
 
 
-def _unknown(settings: Settings, failed: Failed) -> Part:
+def _unknown(settings: SearchSettings, failed: Failed) -> Block:
     """Lines of rows that the model failed for."""
-    n, folded = len(failed.rows), settings.world.subject.features.fold(failed.rows)
+    n, folded = len(failed.rows), settings.search_space.subject.features.fold(failed.rows)
     nothing, none = np.full(n, np.nan), np.zeros(folded.shape)
-    return Part(
+    return Block(
         row=np.arange(n),
         kind=np.full(n, FAILED),
         rows=failed.rows,
@@ -233,7 +230,7 @@ def _unknown(settings: Settings, failed: Failed) -> Part:
     )
 
 
-def _notes(subject: Subject, rows: Array, whole: Part, notes: list[str]) -> tuple[str, ...]:
+def _notes(subject: Subject, rows: Array, whole: Block, notes: list[str]) -> tuple[str, ...]:
     """What there is to know: features that people cannot change, rows that break a rule themselves."""
     names = np.array(subject.features.names)
     for at in np.flatnonzero(suspects(subject) & whole.moved.any(axis=0)):
@@ -250,7 +247,7 @@ def _notes(subject: Subject, rows: Array, whole: Part, notes: list[str]) -> tupl
 def suspects(subject: Subject) -> Flags:
     """(f,) features that people cannot change, by their names or because they are dates, and that no rule is about."""
     is_date = np.array([bool(column.unit) for column in subject.features.space.columns])
-    return (unchangeable(subject.features.names) | is_date) & ~_ruled(subject)
+    return (find_unchangeable(subject.features.names) | is_date) & ~_ruled(subject)
 
 
 def _ruled(subject: Subject) -> Flags:
@@ -260,3 +257,15 @@ def _ruled(subject: Subject) -> Flags:
     about_columns[list(rules.transitions)] = True
     named = [name in rules.weights for name in subject.features.names]
     return (direction != 0) | named | [about_columns[list(group)].any() for group in subject.features.columns]
+
+
+def find_unchangeable(names: Sequence[str]) -> Flags:
+    """(f,) features whose names say that people cannot change them.
+
+    Examples
+    --------
+    >>> find_unchangeable(["Age", "personSex", "wage", "Glucose", "date_of_birth"]).tolist()
+    [True, True, False, False, True]
+    """
+    words = [re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower() for name in names]
+    return np.array([bool(UNCHANGEABLE & set(re.split(r"[^a-z]+", word))) for word in words])

@@ -12,12 +12,12 @@ from xcid.records import Array, Flags, in_words
 from xcid.subject import Subject
 from xcid.table import FeatureSpace
 from xcid.table.columns import Column
-from xcid.whatif.world import World
+from xcid.whatif.search_space import SearchSpace
 
 MOVES = (0.5, 1.0, 2.0)  # mean absolute deviations of a number
 LEVELS_MOVED = (1, 2)
 RAISED_TO, LOWERED_TO = (0.5, 0.75, 0.9), (0.5, 0.25, 0.1)  # quantiles of the reference data
-MOST_LEVELS = 12  # of a feature that are proposed, the most frequent ones
+MOST_LEVELS = 12  # of a feature that are propose_parts, the most frequent ones
 SLACK = 0.01  # of a move, and at most half a step: what rounding may add to it
 
 
@@ -91,24 +91,24 @@ class Choose:
         return f"set {subject.features.names[self.at]} to {shown(subject, self.at, self.to)}"
 
 
-def proposed(world: World) -> Iterator[Part]:
+def propose_parts(search_space: SearchSpace) -> Iterator[Part]:
     """Every part that is tried."""
-    space = world.subject.features.space
-    for at in np.flatnonzero(~world.fixed).tolist():
-        yield from _levels(space, at) if space.discrete[at] else _numbers(world, at)
+    space = search_space.subject.features.space
+    for at in np.flatnonzero(~search_space.fixed).tolist():
+        yield from _levels(space, at) if space.discrete[at] else _numbers(search_space, at)
 
 
-def applied(world: World, part: Part, own: Array) -> Array:
+def apply_part(search_space: SearchSpace, part: Part, own: Array) -> Array:
     """(n,) what a part makes of its feature in (n, f) rows; NaN where the constraints forbid that."""
     present = own[:, part.at]
     want = part.wanted(present)
-    if world.subject.features.space.discrete[part.at]:
-        return np.where(_is_choice(world, part.at, own, want), want, np.nan)
-    low, high = world.limits(own, part.at)
+    if search_space.subject.features.space.discrete[part.at]:
+        return np.where(_is_choice(search_space, part.at, own, want), want, np.nan)
+    low, high = search_space.limits(own, part.at)
     is_known = ~np.isnan(present)
-    new = world.fitted(np.where(is_known, want, low), part.at, low, high)
-    slack = np.minimum(SLACK * np.abs(want - present), world.step[part.at] / 2)
-    close = np.abs(new - want) <= slack + 1e-9 * world.step[part.at]
+    new = search_space.fit_values(np.where(is_known, want, low), part.at, low, high)
+    slack = np.minimum(SLACK * np.abs(want - present), search_space.step[part.at] / 2)
+    close = np.abs(new - want) <= slack + 1e-9 * search_space.step[part.at]
     return np.where(is_known & (want == present), present, np.where(close & (new >= low) & (new <= high), new, np.nan))
 
 
@@ -123,9 +123,9 @@ def shown(subject: Subject, at: int, code: float) -> str:
     return ", ".join(f"{column.name} {_cell(column, cell)}" for column, cell in said)
 
 
-def _is_choice(world: World, at: int, own: Array, want: Array) -> Flags:
+def _is_choice(search_space: SearchSpace, at: int, own: Array, want: Array) -> Flags:
     """(n,) whether rows may have these levels."""
-    levels, there = world.choices(own, at, None)
+    levels, there = search_space.choices(own, at, None)
     place = np.clip(np.searchsorted(levels[0], want), 0, levels.shape[1] - 1)
     line = np.arange(len(own))
     return there[line, place] & (levels[line, place] == want)
@@ -141,15 +141,15 @@ def _levels(space: FeatureSpace, at: int) -> Iterator[Part]:
         yield Choose(at, level)
 
 
-def _numbers(world: World, at: int) -> Iterator[Part]:
-    space, step = world.subject.features.space, world.step[at]
+def _numbers(search_space: SearchSpace, at: int) -> Iterator[Part]:
+    space, step = search_space.subject.features.space, search_space.step[at]
     moves = {max(step, round(_nice(share * space.scales[at]) / step) * step) for share in MOVES}
     for by in sorted(moves):
         yield from (Move(at, by), Move(at, -by))
-    low, high = world.lower[at : at + 1], world.upper[at : at + 1]
+    low, high = search_space.lower[at : at + 1], search_space.upper[at : at + 1]
     for sign, shares in ((1, RAISED_TO), (-1, LOWERED_TO)):
         ends = np.nanquantile(space.background[:, at], shares)
-        for to in dict.fromkeys(world.fitted(ends, at, low, high).tolist()):
+        for to in dict.fromkeys(search_space.fit_values(ends, at, low, high).tolist()):
             yield Bring(at, to, sign)
 
 

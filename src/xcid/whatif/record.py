@@ -40,7 +40,7 @@ class Counterfactuals:
 
     index: Any  # (n,) names of the rows
     data: Array  # (n, d) the rows
-    n_evaluations: Integers  # (n,) rows that the model was asked to predict
+    n_evaluations: Integers  # (n,) rows that were evaluated
     row: Integers  # (m,) which of the rows a line belongs to
     kind: Texts  # (m,) "sparsest", "nearest", "likeliest" or "different", several with "and"; or why there is none
     rows: Array  # (m, d) the changed rows
@@ -127,7 +127,7 @@ class Counterfactuals:
         return ", ".join(parts) + (f" ({derived})" if derived else "")
 
     def code(self, line: int) -> str:
-        """Python code that makes the changes of a line one by one, and asks a ``model`` before and after."""
+        """Python code that makes the changes of a line one by one, with the output before and after."""
         line = position_of(line, len(self), "line")
         own = self.data[self.row[line]]
         number = "" if np.isnan(self.was[line]) else f"  # {self.was[line]:.4g}"

@@ -1,6 +1,6 @@
 """The search for flips of a block of rows: single changes, then combinations of the best, then real rows.
 
-All rows of a block are asked about together: a few large calls of the model, whatever the number of rows.
+All rows of a block are evaluated together: a few large calls of the model, whatever the number of rows.
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xcid._kernels.arrays import same
 from xcid._kernels.random import content_keys
 from xcid.records import Array, Flags, Integers
-from xcid.whatif.asker import Asker
-from xcid.whatif.donors import taken_over
-from xcid.whatif.found import Found, joined, one_of_each_set
+from xcid.whatif.evaluator import Evaluator, Found, join_found, pick_one_of_each_set
+from xcid.whatif.real_rows import take_over_real_rows
 
 KEPT, MOST_SLOTS = 6, 120  # values of a feature, and of all, that combinations are made of
-PAIRS, MORE = 128, 64  # combinations of two changes, and of more, that are asked about
+PAIRS, MORE = 128, 64  # combinations of two changes, and of more, that are evaluated
 DEEPEST = 4  # changes in a combination; beyond that real rows are taken over
 BEAM = 8  # combinations that are extended
 POOL = 6  # flips of a row that are worked on further, by different sets of features
@@ -37,45 +35,45 @@ class Singles(NamedTuple):
     allowed: Flags
 
 
-def searched(asker: Asker, start: Array, k: int) -> tuple[Found, Found]:
+def search_flips(evaluator: Evaluator, start: Array, k: int) -> tuple[Found, Found]:
     """Flips of the rows, of different sets of features, and the best that was reached; ``start`` (n,) are own gains."""
-    singles, flips = _singles(asker)
+    singles, flips = _singles(evaluator)
     parts = [flips]
-    best = _nearest_so_far(asker, flips)
-    beam, found, missed = _pairs(asker, singles, start, best)
+    best = _nearest_so_far(evaluator, flips)
+    beam, found, missed = _pairs(evaluator, singles, start, best)
     parts.append(found)
     failures = [missed]
     for _ in range(3, DEEPEST + 1):
-        lacking = np.setdiff1d(np.arange(len(start)), joined(parts).owner)
+        lacking = np.setdiff1d(np.arange(len(start)), join_found(parts).owner)
         if not lacking.size:
             break
-        beam, found, missed = _extended(asker, singles, beam, start, lacking)
+        beam, found, missed = _extended(evaluator, singles, beam, start, lacking)
         parts.append(found)
         failures.append(missed)
-    have = joined(parts)
+    have = join_found(parts)
     lacking = np.setdiff1d(np.arange(len(start)), have.owner)
-    parts.append(taken_over(asker, lacking)[0])
-    return _pooled(asker, joined(parts), k), _best(asker, singles, joined(failures), start)
+    parts.append(take_over_real_rows(evaluator, lacking)[0])
+    return _pooled(evaluator, join_found(parts), k), _best(evaluator, singles, join_found(failures), start)
 
 
-def _singles(asker: Asker) -> tuple[Singles, Found]:
-    """Ask about every single change to plausible values."""
-    world, own = asker.world, asker.own
-    like, tried, slots = world.like(own), [], np.zeros(own.shape[1], dtype=np.int64)
-    for at in np.flatnonzero(~world.fixed):
-        values, there = world.choices(own, int(at), like)
+def _singles(evaluator: Evaluator) -> tuple[Singles, Found]:
+    """Evaluate every single change to plausible values."""
+    search_space, own = evaluator.search_space, evaluator.own
+    like, tried, slots = search_space.like(own), [], np.zeros(own.shape[1], dtype=np.int64)
+    for at in np.flatnonzero(~search_space.fixed):
+        values, there = search_space.choices(own, int(at), like)
         owner, place = np.nonzero(there)
         slots[at] = min(_kept_values(own.shape[1]), values.shape[1])
         value = values[owner, place]
-        gap = world.gaps(value, own[owner, at], int(at))
+        gap = search_space.gaps(value, own[owner, at], int(at))
         tried.append((np.full(len(owner), at), owner, value, gap))
     feature, owner, value, gap = (np.concatenate(part) for part in zip(*tried, strict=True))
     rows = own[owner]
     rows[np.arange(len(rows)), feature] = value
-    gain, allowed = asker.gain_and_allowed(rows, owner)
+    gain, allowed = evaluator.gain_and_allowed(rows, owner)
     flips = allowed & (gain > 0)
     singles = _kept(len(own), slots, (feature, owner, value, gain, gap, allowed), np.flatnonzero(~flips))
-    return singles, Found(rows[flips], owner[flips], gain[flips], asker.distance(rows[flips], owner[flips]))
+    return singles, Found(rows[flips], owner[flips], gain[flips], evaluator.distance(rows[flips], owner[flips]))
 
 
 def _kept_values(n_features: int) -> int:
@@ -98,29 +96,29 @@ def _kept(n: int, slots: Integers, tried: tuple[Any, ...], stays: Integers) -> S
     return Singles(np.repeat(np.arange(len(slots)), slots), made[0], made[1], made[2], made[3].astype(bool))
 
 
-def _nearest_so_far(asker: Asker, flips: Found) -> Array:
-    best = np.full(len(asker.own), np.inf)
+def _nearest_so_far(evaluator: Evaluator, flips: Found) -> Array:
+    best = np.full(len(evaluator.own), np.inf)
     np.minimum.at(best, flips.owner, flips.distance)
     return best
 
 
-def _pairs(asker: Asker, singles: Singles, start: Array, best: Array) -> tuple[Found, Found, Found]:
-    """Ask about pairs of changes: those that should help most, and the nearest of those that should flip."""
+def _pairs(evaluator: Evaluator, singles: Singles, start: Array, best: Array) -> tuple[Found, Found, Found]:
+    """Evaluate pairs of changes: those that should help most, and the nearest of those that should flip."""
     first, second = np.triu_indices(len(singles.feature), 1)
     apart = singles.feature[first] != singles.feature[second]
     first, second = first[apart], second[apart]
     expected = singles.gain[:, first] + singles.gain[:, second] - start[:, None]
     gap = singles.gap[:, first] + singles.gap[:, second]
     rows, places = _promising(expected, gap, best, PAIRS)
-    made = asker.own[rows]
+    made = evaluator.own[rows]
     line = np.arange(len(rows))
     for part in (first, second):
         made[line, singles.feature[part[places]]] = singles.value[rows, part[places]]
-    return _asked(asker, made, rows)
+    return _evaluate(evaluator, made, rows)
 
 
 def _promising(expected: Array, gap: Array, best: Array, count: int) -> tuple[Integers, Integers]:
-    """Which combinations to ask about: half by what they promise, half the nearest that promise to flip.
+    """Which combinations to evaluate: half by what they promise, half the nearest that promise to flip.
 
     In the second half, those that are farther than a flip that is known are of no use.
     """
@@ -138,10 +136,10 @@ def _promising(expected: Array, gap: Array, best: Array, count: int) -> tuple[In
     return rows, places
 
 
-def _asked(asker: Asker, made: Array, owner: Integers) -> tuple[Found, Found, Found]:
-    """Ask about combinations: those to extend, those that flip, and the best of the others."""
-    gain = asker.gain(made, owner)
-    distance = asker.world.gaps(made, asker.own[owner]).sum(axis=1)
+def _evaluate(evaluator: Evaluator, made: Array, owner: Integers) -> tuple[Found, Found, Found]:
+    """Evaluate combinations: those to extend, those that flip, and the best of the others."""
+    gain = evaluator.gain(made, owner)
+    distance = evaluator.search_space.gaps(made, evaluator.own[owner]).sum(axis=1)
     found = Found(made, owner, gain, distance)
     flips = gain > 0
     stays = found[~flips & (gain > -np.inf)]
@@ -150,15 +148,15 @@ def _asked(asker: Asker, made: Array, owner: Integers) -> tuple[Found, Found, Fo
     first = np.searchsorted(stays.owner, stays.owner)
     beam = stays[np.arange(len(stays.owner)) - first < BEAM]
     flipped = found[flips]
-    return beam, replace(flipped, distance=asker.distance(flipped.rows, flipped.owner)), beam
+    return beam, replace(flipped, distance=evaluator.distance(flipped.rows, flipped.owner)), beam
 
 
 def _extended(
-    asker: Asker, singles: Singles, beam: Found, start: Array, lacking: Integers
+    evaluator: Evaluator, singles: Singles, beam: Found, start: Array, lacking: Integers
 ) -> tuple[Found, Found, Found]:
-    """Ask about combinations of the beam with one more change, for rows that have no flip yet."""
+    """Evaluate combinations of the beam with one more change, for rows that have no flip yet."""
     members = beam[np.isin(beam.owner, lacking)]
-    moved = ~same(members.rows, asker.own[members.owner])
+    moved = evaluator.find_moved(members)
     free = ~moved[:, singles.feature] & (singles.gain[members.owner] > -np.inf)
     expected = np.where(free, members.gain[:, None] + singles.gain[members.owner] - start[members.owner, None], -np.inf)
     line, single = np.nonzero(expected > -np.inf)
@@ -173,30 +171,30 @@ def _extended(
     first.sort()
     made, owner = made[first], owner[first]
     few = np.arange(len(owner)) - np.searchsorted(owner, owner) < MORE
-    return _asked(asker, made[few], owner[few])
+    return _evaluate(evaluator, made[few], owner[few])
 
 
-def _best(asker: Asker, singles: Singles, missed: Found, start: Array) -> Found:
+def _best(evaluator: Evaluator, singles: Singles, missed: Found, start: Array) -> Found:
     """For each row the changed row that comes nearest to its goal; the row itself where nothing helps."""
     n = len(start)
-    parts = [Found(asker.own.copy(), np.arange(n), start, np.zeros(n)), missed]
+    parts = [Found(evaluator.own.copy(), np.arange(n), start, np.zeros(n)), missed]
     if len(singles.feature):
         gain = np.where(singles.allowed, singles.gain, -np.inf)
         line = np.flatnonzero(gain.max(axis=1) > -np.inf)
-        top, rows = gain.argmax(axis=1)[line], asker.own[line]
+        top, rows = gain.argmax(axis=1)[line], evaluator.own[line]
         rows[np.arange(len(line)), singles.feature[top]] = singles.value[line, top]
         parts.append(Found(rows, line, gain[line, top], singles.gap[line, top]))
-    everything = joined(parts)
+    everything = join_found(parts)
     order = np.lexsort((everything.distance, -everything.gain, everything.owner))
     ordered = everything[order]
     return ordered[np.searchsorted(ordered.owner, np.arange(n))]
 
 
-def _pooled(asker: Asker, flips: Found, k: int) -> Found:
+def _pooled(evaluator: Evaluator, flips: Found, k: int) -> Found:
     """For each row the nearest flip of each set of features: the smallest sets, and the nearest ones."""
-    moved = ~same(flips.rows, asker.own[flips.owner])
-    flips = flips[one_of_each_set(moved, flips.owner, flips.distance)]
-    moved = ~same(flips.rows, asker.own[flips.owner])
+    moved = evaluator.find_moved(flips)
+    flips = flips[pick_one_of_each_set(moved, flips.owner, flips.distance)]
+    moved = evaluator.find_moved(flips)
     size, count = moved.sum(axis=1), max(POOL, 2 * k)
     chosen: Flags = np.zeros(len(size), dtype=bool)
     for keys in ((flips.distance, size, flips.owner), (flips.distance, flips.owner)):

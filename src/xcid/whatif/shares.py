@@ -13,7 +13,7 @@ from xcid._kernels.random import ORDERS
 from xcid.records import Array, Flags, Integers, Unsigned
 
 Value: TypeAlias = Callable[[Array, Integers], Array]
-EXACT = 10  # changes whose combinations are all asked about
+EXACT = 10  # changes whose combinations are all evaluated
 N_ORDERS = 64  # random orders of more changes, each there and back
 
 

@@ -1,4 +1,4 @@
-"""What the features of a row may plausibly become, and how far that is."""
+"""What the features of a row may plausibly become, and how far that is; codes for what is missing are no values."""
 
 from __future__ import annotations
 
@@ -10,19 +10,23 @@ import numpy as np
 from xcid._kernels.arrays import same, thinned
 from xcid.cid.generators.reach import MOST_DONORS, Metric
 from xcid.errors import InvalidParameter
-from xcid.records import Array, Flags
+from xcid.records import Array, Flags, Integers
 from xcid.subject import Subject
 from xcid.table import Rows
 from xcid.table.rules import on_steps
-from xcid.whatif.values import bulk, frequent, lattice
 
 MOST_VALUES = 24  # of a number that takes no others, and that are all tried one by one
 N_QUANTILES = 12  # that are tried of numbers with more
 N_NEAR, LIKE = 20, 1 / 3  # so many of the nearest reference rows have a code where a row is like those that do
+MOST_LEVELS = 64
+FAR = 1.5  # mean absolute deviations of the others between a value and the next: it stands apart
+SPIKE = 5  # times as frequent as any of the next values: the lowest or highest value is a code, not a number
+COMMON = 0.05  # of the reference rows have a value that stands apart, or it is never propose_parts
+FINEST = 100  # steps in a mean absolute deviation of a number without decimals of its own
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class World:
+class SearchSpace:
     """A subject as a search for counterfactuals sees it, in (.., f) rows of features.
 
     ``lower`` and ``upper`` (f,) are the ends of the plausible values of a number, without values that stand ``apart``;
@@ -45,7 +49,7 @@ class World:
     donor_outputs: Array  # (N, k)
 
     @staticmethod
-    def of(subject: Subject) -> World:
+    def of(subject: Subject) -> SearchSpace:
         """Learn from the reference data what is plausible."""
         space, rules = subject.features.space, subject.rules
         names, columns = list(subject.features.names), subject.features.columns
@@ -66,7 +70,7 @@ class World:
         is_few = np.array([0 < len(pool) <= MOST_VALUES for pool in pools]) & ~space.discrete
         is_few &= ~np.array([at >= 0 and bool(rules.steps[at]) for at in single])
         chosen = thinned(len(space.background), MOST_DONORS)
-        world = World(
+        search_space = SearchSpace(
             subject,
             Metric.of(space),
             np.array([rules.weights.get(name, 1.0) for name in names]) * ~derived,
@@ -81,7 +85,7 @@ class World:
             space.background[chosen],
             subject.outputs[chosen],
         )
-        return replace(world, usual=np.array([world._usual_of(at) for at in range(len(names))]))
+        return replace(search_space, usual=np.array([search_space._usual_of(at) for at in range(len(names))]))
 
     def _usual_of(self, at: int) -> float:
         """The median of the plausible values of a number, on its lattice; the most frequent level of the others."""
@@ -91,7 +95,7 @@ class World:
         if not known.size:
             return float("nan")
         if not space.discrete[at]:
-            return float(self.fitted(np.median(known, keepdims=True), at, low, high)[0])
+            return float(self.fit_values(np.median(known, keepdims=True), at, low, high)[0])
         levels, counts = np.unique(known, return_counts=True)
         return float(levels[counts.argmax()])
 
@@ -119,7 +123,7 @@ class World:
             )
         return found
 
-    def fitted(self, values: Array, at: int, low: Array, high: Array) -> Array:
+    def fit_values(self, values: Array, at: int, low: Array, high: Array) -> Array:
         """Bring numbers of a feature onto its lattice and between limits; they lie outside where there is no such.
 
         A feature of few values takes no others.
@@ -161,7 +165,7 @@ class World:
             return present, np.zeros(present.shape, dtype=bool)
         if pool.size > MOST_VALUES:
             pool = np.quantile(pool, np.linspace(0, 1, N_QUANTILES))
-        values = self.fitted(np.broadcast_to(pool, (len(own), pool.size)), at, low[:, None], high[:, None])
+        values = self.fit_values(np.broadcast_to(pool, (len(own), pool.size)), at, low[:, None], high[:, None])
         there = (values >= low[:, None]) & (values <= high[:, None])
         there[:, 1:] &= values[:, 1:] != values[:, :-1]
         is_missing = np.isnan(own[:, at])
@@ -203,3 +207,46 @@ class World:
             nearest = np.argsort(total - gaps[at], axis=1, kind="stable")[:, :N_NEAR]
             found.append((self.donors[nearest, at] == code).mean(axis=1) >= LIKE)
         return np.column_stack(found)
+
+
+def frequent(levels: Array, background: Array) -> Array:
+    """The most frequent levels, where there are very many."""
+    if len(levels) <= MOST_LEVELS:
+        return levels
+    counts = np.array([(background == level).sum() for level in levels])
+    return np.sort(levels[np.argsort(-counts, kind="stable")[:MOST_LEVELS]])
+
+
+def bulk(cells: Array) -> tuple[float, float, list[float]]:
+    """The ends of the values of a number without those that stand apart, and of these the common ones.
+
+    A value stands apart where it is the lowest or the highest, and either far from the next value (1.5 mean absolute
+    deviations of the rest) or far more frequent than its neighbours (5 times): a 0 that stands for a missing blood
+    pressure, or 999 for an unknown number of days.
+    """
+    values, counts = np.unique(cells[~np.isnan(cells)], return_counts=True)
+    codes = []
+    for end in (0, -1):
+        if len(values) < 5:
+            break
+        rest = np.delete(np.arange(len(values)), end)
+        inner = np.repeat(values[rest], counts[rest])
+        spread = np.abs(inner - np.median(inner)).mean()
+        beside = rest[:10] if end == 0 else rest[-10:]
+        gap = abs(values[end] - values[rest][end])
+        share = counts[end] / counts.sum()
+        if gap > FAR * spread or (share >= COMMON and counts[end] > SPIKE * counts[beside].max()):
+            codes += [float(values[end])] * bool(share >= COMMON)
+            values, counts = values[rest], counts[rest]
+    return float(values[0]), float(values[-1]), codes
+
+
+def lattice(subject: Subject, single: Integers) -> tuple[Array, Array]:
+    """(f,) step of new values and decimals to write them with: as declared, as in the data, or a part of the spread."""
+    space = subject.features.space
+    declared = np.where(single >= 0, subject.rules.steps[single], 0.0)
+    natural = np.where(space.resolution > 0, 1 / np.maximum(space.resolution, 1.0), 0.0)
+    fine = 10.0 ** np.floor(np.log10(np.maximum(space.scales / FINEST, 1e-300)))
+    step = np.where(declared > 0, declared, np.where(natural > 0, natural, fine))
+    digits = np.where(declared > 0, 6 - np.floor(np.log10(step)), np.ceil(-np.log10(step) - 1e-9))
+    return step, np.maximum(digits, 0.0)

@@ -1,0 +1,171 @@
+"""Evaluating changed rows: what is wanted of them, and how far they get; what the rules forbid is not evaluated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from xcid._check import sign_of
+from xcid._faults import Deadline
+from xcid._kernels.arrays import same
+from xcid.errors import InvalidParameter
+from xcid.outcomes import Lower, Outcome, Raise, ToClass
+from xcid.outcomes.classes import OfOneOutput, are_probabilities, class_names
+from xcid.outcomes.protocol import Question, as_question, remember, side
+from xcid.records import Array, Flags, Integers, Texts
+from xcid.subject import Subject
+from xcid.whatif.search_space import SearchSpace
+
+
+@dataclass(slots=True, eq=False)
+class Evaluator:
+    """The rows of a block with their goal: ``gain`` says of changed rows how far they reach it."""
+
+    search_space: SearchSpace
+    goal: Goal
+    own: Array  # (n, f)
+    table: Array  # (n, d)
+    outputs: Array  # (n, k)
+    deadline: Deadline
+    n_evaluations: Integers  # (n,)
+
+    def of_rows(self, some: Integers) -> Evaluator:
+        """The same for some of the rows, with a count of its own."""
+        counts = np.zeros(len(some), dtype=np.int64)
+        own, table, outputs = self.own[some], self.table[some], self.outputs[some]
+        return replace(self, own=own, table=table, outputs=outputs, n_evaluations=counts)
+
+    def find_moved(self, found: Found) -> Flags:
+        """(N, f) features that differ from the rows that they come from."""
+        return ~same(found.rows, self.own[found.owner])
+
+    def complete_rows(self, rows: Array, owner: Integers) -> Array:
+        """(N, d) rows of the table for (N, f) rows of features, with derived columns computed anew."""
+        subject = self.search_space.subject
+        table = subject.features.unfold(rows, self.table, owner)
+        return subject.rules.completed(table, self.table[owner])
+
+    def predict(self, table: Array, owner: Integers) -> Array:
+        """(N, k) outputs of (N, d) rows."""
+        self.deadline.check()
+        self.n_evaluations += np.bincount(owner, minlength=len(self.own))
+        outputs = self.search_space.subject.predict(table)
+        self.deadline.check()
+        return outputs
+
+    def gain(self, rows: Array, owner: Integers) -> Array:
+        """(N,) gains of (N, f) rows; -inf for those that the rules forbid, which are not evaluated."""
+        table = self.complete_rows(rows, owner)
+        found, allowed = np.full(len(rows), -np.inf), np.flatnonzero(self._allowed(table, owner))
+        found[allowed] = self._gain(table[allowed], owner[allowed])
+        return found
+
+    def gain_and_allowed(self, rows: Array, owner: Integers) -> tuple[Array, Flags]:
+        """(N,) gains of (N, f) rows, and which of them obey the rules."""
+        table = self.complete_rows(rows, owner)
+        return self._gain(table, owner), self._allowed(table, owner)
+
+    def _allowed(self, table: Array, owner: Integers) -> Flags:
+        space, rules = self.search_space.subject.space, self.search_space.subject.rules
+        return rules.allows(table, self.table[owner], space.lower, space.upper, space.direction)
+
+    def _gain(self, table: Array, owner: Integers) -> Array:
+        return self.goal.gain(self.predict(table, owner), self.outputs[owner]) if len(table) else np.zeros(0)
+
+    def distance(self, rows: Array, owner: Integers) -> Array:
+        """(N,) how far (N, f) rows are from the rows that they come from."""
+        return self.search_space.distance(rows, self.own[owner], self.complete_rows(rows, owner), self.table[owner])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """Changed rows (N, f) of a block with their (N,) owners, distances, and gains when they were found."""
+
+    rows: Array
+    owner: Integers
+    gain: Array
+    distance: Array
+
+    def __getitem__(self, at: Integers | Flags) -> Found:
+        return Found(self.rows[at], self.owner[at], self.gain[at], self.distance[at])
+
+
+def join_found(parts: list[Found]) -> Found:
+    """All of them in one."""
+    names = ("rows", "owner", "gain", "distance")
+    return Found(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def pick_one_of_each_set(moved: Flags, owner: Integers, distance: Array) -> Integers:
+    """Positions of the nearest of all that change the same features of the same row, by rows."""
+    order = np.lexsort((distance, owner))
+    sets = np.column_stack([owner[order], np.packbits(moved[order], axis=1)])
+    _, first = np.unique(sets, axis=0, return_index=True)
+    return order[np.sort(first)]
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """The far side of a question, for all rows; or for each the side on which it does not lie."""
+
+    question: Question
+    is_other_side: bool = False
+
+    def gain(self, outputs: Array, own: Array) -> Array:
+        """(N,) above 0 where (N, k) outputs reach the goal of rows with (N, k) own outputs; the more the better."""
+        gain = self.question.gain(outputs, own)
+        return np.where(side(self.question, own, own) > 0.5, -gain, gain) if self.is_other_side else gain
+
+
+def goal_of(target: Any, subject: Subject, outcome: Outcome) -> Goal:
+    """Bind a target to a model; None is the other side of the explainer's question."""
+    if target is None:
+        return Goal(as_question(outcome), is_other_side=True)
+    at, wanted = _position(target, subject), target
+    if at is not None:
+        wanted = ToClass(subject.output_names[at], soft=are_probabilities(subject.outputs))
+    elif sign_of(target):
+        wanted = Raise() if sign_of(target) > 0 else Lower()
+    if not callable(wanted) or isinstance(wanted, type):
+        raise InvalidParameter(_advice(target, subject))
+    question = as_question(wanted)
+    if isinstance(question, OfOneOutput):
+        at = None if subject.is_regression else _position(question.target, subject)
+        if (at is None) != subject.is_regression or (subject.is_regression and question.target is not None):
+            raise InvalidParameter(_advice(target, subject))
+        if at is not None:
+            question = remember(question, target=subject.output_names[at])
+    return Goal(question.bind(subject.output_names, subject.outputs))
+
+
+def describe_output(goal: Goal, outputs: Array, own: Array, names: tuple[str, ...]) -> tuple[Integers, Texts]:
+    """(N,) the output that a line shows, and its class; of a regression "higher", "lower", or "" if nothing moves."""
+    columns = goal.question.columns(outputs, own)
+    if len(names) > 1:
+        return columns, np.array(names)[columns]
+    moved = np.sign(outputs[:, 0] - own[:, 0])
+    return columns, np.select([moved > 0, moved < 0], ["higher", "lower"], "")
+
+
+def _position(target: Any, subject: Subject) -> int | None:
+    """The output of a class by its name, or by the model's own label."""
+    if subject.is_regression or not isinstance(target, str | int | float | bool | np.generic):
+        return None
+    names = class_names(subject.output_names)
+    labels = [str(label) for label in getattr(subject.model, "classes_", [])]
+    for known in (names, labels if len(labels) == len(names) else []):
+        if str(target) in known:
+            return known.index(str(target))
+    return None
+
+
+def _advice(target: Any, subject: Subject) -> str:
+    if subject.is_regression:
+        return (
+            f"target {target!r} does not fit a regression: use 'raise', 'lower', xcid.outcomes.Raise(by=0.1), "
+            "Lower(by=0.1) or Within(low, high)"
+        )
+    names = class_names(subject.output_names)
+    return f"target {target!r} is no class of this model: use one of {names}, or Within(0.7, target={names[-1]!r})"
