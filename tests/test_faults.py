@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import xcid
 from xcid.errors import InvalidParameter, ModelError, TooSlow, XcidWarning
 from xcid.generators import Random
+from xcid.records import Failure, meaning
 
 TABLE = np.random.default_rng(12).normal(size=(200, 4))
 
@@ -35,6 +37,17 @@ def bad_for(rows, how):
 def explainer_of(model, rows, **settings):
     background = np.delete(TABLE, rows, axis=0)
     return xcid.Explainer(model, background, **settings)
+
+
+def test_failures_are_data_until_somebody_words_them():
+    told: list[Failure] = []
+    explanation = explainer_of(bad_for([3, 17], "raises"), [3, 17]).but(failed=told.append)(TABLE[:20])
+    (failure,) = told
+    assert (failure.code, failure.place, failure.count, failure.n_rows) == ("model_failed", 3, 2, 20)
+    assert failure.reason.endswith("not this one")
+    assert explanation.failures == (replace(failure, reason=meaning("model_failed")),)
+    assert explanation[:3].failures == ()
+    assert [one.place for one in explanation[10:].failures] == [7]
 
 
 @pytest.mark.parametrize("how", ["raises", "nan"])

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from xcid.errors import ModelError, NotEnoughFlips, TooSlow, XcidWarning, warn
-from xcid.records import POOR, STATUSES, UNKNOWN, Array, Explanation, fields
+from xcid.records import POOR, STATUSES, UNKNOWN, Array, Explanation, Failure, fields
 
-FIRST = "; the first: "
 R = TypeVar("R")
 T = TypeVar("T")
 
@@ -44,8 +43,17 @@ def isolated(explain: Callable[[Array], T], rows: Array) -> list[T | Failed]:
         return [Failed(rows, error)]
 
 
-def filled(pieces: Sequence[R | Failed], reference: Callable[[], Sequence[R | Failed]] = list) -> list[R]:
-    """Put rows that failed in their places, with a status and scores of 0.
+def warn_of_failure(failure: Failure) -> None:
+    """Say that some rows could not be explained, and why the first could not."""
+    warn(str(failure))
+
+
+def filled(
+    pieces: Sequence[R | Failed],
+    reference: Callable[[], Sequence[R | Failed]] = list,
+    tell: Callable[[Failure], None] = warn_of_failure,
+) -> list[R]:
+    """Put rows that failed in their places, with a status and scores of 0, and tell of them.
 
     Where all of them failed, the model is broken if it fails for the reference data too, and only then its error is
     raised.
@@ -57,33 +65,19 @@ def filled(pieces: Sequence[R | Failed], reference: Callable[[], Sequence[R | Fa
     like = done or [piece for piece in reference() if not isinstance(piece, Failed)]
     if not like:
         raise failed[0].error
-    n_failed, n_rows = sum(len(piece.rows) for piece in failed), sum(_length(piece) for piece in pieces)
-    warn(f"{n_failed} of {n_rows} rows could not be explained, see explanation.status{FIRST}{failed[0].error}")
+    sizes = [_length(piece) for piece in pieces]
+    place = sum(sizes[: next(at for at, piece in enumerate(pieces) if piece is failed[0])])
+    count = sum(len(piece.rows) for piece in failed)
+    tell(Failure(_status(failed[0]), place, count, sum(sizes), str(failed[0].error)))
     return [_empty(piece, like[0]) if isinstance(piece, Failed) else piece for piece in pieces]
 
 
 @contextlib.contextmanager
-def overheard() -> Iterator[list[str]]:
-    """Collect why the first row of each part of a table failed; of rows that do, it is said of all parts together."""
-    said: list[str] = []
+def quietly() -> Iterator[None]:
+    """Let no warning of ours through: who explains parts of a table says of all of them together what there is."""
     with warnings.catch_warnings():
-        show = warnings.showwarning
-
-        def hear(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-            if issubclass(category, XcidWarning):
-                said.extend(str(message).split(FIRST, 1)[1:])
-            else:
-                show(message, category, *where, **more)
-
-        warnings.simplefilter("always", XcidWarning)
-        warnings.showwarning = hear
-        yield said
-
-
-def first_reason(explanation: Explanation, said: Sequence[str]) -> str:
-    """Why the first row that failed did, by what was overheard; nothing where none did."""
-    failed = explanation.index[np.isin(explanation.status, UNKNOWN)]
-    return f"row {failed[0]}: {said[0]}" if said and len(failed) else ""
+        warnings.simplefilter("ignore", XcidWarning)
+        yield
 
 
 def refuse_one_side(pieces: Iterable[tuple[Collection[str], str]]) -> None:
@@ -135,10 +129,14 @@ def _length(piece: Any) -> int:
     return len(piece.rows) if isinstance(piece, Failed) else len(piece)
 
 
+def _status(failed: Failed) -> str:
+    return "too_slow" if isinstance(failed.error, TooSlow) else "model_failed"
+
+
 def _empty(failed: Failed, like: R) -> R:
     """Explanations of rows of which nothing is known."""
     n = len(failed.rows)
-    status = np.full(n, "too_slow" if isinstance(failed.error, TooSlow) else "model_failed")
+    status = np.full(n, _status(failed))
     known: dict[str, Any] = {"data": failed.rows, "status": status}
     if isinstance(like, Explanation) and like.cloud is not None:
         known["cloud"] = fields.unknown(like.cloud, n, origin=failed.rows, status=status)

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from xcid._check import given_or
-from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_few
+from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_failure, warn_of_few
 from xcid._kernels.random import run_key, variants
 from xcid._progress import LOG, Progress, silent
 from xcid.calibration import Repeats, Stop
@@ -31,6 +31,7 @@ from xcid.records import (
     UNKNOWN,
     Array,
     Explanation,
+    Failure,
     Flags,
     Integers,
     Perturbations,
@@ -90,6 +91,7 @@ class Setup:
     given: Given  # what the outcome and the generator were before they were bound
     search: Generator | None = None  # for rows whose flips are too rare for the generator
     one_sided: Callable[[str], None] = refused  # what is done where no perturbation crosses to another side
+    failed: Callable[[Failure], None] = warn_of_failure  # and where rows cannot be explained
 
     @property
     def rows_at_once(self) -> int:
@@ -125,7 +127,7 @@ def explain(setup: Setup, rows: Array, seed: int, apply: Apply = map, progress: 
                 piece = piece if kept_bytes <= setup.max_evidence_bytes else replace(piece, cloud=None)
             pieces.append(piece)
         LOG.info("explained %d of %d blocks of rows", done, len(blocks))
-    return Explanation.concatenate(filled(pieces, functools.partial(_of_reference, setup, seed)))
+    return Explanation.concatenate(filled(pieces, functools.partial(_of_reference, setup, seed), setup.failed))
 
 
 def explain_table(setup: Setup, table: Any, seed: int, apply: Apply = map, progress: Progress = silent) -> Explanation:

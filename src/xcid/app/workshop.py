@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from xcid import directions
-from xcid._faults import overheard
+from xcid._faults import quietly
 from xcid.app.code import GIVEN, code_of
 from xcid.app.controls import cells_of, describe
 from xcid.app.requests import Asked, Limits, read
 from xcid.errors import ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
+from xcid.records import Failure
 from xcid.show import wording
 from xcid.show.report.contents import collect_phrases
 from xcid.show.report.evidence import describe_evidence, list_changes_found
@@ -100,10 +101,11 @@ def _hints(found: Counterfactuals) -> list[str]:
 
 def _quietly(explainer: Explainer, asked: Asked, seed: int) -> Explanation:
     """Explain without warnings of few flips: the sentences about the row say it; a row that fails is an error."""
-    with overheard() as said:
-        explanation = explainer(asked.table, seed=seed)
-    if said:
-        raise ModelError(said[0])
+    failures: list[Failure] = []
+    with quietly():
+        explanation = explainer.but(failed=failures.append)(asked.table, seed=seed)
+    if failures:
+        raise ModelError(failures[0].reason)
     return explanation
 
 

@@ -30,21 +30,23 @@ def explained(
     """
     from dataclasses import replace
 
-    from xcid._faults import first_reason, overheard, refuse_one_side
+    from xcid._faults import quietly, refuse_one_side
     from xcid.engines import Threads
+    from xcid.records import Failure
 
-    one_side: list[str] = []
-    explainer = explainer.but(one_sided=one_side.append)  # other pieces may have flips
+    one_side, failures = list[str](), list[Failure]()
+    explainer = explainer.but(one_sided=one_side.append, failed=failures.append)  # other pieces may have flips
     size = size if workers == 1 else max(size, workers * explainer.setup.rows_at_once)
     statuses: Counter[str] = Counter()
     reason, pieces = "", list[tuple[set[str], str]]()
     progress(0, len(rows))
     for chunk in rows.chunks(size):
-        with overheard() as said:
+        with quietly():
             explanation = Threads(workers)(explainer, chunk.frame, seed=seed)
         explanation = replace(explanation, index=chunk.names)
         statuses.update(explanation.status.tolist())
-        reason = reason or first_reason(explanation, said)
+        if failures and not reason:
+            reason = f"row {chunk.names[failures[0].place]}: {failures[0].reason}"
         pieces.append((set(explanation.status.tolist()), one_side.pop() if one_side else ""))
         progress(statuses.total(), len(rows))
         keep(chunk.frame)

@@ -16,11 +16,12 @@ import numpy.typing as npt
 from xcid._check import meant, number, position_of, selection, shown
 from xcid.errors import InvalidParameter
 from xcid.records import fields
-from xcid.records.arrays import Array, Flags, Integers, Texts
+from xcid.records.arrays import Array, Flags, Integers, Texts, in_words, log_odds
 from xcid.records.cloud import Perturbations
 from xcid.records.fields import COLUMN, FEATURE, LOWER, NOISE, OUTPUT, ROW, SIGN, UPPER, P, first, per
 from xcid.records.pair import Density, Outcome
 from xcid.records.significance import benjamini_hochberg, is_significant
+from xcid.records.status import UNKNOWN, Failure, meaning
 
 E = TypeVar("E", bound="Explanation")
 
@@ -242,6 +243,13 @@ class Explanation:
         own = getattr(self.outcome, "__name__", repr(self.outcome))
         return f"Does the output change sides? (a question of your own: {own})"
 
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """The rows that could not be explained, by status: how many there are, and the place of the first."""
+        places = {code: np.flatnonzero(self.status == code).tolist() for code in UNKNOWN}
+        known = [(code, found[0], len(found)) for code, found in places.items() if found]
+        return tuple(Failure(code, place, count, len(self), meaning(code)) for code, place, count in known)
+
     def row(self, name: object) -> Self:
         """The explanation of the row with this name in ``index``; ``explanation[i]`` finds it by position.
 
@@ -282,31 +290,3 @@ class Explanation:
         if self.p_values is None:
             raise InvalidParameter("these scores have no p-values: explain with a score that has, such as Adjusted()")
         return benjamini_hochberg(self.p_values, self.feature_status == "ok")
-
-
-def log_odds(d1: Array) -> Array:
-    """The log odds ratio behind signed d1; infinite at 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> log_odds(np.array([0.0, -0.5])).round(4).tolist()
-    [0.0, -1.3863]
-    """
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.sign(d1) * -2 * np.log1p(-np.minimum(np.abs(d1), 1.0)))
-
-
-def in_words(code: float, unit: str, levels: tuple[str, ...]) -> str:
-    """A number of a column in words: a date where it has a unit, the name of a level where it has levels.
-
-    Examples
-    --------
-    >>> in_words(1.0, "", ("no", "yes")), in_words(3.0, "", ()), in_words(19000.0, "D", ())
-    ('yes', '3', '2022-01-08')
-    """
-    if np.isnan(code):
-        return "missing"
-    if unit:
-        return str(np.array(round(code)).astype(f"datetime64[{unit}]"))
-    return levels[int(code)] if levels else f"{code + 0.0:.6g}"

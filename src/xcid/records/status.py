@@ -6,6 +6,7 @@ To add one, add a line: messages, reports and the app take their sentences from 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -15,6 +16,21 @@ class Status(NamedTuple):
     name: str
     meaning: str
     advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Rows that could not be explained: what is known of them, until somebody words it."""
+
+    code: str  # the status of the first of them
+    place: int  # of the first among all rows
+    count: int
+    n_rows: int
+    reason: str  # why the first could not: what the model said, or what its status means
+
+    def __str__(self) -> str:
+        failed = f"{self.count} of {self.n_rows} rows could not be explained, see explanation.status"
+        return f"{failed}; the first: {self.reason}"
 
 
 _SEARCH = (

@@ -24,7 +24,7 @@ from xcid.frames import to_columns
 from xcid.io.formats import FORMATS, Columns
 from xcid.io.rows import Chunk
 from xcid.pipeline import Blocks, explain_block
-from xcid.records import Array
+from xcid.records import Array, Failure
 from xcid.runs import fragments
 from xcid.runs.folder import Seal, unchanged
 
@@ -104,10 +104,10 @@ def answer(
             yield [faults.Failed(row, faults.too_slow(task.time_limit))] if at in too_slow else explain(row)
             row_done()
 
-    one_side: list[str] = []
-    explainer = explainer.but(one_sided=one_side.append)  # other chunks may have flips
+    one_side, failures = list[str](), list[Failure]()
+    explainer = explainer.but(one_sided=one_side.append, failed=failures.append)  # other chunks may have flips
     try:
-        with faults.overheard() as said:
+        with faults.quietly():
             if task.time_limit is None:
                 explanation = explainer(chunk.frame, seed=task.seed)
             else:  # one row at a time, so that it is known which takes too long, and none depends on others that do
@@ -117,7 +117,7 @@ def answer(
             chunk.number,
             len(explanation),
             Counter(explanation.status.tolist()),
-            faults.first_reason(explanation, said),
+            f"row {chunk.names[failures[0].place]}: {failures[0].reason}" if failures else "",
             "".join(one_side),
         )
         fragments.write(task.folder, task.run, fragment, FORMATS[task.format].pack(task.columns(explanation)))
