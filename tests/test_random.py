@@ -108,7 +108,7 @@ class TestStreams:
             ("xcid_lab.baselines._common", "row"): [61],
             ("table.contradictions", "run"): [71],
             ("whatif.shares", "row"): [72],
-            ("calibration.tops", "none"): [None],
+            ("calibration", "none"): [None],
         }
 
     @pytest.mark.parametrize("owner", sorted({stream.owner for stream in STREAMS}))

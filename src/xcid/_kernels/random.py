@@ -132,7 +132,7 @@ FLIPS = _streams("xcid_lab.metrics.flips", "row", donor=51, size=52, order=53)
 (SEEDS,) = _streams("xcid_lab.baselines._common", "row", seeds=61)
 (MIXTURES,) = _streams("table.contradictions", "run", cells=71)
 (ORDERS,) = _streams("whatif.shares", "row", orders=72)
-(TOP,) = _streams("calibration.tops", "none", draws=None)
+(TOP,) = _streams("calibration", "none", draws=None)
 
 STREAMS: tuple[Stream, ...] = (
     *(*HADAMARD, *BALANCED, LIMITS, *RANDOM, MARGINAL, *GENETIC, *CONDITIONAL, *NEAREST, *GRADIENT, *GROWING, *WALK),
@@ -153,7 +153,7 @@ SHARED: Mapping[frozenset[str], str] = {
 NUMBERLESS: Mapping[str, str] = {
     "cid.generators.masks": "the bits of Marginal are the keys of the numbered streams, so a hash lies between",
     "xcid_lab.baselines.plain": "nothing else is drawn for scores by chance",
-    "calibration.tops": "its keys are 0, 1, ..., two of them those of cid.resampled, which draws for other scores",
+    "calibration": "its keys are 0, 1, ..., two of them those of cid.resampled, which draws for other scores",
 }
 """Owners that draw with the key itself, and so share a number with all others, and why that does no harm."""
 

@@ -1,4 +1,4 @@
-"""How many runs a row gets, and how runs of the same rows, and many rows, are averaged.
+"""How far scores can be trusted: repeated runs of a row, averages of runs and of rows, decided top sets.
 
 A stop is ``stop(first, more) -> Explanation``: it decides on further runs of rows and joins them.
 """
@@ -14,11 +14,17 @@ from scipy import special
 
 from xcid import directions
 from xcid._check import as_float, as_int
-from xcid.calibration.tops import top_agreement
+from xcid._kernels.random import TOP, uniform
 from xcid.errors import InvalidData, InvalidParameter
-from xcid.records import Array, Explanation, Integers, fields
+from xcid.records import Array, Explanation, Integers, benjamini_hochberg, fields, log_odds
 from xcid.table import is_missing
 
+__all__ = ["Decided", "Repeats", "Stop", "aggregate", "average", "benjamini_hochberg", "in_top", "top_agreement"]
+
+NORMAL_95 = 1.959964
+DRAWS = 400  # rankings that limits allow
+MOST = 1 - 1e-12  # a score whose log odds are finite
+MOST_CELLS = 2**22  # of draws held at a time
 E = TypeVar("E", bound=Explanation)
 More: TypeAlias = Callable[[Integers, int], Explanation]
 """``more(rows, replicate)``: another independent run of some rows of a block."""
@@ -232,3 +238,31 @@ def _mean_worth(part: Explanation) -> dict[str, Any]:
     error = worth.std(axis=0, ddof=1, keepdims=True) / np.sqrt(n) if n > 1 else np.zeros_like(centre)
     reach = np.hypot(special.stdtrit(max(n - 1, 1), 0.975) * error, np.mean(high - low, axis=0, keepdims=True) / 2)
     return {"mean": centre, "mean_lower": centre - reach, "mean_upper": centre + reach}
+
+
+def in_top(explanation: Explanation, k: int) -> Array:
+    """(n, d) probability that each feature is truly among the k largest, by drawing scores within their limits."""
+    lower, upper = explanation.lower, explanation.upper
+    if lower is None or upper is None:
+        raise InvalidParameter("these scores have no limits: explain with a score that has, such as Adjusted()")
+    values, d = explanation.values, explanation.values.shape[1]
+    if as_int(k, "k", at_least=1) > d:
+        raise InvalidParameter(f"k must be at most the number of features, {d}, not {k}")
+    centre, low, high = (log_odds(np.clip(part, -MOST, MOST)) for part in (values, lower, upper))
+    error = (high - low) / (2 * NORMAL_95)
+    draws = special.ndtri(uniform(TOP.bits(np.arange(DRAWS, dtype=np.uint64), np.arange(d, dtype=np.uint64))))
+    result = np.empty(values.shape)
+    block = max(1, MOST_CELLS // (DRAWS * d))
+    for start in range(0, len(values), block):
+        part = slice(start, start + block)
+        drawn = np.abs(centre[part, None, :] + error[part, None, :] * draws)
+        place = np.argsort(np.argsort(-drawn, axis=2, kind="stable"), axis=2)
+        result[part] = np.mean(place < k, axis=1)
+    return result
+
+
+def top_agreement(explanation: Explanation, k: int) -> Array:
+    """(n,) share of the k features with the largest scores that is truly among the k largest, as expected."""
+    chosen = np.argsort(-np.abs(explanation.values), axis=1, kind="stable")[:, :k]
+    share: Array = np.take_along_axis(in_top(explanation, k), chosen, axis=1).mean(axis=1)
+    return share
