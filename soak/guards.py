@@ -211,7 +211,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     ),
     "What it raises becomes the status of a row": (
         Guard("a piece without flips ends all", "cli/_explained.py",
-              "explainer = explainer.but(one_sided=one_side.append)", "pass",
+              "explainer = explainer.but(one_sided=one_side.append, failed=failures.append)", "pass",
               "tests/cli/test_pieces_without_flips.py"),
         Guard("a failing row that ends the run", "_faults.py", "for piece in reference() if", "for piece in [] if",
               "tests/test_faults.py::test_a_row_that_fails_alone_is_a_status_like_one_that_fails_among_others"),
