@@ -9,7 +9,7 @@ import pytest
 import xcid
 from xcid.errors import InvalidParameter, ModelError
 from xcid.generators import Balanced, Marginal
-from xcid.outcomes import Flip, Interval, Threshold, ToClass, Within
+from xcid.outcomes import Flip, Interval, Raise, Threshold, ToClass, Within
 
 torch = pytest.importorskip("torch", reason="needs the extra torch")
 from xcid.device.run import Device  # noqa: E402
@@ -32,7 +32,7 @@ def network(n_outputs, dtype=None):
     ("n_outputs", "outcome"),
     [
         (2, None), (3, None), (1, None), (2, Flip()), (3, ToClass(1)), (3, ToClass(2, soft=True)), (2, Threshold(0.4)),
-        (1, Interval(0.2)), (1, Within(-0.1, 0.3)),
+        (1, Interval(0.2)), (1, Within(-0.1, 0.3)), (1, Raise(0.2)),
     ],
 )  # fmt: skip
 def test_same_as_on_the_host(n_outputs, outcome):
@@ -112,7 +112,7 @@ def test_a_row_that_is_too_much():
         ({"repeats": 3}, "more than one run"),
         ({"constraints": xcid.Constraints(groups={"g": ["x0", "x1"]})}, "there are groups"),
         ({"constraints": xcid.Constraints(ranges={"x0": (-1, 1)})}, "fit the new values"),
-        ({"outcome": lambda outputs, reference: outputs[:, 1] > 0.6}, "the outcome is function"),
+        ({"outcome": lambda outputs, reference: outputs[:, 1] > 0.6}, "the outcome takes no tensors"),
     ],
 )
 def test_what_cannot_run_on_a_device_says_so(settings, says):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from xcid.subject import Subject
     from xcid.whatif import Counterfactuals
 
+_SHARE = re.compile(r"0?\.\d+")
 _RANGE = re.compile(r"(?P<low>[^:]*):(?P<high>[^:]*)")
 
 
@@ -52,7 +53,8 @@ def add_wanted(parser: argparse.ArgumentParser) -> None:
     """Add the option that says which output is wanted."""
     parser.add_argument(
         "--wanted", metavar="OUTCOME",
-        help="a class; for a number raise, lower (by a tenth) or a range such as 100:200 or 100: "
+        help="a class, or a class with its least probability such as good:0.9; for a number raise, lower (by a tenth) "
+        "or a range such as 100:200 or 100: "
         "(default: any other class, or a move of the number either way)",
     )  # fmt: skip
 
@@ -62,17 +64,22 @@ def target_of(wanted: str | None, names: Sequence[str]) -> Any:
 
     Examples
     --------
-    >>> target_of("good", ["bad", "good"]), target_of("100:", ["output"]), target_of("higher", ["output"])
-    ('good', Within(low=100.0, high=inf, target=None), Raise(by=0.1, target=None))
+    >>> target_of("good", ["bad", "good"]), target_of("good:0.9", ["bad", "good"])
+    ('good', Within(low=0.9, high=inf, target='good'))
+    >>> target_of("100:", ["output"]), target_of("higher", ["output"])
+    (Within(low=100.0, high=inf, target=None), Raise(by=0.1, target=None))
     """
     from xcid._check import sign_of
     from xcid.errors import InvalidParameter
-    from xcid.outcomes import Lower, Raise
+    from xcid.outcomes import Lower, Raise, Within
     from xcid.outcomes.classes import no_class
 
     if wanted is None or not names or (len(names) > 1 and wanted in names):
         return wanted
     if len(names) > 1:
+        name, _, share = wanted.rpartition(":")
+        if name in names and _SHARE.fullmatch(share):
+            return Within(float(share), target=name)
         raise InvalidParameter(f"--wanted: {no_class(wanted, names)}")
     if sign_of(wanted):
         return Raise() if sign_of(wanted) > 0 else Lower()
