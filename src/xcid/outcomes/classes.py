@@ -90,10 +90,6 @@ class Flip(Question):
         """In the predicted class."""
         return ""
 
-    def describe_goal(self, names: Sequence[str], number: Number) -> str:
-        """Any other class."""
-        return "another class"
-
 
 @dataclass(frozen=True, slots=True)
 class ToClass(OfOneOutput):
@@ -139,10 +135,6 @@ class ToClass(OfOneOutput):
         """In or out of the target class."""
         is_there = int(output.argmax()) == column_of(self.target, names)
         return f"it {'in' if is_there else 'out of'} class {self.target}"
-
-    def describe_goal(self, names: Sequence[str], number: Number) -> str:
-        """That class."""
-        return f"class {self.target}"
 
 
 def _probabilities(outputs: Array, needed: bool) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from xcid._check import as_float
 from xcid._kernels.arrays import spread
 from xcid.errors import InvalidParameter
-from xcid.outcomes.classes import HARD, SOFT, OfOneOutput, are_probabilities, column_of, least_probability
+from xcid.outcomes.classes import HARD, SOFT, Flip, OfOneOutput, are_probabilities, column_of, least_probability
 from xcid.outcomes.protocol import Number, Question, as_ones, remember, signed
 from xcid.records import Array, Flags
 
@@ -49,15 +49,11 @@ class Threshold(OfOneOutput):
     _column: int = field(default=-1, init=False, repr=False, compare=False)
     _least: float = field(default=0.0, init=False, repr=False, compare=False)
     takes_tensors = True
+    least = Flip.least
 
     def __post_init__(self) -> None:
         if not np.isfinite(as_float(self.level, "level")):
             raise InvalidParameter(f"level must be finite, not {self.level}")
-
-    @property
-    def least(self) -> float | None:
-        """What a probability of 0 stands for, by degrees."""
-        return self._least if self.soft else None
 
     def bind(self, names: Sequence[str], outputs: Array) -> Self:
         """Find the target among the model's outputs, and whether these are probabilities."""
@@ -101,10 +97,6 @@ class Threshold(OfOneOutput):
         if len(output) == 1:
             return f"it {place} {number(self.level)}"
         return f"the probability of {names[column]} {place} {self.level:g}"
-
-    def describe_goal(self, names: Sequence[str], number: Number) -> str:
-        """Above the level."""
-        return f"more than {number(self.level)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +165,6 @@ class Interval(Question):
     def describe_side(self, output: Array, names: Sequence[str], number: Number) -> str:
         """Around the row's own output."""
         return "" if self.half_width is None else f"it within {number(self.half_width)} of that"
-
-    def describe_goal(self, names: Sequence[str], number: Number) -> str:
-        """Any output that is far enough."""
-        return "another output"
 
 
 @dataclass(frozen=True, slots=True)

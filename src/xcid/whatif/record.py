@@ -94,7 +94,7 @@ class Counterfactuals:
     def changes(self, line: int) -> tuple[Change, ...]:
         """The changes of a line, in the order in which they work best."""
         line = position_of(line, len(self), "line")
-        own, features = self.data[self.row[line]], np.flatnonzero(self.moved[line])
+        own = self.data[self.row[line]]
         return tuple(
             Change(
                 self.feature_names[at],
@@ -103,7 +103,7 @@ class Counterfactuals:
                 float(self.shares[line, at]),
                 float(self.path[line, at]),
             )
-            for at in features[np.argsort(self.order[line, features], kind="stable")].tolist()
+            for at in self.in_order(line)
         )
 
     def derived(self, line: int) -> tuple[Change, ...]:
@@ -118,13 +118,11 @@ class Counterfactuals:
     def in_words(self, line: int) -> str:
         """The changes of a line: "Glucose 148 -> 112, BMI 33.6 -> 30"; derived columns follow in brackets."""
         line = position_of(line, len(self), "line")
-        own, new = self.data[self.row[line]], self.rows[line]
-        parts = []
-        for at in self.in_order(line):
-            moved = [column for column in sorted(self.features[at]) if not same(own[column], new[column])]
-            parts += [self._change(own, new, column) for column in moved]
-        derived = ", ".join(self._change(own, new, column) for column in self._derived(line))
-        return ", ".join(parts) + (f" ({derived})" if derived else "")
+        moved = ", ".join(
+            self._change(line, at) for feature in self.in_order(line) for at in self._moved(line, feature)
+        )
+        derived = ", ".join(self._change(line, at) for at in self._derived(line))
+        return moved + (f" ({derived})" if derived else "")
 
     def code(self, line: int) -> str:
         """Python code that makes the changes of a line one by one, with the output before and after."""
@@ -136,11 +134,9 @@ class Counterfactuals:
     def steps(self, line: int) -> list[str]:
         """Lines of code that make the changes of a line, in a frame ``row``, with the output after each."""
         line = position_of(line, len(self), "line")
-        own, new = self.data[self.row[line]], self.rows[line]
-        lines = []
+        new, lines = self.rows[line], list[str]()
         for at in self.in_order(line):
-            moved = [column for column in sorted(self.features[at]) if not same(own[column], new[column])]
-            made = [cell_code(self.columns[column], new[column]) for column in moved]
+            made = [cell_code(self.columns[column], new[column]) for column in self._moved(line, at)]
             lines += [*made[:-1], f"{made[-1]}  # {self.path[line, at]:.4g}"]
         return [*lines, *(cell_code(self.columns[at], new[at]) for at in self._derived(line))]
 
@@ -183,9 +179,14 @@ class Counterfactuals:
     def _shown(self, row: Array, columns: tuple[int, ...]) -> str:
         return ", ".join(_cell(self.columns[at], row[at]) for at in sorted(columns))
 
-    def _change(self, own: Array, new: Array, at: int) -> str:
-        column = self.columns[at]
-        return f"{column.name} {_cell(column, own[at])} -> {_cell(column, new[at])}"
+    def _moved(self, line: int, feature: int) -> list[int]:
+        """Columns of a feature that change."""
+        own, new = self.data[self.row[line]], self.rows[line]
+        return [at for at in sorted(self.features[feature]) if not same(own[at], new[at])]
+
+    def _change(self, line: int, at: int) -> str:
+        column, own = self.columns[at], self.data[self.row[line], at]
+        return f"{column.name} {_cell(column, own)} -> {_cell(column, self.rows[line, at])}"
 
 
 def _cell(column: Column, code: float) -> str:
