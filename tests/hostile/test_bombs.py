@@ -18,9 +18,10 @@ from tables import good
 
 import xcid
 from xcid.errors import InvalidFile
-from xcid.io import readers, unpacked
+from xcid.io import packed, readers, unpacked
 from xcid.io.readers import Background
 from xcid.io.rows import Rows
+from xcid.records import fields
 
 MOST_GROWTH = 150 * 2**20  # bytes, where the least of the bombs unpacks to 256 MiB
 READER = """
@@ -84,22 +85,14 @@ def test_memory_stays_small(answers):
 @pytest.mark.parametrize("compression", ["zstd", "snappy", "gzip", "none"])
 @pytest.mark.parametrize("coded", [True, False])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
-def test_sizes_of_honest_parquet_files(tmp_path, compression, coded, version):
+def test_honest_parquet_files_are_read(tmp_path, compression, coded, version):
     random = np.random.default_rng(0)
-    table = pa.table(
-        {"a": random.normal(size=50_000), "s": random.choice(["x" * 50, "y"], 50_000), "n": [None] * 50_000}
-    )
+    levels = pd.Categorical(random.choice(["b", "a", "c"], 50_000), ["c", "b", "a"])
+    frame = pd.DataFrame({"a": random.normal(size=50_000), "s": random.choice(["x" * 50, "y"], 50_000), "l": levels})
     path = tmp_path / "t.parquet"
     settings = {"compression": compression, "use_dictionary": coded, "data_page_version": version}
-    pq.write_table(table, path, row_group_size=20_000, **settings)
-    metadata = pq.read_metadata(path)
-    groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
-    due = sum(group.column(at).total_uncompressed_size for group in groups for at in range(3))
-    with path.open("rb") as file:
-        pages = unpacked.parquet._pages(file, *_extent(groups[0].column(0)))
-        assert sum(pages) > 0.95 * groups[0].column(0).total_uncompressed_size - 1_000
-        assert unpacked.in_parquet(file) == (50_000, 3, due, 150_000)
-    assert readers.read(path)["s"].tolist() == table["s"].to_pylist()
+    frame.to_parquet(path, row_group_size=20_000, **settings)
+    pd.testing.assert_frame_equal(readers.read(path), frame, check_categorical=coded)
 
 
 def repetitive(n_rows, n_columns):
@@ -145,20 +138,40 @@ def test_the_most_cells_that_are_allowed(tmp_path):
     assert seconds < 20
 
 
-def _extent(chunk):
-    start = chunk.dictionary_page_offset or chunk.data_page_offset
-    return start, start + chunk.total_compressed_size
-
-
-def test_a_footer_that_lies(tmp_path):
-    """Few cells with much text: the headers of the pages tell."""
+@pytest.mark.parametrize("read", [readers.read, xcid.load])
+def test_a_footer_that_lies(tmp_path, monkeypatch, read):
+    """Few cells with much text, of which the footer says nothing: reading ends where it gets too much."""
     path = tmp_path / "t.parquet"
     texts = pa.table({"a": [f"{at}" + "x" * 2**14 for at in range(100)]})
-    pq.write_table(texts, path, compression="zstd", use_dictionary=False, write_statistics=False)
+    pq.write_table(
+        texts.replace_schema_metadata({"xcid": "{}"}),
+        path,
+        compression="zstd",
+        use_dictionary=False,
+        write_statistics=False,
+    )
     lie(path)
-    assert pq.read_metadata(path).row_group(0).column(0).total_uncompressed_size == 100
-    with path.open("rb") as file:
-        assert unpacked.in_parquet(file).n_bytes > 100 * 2**14
+    assert pq.read_metadata(path).row_group(0).total_byte_size == 100
+    monkeypatch.setattr(unpacked, "SMALL", 2**20)
+    monkeypatch.setattr(fields, "declared", lambda record: ())
+    with pytest.raises(InvalidFile, match=r"column 'a' of .* bytes: refused"):
+        read(path)
+
+
+def test_reading_ends_where_text_gets_too_much(tmp_path, monkeypatch):
+    """Not after all of it was unpacked."""
+    path, n_read = tmp_path / "t.parquet", []
+    pq.write_table(
+        pa.table({"a": [f"{at:099}" for at in range(2**18)]}), path, compression="zstd", use_dictionary=False
+    )
+    lie(path)
+    monkeypatch.setattr(unpacked, "SMALL", 2**22)
+    monkeypatch.setattr(unpacked, "TIMES", 1)
+    count = packed._n_written
+    monkeypatch.setattr(packed, "_n_written", lambda part: n_read.append(len(part)) or count(part))
+    with pytest.raises(InvalidFile, match=r"column 'a' of .* bytes: refused"):
+        readers.read(path)
+    assert sum(n_read) < 2**17
 
 
 def test_archives_within_an_archive_count(tmp_path):
@@ -177,15 +190,13 @@ def test_saved_explanations_have_the_same_limit(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("compression", ["zstd", "lz4", "uncompressed"])
-def test_sizes_of_honest_feather_files(tmp_path, compression):
-    words = pa.array(["one", "two"] * 10_000).dictionary_encode()
-    table = pa.table({"a": np.arange(20_000.0), "s": ["x" * 50] * 20_000, "w": words})
-    pf.write_feather(table, str(tmp_path / "t.feather"), compression=compression)
-    with (tmp_path / "t.feather").open("rb") as file:
-        extent = unpacked.in_feather(file)
-    assert extent[:2] == (20_000, 3)
-    assert extent.n_cells == 60_002  # two of them are levels
-    assert table.nbytes * 0.99 < extent.n_bytes < table.nbytes * 1.05
+def test_honest_feather_files_are_read(tmp_path, compression):
+    levels = pd.Categorical(["one", "two"] * 10_000, ["two", "one"])
+    frame = pd.DataFrame({"a": np.arange(20_000.0), "s": ["x" * 50] * 20_000, "w": levels})
+    pf.write_feather(frame, str(tmp_path / "t.feather"), compression=compression, chunksize=3_000)
+    source = readers.opened(tmp_path / "t.feather")
+    assert source.n_rows == 20_000
+    pd.testing.assert_frame_equal(readers.joined(source), frame)
 
 
 def test_a_feather_buffer_that_lies_is_refused(tmp_path):

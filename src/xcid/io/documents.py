@@ -37,7 +37,7 @@ import numpy as np
 
 from xcid._require import require
 from xcid.errors import InvalidFile
-from xcid.io import arrow, unpacked
+from xcid.io import packed, unpacked
 from xcid.records import Explanation, fields
 
 FORMAT = "xcid explanation"
@@ -144,13 +144,12 @@ def write_parquet(explanation: Explanation, file: BinaryIO) -> None:
 
 def read_parquet(path: Path) -> Explanation:
     """Read what :func:`write_parquet` wrote; other tables are refused by their schema."""
-    arrow.check_parquet(path)
-    schema, file = arrow.parquet_file(path, arrow.listed)
+    schema, file = packed.parquet_file(path, packed.list_values)
     head = (schema.metadata or {}).get(KEY)
     needed = {each.name for each in fields.declared(Explanation) if each.is_needed and each.is_per_row}
     if head is None or (file.metadata.num_rows and not needed <= set(schema.names)):
         raise InvalidFile("this table is not an explanation: its metadata have no 'xcid', or it lacks columns")
-    table = arrow.written_out(file.read(), schema, path)
+    _, table = packed.read_parquet(path, packed.list_values)
     return from_document({**json.loads(head), "rows": table.to_pylist()}, path.stat().st_size)
 
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from xcid._require import require
 from xcid.errors import InvalidData, InvalidFile
-from xcid.io import arrow, cells, dates, delimited, objects, packed, tables, unpacked
+from xcid.io import cells, dates, delimited, objects, packed, tables, unpacked
 from xcid.io.dates import Writing
-from xcid.io.messages import MOST_SHOWN, meant, naming, shown
+from xcid.io.messages import FEATHER, MOST_SHOWN, PARQUET, check_packed, meant, naming, shown
 from xcid.io.sources import Layout, Roles, Source, held
 from xcid.table import FeatureSpace
 
@@ -62,25 +62,29 @@ def dated(source: Source, known: Mapping[str, Writing]) -> Any:
     return dates.converted(joined(source), writings)
 
 
-def _packed(check: Callable[[Path], int], by_pyarrow: Callable[[Path, int], Source], by_polars: str) -> Any:
+def _packed(kind: str, mark: bytes, by_pyarrow: Callable[[Path], Source], by_polars: str) -> Callable[[Path], Source]:
     """Open by pyarrow, which reads pieces, or else by a function of polars, once its schema is looked through."""
 
     def open_packed(path: Path) -> Source:
-        n_rows = check(path)
+        check_packed(path, mark, kind)
         if importlib.util.find_spec("pyarrow") is not None:
-            return by_pyarrow(path, n_rows)
+            return by_pyarrow(path)
         polars = require("polars", extra="pyarrow")
-        cells.check_types(path, polars.DataFrame(schema=getattr(polars, f"{by_polars}_schema")(path)))
-        return held(path, getattr(polars, by_polars)(path))
+        lazy = getattr(polars, f"scan_{by_polars}")(path)
+        names = lazy.collect_schema().names()
+        tables.check_width(path, len(names))
+        unpacked.check_cells(path, lazy.select(polars.len()).collect().item(), len(names))
+        cells.check_types(path, polars.DataFrame(schema=lazy.collect_schema()))
+        return held(path, getattr(polars, f"read_{by_polars}")(path))
 
     return open_packed
 
 
-_feather = _packed(arrow.check_feather, packed.feather, "read_ipc")
+_feather = _packed("Feather", FEATHER, packed.open_feather, "ipc")
 OPENERS: dict[str, Callable[[Path], Source]] = {
     ".csv": delimited.opened,
     ".tsv": delimited.opened,
-    ".parquet": _packed(arrow.check_parquet, packed.parquet, "read_parquet"),
+    ".parquet": _packed("Parquet", PARQUET, packed.open_parquet, "parquet"),
     ".feather": _feather,
     ".arrow": _feather,
     ".jsonl": objects.of_lines,

@@ -1,8 +1,4 @@
-"""How large a packed file gets, found out before anything is unpacked.
-
-A few hundred bytes can unpack to gigabytes. What a file says of itself at its end may be a lie; so the sizes are taken
-from the places that the library which unpacks it must obey: it makes room for as much, and fails where there is more.
-"""
+"""How large a packed file gets: a few hundred bytes can unpack to gigabytes, and are refused before they do."""
 
 from __future__ import annotations
 
@@ -13,13 +9,10 @@ from typing import IO
 
 from xcid.errors import InvalidFile
 from xcid.io.messages import meant, shown
-from xcid.io.unpacked.extent import Extent
-from xcid.io.unpacked.feather import in_feather
-from xcid.io.unpacked.parquet import in_parquet
 
-__all__ = ["SMALL", "TIMES", "Extent", "check", "in_feather", "in_parquet", "in_zip", "plain"]
 SMALL = 2**27  # bytes that are always allowed: 16 million cells of one value, which take up to 1.6 GB to learn from
 TIMES = 100  # the packed size, beyond that; tables and models rarely exceed 20
+CELL = 8  # bytes that a cell takes in memory, whatever it is packed to
 MOST_DEPTH = 3  # archives within archives: skops has sparse matrices in them
 
 
@@ -51,6 +44,11 @@ def check(name: object, packed: int, unpacked: int, advice: str = "write it less
     """Refuse a file that gets too large."""
     if unpacked > max(SMALL, TIMES * packed):
         raise InvalidFile(f"{name} unpacks from {packed:,} to {unpacked:,} bytes: refused, {advice}")
+
+
+def check_cells(path: Path, n_rows: int, n_columns: int, n_bytes: int = 0) -> None:
+    """Refuse a table of too many cells or bytes: some kinds of columns pack any number of cells into nothing."""
+    check(path, path.stat().st_size, max(n_bytes, CELL * n_rows * n_columns))
 
 
 def in_zip(file: IO[bytes], depth: int = 0) -> int:
