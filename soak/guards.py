@@ -172,18 +172,17 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
               MODEL_FILES + "TestFilesOfOthers::test_a_booster_that_would_open_a_file"),
     ),
     "Text that would be read from files that cells name is refused": (
-        Guard("texts by the names of files", "files/fitted.py", 'if part.input != "content":', "if False:",
+        Guard("texts by the names of files", "files/models.py",
+              'inner.get("input", "content") != "content":', "False:",
               MODEL_FILES + "TestFilesOfOthers::test_texts_by_the_names_of_files[filename]"),
+    ),
+    "a tree that asks for a feature beyond those of its model": (
+        Guard("trees with any feature", "files/models.py", "np.any(features >= ", "np.any(features < -",
+              VETTED + "test_features_that_a_row_does_not_have"),
     ),
     "are never offered for `--trust`": (
         Guard("trust offered for any function", "files/models.py", 'if name.partition(".")[0] in LOUD', "if False",
               MODEL_FILES + "TestFilesOfOthers::test_no_function_that_runs_code_is_offered"),
-    ),
-    "is looked through before it is asked": (
-        Guard("parts of estimators not looked at", "files/trees.py", "        fitted.check(part)\n", "",
-              VETTED + "test_parts_that_do_not_fit_together"),
-        Guard("bounds of neighbours not looked at", "files/trees.py", "bounds.shape != (sides, n_nodes, data.shape[1])",
-              "bounds.shape[1:] != (n_nodes, data.shape[1])", VETTED + "test_parts_that_do_not_fit_together"),
     ),
     "loads every model file but a pickle in a process of its own first": (
         Guard("model files not tried", "files/trial.py",

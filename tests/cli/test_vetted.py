@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
-import types
 import warnings
 
 import numpy as np
@@ -33,7 +32,7 @@ from sklearn import (
 )
 
 from xcid.errors import InvalidFile
-from xcid.io import models, trees, vetted
+from xcid.io import models, vetted
 
 io = pytest.importorskip("skops.io", reason="needs the extra skops")
 
@@ -215,144 +214,22 @@ class TestOthersNeedTrust:
             models.load(tmp_path / "m.skops", ["posix.system"])
 
 
-def crafted(model, tamper, path):
-    """A model that was changed before it was written."""
-    seeded(model).fit(X, Y)
-    tamper(model)
-    io.dump(model, path)
-    return path
-
-
-def set_item(get, at, value):
-    def tamper(model):
-        get(model)[at] = value
-
-    return tamper
-
-
-FOREST, BOOSTED = ensemble.RandomForestClassifier(2, max_depth=3), ensemble.HistGradientBoostingClassifier(max_iter=2)
-NEAR = neighbors.KNeighborsClassifier(3, algorithm="kd_tree", leaf_size=5)
-HARM = {
-    "child beyond": (FOREST, lambda m: m.estimators_[1].tree_.children_left, 0, 10**6, "children beyond"),
-    "circle": (FOREST, lambda m: m.estimators_[1].tree_.children_right, 0, 0, "before their parents"),
-    "feature beyond": (FOREST, lambda m: m.estimators_[0].tree_.feature, 0, 3, "feature beyond the 3"),
-    "predictor's child": (BOOSTED, lambda m: m._predictors[1][0].nodes["right"], 0, 10**6, "children beyond"),
-    "predictor's feature": (BOOSTED, lambda m: m._predictors[0][0].nodes["feature_idx"], 0, 99, "feature beyond"),
-    "predictor's levels": (BOOSTED, lambda m: m._predictors[0][0].nodes["is_categorical"], 0, 1, "asks for categories"),
-    "neighbour's order": (NEAR, lambda m: np.asarray(m._tree.idx_array), 0, 10**6, "each of its rows once"),
-    "neighbour's rows": (NEAR, lambda m: np.asarray(m._tree.node_data)["idx_end"], 3, 10**6, "does not have"),
-}
-
-
-@pytest.mark.parametrize("name", HARM)
-def test_trees_made_to_do_harm(tmp_path, name):
-    model, part, at, value, message = HARM[name]
-    path = crafted(model, set_item(part, at, value), tmp_path / "m.skops")
-    with pytest.raises(InvalidFile, match=message):
-        models.load(path, [])
-
-
-def attribute(part, name, change):
-    """Change an attribute of a part of a model."""
-
-    def tamper(model):
-        one = part(model)
-        setattr(one, name, change(getattr(one, name)))
-
-    return tamper
-
-
-def without(part, name):
-    return lambda model: delattr(part(model), name)
-
-
-def no_bounds(model):
-    state = list(model._tree.__getstate__())
-    model._tree.__setstate__((*state[:3], state[3][:1], *state[4:]))
-
-
-def no_metric(model):
-    state = list(model._tree.__getstate__())
-    model._tree.__setstate__((*state[:11], None, *state[12:]))
-
-
-def dropping(model):
-    """What is done before the trees leaves a column out."""
-    before = model._preprocessor
-    before._transformer_to_input_indices["numerical"] = before._transformer_to_input_indices["numerical"][:-1]
-
-
-WHOLE, BRUTE = (lambda model: model), neighbors.KNeighborsClassifier(3, algorithm="brute")
-WITH_LEVELS = ensemble.HistGradientBoostingClassifier(max_iter=2, categorical_features=[0])
-HARMED = {
-    "labels beyond the classes": (BRUTE, attribute(WHOLE, "_y", lambda y: y + 7), "classes that it does not know"),
-    "labels before them": (BRUTE, attribute(WHOLE, "_y", lambda y: y - 1), "classes that it does not know"),
-    "fewer labels": (BRUTE, attribute(WHOLE, "_y", lambda y: y[:9]), "labels of shape"),
-    "labels by radius": (
-        neighbors.RadiusNeighborsClassifier(3.0),
-        attribute(WHOLE, "_y", lambda y: y + 2**40),
-        "does not know",
-    ),
-    "vectors counted wrongly": (svm.SVC(), attribute(WHOLE, "_n_support", lambda n: n * 9), "counts .* vectors"),
-    "shortened coefficients": (
-        svm.SVC(),
-        attribute(WHOLE, "_dual_coef_", lambda c: c[:, :3].copy()),
-        "has _dual_coef_",
-    ),
-    "no intercept": (svm.SVC(), attribute(WHOLE, "_intercept_", lambda c: c[:0]), "has _intercept_"),
-    "narrow vectors": (svm.SVR(), attribute(WHOLE, "support_vectors_", lambda v: v[:, :1].copy()), "has support_vec"),
-    "a forest without a width": (FOREST, without(WHOLE, "n_features_in_"), "how many features it takes"),
-    "a tree without a width": (tree.DecisionTreeClassifier(), without(WHOLE, "n_features_in_"), "how many features"),
-    "a width that is none": (FOREST, attribute(WHOLE, "n_features_in_", lambda n: float("nan")), "how many features"),
-    "boosting without a width": (
-        ensemble.GradientBoostingClassifier(n_estimators=2),
-        without(WHOLE, "n_features_in_"),
-        "how many features",
-    ),
-    "histograms without a width": (BOOSTED, without(WHOLE, "n_features_in_"), "how many features"),
-    "bagging without a width": (
-        ensemble.BaggingClassifier(n_estimators=2),
-        without(lambda m: m.estimators_[0], "n_features_in_"),
-        "how many",
-    ),
-    "an isolation forest without": (
-        ensemble.IsolationForest(n_estimators=2),
-        without(lambda m: m.estimators_[0], "n_features_in_"),
-        "how many features",
-    ),
-    "columns of an isolation forest": (
-        ensemble.IsolationForest(n_estimators=2),
-        attribute(WHOLE, "estimators_features_", lambda f: [one[:1] for one in f]),
-        "hands 1",
-    ),
-    "half the bounds": (NEAR, no_bounds, "says it has"),
-    "no metric": (NEAR, no_metric, "no measure of distance"),
-    "columns dropped before": (WITH_LEVELS, dropping, "drops columns"),
-}
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", HARMED)
-def test_parts_that_do_not_fit_together(tmp_path, name):
-    model, tamper, message = HARMED[name]
-    path = crafted(model, tamper, tmp_path / "m.skops")
-    with pytest.raises(InvalidFile, match=message):
-        models.load(path, [])
-
-
-def test_a_forest_that_hands_fewer_columns_to_its_trees(tmp_path):
-    def fewer(model):
-        model.n_features_in_ = 1
-
-    path = crafted(ensemble.ExtraTreesClassifier(3, max_features=1, random_state=0), fewer, tmp_path / "m.skops")
-    with pytest.raises(InvalidFile, match="feature beyond the 1"):
-        models.load(path, [])
-
-
-def test_more_nodes_than_there_are():
-    Tree = type("Tree", (types.SimpleNamespace,), {"__module__": "sklearn.tree._tree"})
-    with pytest.raises(InvalidFile, match="says it has 9 nodes, and has 3"):
-        trees.check(Tree(node_count=9, capacity=3))
+@pytest.mark.parametrize(
+    ("model", "features"),
+    [
+        (ensemble.RandomForestClassifier(2, max_depth=3), lambda model: model.estimators_[1].tree_.feature),
+        (
+            ensemble.HistGradientBoostingClassifier(max_iter=2),
+            lambda model: model._predictors[1][0].nodes["feature_idx"],
+        ),
+    ],
+)
+def test_features_that_a_row_does_not_have(tmp_path, model, features):
+    """What lies beside a row in memory may or may not be there: the trial does not always find out."""
+    features(seeded(model).fit(X, Y))[0] = 3
+    io.dump(model, tmp_path / "m.skops")
+    with pytest.raises(InvalidFile, match=r"m\.skops has a tree with a feature beyond"):
+        models.load(tmp_path / "m.skops", [])
 
 
 def test_levels_of_boosted_trees(tmp_path):

@@ -139,14 +139,14 @@ class TestSoak:
         return run
 
     def test_no_file_does_harm(self, soak):
-        assert soak("--count", "20") == (0, ["models: 23 tried, 23 held"])
+        assert soak("--count", "20") == (0, ["models: 51 tried, 51 held"])
 
     def test_harm_is_seen_where_nothing_guards_against_it(self, soak):
         status, lines = soak("--count", "1", "--unguarded")
         assert status == 1
-        assert lines[:3] == [
+        assert {
             "OPENS A FILE: harmful-booster: harmful (always tried)",
             "HANGS: harmful-circle: harmful (always tried)",
             "CRASHES: harmful-crash: harmful (always tried)",
-        ]
-        assert lines[-1] in {"models: 4 tried, 0 held", "models: 4 tried, 1 held"}
+            "CRASHES: harmful-predictor's child: harmful (always tried)",
+        } <= set(lines)

@@ -74,8 +74,10 @@ def naming(path: object) -> Iterator[None]:
     """Every library fails in its own way: say which file, or which part of one, it was."""
     try:
         yield
-    except (XcidError, MemoryError):
-        raise
+    except (XcidError, MemoryError) as error:
+        if type(error).__name__ != "ArrowMemoryError":  # pyarrow believed what a file says of its size
+            raise
+        raise InvalidFile(f"{path} cannot be read: it asks for more memory than there is ({short(error)})") from error
     except OSError as error:
         raise InvalidFile(f"{path} cannot be read: {error.strerror or short(error)}") from error
     except Exception as error:

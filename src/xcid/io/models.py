@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from xcid._require import require
 from xcid.errors import InvalidFile, XcidError
-from xcid.io import trees, unpacked
+from xcid.io import unpacked
 from xcid.io.vetted import VETTED, makers
 
 PICKLES = (".pkl", ".pickle", ".joblib", ".dill", ".cloudpickle", ".sav", ".pt", ".pth")
@@ -85,7 +87,7 @@ def _skops(io: Any, path: Path, trusted: Sequence[str]) -> Any:
     with zipfile.ZipFile(path) as archive:
         _check_makers(path, json.loads(archive.read("schema.json")), trusted)
     model = io.load(path, trusted=sorted(found))
-    trees.check(model)
+    _check_parts(path, model)
     return model
 
 
@@ -110,6 +112,32 @@ def _check_makers(path: Path, schema: Any, trusted: Sequence[str]) -> None:
                     "do harm; save the model with skops.io.dump"
                 )
         stack.extend(node.values() if isinstance(node, dict) else node if isinstance(node, list) else ())
+
+
+def _check_parts(path: Path, model: Any) -> None:
+    """Refuse parts of a model that would open files, or read what lies beside a row without a crash in the trial."""
+    seen, stack = set[int](), [model]
+    while stack:
+        part = stack.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        home, inner = type(part).__module__, dict[Any, Any]()
+        if home.startswith(("sklearn.", "xgboost.", "lightgbm.")):
+            inner = getattr(part, "__dict__", {})
+        if home == "sklearn.feature_extraction.text" and inner.get("input", "content") != "content":
+            raise InvalidFile(
+                f"{path} has a {type(part).__name__} that would open files that cells name (input={part.input!r}), and "
+                "cells are no such names: save it with input='content'"
+            )
+        trees = [tree.nodes["feature_idx"] for stage in inner.get("_predictors", ()) for tree in stage]
+        trees += [inner["tree_"].feature] if hasattr(inner.get("tree_"), "feature") else []
+        if any(np.any(features >= inner["n_features_in_"]) for features in trees):
+            raise InvalidFile(f"{path} has a tree with a feature beyond those of its model: save the model anew")
+        if isinstance(part, np.ndarray) and part.dtype == object:
+            part = np.asarray(part).ravel().tolist()  # those under a mask too
+        stack.extend(part.values() if isinstance(part, dict) else part if isinstance(part, list | tuple) else ())
+        stack.extend(inner.values())
 
 
 def _booster(library: Any, path: Path, trusted: Sequence[str]) -> Any:

@@ -4,13 +4,13 @@ skops makes an object by ``cls.__new__`` and ``__setstate__`` (or by a construct
 every part of it must be of a trusted type too. So a type may stand here if neither of the two runs what the file says:
 each was read for that, and the reason is beside it; it also says by which of skops' nodes the type may come, since a
 constructor may open files that a state cannot. What its content may do, a type does not say: compiled code that
-walks a tree does not look whether an index lies within it. ``trees`` checks those before anything asks the model.
+walks a tree does not look whether an index lies within it. ``trial`` asks the model in another process first.
 """
 
 from __future__ import annotations
 
 STATE_ONLY = "takes its attributes as they are"
-COMPILED = "compiled; copies arrays and numbers, which trees checks"
+COMPILED = "compiled; copies arrays and numbers"
 NUMBERS_ONLY = "a function of arrays, without any other effect"
 
 _SKLEARN = {
