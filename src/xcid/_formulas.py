@@ -63,8 +63,18 @@ class Formula:
         """Whether it is true or false of a row, rather than a number."""
         return _holds_or_not(self.tree)
 
-    def value(self, cells: Callable[[str], Any], compared: Callable[[str, Any, Any], Any]) -> Any:
-        """What it comes to, with the cells of each name and a function that compares two sides by "<", "in", ..."""
+    def value(
+        self,
+        cells: Callable[[str], Any],
+        compared: Callable[[str, Any, Any], Any],
+        calculate: Callable[[Callable[[Any, Any], Any], Any, Any], Any] = lambda operate, left, right: operate(
+            left, right
+        ),
+    ) -> Any:
+        """What it comes to, with the cells of each name and a function that compares two sides by "<", "in", ...
+
+        ``calculate`` applies an operator to two operands, where these are more than numbers and arrays of such.
+        """
 
         def of(tree: ast.AST) -> Any:
             match tree:
@@ -75,11 +85,14 @@ class Formula:
                 case ast.List(elts=parts) | ast.Tuple(elts=parts):
                     return [of(part) for part in parts]
                 case ast.BinOp(left=left, op=op, right=right):
-                    return _ARITHMETIC[type(op)](_number(of(left)), _number(of(right)))
+                    return calculate(_ARITHMETIC[type(op)], _number(of(left)), _number(of(right)))
                 case ast.UnaryOp(op=ast.Not(), operand=part):
                     return np.logical_not(holds(part))
                 case ast.UnaryOp(op=op, operand=part):
-                    return -of(part) if isinstance(op, ast.USub) else +of(part)
+                    value = of(part)
+                    if isinstance(value, int | float):
+                        return -value if isinstance(op, ast.USub) else +value
+                    return calculate(operator.sub if isinstance(op, ast.USub) else operator.add, 0, value)
                 case ast.BoolOp(op=op, values=parts):
                     join = np.logical_and if isinstance(op, ast.And) else np.logical_or
                     return reduce(join, [holds(part) for part in parts])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from datetime import UTC
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from xcid._formulas import COMPARED, Formula, corrected, formula
+from xcid._formulas import COMPARED, MOST_WHOLE, Formula, corrected, formula
 from xcid.errors import InvalidData, InvalidParameter, telling
 from xcid.io import tables
 from xcid.io.dates import ISO, readings
@@ -49,11 +51,57 @@ def rows_where(text: str, frame: Any) -> list[int]:
     found = condition(text)
     narwhal = nw.from_native(frame, eager_only=True)
     with telling(InvalidData, f"the condition {text!r:.80} does not fit the table"):
-        return np.flatnonzero(found.value(lambda name: _named(narwhal, name), _compared)).tolist()
+        return np.flatnonzero(found.value(lambda name: _named(narwhal, name), _compared, _calculated)).tolist()
+
+
+class Numbers(NamedTuple):
+    """What was calculated from columns: (n,) whole numbers or floats of 64 bits, and where they are known."""
+
+    values: Any
+    known: Flags
+
+    @classmethod
+    def of(cls, operand: Any) -> Numbers:
+        """A column or a number; narrow types would wrap."""
+        if isinstance(operand, Numbers):
+            return operand
+        if not isinstance(operand, nw.Series):
+            return cls(np.array(operand), np.array(True))
+        if not operand.dtype.is_numeric() and not isinstance(operand.dtype, nw.Boolean):
+            raise InvalidData(f"{operand.name} holds no numbers to calculate with")
+        known = ~_missing(operand).to_numpy().astype(bool)
+        if operand.dtype.is_float() or isinstance(operand.dtype, nw.Decimal):
+            return cls(operand.cast(nw.Float64).fill_null(np.nan).to_numpy(), known)
+        whole = operand.cast(nw.Int8) if isinstance(operand.dtype, nw.Boolean) else operand
+        if known.any() and int(whole.max()) >= MOST_WHOLE:
+            raise InvalidData(f"{operand.name} holds numbers too large to calculate with: {MOST_WHOLE:,} and above")
+        return cls(whole.fill_null(0).cast(nw.Int64).to_numpy(), known)
+
+
+def _calculated(operate: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    """Numbers of two operands; whole ones stay whole where they fit into 64 bits, and are refused where not."""
+    if not any(isinstance(side, nw.Series | Numbers) for side in (left, right)):
+        return operate(left, right)
+    (first, is_first), (second, is_second) = Numbers.of(left), Numbers.of(right)
+    known = is_first & is_second
+    with np.errstate(all="ignore"):
+        floats = operate(first.astype(np.float64), second.astype(np.float64))
+        if first.dtype.kind == "f" or second.dtype.kind == "f" or operate in (operator.truediv, operator.pow):
+            return Numbers(floats, known & ~np.isnan(floats))
+        if operate is operator.mod:
+            known = known & (second != 0)
+        values = operate(first, second)
+    for at in np.flatnonzero((np.abs(floats) >= MOST_WHOLE / 2) & known):
+        exact = operate(int(np.broadcast_to(first, floats.shape)[at]), int(np.broadcast_to(second, floats.shape)[at]))
+        if not -MOST_WHOLE <= exact < MOST_WHOLE:
+            raise InvalidData(f"row {at} comes to {exact:,}, which does not fit into 64 bits: make floats of a column")
+    return Numbers(values, known)
 
 
 def _compared(sign: str, left: Any, right: Any) -> Flags:
     """Compare a column with a column, a number, a text or a list."""
+    if any(isinstance(side, Numbers) for side in (left, right)):
+        return _compared_numbers(sign, left, right)
     columns = [side for side in (left, right) if isinstance(side, nw.Series)]
     if not columns:
         raise InvalidParameter("a comparison needs a column on one side")
@@ -65,6 +113,19 @@ def _compared(sign: str, left: Any, right: Any) -> Flags:
         found = left.is_in(right) if sign == "in" else ~left.is_in(right)
     known = reduce(np.logical_and, [~_missing(column).to_numpy() for column in columns])
     return np.asarray(found.fill_null(False).to_numpy(), dtype=bool) & known
+
+
+def _compared_numbers(sign: str, left: Any, right: Any) -> Flags:
+    """Compare what was calculated with a column, a number or a list of numbers."""
+    for side in (left, right):
+        if _kind(side) == "text":
+            raise InvalidData(f"a calculation comes to numbers, and {_cited(side)} is text")
+    if sign not in COMPARED:
+        values, known = Numbers.of(left)
+        found = np.logical_or.reduce([values == one for one in right])
+        return (found if sign == "in" else ~found) & known
+    (first, is_first), (second, is_second) = Numbers.of(left), Numbers.of(right)
+    return np.asarray(COMPARED[sign](first, second) & is_first & is_second, dtype=bool)
 
 
 def _named(frame: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
@@ -107,6 +168,8 @@ def _kind(side: Any) -> str:
 
 
 def _cited(value: Any) -> str:
+    if isinstance(value, nw.Series):
+        return str(value.name)
     return f"{(value[0] if isinstance(value, list) else value)!r:.80}"
 
 
