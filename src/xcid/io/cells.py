@@ -6,6 +6,7 @@ A message shows the one cell that is wrong, cut to 60 letters, and nothing else 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,18 +86,19 @@ def _kind(cell: Any) -> str | None:
 
 def _note_numbers(source: Source, name: str, cells: list[Any]) -> None:
     """Say that numbers are read as text because of a few cells that are none; refuse numbers with commas."""
-    texts = [(row, cell) for row, cell in enumerate(cells) if isinstance(cell, str)]
+    counts = {cell: count for cell, count in Counter(cells).items() if isinstance(cell, str)}
     parse = with_comma if name in source.commas else number
-    others = [(row, cell) for row, cell in texts if isinstance(parse(cell), str)]
+    others = {cell: count for cell, count in counts.items() if isinstance(parse(cell), str)}
     if not others:
         return
-    row, cell = others[0]
-    if len(others) <= (1 - MOSTLY) * len(texts):
+    row, cell = next((row, cell) for row, cell in enumerate(cells) if cell in others)
+    n_texts, n_others = sum(counts.values()), sum(others.values())
+    if n_others <= (1 - MOSTLY) * n_texts:
         warn(
-            f"column {name!r} of {source.path} is read as text: {len(texts) - len(others)} of its {len(texts)} cells "
+            f"column {name!r} of {source.path} is read as text: {n_texts - n_others} of its {n_texts} cells "
             f"are numbers, but {source.place(row)} holds {cell!r:.{MOST_SHOWN}}; correct it if this is not a category"
         )
-    elif all(WITH_A_COMMA.fullmatch(other) for _, other in others):
+    elif all(map(WITH_A_COMMA.fullmatch, others)):
         raise InvalidFile(
             f"{source.path} holds {cell!r:.{MOST_SHOWN}} in {source.place(row)}, column {name!r}, a number with a "
             "comma: write it with a decimal point, and without separators of thousands"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
+import importlib.util
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -37,14 +39,19 @@ class Seen:
         self.dates = dict.fromkeys(range(n_columns), dates.WRITINGS)  # until a cell is none
         self.without = {mark: set(range(n_columns if separator == WITH_COMMAS else 0)) for mark in _MARKED}
 
-    def __call__(self, rows: list[list[str]]) -> None:
-        """See some rows."""
+    @property
+    def undecided(self) -> list[int]:
+        """Columns that have to be looked through to the end."""
+        return sorted(self.without["."].union(self.dates))
+
+    def __call__(self, columns: Mapping[int, Collection[str]]) -> None:
+        """See some cells of each undecided column."""
         for at in tuple(self.dates):
-            self.dates[at] = dates.shared({cells[at] for cells in rows}.difference(MISSING), self.dates[at])
+            self.dates[at] = dates.shared(set(columns[at]).difference(MISSING), self.dates[at])
             if not self.dates[at]:
                 del self.dates[at]
-        for mark, columns in self.without.items():
-            columns -= {at for at in columns if _has_number(mark, [cells[at] for cells in rows])}
+        for mark, some in self.without.items():
+            some -= {at for at in some if at in columns and _has_number(mark, columns[at])}
 
     @property
     def commas(self) -> set[int]:
@@ -52,26 +59,37 @@ class Seen:
         return self.without["."] - self.without[","]
 
 
-def _has_number(mark: str, texts: list[str]) -> bool:
+def _has_number(mark: str, texts: Collection[str]) -> bool:
     """Whether some text is a number with a decimal comma, or a decimal point."""
     return mark in "".join(texts) and any(map(_MARKED[mark].fullmatch, texts))
 
 
 def opened(path: Path) -> Source:
-    """Look through a file; refuse lines with different numbers of cells."""
+    """Look through a file; refuse lines with different numbers of cells.
+
+    Bytes are counted, which is quick and tells of most files that all of their lines are in order. Where it does not,
+    the lines are read one by one, which finds the place of the error, if there is one.
+    """
     check_text(path)
-    _check_bytes(path)
     separator = separated_by(path)
     lines = _lines(path, separator)
     _, names = next(lines, (1, []))
     if not names:
+        _check_bytes(path)
         raise InvalidFile(f"{path} is empty: a line of column names and some rows are needed")
+    n_rows = _n_rows(path, separator, len(names))
+    if n_rows is None:
+        _check_bytes(path)
     tables.check_names(path, names)
-    n_rows, seen = 0, Seen(separator, len(names))
-    checked = (_of_width(path, line, cells, names) for line, cells in lines)
-    while rows := list(islice(checked, ROWS_SEEN)):
-        seen(rows)
-        n_rows += len(rows)
+    seen = Seen(separator, len(names))
+    if n_rows is None or importlib.util.find_spec("pyarrow") is None:
+        n_rows, checked = 0, (_of_width(path, line, cells, names) for line, cells in lines)
+        while rows := list(islice(checked, ROWS_SEEN)):
+            seen(dict(enumerate(zip(*rows, strict=True))))
+            n_rows += len(rows)
+    elif first := [cells for _, cells in islice(lines, ROWS_SEEN)]:
+        seen(dict(enumerate(zip(*first, strict=True))))
+        _see_all(path, separator, names, seen)
     if not n_rows:
         raise InvalidFile(f"{path} has a line of column names and no rows")
     found = {names[at]: writings for at, writings in seen.dates.items() if writings != dates.WRITINGS}
@@ -81,6 +99,84 @@ def opened(path: Path) -> Source:
     source = text(path, tuple(names), n_rows, joined, again, partial(_columns, names, commas))
     zoned = frozenset(name for name, writings in found.items() if writings == {dates.ZONED})
     return replace(source, zoned=zoned, dates=found, commas=commas)
+
+
+def _see_all(path: Path, separator: str, names: list[str], seen: Seen) -> None:
+    """See the cells of undecided columns, of a file that is in order."""
+    if not seen.undecided:
+        return
+    arrow, csv = require("pyarrow", extra="pyarrow"), require("pyarrow.csv", extra="pyarrow")
+    asked = {names[at]: at for at in seen.undecided}
+    cells = csv.ConvertOptions(include_columns=list(asked), column_types=dict.fromkeys(asked, arrow.string()))
+    lines = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
+    for batch in csv.open_csv(path, parse_options=lines, convert_options=cells):
+        if not seen.undecided:
+            return
+        left = {at: batch.column(name) for name, at in asked.items() if at in seen.undecided}
+        seen({at: column.unique().to_pylist() for at, column in left.items()})
+
+
+def _n_rows(path: Path, separator: str, n_columns: int) -> int | None:
+    """Rows of a file, of which each has as many cells; None where some line or byte needs a closer look."""
+    n_rows, is_open, n_before, n_seps = -1, False, 0, 0  # the names are no row; bytes and cells of a line so far
+    with path.open("rb") as file:
+        file.seek(3 if file.read(3) == codecs.BOM_UTF8 else 0)
+        while block := file.read(BLOCK) + file.readline():
+            if not _is_plain(block):
+                return None
+            letters = np.frombuffer(block, np.uint8)
+            is_end, is_separator = letters == ord("\n"), letters == ord(separator)
+            if is_open or b'"' in block:
+                inside = _quoted(letters, is_open, separator)
+                if inside is None:
+                    return None
+                is_open = bool(inside[-1])
+                is_end &= ~inside
+                is_separator &= ~inside
+            ends, separators = np.flatnonzero(is_end), np.flatnonzero(is_separator)
+            if not block.endswith(b"\n"):  # the last line
+                if is_open:
+                    return None
+                ends = np.append(ends, len(block))
+            if ends.size:
+                counts = np.diff(np.searchsorted(separators, ends), prepend=0)
+                lengths = np.diff(ends, prepend=-1) - 1
+                is_blank = lengths - ((lengths > 0) & (letters[ends - 1] == ord("\r"))) == 0
+                is_blank[0] &= not n_before
+                counts[0], lengths[0] = counts[0] + n_seps, lengths[0] + n_before
+                is_wrong = (counts != n_columns - 1) & ~is_blank | (lengths > csv.field_size_limit())
+                if is_wrong.any() or (n_rows < 0 and is_blank[0]):
+                    return None
+                n_rows += int(np.count_nonzero(~is_blank))
+                n_before, n_seps = len(block) - int(ends[-1]) - 1, int(np.count_nonzero(separators > ends[-1]))
+            else:
+                n_before, n_seps = n_before + len(block), n_seps + len(separators)
+            n_before = max(0, n_before)
+            if n_before > csv.field_size_limit():
+                return None
+    return None if is_open else n_rows
+
+
+def _is_plain(block: bytes) -> bool:
+    """Whether some lines are UTF-8 without NUL, and end as lines do today."""
+    if b"\x00" in block or (b"\r" in block and block.count(b"\r") != block.count(b"\r\n")):
+        return False
+    try:
+        return block.isascii() or bool(block.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+def _quoted(letters: Any, is_open: bool, separator: str) -> Any:
+    """(n,) which bytes are in quotes, the first of them included; None where a quote is within a cell."""
+    is_quote = letters == ord('"')
+    inside = ((np.cumsum(is_quote, dtype=np.uint8) + np.uint8(is_open)) & 1).view(bool)
+    places = np.flatnonzero(is_quote)
+    before, behind = places[inside[places]], places[~inside[places]]
+    marks = [ord(mark) for mark in (separator, "\n", '"')]
+    is_fine = np.isin(letters[before[before > 0] - 1], marks).all()
+    is_fine = is_fine and np.isin(letters[behind[behind < len(letters) - 1] + 1], [*marks, ord("\r")]).all()
+    return inside if is_fine else None
 
 
 def _of_width(path: Path, line: int, cells: list[str], names: list[str]) -> list[str]:
@@ -202,6 +298,7 @@ def _by_pandas(path: Path, separator: str, texts: set[str]) -> Any:
         "keep_default_na": False,
         "na_values": list(MISSING),
         "dtype": dict.fromkeys(texts, str),
+        "low_memory": False,  # else the first 262,144 rows decide by themselves what they are
     }
     return require("pandas", extra="pandas").read_csv(path, sep=separator, encoding=ENCODING, **settings)
 

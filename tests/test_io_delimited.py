@@ -1,0 +1,86 @@
+"""What counting bytes tells of a CSV file is what reading its lines tells; whatever it cannot tell is left to that."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+
+import pandas as pd
+import pytest
+
+from xcid.errors import InvalidFile, XcidWarning
+from xcid.io import delimited, readers
+
+CELLS = ["1", "2.5", "", "a b", '"x,y"', '"two\nlines"', '"say ""no"""', '""', "ü", "2023-01-31"]
+ODD = ['a"b', '"a"b', '"open', "x\x00", "\r", ' "x"', '"""', "\udcff", "c,d"]
+
+
+def lines_of(path):
+    """The number of rows that the slow way finds, or its error."""
+    try:
+        delimited._check_bytes(path)
+        rows = list(delimited._lines(path, ","))
+        return len(rows) - 1 if all(len(cells) == len(rows[0][1]) for _, cells in rows) else None
+    except InvalidFile:
+        return None
+
+
+@pytest.mark.parametrize("block", [7, 64, 2**20])
+@pytest.mark.parametrize("seed", range(60))
+def test_counting_agrees_with_reading(tmp_path, monkeypatch, seed, block):
+    draw = random.Random(seed)
+    monkeypatch.setattr(delimited, "BLOCK", block)
+    width, end = draw.choice([1, 2, 3]), draw.choice(["\n", "\r\n"])
+    cells = CELLS + (draw.sample(ODD, 1) if seed % 2 else [])
+    rows = [[f"n{at}" for at in range(width)], *([draw.choice(cells) for _ in range(width)] for _ in range(20))]
+    blank = [end] * draw.choice([0, 0, 2])
+    text = "".join(",".join(row) + end for row in rows) + "".join(blank)
+    if draw.random() < 0.3:
+        text = text.rstrip("\r\n")
+    path = tmp_path / "t.csv"
+    path.write_bytes((b"\xef\xbb\xbf" if draw.random() < 0.3 else b"") + text.encode("utf-8", "surrogateescape"))
+    counted = delimited._n_rows(path, ",", width)
+    assert counted in (None, lines_of(path))
+    assert counted is not None or seed % 2 or width == 1
+
+
+def test_codes_that_turn_late(tmp_path):
+    """Pieces of a file must not be taken for numbers by themselves."""
+    n = 300_000
+    path = tmp_path / "t.csv"
+    codes = ["007"] * (n - 1) + ["A12"]
+    path.write_text("code,y\n" + "".join(f"{code},1\n" for code in codes))
+    with pytest.warns(XcidWarning, match="is read as text: 299999 of its 300000 cells are numbers"):
+        found = readers.read(path)
+    assert found["code"].tolist() == codes
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('"open,1', "line 5002 .* begins a cell with a quote that never ends"),
+        ("a\x00,1", "line 5002 .* has a NUL byte"),
+        ("a,1,2", "line 5002 .* has 3 cells"),
+        ("\udcff,1", "line 5002 .* is not UTF-8"),
+    ],
+)
+def test_the_place_of_an_error(tmp_path, line, said):
+    path = tmp_path / "t.csv"
+    text = "a,b\n" + '"x, y",1\n' * 5000 + f"{line}\n" + "z,1\n" * 9
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(InvalidFile, match=said):
+        readers.opened(path)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_dates_are_looked_through_to_the_end(tmp_path, late):
+    days = pd.date_range("2020-01-01", periods=3000).strftime("%d/%m/%Y").tolist()
+    cells = ["02/03/2020"] * 2999 + ["14/03/2020"] if late else days
+    path = tmp_path / "t.csv"
+    out = io.StringIO()
+    csv.writer(out).writerows([["day", "x"], *([cell, "1.5"] for cell in cells)])
+    path.write_text(out.getvalue())
+    assert readers.opened(path).dates == {"day": frozenset({"31.12.2023"})}
+    path.write_text(out.getvalue() + "soon,2\n")
+    assert readers.opened(path).dates == {}
