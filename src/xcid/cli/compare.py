@@ -149,7 +149,8 @@ def split(subject: _subjects.Subject) -> Split:
     notes = tuple(_subjects.reading_notes(subject, reference))
     if subject.model is None:
         notes += tuple(suspects.notes(train, subject.lesson[0], subject.id))
-        model, text = training.train(train, *subject.lesson)
+        trained = training.train(train, *subject.lesson)
+        model, text = trained.model, trained.description
         if judgement := training.judgement(model, train, tables.part(others, asked), subject.lesson[0]):
             text = f"{text}; it {judgement}"
     else:

@@ -16,9 +16,9 @@ import numpy as np
 
 from xcid.errors import InvalidData, InvalidFile, warn
 from xcid.io import dates
-from xcid.io.delimited import SEPARATORS, with_comma
+from xcid.io.delimited import SEPARATORS
 from xcid.io.messages import MOST_SHOWN
-from xcid.io.sources import Columns, Layout, Rule, Source, number
+from xcid.io.sources import Columns, Layout, Rule, Source, number, with_comma
 from xcid.records import Flags
 from xcid.table.columns import is_missing
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import csv
 import importlib.util
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -20,7 +19,7 @@ from xcid._require import require
 from xcid.errors import InvalidFile
 from xcid.io import dates, tables
 from xcid.io.messages import check_text
-from xcid.io.sources import Columns, Layout, Source, number, text
+from xcid.io.sources import MARKED, Columns, Layout, Source, number, plain_numbers, text, with_comma
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 ENCODING = "utf-8-sig"  # with or without the mark that some programs put in front
@@ -29,7 +28,6 @@ OTHERS = ",;\t|"
 WITH_COMMAS = ";"  # what parts cells where numbers may have decimal commas
 BLOCK = 2**20
 ROWS_SEEN = 256  # at once
-_MARKED = {mark: re.compile(rf"[-+]?\d*[{mark}]\d+([eE][-+]?\d+)?", re.ASCII) for mark in ",."}
 
 
 class Seen:
@@ -37,7 +35,7 @@ class Seen:
 
     def __init__(self, separator: str, n_columns: int) -> None:
         self.dates = dict.fromkeys(range(n_columns), dates.WRITINGS)  # until a cell is none
-        self.without = {mark: set(range(n_columns if separator == WITH_COMMAS else 0)) for mark in _MARKED}
+        self.without = {mark: set(range(n_columns if separator == WITH_COMMAS else 0)) for mark in MARKED}
 
     @property
     def undecided(self) -> list[int]:
@@ -61,7 +59,7 @@ class Seen:
 
 def _has_number(mark: str, texts: Collection[str]) -> bool:
     """Whether some text is a number with a decimal comma, or a decimal point."""
-    return mark in "".join(texts) and any(map(_MARKED[mark].fullmatch, texts))
+    return mark in "".join(texts) and any(map(MARKED[mark].fullmatch, texts))
 
 
 def opened(path: Path) -> Source:
@@ -225,17 +223,6 @@ def _without_commas(frame: Any, commas: frozenset[str]) -> Any:
     return narwhal.with_columns(*found).to_native()
 
 
-def with_comma(text: str) -> Any:
-    """The number that a text is, which may have a decimal comma; else the text.
-
-    Examples
-    --------
-    >>> with_comma("40340,74"), with_comma("12"), with_comma("1,2,3")
-    (40340.74, 12.0, '1,2,3')
-    """
-    return number(text.replace(",", ".")) if _MARKED[","].fullmatch(text) else number(text)
-
-
 def _columns(names: list[str], commas: frozenset[str], rows: list[list[str]], layout: Layout) -> Columns:
     cells = dict(zip(names, zip(*rows, strict=True), strict=True))
     found: Columns = {}
@@ -243,21 +230,10 @@ def _columns(names: list[str], commas: frozenset[str], rows: list[list[str]], la
         parse = layout.parser(name)
         if parse is number and name in commas:
             parse = with_comma
-        found[name] = _numbers(cells[name]) if parse is number else None
+        found[name] = plain_numbers(cells[name]) if parse is number else None
         if found[name] is None:
             found[name] = [None if text in MISSING else parse(text) for text in cells[name]]
     return found
-
-
-def _numbers(texts: tuple[str, ...]) -> Any:
-    """A column of plain numbers at once; None where some cell needs a closer look."""
-    try:
-        values = np.array(list(map(float, texts)))
-    except ValueError:
-        return None
-    together = "".join(texts)
-    is_plain = together.isascii() and "_" not in together and not np.isnan(values).any()
-    return values if is_plain else None
 
 
 def _lines(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:

@@ -5,6 +5,7 @@ What the columns must be, the background decides, not the rows that a piece happ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import narwhals.stable.v2 as nw
+import numpy as np
 
 from xcid.errors import InvalidData
 from xcid.io import tables
@@ -25,6 +27,7 @@ Columns: TypeAlias = dict[str, Any]  # arrays or lists of cells, of one length
 Pieces: TypeAlias = Iterator[tuple[int, Columns]]  # some rows each, with the position of the first
 Lines: TypeAlias = Iterator[tuple[int | None, Any]]  # the cells of each row, with its line in the file
 ROWS_AT_ONCE = 4096  # of a piece
+MARKED = {mark: re.compile(rf"[-+]?\d*[{mark}]\d+([eE][-+]?\d+)?", re.ASCII) for mark in ",."}
 
 
 class Roles(NamedTuple):
@@ -115,6 +118,28 @@ def number(text: str) -> Any:
         return text
     is_python_only = "_" in text or value != value or not text.isascii()
     return text if is_python_only else value
+
+
+def with_comma(text: str) -> Any:
+    """The number that a text is, which may have a decimal comma; else the text.
+
+    Examples
+    --------
+    >>> with_comma("40340,74"), with_comma("12"), with_comma("1,2,3")
+    (40340.74, 12.0, '1,2,3')
+    """
+    return number(text.replace(",", ".")) if MARKED[","].fullmatch(text) else number(text)
+
+
+def plain_numbers(texts: tuple[str, ...]) -> Any:
+    """A column of plain numbers at once; None where some cell needs a closer look."""
+    try:
+        values = np.array(list(map(float, texts)))
+    except ValueError:
+        return None
+    together = "".join(texts)
+    is_plain = together.isascii() and "_" not in together and not np.isnan(values).any()
+    return values if is_plain else None
 
 
 def _truth(text: str) -> Any:

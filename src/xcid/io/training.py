@@ -47,10 +47,16 @@ FAMILIES = {
 
 
 class Trained(NamedTuple):
-    """A fitted model, and a text that says what it is and what it was fitted on."""
+    """A fitted model, with texts that say what it is, what it was fitted on, and what it predicts."""
 
     model: Any
-    description: str
+    fitted_on: str
+    task: str
+
+    @property
+    def description(self) -> str:
+        """What the model is, was fitted on and predicts."""
+        return f"{self.fitted_on} for {self.task}"
 
 
 def train(frame: Any, target: str, kind: str, seed: int) -> Trained:
@@ -79,7 +85,7 @@ def train(frame: Any, target: str, kind: str, seed: int) -> Trained:
     except Exception as error:
         raise ModelError(f"the {kind} model cannot be trained: {type(error).__name__}: {error}") from error
     task = f"{n_values} classes of {target!r}" if is_class else f"the number {target!r}"
-    return Trained(model, f"{type(estimator).__name__} trained on {len(features):,} rows for {task}")
+    return Trained(model, f"{type(estimator).__name__} trained on {len(features):,} rows", task)
 
 
 def judged(frame: Any, target: str, kind: str, seed: int) -> str:
@@ -214,5 +220,5 @@ def demo(name: str, kind: str, seed: int) -> Demo:
     trained = train(narwhal.with_columns(column).to_native(), TARGET, kind, seed)
     right = np.mean(np.asarray(trained.model.predict(data)).ravel() == answers[held])
     kept = f"it is right for {right:.0%} of the other {len(held)} rows, from which you can pick"
-    note = f"{trained.description.partition(' for ')[0]}; {kept}. Table: {table.source}"
+    note = f"{trained.fitted_on}; {kept}. Table: {table.source}"
     return Demo(trained.model, background, data, held, TITLES[name], note, float(right), table.descriptions)
