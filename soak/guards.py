@@ -251,7 +251,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     ),
     # Results
     "text that a spreadsheet would take for a formula": (
-        Guard("formulas in CSV", "files/formats.py", "return text.lstrip(MARK).startswith(STARTS) and",
+        Guard("formulas in CSV", "files/writers.py", "return text.lstrip(MARK).startswith(STARTS) and",
               "return False and", "tests/hostile/test_formulas.py::test_formulas_get_a_mark"),
     ),
     "treat every name and value as text": (

@@ -17,8 +17,8 @@ import pytest
 from matplotlib import pyplot as plt
 
 from xcid import cli
-from xcid.io.formats import FORMATS
 from xcid.io.readers import OPENERS
+from xcid.io.writers import FORMATS
 from xcid.records import FEATURE_STATUSES, STATUSES
 
 ROOT = Path(__file__).parents[1]

@@ -15,7 +15,7 @@ import xcid
 from xcid.cli import explain
 from xcid.errors import ModelError, warn
 from xcid.io import tables, training
-from xcid.io.formats import original
+from xcid.io.writers import original
 from xcid.show.reasons import Reasons
 
 READ = {

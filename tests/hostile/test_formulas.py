@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xcid.io import writers
-from xcid.io.formats import STARTS, defused, original
+from xcid.io.writers import STARTS, defused, original
 
 FORMULAS = [
     "=1+1",

@@ -14,7 +14,7 @@ import pytest
 
 import xcid
 from xcid.cli import _rows, explain
-from xcid.io import formats, readers, sources
+from xcid.io import readers, sources, writers
 from xcid.runs import folder
 from xcid.runs import run as runs
 
@@ -88,7 +88,7 @@ def test_text_is_written_as_by_the_plain_command(typed, command, tmp_path, monke
 
 
 def test_groups_of_a_parquet_file_are_not_those_of_the_chunks(run, command, tmp_path, monkeypatch):
-    monkeypatch.setattr(formats, "LINES_OF_A_GROUP", 100)
+    monkeypatch.setattr(writers, "LINES_OF_A_GROUP", 100)
     assert command(run(".csv", ".parquet"))[0] == 0
     groups = pq.ParquetFile(tmp_path / "scores.parquet").metadata
     assert [groups.row_group(at).num_rows for at in range(groups.num_row_groups)] == [160, 160, 40]

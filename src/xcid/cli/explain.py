@@ -29,7 +29,7 @@ from xcid.cli._terminal import (
 
 if TYPE_CHECKING:
     from xcid.explanation import Explanation
-    from xcid.io.formats import Columns
+    from xcid.io.writers import Columns
     from xcid.show.reasons import Reasons
 
 ROWS_AT_A_TIME = 64  # so that one sees how far it is; of many rows, as many as an explainer takes at once
@@ -97,7 +97,7 @@ def run(options: Options) -> None:
     from xcid.cli import _runs
     from xcid.explainer import Explainer
     from xcid.io import writers
-    from xcid.io.formats import FORMATS
+    from xcid.io.writers import FORMATS
 
     subject, line = options.subject, progress("rows", options.quiet)
     reasons = None if options.reasons is None else options.reasons.made()
@@ -166,7 +166,7 @@ def _kept(
 
 def _printed(columns: Iterator[Columns]) -> Iterator[Columns]:
     """Columns that are printed as JSON on their way."""
-    from xcid.io.formats import array, pack_json
+    from xcid.io.writers import array, pack_json
 
     ours, theirs = tee(columns)
     for text, piece in zip_longest(array(map(pack_json, ours)), theirs):

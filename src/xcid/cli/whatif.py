@@ -26,8 +26,8 @@ from xcid.cli._ways import Piece, Tally, block, target_of, wish_of
 if TYPE_CHECKING:
     from xcid.cli._terminal import Progress
     from xcid.explainer import Explainer
-    from xcid.io.formats import Columns
     from xcid.io.rows import Rows
+    from xcid.io.writers import Columns
 
 ROWS_SHOWN = 10  # and searched, where none are asked for and nothing keeps the others
 
@@ -184,7 +184,7 @@ def _actions(options: Options, k: int, explainer: Explainer, rows: Rows, target:
 
 
 def _print_json(columns: Iterable[Columns]) -> None:
-    from xcid.io.formats import array, pack_json
+    from xcid.io.writers import array, pack_json
 
     for text in array(map(pack_json, columns)):
         show(text.decode(), end="")

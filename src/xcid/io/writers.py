@@ -1,15 +1,156 @@
-"""The one way out: files that appear under their names only when they are complete, and tables in them."""
+"""The one way out: tables packed to bytes, and files that appear under their names only when they are complete.
+
+Columns are packed where they are made, and packed pieces joined to a file: packing is the slow part, which the workers
+of a large run do; to join text is to copy bytes.
+
+A name, a level or a label of a row may come from anywhere, and ``=HYPERLINK(...)`` in a CSV file would run when a
+spreadsheet opens it. So such text is written with an apostrophe in front; numbers stay numbers, also those that begin
+with a sign.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import csv
+import importlib.util
+import io
+import json
+import math
 import os
+import re
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
+from xcid._require import require
 from xcid.errors import InvalidFile
-from xcid.io.formats import FORMATS, Columns
+
+Columns: TypeAlias = Mapping[str, Any]  # arrays of one length
+LINES_OF_A_GROUP = 2**17  # of a Parquet file or a record batch: what one has to hold in memory to write it
+STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+MARK = "'"
+_NUMBER = re.compile(r"[-+]?(\d+(,\d{3})*(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
+
+
+class Format(NamedTuple):
+    """How columns become bytes, and how packed pieces become a file."""
+
+    pack: Callable[[Columns], bytes]
+    join: Callable[[BinaryIO, Iterable[bytes]], None]
+
+
+def _lines(columns: Columns) -> Iterator[tuple[Any, ...]]:
+    """The cells of each line; None for a number that is none."""
+    cells = (
+        (None if isinstance(cell, float) and not math.isfinite(cell) else cell for cell in part.tolist())
+        for part in columns.values()
+    )
+    return zip(*cells, strict=True)
+
+
+def _pack_csv(columns: Columns) -> bytes:
+    """Lines for files that spreadsheets open: text that would be a formula is marked."""
+    text = io.StringIO(newline="")
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(map(defused, columns))
+    lines.writerows(map(defused, line) for line in _lines(columns))
+    return text.getvalue().encode()
+
+
+def _join_csv(file: BinaryIO, packed: Iterable[bytes]) -> None:
+    for number, part in enumerate(packed):
+        file.write(part[part.index(b"\n") + 1 :] if number else part)  # the names once
+
+
+def pack_json(columns: Columns) -> bytes:
+    """One object a line, in strict JSON."""
+    objects = (dict(zip(columns, line, strict=True)) for line in _lines(columns))
+    return "".join(f"{json.dumps(one, ensure_ascii=False, allow_nan=False)}\n" for one in objects).encode()
+
+
+def array(packed: Iterable[bytes]) -> Iterator[bytes]:
+    """One list of the objects of all lines."""
+    for number, part in enumerate(packed):
+        yield (b",\n" if number else b"[\n") + part.rstrip(b"\n").replace(b"\n", b",\n")
+    yield b"\n]\n"
+
+
+def _pack_arrow(columns: Columns) -> bytes:
+    cells, sink = {name: part.tolist() for name, part in columns.items()}, io.BytesIO()
+    if importlib.util.find_spec("pyarrow") is not None:
+        table = require("pyarrow", extra="pyarrow").table(cells)
+        with require("pyarrow.ipc", extra="pyarrow").new_stream(sink, table.schema) as stream:
+            stream.write_table(table)
+    else:
+        require("polars", extra="pyarrow").DataFrame(cells).write_ipc_stream(sink)
+    return sink.getvalue()
+
+
+def _join_arrow(module: str, writer: str, by_polars: str, file: BinaryIO, packed: Iterable[bytes]) -> None:
+    """Let a writer of a module of pyarrow write groups of lines, or else a method of polars all at once."""
+    if importlib.util.find_spec("pyarrow") is None:
+        polars = require("polars", extra="pyarrow")
+        getattr(polars.concat([polars.read_ipc_stream(part) for part in packed]), by_polars)(file)
+        return
+    groups = _groups(packed)
+    first = next(groups)
+    with getattr(require(module, extra="pyarrow"), writer)(file, first.schema) as out:
+        out.write_table(first)
+        for group in groups:
+            out.write_table(group.cast(first.schema))
+
+
+def _groups(packed: Iterable[bytes]) -> Iterator[Any]:
+    """Tables of many pieces each: a file of very small groups is slow to read."""
+    arrow = require("pyarrow", extra="pyarrow")
+    waiting: list[Any] = []
+    for part in packed:
+        waiting.append(arrow.ipc.open_stream(part).read_all())
+        if sum(map(len, waiting)) >= LINES_OF_A_GROUP:
+            yield arrow.concat_tables(waiting).combine_chunks()
+            waiting = []
+    if waiting:
+        yield arrow.concat_tables(waiting).combine_chunks()
+
+
+def defused(cell: Any) -> Any:
+    """Give a cell as it may be written; whatever is not text is left alone.
+
+    Examples
+    --------
+    >>> defused("=1+1"), defused("-1.5"), defused("age"), defused(-1.5)
+    ("'=1+1", '-1.5', 'age', -1.5)
+    """
+    return f"{MARK}{cell}" if isinstance(cell, str) and _is_formula(cell) else cell
+
+
+def original(cell: str) -> str:
+    """Give what :func:`defused` was given.
+
+    Examples
+    --------
+    >>> original("'=1+1"), original("'tis"), original("-1.5")
+    ('=1+1', "'tis", '-1.5')
+    """
+    return cell[len(MARK) :] if cell.startswith(MARK) and _is_formula(cell) else cell
+
+
+def _is_formula(text: str) -> bool:
+    """Marks in front count as part of it: then every text has its own written form."""
+    return text.lstrip(MARK).startswith(STARTS) and not _NUMBER.fullmatch(text)
+
+
+_feather = Format(_pack_arrow, partial(_join_arrow, "pyarrow.ipc", "new_file", "write_ipc"))
+FORMATS = {
+    ".csv": Format(_pack_csv, _join_csv),
+    ".parquet": Format(_pack_arrow, partial(_join_arrow, "pyarrow.parquet", "ParquetWriter", "write_parquet")),
+    ".feather": _feather,
+    ".arrow": _feather,
+    ".json": Format(pack_json, lambda file, packed: file.writelines(array(packed))),
+    ".jsonl": Format(pack_json, lambda file, packed: file.writelines(packed)),
+}
 
 
 @contextlib.contextmanager

@@ -13,9 +13,8 @@ from typing import TypeAlias
 
 from xcid._faults import refuse_one_side
 from xcid.errors import InvalidParameter
-from xcid.io.formats import FORMATS
 from xcid.io.rows import Chunk, Rows
-from xcid.io.writers import replacing
+from xcid.io.writers import FORMATS, replacing
 from xcid.runs import fragments
 from xcid.runs.folder import Folder, Seal, unchanged
 from xcid.runs.fragments import Fragment

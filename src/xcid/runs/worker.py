@@ -21,8 +21,8 @@ from xcid.errors import XcidError
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
 from xcid.frames import to_columns
-from xcid.io.formats import FORMATS, Columns
 from xcid.io.rows import Chunk
+from xcid.io.writers import FORMATS, Columns
 from xcid.pipeline import Blocks, explain_block
 from xcid.records import Array, Failure
 from xcid.runs import fragments
