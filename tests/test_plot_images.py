@@ -188,11 +188,11 @@ class TestTheComparisonCanFail:
         assert difference("densities", pictures["densities"], tmp_path) is not None
 
     def test_without_limits(self, pictures, tmp_path, monkeypatch):
-        monkeypatch.setattr("xcid.show.plots._style.reach", lambda *_: None)
+        monkeypatch.setattr("xcid.show.plots._style.measure_limits", lambda *_: None)
         assert difference("bar", pictures["bar"], tmp_path) is not None
 
     def test_without_hollow_dots(self, pictures, tmp_path, monkeypatch):
-        monkeypatch.setattr("xcid.show.plots._style.faces", lambda colours, is_hollow: colours)
+        monkeypatch.setattr("xcid.show.plots._style.choose_faces", lambda colours, is_hollow: colours)
         assert difference("scatter", pictures["scatter"], tmp_path) is not None
 
 

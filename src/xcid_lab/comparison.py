@@ -187,7 +187,7 @@ def draw(comparison: Comparison) -> Any:
     left, right = figure.subplots(1, 2)
     _faithfulness(left, comparison)
     names = comparison.methods
-    _style.heat(right, np.array([[comparison.agreement[a, b].mean for b in names] for a in names]), names)
+    _style.draw_heat(right, np.array([[comparison.agreement[a, b].mean for b in names] for a in names]), names)
     right.set_title(f"share of the top {comparison.k} in common")
     return figure
 

@@ -65,8 +65,12 @@ class Reasons:
 
     def frame(self, explanation: Explanation, backend: Backend) -> Any:
         """One line for each row and reason; a row without one has a line of rank 0 that says why."""
-        asked, _ = self._asked(explanation)
-        lines = [line for one, found in self._found(explanation) for line in _lines(one, found, self._nothing(one))]
+        asked, _ = self._turn_signs(explanation)
+        lines = [
+            line
+            for one, found in self._find_reasons(explanation)
+            for line in _list_lines(one, found, self._say_nothing(one))
+        ]
         columns = {name: [line[at] for line in lines] for at, name in enumerate(COLUMNS)}
         frame = frames.frame_of(columns, backend)
         if backend == "pandas":
@@ -80,11 +84,11 @@ class Reasons:
         """
         shape = explanation.values.shape
         rank, text, ties = np.zeros(shape, dtype=np.int64), np.full(shape, "", object), np.full(shape, "", object)
-        for row, (one, found) in enumerate(self._found(explanation)):
-            text[row] = "" if found else self._nothing(one)
+        for row, (one, found) in enumerate(self._find_reasons(explanation)):
+            text[row] = "" if found else self._say_nothing(one)
             for place, reason in enumerate(found, start=1):
                 at = row, reason.feature
-                rank[at], text[at], ties[at] = place, reason.text, _names(one, reason.tied_with)
+                rank[at], text[at], ties[at] = place, reason.text, _join_names(one, reason.tied_with)
         parts = {"reason_rank": rank.ravel()}
         parts |= {name: part.ravel().astype(np.str_) for name, part in (("reason", text), ("reason_tied_with", ties))}
         return frames.to_columns(explanation) | parts
@@ -94,16 +98,16 @@ class Reasons:
 
         ``cell`` puts present values.
         """
-        for one, found in self._found(explanation, cell):
+        for one, found in self._find_reasons(explanation, cell):
             listing = "; ".join(f"{place}. {clean(reason.text, MOST_LETTERS)}" for place, reason in enumerate(found, 1))
             head = f"for {wording.name_whom(one)}" if self._supports(one) else f"against {self._outcome(one)}"
             yield (
-                " ".join([f"Reasons {head}: {listing}.", *_undecided(found)])
+                " ".join([f"Reasons {head}: {listing}.", *_say_undecided(found)])
                 if found
-                else make_sentence(self._nothing(one))
+                else make_sentence(self._say_nothing(one))
             )
 
-    def _asked(self, explanation: Explanation) -> tuple[Explanation, float]:
+    def _turn_signs(self, explanation: Explanation) -> tuple[Explanation, float]:
         """The explanation with signs about the outcome, and the sign of scores that are reasons."""
         if explanation.n_rows is not None:
             raise InvalidParameter("reasons are those of single rows: an average over rows has none")
@@ -123,26 +127,26 @@ class Reasons:
             return directions.towards(explanation, self.against), -1.0
         return directions.towards(explanation, directions.UP), -float(sign_of(self.against))
 
-    def _found(
+    def _find_reasons(
         self, explanation: Explanation, cell: Callable[[str], str] = str
     ) -> Iterator[tuple[Explanation, list[Reason]]]:
         """The explanation of each row with signs about the outcome, and its reasons."""
-        asked, sign = self._asked(explanation)
+        asked, sign = self._turn_signs(explanation)
         for one in replace(asked, cloud=None):
-            yield one, [self._reason(one, at, ties, cell) for at, ties in strongest(one, sign, self.k)]
+            yield one, [self._reason(one, at, ties, cell) for at, ties in rank_reasons(one, sign, self.k)]
 
     def _reason(self, one: Explanation, at: int, ties: tuple[int, ...], cell: Callable[[str], str]) -> Reason:
-        name, shown = one.feature_names[at], cell(quoted(one, at))
+        name, shown = one.feature_names[at], cell(quote_value(one, at))
         text = self.texts.get(name, f"{name} {{value}}")
         if isinstance(text, str):
             return Reason(at, text.replace("{value}", shown), ties)
         with telling(InvalidParameter, f"the text of {name!r} cannot be made for row {one.index[0]}"):
-            made = text(present(one, at))
+            made = text(read_value(one, at))
         if not isinstance(made, str):
             raise InvalidParameter(f"the text of {name!r} for row {one.index[0]} is {made!r}, which is no text")
         return Reason(at, made, ties)
 
-    def _nothing(self, one: Explanation) -> str:
+    def _say_nothing(self, one: Explanation) -> str:
         """Why a row has no reason."""
         if not wording.is_explained(one):
             return wording.say_not_explained(one)
@@ -163,7 +167,7 @@ class Reasons:
         return wording.name_class(self.against or one.about)
 
 
-def strongest(one: Explanation, sign: float, k: int) -> list[tuple[int, tuple[int, ...]]]:
+def rank_reasons(one: Explanation, sign: float, k: int) -> list[tuple[int, tuple[int, ...]]]:
     """The k largest significant features of a single row whose scores have a sign, each with those it is tied with.
 
     Equal scores stand in the order of the columns. Two features are tied where their limits overlap.
@@ -172,12 +176,12 @@ def strongest(one: Explanation, sign: float, k: int) -> list[tuple[int, tuple[in
     worth = sign * one.values[0]
     chosen = np.flatnonzero(one.significant[0] & (worth > 0))
     order = chosen[np.argsort(-worth[chosen], kind="stable")]
-    low, high = _limits(one, sign)
+    low, high = _turn_limits(one, sign)
     overlap = (low[:, None] <= high) & (low <= high[:, None])
     return [(int(at), tuple(int(other) for other in order if other != at and overlap[at, other])) for at in order[:k]]
 
 
-def _undecided(found: list[Reason]) -> Iterator[str]:
+def _say_undecided(found: list[Reason]) -> Iterator[str]:
     """Say which ranks are not decided: those of reasons that are tied, and those that another feature may deserve."""
     ranks = {reason.feature: place for place, reason in enumerate(found, start=1)}
     start = last = 0
@@ -191,7 +195,7 @@ def _undecided(found: list[Reason]) -> Iterator[str]:
         yield f"Features that are not listed may be as strong as {join_names(others)}."
 
 
-def _limits(one: Explanation, sign: float) -> tuple[Array, Array]:
+def _turn_limits(one: Explanation, sign: float) -> tuple[Array, Array]:
     """(d,) limits of scores after a change of sign."""
     assert one.lower is not None
     assert one.upper is not None
@@ -199,7 +203,7 @@ def _limits(one: Explanation, sign: float) -> tuple[Array, Array]:
     return np.minimum(*ends), np.maximum(*ends)
 
 
-def present(one: Explanation, at: int) -> Any:
+def read_value(one: Explanation, at: int) -> Any:
     """The present value of a feature of a single row: a number, a text for levels and dates, a tuple for a group.
 
     A missing number is NaN, any other missing cell the text "missing".
@@ -211,20 +215,22 @@ def present(one: Explanation, at: int) -> Any:
     return values[0] if len(values) == 1 else tuple(values)
 
 
-def quoted(one: Explanation, at: int) -> str:
+def quote_value(one: Explanation, at: int) -> str:
     """The present value of a feature of a single row as its table has it, with all its digits."""
     return ", ".join(
-        one.cell(code, column) if one.levels[column] or one.units[column] or np.isnan(code) else _digits(float(code))
+        one.cell(code, column)
+        if one.levels[column] or one.units[column] or np.isnan(code)
+        else _format_digits(float(code))
         for column, code in ((column, one.data[0, column]) for column in sorted(one.features[at]))
     )
 
 
-def _digits(number: float) -> str:
+def _format_digits(number: float) -> str:
     """The shortest text that gives a number back.
 
     Examples
     --------
-    >>> _digits(82929.47), _digits(3.0), _digits(float(np.float32(0.1)))
+    >>> _format_digits(82929.47), _format_digits(3.0), _format_digits(float(np.float32(0.1)))
     ('82929.47', '3', '0.1')
     """
     single = np.float32(number)
@@ -232,15 +238,15 @@ def _digits(number: float) -> str:
     return (str(single) if is_single else repr(number + 0.0)).removesuffix(".0")
 
 
-def _lines(one: Explanation, found: list[Reason], nothing: str) -> Iterator[tuple[Any, ...]]:
+def _list_lines(one: Explanation, found: list[Reason], nothing: str) -> Iterator[tuple[Any, ...]]:
     """The lines of a single row."""
     p_values = one.adjusted_p_values()[0]
     if not found:
         yield one.index[0], 0, "", nothing, "", "", np.nan, ""
     for place, (at, text, ties) in enumerate(found, start=1):
-        name, value, p_value = one.feature_names[at], quoted(one, at), float(p_values[at])
-        yield one.index[0], place, name, text, value, wording.format_worth(one, at), p_value, _names(one, ties)
+        name, value, p_value = one.feature_names[at], quote_value(one, at), float(p_values[at])
+        yield one.index[0], place, name, text, value, wording.format_worth(one, at), p_value, _join_names(one, ties)
 
 
-def _names(one: Explanation, features: tuple[int, ...]) -> str:
+def _join_names(one: Explanation, features: tuple[int, ...]) -> str:
     return ", ".join(one.feature_names[at] for at in features)

@@ -27,57 +27,57 @@ CYCLE = (  # colours that can be distinguished
 )  # fmt: skip
 
 
-def ranks() -> Any:
+def make_rank_map() -> Any:
     """Dark for low, bright for high; the palest end, which white paper swallows, is left out."""
     maps = require("matplotlib.colors", extra="plot")
     viridis = require("matplotlib", extra="plot").colormaps["viridis"]
     return maps.ListedColormap(viridis(np.linspace(0.0, 0.88, 256)), name="low to high")
 
 
-def short(name: str, most: int = MOST_LETTERS) -> str:
+def shorten_name(name: str, most: int = MOST_LETTERS) -> str:
     """A name that leaves room for the picture."""
-    return plain(elide(name, most))
+    return escape_dollars(elide(name, most))
 
 
-def plain(text: str) -> str:
+def escape_dollars(text: str) -> str:
     r"""Text that matplotlib takes as it is: a dollar sign would start a formula.
 
     Examples
     --------
-    >>> plain("price in $")
+    >>> escape_dollars("price in $")
     'price in \\$'
     """
     return text.replace("$", r"\$")
 
 
-def number(value: float) -> str:
+def format_tick(value: float) -> str:
     """A number with the minus sign that matplotlib sets."""
     return format_number(value).replace("-", "−")
 
 
-def cell_label(one: Explanation, feature: int) -> str:
+def label_cell(one: Explanation, feature: int) -> str:
     """A feature of a single row with its value, and why it has no score where it has none; an average has no value."""
-    name, note = short(one.feature_names[feature]), wording.format_status(one.feature_status[0, feature])
-    return f"{name}{note}" if one.n_rows is not None else f"{name} = {short(one.shown(0, feature))}{note}"
+    name, note = shorten_name(one.feature_names[feature]), wording.format_status(one.feature_status[0, feature])
+    return f"{name}{note}" if one.n_rows is not None else f"{name} = {shorten_name(one.shown(0, feature))}{note}"
 
 
-def title(one: Explanation) -> str:
-    """A single row, what the model answers, what was lacking, and what was asked."""
+def title_row(one: Explanation) -> str:
+    """A single row, what the model predicts, what was lacking, and what was asked."""
     note = wording.format_status(one.status[0]) if wording.is_explained(one) else ""
-    return f"{folded(f'{wording.title_row(one)}{note}')}\n{question(one)}"
+    return f"{fold_text(f'{wording.title_row(one)}{note}')}\n{fold_question(one)}"
 
 
-def question(explanation: Explanation) -> str:
+def fold_question(explanation: Explanation) -> str:
     """What was asked, and on a line of its own how perturbations count."""
-    return folded(explanation.question.replace(" (", "\n("))
+    return fold_text(explanation.question.replace(" (", "\n("))
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """Text in lines that fit above or below a picture."""
-    return plain("\n".join(textwrap.fill(line, LINE) for line in text.splitlines()))
+    return escape_dollars("\n".join(textwrap.fill(line, LINE) for line in text.splitlines()))
 
 
-def axes(ax: Any, width: float, height: float) -> Any:
+def make_axes(ax: Any, width: float, height: float) -> Any:
     """The given axes, or those of a new figure of so many inches."""
     if ax is not None:
         return ax
@@ -85,10 +85,10 @@ def axes(ax: Any, width: float, height: float) -> Any:
     return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
 
 
-def lines(ax: Any, labels: Sequence[str], beside: Sequence[str] = ()) -> Any:
+def make_lines(ax: Any, labels: Sequence[str], beside: Sequence[str] = ()) -> Any:
     """Axes with a line for each label, from the bottom up, and text beside its right end."""
     n_letters = max(map(len, labels), default=0) + max(map(len, beside), default=0)
-    ax = axes(ax, 4.7 + 0.075 * n_letters, 1.9 + 0.28 * len(labels))
+    ax = make_axes(ax, 4.7 + 0.075 * n_letters, 1.9 + 0.28 * len(labels))
     for line, text in enumerate(beside):
         place = {"xycoords": ("axes fraction", "data"), "xytext": (6, 0), "textcoords": "offset points"}
         ax.annotate(text, (1, line), **place, va="center", fontsize=SMALL + 1, annotation_clip=False)
@@ -100,7 +100,7 @@ def lines(ax: Any, labels: Sequence[str], beside: Sequence[str] = ()) -> Any:
     return ax
 
 
-def unframed(ax: Any) -> None:
+def remove_frame(ax: Any) -> None:
     """Take ticks and frame away."""
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
@@ -108,11 +108,11 @@ def unframed(ax: Any) -> None:
 
 def explain_axis(ax: Any, explanation: Explanation, *notes: str) -> None:
     """Say under the axis what a score means, and what the marks mean."""
-    said = [folded(text) for text in (wording.explain_score(explanation), *notes) if text]
+    said = [fold_text(text) for text in (wording.explain_score(explanation), *notes) if text]
     ax.set_xlabel("\n".join(said), fontsize=SMALL + 1)
 
 
-def reach(explanation: Explanation, chosen: Any) -> Array | None:
+def measure_limits(explanation: Explanation, chosen: Any) -> Array | None:
     """(2, n) how far limits lie to either side of chosen scores, as ``errorbar`` takes it; None without limits."""
     if explanation.lower is None or explanation.upper is None:
         return None
@@ -120,38 +120,38 @@ def reach(explanation: Explanation, chosen: Any) -> Array | None:
     return np.maximum([values - explanation.lower[chosen], explanation.upper[chosen] - values], 0.0)
 
 
-def marks(limits: Array | None, is_hollow: Flags) -> str:
+def explain_marks(limits: Array | None, is_hollow: Flags) -> str:
     """What lines and hollow marks mean, where there are any."""
     hollow = f"hollow: {wording.NOT_SIGNIFICANT}" if is_hollow.any() else ""
     return "; ".join(filter(None, ["" if limits is None else "lines: 95% limits", hollow]))
 
 
-def faces(edges: Sequence[str], is_hollow: Flags) -> list[str]:
+def choose_faces(edges: Sequence[str], is_hollow: Flags) -> list[str]:
     """Fill what is significant."""
     return ["none" if hollow else colour for colour, hollow in zip(edges, is_hollow, strict=True)]
 
 
-def level_ticks(ax: Any, places: Array, names: Sequence[str], room: int, **look: Any) -> None:
+def name_levels(ax: Any, places: Array, names: Sequence[str], room: int, **look: Any) -> None:
     """Name levels under a picture, on a slope where they need more than some letters of room."""
-    shown = [short(name, MOST_LETTERS_OF_LEVELS) for name in names]
+    shown = [shorten_name(name, MOST_LETTERS_OF_LEVELS) for name in names]
     if len(shown) * max(map(len, shown), default=0) > room:
         look |= {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
     ax.set_xticks(places, shown, **look)
 
 
-def missing_tick(ax: Any, ends: tuple[float, float], beyond: float, write: Callable[[float], str]) -> None:
+def add_missing_tick(ax: Any, ends: tuple[float, float], beyond: float, write: Callable[[float], str]) -> None:
     """Keep the ticks between two ends, and add one for missing cells beyond them."""
     ticks = [tick for tick in ax.get_xticks() if ends[0] <= tick <= ends[1]]
     ax.set_xticks([*ticks, beyond], [*map(write, ticks), "missing"])
 
 
-def signed() -> Any:
+def make_signed_map() -> Any:
     """From what works against the prediction over white to what supports it."""
     maps = require("matplotlib.colors", extra="plot")
     return maps.LinearSegmentedColormap.from_list("signed", [colours.OPPOSES, "#ffffff", colours.SUPPORTS])
 
 
-def heat(ax: Any, shares: Array, names: Sequence[str], vmax: float = 1.0, **look: Any) -> None:
+def draw_heat(ax: Any, shares: Array, names: Sequence[str], vmax: float = 1.0, **look: Any) -> None:
     """A square of shares with their figures, with colours for 0 to 1 unless ``look`` says other ends; NaN is white."""
     shown: dict[str, Any] = {"vmin": 0.0, "vmax": vmax, "cmap": "Blues"}
     ax.imshow(shares, **shown | look)
@@ -159,13 +159,13 @@ def heat(ax: Any, shares: Array, names: Sequence[str], vmax: float = 1.0, **look
         ink = "white" if abs(shares[row, column]) > 0.6 * vmax else colours.INK
         figure = f"{shares[row, column]:.2f}".replace("-", "−")
         ax.text(column, row, figure, ha="center", va="center", color=ink, fontsize=SMALL + 1)
-    ax.set_xticks(np.arange(len(names)), [short(name) for name in names], rotation=30, ha="right")
-    ax.set_yticks(np.arange(len(names)), [short(name) for name in names])
+    ax.set_xticks(np.arange(len(names)), [shorten_name(name) for name in names], rotation=30, ha="right")
+    ax.set_yticks(np.arange(len(names)), [shorten_name(name) for name in names])
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
 
 
-def span(points: Array, margin: float) -> tuple[float, float]:
+def find_ends(points: Array, margin: float) -> tuple[float, float]:
     """The ends of an axis for all finite points, with a share of their range as room on either side."""
     there = points[np.isfinite(points)]
     low, high = (float(there.min()), float(there.max())) if there.size else (0.0, 1.0)
@@ -173,31 +173,31 @@ def span(points: Array, margin: float) -> tuple[float, float]:
     return low - room, high + room
 
 
-def readable(ax: Any, points: Array, margin: float) -> tuple[float, float]:
+def set_readable_scale(ax: Any, points: Array, margin: float) -> tuple[float, float]:
     """Give an axis for points its scale and its ends: even, or closer towards far ends where few points lie."""
-    return scaled(ax, points, margin, unit_of_scale(points))
+    return set_scale(ax, points, margin, unit_of_scale(points))
 
 
-def scaled(ax: Any, points: Array, margin: float, width: float) -> tuple[float, float]:
+def set_scale(ax: Any, points: Array, margin: float, width: float) -> tuple[float, float]:
     """Give an axis for points a scale that is even up to some width, or all along where that is 0, and its ends."""
-    ends = span(points, margin)
+    ends = find_ends(points, margin)
     if width:
-        low, high = span(np.arcsinh(points / width), margin)
+        low, high = find_ends(np.arcsinh(points / width), margin)
         ends = float(np.sinh(low) * width), float(np.sinh(high) * width)
         ax.set_xscale("asinh", linear_width=width)
-        ticks = round_numbers(*ends, width)
-        ax.set_xticks(ticks, map(number, ticks))
+        ticks = choose_ticks(*ends, width)
+        ax.set_xticks(ticks, map(format_tick, ticks))
         ax.set_xticks([], minor=True)
     ax.set_xlim(*ends)
     return ends
 
 
-def round_numbers(low: float, high: float, width: float) -> list[float]:
+def choose_ticks(low: float, high: float, width: float) -> list[float]:
     """Ticks of a scale that is even up to some width: 0 and powers of ten beyond that.
 
     Examples
     --------
-    >>> round_numbers(-0.5, 220.0, 0.7)
+    >>> choose_ticks(-0.5, 220.0, 0.7)
     [0.0, 1.0, 10.0, 100.0]
     """
     least, most = (int(np.floor(np.log10(size))) for size in (width, max(-low, high, width)))
@@ -205,7 +205,7 @@ def round_numbers(low: float, high: float, width: float) -> list[float]:
     return [tick for tick in [*(-power for power in reversed(powers)), 0.0, *powers] if low <= tick <= high]
 
 
-def stacked(values: Array, length: float) -> Array:
+def stack_dots(values: Array, length: float) -> Array:
     """(n,) offsets from the middle of a line for dots that would cover each other, on an axis of a length."""
     if not len(values):
         return np.zeros(0)

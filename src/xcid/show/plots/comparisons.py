@@ -33,7 +33,7 @@ def comparison(found: Comparison, *, ax: Any = None, most: int = 20) -> Any:
     """
     order = wording.rank_largest(found.difference, as_int(most, "most", at_least=1))[::-1]
     values, is_hollow = found.difference[order], ~found.significant[order]
-    ax = _style.lines(ax, [_style.short(found.feature_names[at]) for at in order])
+    ax = _style.make_lines(ax, [_style.shorten_name(found.feature_names[at]) for at in order])
     limits, places = np.abs([values - found.lower[order], found.upper[order] - values]), np.arange(len(order))
     ax.errorbar(values, places, xerr=limits, fmt="none", ecolor=colours.INK, elinewidth=1, capsize=2)
     edges = [colours.SUPPORTS if value >= 0 else colours.OPPOSES for value in values]
@@ -41,10 +41,10 @@ def comparison(found: Comparison, *, ax: Any = None, most: int = 20) -> Any:
     ax.scatter(values, places, s=36, facecolors=filled, edgecolors=edges, linewidths=1.3, zorder=3)
     if found.unit == "log odds":
         _name_factors(ax)
-    ax.set_title(_style.plain(differences.title_comparison(found).replace(": ", "\n")), fontsize=10)
+    ax.set_title(_style.escape_dollars(differences.title_comparison(found).replace(": ", "\n")), fontsize=10)
     left_out = wording.count_left_out(len(found), len(order), "difference")
-    notes = [differences.explain_axis(found), _style.marks(limits, is_hollow), left_out]
-    ax.set_xlabel(_style.plain("\n".join(filter(None, notes))), fontsize=_style.SMALL + 1)
+    notes = [differences.explain_axis(found), _style.explain_marks(limits, is_hollow), left_out]
+    ax.set_xlabel(_style.escape_dollars("\n".join(filter(None, notes))), fontsize=_style.SMALL + 1)
     return ax
 
 
@@ -79,16 +79,16 @@ def interactions(found: Interactions, row: int | None = None, *, ax: Any = None,
     strength = np.abs(one.values).mean(axis=0)
     shown = np.sort(wording.rank_largest(strength.max(axis=0), as_int(most, "most", at_least=2)))
     names, top = [found.feature_names[at] for at in shown], float(strength.max()) or 1.0
-    ax = _style.axes(ax, 1.8 + 0.55 * len(names), 1.8 + 0.55 * len(names))
+    ax = _style.make_axes(ax, 1.8 + 0.55 * len(names), 1.8 + 0.55 * len(names))
     if len(one) == 1:
         values = np.where(one.significant[0], one.values[0], np.nan)[np.ix_(shown, shown)]
-        _style.heat(ax, values, names, cmap=_style.signed(), vmin=-top, vmax=top)
+        _style.draw_heat(ax, values, names, cmap=_style.make_signed_map(), vmin=-top, vmax=top)
         title, note = f"interactions, row {one.index[0]}", f"white: {wording.NOT_SIGNIFICANT}"
     else:
         values = np.where(np.eye(len(names), dtype=bool), np.nan, strength[np.ix_(shown, shown)])
-        _style.heat(ax, values, names, vmax=top)
+        _style.draw_heat(ax, values, names, vmax=top)
         title, note = f"interactions, mean absolute values of {len(one):,} rows", ""
-    ax.set_title(_style.plain(title), fontsize=10)
+    ax.set_title(_style.escape_dollars(title), fontsize=10)
     notes = [note, wording.count_left_out(len(found.feature_names), len(names))]
     ax.set_xlabel("\n".join(filter(None, notes)), fontsize=_style.SMALL)
     return ax
@@ -103,12 +103,12 @@ def masking_curve(curves: Curves | Mapping[str, Curves], *, ax: Any = None) -> A
     named = {"": curves} if isinstance(curves, Curves) else dict(curves)
     if not named:
         raise InvalidParameter("there are no curves to draw")
-    ax = _style.axes(ax, 6, 4)
+    ax = _style.make_axes(ax, 6, 4)
     for colour, (name, one) in zip(itertools.cycle(_style.CYCLE), named.items(), strict=False):
         for part, line, what in ((one.masked, "-", "masked"), (one.kept, "--", "kept")):
             mean, margin = part.mean(axis=0), 2 * part.std(axis=0) / np.sqrt(len(part))
             stages = np.arange(part.shape[1])
-            ax.plot(stages, mean, line, color=colour, label=f"{_style.short(name, 40)} {what}".strip())
+            ax.plot(stages, mean, line, color=colour, label=f"{_style.shorten_name(name, 40)} {what}".strip())
             ax.fill_between(stages, mean - margin, mean + margin, color=colour, alpha=0.15, linewidth=0)
     ax.set_xlabel("features masked or kept, best first")
     ax.set_ylabel("mean output")
@@ -141,7 +141,7 @@ def agreement(
         raise InvalidParameter(f"agreement needs at least two methods, not {len(names)}")
     values = [part.values if isinstance(part, Explanation) else np.asarray(part) for part in scores.values()]
     shares = np.array([[float(np.mean(by(a, b, k))) for b in values] for a in values])
-    ax = _style.axes(ax, 1.8 + 0.7 * len(names), 1.8 + 0.7 * len(names))
-    _style.heat(ax, shares, names)
+    ax = _style.make_axes(ax, 1.8 + 0.7 * len(names), 1.8 + 0.7 * len(names))
+    _style.draw_heat(ax, shares, names)
     ax.set_title(f"agreement, top {k}", fontsize=10)
     return ax

@@ -44,7 +44,7 @@ def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most:
         elif one.cloud is not None and one.density is not None:
             found = drawn(one.cloud, 0, feature, one.density)
             _draw_column(ax, one, feature, found)
-        name = _style.short(one.feature_names[feature])
+        name = _style.shorten_name(one.feature_names[feature])
         ax.set_title(f"{name}\nd1 = {one.importance[0, feature]:.2f}", fontsize=10)
         _say_why(ax, one, feature, found)
     _draw_legend(flat[0].figure, wording.name_flips(one))
@@ -55,7 +55,7 @@ def _say_why(ax: Any, one: Explanation, feature: int, found: Drawn | None) -> No
     """Put into words what is seen."""
     if one.cloud is None:
         return
-    shown = _style.short(one.shown(0, feature), MOST_LETTERS)
+    shown = _style.shorten_name(one.shown(0, feature), MOST_LETTERS)
     said = wording.word_evidence(kept_shares(one.cloud, 0, feature, found), shown, wording.choose_verb(one))
     lines = textwrap.wrap(said.replace(" %", "\N{NO-BREAK SPACE}%"), LINE)
     ax.set_xlabel("\n".join([*filter(None, [ax.get_xlabel()]), *lines]), fontsize=_style.SMALL)
@@ -70,7 +70,7 @@ def _grid(one: Explanation, count: int) -> Any:
     figure, grid = pyplot.subplots(n_rows, n_columns, figsize=size, squeeze=False, layout="constrained")
     n_features = len(one.feature_names)
     note = f"\nlargest scores: {count} of {n_features} features" if n_features > count else ""
-    figure.suptitle(f"{_style.title(one)}{note}", fontsize=10)
+    figure.suptitle(f"{_style.title_row(one)}{note}", fontsize=10)
     for unused in grid.ravel()[count:]:
         unused.set_visible(False)
     return grid.ravel()[:count]
@@ -113,14 +113,14 @@ def _draw_number(ax: Any, found: Drawn, own: float) -> float:
     ax.set_yticks([])
     ax.spines[["top", "right", "left"]].set_visible(False)
     missing = np.isnan(atoms.points)
-    left, right = _style.scaled(ax, np.concatenate([cells.points, atoms.points, [own]]), 0.04, found.width)
+    left, right = _style.set_scale(ax, np.concatenate([cells.points, atoms.points, [own]]), 0.04, found.width)
     if not found.width:
         are_whole = bool(np.all(np.isnan(pair.points) | (pair.points == np.round(pair.points))))
         ax.locator_params(axis="x", nbins=MOST_TICKS, integer=are_whole)
     low, high = found.places(np.array([left, right]))
     last, beyond, end = found.values(high + (high - low) * np.array([-0.1, 0.1, 0.14])).tolist()
     if missing.any() or np.isnan(own):
-        _style.missing_tick(ax, (left, last), beyond, _style.number)
+        _style.add_missing_tick(ax, (left, last), beyond, _style.format_tick)
         ax.set_xlim(left, end)
     if atoms.points.size:
         _stems(ax, replace(atoms, points=np.where(missing, beyond, atoms.points)))
@@ -132,7 +132,7 @@ def _draw_levels(ax: Any, pair: DensityPair, levels: tuple[str, ...], own: float
     place = np.where(np.isnan(pair.points), len(levels), pair.points)
     _paired_bars(ax, place, pair.p, pair.q, 0.4)
     names = [*levels, "missing"]
-    _style.level_ticks(ax, place, [names[int(at)] for at in place], ROOM, fontsize=_style.SMALL)
+    _style.name_levels(ax, place, [names[int(at)] for at in place], ROOM, fontsize=_style.SMALL)
     return len(levels) if np.isnan(own) else own
 
 

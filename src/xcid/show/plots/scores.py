@@ -33,24 +33,24 @@ def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 2
     if not wording.is_explained(one):
         order = order[:0]
     values, is_hollow = one.values[0, order], wording.is_faint(one)[0, order]
-    worths, beside = wording.list_worths(one), _beside(one, order)
-    ax = _style.lines(ax, [_style.cell_label(one, int(at)) for at in order], beside)
+    worths, beside = wording.list_worths(one), _list_beside(one, order)
+    ax = _style.make_lines(ax, [_style.label_cell(one, int(at)) for at in order], beside)
     edges, places = colours.of_scores(one, values), np.arange(len(order))
-    ax.barh(places, values, height=0.7, color=_style.faces(edges, is_hollow), edgecolor=edges, linewidth=1)
-    limits = _style.reach(one, (0, order))
+    ax.barh(places, values, height=0.7, color=_style.choose_faces(edges, is_hollow), edgecolor=edges, linewidth=1)
+    limits = _style.measure_limits(one, (0, order))
     if limits is not None:
         ax.errorbar(values, places, xerr=limits, fmt="none", ecolor=colours.INK, elinewidth=1, capsize=2)
-    ax.set_title(_style.title(one), fontsize=10)
+    ax.set_title(_style.title_row(one), fontsize=10)
     if not len(order):
-        _style.unframed(ax)
+        _style.remove_frame(ax)
         return ax
-    notes = [_style.marks(limits, is_hollow), wording.SHARE if one.share_significant is not None else ""]
+    notes = [_style.explain_marks(limits, is_hollow), wording.SHARE if one.share_significant is not None else ""]
     notes.append(wording.explain_unit(one) if any(worths[at] for at in order) else "")
     _style.explain_axis(ax, one, *notes, wording.count_left_out(len(one.feature_names), len(order)))
     return ax
 
 
-def _beside(one: Explanation, order: Integers) -> list[str]:
+def _list_beside(one: Explanation, order: Integers) -> list[str]:
     """What stands beside each bar: the share of rows where it is significant, and what it is worth."""
     worths = wording.list_worths(one)
     said = [f"{wording.format_share(one, at):>4}  {worths[at]}".strip() for at in order.tolist()]
@@ -68,25 +68,25 @@ def beeswarm(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any
         raise InvalidData("the explanation has no rows to draw")
     explanation = directions.usual(directions.explained(explanation))
     order = wording.rank_largest(np.abs(explanation.values).mean(axis=0), as_int(most, "most", at_least=1))[::-1]
-    ax = _style.lines(ax, [_style.short(explanation.feature_names[at]) for at in order])
-    length, own = float(np.ptp(explanation.values[:, order])), _ordered(explanation)
+    ax = _style.make_lines(ax, [_style.shorten_name(explanation.feature_names[at]) for at in order])
+    length, own = float(np.ptp(explanation.values[:, order])), _number_features(explanation)
     for line, feature in enumerate(order):
-        values, rank = explanation.values[:, feature], _ranks(own[:, feature])
-        known, height = ~np.isnan(rank), line + _style.stacked(values, length)
+        values, rank = explanation.values[:, feature], _rank_values(own[:, feature])
+        known, height = ~np.isnan(rank), line + _style.stack_dots(values, length)
         ax.scatter(values[~known], height[~known], s=9, color=colours.OVERLAP, linewidths=0)
         drawn = ax.scatter(
-            values[known], height[known], s=9, c=rank[known], cmap=_style.ranks(), vmin=0, vmax=1, linewidths=0
+            values[known], height[known], s=9, c=rank[known], cmap=_style.make_rank_map(), vmin=0, vmax=1, linewidths=0
         )
     is_known = ~np.isnan(own[:, order])
     if is_known.any():
         _draw_scale(ax, drawn)
-    ax.set_title(f"{len(explanation):,} rows\n{_style.question(explanation)}", fontsize=10)
+    ax.set_title(f"{len(explanation):,} rows\n{_style.fold_question(explanation)}", fontsize=10)
     left_out = wording.count_left_out(len(explanation.feature_names), len(order))
     _style.explain_axis(ax, explanation, "" if is_known.all() else GREY, left_out)
     return ax
 
 
-def _ordered(explanation: Explanation) -> Array:
+def _number_features(explanation: Explanation) -> Array:
     """(n, f) the number of each feature; NaN for groups and for categories, whose codes have no low and high."""
     is_category = [any(explanation.levels[column] for column in columns) for columns in explanation.features]
     return np.where(is_category, np.nan, one_number(explanation))
@@ -105,7 +105,7 @@ def stability(runs: Explanation | Sequence[Explanation], row: int = 0, *, ax: An
     values = np.array([run.values[0] for run in several])  # (runs, d)
     mean = values.mean(axis=0)
     order = wording.rank_largest(mean, as_int(most, "most", at_least=1))[::-1]
-    ax = _style.lines(ax, [_style.cell_label(first, int(at)) for at in order])
+    ax = _style.make_lines(ax, [_style.label_cell(first, int(at)) for at in order])
     places = np.arange(len(order))
     if len(several) == 1 and first.spread is not None:
         note, look = "lines: one standard deviation of a run", {"fmt": "o", "markersize": 4, "capsize": 2}
@@ -115,7 +115,7 @@ def stability(runs: Explanation | Sequence[Explanation], row: int = 0, *, ax: An
         for line, feature in enumerate(order):
             ax.scatter(values[:, feature], np.full(len(values), line), s=16, color=colours.POSITIVE, alpha=0.5)
         ax.plot(mean[order], places, "|", color=colours.INK, markersize=12)
-    ax.set_title(_style.title(first), fontsize=10)
+    ax.set_title(_style.title_row(first), fontsize=10)
     _style.explain_axis(ax, first, note, wording.count_left_out(len(mean), len(order)))
     return ax
 
@@ -144,19 +144,19 @@ def scatter(explanation: Explanation, feature: int | str, *, ax: Any = None, mos
     most_limits = as_int(most_limits, "most_limits", at_least=0)
     if not len(explanation):
         raise InvalidData("the explanation has no rows to draw")
-    explanation, ax = directions.usual(explanation), _style.axes(ax, 6, 4.4)
+    explanation, ax = directions.usual(explanation), _style.make_axes(ax, 6, 4.4)
     values, is_hollow = explanation.values[:, at], wording.is_faint(explanation)[:, at]
     draw_axis = _draw_levels if explanation.levels[column] else _draw_numbers
     places = draw_axis(ax, explanation, column, values)
     ax.axhline(0, color=colours.INK, linewidth=0.8, zorder=0)
-    limits = _style.reach(explanation, np.s_[:, at]) if len(explanation) <= most_limits else None
+    limits = _style.measure_limits(explanation, np.s_[:, at]) if len(explanation) <= most_limits else None
     if limits is not None:
         ax.errorbar(places, values, yerr=limits, fmt="none", ecolor=colours.OVERLAP, elinewidth=0.8, zorder=1)
     edges = colours.of_scores(explanation, values)
-    ax.scatter(places, values, s=20, facecolors=_style.faces(edges, is_hollow), edgecolors=edges, linewidths=1)
-    notes = [_style.short(explanation.feature_names[at]), _style.marks(limits, is_hollow)]
+    ax.scatter(places, values, s=20, facecolors=_style.choose_faces(edges, is_hollow), edgecolors=edges, linewidths=1)
+    notes = [_style.shorten_name(explanation.feature_names[at]), _style.explain_marks(limits, is_hollow)]
     ax.set_xlabel("\n".join(filter(None, notes)))
-    ax.set_title(_style.question(explanation), fontsize=10)
+    ax.set_title(_style.fold_question(explanation), fontsize=10)
     ax.set_ylabel(wording.explain_score(explanation).replace(", ", "\n"), fontsize=_style.SMALL + 1)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
@@ -168,8 +168,8 @@ def _draw_levels(ax: Any, explanation: Explanation, column: int, values: Array) 
     there, strip = np.unique(np.where(np.isnan(own), len(names) - 1, own), return_inverse=True)
     places = strip.astype(np.float64)
     for at in range(len(there)):
-        places[strip == at] += _style.stacked(values[strip == at], float(np.ptp(values)))
-    _style.level_ticks(ax, np.arange(len(there), dtype=np.float64), [names[int(level)] for level in there], ROOM)
+        places[strip == at] += _style.stack_dots(values[strip == at], float(np.ptp(values)))
+    _style.name_levels(ax, np.arange(len(there), dtype=np.float64), [names[int(level)] for level in there], ROOM)
     ax.set_xlim(-0.6, len(there) - 0.4)
     return places
 
@@ -178,11 +178,15 @@ def _draw_numbers(ax: Any, explanation: Explanation, column: int, values: Array)
     """Set the axis for numbers or dates, with a strip for missing cells; gives the (n,) places of dots."""
     own = explanation.data[:, column]
     missing = np.isnan(own)
-    ends = _style.span(own, 0.05) if explanation.units[column] or missing.any() else _style.readable(ax, own, 0.05)
+    ends = (
+        _style.find_ends(own, 0.05)
+        if explanation.units[column] or missing.any()
+        else _style.set_readable_scale(ax, own, 0.05)
+    )
     ax.set_xlim(*ends)
 
     def write(tick: float) -> str:
-        return explanation.cell(float(tick), column)[:10] if explanation.units[column] else _style.number(tick)
+        return explanation.cell(float(tick), column)[:10] if explanation.units[column] else _style.format_tick(tick)
 
     if explanation.units[column]:
         ax.locator_params(axis="x", nbins=5)
@@ -191,14 +195,14 @@ def _draw_numbers(ax: Any, explanation: Explanation, column: int, values: Array)
     if not missing.any():
         return own
     step = (ends[1] - ends[0]) / 11
-    _style.missing_tick(ax, ends, ends[1] + step, write)
+    _style.add_missing_tick(ax, ends, ends[1] + step, write)
     ax.set_xlim(ends[0], ends[1] + 2 * step)
     places = own.copy()
-    places[missing] = ends[1] + step + step * _style.stacked(values[missing], float(np.ptp(values)))
+    places[missing] = ends[1] + step + step * _style.stack_dots(values[missing], float(np.ptp(values)))
     return places
 
 
-def _ranks(own: Array) -> Array:
+def _rank_values(own: Array) -> Array:
     """(n,) ranks of values in [0, 1]; NaN for missing ones."""
     known = ~np.isnan(own)
     _, rank = np.unique(own[known], return_inverse=True)

@@ -60,26 +60,26 @@ def _number(found: Drawn, own: float, unit: str, values: Values) -> Picture:
     pair, own = found.pair, float(found.places(np.array(own)))
     is_missing = np.isnan(pair.points)
     cells, atoms, missing = pair[~pair.atoms], pair[pair.atoms & ~is_missing], pair[is_missing]
-    atoms, dropped = _strongest(atoms, own)
-    low, high = _range(cells, np.append(atoms.points, own))
-    p, q = (_curve(cells, density, low, high) for density in (cells.p, cells.q))
+    atoms, dropped = _keep_strongest(atoms, own)
+    low, high = _find_range(cells, np.append(atoms.points, own))
+    p, q = (_average_curve(cells, density, low, high) for density in (cells.p, cells.q))
     peak = max(float(p.max()), float(q.max()))
     place = values.line(low, high)
     picture: Picture = {
         "kind": "number",
-        "range": _rounded(place(np.array([low, high]))),
-        "p": _whole(p / peak * TOP) if peak > 0 else [],
-        "q": _whole(q / peak * TOP) if peak > 0 else [],
+        "range": _shorten_all(place(np.array([low, high]))),
+        "p": _round_all(p / peak * TOP) if peak > 0 else [],
+        "q": _round_all(q / peak * TOP) if peak > 0 else [],
         "atoms": [
-            [at, *_whole(THOUSANDTHS * np.array(masses))]
-            for at, *masses in zip(_rounded(place(atoms.points)), atoms.p, atoms.q, strict=True)
+            [at, *_round_all(THOUSANDTHS * np.array(masses))]
+            for at, *masses in zip(_shorten_all(place(atoms.points)), atoms.p, atoms.q, strict=True)
         ],
-        "own": None if np.isnan(own) else _rounded(place(np.array([own])))[0],
+        "own": None if np.isnan(own) else _shorten_all(place(np.array([own])))[0],
     }
     if not values.is_hidden:
         picture |= {"peak": float(f"{peak:.4g}"), "unit": unit} | ({"scale": found.width} if found.width else {})
     if missing.points.size:
-        picture["missing"] = _whole(THOUSANDTHS * np.array([missing.p.sum(), missing.q.sum()]))
+        picture["missing"] = _round_all(THOUSANDTHS * np.array([missing.p.sum(), missing.q.sum()]))
     return picture | ({"dropped": dropped} if dropped else {})
 
 
@@ -99,8 +99,8 @@ def _levels(pair: DensityPair, names: tuple[str, ...], own: float, values: Value
     return {
         "kind": "levels",
         "names": shown,
-        "p": _whole(THOUSANDTHS * p),
-        "q": _whole(THOUSANDTHS * q),
+        "p": _round_all(THOUSANDTHS * p),
+        "q": _round_all(THOUSANDTHS * q),
         "own": int(where[0]) if where.size else None,
     }
 
@@ -108,17 +108,17 @@ def _levels(pair: DensityPair, names: tuple[str, ...], own: float, values: Value
 def _shares(pair: DensityPair) -> Picture:
     edges = np.linspace(0, 1, 11)
     p, q = (np.histogram(pair.points, edges, weights=pair.weights * density)[0] for density in (pair.p, pair.q))
-    return {"kind": "shares", "p": _whole(THOUSANDTHS * p), "q": _whole(THOUSANDTHS * q)}
+    return {"kind": "shares", "p": _round_all(THOUSANDTHS * p), "q": _round_all(THOUSANDTHS * q)}
 
 
-def _strongest(atoms: DensityPair, own: float) -> tuple[DensityPair, int]:
+def _keep_strongest(atoms: DensityPair, own: float) -> tuple[DensityPair, int]:
     """The atoms with most mass and the one at the own value, in their order, and how many others there are."""
     mass = atoms.p + atoms.q + 2.0 * (atoms.points == own)
     kept = np.sort(np.argsort(-mass, kind="stable")[:MOST_ATOMS])
     return atoms[kept], len(mass) - len(kept)
 
 
-def _range(cells: DensityPair, places: Array) -> tuple[float, float]:
+def _find_range(cells: DensityPair, places: Array) -> tuple[float, float]:
     """From where to where there is something to see."""
     ends = [places[np.isfinite(places)]]
     for density in (cells.p, cells.q):
@@ -132,7 +132,7 @@ def _range(cells: DensityPair, places: Array) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _curve(cells: DensityPair, density: Array, low: float, high: float) -> Array:
+def _average_curve(cells: DensityPair, density: Array, low: float, high: float) -> Array:
     """Mean densities over equal cells from low to high: the mass in each of them, by its width."""
     if not density.size:
         return np.zeros(CELLS)
@@ -147,11 +147,11 @@ def _curve(cells: DensityPair, density: Array, low: float, high: float) -> Array
     return np.maximum(np.diff(reached), 0.0) / ((high - low) / CELLS)
 
 
-def _whole(numbers: Array) -> list[int]:
+def _round_all(numbers: Array) -> list[int]:
     return [int(number) for number in np.rint(numbers)]
 
 
-def _rounded(numbers: Array) -> list[float]:
+def _shorten_all(numbers: Array) -> list[float]:
     return [float(f"{number:.7g}") for number in numbers]
 
 
@@ -181,7 +181,7 @@ def _line(found: Counterfactuals, line: int, values: Values) -> dict[str, Any]:
 
 def _change(change: Change, values: Values, has_numbers: bool) -> list[Any]:
     cells = [clean(change.feature), values.cell(change.before), values.cell(change.after)]
-    return [*cells, _finite(change.share), _finite(change.output)] if has_numbers else cells
+    return [*cells, _round_finite(change.share), _round_finite(change.output)] if has_numbers else cells
 
 
 def list_changes_sampled(explanation: Explanation, row: int, values: Values) -> list[dict[str, Any]]:
@@ -194,7 +194,7 @@ def list_changes_sampled(explanation: Explanation, row: int, values: Values) -> 
     for at, flip in enumerate(flips.rows):
         record = _largest_changes(explanation, row, flip, flips.moved[at], values)
         outputs = None if flips.outputs is None else flips.outputs[at]
-        found.append(record | _moved_output(explanation, row, outputs, values))
+        found.append(record | _compare_outputs(explanation, row, outputs, values))
     return found
 
 
@@ -212,7 +212,7 @@ def _largest_changes(explanation: Explanation, row: int, flip: Array, moved: Arr
     return {"changes": listed, "more": len(columns) - len(first)}
 
 
-def _moved_output(explanation: Explanation, row: int, outputs: Array | None, values: Values) -> dict[str, Any]:
+def _compare_outputs(explanation: Explanation, row: int, outputs: Array | None, values: Values) -> dict[str, Any]:
     """The output before and after, of the class that is then predicted, or whose output moves most."""
     own = explanation.outputs[row]
     if outputs is None or np.isnan(outputs).any() or outputs.shape != own.shape:
@@ -225,8 +225,8 @@ def _moved_output(explanation: Explanation, row: int, outputs: Array | None, val
 
 
 def _outputs(was: float, output: float) -> dict[str, Any]:
-    return {"was": _finite(was), "output": _finite(output)}
+    return {"was": _round_finite(was), "output": _round_finite(output)}
 
 
-def _finite(value: float) -> float | None:
+def _round_finite(value: float) -> float | None:
     return round_number(float(value)) if np.isfinite(value) else None

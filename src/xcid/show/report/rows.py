@@ -62,13 +62,13 @@ def _scores_of(one: Explanation, chosen: Integers, unit: float, values: Values) 
     worths = {} if _hides_effects(one, values) else dict(enumerate(wording.list_worths(one)))
     return {
         "effects": word_effects(one, values) or None,
-        "score": _steps(one.values[0, chosen], unit),
-        "d1": _steps(one.importance[0, chosen], 0.001),
+        "score": _count_steps(one.values[0, chosen], unit),
+        "d1": _count_steps(one.importance[0, chosen], 0.001),
         "flips": int(one.n_flips[0]) if tried else None,
         "tried": tried or None,
-        "lower": None if one.lower is None else _steps(one.lower[0, chosen], unit),
-        "upper": None if one.upper is None else _steps(one.upper[0, chosen], unit),
-        "p": None if one.p_values is None else _thousandths_above(one.p_values[0, chosen]),
+        "lower": None if one.lower is None else _count_steps(one.lower[0, chosen], unit),
+        "upper": None if one.upper is None else _count_steps(one.upper[0, chosen], unit),
+        "p": None if one.p_values is None else _round_up(one.p_values[0, chosen]),
         "faint": np.flatnonzero(wording.is_faint(one)[0, chosen]).tolist() or None,
         "fixed": fixed or None,
         "worth": [[place, worths[at]] for place, at in enumerate(chosen.tolist()) if worths.get(at)] or None,
@@ -80,7 +80,7 @@ def word_effects(one: Explanation, values: Values) -> list[str]:
     if not wording.is_signed(one) or one.lower is None or _hides_effects(one, values):
         return []
     decisive = (one.feature_status[0] == "ok") & ~wording.is_faint(one)[0] & (one.values[0] != 0)
-    chosen = _largest(one, decisive)[:MOST_EFFECTS].tolist()
+    chosen = _rank_chosen(one, decisive)[:MOST_EFFECTS].tolist()
     return [f"{wording.word_feature(one, at, values.number, values.in_sentence)}." for at in chosen]
 
 
@@ -117,26 +117,32 @@ def describe_all_rows(explanation: Explanation, chosen: Integers, unit: float) -
     """
     turned = directions.usual(directions.explained(explanation))
     mean = calibration.aggregate(turned)
-    record: dict[str, Any] = {"score": _steps(mean.values[0, chosen], unit)}
-    record["d1"] = _steps(mean.importance[0, chosen], 0.001)
+    record: dict[str, Any] = {"score": _count_steps(mean.values[0, chosen], unit)}
+    record["d1"] = _count_steps(mean.importance[0, chosen], 0.001)
     if len(explanation) > 1 and mean.lower is not None and mean.upper is not None:
-        record |= {"lower": _steps(mean.lower[0, chosen], unit), "upper": _steps(mean.upper[0, chosen], unit)}
+        record |= {
+            "lower": _count_steps(mean.lower[0, chosen], unit),
+            "upper": _count_steps(mean.upper[0, chosen], unit),
+        }
     if mean.share_significant is not None:
-        record["significant"] = _steps(mean.share_significant[0, chosen], 0.001)
+        record["significant"] = _count_steps(mean.share_significant[0, chosen], 0.001)
     if turned.about:
-        record |= {"mean": _steps(turned.values.mean(axis=0)[chosen], unit), "meaning": wording.explain_score(turned)}
+        record |= {
+            "mean": _count_steps(turned.values.mean(axis=0)[chosen], unit),
+            "meaning": wording.explain_score(turned),
+        }
     return record
 
 
-def _steps(numbers: Array, unit: float) -> list[int | None]:
+def _count_steps(numbers: Array, unit: float) -> list[int | None]:
     """Whole numbers of steps; None for what is not a number."""
     return [int(step) if np.isfinite(step) else None for step in np.rint(numbers / unit)]
 
 
-def _thousandths_above(p_values: Array) -> list[int | None]:
+def _round_up(p_values: Array) -> list[int | None]:
     """P-values are rounded up: what is not significant must not seem so."""
     nearest = np.rint(p_values * 1000)
-    return _steps(nearest + (nearest / 1000 < p_values), 1.0)
+    return _count_steps(nearest + (nearest / 1000 < p_values), 1.0)
 
 
 def summary(explanation: Explanation, row: int = 0, values: Values = SHOWN) -> tuple[str, ...]:
@@ -163,19 +169,19 @@ def summary(explanation: Explanation, row: int = 0, values: Values = SHOWN) -> t
         nothing = one.p_values is None or not free.any()
         sentences.append("All scores are 0." if nothing else "No feature is significant.")
     else:
-        sentences += _signed(one, decisive, values) if wording.is_signed(one) else _unsigned(one, decisive)
-        sentences += _counted(one, faint, "is not significant", "are not significant")
-    return (*sentences, *_fixed(one))
+        sentences += _word_signed(one, decisive, values) if wording.is_signed(one) else _word_unsigned(one, decisive)
+        sentences += _count_features(one, faint, "is not significant", "are not significant")
+    return (*sentences, *_say_fixed(one))
 
 
-def _fixed(one: Explanation) -> list[str]:
+def _say_fixed(one: Explanation) -> list[str]:
     """Which features cannot change, and why: where the reference data have one value only, they are the reason."""
     fixed, same = one.feature_status[0] != "ok", _is_constant(one)
     return [
-        *_counted(
+        *_count_features(
             one, fixed & same, "has the same value in all reference rows", "have one value in all reference rows"
         ),
-        *_counted(one, fixed & ~same, "could not change here", "could not change here"),
+        *_count_features(one, fixed & ~same, "could not change here", "could not change here"),
     ]
 
 
@@ -193,23 +199,23 @@ def _is_constant(one: Explanation) -> Flags:
     return is_alone & (one.feature_status[0] == "constant")
 
 
-def _signed(one: Explanation, decisive: Flags, values: Values) -> list[str]:
+def _word_signed(one: Explanation, decisive: Flags, values: Values) -> list[str]:
     """Which features support the prediction, and which work against it; or raise and lower what signs are about."""
     parts = []
-    sides = (_supports(one, values), ("work", "against it"))
+    sides = (_word_support(one, values), ("work", "against it"))
     if one.about:
         is_output = len(one.output_names) == 1
         odds = f"the odds of {wording.name_class(one.about)}"
         sides = (("raise", "it" if is_output else odds), ("lower", "it" if is_output else "them"))
     for sign, (verb, what) in zip((1, -1), sides, strict=True):
-        chosen = _largest(one, decisive & (sign * one.values[0] > 0))
+        chosen = _rank_chosen(one, decisive & (sign * one.values[0] > 0))
         if chosen.size:
-            parts.append(f"{_names(one, chosen)} {verb}{'s' if chosen.size == 1 else ''} {what}")
+            parts.append(f"{_list_names(one, chosen)} {verb}{'s' if chosen.size == 1 else ''} {what}")
     said = [f"{'; '.join(parts)}."]
     return said if one.p_values is not None else [*said, "These scores have no p-values: small ones may be noise."]
 
 
-def _supports(one: Explanation, values: Values) -> tuple[str, str]:
+def _word_support(one: Explanation, values: Values) -> tuple[str, str]:
     """Verb and object of a sentence about features that support the prediction: "support it", "keep it above 2"."""
     if one.outcome is None:  # some files do not keep a question
         return ("keep", "it on its side of the question") if "outcome" in (one.settings or {}) else ("support", "it")
@@ -218,35 +224,35 @@ def _supports(one: Explanation, values: Values) -> tuple[str, str]:
     return ("keep", side) if side else ("support", "it")
 
 
-def _unsigned(one: Explanation, decisive: Flags) -> list[str]:
+def _word_unsigned(one: Explanation, decisive: Flags) -> list[str]:
     """Where perturbations that flip differ, if scores have no sign."""
-    first = _largest(one, decisive)[:MOST_NAMES].tolist()
-    names = join_names([f"{_name(one, at)} ({one.values[0, at]:.2f})" for at in first])
+    first = _rank_chosen(one, decisive)[:MOST_NAMES].tolist()
+    names = join_names([f"{_clean_name(one, at)} ({one.values[0, at]:.2f})" for at in first])
     said = [f"Perturbations that {wording.choose_verb(one)} it differ most from those that do not in {names}."]
     return said if one.p_values is not None else [*said, "Scores have no signs and no p-values in this setting."]
 
 
-def _counted(one: Explanation, which: Flags, one_does: str, several_do: str) -> list[str]:
+def _count_features(one: Explanation, which: Flags, one_does: str, several_do: str) -> list[str]:
     """A sentence about a few features by name, or about many by number."""
     chosen = np.flatnonzero(which)
     if not chosen.size:
         return []
-    who = _names(one, chosen) if chosen.size <= MOST_NAMES else f"{chosen.size} of the {len(which)} features"
+    who = _list_names(one, chosen) if chosen.size <= MOST_NAMES else f"{chosen.size} of the {len(which)} features"
     return [f"{who} {one_does if chosen.size == 1 else several_do}."]
 
 
-def _largest(one: Explanation, chosen: Flags) -> Integers:
+def _rank_chosen(one: Explanation, chosen: Flags) -> Integers:
     """Positions of the chosen features, the largest scores first."""
     order = wording.rank_largest(one.values[0])
     return order[chosen[order]]
 
 
-def _names(one: Explanation, chosen: Integers) -> str:
+def _list_names(one: Explanation, chosen: Integers) -> str:
     """The first names, and how many more there are; one more is named too."""
     shown = chosen if chosen.size == MOST_NAMES + 1 else chosen[:MOST_NAMES]
-    names, more = [_name(one, at) for at in shown.tolist()], chosen.size - shown.size
+    names, more = [_clean_name(one, at) for at in shown.tolist()], chosen.size - shown.size
     return join_names([*names, f"{more} more"] if more else names)
 
 
-def _name(one: Explanation, feature: int) -> str:
+def _clean_name(one: Explanation, feature: int) -> str:
     return clean(one.feature_names[feature], MOST_LETTERS)
