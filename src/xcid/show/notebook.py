@@ -15,7 +15,7 @@ from xcid import directions
 from xcid.records import Explanation
 from xcid.show import text, wording
 from xcid.show.wording import colours, differences
-from xcid.show.wording.names import elide
+from xcid.show.wording.names import count_in_words, elide
 
 if TYPE_CHECKING:
     from xcid.comparison import Comparison
@@ -67,7 +67,7 @@ def _one(one: Explanation) -> str:
 def _many(explanation: Explanation) -> str:
     counts = Counter(explanation.status.tolist()).most_common()
     found = ", ".join(f"{count:,} {status}" for status, count in counts)
-    size = f"{len(explanation):,} rows, {len(explanation.feature_names):,} features"
+    size = f"{len(explanation):,} rows, {count_in_words(len(explanation.feature_names), 'feature')}"
     head = f"{size}; status: {found}", explanation.question
     explanation = directions.usual(directions.explained(explanation))
     means, signed = np.abs(explanation.values).mean(axis=0), explanation.values.mean(axis=0)

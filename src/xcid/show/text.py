@@ -65,7 +65,8 @@ def pairs(interactions: Interactions, *, most: int = 12) -> str:
     if not names or not len(found):
         return repr(found)
     if len(found) == 1:
-        title = f"pairs of row {found.index[0]}: score, 95% limits ({found.n_evaluations[0]:,} evaluations)"
+        spent = count_in_words(int(found.n_evaluations[0]), "evaluation")
+        title = f"pairs of row {found.index[0]}: score, 95% limits ({spent})"
         parts = (part[0][places] for part in (found.values, found.lower, found.upper, found.p_values))
         ends = ["{:+.3f}  [{:+.3f}, {:+.3f}]  p = {:.2g}".format(*each) for each in zip(*parts, strict=True)]
         faint = ~found.significant[0][places]
@@ -92,11 +93,13 @@ def comparison(found: Comparison, *, most: int = 12, sentences: int = 3) -> str:
 
 
 def _title(one: Explanation) -> str:
+    title, spent = wording.title_row(one), count_in_words(int(one.n_evaluations[0]), "evaluation")
     if one.n_rows is not None:
-        return f"{wording.title_row(one)} ({one.n_evaluations[0]:,} evaluations)"
-    tried = round(float(one.n_positive[0] + one.n_negative[0]))  # nothing for other methods
-    flips = f"; {one.n_flips[0]:,} of {tried:,} perturbations {wording.choose_verb(one)} it" if tried else ""
-    return f"{wording.title_row(one)}{flips} ({one.n_evaluations[0]:,} evaluations, {one.status[0]})"
+        return f"{title} ({spent})"
+    n_flips, tried = int(one.n_flips[0]), round(float(one.n_positive[0] + one.n_negative[0]))
+    verb = f"{wording.choose_verb(one)}{'s' if n_flips == 1 else ''}"
+    flips = f"; {n_flips:,} of {tried:,} perturbations {verb} it" if tried else ""  # other methods have none
+    return f"{title}{flips} ({spent}, {one.status[0]})"
 
 
 def _bar(share: float, width: int) -> str:

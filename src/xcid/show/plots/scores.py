@@ -15,6 +15,7 @@ from xcid.records import Array, Explanation, Integers
 from xcid.show import wording
 from xcid.show.plots import _style
 from xcid.show.wording import colours
+from xcid.show.wording.names import count_in_words
 
 ROOM = 70  # letters in a line under the picture
 GREY = "grey: categories, groups of columns and missing cells"
@@ -80,7 +81,7 @@ def beeswarm(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any
     is_known = ~np.isnan(own[:, order])
     if is_known.any():
         _draw_scale(ax, drawn)
-    ax.set_title(f"{len(explanation):,} rows\n{_style.fold_question(explanation)}", fontsize=10)
+    ax.set_title(f"{count_in_words(len(explanation), 'row')}\n{_style.fold_question(explanation)}", fontsize=10)
     left_out = wording.count_left_out(len(explanation.feature_names), len(order))
     _style.explain_axis(ax, explanation, "" if is_known.all() else GREY, left_out)
     return ax

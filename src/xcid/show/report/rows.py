@@ -85,7 +85,7 @@ def word_effects(one: Explanation, values: Values) -> list[str]:
 
 
 def word_reasons(explanation: Explanation, reasons: Reasons | None, values: Values) -> list[str]:
-    """A line about the reasons of each row; functions of hidden values are not asked, and names stand for them."""
+    """A line about the reasons of each row; functions of hidden values are not called, and names stand for them."""
     if reasons is None:
         return [""] * len(explanation)
     if values.is_hidden:
@@ -151,8 +151,8 @@ def summary(explanation: Explanation, row: int = 0, values: Values = SHOWN) -> t
     Examples
     --------
     >>> import numpy as np, xcid
-    >>> background = np.random.default_rng(0).normal(size=(200, 3))
-    >>> explainer = xcid.Explainer(lambda X: X[:, 1] > 0, background, feature_names=["a", "b", "c"])
+    >>> reference = np.random.default_rng(0).normal(size=(200, 3))
+    >>> explainer = xcid.Explainer(lambda X: X[:, 1] > 0, reference, feature_names=["a", "b", "c"])
     >>> print(*summary(explainer([0.2, 1.5, -0.3])))
     The model predicts True. b supports it. a and c are not significant.
     """

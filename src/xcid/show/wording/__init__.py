@@ -17,7 +17,7 @@ from xcid.outcomes.protocol import as_question
 from xcid.records import SIGNIFICANT, Array, Explanation, Flags, Integers
 from xcid.records.status import UNKNOWN
 from xcid.records.status import meaning as status_in_words
-from xcid.show.wording.names import clean, format_factor, format_limits, format_number
+from xcid.show.wording.names import clean, count_in_words, format_factor, format_limits, format_number
 
 PREDICTION, ANSWER = "the prediction", "the present answer"  # what signs are about: by default, and for other questions
 NOT_SIGNIFICANT = f"not significant (adjusted p > {SIGNIFICANT:g})"
@@ -53,7 +53,7 @@ def title_row(one: Explanation) -> str:
     """
     if one.n_rows is not None:
         group = "" if one.index[0] == "all" else f" in group {clean(one.index[0], MOST_LETTERS)}"
-        return f"mean of {one.n_rows[0]:,} rows{group}"
+        return f"mean of {count_in_words(int(one.n_rows[0]), 'row')}{group}"
     if not is_explained(one):
         return f"row {one.index[0]}: {say_not_explained(one)}"
     said = format_prediction(one.outputs[0], one.output_names)
@@ -204,7 +204,7 @@ def word_feature(
 
 
 def name_whom(one: Explanation) -> str:
-    """Whom signs are about: the class of a direction, the class that is predicted for a single row, or the answer."""
+    """What odds are those of: a named class, the class predicted for a single row, or the present answer."""
     if one.about:
         return name_class(one.about)
     about = ANSWER if len(one.output_names) == 1 else name_subject(one)

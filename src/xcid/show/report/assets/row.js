@@ -19,9 +19,9 @@
   /* ---- the prediction ---- */
 
   function facts(row, { verb }) {
-    const asked = `${count(row.evaluations, "evaluation")} of the model`;
-    const flips = row.tried ? `${row.flips.toLocaleString("en")} of ${count(row.tried, "perturbation")} ${verb} it · ` : "";
-    return `${flips}${asked} · status: ${spaced(row.status)}`;
+    const spent = `${count(row.evaluations, "evaluation")} of the model`;
+    const flips = row.tried ? `${row.flips.toLocaleString("en")} of ${count(row.tried, "perturbation")} ${verb}${row.flips === 1 ? "s" : ""} it · ` : "";
+    return `${flips}${spent} · status: ${spaced(row.status)}`;
   }
 
   function strip(share, className) {
