@@ -113,9 +113,8 @@ print("\n" + changes[["kind", "changes", "output"]].to_string(index=False))
 # them from its finite sample: scores are about the model, not about the world.
 
 # %%
-share = pd.Series(np.mean(np.asarray(explanation.significant), axis=0), index=explanation.feature_names)
-size = pd.Series(explanation.aggregate().values[0], index=explanation.feature_names)
-summary = pd.DataFrame({"mean |score|": size, "significant": share}).sort_values("mean |score|", ascending=False)
+overall = explanation.aggregate().to_frame().set_index("feature")
+summary = overall[["value", "share_significant"]].sort_values("value", ascending=False)
 print("\n" + summary.round(2).to_string())
 
 # %%
