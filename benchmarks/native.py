@@ -4,7 +4,7 @@ For models on Diabetes, Heart and breast cancer, and on Heart with its levels as
 contestants in turns, in one process and with one thread: the model's own answers for the samples of 64 rows that
 follow one plan, the same by NumPy's form and by the compiled one (``python -m xcid.native`` builds it), one row by
 itself asked and read, and explanations of 256 rows by asking and by the best form there is; at the end the largest
-differences between outputs and between scores. Linear models and networks have one form only.
+differences between outputs and between scores. Linear models have one form only.
 
 Run: OMP_NUM_THREADS=1 python benchmarks/native.py [--rows 64] [--rounds 5] [--only forest]
 """
@@ -33,7 +33,6 @@ from sklearn.ensemble import (
 )
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
@@ -54,7 +53,6 @@ MODELS: Makers = {
     "calibrated forest": lambda: CalibratedClassifierCV(RandomForestClassifier(50, random_state=0), cv=3),
     "calibrated support": lambda: CalibratedClassifierCV(make_pipeline(StandardScaler(), LinearSVC(random_state=0))),
     "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000)),
-    "network": lambda: make_pipeline(StandardScaler(), MLPClassifier(max_iter=1_000, random_state=0)),
 }
 
 

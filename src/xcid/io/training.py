@@ -12,7 +12,7 @@ from xcid import datasets
 from xcid._require import require
 from xcid.errors import InvalidData, ModelError, XcidError
 from xcid.io import tables
-from xcid.native.steps import by_cell
+from xcid.native.seen import by_cell
 
 MOST_CLASSES = 20  # of a column of whole numbers that is a class
 MOST_EXACT = 2**53  # below it, floats have every whole number

@@ -1,10 +1,12 @@
 """Models read from inside: the outputs of all samples of a plan, without building and asking about a single one.
 
 ``read(model, table)`` gives an object with ``planned(plan) -> (rows (n, d) -> outputs (n, s, k))``, or None where a
-model is not known here. Models are known by their exact class: what a subclass changes cannot be read. To add a
-library, write a function from a model to an :class:`~xcid.native.ensemble.Ensemble` or a
-:class:`~xcid.native.linear.Linear` of its own columns, and add it to the readings; where the model sees other numbers
-than those of its table, add a function to ``CELLS`` that says which.
+model is not known here. Models are known by their exact class: what a subclass changes cannot be read.
+
+To add a library, write a module with three tables, by package and class, and add it to ``MODULES``: ``READINGS`` make
+an :class:`~xcid.native.ensemble.Ensemble` or a :class:`~xcid.native.linear.Linear` of a model's own columns; ``LOOKS``
+give all that its outputs follow from, for :class:`Fingerprint`; and ``CELLS``, where the model sees other numbers than
+those of its table, say which.
 """
 
 from __future__ import annotations
@@ -14,43 +16,22 @@ from typing import Any
 
 import numpy as np
 
-from xcid.native import additive, boosters, catboost, nested, networks, scikit
+from xcid.native import boosters, linear, nested, scikit
 from xcid.native.ensemble import Ensemble
-from xcid.native.fingerprint import Fingerprint
+from xcid.native.fingerprint import LOOKS, PACKAGES, Fingerprint
 from xcid.native.models import Alone, Native
-from xcid.native.seen import Chain, Columns, Seen, as_numbers, name_of
+from xcid.native.seen import Chain, Columns, Kind, Seen, as_numbers, name_of
 from xcid.native.trees import Trees
 from xcid.records import Array, Integers
 
 __all__ = ["Fingerprint", "Native", "read"]
 
-READINGS: dict[tuple[str, str], Callable[[Any], Any]] = {
-    **{("sklearn", name): reading for name, reading in scikit.READINGS.items()},
-    **dict.fromkeys(
-        [("xgboost", f"XGB{name}") for name in ("Classifier", "Regressor", "RFClassifier", "RFRegressor")],
-        boosters.xgboost_model,
-    ),
-    ("xgboost", "Booster"): boosters.xgboost_booster,
-    **dict.fromkeys([("lightgbm", "LGBMClassifier"), ("lightgbm", "LGBMRegressor")], boosters.lightgbm_model),
-    ("lightgbm", "Booster"): boosters.lightgbm_booster,
-    **dict.fromkeys(
-        [("catboost", name) for name in ("CatBoost", "CatBoostClassifier", "CatBoostRegressor")],
-        catboost.catboost_model,
-    ),
-    **dict.fromkeys([("sklearn", "MLPClassifier"), ("sklearn", "MLPRegressor")], networks.perceptron),
-    ("sklearn", "GaussianNB"): additive.naive_bayes,
-    **dict.fromkeys(
-        [("interpret", f"ExplainableBoosting{name}") for name in ("Classifier", "Regressor")],
-        additive.boosting_machine,
-    ),
-}
-CELLS: dict[str, Callable[[Any, Seen], Seen]] = {
-    **dict.fromkeys(("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"), scikit.histogram_cells),
-    "xgboost": boosters.xgboost_cells,
-    "lightgbm": boosters.lightgbm_cells,
-    "GaussianNB": additive.naive_cells,
-    "interpret": additive.boosting_cells,
-}
+MODULES = (scikit, boosters, linear)
+READINGS: dict[Kind, Callable[[Any], Any]] = {kind: one for module in MODULES for kind, one in module.READINGS.items()}
+CELLS: dict[Kind, Callable[[Any, Seen], Seen]] = {kind: one for module in MODULES for kind, one in module.CELLS.items()}
+for module in MODULES:
+    LOOKS.update(module.LOOKS)
+    PACKAGES.update(package for package, _ in module.READINGS)
 
 
 def read(
@@ -84,7 +65,7 @@ def _read(model: Any, seen: Seen) -> Native | None:
     found = None if reading is None else reading(model)
     if found is None:
         return None
-    see = CELLS.get(name) or CELLS.get(package)
+    see = CELLS.get((package, name))
     seen = see(model, seen) if see is not None else seen.by(as_numbers) if seen.levels else seen
     core = Trees.of(found, len(seen.source)) if isinstance(found, Ensemble) else found
     return None if core is None else Alone(seen, core)

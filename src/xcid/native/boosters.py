@@ -1,12 +1,14 @@
-"""Trees of XGBoost and LightGBM, read from what they write about themselves; neither is imported."""
+"""Trees of XGBoost, LightGBM and CatBoost, read from what they write about themselves; none is imported."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,31 +24,14 @@ from xcid.native.ensemble import (
     logistic,
     several,
     single,
+    single_logistic,
+    single_logit,
+    single_several,
     swapped,
 )
-from xcid.native.seen import Seen, as_codes
+from xcid.native.fingerprint import Look, attributes
+from xcid.native.seen import Kind, Seen, as_codes
 from xcid.records import Array
-
-
-def single_logistic(sums: Array) -> Array:
-    """Probabilities of two classes as XGBoost rounds them: log odds tell the difference where they are close to 1."""
-    second = 1 / (np.exp(-sums).astype(np.float32) + np.float32(1))
-    return np.concatenate([1 - second, second], axis=-1).astype(np.float64)
-
-
-def single_logit(shares: Array) -> Array:
-    """Log odds as XGBoost rounds them."""
-    odds = 1 / shares.astype(np.float32) - np.float32(1)
-    return -np.log(odds.astype(np.float64))
-
-
-def single_several(sums: Array) -> Array:
-    """Probabilities of several classes as XGBoost rounds them."""
-    apart = sums.astype(np.float32) - sums.max(axis=-1, keepdims=True).astype(np.float32)
-    shares = np.exp(apart.astype(np.float64)).astype(np.float32)
-    total = shares.astype(np.float64).sum(axis=-1, keepdims=True).astype(np.float32)
-    return (shares / total).astype(np.float64)
-
 
 # What sums are by the objective, and what the base score becomes before it is added to them.
 XGBOOST: dict[str, tuple[Link, Callable[[Array], Array]]] = {
@@ -195,3 +180,120 @@ def _of_lightgbm(root: dict[str, Any], slot: int) -> Tree | None:
 
 def _children(node: dict[str, Any]) -> tuple[Any, ...]:
     return (node["left_child"], node["right_child"]) if "split_feature" in node else ()
+
+
+DEEPEST = 16  # trees whose levels have one split each
+CATBOOST: dict[str, Link] = {
+    **dict.fromkeys(("Logloss", "CrossEntropy"), logistic),
+    "MultiClass": several,
+    **dict.fromkeys(("RMSE", "MAE", "Quantile", "Huber", "LogCosh", "Expectile", "MAPE"), first),
+    **dict.fromkeys(("Poisson", "Tweedie"), exponential),
+}
+
+
+def catboost_model(model: Any) -> Ensemble | None:
+    """Cells above a border go right, in single precision; splits on levels and on statistics of them are not read."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.json"
+        model.save_model(str(path), format="json")
+        written = json.loads(path.read_text(encoding="utf-8"))
+    link = CATBOOST.get(written["model_info"]["params"]["loss_function"]["type"])
+    scale, bias = written["scale_and_bias"]
+    columns = {
+        one["feature_index"]: (one["flat_feature_index"], one.get("nan_value_treatment") != "AsTrue")
+        for one in written["features_info"].get("float_features", ())
+    }
+    whole, grown = written.get("oblivious_trees", ()), written.get("trees", ())
+    n_leaves = sum(len(one["leaf_values"]) for one in whole) // len(bias)
+    if any(len(one["leaf_values"]) != len(bias) * 2 ** min(len(one["splits"] or ()), DEEPEST) for one in whole):
+        return None
+    check_size(len(whole) + len(grown), n_leaves, len(bias))
+    trees = [_oblivious(one, columns, len(bias)) for one in whole] + [_grown(one, columns, len(bias)) for one in grown]
+    found = tuple(tree for tree in trees if tree is not None)
+    if link is None or len(found) < len(trees):
+        return None
+    return Ensemble(
+        found, np.array(bias, dtype=np.float64) / scale, single, partial(_scaled, scale, link), quickly=True
+    )
+
+
+def _scaled(scale: float, link: Link, sums: Array) -> Array:
+    return link(scale * sums)
+
+
+def _oblivious(tree: dict[str, Any], columns: dict[int, tuple[int, bool]], n_sums: int) -> Tree | None:
+    """All nodes of a level have the same split, and the last one comes first: its answer is the highest bit."""
+    splits = tree["splits"] or ()
+    if any(split["split_type"] != "FloatFeature" for split in splits):
+        return None
+    n_inner = 2 ** len(splits) - 1
+    levels = [split for level, split in enumerate(reversed(splits)) for _ in range(2**level)]
+    leaf = [0.0] * (n_inner + 1)
+    below = np.arange(n_inner)
+    value = np.zeros((2 * n_inner + 1, n_sums))
+    value[n_inner:] = np.reshape(tree["leaf_values"], (n_inner + 1, n_sums))
+    return Tree(
+        np.array([*(columns[one["float_feature_index"]][0] for one in levels), *(-1 for _ in leaf)]),
+        np.array([*(one["border"] for one in levels), *leaf]),
+        np.concatenate([2 * below + 1, np.full(n_inner + 1, -1)]),
+        np.concatenate([2 * below + 2, np.full(n_inner + 1, -1)]),
+        np.array([*(columns[one["float_feature_index"]][1] for one in levels), *(False for _ in leaf)]),
+        value,
+    )
+
+
+def _grown(root: dict[str, Any], columns: dict[int, tuple[int, bool]], n_sums: int) -> Tree | None:
+    """Nodes that are split one by one."""
+    nodes, firsts = listed(root, _branches)
+    if any("split" in node and node["split"]["split_type"] != "FloatFeature" for node in nodes):
+        return None
+    splits = [
+        (*columns[node["split"]["float_feature_index"]], node["split"]["border"])
+        if "split" in node
+        else (-1, False, 0.0)
+        for node in nodes
+    ]
+    feature, missing_left, border = map(np.array, zip(*splits, strict=True))
+    value = np.array([np.broadcast_to(node.get("value", 0.0), n_sums) for node in nodes], dtype=np.float64)
+    left = np.array(firsts)
+    return Tree(feature, border, left, np.where(left < 0, -1, left + 1), missing_left, value)
+
+
+def _branches(node: dict[str, Any]) -> tuple[Any, ...]:
+    return (node["left"], node["right"]) if "split" in node else ()
+
+
+def _xgboost_bytes(booster: Any) -> Iterable[Any]:
+    return (booster.save_raw("ubj"),)
+
+
+def _lightgbm_text(booster: Any) -> Iterable[Any]:
+    return booster.best_iteration, booster.model_to_string(num_iteration=-1).encode()
+
+
+def _catboost_bytes(model: Any) -> Iterable[Any]:
+    return (model._serialize_model(),)  # noqa: SLF001
+
+
+CLASSES = ("Classifier", "Regressor")
+XGB = [("xgboost", f"XGB{kind}{name}") for kind in ("", "RF") for name in CLASSES]
+LGBM = [("lightgbm", f"LGBM{name}") for name in CLASSES]
+CAT = [("catboost", f"CatBoost{name}") for name in ("", *CLASSES)]
+READINGS: dict[Kind, Callable[[Any], Ensemble | None]] = {
+    **dict.fromkeys(XGB, xgboost_model),
+    ("xgboost", "Booster"): xgboost_booster,
+    **dict.fromkeys(LGBM, lightgbm_model),
+    ("lightgbm", "Booster"): lightgbm_booster,
+    **dict.fromkeys(CAT, catboost_model),
+}
+CELLS: dict[Kind, Callable[[Any, Seen], Seen]] = {
+    **dict.fromkeys([*XGB, ("xgboost", "Booster")], xgboost_cells),
+    **dict.fromkeys([*LGBM, ("lightgbm", "Booster")], lightgbm_cells),
+}
+LOOKS: dict[Kind, Look] = {
+    **dict.fromkeys(XGB, attributes("_Booster", "missing", "n_classes_", "enable_categorical")),
+    ("xgboost", "Booster"): _xgboost_bytes,
+    **dict.fromkeys(LGBM, attributes("_Booster", "_le", "_classes", "_class_map", "_objective")),
+    ("lightgbm", "Booster"): _lightgbm_text,
+    **dict.fromkeys(CAT, _catboost_bytes),
+}

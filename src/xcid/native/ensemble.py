@@ -153,3 +153,23 @@ def shared(sums: Array) -> Array:
     odds = expit(sums)
     shares: Array = odds / odds.sum(axis=-1, keepdims=True)
     return shares
+
+
+def single_logistic(sums: Array) -> Array:
+    """Probabilities of two classes as XGBoost rounds them: log odds tell the difference where they are close to 1."""
+    second = 1 / (np.exp(-sums).astype(np.float32) + np.float32(1))
+    return np.concatenate([1 - second, second], axis=-1).astype(np.float64)
+
+
+def single_logit(shares: Array) -> Array:
+    """Log odds as XGBoost rounds them."""
+    odds = 1 / shares.astype(np.float32) - np.float32(1)
+    return -np.log(odds.astype(np.float64))
+
+
+def single_several(sums: Array) -> Array:
+    """Probabilities of several classes as XGBoost rounds them."""
+    apart = sums.astype(np.float32) - sums.max(axis=-1, keepdims=True).astype(np.float32)
+    shares = np.exp(apart.astype(np.float64)).astype(np.float32)
+    total = shares.astype(np.float64).sum(axis=-1, keepdims=True).astype(np.float32)
+    return (shares / total).astype(np.float64)

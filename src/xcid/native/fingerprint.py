@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from xcid.native.seen import name_of
+from xcid.native.seen import Kind, name_of
 
 DEEPEST, MOST_PARTS, MOST_BYTES = 24, 2**16, 2**27
-PACKAGES = {"sklearn", "xgboost", "lightgbm", "catboost", "interpret", "scipy"}
+PACKAGES = {"sklearn", "scipy"}  # whose objects are looked into; each reader adds its own
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "inverse_transform", "eval_terms")
 _METHODS = frozenset(METHODS)
 # What changes no output, and may be set at any time.
@@ -36,6 +36,7 @@ IDLE = {
 ATOMS = {type(None), str, bool, int, float, complex, np.float64, np.float32, np.int64, np.int32, np.bool_}
 
 Look: TypeAlias = Callable[[Any], Iterable[Any]]
+LOOKS: dict[Kind, Look] = {}  # of classes that are not looked at attribute by attribute; each reader adds its own
 
 
 class Unknowable(Exception):
@@ -163,46 +164,3 @@ def _method(kind: type, name: str) -> Any:
 def attributes(*names: str) -> Look:
     """Look at some attributes alone: the rest says nothing of outputs."""
     return lambda part: [vars(part).get(name) for name in names]
-
-
-def _tree(model: Any) -> Iterable[Any]:
-    if not hasattr(model, "tree_"):  # what others are made after
-        return ()
-    state = model.tree_.__getstate__()  # the buffers themselves
-    return state["nodes"], state["values"], model.n_outputs_
-
-
-def _xgboost(booster: Any) -> Iterable[Any]:
-    return (booster.save_raw("ubj"),)
-
-
-def _lightgbm(booster: Any) -> Iterable[Any]:
-    return booster.best_iteration, booster.model_to_string(num_iteration=-1).encode()
-
-
-def _catboost(model: Any) -> Iterable[Any]:
-    return (model._serialize_model(),)  # noqa: SLF001
-
-
-BOOSTING = ("bins_", "term_features_", "term_scores_", "intercept_", "link_", "feature_types_in_", "classes_")
-CLASSES = ("Classifier", "Regressor")
-LOOKS: dict[tuple[str, str], Look] = {
-    **{("sklearn", f"{kind}Tree{name}"): _tree for kind in ("Decision", "Extra") for name in CLASSES},
-    **{
-        ("sklearn", f"{kind}SearchCV"): attributes("best_estimator_")
-        for kind in ("Grid", "Randomized", "HalvingGrid", "HalvingRandom")
-    },
-    ("xgboost", "Booster"): _xgboost,
-    **{
-        ("xgboost", f"XGB{kind}{name}"): attributes("_Booster", "missing", "n_classes_", "enable_categorical")
-        for kind in ("", "RF")
-        for name in CLASSES
-    },
-    ("lightgbm", "Booster"): _lightgbm,
-    **{
-        ("lightgbm", f"LGBM{name}"): attributes("_Booster", "_le", "_classes", "_class_map", "_objective")
-        for name in CLASSES
-    },
-    **{("catboost", f"CatBoost{name}"): _catboost for name in ("", *CLASSES)},
-    **{("interpret", f"ExplainableBoosting{name}"): attributes(*BOOSTING) for name in CLASSES},
-}

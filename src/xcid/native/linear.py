@@ -1,14 +1,16 @@
-"""Linear models: the outputs of all samples of a plan by two products."""
+"""Models that add up: weights of columns, or functions of single columns, which become columns by themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from xcid.native.ensemble import Link
-from xcid.native.seen import Part
+from xcid.native.ensemble import Link, exponential, first, several
+from xcid.native.fingerprint import Look, attributes
+from xcid.native.seen import Chain, Kind, Part, Seen
 from xcid.records import Array
 
 
@@ -42,3 +44,78 @@ class Linear:
     def outputs(self, cells: Array) -> Array:
         """(n, k) outputs of (n, m) cells by themselves."""
         return self.link(cells @ self.weights + self.start)
+
+
+def by_odds(sums: Array) -> Array:
+    """Probabilities of two classes as interpret rounds them: log odds tell the difference where they are close to 1."""
+    odds = np.exp(np.minimum(sums, 700.0))
+    second = odds / (odds + 1)
+    return np.concatenate([1 - second, second], axis=-1)
+
+
+LINKS: dict[str, Link] = {"identity": first, "log": exponential, "logit": by_odds, "mlogit": several}
+
+
+def _added(n_terms: int, start: Array, link: Link) -> Linear:
+    """Terms of each of k sums, term by term."""
+    return Linear(np.tile(np.eye(len(start)), (n_terms, 1)), start, link)
+
+
+def boosting_machine(model: Any) -> Linear | None:
+    """Interpret's explainable boosting machine; functions of two columns are not read."""
+    if any(len(term) > 1 for term in model.term_features_) or model.link_ not in LINKS:
+        return None
+    return _added(len(model.term_features_), np.atleast_1d(model.intercept_), LINKS[model.link_])
+
+
+def boosting_cells(model: Any, seen: Seen) -> Seen:
+    """What each column adds to each sum."""
+    columns = np.repeat([term[0] for term in model.term_features_], np.size(model.intercept_))
+    return Seen(seen.source[columns], seen.table, Chain((seen.table, Terms(model))))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Terms:
+    """What the columns of a table add, by the model's own account."""
+
+    model: Any
+
+    def __call__(self, table: Any) -> Array:
+        found = np.asarray(self.model.eval_terms(table), dtype=np.float64)
+        return found.reshape(len(found), -1)
+
+
+def naive_bayes(model: Any) -> Linear:
+    """Normal densities of columns that do not depend on each other."""
+    start = np.log(model.class_prior_) - 0.5 * np.log(2 * np.pi * model.var_).sum(axis=1)
+    return _added(model.n_features_in_, start, several)
+
+
+def naive_cells(model: Any, seen: Seen) -> Seen:
+    """What each column adds to the logarithm of each class."""
+    return seen.then(Densities(model.theta_, model.var_), np.repeat(np.arange(model.n_features_in_), len(model.theta_)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Densities:
+    """Logarithms of normal densities with (k, m) means and variances, but for constants."""
+
+    mean: Array
+    variance: Array
+
+    def __call__(self, cells: Array) -> Array:
+        found = -0.5 * (cells[:, None] - self.mean) ** 2 / self.variance
+        return np.swapaxes(found, 1, 2).reshape(len(cells), -1)
+
+
+MACHINES = [("interpret", f"ExplainableBoosting{name}") for name in ("Classifier", "Regressor")]
+PARTS = ("bins_", "term_features_", "term_scores_", "intercept_", "link_", "feature_types_in_", "classes_")
+READINGS: dict[Kind, Callable[[Any], Linear | None]] = {
+    ("sklearn", "GaussianNB"): naive_bayes,
+    **dict.fromkeys(MACHINES, boosting_machine),
+}
+CELLS: dict[Kind, Callable[[Any, Seen], Seen]] = {
+    ("sklearn", "GaussianNB"): naive_cells,
+    **dict.fromkeys(MACHINES, boosting_cells),
+}
+LOOKS: dict[Kind, Look] = dict.fromkeys(MACHINES, attributes(*PARTS))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from xcid.native.seen import Chain, Part, Seen
+from xcid.native.seen import Chain, Seen
 from xcid.records import Array, Plan
 
 Outputs: TypeAlias = Callable[[Array], Array]
@@ -33,26 +33,12 @@ class Native(Protocol):
         """(n, k) outputs of (n, d) rows by themselves."""
 
 
-class Core(Protocol):
-    """What a model computes with the numbers that it sees."""
-
-    @property
-    def fewest_rows(self) -> int:
-        """Rows for which this is faster than asking."""
-
-    def planned(self, part: Part) -> Outputs | None:
-        """From (n, m) cells to the (n, s, k) outputs of all samples."""
-
-    def outputs(self, cells: Array) -> Array:
-        """(n, k) outputs of (n, m) cells by themselves."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Alone:
     """A model by itself."""
 
     seen: Seen
-    core: Any  # a Core; Linear and the like can be given another link
+    core: Any  # what it computes with cells: Trees or Linear
 
     @property
     def fewest_rows(self) -> int:
@@ -79,38 +65,11 @@ class Alone:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Changed:
-    """A model whose outputs become others."""
-
-    model: Native
-    change: Callable[[Array], Array]
-
-    @property
-    def fewest_rows(self) -> int:
-        """Rows for which this is faster than asking."""
-        return self.model.fewest_rows
-
-    @property
-    def is_quick(self) -> bool:
-        """As the model itself."""
-        return self.model.is_quick
-
-    def planned(self, plan: Plan) -> Outputs | None:
-        """From rows to the outputs of all samples of a plan."""
-        run = self.model.planned(plan)
-        return None if run is None else Chain((run, self.change))
-
-    def outputs(self, rows: Array) -> Array:
-        """(n, k) outputs of (n, d) rows by themselves."""
-        return self.change(self.model.outputs(rows))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Mean:
-    """Models whose outputs are averaged, with weights."""
+class Combined:
+    """Models whose outputs, one after the other, become others."""
 
     models: tuple[Native, ...]
-    weights: tuple[float, ...]
+    combine: Callable[[Iterator[Array]], Array]
 
     @property
     def fewest_rows(self) -> int:
@@ -125,24 +84,23 @@ class Mean:
     def planned(self, plan: Plan) -> Outputs | None:
         """From rows to the outputs of all samples of a plan."""
         runs = [run for model in self.models if (run := model.planned(plan)) is not None]
-        return Weighted(tuple(runs), self.weights) if len(runs) == len(self.models) else None
+        if len(runs) < len(self.models):
+            return None
+        return lambda rows: self.combine(run(rows) for run in runs)
 
     def outputs(self, rows: Array) -> Array:
         """(n, k) outputs of (n, d) rows by themselves."""
-        return Weighted(tuple(model.outputs for model in self.models), self.weights)(rows)
+        return self.combine(model.outputs(rows) for model in self.models)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Weighted:
-    """Means of what functions give, divided at the end as libraries do: log odds show the last digit of a share."""
+def changed(change: Callable[[Array], Array], outputs: Iterator[Array]) -> Array:
+    """What a function makes of the outputs of one model."""
+    return change(next(outputs))
 
-    functions: tuple[Outputs, ...]
-    weights: tuple[float, ...]
 
-    def __call__(self, rows: Array) -> Array:
-        parts = zip(self.functions, self.weights, strict=True)
-        function, weight = next(parts)
-        total = weight * function(rows)
-        for function, weight in parts:
-            total += weight * function(rows)
-        return np.asarray(total / sum(self.weights))
+def averaged(weights: tuple[float, ...], outputs: Iterator[Array]) -> Array:
+    """Means with weights, divided at the end as libraries do: log odds show the last digit of a share."""
+    total = weights[0] * next(outputs)
+    for weight, more in zip(weights[1:], outputs, strict=True):
+        total += weight * more
+    return np.asarray(total / sum(weights))

@@ -12,9 +12,8 @@ import numpy as np
 from xcid.native import scikit
 from xcid.native.ensemble import first
 from xcid.native.linear import Linear
-from xcid.native.models import Alone, Changed, Mean, Native
-from xcid.native.seen import Columns, Seen, name_of
-from xcid.native.steps import columns_of
+from xcid.native.models import Alone, Combined, Native, averaged, changed
+from xcid.native.seen import Columns, Seen, columns_of, name_of
 from xcid.native.trees import Trees
 from xcid.records import Array
 
@@ -77,13 +76,13 @@ def _mean(models: list[Native | None], weights: Any) -> Native | None:
     known = tuple(model for model in models if model is not None)
     if len(known) < len(models):
         return None
-    return Mean(known, tuple(float(weight) for weight in weights))
+    return Combined(known, partial(averaged, tuple(float(weight) for weight in weights)))
 
 
 def transformed(read: Read, model: Any, seen: Seen) -> Native | None:
     """A regression of a function of the target."""
     found = read(model.regressor_, seen)
-    return None if found is None else Changed(found, Untransformed(model.transformer_))
+    return None if found is None else Combined((found,), partial(changed, Untransformed(model.transformer_)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,8 +111,8 @@ def _calibrated(read: Read, one: Any, seen: Seen) -> Native | None:
     else:
         found = read(one.estimator, seen)
         if found is not None and known == 2:
-            found = Changed(found, second)
-    return None if found is None else Changed(found, Calibrated(tuple(one.calibrators)))
+            found = Combined((found,), partial(changed, second))
+    return None if found is None else Combined((found,), partial(changed, Calibrated(tuple(one.calibrators))))
 
 
 def second(outputs: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -25,8 +25,9 @@ from xcid.native.ensemble import (
     single,
     swapped,
 )
+from xcid.native.fingerprint import Look, attributes
 from xcid.native.linear import Linear
-from xcid.native.seen import Chain, Seen, as_numbers
+from xcid.native.seen import Chain, Kind, Seen, as_numbers
 from xcid.records import Array, Integers
 
 PLAIN_STARTS = ("DummyClassifier", "DummyRegressor")  # of gradient boosting: the same for all rows
@@ -151,6 +152,14 @@ def _tree(tree: Any, value: Array, slot: int = 0, columns: Integers | None = Non
     return Tree(feature, tree.threshold, *children, tree.missing_go_to_left.astype(bool), value, slot)
 
 
+def tree_buffers(model: Any) -> Iterable[Any]:
+    """The memory of a tree itself."""
+    if not hasattr(model, "tree_"):  # what others are made after
+        return ()
+    state = model.tree_.__getstate__()
+    return state["nodes"], state["values"], model.n_outputs_
+
+
 def linear(model: Any) -> Linear | None:
     """Sums of columns, with weights; classes by log odds."""
     if not hasattr(model, "classes_"):
@@ -183,22 +192,35 @@ def supported(model: Any) -> Linear | None:
     return weighted(model, first) if model.kernel == "linear" else None
 
 
-Reading = Callable[[Any], Ensemble | Linear | None]
+CLASSES = ("Classifier", "Regressor")
 LINEAR = (
     *("LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "Lars", "LarsCV"),
     *("LassoLars", "LassoLarsCV", "LassoLarsIC", "OrthogonalMatchingPursuit", "OrthogonalMatchingPursuitCV"),
     *("BayesianRidge", "ARDRegression", "HuberRegressor", "TheilSenRegressor", "QuantileRegressor", "SGDRegressor"),
     *("LinearSVR", "LogisticRegression", "LogisticRegressionCV", "LinearDiscriminantAnalysis"),
 )
-READINGS: dict[str, Reading] = {
-    **dict.fromkeys(("DecisionTreeClassifier", "DecisionTreeRegressor"), decision_tree),
-    **dict.fromkeys(("RandomForestClassifier", "RandomForestRegressor"), forest),
-    **dict.fromkeys(("ExtraTreesClassifier", "ExtraTreesRegressor"), forest),
-    "AdaBoostClassifier": adaptive_boosting,
-    **dict.fromkeys(("GradientBoostingClassifier", "GradientBoostingRegressor"), gradient_boosting),
-    **dict.fromkeys(("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"), histogram_boosting),
-    **dict.fromkeys(LINEAR, linear),
-    **dict.fromkeys(("PoissonRegressor", "GammaRegressor", "TweedieRegressor"), generalised),
-    "SGDClassifier": descended,
-    **dict.fromkeys(("SVR", "NuSVR"), supported),
+READINGS: dict[Kind, Callable[[Any], Ensemble | Linear | None]] = {
+    ("sklearn", name): reading
+    for names, reading in (
+        ([f"DecisionTree{name}" for name in CLASSES], decision_tree),
+        ([f"{kind}{name}" for kind in ("RandomForest", "ExtraTrees") for name in CLASSES], forest),
+        (["AdaBoostClassifier"], adaptive_boosting),
+        ([f"GradientBoosting{name}" for name in CLASSES], gradient_boosting),
+        ([f"HistGradientBoosting{name}" for name in CLASSES], histogram_boosting),
+        (LINEAR, linear),
+        (["PoissonRegressor", "GammaRegressor", "TweedieRegressor"], generalised),
+        (["SGDClassifier"], descended),
+        (["SVR", "NuSVR"], supported),
+    )
+    for name in names
+}
+CELLS: dict[Kind, Callable[[Any, Seen], Seen]] = {
+    ("sklearn", f"HistGradientBoosting{name}"): histogram_cells for name in CLASSES
+}
+LOOKS: dict[Kind, Look] = {
+    **{("sklearn", f"{kind}Tree{name}"): tree_buffers for kind in ("Decision", "Extra") for name in CLASSES},
+    **{
+        ("sklearn", f"{kind}SearchCV"): attributes("best_estimator_")
+        for kind in ("Grid", "Randomized", "HalvingGrid", "HalvingRandom")
+    },
 }
