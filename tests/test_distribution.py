@@ -18,7 +18,7 @@ import xcid
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-FOR_DEVELOPERS = {"all", "bench", "demo", "dev", "docs", "test"}
+FOR_DEVELOPERS = {"all", "bench", "demo", "dev", "docs", "lab", "test"}
 THREE_LINES = """
 import numpy as np, xcid
 table = np.random.default_rng(0).normal(size=(200, 3))

@@ -10,10 +10,12 @@ import time
 import pytest
 
 import xcid
+from xcid import cli
 from xcid.cli import explain, main
 from xcid.errors import InvalidData, XcidWarning, warn
 
 VERBS = ["demo", "explain", "report", "whatif", "app", "compare", "compare-runs", "reproduce", "bench", "completion"]
+LAB = ["bench", "compare", "reproduce"]
 
 
 def typed(*arguments, **settings):
@@ -95,6 +97,18 @@ def test_a_misspelt_verb(command):
         "xcid: there is no command 'explan' (did you mean 'explain'?); the commands are demo, explain"
     )
     assert "did you mean" not in command("dance")[2]
+
+
+@pytest.mark.parametrize("verb", LAB)
+def test_the_lab_is_found_by_name_where_it_is_typed(command, monkeypatch, verb):
+    for name in [name for name in sys.modules if name.startswith(f"{cli.LAB}.")]:
+        monkeypatch.delitem(sys.modules, name)
+    assert verb in command("--help")[1]
+    assert f"{cli.LAB}.{verb}" not in sys.modules
+    monkeypatch.setitem(sys.modules, f"{cli.LAB}.{verb}", None)
+    status, out, err = command(verb, "--help")
+    assert (status, out) == (1, "")
+    assert err == f'xcid: xcid {verb} is part of the lab, which is not installed: pip install "xcid[lab]"\n'
 
 
 def test_an_option_that_is_not_known(command):

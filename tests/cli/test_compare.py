@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from xcid.cli import compare
 from xcid.cli._subjects import Subject
-from xcid.cli._terminal import METHODS, MODELS
+from xcid.cli._terminal import MODELS
 from xcid.io.training import FAMILIES
 from xcid_lab import comparison
+from xcid_lab.verbs import compare
 
 FAST = "xcid,occlusion,chance"
 PACKAGES = {
@@ -46,7 +46,7 @@ def options(csv):
 
 
 def test_names_that_can_be_typed():
-    assert tuple(comparison.MAKERS) == METHODS
+    assert tuple(comparison.MAKERS) == compare.METHODS
     assert tuple(FAMILIES) == MODELS
 
 
@@ -129,7 +129,7 @@ def test_no_picture_without_matplotlib(command, options, tmp_path, monkeypatch):
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["figures.csv", "figures.json"]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", compare.METHODS)
 def test_every_method(command, table, tmp_path, method):
     for package in PACKAGES.get(method, ()):
         pytest.importorskip(package)

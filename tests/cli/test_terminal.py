@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from xcid.cli import _colours, _terminal, main
+from xcid_lab.verbs import compare
 
 BARS = "row 0: predicted yes (0.8)\n  a  1  +0.500  ████\n  b  2  -0.250  ██\n  score: + supports the prediction"
 
@@ -59,7 +60,7 @@ def test_what_a_name_holds_is_no_command(terminal):
 
 
 def test_tables_are_drawn(terminal):
-    _colours.show_markdown("words\n\n| method | score |\n|---|---|\n| xcid | 0.4 |\n")
+    compare.show_markdown("words\n\n| method | score |\n|---|---|\n| xcid | 0.4 |\n")
     assert "──" in terminal[0].getvalue()
     assert "|---|" not in terminal[0].getvalue()
 

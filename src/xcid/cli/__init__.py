@@ -1,4 +1,4 @@
-"""The command ``xcid``: one verb a file, each with ``add(subparsers)`` and ``run(options)``.
+"""The command ``xcid``: one verb a file, each with ``add(parser)``, which adds its options and what runs them.
 
 It ends with 0 where all went well, 2 where it was called in a wrong way or something is wrong with a file or a table,
 1 where something else went wrong, such as a model that fails (one line on stderr says what), 130 after Ctrl-C and 141
@@ -15,7 +15,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -24,11 +24,24 @@ from xcid import __version__
 from xcid._check import MOST_SHOWN, meant
 from xcid.cli._colours import styled
 from xcid.cli._terminal import drop, printable, show, streams
-from xcid.errors import InvalidData, InvalidFile, InvalidParameter, NotEnoughFlips, XcidError
+from xcid.errors import InvalidData, InvalidFile, InvalidParameter, MissingDependency, NotEnoughFlips, XcidError
 
 __all__ = ["main"]
 
-VERBS = ("demo", "explain", "report", "whatif", "app", "compare", "compare-runs", "reproduce", "bench", "completion")
+VERBS = {  # as they are listed
+    "demo": "see what it does, without a file",
+    "explain": "explain rows of a table",
+    "report": "write a page to look at rows of a table",
+    "whatif": "find the changes that give rows another output",
+    "app": "edit rows on a page, and see what decides them",
+    "compare": "compare with other methods",
+    "compare-runs": "what changed between two saved explanations",
+    "reproduce": "reproduce the paper's tables",
+    "bench": "compare its speed with other methods",
+    "completion": "let your shell complete what you type",
+}
+MEASURING = ("compare", "reproduce", "bench")  # verbs of the lab, which is imported where one of them is typed
+LAB, INSTALL = "xcid_lab.verbs", 'pip install "xcid[lab]"'
 WELCOME = """\
 xcid explains single decisions of any model. Try:
 
@@ -38,7 +51,7 @@ xcid explains single decisions of any model. Try:
   xcid whatif data.csv --target outcome                     which changes would give another answer
 
 xcid --help lists all commands; xcid explain --help lists the options of one."""
-ASKED = "_ARGCOMPLETE"  # a shell that wants to complete sets this, and calls the command
+COMPLETES = "_ARGCOMPLETE"  # a shell that wants to complete sets this, and calls the command
 FAILED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 REFUSED = {errno.EMFILE: "let the process open more files (ulimit -n)"}
 BAD = (InvalidData, InvalidFile, InvalidParameter, NotEnoughFlips)
@@ -61,18 +74,18 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command, by default the one that was typed, and give its exit status."""
     _open_closed()
-    if ASKED in os.environ:
-        import_module("xcid.cli.completion").offer(parser())
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that has no blocks for the bars
     try:
         try:
             given = sys.argv[1:] if arguments is None else arguments
+            if COMPLETES in os.environ:
+                import_module("xcid.cli.completion").offer(parser(os.environ.get("COMP_LINE", "").split()))
             if not given:
                 show(WELCOME)
                 return 0
-            options = _typed(given)
+            options = _parse(given)
             with _warnings_as_notes():
                 options.run(options)
         except SystemExit:  # after --help
@@ -98,31 +111,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def parser(verbs: Sequence[str] = VERBS) -> argparse.ArgumentParser:
-    """Verbs and their options: all of them, or only the one that was typed."""
+def parser(typed: Collection[str] = tuple(VERBS)) -> argparse.ArgumentParser:
+    """All verbs, and the options of those that were typed: only these are imported."""
     made = Parser(prog="xcid", description="Explains single decisions of any model.")
-    made.verb = verbs[0] if len(verbs) == 1 else ""
     made.add_argument("--version", action="version", version=f"xcid {__version__}")
     subparsers = made.add_subparsers(metavar="verb", required=True)
-    for verb in verbs:
-        import_module(f"xcid.cli.{verb.replace('-', '_')}").add(subparsers)
+    for verb, summary in VERBS.items():
+        one = subparsers.add_parser(verb, help=summary)
+        if verb in typed:
+            made.verb = verb
+            module = _import_verb(verb)
+            one.description = module.__doc__.partition(": ")[2]
+            module.add(one)
     return made
 
 
-def _typed(arguments: Sequence[str]) -> argparse.Namespace:
+def _import_verb(verb: str) -> Any:
+    """Import the module of a verb, or say what to install."""
+    try:
+        return import_module(f"{LAB if verb in MEASURING else 'xcid.cli'}.{verb.replace('-', '_')}")
+    except ImportError as error:
+        if verb not in MEASURING:
+            raise
+        raise MissingDependency(f"xcid {verb} is part of the lab, which is not installed: {INSTALL}") from error
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Options; paths are absolute, for a model may change the working directory."""
-    given = _joined(arguments)
-    if given and not given[0].startswith("-") and given[0] not in VERBS:
-        asked = f"{given[0]!r:.{MOST_SHOWN}}{meant(given[0], VERBS)}"
-        parser(()).error(f"there is no command {asked}; the commands are {', '.join(VERBS)}")
-    options = parser(given[:1] if given and given[0] in VERBS else VERBS).parse_args(given)
+    given = _join_rows(arguments)
+    verb = given[0]
+    if not verb.startswith("-") and verb not in VERBS:
+        unknown = f"{verb!r:.{MOST_SHOWN}}{meant(verb, VERBS)}"
+        parser(()).error(f"there is no command {unknown}; the commands are {', '.join(VERBS)}")
+    options = parser([verb]).parse_args(given)
     for name, value in vars(options).items():
         if isinstance(value, Path):
             setattr(options, name, value.absolute())
     return options
 
 
-def _joined(arguments: Sequence[str]) -> list[str]:
+def _join_rows(arguments: Sequence[str]) -> list[str]:
     """Write ``--rows -3:`` as ``--rows=-3:``."""
     joined: list[str] = []
     for argument in arguments:

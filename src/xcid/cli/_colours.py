@@ -34,17 +34,6 @@ def show_scores(text: str) -> None:
         drawn.print(_painted(line, is_title=at == 0))
 
 
-def show_markdown(text: str) -> None:
-    """Show text with tables in it."""
-    text, drawn = printable(text), console(streams()[0])
-    if drawn is None:
-        show(text)
-        return
-    from rich.markdown import Markdown
-
-    drawn.print(Markdown(text), soft_wrap=False)
-
-
 def styled(text: str, style: str, stream: TextIO) -> str:
     """A text as a stream shows it."""
     drawn = console(stream)

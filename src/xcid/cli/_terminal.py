@@ -12,12 +12,6 @@ from typing import Any, TextIO, TypeVar
 
 MODELS = ("logistic", "forest", "boosting", "network")
 USUAL_MODEL = "forest"  # what is trained where no model is given
-USUAL_METHODS = ("xcid", "paper", "shap", "lime", "dice", "occlusion", "chance")
-MORE_METHODS = (
-    *("cf-shap", "bayes-shap", "kolmogorov-smirnov", "cramer-von-mises"),
-    *("kernelshap", "permutation", "leverageshap", "regression-msr", "proxyshap", "oddshap"),
-)
-METHODS = (*USUAL_METHODS, *MORE_METHODS)
 ROWS_OF_A_SAMPLE = 100  # explained where none are asked for, and nothing keeps the others
 ROWS_OF_A_CHUNK, MOST_OF_A_CHUNK = 256, 65_536  # of a large run; an explainer takes 256 at once
 T = TypeVar("T")
@@ -25,15 +19,6 @@ MOST_SECONDS = 10**6
 EVERY = 0.1  # seconds between two pictures of the bar
 WIDTH = 24
 _APART: list[tuple[TextIO, TextIO]] = []  # the streams of a command while a model has those of the process
-
-
-def add_verb(subparsers: Any, document: str, summary: str, **more: Any) -> argparse.ArgumentParser:
-    """Add a verb; the docstring of its module names it, and describes it."""
-    name, _, description = document.partition(": ")
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        name.removeprefix("``xcid ").removesuffix("``"), help=summary, description=description, **more
-    )
-    return parser
 
 
 def record(kind: type[T], options: argparse.Namespace, **more: Any) -> T:

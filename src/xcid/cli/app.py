@@ -8,11 +8,11 @@ import tempfile
 import threading
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from xcid.cli import _subjects
 from xcid.cli._rows import chosen
-from xcid.cli._terminal import USUAL_MODEL, add_verb, progress, record, sentences, whole_number
+from xcid.cli._terminal import USUAL_MODEL, progress, record, sentences, whole_number
 
 if TYPE_CHECKING:
     from xcid.app import Workshop
@@ -46,9 +46,8 @@ class Options(NamedTuple):
     title: str | None
 
 
-def add(subparsers: Any) -> None:
-    """Add the verb."""
-    parser = add_verb(subparsers, __doc__, "edit rows on a page, and see what decides them")
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     _subjects.add(parser, DEMOS)
     port = whole_number(0, MOST_PORT)
     parser.add_argument("--port", type=port, default=0, help="of the page's address (default: one that is free)")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from xcid.cli._terminal import add_verb, printable, record, show
+from xcid.cli._terminal import printable, record, show
 
 
 class Options(NamedTuple):
@@ -19,9 +19,8 @@ class Options(NamedTuple):
     report: Path | None
 
 
-def add(subparsers: Any) -> None:
-    """Add the verb."""
-    parser = add_verb(subparsers, __doc__, "what changed between two saved explanations")
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     for name in ("first", "second"):
         parser.add_argument(
             name, type=Path, metavar=name.upper(), help="a saved explanation: by explain --out FILE.npz, or from Python"

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
 
 from xcid._require import require
-from xcid.cli._terminal import add_verb
 
 SHELLS = ("bash", "zsh", "fish")
 EPILOG = """\
@@ -18,12 +16,9 @@ To keep it:
 """
 
 
-def add(subparsers: Any) -> None:
-    """Add the verb."""
-    parser = add_verb(
-        subparsers, __doc__, "let your shell complete what you type",
-        epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     parser.add_argument("shell", choices=SHELLS)
     parser.set_defaults(run=run)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from xcid.cli._colours import show_scores
-from xcid.cli._terminal import add_verb, apart, record, show
+from xcid.cli._terminal import apart, record, show
 
 PAGE = Path("xcid-demo.html")
 ROWS = 20  # of the page
@@ -32,9 +32,8 @@ class Options(NamedTuple):
     quiet: bool
 
 
-def add(subparsers: Any) -> None:
-    """Add the verb."""
-    parser = add_verb(subparsers, __doc__, "see what it does, without a file")
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     parser.add_argument("--out", type=Path, default=PAGE, metavar="FILE", help=f"the page (default: {PAGE})")
     parser.add_argument("--quiet", action="store_true", help="nothing on stderr")
     parser.set_defaults(run=partial(_checked))

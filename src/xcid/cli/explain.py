@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import tee, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from xcid.cli import _reasons, _subjects
 from xcid.cli._colours import show_scores
@@ -17,7 +17,6 @@ from xcid.cli._terminal import (
     MOST_OF_A_CHUNK,
     ROWS_OF_A_CHUNK,
     ROWS_OF_A_SAMPLE,
-    add_verb,
     apart,
     printable,
     progress,
@@ -53,9 +52,8 @@ class Options(NamedTuple):
     quiet: bool
 
 
-def add(subparsers: Any) -> None:
-    """Add the verb."""
-    parser = add_verb(subparsers, __doc__, "explain rows of a table")
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     _subjects.add(parser)
     _subjects.add_workers(parser, "threads, or with --run processes,")
     parser.add_argument(

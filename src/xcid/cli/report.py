@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _reasons, _rules, _subjects, _ways
 from xcid.cli._explained import explained
-from xcid.cli._terminal import ROWS_OF_A_SAMPLE, add_verb, apart, progress, record, sentences
+from xcid.cli._terminal import ROWS_OF_A_SAMPLE, apart, progress, record, sentences
 
 if TYPE_CHECKING:
     from xcid.explainer import Explainer
@@ -67,9 +67,8 @@ class Search:
         return found
 
 
-def add(subparsers: Any) -> None:
-    """Add the verb."""
-    parser = add_verb(subparsers, __doc__, "write a page to look at rows of a table")
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     _subjects.add(parser)
     _subjects.add_workers(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the page: .html")

@@ -13,7 +13,6 @@ from xcid.cli import _rules, _subjects, _ways
 from xcid.cli._terminal import (
     ROWS_OF_A_CHUNK,
     ROWS_OF_A_SAMPLE,
-    add_verb,
     apart,
     printable,
     progress,
@@ -45,9 +44,8 @@ class Options(NamedTuple):
     quiet: bool
 
 
-def add(subparsers: Any) -> None:
-    """Add the verb."""
-    parser = add_verb(subparsers, __doc__, "find the changes that give rows another output")
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     _subjects.add(parser)
     _ways.add_wanted(parser)
     parser.add_argument("-k", type=whole_number(1), default=3, metavar="N", help="most ways for a row (default: 3)")

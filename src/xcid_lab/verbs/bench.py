@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from xcid.cli._terminal import add_verb, progress, record
+from xcid.cli._terminal import progress, record
 from xcid.errors import InvalidParameter
 
 
-class Options(NamedTuple):
-    """What was typed."""
+class BenchOptions(NamedTuple):
+    """What was typed of ``xcid bench``."""
 
     quick: bool
     full: bool
@@ -25,9 +26,8 @@ class Options(NamedTuple):
     quiet: bool
 
 
-def add(subparsers: Any) -> None:
-    """Add the verb."""
-    parser = add_verb(subparsers, __doc__, "compare its speed with other methods")
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     extent = parser.add_mutually_exclusive_group()
     extent.add_argument("--quick", action="store_true", help="two models and few rows: half a minute")
     extent.add_argument("--full", action="store_true", help="wide tables, large m, a million rows: an hour")
@@ -38,14 +38,14 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--page", type=Path, metavar="FILE", help="the result as a page in Markdown")
     parser.add_argument("--only", metavar="STEP", default="", help="one step, by the beginning of its name: trees")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    parser.set_defaults(run=lambda options: run(record(Options, options)))
+    parser.set_defaults(run=lambda options: run(record(BenchOptions, options)))
 
 
-def run(options: Options) -> None:
+def run(options: BenchOptions) -> None:
     """Measure with one thread, print the tables, and keep the record."""
     timing = import_module("xcid_lab.bench.timing")
     if not timing.is_limited():
-        _again({**os.environ, **timing.ONE_THREAD}, options)
+        _restart({**os.environ, **timing.ONE_THREAD}, options)
         return
     bench, record = (import_module(f"xcid_lab.bench{name}") for name in ("", ".record"))
     before = record.load(options.against) if options.against else None  # before the long part, not after it
@@ -60,7 +60,7 @@ def run(options: Options) -> None:
     sys.stdout.write(record.printed(now, (record.slower(before, now),) if before else ()))
 
 
-def _again(environment: dict[str, str], options: Options) -> None:
+def _restart(environment: dict[str, str], options: BenchOptions) -> None:
     """Start anew: libraries of linear algebra read how many threads they may use when they are loaded."""
     paths = {f"--{name}": getattr(options, name) for name in ("out", "against", "page")}
     flags = [f"--{name}" for name in ("quick", "full", "quiet") if getattr(options, name)]

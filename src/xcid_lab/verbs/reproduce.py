@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from xcid.cli._terminal import add_verb, progress, record
+from xcid.cli._terminal import progress, record
 
 
-class Options(NamedTuple):
-    """What was typed."""
+class ReproduceOptions(NamedTuple):
+    """What was typed of ``xcid reproduce``."""
 
     out: Path
     quick: bool
     quiet: bool
 
 
-def add(subparsers: Any) -> None:
-    """Add the verb."""
-    parser = add_verb(subparsers, __doc__, "reproduce the paper's tables")
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the results")
     parser.add_argument("--quick", action="store_true", help="few rows and repeats: minutes, not hours")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    parser.set_defaults(run=lambda options: run(record(Options, options)))
+    parser.set_defaults(run=lambda options: run(record(ReproduceOptions, options)))
 
 
-def run(options: Options) -> None:
+def run(options: ReproduceOptions) -> None:
     """Reproduce, and print where the result is."""
     from xcid.io.writers import folder
 

@@ -9,29 +9,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
-from xcid.cli._colours import show_markdown
-from xcid.cli._terminal import (
-    METHODS,
-    MORE_METHODS,
-    USUAL_METHODS,
-    Progress,
-    add_verb,
-    apart,
-    progress,
-    record,
-)
+from xcid.cli._colours import console
+from xcid.cli._terminal import Progress, apart, printable, progress, record, show, streams
 
 if TYPE_CHECKING:
     from xcid.io.readers import Background
     from xcid.table import FeatureSpace
     from xcid_lab.comparison import Comparison
 
+USUAL_METHODS = ("xcid", "paper", "shap", "lime", "dice", "occlusion", "chance")
+MORE_METHODS = (
+    *("cf-shap", "bayes-shap", "kolmogorov-smirnov", "cramer-von-mises"),
+    *("kernelshap", "permutation", "leverageshap", "regression-msr", "proxyshap", "oddshap"),
+)
+METHODS = (*USUAL_METHODS, *MORE_METHODS)
 TEST_SHARE = 0.2
 ROWS = 50  # that are explained where none are asked for
 
 
-class Options(NamedTuple):
-    """What was typed."""
+class CompareOptions(NamedTuple):
+    """What was typed of ``xcid compare``."""
 
     subject: _subjects.Subject
     methods: tuple[str, ...]
@@ -39,9 +36,8 @@ class Options(NamedTuple):
     out: Path | None
 
 
-def add(subparsers: Any) -> None:
-    """Add the verb."""
-    parser = add_verb(subparsers, __doc__, "compare with other methods")
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     _subjects.add(parser)
     parser.add_argument(
         "--methods",
@@ -51,7 +47,7 @@ def add(subparsers: Any) -> None:
         help=f"by default {','.join(USUAL_METHODS)}; also {', '.join(MORE_METHODS)}",
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for figures.csv, figures.json, comparison.png")
-    parser.set_defaults(run=partial(_checked, parser))
+    parser.set_defaults(run=partial(_start, parser))
 
 
 def _methods(text: str) -> tuple[str, ...]:
@@ -62,13 +58,13 @@ def _methods(text: str) -> tuple[str, ...]:
     return chosen
 
 
-def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+def _start(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     subject = _subjects.subject_of(options, parser)
     with apart(options.quiet):
-        run(record(Options, options, subject=subject))
+        run(record(CompareOptions, options, subject=subject))
 
 
-def run(options: Options) -> None:
+def run(options: CompareOptions) -> None:
     """Compare, print the tables, and keep them where asked."""
     from xcid.io.writers import folder
     from xcid_lab.comparison import compare, markdown
@@ -84,6 +80,17 @@ def run(options: Options) -> None:
     show_markdown(f"{parts.description}\n\n{markdown(comparison)}")
     if out is not None:
         _keep(comparison, parts.description, out, line)
+
+
+def show_markdown(text: str) -> None:
+    """Show text with tables in it."""
+    text, drawn = printable(text), console(streams()[0])
+    if drawn is None:
+        show(text)
+        return
+    from rich.markdown import Markdown
+
+    drawn.print(Markdown(text), soft_wrap=False)
 
 
 def _keep(comparison: Comparison, subject: str, out: Path, line: Progress) -> None:

@@ -1,0 +1,1 @@
+"""Verbs of the command ``xcid`` that measure: each is imported when it is typed."""
