@@ -20,16 +20,16 @@ from coverage import CoverageData
 
 ASK = """
 import json, pandas as pd, skops.io
-from xcid.app import Workshop
+from xcid.app import Session
 table = pd.read_csv("table.csv").drop(columns="y")
-shop = Workshop(skops.io.load("model.skops"), table, table.head(5))
-shop.describe()
+session = Session(skops.io.load("model.skops"), table, table.head(5))
+session.describe()
 cells = table.iloc[0].tolist()
 asked = {"cells": cells, "own": cells, "frozen": [], "forbidden": [], "target": 0, "feature": 0}
 asked["question"] = {"kind": "flip"}
-shop.answer(json.dumps(asked).encode())
+session.explain(json.dumps(asked).encode())
 """
-COMMON = ["--background", "table.csv", "--target", "y", "--model", "model.skops", "--rows", "0:5", "--quiet"]
+COMMON = ["--reference", "table.csv", "--target", "y", "--model", "model.skops", "--rows", "0:5", "--quiet"]
 RUN = ["--data", "table.csv", "--run", "folder"]
 ROADS = {
     "explain": ["-m", "xcid", "explain", *COMMON, "--out", "scores.csv"],

@@ -34,7 +34,7 @@ server.LATEST = {LATEST}
 rows = np.random.default_rng(0).normal(size=(60, 2))
 model = lambda X: 1 / (1 + np.exp(-X[:, 0]))
 try:
-    app.serve(app.Workshop(model, rows, rows[:3]), ready=lambda address: print(address, flush=True))
+    app.serve(app.Session(model, rows, rows[:3]), ready=lambda address: print(address, flush=True))
 except KeyboardInterrupt:
     pass
 """

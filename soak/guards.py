@@ -206,12 +206,12 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
               "if suffix in UNPICKLED:", LOADED + "test_pickles_are_refused[.pkl]"),
     ),
     "What it raises becomes the status of a row": (
-        Guard("a piece without flips ends all", "cli/_explained.py",
+        Guard("a piece without flips ends all", "cli/explain.py",
               "explainer = explainer.but(one_sided=one_side.append, failed=failures.append)", "pass",
               "tests/cli/test_pieces_without_flips.py"),
         Guard("a failing row that ends the run", "_faults.py", "for piece in reference() if", "for piece in [] if",
               "tests/test_faults.py::test_a_row_that_fails_alone_is_a_status_like_one_that_fails_among_others"),
-        Guard("failing rows that nobody hears of", "cli/_explained.py", "    if found:\n        n_rows",
+        Guard("failing rows that nobody hears of", "cli/explain.py", "    if found:\n        n_rows",
               "    if False:\n        n_rows",
               RUNS + "TestModels::test_a_failing_row_is_a_status_on_every_road[alone]"),
     ),
@@ -261,7 +261,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     "a policy in the page forbids all scripts but its own and all connections elsewhere": (
         Guard("reports with any script", "report/page.py", "default-src 'none'; script-src '{script}'; ", "",
               PROMISES + "test_the_policy_of_a_report"),
-        Guard("app with any script", "app/serving.py", "default-src 'none'; script-src 'self'; ", "",
+        Guard("app with any script", "app/server.py", "default-src 'none'; script-src 'self'; ", "",
               APP + "TestServer::test_headers"),
     ),
     "Names that reach a terminal lose their control characters": (
@@ -339,17 +339,17 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     ),
     # The app
     "listens on 127.0.0.1 only": (
-        Guard("app for everybody", "app/serving.py", "listener.bind((HOST, port))", 'listener.bind(("", port))',
+        Guard("app for everybody", "app/server.py", "listener.bind((HOST, port))", 'listener.bind(("", port))',
               APP + "test_it_listens_on_this_machine_only"),
     ),
     "its path has the random token of the printed address": (
-        Guard("requests without the token", "app/serving.py", "has_token = hmac.compare_digest(token, self.token)",
+        Guard("requests without the token", "app/server.py", "has_token = hmac.compare_digest(token, self.token)",
               "has_token = True", APP + "TestServer::test_without_the_token"),
     ),
     "its `Host` (and `Origin`, if any) is that of the page": (
-        Guard("requests of other hosts", "app/serving.py", "hosts[0] in self.hosts", "True",
+        Guard("requests of other hosts", "app/server.py", "hosts[0] in self.hosts", "True",
               APP + "TestServer::test_other_hosts"),
-        Guard("requests of other pages", "app/serving.py", "set(origins) <= self.origins", "True",
+        Guard("requests of other pages", "app/server.py", "set(origins) <= self.origins", "True",
               APP + "TestServer::test_other_origins"),
     ),
     "limited to 1 MiB": (

@@ -15,7 +15,8 @@ import pytest
 import xcid
 import xcid.show.report
 from xcid import app
-from xcid.app import Limits
+from xcid.app.controls import describe
+from xcid.app.requests import Ban, Pins
 from xcid.directions import of_row
 from xcid.errors import InvalidData, InvalidParameter, ModelError
 from xcid.outcomes import Flip, Interval, Threshold, ToClass
@@ -82,7 +83,7 @@ def table():
 
 
 def bench_of(model, table):
-    return app.Workshop(model, table, table[:8], title="A title", notes=["A note."], words={"first": "what it is"})
+    return app.Session(model, table, table[:8], title="A title", notes=["A note."], words={"first": "what it is"})
 
 
 @pytest.fixture(scope="module")
@@ -100,23 +101,23 @@ def number(table):
     return bench_of(Number(), table)
 
 
-def request(workshop, row=0, **changes):
-    own = workshop.describe()["rows"][row]["cells"]
+def request(session, row=0, **changes):
+    own = session.describe()["rows"][row]["cells"]
     cells = list(own)
     for name, cell in changes.pop("edits", {}).items():
         cells[NAMES.index(name)] = cell
-    kind = workshop.describe()["questions"][0]
+    kind = session.describe()["questions"][0]
     question = {name: kind[name] for name in ("kind", "half_width") if name in kind}
     given = {"own": own, "frozen": [], "forbidden": [], "question": question, "target": 0, "feature": 0}
     return {"cells": cells, **given} | changes
 
 
-def answered(workshop, **changes):
-    return workshop.answer(json.dumps(request(workshop, **changes)).encode())
+def answered(session, **changes):
+    return session.explain(json.dumps(request(session, **changes)).encode())
 
 
-def sought(workshop, **changes):
-    return workshop.search(json.dumps(request(workshop, **changes)).encode())
+def sought(session, **changes):
+    return session.search(json.dumps(request(session, **changes)).encode())
 
 
 def scores(record):
@@ -144,12 +145,12 @@ class TestDescription:
 
     def test_a_slider_reaches_rows_beyond_the_background(self, table):
         far = table[:1].assign(first=50.0)
-        (feature, *_) = app.describe(xcid.Explainer(Two(), table), far)["features"]
+        (feature, *_) = describe(xcid.Explainer(Two(), table), far)["features"]
         assert feature["high"] == 50.0
 
     def test_it_is_plain_json(self, two, three, number):
-        for workshop in (two, three, number):
-            json.dumps(workshop.describe(), allow_nan=False)
+        for session in (two, three, number):
+            json.dumps(session.describe(), allow_nan=False)
 
     def test_questions(self, two, three, number, table):
         benches = {"two": two, "three": three, "number": number, "labels": bench_of(Labels(), table)}
@@ -198,9 +199,9 @@ class TestAnswers:
         ],
     )
     def test_every_question(self, bench, question, outcome, table, request):
-        workshop = request.getfixturevalue(bench)
-        record = answered(workshop, row=3, question=question)
-        due = of_row(xcid.Explainer(workshop.model, table, outcome=outcome)(table[3:4]))
+        session = request.getfixturevalue(bench)
+        record = answered(session, row=3, question=question)
+        due = of_row(xcid.Explainer(session.model, table, outcome=outcome)(table[3:4]))
         assert record["question"] == due.question
         assert np.allclose(scores(record), due.values[0], atol=5.1e-4)
         assert record["row"]["sentences"] == list(xcid.show.report.summary(due))
@@ -208,16 +209,16 @@ class TestAnswers:
     @pytest.mark.parametrize("bench", ["two", "three", "number"])
     def test_the_page_opens_on_what_a_report_says(self, bench, table, request, tmp_path):
         """One row, one question: the words, the counts, d1 and what values are worth are those of a report."""
-        workshop = request.getfixturevalue(bench)
-        xcid.Explainer(workshop.model, table)(table[3:4]).report(tmp_path / "r.html")
+        session = request.getfixturevalue(bench)
+        xcid.Explainer(session.model, table)(table[3:4]).report(tmp_path / "r.html")
         text = (tmp_path / "r.html").read_text("utf-8")
         found = json.loads(text.partition('id="data">')[2].partition("</script>")[0])
-        record = answered(workshop, row=3)
+        record = answered(session, row=3)
         for name in ("question", "phrases", "signed", "about", "unit"):
             assert record[name] == found[name], name
         for name in ("sentences", "effects", "flips", "tried", "d1", "score", "worth"):
             assert record["row"].get(name) == found["rows"][0].get(name), name
-        assert workshop.describe()["what_would"] == found["what_would"]
+        assert session.describe()["what_would"] == found["what_would"]
 
     def test_labels_only(self, table):
         record = answered(bench_of(Labels(), table), question={"kind": "class", "target": 0})
@@ -246,29 +247,29 @@ class TestAnswers:
 
     def test_many_features_bring_few_pictures(self):
         table = np.random.default_rng(0).normal(size=(120, 44))
-        workshop = app.Workshop(lambda X: X[:, 0] + X[:, 1] > 0, table, table[:1])
+        session = app.Session(lambda X: X[:, 0] + X[:, 1] > 0, table, table[:1])
         cells = table[0].tolist()
         asked = {"cells": cells, **PLAIN, "own": cells}
-        drawn = workshop.answer(json.dumps(asked).encode())["evidence"]
+        drawn = session.explain(json.dumps(asked).encode())["evidence"]
         without = [at for at, picture in enumerate(drawn) if picture is None]
         assert len(without) == 4
-        again = workshop.answer(json.dumps(asked | {"feature": without[0]}).encode())["evidence"]
+        again = session.explain(json.dumps(asked | {"feature": without[0]}).encode())["evidence"]
         assert again[without[0]] is not None
 
     def test_no_warning_gets_through(self, table):
-        rare = app.Workshop(
+        rare = app.Session(
             lambda X: (X[:, 0] > 2.3).astype(float), np.random.default_rng(0).normal(size=(300, 2)), [[0.0, 0.0]]
         )
         asked = {"cells": [0.0, 0.0], **PLAIN, "own": [0.0, 0.0], "frozen": [0]}
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            rare.answer(json.dumps(asked).encode())
+            rare.explain(json.dumps(asked).encode())
 
 
-def in_force(workshop, **changes):
+def in_force(session, **changes):
     """What a search finds, its changed rows as requests have them, and the row that they start from."""
-    asked = request(workshop, **changes)
-    found = workshop.search(json.dumps(asked).encode())["counterfactuals"]
+    asked = request(session, **changes)
+    found = session.search(json.dumps(asked).encode())["counterfactuals"]
     return found, np.array([one["cells"] for one in found], dtype=float), np.array(asked["cells"], dtype=float)
 
 
@@ -285,13 +286,13 @@ class TestSearch:
 
     @pytest.mark.parametrize("bench", ["two", "three", "number"])
     def test_what_is_applied_has_the_output_that_was_promised(self, bench, request):
-        workshop = request.getfixturevalue(bench)
-        for one in sought(workshop, row=3)["counterfactuals"]:
-            names = [workshop.describe()["features"][at]["name"] for at in one["columns"]]
+        session = request.getfixturevalue(bench)
+        for one in sought(session, row=3)["counterfactuals"]:
+            names = [session.describe()["features"][at]["name"] for at in one["columns"]]
             assert names == [change[0] for change in one["changes"]]
-            there = answered(workshop, row=3, cells=one["cells"])
+            there = answered(session, row=3, cells=one["cells"])
             outputs = {
-                workshop.describe()["classes"][at] if one["about"] else "": value for at, value in there["outputs"]
+                session.describe()["classes"][at] if one["about"] else "": value for at, value in there["outputs"]
             }
             assert outputs[one["about"]] == pytest.approx(one["output"], rel=2e-3)
 
@@ -329,28 +330,28 @@ class TestSearch:
             def predict_proba(self, X):
                 return super().predict_proba(X.rename(columns={"age": "first"}))
 
-        hints = sought(app.Workshop(Aged(), aged, aged[:8]), row=3)["notes"]
+        hints = sought(app.Session(Aged(), aged, aged[:8]), row=3)["notes"]
         assert hints == ["If people cannot change age, pin it."]
-        assert sought(app.Workshop(Aged(), aged, aged[:8]), row=3, frozen=[0])["notes"] == []
+        assert sought(app.Session(Aged(), aged, aged[:8]), row=3, frozen=[0])["notes"] == []
 
 
-class TestLimits:
+class TestPins:
     def test_as_constraints(self, two):
         columns = two.explainer().space.columns
-        bans = [app.Ban(1, "rise"), app.Ban(2, "rise"), app.Ban(2, "fall"), app.Ban(3, 1), app.Ban(4, 0), app.Ban(4, 1)]
-        limits = Limits((0,), tuple(bans)).constraints(columns)
+        bans = [Ban(1, "rise"), Ban(2, "rise"), Ban(2, "fall"), Ban(3, 1), Ban(4, 0), Ban(4, 1)]
+        limits = Pins((0,), tuple(bans)).constraints(columns)
         assert limits.frozen == ("first", "count", "member")
         assert limits.monotone == {"second": "falls"}
         assert limits.levels == {"city": ["Alkmaar", "Zwolle"]}
 
     def test_none(self, two):
-        assert Limits().constraints(two.explainer().space.columns) == xcid.Constraints()
+        assert Pins().constraints(two.explainer().space.columns) == xcid.Constraints()
 
 
-def coded(workshop, **changes):
+def coded(session, **changes):
     """Run the code of a request, with what the page was made of."""
-    code = workshop.code(json.dumps(request(workshop, **changes)).encode())["code"]
-    found = {"model": workshop.model, "background": workshop.background}
+    code = session.code(json.dumps(request(session, **changes)).encode())["code"]
+    found = {"model": session.model, "reference": session.reference}
     exec(code, found)  # what a reader would do with it
     return found
 
@@ -369,14 +370,14 @@ class TestCode:
         ],
     )
     def test_it_repeats_what_the_page_shows(self, bench, question, target, request):
-        workshop = request.getfixturevalue(bench)
+        session = request.getfixturevalue(bench)
         edits = {"first": 0.35, "second": None, "city": 0, "member": 0, "when": 18_300}
         asked = {"row": 3, "edits": edits, "question": question, "target": target, "frozen": [2]}
         asked["forbidden"] = [[0, "rise"], [3, 2]]
-        found = coded(workshop, **asked)
-        record = answered(workshop, **asked)
+        found = coded(session, **asked)
+        record = answered(session, **asked)
         assert np.allclose(scores(record), of_row(found["explanation"]).values[0], atol=5.1e-4)
-        due = sought(workshop, **asked)["counterfactuals"]
+        due = sought(session, **asked)["counterfactuals"]
         assert [one["kind"] for one in due] == list(found["counterfactuals"].kind)
         assert np.allclose([one["output"] for one in due], found["counterfactuals"].output, rtol=1e-3)
 
@@ -401,26 +402,26 @@ class TestCode:
     def test_names_are_never_run(self, table):
         evil = "x'] = 1\nraise SystemExit  # \u2028"
         odd = table.rename(columns={"first": evil})
-        workshop = app.Workshop(lambda X: (X[evil] > 0).to_numpy(), odd, odd[:3])
-        body = {**PLAIN, "own": workshop.describe()["rows"][0]["cells"], "frozen": [1]}
-        code = workshop.code(json.dumps({**body, "cells": [3.5, *body["own"][1:]]}).encode())["code"]
-        found = {"model": workshop.model, "background": odd}
+        session = app.Session(lambda X: (X[evil] > 0).to_numpy(), odd, odd[:3])
+        body = {**PLAIN, "own": session.describe()["rows"][0]["cells"], "frozen": [1]}
+        code = session.code(json.dumps({**body, "cells": [3.5, *body["own"][1:]]}).encode())["code"]
+        found = {"model": session.model, "reference": odd}
         exec(code, found)
         assert found["row"][evil].tolist() == [3.5]
 
 
 class TestExplainers:
     def test_they_are_remembered(self, two):
-        assert two.explainer(Limits((1,))) is two.explainer(Limits((1,)))
+        assert two.explainer(Pins((1,))) is two.explainer(Pins((1,)))
 
     def test_but_not_all_of_them(self, table, monkeypatch):
-        monkeypatch.setattr(app.workshop, "MOST_EXPLAINERS", 3)
-        workshop = bench_of(Two(), table)
-        first = workshop.explainer()
+        monkeypatch.setattr(app.session, "MOST_EXPLAINERS", 3)
+        session = bench_of(Two(), table)
+        first = session.explainer()
         for at in range(5):
-            workshop.explainer(Limits((at,)))
-        assert workshop.explainer.cache_info().currsize == 3
-        assert workshop.explainer() is first
+            session.explainer(Pins((at,)))
+        assert session.explainer.cache_info().currsize == 3
+        assert session.explainer() is first
 
     def test_all_frozen(self, two):
         with pytest.raises(InvalidParameter, match="all features are frozen"):
@@ -490,12 +491,12 @@ class TestBadRequests:
     @pytest.mark.parametrize("body", [b"", b"{", b"\xff\xfe", b'{"cells": NaN}', b"[-Infinity]", b"[" * 100_000])
     def test_no_json(self, two, body):
         with pytest.raises(InvalidParameter, match="the request is not JSON"):
-            two.answer(body)
+            two.explain(body)
 
     @pytest.mark.parametrize("body", [b"[]", b"null", b'"cells"', b"1"])
     def test_no_object(self, two, body):
         with pytest.raises(InvalidParameter, match="the request must be an object"):
-            two.answer(body)
+            two.explain(body)
 
     def test_a_half_width_of_nothing(self, number):
         with pytest.raises(InvalidParameter, match="half_width must be a finite number above 0"):
@@ -512,10 +513,10 @@ class Fragile(Two):
 
 
 def test_errors_of_the_model_are_words(table):
-    workshop = bench_of(Fragile(), table)
-    for found in (answered(workshop, edits={"first": 11}), sought(workshop, edits={"first": 11})):
+    session = bench_of(Fragile(), table)
+    for found in (answered(session, edits={"first": 11}), sought(session, edits={"first": 11})):
         assert "ZeroDivisionError: <b>too much</b>" in found["problem"]
-    assert "row" in answered(workshop)
+    assert "row" in answered(session)
 
 
 def test_a_model_that_cannot_be_explained_says_so_at_once(table):
@@ -629,8 +630,8 @@ class TestServer:
     def test_a_mistake_of_ours_ends_nothing(self, table):
         from xcid.app.server import application
 
-        class Odd(app.Workshop):
-            def answer(self, body):
+        class Odd(app.Session):
+            def explain(self, body):
                 raise LookupError("a mistake")
 
         gate = application(Odd(Two(), table, table[:2]), TOKEN, HOSTS)
@@ -641,7 +642,7 @@ class TestServer:
     def test_work_is_done_one_at_a_time_and_the_queue_is_short(self, table):
         from xcid.app import server
 
-        desk, at_work, most, go = server.Desk(), [], [], threading.Event()
+        queue, at_work, most, go = server.WorkQueue(), [], [], threading.Event()
 
         def work(body):
             at_work.append(body)
@@ -655,7 +656,7 @@ class TestServer:
 
             async def one():
                 try:
-                    found.append(await desk(work, SimpleNamespace(method="GET")))
+                    found.append(await queue(work, SimpleNamespace(method="GET")))
                 except server.HTTPException as error:
                     found.append(error.status_code)
 
@@ -671,7 +672,7 @@ class TestServer:
         found = anyio.run(crowd)
         assert found.count(503) == 12 - server.MOST_WAITING
         assert max(most) == 1
-        assert desk.waiting == 0
+        assert queue.waiting == 0
 
     def test_what_is_still_being_sent_is_in_the_queue(self, gate):
         """Half-sent requests hold places of the eight, and the next is told so before it is read."""
@@ -724,16 +725,16 @@ def test_an_answer_within_a_second(name, kind):
     from xcid.io import training
 
     made = training.demo(name, kind, 0)
-    workshop = app.Workshop(made.model, made.background, made.data)
-    cells = workshop.describe()["rows"][0]["cells"]
+    session = app.Session(made.model, made.background, made.data)
+    cells = session.describe()["rows"][0]["cells"]
     asked = {"cells": cells, **PLAIN, "own": cells}
-    for work in (workshop.answer, workshop.search):
+    for work in (session.explain, session.search):
         for frozen in ([], [0]):  # the second needs an explainer of its own
             body, times = json.dumps(asked | {"frozen": frozen}).encode(), []
             for _ in range(3):  # other work on the machine is not ours
                 if frozen:
-                    workshop.explainer.cache_clear()
-                    workshop.explainer()
+                    session.explainer.cache_clear()
+                    session.explainer()
                 start = time.perf_counter()
                 work(body)
                 times.append(time.perf_counter() - start)
@@ -741,9 +742,9 @@ def test_an_answer_within_a_second(name, kind):
 
 
 def test_it_listens_on_this_machine_only():
-    from xcid.app.serving import _bound
+    from xcid.app.server import _listen
 
-    with _bound(0) as listener:
+    with _listen(0) as listener:
         assert listener.getsockname()[0] == "127.0.0.1"
 
 

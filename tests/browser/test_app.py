@@ -16,7 +16,7 @@ import pytest
 
 import xcid
 import xcid.show.report
-from xcid.app import Workshop
+from xcid.app import Session
 from xcid.records import FEATURE_STATUSES
 
 from .conftest import WIDTHS, clashes
@@ -69,14 +69,14 @@ class Number:
 
 
 @contextlib.contextmanager
-def served(workshop, browser=None):
-    """The address of a workshop, as long as it is needed; a browser leaves it before, with all that it still asks."""
+def served(session, browser=None):
+    """The address of a session, as long as it is needed; a browser leaves it before, with all that it still asks."""
     from xcid.app.server import application
 
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
-        app = application(workshop, TOKEN, [f"127.0.0.1:{port}"])
+        app = application(session, TOKEN, [f"127.0.0.1:{port}"])
         config = uvicorn.Config(app, http="h11", ws="none", lifespan="off", log_level="critical", access_log=False)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
@@ -97,7 +97,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def address(table, browser):
-    with served(Workshop(Model(), table, table[:6], title="Who is ill", notes=["A note."]), browser) as found:
+    with served(Session(Model(), table, table[:6], title="Who is ill", notes=["A note."]), browser) as found:
         yield found
 
 
@@ -401,7 +401,7 @@ def test_a_level_is_forbidden(visit, browser):
     def model(X):
         return (X["city"] == "Breda").to_numpy()
 
-    with served(Workshop(model, table, table[:1]), browser) as address:
+    with served(Session(model, table, table[:1]), browser) as address:
         page = visit(address)
         page.sought()
         city = page.found().changes[0][2]
@@ -458,7 +458,7 @@ def test_undo_and_redo(page, table):
 
 
 def run_code(code, table):
-    found = {"model": Model(), "background": table}
+    found = {"model": Model(), "reference": table}
     exec(code, found)  # what a reader would do with it
     return found
 
@@ -637,7 +637,7 @@ def test_it_opens_on_the_strongest_feature(page):
 
 
 def test_three_classes(visit, table, browser):
-    with served(Workshop(Three(), table, table[:3]), browser) as address:
+    with served(Session(Three(), table, table[:3]), browser) as address:
         page = visit(address)
         assert sorted(page.texts(".output bdi")) == ["high", "low", "middle"]
         page.choose("#ask", "class")
@@ -657,7 +657,7 @@ def test_three_classes(visit, table, browser):
 
 
 def test_a_regression(visit, table, browser):
-    with served(Workshop(Number(), table, table[:3]), browser) as address:
+    with served(Session(Number(), table, table[:3]), browser) as address:
         page = visit(address)
         assert page.text("#answer").startswith("The model predicts ")
         assert page.texts("#ask option") == [
@@ -686,12 +686,12 @@ def test_a_regression(visit, table, browser):
 def test_an_old_answer_never_overwrites_a_newer_one(visit, table, browser):
     """The first answer to an edit is held back until there was another edit."""
 
-    class Slow(Workshop):
+    class Slow(Session):
         held, asked = threading.Event(), threading.Event()
         hold = False
 
-        def answer(self, body):
-            found = super().answer(body)
+        def explain(self, body):
+            found = super().explain(body)
             if Slow.hold:
                 Slow.hold = False
                 Slow.asked.set()
@@ -717,7 +717,7 @@ def test_an_old_answer_never_overwrites_a_newer_one(visit, table, browser):
 def test_an_old_search_never_overwrites_a_newer_one(visit, table, browser):
     """Two searches are held back; the first is for a row that was edited since."""
 
-    class Slow(Workshop):
+    class Slow(Session):
         asked, held = [threading.Event(), threading.Event()], [threading.Event(), threading.Event()]
         count = 0
 
@@ -773,7 +773,7 @@ def test_what_a_column_cannot_hold_is_said(browser, screen, address):
 
 
 def test_a_server_that_has_ended(browser, screen, table):
-    with served(Workshop(Model(), table, table[:3])) as address:
+    with served(Session(Model(), table, table[:3])) as address:
         page = Page(browser, address)
         page.sought()
     page.control("age", "input[type=range]").send_keys(Keys.END)
@@ -828,14 +828,14 @@ def hostile():
             at = np.exp(3 * X[texts].to_numpy(dtype=float))
             return at / at.sum(axis=1, keepdims=True)
 
-    return Workshop(
+    return Session(
         Wild(), table, table[: len(texts)], title=texts[0], notes=texts, words=dict.fromkeys(texts, texts[2])
     )
 
 
 def test_text_is_shown_and_never_run(visit, browser):
-    workshop = hostile()
-    with served(workshop, browser) as address:
+    session = hostile()
+    with served(session, browser) as address:
         page = visit(address)
         shown = list(CORPUS.values())
         assert page.texts("#notes p") == shown
@@ -883,7 +883,7 @@ def test_the_policy_stops_what_would_get_in(browser, address):
 
 @pytest.fixture(scope="module")
 def prices(browser):
-    with served(Workshop(Prices(), make_houses(), make_houses()[:3]), browser) as found:
+    with served(Session(Prices(), make_houses(), make_houses()[:3]), browser) as found:
         yield found
 
 

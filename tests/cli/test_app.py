@@ -123,7 +123,7 @@ def test_ctrl_c_ends_it_with_an_open_page(csv):
 
 def test_ctrl_c_ends_it_while_a_model_is_at_work(csv):
     work = "[print('at work', flush=True), time.sleep(60)]"
-    slow = f"import time; from xcid.app import Workshop; Workshop.answer = lambda *_: {work};"
+    slow = f"import time; from xcid.app import Session; Session.explain = lambda *_: {work};"
     made = Running("--background", csv, "--target", "y", "--train", "logistic", "--quiet", code=slow + START)
     found = []
     asking = threading.Thread(target=lambda: found.append(made.ask(f"{made.parts.path}answer", "{}")))
@@ -137,7 +137,7 @@ def test_ctrl_c_ends_it_while_a_model_is_at_work(csv):
 
 
 def test_a_mistake_of_ours_is_said_in_the_terminal(csv):
-    wrong = "from xcid.app import Workshop; Workshop.answer = lambda *_: 1 / 0;"
+    wrong = "from xcid.app import Session; Session.explain = lambda *_: 1 / 0;"
     made = Running("--background", csv, "--target", "y", "--train", "logistic", "--quiet", code=wrong + START)
     assert made.ask(f"{made.parts.path}answer", "{}")[0] == 500
     assert made.ask(made.parts.path)[0] == 200
@@ -172,8 +172,8 @@ def started(monkeypatch):
     """What would be served, without a server."""
     found = {}
 
-    def serve(workshop, *, port, ready):
-        found.update(workshop=workshop, port=port)
+    def serve(session, *, port, ready):
+        found.update(session=session, port=port)
         ready("http://127.0.0.1:1/token/")
 
     monkeypatch.setattr(room, "serve", serve)
@@ -185,33 +185,33 @@ def test_demos(command, started, name, n_features, n_rows):
     status, out, err = command("app", "--demo", name, "--train", "logistic")
     assert (status, out) == (0, "http://127.0.0.1:1/token/\n")
     assert f"rows, from which you can pick. Table: {name[:4].title()}"[:36] in err
-    data = started["workshop"].describe()
+    data = started["session"].describe()
     assert (len(data["features"]), len(data["rows"])) == (n_features, n_rows)
     assert all(feature["meaning"] for feature in data["features"])
     made = {}
-    exec(started["workshop"].recipe, made)  # what copied code begins with
-    rows = started["workshop"].background
-    assert made["background"].equals(rows)
-    assert (made["model"].predict(rows) == started["workshop"].model.predict(rows)).all()
+    exec(started["session"].recipe, made)  # what copied code begins with
+    rows = started["session"].reference
+    assert made["reference"].equals(rows)
+    assert (made["model"].predict(rows) == started["session"].model.predict(rows)).all()
 
 
 def test_it_works_without_any_option(command, started):
     assert command("app", "--quiet") == (0, "http://127.0.0.1:1/token/\n", "")
     assert started["port"] == 0
-    assert type(started["workshop"].model).__name__ == "RandomForestClassifier"
-    assert started["workshop"].describe()["title"] == "Who has diabetes"
+    assert type(started["session"].model).__name__ == "RandomForestClassifier"
+    assert started["session"].describe()["title"] == "Who has diabetes"
 
 
 def test_rows_and_title(command, started):
     assert command("app", "--demo", "heart", "--rows", "3:5", "--title", "Mine", "--quiet")[0] == 0
-    data = started["workshop"].describe()
+    data = started["session"].describe()
     assert (data["title"], len(data["rows"])) == ("Mine", 2)
 
 
 def test_a_long_table_is_cut(command, started, csv, monkeypatch):
     monkeypatch.setattr(app, "MOST_ROWS", 7)
     assert command("app", "--background", csv, "--target", "y", "--train", "logistic", "--quiet")[0] == 0
-    data = started["workshop"].describe()
+    data = started["session"].describe()
     assert len(data["rows"]) == 7
     assert "the first 7 of 90 rows can be picked".capitalize() in data["notes"][-1]
 
@@ -229,7 +229,7 @@ def test_a_browser_is_opened_only_where_asked_for_and_its_arguments_tell_nothing
         seen.set()
         opened.wait(10)  # as a browser that takes its time to start
 
-    def serve(workshop, port, ready):
+    def serve(session, port, ready):
         ready("http://127.0.0.1:1/secret/")
         seen.wait(1)
         for page in folders:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from xcid.cli._subjects import Subject
+from xcid.cli._subjects import SubjectOptions
 from xcid.cli._terminal import MODELS
 from xcid.io.training import FAMILIES
 from xcid_lab import comparison
@@ -184,9 +184,9 @@ def test_no_row_fits(command, table, tmp_path):
 
 
 def subject(csv, **more):
-    known = {"background": csv, "target": "y", "weights": None, "id": None, "data": None, "rows": None}
+    known = {"reference": csv, "target": "y", "weights": None, "id": None, "data": None, "rows": None}
     model = {"model": None, "train": "logistic", "trust": [], "unsafe_pickle": False, "seed": 3}
-    return Subject(**known | model | more)
+    return SubjectOptions(**known | model | more)
 
 
 def test_test_rows_are_not_trained_on(csv, table):

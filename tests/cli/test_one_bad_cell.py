@@ -172,7 +172,7 @@ def test_a_model_that_cannot_take_it(command, tmp_path, kind):
 def test_the_app_leaves_such_rows_out(command, model, tmp_path, monkeypatch):
     pytest.importorskip("starlette", reason="needs the extra app")
     served = []
-    monkeypatch.setattr("xcid.app.serve", lambda workshop, **more: served.append(workshop))
+    monkeypatch.setattr("xcid.app.serve", lambda session, **more: served.append(session))
     table = good().assign(colour=["mauve", *good()["colour"][1:]])
     train, path = save(good(), tmp_path / "train.csv"), save(table, tmp_path / "rows.csv")
     files = ("--reference", train, "--data", path, "--target", "y", "--model", model, "--unsafe-pickle")

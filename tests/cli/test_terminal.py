@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from xcid.cli import _colours, _terminal, main
+from xcid.cli import _terminal, main
 from xcid_lab.verbs import compare
 
 BARS = "row 0: predicted yes (0.8)\n  a  1  +0.500  ████\n  b  2  -0.250  ██\n  score: + supports the prediction"
@@ -33,7 +33,7 @@ def terminal(monkeypatch):
 
 
 def test_signs_have_colours(terminal):
-    _colours.show_scores(BARS)
+    _terminal.show_scores(BARS)
     lines = terminal[0].getvalue().splitlines()
     colours = [line.split("m+0.500")[0].split("m-0.250")[0] for line in lines[1:3]]
     assert all("\x1b[38;" in colour for colour in colours)
@@ -50,12 +50,12 @@ def test_plain(terminal, monkeypatch, why):
         monkeypatch.setattr(_terminal, "_APART", [terminal])
     else:
         monkeypatch.setenv(why, {"NO_COLOR": "1", "TERM": "dumb"}[why])
-    _colours.show_scores(BARS)
+    _terminal.show_scores(BARS)
     assert terminal[0].getvalue() == f"{BARS}\n"
 
 
 def test_what_a_name_holds_is_no_command(terminal):
-    _colours.show_scores("row \x1b[31m: [bold]x[/bold] :smile:")
+    _terminal.show_scores("row \x1b[31m: [bold]x[/bold] :smile:")
     assert terminal[0].getvalue().replace("\x1b[1m", "").replace("\x1b[0m", "") == "row ?[31m: [bold]x[/bold] :smile:\n"
 
 
@@ -130,7 +130,7 @@ def test_demo_without_matplotlib(command, tmp_path, monkeypatch):
 
 def test_notes_keep_the_names_of_files():
     notes = ["credit.csv has decimal commas", "data/credit has no id", "no row is left out"]
-    assert _terminal.sentences(notes) == [
+    assert _terminal.to_sentences(notes) == [
         "credit.csv has decimal commas.",
         "data/credit has no id.",
         "No row is left out.",

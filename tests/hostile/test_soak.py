@@ -56,7 +56,7 @@ class TestPlantedFaults:
 
     def test_an_app_that_lets_anybody_in(self, fails):
         pytest.importorskip("uvicorn", reason="needs the extra app")
-        open_gate = "\nfrom xcid.app import serving; serving.Gate._may = lambda *request: True\nrows ="
+        open_gate = "\nfrom xcid.app import server; server.TokenMiddleware._allows = lambda *request: True\nrows ="
         fails("app", "--count", "4", "--crowd", "4", SERVER=lambda text: text.replace("\nrows =", open_gate))
 
     def test_errors_that_are_not_ours(self, fails):

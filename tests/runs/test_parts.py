@@ -246,7 +246,7 @@ class TestProgress:
 
         def told(is_terminal, *calls):
             monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal, raising=False)
-            line = _terminal.progress("rows", quiet=False)
+            line = _terminal.Progress("rows", quiet=False)
             for done in calls:
                 line(done, 100)
             return capsys.readouterr().err
@@ -264,7 +264,7 @@ class TestProgress:
         assert shown(False, 0, 50, 100) == "100 of 100 rows, 25 per second, 4.0 s\n"
 
     def test_quiet(self, capsys):
-        line = _terminal.progress("rows", quiet=True)
+        line = _terminal.Progress("rows", quiet=True)
         line(0, 3)
         line(3, 3)
         assert capsys.readouterr().err == ""

@@ -1,15 +1,28 @@
 """A page on this machine where rows are edited, and what decides them is seen at once.
 
-``controls.py`` says what can be edited, ``requests.py`` what can be asked, and checks it, ``code.py`` writes it as
-Python, ``workshop.py`` keeps the explainers and gives plain numbers and sentences for it, and ``server.py`` and
-``serving.py`` put Starlette and a guard in front. What draws is in ``assets/`` and in those of the report.
+``controls.py`` says what can be edited, ``requests.py`` reads what a page sends, and checks it, ``session.py`` keeps
+the explainers and gives plain numbers, sentences and Python code for it, and ``server.py`` puts Starlette and a guard
+in front. What draws is in ``assets/`` and in those of the report.
 """
 
 from __future__ import annotations
 
-from xcid.app.controls import describe
-from xcid.app.requests import Asked, Ban, Limits, read
-from xcid.app.serving import serve
-from xcid.app.workshop import Workshop, answer, search
+from collections.abc import Callable
+from typing import Any
 
-__all__ = ["Asked", "Ban", "Limits", "Workshop", "answer", "describe", "read", "search", "serve"]
+from xcid._require import require
+from xcid.app.session import Session
+
+__all__ = ["Session", "serve"]
+
+
+def serve(session: Session, *, port: int = 0, ready: Callable[[str], Any]) -> None:
+    """Serve the pages of a session until Ctrl-C, on a port or, with 0, on one that is free.
+
+    ``ready`` gets the address, with the token without which every request is refused, as soon as it can be opened.
+    """
+    for package in ("uvicorn", "starlette"):
+        require(package, extra="app")
+    from xcid.app.server import run_server
+
+    run_server(session, port, ready)

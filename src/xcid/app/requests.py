@@ -1,4 +1,4 @@
-"""What a page can ask and asks, checked value by value: nothing that comes from outside gets further unread."""
+"""What a page can send and sends, checked value by value: nothing that comes from outside gets further unread."""
 
 from __future__ import annotations
 
@@ -29,48 +29,48 @@ def questions(explainer: Explainer) -> list[dict[str, Any]]:
     outputs, names = explainer.subject.outputs, explainer.subject.output_names
     if explainer.subject.is_regression:
         width = Interval().bind(names, outputs).half_width or 1.0
-        interval = {"kind": "interval", "half_width": _short(width)}
+        interval = {"kind": "interval", "half_width": _round_short(width)}
         return [{"kind": "move"}, interval, {"kind": "threshold", "level": _middle(outputs[:, 0])}]
     targets = len(class_names(names))
-    asked: list[dict[str, Any]] = [{"kind": "flip"}, {"kind": "class", "targets": targets}]
+    found: list[dict[str, Any]] = [{"kind": "flip"}, {"kind": "class", "targets": targets}]
     if targets == len(names):  # the model gives more than labels
         level = 0.5 if are_probabilities(outputs) else _middle(outputs[:, -1])
-        asked.append({"kind": "threshold", "targets": targets, "target": targets - 1, "level": level})
-    return asked
+        found.append({"kind": "threshold", "targets": targets, "target": targets - 1, "level": level})
+    return found
 
 
 def targets(explainer: Explainer) -> list[tuple[str, Any]]:
     """What a search can want, in words and as :meth:`xcid.Explainer.counterfactuals` takes it; the question first."""
-    asked: list[tuple[str, Any]] = [("what the question asks", None)]
+    usual: list[tuple[str, Any]] = [("what the question asks", None)]
     if explainer.subject.is_regression:
-        return [*asked, ("higher by a tenth", "raise"), ("lower by a tenth", "lower")]
+        return [*usual, ("higher by a tenth", "raise"), ("lower by a tenth", "lower")]
     names = class_names(explainer.subject.output_names)
-    return [*asked, *((name, name) for name in names)] if len(names) > 2 else asked
+    return [*usual, *((name, name) for name in names)] if len(names) > 2 else usual
 
 
-def outcome(explainer: Explainer, asked: Fields) -> Outcome:
+def read_outcome(explainer: Explainer, fields: Fields) -> Outcome:
     """The outcome that a page asks for; says what is wrong where there is no such thing."""
     known = [question["kind"] for question in questions(explainer)]
-    kind = asked.text("kind")
+    kind = fields.text("kind")
     if kind not in known:
         raise InvalidParameter(f"the question must be one of {known}, not {kind!r:.40}")
-    asked.only("kind", *NEEDED[kind])
+    fields.only("kind", *NEEDED[kind])
     subject, names = explainer.subject, class_names(explainer.subject.output_names)
     if kind in ("flip", "move"):
         return usual_outcome(subject)
     if kind == "interval":
-        return Interval(asked.number("half_width"))
-    target = names[asked.position("target", len(names))]
+        return Interval(fields.number("half_width"))
+    target = names[fields.position("target", len(names))]
     if kind == "threshold":
-        return Threshold(asked.number("level"), target)
+        return Threshold(fields.number("level"), target)
     return ToClass(target, soft=are_probabilities(subject.outputs))
 
 
 def _middle(outputs: Array) -> float:
-    return _short(float(outputs.min() + outputs.max()) / 2)
+    return _round_short(float(outputs.min() + outputs.max()) / 2)
 
 
-def _short(number: float) -> float:
+def _round_short(number: float) -> float:
     """A number to start from, in three digits."""
     return float(f"{number:.3g}")
 
@@ -82,7 +82,7 @@ class Ban(NamedTuple):
     change: str | int
 
 
-class Limits(NamedTuple):
+class Pins(NamedTuple):
     """What may not change: columns that stay as they are, and single changes."""
 
     frozen: tuple[int, ...] = ()
@@ -104,47 +104,47 @@ class Limits(NamedTuple):
         return Constraints(frozen=[columns[at].name for at in sorted(frozen)], monotone=monotone, levels=levels)
 
 
-class Asked(NamedTuple):
+class Request(NamedTuple):
     """A question about a row, which is a table of the background's own kind."""
 
     cells: Array  # (d,) as numbers
     own: Array  # (d,) the row before it was edited
     table: Any
-    limits: Limits
+    pins: Pins
     outcome: Outcome  # what counts as a flip
     target: Any  # what a search wants
     feature: int  # the one whose evidence is looked at
 
 
-def read(explainer: Explainer, body: bytes) -> Asked:
+def read(explainer: Explainer, body: bytes) -> Request:
     """Read a request in JSON; errors say what is wrong with it.
 
     Features, levels and classes are called by their places in lists, so that no name is ever looked up.
     """
     try:
-        found = json.loads(body, parse_constant=_no_number)
+        found = json.loads(body, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise InvalidParameter("the request is not JSON") from error
-    asked = Fields("the request", found)
-    asked.only("cells", "own", "frozen", "forbidden", "question", "target", "feature")
+    fields = Fields("the request", found)
+    fields.only("cells", "own", "frozen", "forbidden", "question", "target", "feature")
     space, wanted = explainer.space, targets(explainer)
-    cells = _cells(space, asked, "cells")
-    return Asked(
+    cells = _read_cells(space, fields, "cells")
+    return Request(
         cells[0],
-        _cells(space, asked, "own")[0],
-        _table(space, cells),
-        Limits(asked.positions("frozen", len(space.names)), _forbidden(space, asked.get("forbidden"))),
-        outcome(explainer, Fields("the question", asked.get("question"))),
-        wanted[asked.position("target", len(wanted))][1],
-        asked.position("feature", len(space.names)),
+        _read_cells(space, fields, "own")[0],
+        _decode_row(space, cells),
+        Pins(fields.positions("frozen", len(space.names)), _read_bans(space, fields.get("forbidden"))),
+        read_outcome(explainer, Fields("the question", fields.get("question"))),
+        wanted[fields.position("target", len(wanted))][1],
+        fields.position("feature", len(space.names)),
     )
 
 
-def _no_number(text: str) -> NoReturn:
+def _refuse_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is not JSON")
 
 
-def _forbidden(space: FeatureSpace, found: Any) -> tuple[Ban, ...]:
+def _read_bans(space: FeatureSpace, found: Any) -> tuple[Ban, ...]:
     """Changes that a search may not make: [feature, "rise"], [feature, "fall"] or [feature, place of a level]."""
     if not isinstance(found, list):
         raise InvalidParameter("'forbidden' of the request must be a list")
@@ -152,17 +152,17 @@ def _forbidden(space: FeatureSpace, found: Any) -> tuple[Ban, ...]:
     for one in found:
         if not isinstance(one, list) or len(one) != 2:
             raise InvalidParameter("what is forbidden must be a list of a feature and a change")
-        at = place(one[0], len(space.columns), "a feature of 'forbidden'")
+        at = read_place(one[0], len(space.columns), "a feature of 'forbidden'")
         levels, what = space.columns[at].levels, f"what is forbidden of {space.columns[at].name!r}"
         if not levels and one[1] not in WAYS:
             raise InvalidParameter(f"{what} must be one of {list(WAYS)}, not {one[1]!r:.40}")
-        bans.add(Ban(at, place(one[1], len(levels), what) if levels else one[1]))
+        bans.add(Ban(at, read_place(one[1], len(levels), what) if levels else one[1]))
     return tuple(sorted(bans, key=str))
 
 
-def _cells(space: FeatureSpace, asked: Fields, name: str) -> Array:
+def _read_cells(space: FeatureSpace, fields: Fields, name: str) -> Array:
     """(1, d) numbers, positions of levels, NaN for what is missing."""
-    found = asked.get(name)
+    found = fields.get(name)
     if not isinstance(found, list) or len(found) != len(space.columns):
         raise InvalidParameter(f"{name!r} of the request must be a list of {len(space.columns)} values")
     row = np.full((1, len(found)), np.nan)
@@ -173,13 +173,13 @@ def _cells(space: FeatureSpace, asked: Fields, name: str) -> Array:
                     f"{column.name!r} cannot be missing: no cell of the reference data is, in this column"
                 )
         elif column.levels:
-            row[0, at] = place(cell, len(column.levels), f"the level of {column.name!r}")
+            row[0, at] = read_place(cell, len(column.levels), f"the level of {column.name!r}")
         else:
-            row[0, at] = finite(cell, f"the value of {column.name!r}")
+            row[0, at] = read_finite(cell, f"the value of {column.name!r}")
     return row
 
 
-def _table(space: FeatureSpace, row: Array) -> Any:
+def _decode_row(space: FeatureSpace, row: Array) -> Any:
     """The row as the model sees it; a value that its column cannot hold would become another one on the way."""
     try:
         with np.errstate(all="ignore"):
@@ -222,24 +222,24 @@ class Fields:
 
     def number(self, name: str) -> float:
         """A field that is a finite number."""
-        return finite(self.get(name), f"{name!r} of {self.what}")
+        return read_finite(self.get(name), f"{name!r} of {self.what}")
 
     def position(self, name: str, size: int) -> int:
         """A field that is a place in a list."""
-        return place(self.get(name), size, f"{name!r} of {self.what}")
+        return read_place(self.get(name), size, f"{name!r} of {self.what}")
 
     def positions(self, name: str, size: int) -> tuple[int, ...]:
         """A field that is a list of places in another list, none twice; in order."""
         found, what = self.get(name), f"{name!r} of {self.what}"
         if not isinstance(found, list) or len(found) > size:
             raise InvalidParameter(f"{what} must be a list of at most {size} places")
-        places = {place(value, size, what) for value in found}
+        places = {read_place(value, size, what) for value in found}
         if len(places) != len(found):
             raise InvalidParameter(f"{what} has a place twice")
         return tuple(sorted(places))
 
 
-def finite(value: Any, what: str) -> float:
+def read_finite(value: Any, what: str) -> float:
     """A finite number; True is none, and an integer may be too large for one."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number and abs(value) <= sys.float_info.max:
@@ -247,7 +247,7 @@ def finite(value: Any, what: str) -> float:
     raise InvalidParameter(f"{what} must be a finite number, not {'empty' if value is None else f'{value!r:.40}'}")
 
 
-def place(value: Any, size: int, what: str) -> int:
+def read_place(value: Any, size: int, what: str) -> int:
     """A place in a list of some size."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < size:
         raise InvalidParameter(f"{what} must be a whole number from 0 to {size - 1}, not {value!r:.40}")

@@ -1,12 +1,15 @@
-"""A thin application in front of a workshop: it reads bytes, lets a thread do the work, and sends JSON.
+"""A server on this machine alone, and a thin application in front of a session: bytes in, JSON out.
 
-It imports Starlette, and is imported where it is needed.
+A middleware refuses every request without the token. It imports Starlette, and is imported where it is needed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import logging
+import secrets
+import socket
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
@@ -17,11 +20,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from xcid.app.serving import Gate
-from xcid.app.workshop import MOST_LETTERS, Workshop
-from xcid.errors import XcidError
+from xcid.app.session import MOST_LETTERS, Session
+from xcid.errors import InvalidParameter, XcidError
 from xcid.show.report.page import SHARED, STYLES, encode_json, fill_frame, read_asset
 from xcid.show.wording.names import clean
 
@@ -31,27 +35,122 @@ MOST_OPEN = 256  # connections: beyond that the oldest that waits for its client
 LATEST = 10.0  # seconds that a client may take to send a request, or to read the answer
 KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 OURS = ("app.css", "icon.svg", "controls.js", "steps.js", "code.js", "whatif.js", "app.js")
+HOST = "127.0.0.1"
+BACKLOG = 32  # connections that are taken at a time: a flood must not take all file descriptors at once
+PATIENCE = 1  # seconds that a request at work has when the server ends
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+REFUSAL = b"This page needs the address that xcid app has printed, with the token in it.\n"
 
 
-def application(workshop: Workshop, token: str, hosts: Iterable[str]) -> Gate:
-    """Put a workshop behind a guard; everything is below ``/token/``."""
-    desk = Desk()
+def run_server(session: Session, port: int, ready: Callable[[str], Any]) -> None:
+    """Serve the pages of a session until Ctrl-C."""
+    session.describe()  # what cannot work says so before there is a page
+    token = secrets.token_urlsafe(24)
+    with _listen(port) as listener:
+        port = listener.getsockname()[1]
+        config = Config(
+            application(session, token, [f"{HOST}:{port}", f"localhost:{port}"]),
+            http=Connection,
+            ws="none",
+            backlog=BACKLOG,
+            loop="asyncio",
+            lifespan="off",
+            log_config=None,
+            log_level="critical",  # the application reports what goes wrong
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=PATIENCE,
+        )
+        listener.listen(BACKLOG)  # from here on a browser that is too early waits
+        ready(f"http://{HOST}:{port}/{token}/")
+        Server(config).run(sockets=[listener])
+
+
+def _listen(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.bind((HOST, port))
+    except OSError as error:
+        listener.close()
+        raise InvalidParameter(
+            f"port {port} cannot be used: {error.strerror}; leave --port out for a free one"
+        ) from error
+    return listener
+
+
+def application(session: Session, token: str, hosts: Iterable[str]) -> TokenMiddleware:
+    """Put a session behind a guard; everything is below ``/token/``."""
     texts = {name: read_asset(name) for name in (*SHARED, *STYLES)} | {
         name: read_asset(name, "xcid.app") for name in OURS
     }
-    routes = [_file(name, text, KINDS[name.rpartition(".")[2]]) for name, text in texts.items()]
-    routes.append(_file("", fill_frame(read_asset("app.html", "xcid.app"), {}), "text/html"))
-    works = {
-        "description": lambda body: workshop.describe(),
-        "answer": workshop.answer,
-        "search": workshop.search,
-        "code": workshop.code,
-    }
-    for name, work in works.items():
-        methods = ["GET"] if name == "description" else ["POST"]
-        routes.append(Route(f"/{{token}}/{name}", _desk(desk, work), methods=methods))
-    handlers: Any = dict.fromkeys((HTTPException, XcidError, ClientDisconnect, Exception), _complaint)
-    return Gate(Starlette(routes=routes, exception_handlers=handlers), token, hosts)
+    routes = [_file_route(name, text, KINDS[name.rpartition(".")[2]]) for name, text in texts.items()]
+    routes.append(_file_route("", fill_frame(read_asset("app.html", "xcid.app"), {}), "text/html"))
+    queue = WorkQueue()
+    routes.append(_work_route("description", queue, lambda body: session.describe(), "GET"))
+    for name, work in (("answer", session.explain), ("search", session.search), ("code", session.code)):
+        routes.append(_work_route(name, queue, work, "POST"))
+    handlers: Any = dict.fromkeys((HTTPException, XcidError, ClientDisconnect, Exception), _complain)
+    return TokenMiddleware(Starlette(routes=routes, exception_handlers=handlers), token, hosts)
+
+
+class TokenMiddleware:
+    """Lets a request through that names this host, comes from this page, and has the token in its path.
+
+    A page of another site can make a browser ask 127.0.0.1, and with a name that it points there (DNS rebinding) even
+    read what comes back. It knows no token, and its requests name another host or origin. ``hosts`` are what a browser
+    may call this place, with the port; ``token`` is the first part of every path.
+    """
+
+    def __init__(self, app: ASGIApp, token: str, hosts: Iterable[str]) -> None:
+        self.app, self.token = app, token.encode()
+        self.hosts = frozenset(host.encode() for host in hosts)
+        self.origins = frozenset(b"http://" + host for host in self.hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+        elif scope["type"] == "http":
+            await (self.app if self._allows(scope) else _refuse)(scope, receive, _add_headers(send))
+        else:
+            await send({"type": "websocket.close"})
+
+    def _allows(self, scope: Scope) -> bool:
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        origins = [value for name, value in scope["headers"] if name == b"origin"]
+        token = scope["path"].partition("/")[2].partition("/")[0].encode(errors="replace")
+        has_token = hmac.compare_digest(token, self.token)
+        return has_token and len(hosts) == 1 and hosts[0] in self.hosts and set(origins) <= self.origins
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(REFUSAL)).encode())]
+    await send({"type": "http.response.start", "status": 403, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else REFUSAL})
+
+
+def _add_headers(send: Send) -> Send:
+    more = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+
+    async def send_with(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), *more]}
+        await send(message)
+
+    return send_with
 
 
 class Connection(H11Protocol):
@@ -90,7 +189,7 @@ class Connection(H11Protocol):
         self.transport.abort()
 
 
-class Desk:
+class WorkQueue:
     """Where work is done: by one thread at a time, and with a short queue.
 
     The threads are daemons: a server that shuts down does not wait for a slow model.
@@ -106,7 +205,7 @@ class Desk:
         self.waiting += 1
         done: Future[Any] = Future()
         try:
-            body = await _body(request)
+            body = await _read_body(request)
             threading.Thread(target=self._do, args=(work, body, done), daemon=True).start()
             return await asyncio.wrap_future(done)
         except asyncio.CancelledError:
@@ -124,14 +223,14 @@ class Desk:
                 done.set_exception(error)
 
 
-def _desk(desk: Desk, work: Callable[[bytes], Any]) -> Any:
+def _work_route(name: str, queue: WorkQueue, work: Callable[[bytes], Any], method: str) -> Route:
     async def respond(request: Request) -> Response:
-        return _json(await desk(work, request))
+        return _to_json(await queue(work, request))
 
-    return respond
+    return Route(f"/{{token}}/{name}", respond, methods=[method])
 
 
-async def _body(request: Request) -> bytes:
+async def _read_body(request: Request) -> bytes:
     """What was sent, if it is JSON and short."""
     if request.method == "GET":
         return b""
@@ -145,22 +244,22 @@ async def _body(request: Request) -> bytes:
     return bytes(read)
 
 
-def _file(path: str, text: str, kind: str) -> Route:
+def _file_route(path: str, text: str, kind: str) -> Route:
     async def respond(request: Request) -> Response:
         return Response(text, media_type=kind)
 
     return Route(f"/{{token}}/{path}", respond, methods=["GET"])
 
 
-def _json(record: Any, status: int = 200) -> Response:
+def _to_json(record: Any, status: int = 200) -> Response:
     return Response(encode_json(record), status, media_type="application/json")
 
 
-async def _complaint(request: Request, error: Exception) -> Response:
+async def _complain(request: Request, error: Exception) -> Response:
     """Say what is wrong: with the address, with what was asked, or here; of the last the terminal has all."""
     if isinstance(error, HTTPException):
-        return _json({"error": clean(error.detail, MOST_LETTERS)}, error.status_code)
+        return _to_json({"error": clean(error.detail, MOST_LETTERS)}, error.status_code)
     if isinstance(error, XcidError | ClientDisconnect):  # nobody reads what is said of the second
-        return _json({"error": clean(error, MOST_LETTERS)}, 400)
+        return _to_json({"error": clean(error, MOST_LETTERS)}, 400)
     logging.getLogger("xcid.app").error("a request failed", exc_info=error)
-    return _json({"error": clean(f"{type(error).__name__}: {error}", MOST_LETTERS)}, 500)
+    return _to_json({"error": clean(f"{type(error).__name__}: {error}", MOST_LETTERS)}, 500)

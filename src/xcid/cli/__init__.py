@@ -22,8 +22,8 @@ from typing import Any, NoReturn
 
 from xcid import __version__
 from xcid._check import MOST_SHOWN, meant
-from xcid.cli._colours import styled
-from xcid.cli._terminal import drop, printable, show, streams
+from xcid._require import require
+from xcid.cli._terminal import drop, make_printable, show, streams, style_text
 from xcid.errors import InvalidData, InvalidFile, InvalidParameter, MissingDependency, NotEnoughFlips, XcidError
 
 __all__ = ["main"]
@@ -81,7 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             given = sys.argv[1:] if arguments is None else arguments
             if COMPLETES in os.environ:
-                import_module("xcid.cli.completion").offer(parser(os.environ.get("COMP_LINE", "").split()))
+                typed = os.environ.get("COMP_LINE", "").split()
+                require("argcomplete", extra="completion").autocomplete(parser(typed))
             if not given:
                 show(WELCOME)
                 return 0
@@ -98,12 +99,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         _say("there is not enough memory for this: give fewer rows to explain, or a few hundred reference rows")
         return FAILED
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, BrokenPipeError) as error:
         drop(sys.stdout)
-        return INTERRUPTED
-    except BrokenPipeError:
-        drop(sys.stdout)
-        return PIPE_CLOSED
+        return PIPE_CLOSED if isinstance(error, BrokenPipeError) else INTERRUPTED
     except OSError as error:
         drop(sys.stdout)
         _say(f"{error.strerror or error}: {REFUSED.get(error.errno or 0, 'see what stdout leads to, and its space')}")
@@ -177,18 +175,18 @@ def _open_closed() -> None:
 def _say(message: str, style: str = "bold red") -> None:
     with contextlib.suppress(OSError):
         stream = streams()[1]
-        stream.write(f"{styled('xcid:', style, stream)} {printable(' '.join(message.split()))}\n")
+        stream.write(f"{style_text('xcid:', style, stream)} {make_printable(' '.join(message.split()))}\n")
         stream.flush()
 
 
 @contextlib.contextmanager
 def _warnings_as_notes() -> Iterator[None]:
     """Say each warning that is meant for users once, in one line; those for developers are left out."""
-    said: set[str] = set()
+    noted: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-        if str(message) not in said:
-            said.add(str(message))
+        if str(message) not in noted:
+            noted.add(str(message))
             _say(f"note: {message}", "bold yellow")
 
     with warnings.catch_warnings():

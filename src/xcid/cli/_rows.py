@@ -18,7 +18,7 @@ PLACES = "0:10 for the first ten, 3,5,9 for some, -3: for the last three"
 MOST_COMPARED = 10_000  # names that are looked through for one that was meant
 
 
-def rows(text: str) -> str:
+def read_rows_option(text: str) -> str:
     """Check what is typed: positions, which count from 0, and below 0 from the end; a condition; or names of rows."""
     text = text.strip()
     if not (_PLACES.fullmatch(text) or _NAMES.fullmatch(text)):
@@ -37,26 +37,26 @@ def are_names(text: str) -> bool:
     return _NAMES.fullmatch(text) is not None and not _PLACES.fullmatch(text)
 
 
-def without_names(text: str) -> str:
+def describe_missing_id(text: str) -> str:
     """What is said where names of rows are typed and no column holds them."""
     what = f"--rows {text!r:.80} is neither places ({PLACES}) nor a condition (such as age > 60)"
     return f"{what}; to call rows by their names, name the column of these with --id"
 
 
-def chosen(
+def select_rows(
     text: str, size: int, frame: Callable[[], Any], names: Callable[[], Sequence[str]] | None = None
 ) -> Sequence[int]:
     """Positions of the selected rows of a table, which must have some; only a condition needs its cells.
 
     Examples
     --------
-    >>> chosen("-3:", 10, list), chosen("3,5,9,3", 10, list), chosen("b", 2, list, lambda: ["a", "b"])
+    >>> select_rows("-3:", 10, list), select_rows("3,5,9,3", 10, list), select_rows("b", 2, list, lambda: ["a", "b"])
     (range(7, 10), (3, 5, 9), (1,))
     """
     if are_names(text):
         if names is None:
-            raise InvalidParameter(without_names(text))
-        return _named([part.strip() for part in text.split(",")], names())
+            raise InvalidParameter(describe_missing_id(text))
+        return _find_names([part.strip() for part in text.split(",")], names())
     if not _PLACES.fullmatch(text):
         from xcid.io.conditions import rows_where
 
@@ -64,31 +64,30 @@ def chosen(
         if not found:
             raise InvalidParameter(f"--rows {text!r:.80} holds for none of the {size:,} rows")
         return _as_range(found)
-    parts = [_places(part, size) for part in text.split(",")]
+    parts = [_read_places(part, size) for part in text.split(",")]
     empty = next((part for part, positions in zip(text.split(","), parts, strict=True) if not positions), None)
     if empty is not None:
+        known = f"the {size:,} rows, whose positions go from 0 to {size - 1}"
         named = "; to call a row by a number, type a condition such as id == 120" if names is not None else ""
-        raise InvalidParameter(
-            f"--rows {empty} selects none of the {size:,} rows, whose positions go from 0 to {size - 1}{named}"
-        )
+        raise InvalidParameter(f"--rows {empty} selects none of {known}{named}")
     return parts[0] if len(parts) == 1 else tuple(dict.fromkeys(row for part in parts for row in part))
 
 
-def _named(asked: Sequence[str], names: Sequence[str]) -> Sequence[int]:
+def _find_names(typed: Sequence[str], names: Sequence[str]) -> Sequence[int]:
     """Positions of the rows with some names, which all must be there."""
     from xcid.io.messages import meant
 
-    wanted = set(asked)
+    wanted = set(typed)
     found = tuple(row for row, name in enumerate(names) if name in wanted)
     known = {names[row] for row in found}
-    for name in asked:
+    for name in typed:
         if name not in known:
             close = meant(name, names[:MOST_COMPARED])
             raise InvalidParameter(f"--rows {name!r:.80} is the name of none of the {len(names):,} rows{close}")
     return found
 
 
-def _places(part: str, size: int) -> range:
+def _read_places(part: str, size: int) -> range:
     if ":" not in part:
         return range(size)[int(part) : int(part) + 1 or None]
     where = slice(*(int(number) if number else None for number in part.split(":")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import os
 from collections.abc import Callable, Sequence
@@ -9,14 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xcid.cli import _reasons, _subjects
-from xcid.cli._explained import note_statuses
-from xcid.cli._terminal import show
+from xcid.cli import _subjects, _wanted
+from xcid.cli._terminal import Progress, show
+from xcid.cli.explain import note_statuses
 from xcid.errors import XcidError
 
 if TYPE_CHECKING:
-    from xcid.cli._terminal import Progress
-    from xcid.cli.explain import Options
     from xcid.explainer import Explainer
     from xcid.io.readers import Background
     from xcid.runs.folder import Folder, Seal
@@ -31,31 +30,28 @@ OWN_TYPES = ("xcid.io.training.days", "xcid.io.training.objects")  # in models t
 class Recipe:
     """How any process makes the explainer of a run, from files."""
 
-    subject: _subjects.Subject
+    subject: _subjects.SubjectOptions
     paper: bool
-    reasons: _reasons.Wanted | None = None
+    reasons: _wanted.ReasonOptions | None = None
 
     def __call__(self) -> Explainer:
-        return self.explainer(_subjects.read_background(self.subject))
+        return self.make(_subjects.read_reference(self.subject))
 
-    def explainer(self, background: Background) -> Explainer:
-        """The explainer for a background that was read already."""
-        from xcid.explainer import Explainer
-
-        model = _subjects.model_for(self.subject, background, lambda note: None)
-        make = Explainer.paper if self.paper else Explainer
-        more = _subjects.settings(self.subject, background) | _reasons.evidence(self.reasons)
-        return make(model, background.features, **more)
+    def make(self, background: Background) -> Explainer:
+        """Make the explainer for reference data that were read already."""
+        model = _subjects.get_model(self.subject, background, lambda note: None)
+        settings = _wanted.evidence_settings(self.reasons)
+        return _subjects.make_explainer(self.subject, model, background, self.paper, **settings)
 
 
-def run(options: Options, reasons: Reasons | None, path: Path, out: Path, progress: Progress) -> None:
+def run(options: argparse.Namespace, reasons: Reasons | None, path: Path, out: Path, progress: Progress) -> None:
     """Explain all rows in a folder of their own; what is done there is not done again."""
     from xcid.runs.folder import opened
     from xcid.runs.run import run as run_all
 
     with opened(path) as folder:
         try:
-            job, task, data = _prepared(options, reasons, folder, out.suffix.lower(), progress.note)
+            job, task, data = _prepare(options, reasons, folder, out.suffix.lower(), progress.note)
             statuses, reason = run_all(job, task, data, folder, out, progress)
         except KeyboardInterrupt:
             folder.log("interrupted")
@@ -69,8 +65,8 @@ def run(options: Options, reasons: Reasons | None, path: Path, out: Path, progre
     show(f"{done}{statuses.total():,} rows are explained in {out}")
 
 
-def _prepared(
-    options: Options, reasons: Reasons | None, folder: Folder, suffix: str, note: Callable[[str], None]
+def _prepare(
+    options: argparse.Namespace, reasons: Reasons | None, folder: Folder, suffix: str, note: Callable[[str], None]
 ) -> tuple[Job, Task, Seal]:
     """Look at everything before the first worker starts: the job, the task and the table to explain."""
     from xcid.frames import to_columns
@@ -79,48 +75,37 @@ def _prepared(
     from xcid.runs.worker import Task
 
     subject, wanted = options.subject, options.reasons
-    files = {"background": subject.background, "data": subject.data or subject.background, "model": subject.model}
+    files = {"background": subject.reference, "data": subject.data or subject.reference, "model": subject.model}
     files["text file"] = None if wanted is None else wanted.texts
     seals = {what: sealed(path) for what, path in files.items() if path is not None}
     with unchanged(seals.values()):
-        background = _subjects.read_background(subject)
-        _reasons.check(wanted, _subjects.answers(subject, background))
-        job = Job(_subjects.read_rows(subject, background), options.chunk, options.workers)
-        for said in _subjects.reading_notes(subject, background, job.rows.source):
-            note(said)
+        background = _subjects.read_reference(subject)
+        _wanted.check_reasons(wanted, _subjects.output_names(subject, background))
+        job = Job(_subjects.find_rows(subject, background), options.chunk, options.workers)
+        for line in _subjects.reading_notes(subject, background, job.rows.source):
+            note(line)
         unseen = None if folder.has_chunks else job.rows.check(background.space)
         if unseen is not None:
             note(unseen.said())
-        model = subject.model or _trained(subject, background, seals["background"].sha256, folder, note)
+        model = subject.model or _train_once(subject, background, seals["background"].sha256, folder, note)
         trust = OWN_TYPES if subject.model is None else subject.trust
         seals["model"] = seals.get("model") or sealed(model)
         recipe = Recipe(replace(subject, model=model, trust=trust), options.paper, wanted)
         if options.time_limit is None:  # else it might hang, and only a worker can be ended
-            with _subjects.tried(recipe.subject) as passed:
-                passed(background.features)
-                tried = recipe.explainer(background).subject  # fails here rather than in every worker
-                _reasons.check(wanted, tried.output_names)
+            with _subjects.try_model(recipe.subject) as call:
+                call(background.features)
+                made = recipe.make(background).subject  # fails here rather than in every worker
+                _wanted.check_reasons(wanted, made.output_names)
                 if reasons is not None:
-                    reasons.check(tried.features.names, tried.output_names)
-    settings: dict[str, Any] = {
-        "seed": subject.seed,
-        "target": subject.target,
-        "weights": subject.weights,
-        "rows": _described(job.rows.positions),
-        "train": subject.train,
-        "paper": options.paper,
-        "chunk": options.chunk,
-        "format": suffix,
-        "time_limit": options.time_limit,
-    }
+                    reasons.check(made.features.names, made.output_names)
+    settings: dict[str, Any] = {name: getattr(subject, name) for name in ("seed", "target", "weights", "train")}
+    settings |= {name: getattr(options, name) for name in ("paper", "chunk", "time_limit")}
+    settings |= {"rows": _describe_positions(job.rows.positions), "format": suffix}
     if wanted is not None:
         settings |= {"reasons": wanted.k, "against": wanted.against}
-    if subject.id is not None:
-        settings["id"] = subject.id
     roles = background.layout.roles
-    settings |= {name: list(getattr(roles, name)) for name in ("drop", "dates") if getattr(roles, name)}
-    if subject.class_names is not None:
-        settings["class_names"] = list(subject.class_names)
+    more = {"id": subject.id, "drop": roles.drop, "dates": roles.dates, "class_names": subject.class_names}
+    settings |= {name: list(one) if isinstance(one, tuple) else one for name, one in more.items() if one}
     manifest = describe(seals, settings)
     folder.adopt(manifest)
     task = Task(
@@ -137,15 +122,15 @@ def _prepared(
     return job, task, seals["data"]
 
 
-def _described(positions: Sequence[int]) -> list[int] | str:
+def _describe_positions(positions: Sequence[int]) -> list[int] | str:
     """Which rows these are, in few letters."""
     if isinstance(positions, range):
         return [positions.start, positions.stop, positions.step]
     return hashlib.sha256(repr(tuple(positions)).encode()).hexdigest()
 
 
-def _trained(
-    subject: _subjects.Subject, background: Background, sha256: str, folder: Folder, note: Callable[[str], None]
+def _train_once(
+    subject: _subjects.SubjectOptions, background: Background, sha256: str, folder: Folder, note: Callable[[str], None]
 ) -> Path:
     """Train a model once and keep it in the folder: all workers, and those who resume the run, have the same one."""
     from xcid.io import models
@@ -157,7 +142,7 @@ def _trained(
     path = folder.path / f"model-{hashlib.sha256(repr(known).encode()).hexdigest()[:12]}.skops"
     if not path.exists():
         io = models.imported(models.LOADERS[".skops"])
-        model = _subjects.model_for(subject, background, note)
+        model = _subjects.get_model(subject, background, note)
         with replacing(path) as temporary:
             io.dump(model, temporary)
     return path

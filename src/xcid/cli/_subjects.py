@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import combinations, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from xcid.cli._rows import HELP, are_names, chosen, rows, without_names
-from xcid.cli._terminal import MODELS, USUAL_MODEL, record, whole_number
+from xcid.cli._rows import HELP, are_names, describe_missing_id, read_rows_option, select_rows
+from xcid.cli._terminal import MODELS, USUAL_MODEL, read_names, whole_number
 
 if TYPE_CHECKING:
+    from xcid.explainer import Explainer
     from xcid.io.readers import Background
     from xcid.io.rows import Rows, Unseen
     from xcid.io.sources import Roles, Source
@@ -23,10 +24,10 @@ MOST_WORKERS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class SubjectOptions:
     """What is explained, as it was typed."""
 
-    background: Path
+    reference: Path
     target: str | None
     weights: str | None
     id: str | None
@@ -41,6 +42,11 @@ class Subject:
     drop: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> SubjectOptions:
+        """The subject among all options."""
+        return cls(**{field.name: getattr(options, field.name) for field in fields(cls)})
+
     @property
     def roles(self) -> Roles:
         """What columns are, beside features."""
@@ -51,17 +57,7 @@ class Subject:
     @property
     def lesson(self) -> tuple[str, str, int]:
         """Target, kind and seed of a model that is trained here."""
-        assert self.target is not None
-        assert self.train is not None
-        return self.target, self.train, self.seed
-
-
-class Inputs(NamedTuple):
-    """What is explained, read and checked."""
-
-    model: Any
-    background: Background
-    rows: Rows
+        return self.target or "", self.train or "", self.seed
 
 
 def add(parser: argparse.ArgumentParser, demos: Sequence[str] = ()) -> None:
@@ -73,7 +69,7 @@ def add(parser: argparse.ArgumentParser, demos: Sequence[str] = ()) -> None:
     parser.add_argument("table", nargs="?", type=Path, metavar="DATA", help=f"the same as --data: {table}")
     parser.add_argument("--data", type=Path, metavar="FILE", help="rows to explain (default: the reference data)")
     parser.add_argument(
-        "--reference", "--background", dest="background", type=Path, metavar="FILE",
+        "--reference", "--background", type=Path, metavar="FILE",
         help="what values are usual, ideally the training data (default: the rows to explain)",
     )  # fmt: skip
     if demos:
@@ -81,43 +77,21 @@ def add(parser: argparse.ArgumentParser, demos: Sequence[str] = ()) -> None:
     parser.add_argument("--target", metavar="COLUMN", help="what the model predicts; left out of the features")
     parser.add_argument("--id", metavar="COLUMN", help="what names the rows; left out of the features")
     parser.add_argument("--weights", metavar="COLUMN", help="weights of the reference rows; left out of the features")
+    parser.add_argument("--drop", type=read_names, default=(), metavar="A,B", help="columns that are no features")
     parser.add_argument(
-        "--drop", type=_names, default=(), metavar="A,B", help="columns that are left out of the features"
-    )
-    parser.add_argument(
-        "--dates", type=_names, default=(), metavar="A,B",
+        "--dates", type=read_names, default=(), metavar="A,B",
         help="columns of text that are read as dates, also for a model file; with --train, all unambiguous date "
         "columns are",
     )  # fmt: skip
-    parser.add_argument("--rows", type=rows, metavar="ROWS", help=HELP)
+    parser.add_argument("--rows", type=read_rows_option, metavar="ROWS", help=HELP)
     model = parser.add_mutually_exclusive_group()
     model.add_argument("--model", type=Path, metavar="FILE", help=".skops, .onnx, .json, .ubj, .txt (LightGBM), .cbm")
     model.add_argument(
         "--train", choices=MODELS, help=f"train one on the reference data instead (default: {USUAL_MODEL})"
     )
     parser.add_argument(
-        "--class-names", type=_names, metavar="A,B", help="what the classes are called, in the order of the model's"
+        "--class-names", type=read_names, metavar="A,B", help="what the classes are called, in the order of the model's"
     )
-    add_common(parser)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(","))
-
-
-def add_workers(parser: argparse.ArgumentParser, who: str = "threads") -> None:
-    """Add the option of verbs that explain many rows."""
-    workers = whole_number(1, MOST_WORKERS)
-    parser.add_argument("--workers", type=workers, default=1, metavar="N", help=f"{who} that explain rows at once")
-
-
-def add_paper(parser: argparse.ArgumentParser) -> None:
-    """Add the option of verbs that know the paper's setting."""
-    parser.add_argument("--paper", action="store_true", help="the paper's setting: unsigned d1, nothing added")
-
-
-def add_common(parser: argparse.ArgumentParser) -> None:
-    """Add the options of every verb that asks a model."""
     parser.add_argument(
         "--trust", nargs="+", action="extend", default=[], metavar="TYPE",
         help="types that a .skops file may contain; those of scikit-learn, XGBoost and LightGBM need no trust",
@@ -132,22 +106,27 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
-def subject_of(options: argparse.Namespace, parser: argparse.ArgumentParser) -> Subject:
+def add_method(parser: argparse.ArgumentParser, who: str = "threads") -> None:
+    """Add the options of verbs that explain many rows: how many at once, and by the paper's setting."""
+    workers = whole_number(1, MOST_WORKERS)
+    parser.add_argument("--workers", type=workers, default=1, metavar="N", help=f"{who} that explain rows at once")
+    parser.add_argument("--paper", action="store_true", help="the paper's setting: unsigned d1, nothing added")
+
+
+def subject_of(options: argparse.Namespace, parser: argparse.ArgumentParser) -> SubjectOptions:
     """What is explained, of all that was typed; end with the usage where options do not go together."""
     if options.table is not None and options.data is not None:
         parser.error(f"give {options.table.name} or --data, not both")
     options.data = options.data or options.table
-    if options.background is None:
-        options.background, options.data = options.data, None
-    if options.background is None:
+    if options.reference is None:
+        options.reference, options.data = options.data, None
+    if options.reference is None:
         parser.error("give a table: --data FILE for the rows to explain, --reference FILE for what is usual, or both")
     if options.id is None and options.rows is not None and are_names(options.rows):
-        parser.error(without_names(options.rows))
+        parser.error(describe_missing_id(options.rows))
     choose_model(options)
     if options.train and not options.target:
-        parser.error(
-            "give --target COLUMN, which a model is trained to predict, or --model FILE, a model that you have"
-        )
+        parser.error("give --target COLUMN, which a model is trained to predict, or --model FILE, one that you have")
     named = [(what, getattr(options, what)) for what in ("target", "weights", "id")]
     for (what, column), (other, same) in combinations(named, 2):
         if column is not None and column == same:
@@ -157,7 +136,7 @@ def subject_of(options: argparse.Namespace, parser: argparse.ArgumentParser) -> 
             parser.error(f"{column} is the {what}: leave it out of --{option}")
     for column in set(options.drop).intersection(options.dates):
         parser.error(f"{column} is in both --drop and --dates: leave it out of one of them")
-    return record(Subject, options)
+    return SubjectOptions.of(options)
 
 
 def choose_model(options: argparse.Namespace) -> None:
@@ -168,39 +147,38 @@ def choose_model(options: argparse.Namespace) -> None:
         options.train = USUAL_MODEL
 
 
-def read(
-    subject: Subject,
+def read_inputs(
+    subject: SubjectOptions,
     note: Callable[[str], None],
     most: int | None = None,
     check: Callable[[Background], None] = lambda background: None,
-    tell: Callable[[Unseen], str] | None = None,
-) -> Inputs:
+    describe: Callable[[Unseen], str] | None = None,
+) -> tuple[Any, Background, Rows]:
     """Read the tables, refuse rows that cannot be explained, and get the model.
 
-    Where no rows are asked for, a sample of at most so many is taken. ``check`` looks at the background before a model
-    is trained on it. Cells that the reference data lack are told of as wanted, by default with the first of them.
+    Where no rows are typed, a sample of at most so many is taken. ``check`` looks at the reference data before a model
+    is trained on them. ``describe`` makes the note on cells that these lack; by default it shows the first of them.
     """
     from xcid.io.rows import Unseen
 
-    with tried(subject) as passed:
-        background = read_background(subject)
+    with try_model(subject) as call:
+        background = read_reference(subject)
         check(background)
-        found = read_rows(subject, background, most)
-        for said in reading_notes(subject, background, found.source):
-            note(said)
+        found = find_rows(subject, background, most)
+        for line in reading_notes(subject, background, found.source):
+            note(line)
         unseen = found.check(background.space)
-        passed(background.features)
-        inputs = Inputs(model_for(subject, background, note), background, found)
+        call(background.features)
+        model = get_model(subject, background, note)
     if unseen is not None:
-        note((tell or Unseen.said)(unseen))
-    n_rows = found.source.n_rows
-    if subject.rows is None and len(found) < n_rows:
-        note(f"taking {len(found):,} of {n_rows:,} rows, drawn at random; use --rows : for all")
-    return inputs
+        note((describe or Unseen.said)(unseen))
+    if subject.rows is None and len(found) < found.source.n_rows:
+        note(f"taking {len(found):,} of {found.source.n_rows:,} rows, drawn at random; use --rows : for all")
+    return model, background, found
 
 
-def tried(subject: Subject) -> contextlib.AbstractContextManager[Callable[[Any], None]]:
-    """Try the file of the model, if there is one, in a process of its own, which the block has to ask about rows."""
+def try_model(subject: SubjectOptions) -> contextlib.AbstractContextManager[Callable[[Any], None]]:
+    """Try the file of the model, if there is one, in a process of its own; the block has to call it with rows."""
     from xcid.io import trial
 
     if subject.model is None:
@@ -208,15 +186,15 @@ def tried(subject: Subject) -> contextlib.AbstractContextManager[Callable[[Any],
     return trial.tried(subject.model, subject.trust)
 
 
-def read_background(subject: Subject) -> Background:
+def read_reference(subject: SubjectOptions) -> Background:
     """Read the reference data as a model from a file wants them, or as one that is trained on them does."""
     from xcid.io.readers import Background
 
     read = Background.read if subject.train is None else Background.to_train
-    return read(subject.background, subject.roles)
+    return read(subject.reference, subject.roles)
 
 
-def reading_notes(subject: Subject, background: Background, data: Source | None = None) -> Iterator[str]:
+def reading_notes(subject: SubjectOptions, background: Background, data: Source | None = None) -> Iterator[str]:
     """What a user should know of how the tables were read."""
     from xcid.io.readers import of_commas
 
@@ -227,8 +205,8 @@ def reading_notes(subject: Subject, background: Background, data: Source | None 
         yield from of_commas(data)
 
 
-def answers(subject: Subject, background: Background) -> tuple[str, ...]:
-    """What a model that is trained on the background will answer: its classes, or one name for a number.
+def output_names(subject: SubjectOptions, background: Background) -> tuple[str, ...]:
+    """What a model that is trained on the reference data will predict: its classes, or one name for a number.
 
     Nothing is known of a model in a file.
     """
@@ -246,57 +224,50 @@ def answers(subject: Subject, background: Background) -> tuple[str, ...]:
     return names if subject.class_names is None else renamed(names, subject.class_names)
 
 
-def read_rows(subject: Subject, background: Background, most: int | None = None) -> Rows:
-    """Find the rows to explain, which are read when they are needed."""
+def find_rows(subject: SubjectOptions, background: Background, most: int | None = None) -> Rows:
+    """Find the rows to explain, or where none are typed a sample of them; they are read when they are needed."""
     from xcid.io.rows import Rows
 
     source = background.opened(subject.data)
-    if subject.rows is None:
-        positions = sample(source.n_rows, most, subject.seed)
-    else:
-        positions = asked(subject, background, source.n_rows)
+    positions: Sequence[int] = range(source.n_rows)
+    if subject.rows is not None:
+        positions = find_positions(subject, background, source.n_rows)
+    elif most is not None and most < source.n_rows:
+        from numpy.random import default_rng
+
+        positions = tuple(sorted(default_rng(subject.seed).permutation(source.n_rows)[:most].tolist()))
     return Rows(source, background.layout, positions)
 
 
-def asked(subject: Subject, background: Background, n_rows: int) -> Sequence[int]:
+def find_positions(subject: SubjectOptions, background: Background, n_rows: int) -> Sequence[int]:
     """Positions of the rows that were typed; a condition may be about any column of the file."""
     from xcid.io.readers import dated, opened
     from xcid.io.rows import names_of
 
-    path = subject.data or subject.background
+    path = subject.data or subject.reference
     names = None if subject.id is None else lambda: names_of(opened(path), background.layout)
-    return chosen(subject.rows or ":", n_rows, lambda: dated(opened(path), background.writings), names)
+    return select_rows(subject.rows or ":", n_rows, lambda: dated(opened(path), background.writings), names)
 
 
-def sample(size: int, most: int | None, seed: int) -> Sequence[int]:
-    """Positions of all rows, or of as many as may be, in their order."""
-    if most is None or size <= most:
-        return range(size)
-    from numpy.random import default_rng
-
-    return tuple(sorted(default_rng(seed).permutation(size)[:most].tolist()))
-
-
-def model_for(subject: Subject, background: Background, note: Callable[[str], None]) -> Any:
-    """Load the model, or train one on the background; note how well it does, and what it should not have learnt."""
+def get_model(subject: SubjectOptions, background: Background, note: Callable[[str], None]) -> Any:
+    """Load the model, or train one on the reference data; note how well it does, and what it should not have learnt."""
     from xcid.io import suspects, training
 
     if subject.model is not None:
-        return loaded(subject, background.table)
+        return load_model(subject, background.table)
     trained = training.train(background.table, *subject.lesson)
     note(trained.description)
     if judgement := training.judged(background.table, *subject.lesson):
         note(judgement)
     if subject.data is None:
-        note(
-            "the rows to explain are among those that it was trained on, where a model is more confident than elsewhere"
-        )
+        known = "the rows to explain are among those that it was trained on"
+        note(f"{known}, where a model is more confident than elsewhere")
     for warning in suspects.notes(background.table, subject.lesson[0], subject.id):
         note(warning)
     return trained.model
 
 
-def loaded(subject: Subject, table: Any) -> Any:
+def load_model(subject: SubjectOptions, table: Any) -> Any:
     """Load the model that there is a file of; without a target, it must know all columns of its table."""
     from xcid.io import models, tables
 
@@ -307,6 +278,12 @@ def loaded(subject: Subject, table: Any) -> Any:
     return model
 
 
-def settings(subject: Subject, background: Background) -> dict[str, Any]:
-    """What an explainer is told of the reference rows and the classes."""
-    return {"weights": background.weights, "class_names": subject.class_names}
+def make_explainer(
+    subject: SubjectOptions, model: Any, background: Background, paper: bool = False, **settings: Any
+) -> Explainer:
+    """Make the explainer, which knows the weights of the reference rows and what the classes are called."""
+    from xcid.explainer import Explainer
+
+    make = Explainer.paper if paper else Explainer
+    known: dict[str, Any] = {"weights": background.weights, "class_names": subject.class_names}
+    return make(model, background.features, **known, **settings)

@@ -1,29 +1,30 @@
-"""What is typed at a terminal (verbs, numbers) and shown there: text, and a line that says how far a job is."""
+"""What is typed at a terminal and shown there: text, scores in colour, and a line that says how far a job is.
+
+There are colours where rich is installed; in pipes and with NO_COLOR the text is plain.
+"""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO
 
 MODELS = ("logistic", "forest", "boosting", "network")
 USUAL_MODEL = "forest"  # what is trained where no model is given
 ROWS_OF_A_SAMPLE = 100  # explained where none are asked for, and nothing keeps the others
-ROWS_OF_A_CHUNK, MOST_OF_A_CHUNK = 256, 65_536  # of a large run; an explainer takes 256 at once
-T = TypeVar("T")
+ROWS_OF_A_CHUNK = 256  # of a large run: as many as an explainer takes at once
+SUPPORTS, OPPOSES, UNSIGNED = "#009E73", "#D55E00", "#56B4E9"  # as in pictures and reports
 MOST_SECONDS = 10**6
 EVERY = 0.1  # seconds between two pictures of the bar
 WIDTH = 24
+_SCORE = re.compile(r"(?<=\s)([-+ ])\d\.\d{3}(?=\s|$)")
+_BAR = re.compile(r"[█▏▎▍▌▋▊▉]+$")
 _APART: list[tuple[TextIO, TextIO]] = []  # the streams of a command while a model has those of the process
-
-
-def record(kind: type[T], options: argparse.Namespace, **more: Any) -> T:
-    """Make a record of what was typed, by the names of its fields."""
-    return kind(**{name: getattr(options, name) for name in kind.__annotations__ if name not in more}, **more)
 
 
 def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
@@ -38,7 +39,12 @@ def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
     return read
 
 
-def seconds(text: str) -> float:
+def read_names(text: str) -> tuple[str, ...]:
+    """Read names with commas between them."""
+    return tuple(name.strip() for name in text.split(","))
+
+
+def read_seconds(text: str) -> float:
     """Read a time."""
     try:
         value = float(text)
@@ -49,18 +55,18 @@ def seconds(text: str) -> float:
     return value
 
 
-def printable(text: str) -> str:
+def make_printable(text: str) -> str:
     r"""Names from files may hold what a terminal takes for a command.
 
     Examples
     --------
-    >>> printable("a name that turns \x1b[31mred")
+    >>> make_printable("a name that turns \x1b[31mred")
     'a name that turns ?[31mred'
     """
     return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
 
 
-def sentences(notes: Sequence[str]) -> list[str]:
+def to_sentences(notes: Sequence[str]) -> list[str]:
     """Notes as they are shown on a page."""
     from xcid.show.wording.names import make_sentence
 
@@ -70,12 +76,13 @@ def sentences(notes: Sequence[str]) -> list[str]:
 class Progress:
     """One line that is written over in a terminal; elsewhere only the last one, without a bar.
 
-    It says how much is done of what is counted, on a stream; without one it says nothing.
+    It says how much is done of what is counted, on stderr; where it is quiet, it says nothing.
     """
 
-    def __init__(self, what: str, stream: TextIO | None) -> None:
+    def __init__(self, what: str, quiet: bool) -> None:
         self.what, self.start, self.first, self.last, self.done = what, time.monotonic(), 0, -EVERY, -1
-        self.stream, self.rewrites = stream, stream is not None and stream.isatty()
+        self.stream = None if quiet else streams()[1]
+        self.rewrites = self.stream is not None and self.stream.isatty()
 
     def __call__(self, done: int, total: int) -> None:
         """Say how much is done."""
@@ -86,8 +93,9 @@ class Progress:
             self.done = done
             return
         self.last, self.done = now, done
-        text = f"{done:,} of {total:,} {self.what}{rate(done - self.first, total - done, now - self.start)}"
-        self._write(f"\r\033[K{self._bar(done, total)} {text}" if self.rewrites else f"{text}\n")
+        text = f"{done:,} of {total:,} {self.what}{describe_rate(done - self.first, total - done, now - self.start)}"
+        if self.stream is not None:
+            self._write(f"\r\033[K{draw_bar(done, total, self.stream)} {text}" if self.rewrites else f"{text}\n")
         if self.rewrites and done >= total:
             self._write("\n")
 
@@ -95,42 +103,31 @@ class Progress:
         """Say something in a line of its own."""
         self._write(f"\r\033[K{message}\n" if self.rewrites else f"{message}\n")
 
-    def _bar(self, done: int, total: int) -> str:
-        from xcid.cli._colours import bar
-
-        assert self.stream is not None
-        return bar(done, total, WIDTH, self.stream)
-
     def _write(self, text: str) -> None:
         if self.stream is not None:
             self.stream.write(text)
             self.stream.flush()
 
 
-def rate(done: int, left: int, seconds: float) -> str:
+def describe_rate(done: int, left: int, seconds: float) -> str:
     """How fast it goes and how long it will take, or took.
 
     Examples
     --------
-    >>> rate(300, 600, 2.0), rate(900, 0, 6.0), rate(0, 900, 0.0)
+    >>> describe_rate(300, 600, 2.0), describe_rate(900, 0, 6.0), describe_rate(0, 900, 0.0)
     (', 150 per second, 4 s left', ', 150 per second, 6.0 s', '')
     """
     if done <= 0 or seconds <= 0:
         return ""
     speed = done / seconds
     shown = f"{speed:,.0f} per second" if speed >= 10 else f"{speed:.1f} per second"
-    return f", {shown}, {_time(left / speed)} left" if left else f", {shown}, {seconds:.1f} s"
+    return f", {shown}, {_format_time(left / speed)} left" if left else f", {shown}, {seconds:.1f} s"
 
 
-def _time(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def progress(what: str, quiet: bool) -> Progress:
-    """What ``--quiet`` asks for."""
-    return Progress(what, None if quiet else streams()[1])
 
 
 def streams() -> tuple[TextIO, TextIO]:
@@ -143,10 +140,65 @@ def show(text: str, end: str = "\n") -> None:
     streams()[0].write(text + end)
 
 
+def console(stream: TextIO) -> Any | None:
+    """What draws on a stream in colour; None where it must be plain."""
+    if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return None
+    try:
+        from rich.console import Console
+    except ImportError:
+        return None
+    return Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def show_scores(text: str) -> None:
+    """Show bars: what supports the output in one colour, what works against it in another."""
+    text, drawn = make_printable(text), console(streams()[0])
+    if drawn is None:
+        show(text)
+        return
+    for at, line in enumerate(text.splitlines()):
+        drawn.print(_paint_line(line, is_title=at == 0))
+
+
+def style_text(text: str, style: str, stream: TextIO) -> str:
+    """A text as a stream shows it."""
+    drawn = console(stream)
+    if drawn is None:
+        return text
+    with drawn.capture() as captured:
+        drawn.print(text, style=style, end="")
+    return str(captured.get())
+
+
+def draw_bar(done: int, total: int, stream: TextIO) -> str:
+    """How much is done, as a bar."""
+    full, empty = "#." if console(stream) is None else "━ "
+    filled = WIDTH * done // max(total, 1)
+    return full * filled + empty * (WIDTH - filled)
+
+
+def _paint_line(line: str, is_title: bool) -> Any:
+    from rich.text import Text
+
+    found = Text(line)
+    score, drawn = _SCORE.search(line), _BAR.search(line)
+    if is_title:
+        found.stylize("bold")
+    elif score is None:
+        found.stylize("dim")
+    else:
+        colour = {"+": SUPPORTS, "-": OPPOSES}.get(score[1], UNSIGNED)
+        for part in (score, drawn):
+            if part is not None:
+                found.stylize(colour, *part.span())
+    return found
+
+
 @contextlib.contextmanager
-def apart(quiet: bool) -> Iterator[None]:
+def keep_streams_apart(quiet: bool) -> Iterator[None]:
     """Keep stdout and stderr for the command: what models write there, Python or not, goes to stderr or nowhere."""
-    own = _own(sys.stdout, 1), _own(sys.stderr, 2)
+    own = _open_own(sys.stdout, 1), _open_own(sys.stderr, 2)
     before = sys.stdout, os.dup(1), os.dup(2)
     _APART.append(own)
     try:
@@ -174,7 +226,7 @@ def apart(quiet: bool) -> Iterator[None]:
                     stream.close()
 
 
-def _own(stream: TextIO, handle: int) -> TextIO:
+def _open_own(stream: TextIO, handle: int) -> TextIO:
     """A stream to where a handle leads now; one that leads elsewhere, such as into a test, is its own."""
     try:
         if stream.fileno() != handle:

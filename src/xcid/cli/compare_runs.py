@@ -4,19 +4,8 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import NamedTuple
 
-from xcid.cli._terminal import printable, record, show
-
-
-class Options(NamedTuple):
-    """What was typed."""
-
-    first: Path
-    second: Path
-    towards: str | None
-    out: Path | None
-    report: Path | None
+from xcid.cli._terminal import make_printable, show
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -32,14 +21,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, metavar="FILE", help="one line per feature: .csv, .parquet, .feather, .json"
     )
     parser.add_argument("--report", type=Path, metavar="FILE", help="sentences, a picture and a table as one HTML file")
-    parser.set_defaults(run=_checked)
+    parser.set_defaults(run=run)
 
 
-def _checked(options: argparse.Namespace) -> None:
-    run(record(Options, options))
-
-
-def run(options: Options) -> None:
+def run(options: argparse.Namespace) -> None:
     """Compare, print the differences, and keep them where asked."""
     from xcid.explanation import load
     from xcid.io import writers
@@ -49,15 +34,15 @@ def run(options: Options) -> None:
     if options.report is not None:
         writers.check(options.report, options.first, options.second, extensions=(".html", ".htm"))
     first, second = load(options.first), load(options.second)
-    found = first.compare(second, _names(options.first, options.second), towards=options.towards)
+    found = first.compare(second, _name_files(options.first, options.second), towards=options.towards)
     if options.out is not None:
         writers.write(options.out, [found.to_columns()])
     if options.report is not None:
         found.report(options.report)
-    show(printable(str(found)))
+    show(make_printable(str(found)))
 
 
-def _names(first: Path, second: Path) -> tuple[str, str]:
+def _name_files(first: Path, second: Path) -> tuple[str, str]:
     """The files without their extensions, with their folders or extensions where only these tell them apart."""
     paths = first, second
     ways = ([path.stem for path in paths], [f"{path.parent.name}/{path.name}" for path in paths])

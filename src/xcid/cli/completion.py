@@ -27,8 +27,3 @@ def run(options: argparse.Namespace) -> None:
     """Print what the shell has to read."""
     argcomplete = require("argcomplete", extra="completion")
     sys.stdout.write(argcomplete.shellcode(["xcid"], shell=options.shell))
-
-
-def offer(parser: argparse.ArgumentParser) -> None:
-    """Answer a shell that wants to complete, and end."""
-    require("argcomplete", extra="completion").autocomplete(parser)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from xcid.cli._colours import show_scores
-from xcid.cli._terminal import apart, record, show
+from xcid.cli._terminal import keep_streams_apart, show, show_scores, to_sentences
 
 PAGE = Path("xcid-demo.html")
 ROWS = 20  # of the page
@@ -25,44 +23,37 @@ Now with a table of your own, here data.csv with a column outcome:
   xcid app data.csv --target outcome"""
 
 
-class Options(NamedTuple):
-    """What was typed."""
-
-    out: Path
-    quiet: bool
-
-
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("--out", type=Path, default=PAGE, metavar="FILE", help=f"the page (default: {PAGE})")
     parser.add_argument("--quiet", action="store_true", help="nothing on stderr")
-    parser.set_defaults(run=partial(_checked))
+    parser.set_defaults(run=run)
 
 
-def _checked(options: argparse.Namespace) -> None:
-    with apart(options.quiet):
-        run(record(Options, options))
-
-
-def run(options: Options) -> None:
+def run(options: argparse.Namespace) -> None:
     """Tell the story, and write the page and the picture beside it."""
+    with keep_streams_apart(options.quiet):
+        _tell(options.out)
+
+
+def _tell(out: Path) -> None:
     from xcid.explainer import Explainer
     from xcid.io import tables, training, writers
     from xcid.show.report import report, summary
     from xcid.show.text import bars
 
-    writers.check(options.out, extensions=(".html", ".htm"))
+    writers.check(out, extensions=(".html", ".htm"))
     made = training.demo("diabetes", "logistic", seed=0)
     found = Explainer(made.model, made.background)(tables.part(made.data, range(ROWS)))
     known, held = tables.size(made.background), len(made.positions)
     show(STORY.format(kind="logistic regression", known=known, held=held, right=made.right))
     show_scores(bars(found))
     show("\nIn words: " + " ".join(summary(found, 0)))
-    report(found, options.out, title=made.title, notes=[f"{made.note[0].upper()}{made.note[1:]}"])
-    show(END.format(rows=ROWS, page=options.out, picture=_picture(found, options.out.with_suffix(".png"))))
+    report(found, out, title=made.title, notes=to_sentences([made.note]))
+    show(END.format(rows=ROWS, page=out, picture=_draw_picture(found, out.with_suffix(".png"))))
 
 
-def _picture(found: Any, path: Path) -> str:
+def _draw_picture(found: Any, path: Path) -> str:
     """Draw the evidence where matplotlib is installed, and say where it is."""
     from xcid.io.writers import replacing
 

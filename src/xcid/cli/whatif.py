@@ -3,53 +3,77 @@
 from __future__ import annotations
 
 import argparse
-from collections import deque
-from collections.abc import Iterable, Iterator
+import shlex
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from xcid.cli import _rules, _subjects, _ways
-from xcid.cli._terminal import (
-    ROWS_OF_A_CHUNK,
-    ROWS_OF_A_SAMPLE,
-    apart,
-    printable,
-    progress,
-    record,
-    show,
-    whole_number,
-)
-from xcid.cli._ways import Piece, Tally, block, target_of, wish_of
+from xcid.cli import _subjects, _terminal, _wanted
+from xcid.cli._terminal import ROWS_OF_A_CHUNK, Progress, make_printable, show, whole_number
+from xcid.cli.explain import print_json, show_more
 
 if TYPE_CHECKING:
-    from xcid.cli._terminal import Progress
     from xcid.explainer import Explainer
     from xcid.io.rows import Rows
     from xcid.io.writers import Columns
+    from xcid.subject import Subject
+    from xcid.whatif import Counterfactuals
 
-ROWS_SHOWN = 10  # and searched, where none are asked for and nothing keeps the others
+ROWS_SHOWN = 10  # and searched, where none are typed and nothing keeps the others
 
 
-class Options(NamedTuple):
-    """What was typed."""
+@dataclass(slots=True)
+class Search:
+    """A search for counterfactuals, and what there is to know of all that it finds."""
 
-    subject: _subjects.Subject
-    wanted: str | None
+    subject: Subject
+    outcome: Any
+    target: Any
     k: int
-    rules: _rules.Rules
-    actions: int | None
-    out: Path | None
-    json: bool
-    quiet: bool
+    seed: int
+    changed: Counter[str] = field(default_factory=Counter)  # how often features change that people hardly can
+    broken: Counter[str] = field(default_factory=Counter)  # rules that rows break
+    n_lines: int = 0
+    n_rows: int = 0
+    n_failed: int = 0
+
+    def __call__(self, frame: Any, index: Any) -> tuple[Counterfactuals, Subject]:
+        """Counterfactuals of some rows, and the subject that knows all their cells."""
+        from xcid import whatif
+        from xcid.table import met
+        from xcid.whatif.engine import suspects
+        from xcid.whatif.record import FAILED
+
+        space, cells, unseen = met(self.subject.space, frame)
+        subject = self.subject.with_room(space) if unseen.any() else self.subject
+        found = whatif.find_counterfactuals(subject, self.outcome, cells, index, self.target, self.k, self.seed)
+        names = subject.features.names
+        self.n_lines += int((found.n_changes > 0).sum())
+        self.n_rows += len(cells)
+        self.n_failed += int((found.kind == FAILED).sum())
+        self.changed.update({names[at]: int(found.moved[:, at].sum()) for at in suspects(subject).nonzero()[0]})
+        self.broken.update({name: int(is_broken.sum()) for name, is_broken in subject.rules.broken(cells)})
+        return found, subject
+
+    def notes(self) -> Iterator[str]:
+        """What was counted, in words."""
+        for name, count in (+self.changed).items():
+            often = f"{name} changes in {count:,} of {self.n_lines:,} ways"
+            yield f"{often}: if people cannot change it, add --frozen {shlex.quote(name)}"
+        for name, count in (+self.broken).items():
+            yield f"{count:,} of {self.n_rows:,} rows break the rule {name} themselves"
+        if self.n_failed:
+            yield f"the model failed for {self.n_failed:,} of {self.n_rows:,} rows"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     _subjects.add(parser)
-    _ways.add_wanted(parser)
+    _wanted.add_outcome_and_rules(parser)
     parser.add_argument("-k", type=whole_number(1), default=3, metavar="N", help="most ways for a row (default: 3)")
-    _rules.add(parser)
     parser.add_argument(
         "--actions", type=whole_number(1), metavar="N",
         help="instead of ways for each row: the N actions that help most of the rows as a group",
@@ -59,130 +83,118 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, metavar="FILE", help="one line for each way: .csv, .parquet, .feather, .json, .jsonl"
     )
     kept.add_argument("--json", action="store_true", help="the same lines as JSON on stdout, in place of text")
-    parser.set_defaults(run=partial(_checked, parser))
+    parser.set_defaults(run=partial(_check_and_run, parser))
 
 
-def _checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    subject = _subjects.subject_of(options, parser)
-    with apart(options.quiet):
-        run(record(Options, options, subject=subject, rules=_rules.typed(options)))
+def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    options.subject, options.rules = _subjects.subject_of(options, parser), _wanted.RuleOptions.of(options)
+    with _terminal.keep_streams_apart(options.quiet):
+        run(options)
 
 
-def run(options: Options) -> None:
+def run(options: argparse.Namespace) -> None:
     """Search some rows at a time, so that any number of them fits into memory; a group is searched as a whole."""
-    from xcid.explainer import Explainer
     from xcid.io import writers
 
-    subject, line = options.subject, progress("rows", options.quiet)
+    subject, line = options.subject, Progress("rows", options.quiet)
     if options.out is not None:
-        writers.check(options.out, subject.background, subject.data, subject.model, options.rules.rules)
-    constraints = options.rules.made()
+        writers.check(options.out, subject.reference, subject.data, subject.model, options.rules.rules)
+    constraints = options.rules.read()
 
     def check(background: Any) -> None:
-        _rules.check(constraints, background)
-        target_of(options.wanted, _subjects.answers(subject, background))
+        _wanted.check_rules(constraints, background)
+        _wanted.target_of(options.wanted, _subjects.output_names(subject, background))
 
     keeps_all = options.out is not None or options.json
-    usual = ROWS_SHOWN if options.actions is None else ROWS_OF_A_SAMPLE
-    model, background, rows = _subjects.read(subject, line.note, None if keeps_all else usual, check)
-    more = _subjects.settings(subject, background) | {"constraints": constraints}
-    explainer = Explainer(model, background.features, **more)
-    target = target_of(options.wanted, explainer.subject.output_names)
+    usual = ROWS_SHOWN if options.actions is None else _terminal.ROWS_OF_A_SAMPLE
+    model, background, rows = _subjects.read_inputs(subject, line.note, None if keeps_all else usual, check)
+    explainer = _subjects.make_explainer(subject, model, background, constraints=constraints)
+    target = _wanted.target_of(options.wanted, explainer.subject.output_names)
     if options.actions is None:
-        _each_row(options, explainer, rows, target, line)
+        _search_rows(options, explainer, rows, target, line)
     else:
-        _actions(options, options.actions, explainer, rows, target, line)
+        _search_group(options, options.actions, explainer, rows, target, line)
 
 
-def _each_row(options: Options, explainer: Explainer, rows: Rows, target: Any, line: Progress) -> None:
+def _search_rows(options: argparse.Namespace, explainer: Explainer, rows: Rows, target: Any, line: Progress) -> None:
     """Search for each row; write or print the pieces as they come, or show the first rows."""
-    from xcid.io import writers
+    search = Search(explainer.subject, explainer.setup.outcome, target, options.k, options.subject.seed)
+    shown: list[str] = []
 
-    tally, shown = Tally(), list[str]()
-    wish = wish_of(target, explainer.subject.output_names)
-    pieces = _searched(options, explainer, rows, target, tally, line)
-    columns = (piece.found.to_columns() for piece in _shown(pieces, wish, shown))
-    if options.out is not None:
-        writers.write(options.out, columns)
-    elif options.json:
-        _print_json(columns)
-    else:
-        deque(columns, maxlen=0)
+    def find() -> Iterator[Columns]:
+        line(0, len(rows))
+        for chunk in rows.chunks(ROWS_OF_A_CHUNK):
+            found, subject = search(chunk.frame, chunk.names)
+            line(search.n_rows, len(rows))
+            shown.extend(_describe_rows(found, subject, ROWS_SHOWN - len(shown), target))
+            yield found.to_columns()
+
+    _write(options, find())
     if not options.json:
-        show(printable("\n".join(shown)))
-        if len(rows) > len(shown):
-            where = f"all of them are in {options.out}" if options.out is not None else "--out FILE keeps all of them"
-            show(f"and {len(rows) - len(shown):,} more rows: {where}")
-    for note in tally.notes():
+        show(make_printable("\n".join(shown)))
+        show_more(len(rows), len(shown), options.out)
+    for note in search.notes():
         line.note(note)
 
 
-def _searched(
-    options: Options, explainer: Explainer, rows: Rows, target: Any, tally: Tally, line: Progress
-) -> Iterator[Piece]:
-    """Counterfactuals of some rows after the others, each counted."""
-    from xcid import whatif
+def _describe_rows(found: Counterfactuals, subject: Subject, most: int, target: Any) -> Iterator[str]:
+    """The first rows with the ways that there are for them, in lines."""
     from xcid.show import wording
-    from xcid.table import met
-    from xcid.whatif.record import FAILED
+    from xcid.show.text import align_cells, format_outputs
+    from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED
 
-    done = 0
-    line(0, len(rows))
-    for chunk in rows.chunks(ROWS_OF_A_CHUNK):
-        space, cells, unseen = met(explainer.space, chunk.frame)
-        subject = explainer.subject.with_room(space) if unseen.any() else explainer.subject
-        asked = chunk.names, target, options.k, options.subject.seed
-        found = whatif.find_counterfactuals(subject, explainer.setup.outcome, cells, *asked)
-        known = sorted({int(row) for row in found.row[found.kind != FAILED]})[:ROWS_SHOWN]
-        outputs = subject.predict(cells[known]) if known else ()
-        said = {
-            row: wording.format_prediction(output, subject.output_names)
-            for row, output in zip(known, outputs, strict=True)
-        }
-        done += len(cells)
-        line(done, len(rows))
-        tally.count(found, subject, cells)
-        yield Piece(found, [said.get(row, "") for row in range(len(cells))])
-
-
-def _shown(pieces: Iterator[Piece], wish: str, shown: list[str]) -> Iterator[Piece]:
-    """The pieces; their first rows are put into words on the way."""
-    for piece in pieces:
-        shown += [block(piece, row, wish) for row in range(min(len(piece.answers), ROWS_SHOWN - len(shown)))]
-        yield piece
+    for row in range(min(len(found.data), most)):
+        name, lines = f"row {found.index[row]}", [int(line) for line in (found.row == row).nonzero()[0]]
+        if found.kind[lines[0]] == FAILED:
+            yield f"{name}: the model failed"
+            continue
+        output = wording.format_prediction(subject.predict(found.data[row : row + 1])[0], subject.output_names)
+        if found.kind[lines[0]] == ALREADY:
+            yield f"{name}: predicted {output}, which is what is wanted"
+            continue
+        block = [f"{name}: predicted {output}; wanted {_wanted.describe_target(target, subject.output_names)}"]
+        for line in lines:
+            changes, outputs = (*found.changes(line), *found.derived(line)), format_outputs(found, line)
+            if found.kind[line] != NOT_REACHED:
+                block.append(f"  {found.kind[line]}: {outputs}; {found.likeness[line]}")
+            else:
+                block.append(f"  not reached; the best that was found: {outputs}" if changes else "  not reached")
+            cells = [(one.feature, f"{one.before} -> {one.after}") for one in changes]
+            block += [f"    {line}" for line in align_cells(cells)]
+        yield "\n".join(block)
 
 
-def _actions(options: Options, k: int, explainer: Explainer, rows: Rows, target: Any, line: Progress) -> None:
+def _search_group(
+    options: argparse.Namespace, k: int, explainer: Explainer, rows: Rows, target: Any, line: Progress
+) -> None:
     """Search for the whole group, and write, print or show the actions; rows with unseen cells are left out."""
     import numpy as np
 
     from xcid import whatif
     from xcid.errors import InvalidData
-    from xcid.io import writers
     from xcid.show.text import actions
     from xcid.table import met
 
     parts = [met(explainer.space, chunk.frame) for chunk in rows.chunks(ROWS_OF_A_CHUNK)]
     cells = np.concatenate([part.rows[~part.unseen] for part in parts])
     if len(cells) < len(rows):
-        line.note(
-            f"{len(rows) - len(cells):,} of these rows are left out: actions know the reference data's values only"
-        )
+        left_out = f"{len(rows) - len(cells):,} of these rows are left out"
+        line.note(f"{left_out}: actions know the reference data's values only")
     if not len(cells):
         raise InvalidData("none of the rows can be searched: all hold values that the reference data do not have")
     found = whatif.find_actions(explainer.subject, explainer.setup.outcome, cells, target, k)
-    if options.json:
-        _print_json([found.to_columns()])
-        return
+    _write(options, iter([found.to_columns()]))
+    if not options.json:
+        wish = _wanted.describe_target(target, explainer.subject.output_names)
+        has = f"; {found.n_already:,} of {len(cells):,} rows have it already" if found.n_already else ""
+        show(make_printable("\n".join([f"wanted: {wish}{has}", *actions(found).splitlines()[1:]])))
+
+
+def _write(options: argparse.Namespace, columns: Iterator[Columns]) -> None:
+    """Write lines as they come, or print them, where one of the two is wanted."""
+    from xcid.io import writers
+
     if options.out is not None:
-        writers.write(options.out, [found.to_columns()])
-    wish = wish_of(target, explainer.subject.output_names)
-    has = f"; {found.n_already:,} of {len(cells):,} rows have it already" if found.n_already else ""
-    show(printable("\n".join([f"wanted: {wish}{has}", *actions(found).splitlines()[1:]])))
-
-
-def _print_json(columns: Iterable[Columns]) -> None:
-    from xcid.io.writers import array, pack_json
-
-    for text in array(map(pack_json, columns)):
-        show(text.decode(), end="")
+        writers.write(options.out, columns)
+    else:
+        deque(print_json(columns) if options.json else columns, maxlen=0)

@@ -8,22 +8,9 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
 
-from xcid.cli._terminal import progress, record
+from xcid.cli._terminal import Progress
 from xcid.errors import InvalidParameter
-
-
-class BenchOptions(NamedTuple):
-    """What was typed of ``xcid bench``."""
-
-    quick: bool
-    full: bool
-    out: Path
-    against: Path | None
-    page: Path | None
-    only: str
-    quiet: bool
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -38,10 +25,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--page", type=Path, metavar="FILE", help="the result as a page in Markdown")
     parser.add_argument("--only", metavar="STEP", default="", help="one step, by the beginning of its name: trees")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    parser.set_defaults(run=lambda options: run(record(BenchOptions, options)))
+    parser.set_defaults(run=run)
 
 
-def run(options: BenchOptions) -> None:
+def run(options: argparse.Namespace) -> None:
     """Measure with one thread, print the tables, and keep the record."""
     timing = import_module("xcid_lab.bench.timing")
     if not timing.is_limited():
@@ -53,14 +40,14 @@ def run(options: BenchOptions) -> None:
     steps = {name: step for name, step in bench.STEPS.items() if name.startswith(options.only)}
     if not steps:
         raise InvalidParameter(f"no step begins with {options.only!r}: the steps are {', '.join(bench.STEPS)}")
-    now = bench.measure(extent, progress("steps", options.quiet).note, steps)
+    now = bench.measure(extent, Progress("steps", options.quiet).note, steps)
     record.save(now, options.out)
     if options.page:
         import_module("xcid_lab.output").write(options.page, record.page(now))
     sys.stdout.write(record.printed(now, (record.slower(before, now),) if before else ()))
 
 
-def _restart(environment: dict[str, str], options: BenchOptions) -> None:
+def _restart(environment: dict[str, str], options: argparse.Namespace) -> None:
     """Start anew: libraries of linear algebra read how many threads they may use when they are loaded."""
     paths = {f"--{name}": getattr(options, name) for name in ("out", "against", "page")}
     flags = [f"--{name}" for name in ("quick", "full", "quiet") if getattr(options, name)]

@@ -9,8 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid.cli import _subjects
-from xcid.cli._colours import console
-from xcid.cli._terminal import Progress, apart, printable, progress, record, show, streams
+from xcid.cli._terminal import (
+    Progress,
+    console,
+    keep_streams_apart,
+    make_printable,
+    show,
+    streams,
+)
 
 if TYPE_CHECKING:
     from xcid.io.readers import Background
@@ -27,15 +33,6 @@ TEST_SHARE = 0.2
 ROWS = 50  # that are explained where none are asked for
 
 
-class CompareOptions(NamedTuple):
-    """What was typed of ``xcid compare``."""
-
-    subject: _subjects.Subject
-    methods: tuple[str, ...]
-    quiet: bool
-    out: Path | None
-
-
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     _subjects.add(parser)
@@ -47,7 +44,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help=f"by default {','.join(USUAL_METHODS)}; also {', '.join(MORE_METHODS)}",
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for figures.csv, figures.json, comparison.png")
-    parser.set_defaults(run=partial(_start, parser))
+    parser.set_defaults(run=partial(_check_and_run, parser))
 
 
 def _methods(text: str) -> tuple[str, ...]:
@@ -58,19 +55,19 @@ def _methods(text: str) -> tuple[str, ...]:
     return chosen
 
 
-def _start(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    subject = _subjects.subject_of(options, parser)
-    with apart(options.quiet):
-        run(record(CompareOptions, options, subject=subject))
+def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    options.subject = _subjects.subject_of(options, parser)
+    with keep_streams_apart(options.quiet):
+        run(options)
 
 
-def run(options: CompareOptions) -> None:
+def run(options: argparse.Namespace) -> None:
     """Compare, print the tables, and keep them where asked."""
     from xcid.io.writers import folder
     from xcid_lab.comparison import compare, markdown
 
     out = None if options.out is None else folder(options.out)
-    line = progress("runs", options.quiet)
+    line = Progress("runs", options.quiet)
     parts = split(options.subject)
     for note in parts.notes:
         line.note(note)
@@ -84,7 +81,7 @@ def run(options: CompareOptions) -> None:
 
 def show_markdown(text: str) -> None:
     """Show text with tables in it."""
-    text, drawn = printable(text), console(streams()[0])
+    text, drawn = make_printable(text), console(streams()[0])
     if drawn is None:
         show(text)
         return
@@ -136,7 +133,7 @@ class Split(NamedTuple):
     notes: tuple[str, ...] = ()  # on columns that it should hardly learn from
 
 
-def split(subject: _subjects.Subject) -> Split:
+def split(subject: _subjects.SubjectOptions) -> Split:
     """Rows to explain and the others; a model that is trained has not seen the former.
 
     Of one table, the rows that are asked for are held out, or else a fifth of them, of which some are explained.
@@ -144,7 +141,7 @@ def split(subject: _subjects.Subject) -> Split:
     from xcid.io import suspects, tables, training
     from xcid.table import FeatureSpace
 
-    reference = _subjects.read_background(subject)
+    reference = _subjects.read_reference(subject)
     table, weights = reference.table, reference.weights
     others = table if subject.data is None else reference.like(subject.data)
     asked, known = _held_out(subject, reference, tables.size(others))
@@ -161,9 +158,9 @@ def split(subject: _subjects.Subject) -> Split:
         if judgement := training.judgement(model, train, tables.part(others, asked), subject.lesson[0]):
             text = f"{text}; it {judgement}"
     else:
-        with _subjects.tried(subject) as passed:
-            passed(features)
-            model = _subjects.loaded(subject, train)
+        with _subjects.try_model(subject) as call:
+            call(features)
+            model = _subjects.load_model(subject, train)
         text = f"{subject.model.name} with {len(known):,} reference rows"
     text = f"{text}; {len(fit)} other rows are explained"
     if passed_over:
@@ -171,7 +168,7 @@ def split(subject: _subjects.Subject) -> Split:
     return Split(model, features, tables.part(rows, fit), text, weights, notes)
 
 
-def _held_out(subject: _subjects.Subject, reference: Background, n_others: int) -> tuple[list[int], list[int]]:
+def _held_out(subject: _subjects.SubjectOptions, reference: Background, n_others: int) -> tuple[list[int], list[int]]:
     """Positions of the rows to explain, and of those that a model may know."""
     import numpy as np
 
@@ -181,7 +178,7 @@ def _held_out(subject: _subjects.Subject, reference: Background, n_others: int) 
     shuffled = np.random.default_rng(subject.seed).permutation(n_others).tolist()
     if subject.rows is not None:
         n_rows = n_others if subject.data is not None else reference.source.n_rows
-        asked = list(_subjects.asked(subject, reference, n_rows))
+        asked = list(_subjects.find_positions(subject, reference, n_rows))
         if subject.data is None:  # rows without a target are not there
             places = {row: at for at, row in enumerate(reference.positions)}
             asked = [places[row] for row in asked if row in places]

@@ -6,17 +6,8 @@ import argparse
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
 
-from xcid.cli._terminal import progress, record
-
-
-class ReproduceOptions(NamedTuple):
-    """What was typed of ``xcid reproduce``."""
-
-    out: Path
-    quick: bool
-    quiet: bool
+from xcid.cli._terminal import Progress
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -24,14 +15,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the results")
     parser.add_argument("--quick", action="store_true", help="few rows and repeats: minutes, not hours")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    parser.set_defaults(run=lambda options: run(record(ReproduceOptions, options)))
+    parser.set_defaults(run=run)
 
 
-def run(options: ReproduceOptions) -> None:
+def run(options: argparse.Namespace) -> None:
     """Reproduce, and print where the result is."""
     from xcid.io.writers import folder
 
     reproduction = import_module("xcid_lab.reproduction")
     settings = reproduction.Settings.quick() if options.quick else reproduction.Settings.full()
-    result = reproduction.reproduce(folder(options.out), settings, progress("steps", options.quiet).note)
+    result = reproduction.reproduce(folder(options.out), settings, Progress("steps", options.quiet).note)
     sys.stdout.write(f"{result}\n")

@@ -1,4 +1,4 @@
-"""What a page works with (a model, its rows, an explainer for each set of frozen features), and the answers it gets."""
+"""What a page works with: a model, its rows, and an explainer for each set of changes that are forbidden."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import numpy as np
 
 from xcid import directions
 from xcid._faults import quietly
-from xcid.app.code import GIVEN, code_of
+from xcid._kernels.arrays import same
 from xcid.app.controls import cells_of, describe
-from xcid.app.requests import Asked, Limits, read
+from xcid.app.requests import Pins, Request, read
 from xcid.errors import ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
+from xcid.question import usual_outcome
 from xcid.records import Failure
 from xcid.show import wording
 from xcid.show.report.contents import collect_phrases
@@ -24,9 +25,10 @@ from xcid.show.report.evidence import describe_evidence, list_changes_found
 from xcid.show.report.page import SHOWN
 from xcid.show.report.rows import choose_unit, describe_row, list_outputs
 from xcid.show.wording.names import clean, join_names
+from xcid.table import Column
 from xcid.whatif import Counterfactuals, find_counterfactuals
 from xcid.whatif.engine import find_unchangeable
-from xcid.whatif.record import FAILED
+from xcid.whatif.record import FAILED, cell_code, row_code
 
 MOST_PICTURES = 40  # that come with an answer; that of the feature that is looked at always does
 MOST_LETTERS = 600  # of an error
@@ -34,13 +36,14 @@ ONE_SIDE = (
     "Nothing that was tried gets to the other side of this question, from this row or from the reference data: ask "
     "another one, or unpin some features."
 )
+NO_PINS = Pins()
 TITLE = "What decides this prediction"
-NONE = Limits()
+GIVEN = "# model, reference and weights, if any: those that the explorer was started with"
 PATIENCE = 30.0  # seconds that a row may take: nobody waits longer for a page
-MOST_EXPLAINERS = 16  # sets of limits that are remembered
+MOST_EXPLAINERS = 16  # sets of pins that are remembered
 
 
-def answer(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
+def explain(explainer: Explainer, request: Request, seed: int = 0) -> dict[str, Any]:
     """Explain a row.
 
     The record has ``answer``, ``outputs`` ([class, value], the largest first), and ``row``, ``unit``, ``question``,
@@ -48,13 +51,13 @@ def answer(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
     is one.
     """
     try:
-        outputs = explainer.subject.predict(explainer.space.encode(asked.table))[0]
+        outputs = explainer.subject.predict(explainer.space.encode(request.table))[0]
     except ModelError as error:
         return {"problem": clean(error, MOST_LETTERS)}
-    said = wording.format_prediction(outputs, explainer.subject.output_names)
-    record: dict[str, Any] = {"answer": said, "outputs": list_outputs(outputs)}
+    predicted = wording.format_prediction(outputs, explainer.subject.output_names)
+    record: dict[str, Any] = {"answer": predicted, "outputs": list_outputs(outputs)}
     try:
-        explanation = _quietly(explainer.asking(asked.outcome), asked, seed)
+        explanation = _explain_quietly(explainer.asking(request.outcome), request, seed)
     except NotEnoughFlips:
         return record | {"problem": ONE_SIDE}
     except ModelError as error:
@@ -65,21 +68,21 @@ def answer(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
         **collect_phrases(explanation, SHOWN),
         "row": describe_row(explanation, 0, 0, unit, SHOWN),
         "unit": unit,
-        "evidence": _pictures(explanation, asked.feature),
+        "evidence": _draw_evidence(explanation, request.feature),
     }
 
 
-def search(explainer: Explainer, asked: Asked, seed: int = 0) -> dict[str, Any]:
+def search(explainer: Explainer, request: Request, seed: int = 0) -> dict[str, Any]:
     """Search for the smallest changes that give the row the wanted output.
 
     The record has ``counterfactuals`` as a report has them, each with the ``columns`` that change, the ``cells`` of the
     changed row and the lines of ``code`` that make the changes, and ``notes``; or the ``problem`` in words.
     """
-    setup = explainer.asking(asked.outcome).setup
-    rows, index = explainer.space.encode(asked.table), np.zeros(1, dtype=np.int64)
+    setup = explainer.asking(request.outcome).setup
+    rows, index = explainer.space.encode(request.table), np.zeros(1, dtype=np.int64)
     try:
         found = find_counterfactuals(
-            setup.subject, setup.outcome, rows, index, asked.target, seed=seed, time_limit=setup.time_limit
+            setup.subject, setup.outcome, rows, index, request.target, seed=seed, time_limit=setup.time_limit
         )
     except ModelError as error:
         return {"problem": clean(error, MOST_LETTERS)}
@@ -99,34 +102,67 @@ def _hints(found: Counterfactuals) -> list[str]:
     return [f"If people cannot change {join_names(fixed)}, pin {'it' if len(fixed) == 1 else 'them'}."] if fixed else []
 
 
-def _quietly(explainer: Explainer, asked: Asked, seed: int) -> Explanation:
+def _explain_quietly(explainer: Explainer, request: Request, seed: int) -> Explanation:
     """Explain without warnings of few flips: the sentences about the row say it; a row that fails is an error."""
     failures: list[Failure] = []
     with quietly():
-        explanation = explainer.but(failed=failures.append)(asked.table, seed=seed)
+        explanation = explainer.but(failed=failures.append)(request.table, seed=seed)
     if failures:
         raise ModelError(failures[0].reason)
     return explanation
 
 
-def _pictures(explanation: Explanation, feature: int) -> list[Any]:
+def _draw_evidence(explanation: Explanation, feature: int) -> list[Any]:
     """The evidence of the strongest features and of the one that is looked at; None for others."""
     drawn = {*wording.rank_largest(explanation.values[0], MOST_PICTURES).tolist(), feature}
     n_features = len(explanation.feature_names)
     return [describe_evidence(explanation, 0, at, SHOWN) if at in drawn else None for at in range(n_features)]
 
 
+def write_code(explainer: Explainer, request: Request, seed: int, recipe: str = GIVEN) -> str:
+    """Python code that repeats an explanation and a search; ``recipe`` makes ``model`` and ``reference``."""
+    columns = explainer.space.columns
+    edited = np.flatnonzero(~same(request.cells, request.own)).tolist()
+    options = {
+        "weights": "" if explainer.space.weights is None else "weights",
+        "constraints": _write_constraints(request.pins, columns),
+        "outcome": "" if request.outcome == usual_outcome(explainer.subject) else f"xcid.outcomes.{request.outcome!r}",
+    }
+    given = "".join(f", {name}={text}" for name, text in options.items() if text)
+    target = "" if request.target is None else f", target={request.target!r}"
+    seeded = f", seed={seed}" if seed else ""
+    lines = [
+        "import pandas as pd",
+        "import xcid",
+        "",
+        recipe,
+        f"explainer = xcid.Explainer(model, reference{given})",
+        row_code(columns, request.own),
+        *(cell_code(columns[at], request.cells[at]) for at in edited),
+        f"explanation = explainer(row{seeded})",
+        f"counterfactuals = explainer.counterfactuals(row{target}{seeded})",
+    ]
+    return "\n".join(lines)
+
+
+def _write_constraints(pins: Pins, columns: Sequence[Column]) -> str:
+    constraints = pins.constraints(columns)
+    parts = {name: getattr(constraints, name) for name in ("frozen", "monotone", "levels")}
+    written = [f"{name}={list(part) if name == 'frozen' else part!r}" for name, part in parts.items() if part]
+    return f"xcid.Constraints({', '.join(written)})" if written else ""
+
+
 @dataclass(eq=False)
-class Workshop:
-    """A model with a background and rows that can be picked; for one thread at a time.
+class Session:
+    """A model with reference data and rows that can be picked; for one thread at a time.
 
     Rows may have ``names``, and features ``words`` that explain them; ``notes`` are what else to know, and ``weights``
-    those of the background's rows. ``recipe`` are lines of Python that make the ``model`` and the ``background``, for
-    those who copy code. ``explainer(limits)`` is the explainer that obeys some limits; the last ones are remembered.
+    those of the reference rows. ``recipe`` are lines of Python that make the ``model`` and the ``reference``, for those
+    who copy code. ``explainer(pins)`` is the explainer that obeys some pins; the last ones are remembered.
     """
 
     model: Any
-    background: Any
+    reference: Any
     rows: Any
     names: Sequence[Any] | None = None
     title: str = TITLE
@@ -138,29 +174,29 @@ class Workshop:
     recipe: str = GIVEN
 
     def __post_init__(self) -> None:
-        self.explainer = lru_cache(MOST_EXPLAINERS)(self._explainer)
+        self.explainer = lru_cache(MOST_EXPLAINERS)(self._make_explainer)
 
     def describe(self) -> dict[str, Any]:
         """What there is to pick, to edit and to ask."""
         described = describe(self.explainer(), self.rows, self.names, self.words)
         return {"title": clean(self.title), "notes": [clean(note, 600) for note in self.notes], **described}
 
-    def answer(self, body: bytes) -> dict[str, Any]:
+    def explain(self, body: bytes) -> dict[str, Any]:
         """Explain the row of a request."""
-        asked = read(self.explainer(), body)
-        return answer(self.explainer(asked.limits), asked, self.seed)
+        request = read(self.explainer(), body)
+        return explain(self.explainer(request.pins), request, self.seed)
 
     def search(self, body: bytes) -> dict[str, Any]:
         """Search for counterfactuals of the row of a request."""
-        asked = read(self.explainer(), body)
-        return search(self.explainer(asked.limits), asked, self.seed)
+        request = read(self.explainer(), body)
+        return search(self.explainer(request.pins), request, self.seed)
 
     def code(self, body: bytes) -> dict[str, Any]:
-        """Write what a request asks as Python code."""
+        """Write what a request wants to know as Python code."""
         explainer = self.explainer()
-        return {"code": code_of(explainer, read(explainer, body), self.seed, self.recipe)}
+        return {"code": write_code(explainer, read(explainer, body), self.seed, self.recipe)}
 
-    def _explainer(self, limits: Limits = NONE) -> Explainer:
-        columns = () if limits == NONE else self.explainer().space.columns
+    def _make_explainer(self, pins: Pins = NO_PINS) -> Explainer:
+        columns = self.explainer().space.columns if any(pins) else ()
         known: dict[str, Any] = {"weights": self.weights, "class_names": self.class_names, "time_limit": PATIENCE}
-        return Explainer(self.model, self.background, **known, constraints=limits.constraints(columns))
+        return Explainer(self.model, self.reference, **known, constraints=pins.constraints(columns))

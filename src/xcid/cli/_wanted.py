@@ -1,0 +1,234 @@
+"""What is wanted beside scores, as it is typed: reasons, the outcome of a search, and rules that changes obey."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from xcid.cli._terminal import read_names, whole_number
+
+if TYPE_CHECKING:
+    from xcid.io.readers import Background
+    from xcid.show.reasons import Reasons
+    from xcid.table import Constraints
+
+MOST_BYTES = 10_000_000  # of a file of texts or rules
+_SHARE = re.compile(r"0?\.\d+")
+
+
+class ReasonOptions(NamedTuple):
+    """Reasons as they were typed."""
+
+    k: int
+    texts: Path | None
+    against: str | None
+
+    def read(self) -> Reasons:
+        """Read the texts."""
+        from xcid.errors import InvalidFile
+        from xcid.show.reasons import Reasons
+
+        found = {} if self.texts is None else _read(self.texts, {".json": json.loads, ".toml": tomllib.loads}, "texts")
+        if not isinstance(found, dict) or not all(isinstance(text, str) for text in found.values()):
+            wrong = "it must hold one text for each name of a feature, and nothing else"
+            raise InvalidFile(f"{self.texts} cannot be read: {wrong}")
+        return Reasons(self.k, found, self.against)
+
+
+def add_reasons(parser: argparse.ArgumentParser, where: str) -> None:
+    """Add the options of reasons."""
+    count = whole_number(1)
+    parser.add_argument("--reasons", type=count, metavar="K", help=f"{where}: the K strongest significant features")
+    parser.add_argument(
+        "--texts", type=Path, metavar="FILE",
+        help="with --reasons: what to say of features, a .json or .toml file that maps names to texts with {value} in "
+        "them",
+    )  # fmt: skip
+    parser.add_argument(
+        "--against", metavar="OUTCOME",
+        help="with --reasons: the class that they work against, or higher or lower for a regression "
+        "(default: every class but the predicted one)",
+    )  # fmt: skip
+
+
+def reasons_of(options: argparse.Namespace, parser: argparse.ArgumentParser) -> ReasonOptions | None:
+    """The reasons of all that was typed; end with the usage where options do not go together."""
+    if options.reasons is None:
+        if options.texts is not None or options.against is not None:
+            parser.error("--texts and --against need --reasons, how many to give for a row")
+        return None
+    if options.paper:
+        parser.error("--reasons needs signs and p-values, which the paper's setting does not have: leave out --paper")
+    return ReasonOptions(options.reasons, options.texts, options.against)
+
+
+def check_reasons(wanted: ReasonOptions | None, names: Sequence[str]) -> None:
+    """Refuse an outcome that a model with these classes does not have; a regression has one name.
+
+    Without names nothing is known yet.
+    """
+    from xcid._check import sign_of
+    from xcid.errors import InvalidParameter
+    from xcid.outcomes.classes import no_class
+
+    if wanted is None:
+        return
+    against, sides = wanted.against, "--against higher or --against lower"
+    if len(names) == 1 and against is None:
+        raise InvalidParameter(f"the target is a number, which has two sides: add {sides} to --reasons")
+    if len(names) == 1 and not sign_of(against):
+        raise InvalidParameter(f"--against {against}: the target is a number, not classes: give {sides}")
+    if len(names) > 1 and against is not None and against not in names:
+        raise InvalidParameter(f"--against {against}: {no_class(against, names)}")
+
+
+def evidence_settings(wanted: ReasonOptions | None) -> dict[str, Any]:
+    """Settings of an explainer: reasons against one of several classes are made from the model's outputs."""
+    return {} if wanted is not None and wanted.against is not None else {"max_evidence_bytes": 0}
+
+
+class RuleOptions(NamedTuple):
+    """Rules of the world as they were typed: columns that stay, a file, and relations."""
+
+    frozen: tuple[str, ...]
+    rules: Path | None
+    rule: tuple[str, ...]
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> RuleOptions:
+        """The rules among all options."""
+        return cls(options.frozen, options.rules, tuple(options.rule))
+
+    def read(self) -> Constraints:
+        """Read the file, and add what was typed."""
+        from xcid.errors import InvalidFile, InvalidParameter
+        from xcid.io.messages import meant
+        from xcid.table import Constraints
+
+        found = {} if self.rules is None else _read(self.rules, {".toml": tomllib.loads}, "rules")
+        known = [field.name for field in fields(Constraints)]
+        for key in found:
+            if key not in known:
+                other = f"{meant(key, known)}; the rules are {', '.join(known)}"
+                raise InvalidFile(f"{self.rules}: there is no rule {key!r}{other}")
+        try:
+            written = Constraints(**found)
+        except InvalidParameter as error:
+            raise InvalidFile(f"{self.rules}: {error}") from error
+        more = {"frozen": (*written.frozen, *self.frozen), "relations": (*written.relations, *self.rule)}
+        return Constraints(**(found | more))
+
+    def describe(self) -> str:
+        """What a page says of them.
+
+        Examples
+        --------
+        >>> RuleOptions(("age", "sex"), None, ("months <= 12 * age",)).describe()
+        'proposed changes obey these rules: age stays; sex stays; months <= 12 * age'
+        """
+        file = [] if self.rules is None else [f"those of {self.rules.name}"]
+        rules = (*(f"{name} stays" for name in self.frozen), *self.rule, *file)
+        return f"proposed changes obey these rules: {'; '.join(rules)}"
+
+
+def add_outcome_and_rules(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which output is wanted, and which changes may lead there."""
+    parser.add_argument(
+        "--wanted", metavar="OUTCOME",
+        help="a class, or a class with its least probability such as good:0.9; for a number raise, lower (by a tenth) "
+        "or a range such as 100:200 or 100: "
+        "(default: any other class, or a move of the number either way)",
+    )  # fmt: skip
+    parser.add_argument("--frozen", type=read_names, default=(), metavar="A,B", help="columns that never change")
+    parser.add_argument(
+        "--rule", action="append", default=[], metavar="FORMULA",
+        help="what must be true of a changed row, such as 'months <= 12 * (age - 16)'; may be given several times",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rules", type=Path, metavar="FILE",
+        help="a .toml file of rules: frozen, ranges, levels, monotone, groups, relations, transitions, steps, costs, "
+        "derived",
+    )  # fmt: skip
+
+
+def check_rules(constraints: Constraints, background: Background) -> None:
+    """Refuse rules that the reference data do not go with, before a model is trained on them."""
+    space = background.space
+    constraints.allowed(space.columns, space.rows)
+    constraints.direction(space.columns)
+    constraints.rules(space.columns, space.rows)
+
+
+def target_of(wanted: str | None, names: Sequence[str]) -> Any:
+    """The target that was typed, for a model with these classes; a number has one name, and () is not known yet.
+
+    Examples
+    --------
+    >>> target_of("good", ["bad", "good"]), target_of("good:0.9", ["bad", "good"])
+    ('good', Within(low=0.9, high=inf, target='good'))
+    >>> target_of("100:", ["output"]), target_of("higher", ["output"])
+    (Within(low=100.0, high=inf, target=None), Raise(by=0.1, target=None))
+    """
+    from xcid._check import sign_of
+    from xcid.errors import InvalidParameter
+    from xcid.outcomes import Lower, Raise, Within
+    from xcid.outcomes.classes import no_class
+
+    if wanted is None or not names or (len(names) > 1 and wanted in names):
+        return wanted
+    if len(names) > 1:
+        name, _, share = wanted.rpartition(":")
+        if name in names and _SHARE.fullmatch(share):
+            return Within(float(share), target=name)
+        raise InvalidParameter(f"--wanted: {no_class(wanted, names)}")
+    if sign_of(wanted):
+        return Raise() if sign_of(wanted) > 0 else Lower()
+    low, colon, high = wanted.partition(":")
+    try:
+        if not colon:
+            raise ValueError("it is not a range")
+        between = float(low or "-inf"), float(high or "inf")
+    except ValueError as error:
+        kinds = "raise, lower, or a range such as 100:200 or 100:"
+        raise InvalidParameter(f"--wanted {wanted}: the target is a number: give {kinds}") from error
+    return Within(*between)
+
+
+def describe_target(target: Any, names: Sequence[str]) -> str:
+    """What is wanted of a model with these outputs, in words.
+
+    Examples
+    --------
+    >>> from xcid.outcomes import Raise, Within
+    >>> describe_target("good", ["bad", "good"]), describe_target(None, ["bad", "good"])
+    ('good', 'another class')
+    >>> describe_target(Raise(), ["output"]), describe_target(Within(100), ["output"])
+    ('at least a tenth more', 'at least 100')
+    """
+    from xcid.outcomes import Question
+    from xcid.show import wording
+    from xcid.show.wording.names import format_number
+
+    if target is None:
+        return "another output" if len(names) == 1 else "another class"
+    if isinstance(target, Question):
+        return target.describe_goal(names, format_number)
+    return wording.name_class(str(target))
+
+
+def _read(path: Path, readers: Mapping[str, Callable[[str], Any]], what: str) -> Any:
+    """The content of a file by the reader of its extension."""
+    from xcid.errors import InvalidFile, telling
+
+    if path.suffix.lower() not in readers:
+        raise InvalidFile(f"{path} cannot be read: {what} are in a {' or '.join(readers)} file")
+    with telling(InvalidFile, f"{path} cannot be read"):
+        if path.stat().st_size > MOST_BYTES:
+            raise InvalidFile(f"{path} cannot be read: it has more than {MOST_BYTES:,} bytes")
+        return readers[path.suffix.lower()](path.read_text(encoding="utf-8"))
