@@ -271,9 +271,10 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     ),
     # Runs in a folder
     "A run reads the model, the background and the table that it began with": (
-        Guard("workers that take any model file", "runs/worker.py", "with unchanged(task.inputs):",
-              "with unchanged(()):", RUNS + "TestSeals::test_a_worker_refuses_a_file_that_was_replaced"),
-        Guard("rows of a table that changed", "runs/run.py", "with unchanged([data]):", "with unchanged(()):",
+        Guard("workers that take any model file", "runs/worker.py", "with verify_unchanged(task.inputs):",
+              "with verify_unchanged(()):", RUNS + "TestSeals::test_a_worker_refuses_a_file_that_was_replaced"),
+        Guard("rows of a table that changed", "runs/run.py", "with verify_unchanged([data]):",
+              "with verify_unchanged(()):",
               "tests/runs/test_results.py::TestGoingOn::test_a_table_that_changes_meanwhile"),
     ),
     "a chunk that is damaged, of another run, or no plain file is made again": (
@@ -301,7 +302,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
               "", RUNS + "TestModels::test_one_that_prints_does_not_break_json_nor_quiet"),
     ),
     "`--time-limit` ends a process whose model hangs": (
-        Guard("models that hang for ever", "runs/workers.py", "or one.deadline < now]", "]",
+        Guard("models that hang for ever", "runs/run.py", "or one.deadline < now]", "]",
               RUNS + "TestModels::test_one_that_hangs_is_ended"),
     ),
     # Redaction

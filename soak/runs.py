@@ -94,7 +94,7 @@ class Place:
     def ended(self, folder: Path) -> tuple[int, str]:
         """Run the command in this process: exit status and stderr."""
         err = io.StringIO()
-        worker_here = mock.patch.object(runs, "explained", in_this_process)
+        worker_here = mock.patch.object(runs, "explain_chunks", in_this_process)
         with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()), _patience(), worker_here:
             return xcid(self.command(folder)), err.getvalue()
 
@@ -118,9 +118,9 @@ class Place:
 
 def in_this_process(chunks, task, n_workers, log):  # type: ignore[no-untyped-def]
     """A worker that is a call."""
-    explainer = worker.made(task)
+    explainer = worker.make_explainer(task)
     for chunk in chunks:
-        answer = worker.answer(explainer, task, chunk)
+        answer = worker.explain_chunk(explainer, task, chunk)
         if isinstance(answer, worker.Failed):
             raise InvalidFile(answer.message)
         yield answer.fragment

@@ -15,7 +15,7 @@ import pytest
 import xcid
 from xcid.io.readers import Background
 from xcid.io.rows import Rows
-from xcid.runs.folder import opened, sealed
+from xcid.runs.folder import fingerprint, open_folder
 from xcid.runs.run import Job, run
 from xcid.runs.worker import Task
 
@@ -102,10 +102,10 @@ def test_run_in_a_folder(explanation, tmp_path, monkeypatch):
     TABLE.to_csv(path, index=False)
     background = Background.read(path)
     rows = Rows(background.opened(None), background.layout, range(6))
-    with opened(tmp_path / "run") as folder:
+    with open_folder(tmp_path / "run") as folder:
         task = Task(explainer, 0, ".csv", folder.chunks, 1, "own", ())
         nothing = lambda done, total: None  # noqa: E731
-        statuses, _ = run(Job(rows, 4, 2), task, sealed(path), folder, tmp_path / "scores.csv", nothing)
+        statuses, _ = run(Job(rows, 4, 2), task, fingerprint(path), folder, tmp_path / "scores.csv", nothing)
     assert statuses.total() == 6
     scores = pd.read_csv(tmp_path / "scores.csv")
     assert scores["value"].to_numpy().reshape(6, 3) == pytest.approx(explanation.values, abs=1e-9)

@@ -19,9 +19,9 @@ import pytest
 from xcid.cli import main
 from xcid.errors import InvalidFile, TooSlow
 from xcid.io.writers import replacing
-from xcid.runs import fragments, workers
-from xcid.runs.folder import opened, sealed
-from xcid.runs.worker import Task, made
+from xcid.runs import fragments, run
+from xcid.runs.folder import fingerprint, open_folder
+from xcid.runs.worker import Task, make_explainer
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals, links and devices as Linux has them")
 FAILS, HANGS = 77, 78
@@ -53,8 +53,8 @@ class TestSeals:
         path, other = tmp_path / "model", tmp_path / "other"
         path.write_text("one")
         other.write_text("two")
-        task = Task(path.read_text, 0, ".csv", tmp_path, 1, "run", (sealed(path),))
-        assert made(task) == "one"
+        task = Task(path.read_text, 0, ".csv", tmp_path, 1, "run", (fingerprint(path),))
+        assert make_explainer(task) == "one"
         times = path.stat()
         if how == "moved":
             other.replace(path)
@@ -66,28 +66,28 @@ class TestSeals:
             if how == "linked":
                 path.symlink_to(other)
         with pytest.raises(InvalidFile, match=r"changed while the run was at work|cannot be read"):
-            made(task)
+            make_explainer(task)
 
     def test_no_chunk_of_another_run(self, tmp_path):
         fragments.write(tmp_path, "one", fragments.Fragment(0, 2, {"ok": 2}), b"whole")
-        assert [one.number for one in fragments.finished(tmp_path, "one", 1)] == [0]
-        assert list(fragments.finished(tmp_path, "two", 1)) == []
-        assert list(fragments.finished(tmp_path, "one", 1)) == []  # it was taken away
+        assert [one.number for one in fragments.find_finished(tmp_path, "one", 1)] == [0]
+        assert list(fragments.find_finished(tmp_path, "two", 1)) == []
+        assert list(fragments.find_finished(tmp_path, "one", 1)) == []  # it was taken away
 
     def test_no_chunk_that_is_damaged(self, tmp_path):
         fragments.write(tmp_path, "run", fragments.Fragment(0, 2, {"ok": 2}), b"whole")
         path = tmp_path / "00000000.chunk"
         path.write_bytes(path.read_bytes().replace(b'"rows": 2', b'"rows": 3'))
-        assert list(fragments.finished(tmp_path, "run", 1)) == []
+        assert list(fragments.find_finished(tmp_path, "run", 1)) == []
 
     @pytest.mark.parametrize("name", ["manifest.json", "lock", "log.txt", "chunks"])
     def test_no_file_of_a_run_by_a_link(self, tmp_path, name):
-        with opened(tmp_path / "run") as folder:
+        with open_folder(tmp_path / "run") as folder:
             folder.log("begins")
             folder.adopt({"format": "xcid run"})
         (tmp_path / "run" / name).rename(tmp_path / "elsewhere")
         (tmp_path / "run" / name).symlink_to(tmp_path / "elsewhere")
-        with pytest.raises(InvalidFile, match=f"{name} is not what a run left there"), opened(tmp_path / "run"):
+        with pytest.raises(InvalidFile, match=f"{name} is not what a run left there"), open_folder(tmp_path / "run"):
             pass
 
     def test_no_chunk_by_a_link(self, tmp_path):
@@ -95,7 +95,7 @@ class TestSeals:
         path = tmp_path / "00000000.chunk"
         path.rename(tmp_path / "kept")
         path.symlink_to(tmp_path / "kept")
-        assert list(fragments.finished(tmp_path, "run", 1)) == []
+        assert list(fragments.find_finished(tmp_path, "run", 1)) == []
         assert (tmp_path / "kept").exists()
 
     def test_no_link_is_followed_to_write(self, tmp_path):
@@ -171,10 +171,10 @@ class TestModels:
         assert status.to_dict() == {1: "ok", 2: "ok", 3: "too_slow", 4: "ok", 5: "ok"}
 
     def test_one_that_hangs_from_the_start(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(workers, "GRACE", 1.0)
+        monkeypatch.setattr(run, "GRACE", 1.0)
         task = Task(partial(time.sleep, 1000), 0, ".csv", tmp_path, 1, "run", (), 0.5)
         with pytest.raises(TooSlow, match="takes too long to be loaded"):
-            list(workers.explained(iter(()), task, 1, lambda event: None))
+            list(run.explain_chunks(iter(()), task, 1, lambda event: None))
 
     def test_a_time_limit_needs_a_run(self, typed, capsys):
         with pytest.raises(SystemExit) as end:

@@ -16,7 +16,7 @@ import pytest
 from xcid.cli import main
 from xcid.io import training
 from xcid.runs import run as runs
-from xcid.runs import worker, workers
+from xcid.runs import worker
 
 N_ROWS, CHUNK = 72, 16
 SECRET = "heliotrope"  # a level that no log may show
@@ -101,18 +101,18 @@ def command(capsys):
 
 def one_after_the_other(chunks, task, n_workers, log):
     """A worker that is a call: what it does is the same, and there is no process to wait for."""
-    explainer = worker.made(task)
+    explainer = worker.make_explainer(task)
     for chunk in chunks:
-        answer = worker.answer(explainer, task, chunk)
+        answer = worker.explain_chunk(explainer, task, chunk)
         if isinstance(answer, worker.Failed):
-            raise workers._error(answer, chunk, log)
+            raise runs._to_error(answer, chunk, log)
         yield answer.fragment
 
 
 @pytest.fixture
 def in_this_process(monkeypatch):
     """No processes."""
-    monkeypatch.setattr(runs, "explained", one_after_the_other)
+    monkeypatch.setattr(runs, "explain_chunks", one_after_the_other)
 
 
 def start(arguments, **settings):
@@ -141,7 +141,7 @@ def due(typed, tmp_path_factory):
             out = folder / f"scores{suffix}"
             more = ("--run", folder / f"{suffix[1:]}{chunk}", "--out", out, "--chunk", chunk, "--quiet")
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(runs, "explained", one_after_the_other)
+                patch.setattr(runs, "explain_chunks", one_after_the_other)
                 assert main(typed(".csv", *more)) == 0
             found[suffix, chunk] = out.read_bytes()
         return found[suffix, chunk]

@@ -19,7 +19,7 @@ from xcid.io.readers import Background, opened
 from xcid.io.rows import Rows
 from xcid.io.sources import Layout, Roles, Rule
 from xcid.io.sources import held as held_table
-from xcid.runs import folder, fragments, workers
+from xcid.runs import folder, fragments, run
 from xcid.runs.worker import Task
 from xcid.table import FeatureSpace
 
@@ -184,8 +184,8 @@ class TestFragments:
     def test_they_come_back(self, tmp_path):
         found = fragments.Fragment(3, 2, Counter(ok=1, no_flips=1))
         fragments.write(tmp_path, "run", found, b"some\nbytes")
-        assert list(fragments.finished(tmp_path, "run", 9)) == [found]
-        assert list(fragments.contents(tmp_path, "run", [3])) == [b"some\nbytes"]
+        assert list(fragments.find_finished(tmp_path, "run", 9)) == [found]
+        assert list(fragments.read_contents(tmp_path, "run", [3])) == [b"some\nbytes"]
 
     def test_half_written_ones_are_swept(self, tmp_path):
         (tmp_path / ".00000001.chunk.ab12").write_bytes(b"half")
@@ -197,45 +197,45 @@ class TestFragments:
         fragments.write(tmp_path, "run", fragments.Fragment(1, 2, Counter(ok=2)), b"whole")
         (tmp_path / "00000001.chunk").rename(tmp_path / "00000002.chunk")
         with pytest.raises(InvalidFile, match="damaged"):
-            list(fragments.contents(tmp_path, "run", [2]))
-        assert list(fragments.finished(tmp_path, "run", 3)) == []
+            list(fragments.read_contents(tmp_path, "run", [2]))
+        assert list(fragments.find_finished(tmp_path, "run", 3)) == []
 
 
 def test_one_run_at_a_time_in_a_folder(tmp_path):
-    with folder.opened(tmp_path / "run"):
+    with folder.open_folder(tmp_path / "run"):
         pass
     with (
-        folder.opened(tmp_path / "run"),
+        folder.open_folder(tmp_path / "run"),
         pytest.raises(InvalidFile, match="another process is at work"),
-        folder.opened(tmp_path / "run"),
+        folder.open_folder(tmp_path / "run"),
     ):
         pass
 
 
 class TestWorkers:
     def test_what_cannot_travel_is_refused_before_a_process_starts(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(workers, "_start", lambda *_: pytest.fail("a process was started"))
+        monkeypatch.setattr(run, "_start", lambda *_: pytest.fail("a process was started"))
         task = Task(lambda: None, 0, ".csv", tmp_path, 1, "run", ())
         with pytest.raises(InvalidParameter, match="cannot be sent to other processes"):
-            list(workers.explained(iter([]), task, 1, print))
+            list(run.explain_chunks(iter([]), task, 1, print))
 
     def test_workers_that_die_as_they_start(self, tmp_path):
         """They are not started for ever."""
         task, lines = Task(partial(sys.exit, 3), 0, ".csv", tmp_path, 1, "run", ()), []
         with pytest.raises(ModelError, match=r"3 workers died as they started \(exit status 3\)"):
-            list(workers.explained(iter([]), task, 1, lines.append))
+            list(run.explain_chunks(iter([]), task, 1, lines.append))
         assert sum("died as it started" in line for line in lines) == 3
         assert multiprocessing.active_children() == []
 
     def test_an_error_keeps_its_kind(self):
-        failed = workers.Failed("InvalidData", "row 3 is odd")
+        failed = run.Failed("InvalidData", "row 3 is odd")
         lines = []
-        error = workers._error(failed, None, lines.append)
+        error = run._to_error(failed, None, lines.append)
         assert isinstance(error, InvalidData)
         assert str(error) == "row 3 is odd"
         assert "odd" not in lines[0]
-        assert isinstance(workers._error(workers.Failed("MemoryError", ""), None, print), MemoryError)
-        assert isinstance(workers._error(workers.Failed("ZeroDivisionError", "oh"), None, print), ModelError)
+        assert isinstance(run._to_error(run.Failed("MemoryError", ""), None, print), MemoryError)
+        assert isinstance(run._to_error(run.Failed("ZeroDivisionError", "oh"), None, print), ModelError)
 
 
 class TestProgress:

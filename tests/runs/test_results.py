@@ -168,7 +168,7 @@ class TestGoingOn:
     def test_what_is_finished_is_not_done_again(self, run, command, monkeypatch, due, tmp_path):
         assert command(run())[0] == 0
         (tmp_path / "scores.csv").unlink()
-        monkeypatch.setattr(runs, "explained", lambda *_: pytest.fail("there is nothing to do"))
+        monkeypatch.setattr(runs, "explain_chunks", lambda *_: pytest.fail("there is nothing to do"))
         assert command(run())[0] == 0
         assert (tmp_path / "scores.csv").read_bytes() == due(".csv")
 
@@ -184,7 +184,7 @@ class TestGoingOn:
                 made.append(fragment.number)
                 yield fragment
 
-        monkeypatch.setattr(runs, "explained", counted)
+        monkeypatch.setattr(runs, "explain_chunks", counted)
         assert command(run())[0] == 0
         assert made == [1, 2, 4]
         assert (tmp_path / "scores.csv").read_bytes() == due(".csv")
@@ -260,7 +260,7 @@ class TestGoingOn:
                 path.write_bytes(before.replace(b"red", b"   ").replace(b"   ", b"red", 1))
 
         with monkeypatch.context() as patch:
-            patch.setattr(runs, "explained", meddling)
+            patch.setattr(runs, "explain_chunks", meddling)
             status, _, err = command(run(".csv", ".csv", "--data", path))
         assert status == 2
         assert f"{path} changed while the run was at work" in err

@@ -18,7 +18,7 @@ from xcid.errors import XcidError
 if TYPE_CHECKING:
     from xcid.explainer import Explainer
     from xcid.io.readers import Background
-    from xcid.runs.folder import Folder, Seal
+    from xcid.runs.folder import FileFingerprint, Folder
     from xcid.runs.run import Job
     from xcid.runs.worker import Task
     from xcid.show.reasons import Reasons
@@ -46,10 +46,10 @@ class Recipe:
 
 def run(options: argparse.Namespace, reasons: Reasons | None, path: Path, out: Path, progress: Progress) -> None:
     """Explain all rows in a folder of their own; what is done there is not done again."""
-    from xcid.runs.folder import opened
+    from xcid.runs.folder import open_folder
     from xcid.runs.run import run as run_all
 
-    with opened(path) as folder:
+    with open_folder(path) as folder:
         try:
             job, task, data = _prepare(options, reasons, folder, out.suffix.lower(), progress.note)
             statuses, reason = run_all(job, task, data, folder, out, progress)
@@ -67,18 +67,18 @@ def run(options: argparse.Namespace, reasons: Reasons | None, path: Path, out: P
 
 def _prepare(
     options: argparse.Namespace, reasons: Reasons | None, folder: Folder, suffix: str, note: Callable[[str], None]
-) -> tuple[Job, Task, Seal]:
+) -> tuple[Job, Task, FileFingerprint]:
     """Look at everything before the first worker starts: the job, the task and the table to explain."""
     from xcid.frames import to_columns
-    from xcid.runs.folder import describe, identity, sealed, unchanged
+    from xcid.runs.folder import describe, fingerprint, identity, verify_unchanged
     from xcid.runs.run import Job
     from xcid.runs.worker import Task
 
     subject, wanted = options.subject, options.reasons
     files = {"background": subject.reference, "data": subject.data or subject.reference, "model": subject.model}
     files["text file"] = None if wanted is None else wanted.texts
-    seals = {what: sealed(path) for what, path in files.items() if path is not None}
-    with unchanged(seals.values()):
+    files_read = {what: fingerprint(path) for what, path in files.items() if path is not None}
+    with verify_unchanged(files_read.values()):
         background = _subjects.read_reference(subject)
         _wanted.check_reasons(wanted, _subjects.output_names(subject, background))
         job = Job(_subjects.find_rows(subject, background), options.chunk, options.workers)
@@ -87,9 +87,9 @@ def _prepare(
         unseen = None if folder.has_chunks else job.rows.check(background.space)
         if unseen is not None:
             note(unseen.said())
-        model = subject.model or _train_once(subject, background, seals["background"].sha256, folder, note)
+        model = subject.model or _train_once(subject, background, files_read["background"].sha256, folder, note)
         trust = OWN_TYPES if subject.model is None else subject.trust
-        seals["model"] = seals.get("model") or sealed(model)
+        files_read["model"] = files_read.get("model") or fingerprint(model)
         recipe = Recipe(replace(subject, model=model, trust=trust), options.paper, wanted)
         if options.time_limit is None:  # else it might hang, and only a worker can be ended
             with _subjects.try_model(recipe.subject) as call:
@@ -106,7 +106,7 @@ def _prepare(
     roles = background.layout.roles
     more = {"id": subject.id, "drop": roles.drop, "dates": roles.dates, "class_names": subject.class_names}
     settings |= {name: list(one) if isinstance(one, tuple) else one for name, one in more.items() if one}
-    manifest = describe(seals, settings)
+    manifest = describe(files_read, settings)
     folder.adopt(manifest)
     task = Task(
         recipe,
@@ -115,11 +115,11 @@ def _prepare(
         folder.chunks.absolute(),
         max(1, (os.cpu_count() or 1) // options.workers),
         identity(manifest),
-        (seals["model"], seals["background"]),
+        (files_read["model"], files_read["background"]),
         options.time_limit,
         to_columns if reasons is None else reasons.columns,
     )
-    return job, task, seals["data"]
+    return job, task, files_read["data"]
 
 
 def _describe_positions(positions: Sequence[int]) -> list[int] | str:

@@ -30,8 +30,8 @@ PACKAGES = (
 )  # fmt: skip
 
 
-class Seal(NamedTuple):
-    """A file that a run reads, as it was when the run began; seals travel to the workers."""
+class FileFingerprint(NamedTuple):
+    """A file that a run reads, as it was when the run began; it travels to the workers."""
 
     path: Path
     sha256: str
@@ -46,12 +46,12 @@ class Seal(NamedTuple):
             )
 
 
-def sealed(path: Path) -> Seal:
-    """Seal a file."""
+def fingerprint(path: Path) -> FileFingerprint:
+    """Take the fingerprint of a file."""
     state = state_of(path)
-    seal = Seal(path, digest(path), state)
-    seal.check()
-    return seal
+    found = FileFingerprint(path, digest(path), state)
+    found.check()
+    return found
 
 
 def state_of(path: Path) -> tuple[int, ...]:
@@ -64,20 +64,14 @@ def state_of(path: Path) -> tuple[int, ...]:
 
 
 @contextlib.contextmanager
-def unchanged(seals: Iterable[Seal]) -> Iterator[None]:
-    """See to it that what is read here is what was sealed, whoever replaces files meanwhile."""
-    seals = tuple(seals)
+def verify_unchanged(files: Iterable[FileFingerprint]) -> Iterator[None]:
+    """See to it that what is read here is what the fingerprints are of, whoever replaces files meanwhile."""
+    files = tuple(files)
     try:
         yield
-    except Exception:
-        _check(seals)  # before the error that another content leads to
-        raise
-    _check(seals)
-
-
-def _check(seals: Iterable[Seal]) -> None:
-    for seal in seals:
-        seal.check()
+    finally:  # also before the error that another content leads to
+        for file in files:
+            file.check()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +99,7 @@ class Folder:
     def adopt(self, wanted: Manifest) -> None:
         """Take the folder for a run; refuse one whose chunks belong to another."""
         path = self.path / MANIFEST
-        found = differences(read(path), wanted) if path.exists() else ["there is no manifest"]
+        found = find_differences(read_manifest(path), wanted) if path.exists() else ["there is no manifest"]
         if found and self.has_chunks:
             raise InvalidParameter(
                 f"the run in {self.path} cannot be resumed, for its finished chunks are of another run: "
@@ -117,7 +111,7 @@ class Folder:
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[Folder]:
+def open_folder(path: Path) -> Iterator[Folder]:
     """Make or reopen the folder of a run, and hold it as long as this process lives."""
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -155,21 +149,21 @@ def _hold(handle: int, path: Path) -> None:
         raise InvalidFile(f"another process is at work in the folder {path}: wait for it, or give another") from error
 
 
-def describe(inputs: Mapping[str, Seal], settings: Mapping[str, Any]) -> Manifest:
+def describe(inputs: Mapping[str, FileFingerprint], settings: Mapping[str, Any]) -> Manifest:
     """Describe a run: equal descriptions give equal results."""
     return {
         "format": FORMAT,
         "version": VERSION,
         "inputs": {
-            what: {"name": seal.path.name, "sha256": seal.sha256, "bytes": seal.state[0]}
-            for what, seal in inputs.items()
+            what: {"name": file.path.name, "sha256": file.sha256, "bytes": file.state[0]}
+            for what, file in inputs.items()
         },
         "settings": dict(settings),
-        "versions": {"python": platform.python_version(), "machine": platform.machine(), **dict(_installed())},
+        "versions": {"python": platform.python_version(), "machine": platform.machine(), **dict(_find_versions())},
     }
 
 
-def read(path: Path) -> Manifest:
+def read_manifest(path: Path) -> Manifest:
     """Read a description."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -198,7 +192,7 @@ def identity(manifest: Manifest) -> str:
     return hashlib.sha256(json.dumps(manifest | {"inputs": inputs}, sort_keys=True).encode()).hexdigest()
 
 
-def differences(before: Manifest, now: Manifest) -> list[str]:
+def find_differences(before: Manifest, now: Manifest) -> list[str]:
     """Say how two runs differ, one line for each thing; the name of a file makes no difference, its content does."""
     found: list[str] = []
     for what in PARTS:
@@ -207,9 +201,11 @@ def differences(before: Manifest, now: Manifest) -> list[str]:
             one, other = old.get(name), new.get(name)
             if what == "inputs" and one is not None and other is not None:
                 if one.get("sha256") != other["sha256"]:
-                    found.append(f"the {name} is another file ({_shown_file(one)} then, {_shown_file(other)} now)")
+                    found.append(
+                        f"the {name} is another file ({_describe_file(one)} then, {_describe_file(other)} now)"
+                    )
             elif one != other:
-                found.append(f"{name} was {_shown(one)} and is {_shown(other)}")
+                found.append(f"{name} was {_describe_value(one)} and is {_describe_value(other)}")
     return found
 
 
@@ -222,15 +218,15 @@ def digest(path: Path) -> str:
         raise InvalidFile(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _installed() -> Iterator[tuple[str, str]]:
+def _find_versions() -> Iterator[tuple[str, str]]:
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             yield name, importlib.metadata.version(name)
 
 
-def _shown_file(file: Mapping[str, Any]) -> str:
+def _describe_file(file: Mapping[str, Any]) -> str:
     return f"{file.get('name')}, {file.get('bytes')} bytes, sha256 {str(file.get('sha256'))[:8]}"
 
 
-def _shown(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     return "not set" if value is None else json.dumps(value, ensure_ascii=False)

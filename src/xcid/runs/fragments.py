@@ -37,7 +37,7 @@ def write(folder: Path, run: str, fragment: Fragment, packed: bytes) -> None:
         file.write(rest)
 
 
-def finished(folder: Path, run: str, n_chunks: int) -> Iterator[Fragment]:
+def find_finished(folder: Path, run: str, n_chunks: int) -> Iterator[Fragment]:
     """Chunks that are there; one that is damaged or of another run is taken away, so that it is made again."""
     for number in range(n_chunks):
         path = _path(folder, number)
@@ -52,7 +52,7 @@ def finished(folder: Path, run: str, n_chunks: int) -> Iterator[Fragment]:
                 raise InvalidFile(f"{path} is not a chunk of a run: remove it") from error
 
 
-def contents(folder: Path, run: str, numbers: Iterable[int]) -> Iterator[bytes]:
+def read_contents(folder: Path, run: str, numbers: Iterable[int]) -> Iterator[bytes]:
     """What is in chunks."""
     for number in numbers:
         yield _read(_path(folder, number), run, number)[1]

@@ -26,7 +26,7 @@ from xcid.io.writers import FORMATS, Columns
 from xcid.pipeline import Blocks, explain_block
 from xcid.records import Array, Failure
 from xcid.runs import fragments
-from xcid.runs.folder import Seal, unchanged
+from xcid.runs.folder import FileFingerprint, verify_unchanged
 
 
 class Task(NamedTuple):
@@ -38,7 +38,7 @@ class Task(NamedTuple):
     folder: Path  # for finished chunks
     cores: int  # that a worker's libraries may use
     run: str  # what its chunks are marked with
-    inputs: tuple[Seal, ...]  # what the explainer is made from
+    inputs: tuple[FileFingerprint, ...]  # what the explainer is made from
     time_limit: float | None = None  # seconds that a row may take
     columns: Callable[[Explanation], Columns] = to_columns  # what is kept of an explanation
 
@@ -71,26 +71,26 @@ def serve(connection: Connection, task: Task) -> None:
     warnings.simplefilter("ignore")  # the first process has said it
     with contextlib.suppress(EOFError, OSError):
         try:
-            explainer = made(task)
+            explainer = make_explainer(task)
             if task.time_limit is not None:  # what is done once for all rows is not the first one's time
                 explain_block(explainer.setup, explainer.space.background[:1], task.seed)
         except Exception as error:
-            connection.send(_failed(error))
+            connection.send(_to_failed(error))
             return
         connection.send(Ready())
         with one_core_each(model_cores=task.cores):
             while (order := connection.recv()) is not None:
                 chunk, slow = order
-                connection.send(answer(explainer, task, chunk, slow, lambda: connection.send(RowDone())))
+                connection.send(explain_chunk(explainer, task, chunk, slow, lambda: connection.send(RowDone())))
 
 
-def made(task: Task) -> Explainer:
+def make_explainer(task: Task) -> Explainer:
     """The explainer of a task, from the files that the run began with."""
-    with unchanged(task.inputs):
+    with verify_unchanged(task.inputs):
         return task.make()
 
 
-def answer(
+def explain_chunk(
     explainer: Explainer,
     task: Task,
     chunk: Chunk,
@@ -122,11 +122,11 @@ def answer(
         )
         fragments.write(task.folder, task.run, fragment, FORMATS[task.format].pack(task.columns(explanation)))
     except Exception as error:
-        return _failed(error)
+        return _to_failed(error)
     return Done(fragment)
 
 
-def _failed(error: Exception) -> Failed:
+def _to_failed(error: Exception) -> Failed:
     expected = isinstance(error, XcidError | MemoryError)
     return Failed(type(error).__name__, str(error) if expected else f"{type(error).__name__}: {error}")
 
