@@ -121,7 +121,7 @@ def in_this_process(chunks, task, n_workers, log):  # type: ignore[no-untyped-de
     explainer = worker.make_explainer(task)
     for chunk in chunks:
         answer = worker.explain_chunk(explainer, task, chunk)
-        if isinstance(answer, worker.Failed):
+        if isinstance(answer, worker.ChunkFailed):
             raise InvalidFile(answer.message)
         yield answer.fragment
 

@@ -453,7 +453,7 @@ class TestBadRequests:
             ({"question": None}, "must be an object"),
             ({"question": {}}, "has no 'kind'"),
             ({"question": {"kind": "__class__"}}, "must be one of"),
-            ({"question": {"kind": ["flip"]}}, "must be text"),
+            ({"question": {"kind": ["flip"]}}, "must be one of"),
             ({"question": {"kind": "interval", "half_width": 1}}, "must be one of"),
             ({"question": {"kind": "flip", "target": 0}}, "must have"),
             ({"question": {"kind": "class"}}, "must have"),

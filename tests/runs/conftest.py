@@ -104,7 +104,7 @@ def one_after_the_other(chunks, task, n_workers, log):
     explainer = worker.make_explainer(task)
     for chunk in chunks:
         answer = worker.explain_chunk(explainer, task, chunk)
-        if isinstance(answer, worker.Failed):
+        if isinstance(answer, worker.ChunkFailed):
             raise runs._to_error(answer, chunk, log)
         yield answer.fragment
 

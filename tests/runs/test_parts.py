@@ -228,14 +228,14 @@ class TestWorkers:
         assert multiprocessing.active_children() == []
 
     def test_an_error_keeps_its_kind(self):
-        failed = run.Failed("InvalidData", "row 3 is odd")
+        failed = run.ChunkFailed("InvalidData", "row 3 is odd")
         lines = []
         error = run._to_error(failed, None, lines.append)
         assert isinstance(error, InvalidData)
         assert str(error) == "row 3 is odd"
         assert "odd" not in lines[0]
-        assert isinstance(run._to_error(run.Failed("MemoryError", ""), None, print), MemoryError)
-        assert isinstance(run._to_error(run.Failed("ZeroDivisionError", "oh"), None, print), ModelError)
+        assert isinstance(run._to_error(run.ChunkFailed("MemoryError", ""), None, print), MemoryError)
+        assert isinstance(run._to_error(run.ChunkFailed("ZeroDivisionError", "oh"), None, print), ModelError)
 
 
 class TestProgress:

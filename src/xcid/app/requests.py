@@ -51,7 +51,7 @@ def targets(explainer: Explainer) -> list[tuple[str, Any]]:
 def read_outcome(explainer: Explainer, fields: Fields) -> Outcome:
     """The outcome that a page asks for; says what is wrong where there is no such thing."""
     known = [question["kind"] for question in questions(explainer)]
-    kind = fields.text("kind")
+    kind = fields.get("kind")
     if kind not in known:
         raise InvalidParameter(f"the question must be one of {known}, not {kind!r:.40}")
     fields.only("kind", *NEEDED[kind])
@@ -212,13 +212,6 @@ class Fields:
         if name not in self.found:
             raise InvalidParameter(f"{self.what} has no {name!r}")
         return self.found[name]
-
-    def text(self, name: str) -> str:
-        """A field that is text."""
-        value = self.get(name)
-        if not isinstance(value, str):
-            raise InvalidParameter(f"{name!r} of {self.what} must be text, not {value!r:.40}")
-        return value
 
     def number(self, name: str) -> float:
         """A field that is a finite number."""

@@ -2,7 +2,7 @@
 
 It ends with 0 where all went well, 2 where it was called in a wrong way or something is wrong with a file or a table,
 1 where something else went wrong, such as a model that fails (one line on stderr says what), 130 after Ctrl-C and 141
-where the reader of a pipe went away. What a verb needs is imported when it runs: ``xcid --help`` answers at once.
+where the reader of a pipe went away. What a verb needs is imported when it runs: ``xcid --help`` comes at once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ xcid explains single decisions of any model. Try:
   xcid demo                                                 a model, a decision, and what decides it
   xcid explain data.csv --target outcome                    the same for a table of your own
   xcid report data.csv --target outcome --out report.html   a page to look at, and to hand on
-  xcid whatif data.csv --target outcome                     which changes would give another answer
+  xcid whatif data.csv --target outcome                     which changes would give another output
 
 xcid --help lists all commands; xcid explain --help lists the options of one."""
 COMPLETES = "_ARGCOMPLETE"  # a shell that wants to complete sets this, and calls the command

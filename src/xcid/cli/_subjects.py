@@ -63,7 +63,7 @@ class SubjectOptions:
 def add(parser: argparse.ArgumentParser, demos: Sequence[str] = ()) -> None:
     """Add the options that say what is explained: the same for every verb.
 
-    Demos are tables that are there without a file: the first is taken where none is asked for.
+    Demos are tables that are there without a file: the first is taken where none is typed.
     """
     table = "CSV, TSV, Parquet, Feather or JSON lines"
     parser.add_argument("table", nargs="?", type=Path, metavar="DATA", help=f"the same as --data: {table}")
@@ -102,7 +102,7 @@ def add(parser: argparse.ArgumentParser, demos: Sequence[str] = ()) -> None:
         "rights; only for files that you made yourself",
     )  # fmt: skip
     seed = whole_number(0, MOST_SEED - 1)
-    parser.add_argument("--seed", type=seed, default=0, help="the same seed gives the same answer (default: 0)")
+    parser.add_argument("--seed", type=seed, default=0, help="the same seed gives the same scores (default: 0)")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 MODELS = ("logistic", "forest", "boosting", "network")
 USUAL_MODEL = "forest"  # what is trained where no model is given
-ROWS_OF_A_SAMPLE = 100  # explained where none are asked for, and nothing keeps the others
+ROWS_OF_A_SAMPLE = 100  # explained where none are typed, and nothing keeps the others
 ROWS_OF_A_CHUNK = 256  # of a large run: as many as an explainer takes at once
 SUPPORTS, OPPOSES, UNSIGNED = "#009E73", "#D55E00", "#56B4E9"  # as in pictures and reports
 MOST_SECONDS = 10**6

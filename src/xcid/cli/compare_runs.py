@@ -25,7 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Compare, print the differences, and keep them where asked."""
+    """Compare, print the differences, and keep them where wanted."""
     from xcid.explanation import load
     from xcid.io import writers
 

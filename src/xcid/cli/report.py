@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from xcid.cli import _subjects, _wanted
 from xcid.cli._terminal import ROWS_OF_A_SAMPLE, Progress, keep_streams_apart, to_sentences
 from xcid.cli.explain import explain_pieces
-from xcid.cli.whatif import Search
+from xcid.cli.whatif import RowSearch
 
 if TYPE_CHECKING:
     from xcid.io.readers import Background
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> None:
     if any(options.rules):  # the search alone obeys them: what may not change still decides
         searched = _subjects.make_explainer(subject, model, background, constraints=constraints).subject
     target = _wanted.target_of(options.wanted, searched.output_names)
-    search = Search(searched, explainer.setup.outcome, target, WAYS, subject.seed)
+    search = RowSearch(searched, explainer.setup.outcome, target, WAYS, subject.seed)
     frames = deque[Any](maxlen=1)
     work = explainer, rows, subject.seed, ROWS_AT_A_TIME, options.workers, line
     report(
@@ -91,7 +91,7 @@ def _check(options: argparse.Namespace, constraints: Constraints, background: Ba
     _wanted.target_of(options.wanted, names)
 
 
-def _search_piece(search: Search, frame: Any, piece: Explanation) -> Counterfactuals | None:
+def _search_piece(search: RowSearch, frame: Any, piece: Explanation) -> Counterfactuals | None:
     """Counterfactuals of explained rows; none if the model fails."""
     from xcid.errors import ModelError
 

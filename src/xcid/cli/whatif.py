@@ -26,7 +26,7 @@ ROWS_SHOWN = 10  # and searched, where none are typed and nothing keeps the othe
 
 
 @dataclass(slots=True)
-class Search:
+class RowSearch:
     """A search for counterfactuals, and what there is to know of all that it finds."""
 
     subject: Subject
@@ -118,7 +118,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _search_rows(options: argparse.Namespace, explainer: Explainer, rows: Rows, target: Any, line: Progress) -> None:
     """Search for each row; write or print the pieces as they come, or show the first rows."""
-    search = Search(explainer.subject, explainer.setup.outcome, target, options.k, options.subject.seed)
+    search = RowSearch(explainer.subject, explainer.setup.outcome, target, options.k, options.subject.seed)
     shown: list[str] = []
 
     def find() -> Iterator[Columns]:

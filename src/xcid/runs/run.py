@@ -25,7 +25,7 @@ from xcid.io.writers import FORMATS, replacing
 from xcid.runs import fragments
 from xcid.runs.folder import FileFingerprint, Folder, verify_unchanged
 from xcid.runs.fragments import Fragment
-from xcid.runs.worker import Done, Failed, RowDone, Task, serve
+from xcid.runs.worker import ChunkDone, ChunkFailed, RowDone, Task, serve
 
 RAISE = "raise the time limit, or see what the model waits for"
 GRACE = 60.0  # seconds for a worker with a time limit to start, and to write a chunk
@@ -142,16 +142,16 @@ def explain_chunks(chunks: Iterator[Chunk], task: Task, n_workers: int, log: Log
                     workers.remove(worker)
                     workers.append(_replace_worker(worker, deaths, task, log))
                     continue
-                if isinstance(message, Failed):
+                if isinstance(message, ChunkFailed):
                     raise _to_error(message, worker.chunk, log)
                 if isinstance(message, RowDone):
                     worker.at += 1
                     worker.wait()
                     continue
-                if isinstance(message, Done):
+                if isinstance(message, ChunkDone):
                     yield message.fragment
                 worker.is_ready, deaths[None] = True, 0
-                if worker.chunk is None or isinstance(message, Done):
+                if worker.chunk is None or isinstance(message, ChunkDone):
                     worker.chunk, worker.too_slow = next(chunks, None), frozenset()
                 worker.order()
                 worker.wait()
@@ -244,7 +244,7 @@ def _replace_worker(worker: _Worker, deaths: Counter[int | None], task: Task, lo
     return fresh
 
 
-def _to_error(failed: Failed, chunk: Chunk | None, log: Log) -> Exception:
+def _to_error(failed: ChunkFailed, chunk: Chunk | None, log: Log) -> Exception:
     """The error of a worker in this process; what it says may hold data, so the log only has its name."""
     log(f"{failed.kind} {'as a worker started' if chunk is None else f'in chunk {chunk.number}, {chunk.label}'}")
     if failed.kind == "MemoryError":

@@ -51,13 +51,13 @@ class RowDone(NamedTuple):
     """A worker whose rows have a time limit is at the next one."""
 
 
-class Done(NamedTuple):
+class ChunkDone(NamedTuple):
     """A chunk is finished."""
 
     fragment: fragments.Fragment
 
 
-class Failed(NamedTuple):
+class ChunkFailed(NamedTuple):
     """A chunk cannot be explained: the name of the error's class and what it says."""
 
     kind: str
@@ -96,7 +96,7 @@ def explain_chunk(
     chunk: Chunk,
     too_slow: frozenset[int] = frozenset(),
     row_done: Callable[[], None] = lambda: None,
-) -> Done | Failed:
+) -> ChunkDone | ChunkFailed:
     """Explain a chunk, but for those of its rows that took too long, and keep it."""
 
     def one_by_one(explain: Callable[[Array], Blocks], rows: Sequence[Array]) -> Iterator[Blocks]:
@@ -123,12 +123,12 @@ def explain_chunk(
         fragments.write(task.folder, task.run, fragment, FORMATS[task.format].pack(task.columns(explanation)))
     except Exception as error:
         return _to_failed(error)
-    return Done(fragment)
+    return ChunkDone(fragment)
 
 
-def _to_failed(error: Exception) -> Failed:
+def _to_failed(error: Exception) -> ChunkFailed:
     expected = isinstance(error, XcidError | MemoryError)
-    return Failed(type(error).__name__, str(error) if expected else f"{type(error).__name__}: {error}")
+    return ChunkFailed(type(error).__name__, str(error) if expected else f"{type(error).__name__}: {error}")
 
 
 def _end_with_the_parent() -> None:

@@ -122,7 +122,7 @@ def _keep(comparison: Comparison, subject: str, out: Path, line: Progress) -> No
         picture.savefig(path, dpi=150, format="png")
 
 
-class Split(NamedTuple):
+class HeldOut(NamedTuple):
     """A model, the rows it may know, rows to explain, and a text that says what they are."""
 
     model: Any
@@ -133,7 +133,7 @@ class Split(NamedTuple):
     notes: tuple[str, ...] = ()  # on columns that it should hardly learn from
 
 
-def split(subject: _subjects.SubjectOptions) -> Split:
+def split(subject: _subjects.SubjectOptions) -> HeldOut:
     """Rows to explain and the others; a model that is trained has not seen the former.
 
     Of one table, the rows that are asked for are held out, or else a fifth of them, of which some are explained.
@@ -165,7 +165,7 @@ def split(subject: _subjects.SubjectOptions) -> Split:
     text = f"{text}; {len(fit)} other rows are explained"
     if passed_over:
         text += f" ({passed_over} passed over, with levels or missing cells that the {len(known):,} rows do not have)"
-    return Split(model, features, tables.part(rows, fit), text, weights, notes)
+    return HeldOut(model, features, tables.part(rows, fit), text, weights, notes)
 
 
 def _held_out(subject: _subjects.SubjectOptions, reference: Background, n_others: int) -> tuple[list[int], list[int]]:
