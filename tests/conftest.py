@@ -20,7 +20,7 @@ hypothesis.settings.load_profile("xcid")
 
 HERE = Path(__file__).parent
 SLOW = {  # folders and files that take long, or need an extra as a whole
-    *("browser", "cli", "golden", "hostile", "optional", "runs"),
+    *("browser", "cli", "hostile", "optional", "runs"),
     *(
         "test_actions",
         "test_calibration",

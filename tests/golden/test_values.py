@@ -22,7 +22,12 @@ def test_the_values_are_the_stored_ones(name):
     assert apart(record.run(CASES[name]), STORED[name], TOLERANCE) == {}
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+def _with_cost(name):
+    """Runs in a folder start processes: more than half the time of all cases, for the values of the other roads."""
+    return pytest.param(name, marks=pytest.mark.slow) if "--run" in name else name
+
+
+@pytest.mark.parametrize("name", [_with_cost(name) for name in COMMANDS])
 def test_the_command_writes_the_stored_values(name):
     found, due = (dict(one) for one in (record.run(COMMANDS[name]), STORED[name]))
     versions = [list(one.pop(VERSION, [])) for one in (found, due)]
