@@ -1,0 +1,109 @@
+"""95 % intervals hold the truth in 95 % of all cases; the truth is counted out over every coalition of features."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import special
+
+import xcid
+from xcid.contributions.adjusted import CONFIDENCE
+from xcid.generators import Balanced
+
+SEEDS = 60
+NARROWER = 0.8  # a fifth off: what the intervals cannot spare
+FARTHEST = 3.0  # standard errors from 95 % that chance explains
+
+
+def additive(x):
+    return x[:, :4] @ [1.5, -1.0, 0.7, 0.3]
+
+
+def conjunction(x):
+    return 4 * np.all(x[:, :3] > -0.3, axis=1) - 2 + 0.5 * x[:, 3]
+
+
+def parity(x):
+    return 2 * np.sign(x[:, 0] * x[:, 1] * x[:, 2]) + x[:, 3]
+
+
+def three_together(x):
+    return x[:, 0] * x[:, 1] * x[:, 2] + 2 * (x[:, 0] > 0) * (x[:, 3] > 0) + 0.3 * x[:, 4]
+
+
+FEW = [(three_together, 8, 28), (parity, 8, 28)]
+
+
+def shapley(log_odds, rows, reference):
+    """(n, d) Shapley values in log odds: all 2^d coalitions of present values, all rows of the reference data."""
+    n_features = rows.shape[1]
+    coalitions = np.array(list(itertools.product([False, True], repeat=n_features)))
+    mixed = np.where(coalitions[:, None, None], rows[:, None], reference)  # (2^d, n, m, d)
+    worth = log_odds(mixed.reshape(-1, n_features)).reshape(mixed.shape[:3]).mean(axis=2)
+    total = np.empty(rows.shape)
+    for feature in range(n_features):
+        others = np.flatnonzero(~coalitions[:, feature])  # by counting, the one with the feature lies 2^k further
+        sizes = coalitions[others].sum(axis=1)
+        share = np.array([1 / (n_features * math.comb(n_features - 1, size)) for size in sizes])
+        total[:, feature] = share @ (worth[others + 2 ** (n_features - 1 - feature)] - worth[others])
+    return total
+
+
+@functools.cache
+def explained(log_odds, n_features, n, seeds=SEEDS):
+    """(seeds, n, d) log odds of scores, half the width of their intervals, and (n, d) the truth."""
+    reference, rows = (np.random.default_rng(seed).normal(size=(m, n_features)) for seed, m in ((5, 40), (6, 10)))
+    truth = shapley(log_odds, rows, reference) * np.sign(log_odds(rows))[:, None]  # of the present class
+    explainer = xcid.Explainer(lambda x: _chances(log_odds(x)), reference, generator=Balanced(n))
+    runs = [explainer(rows, seed=seed) for seed in range(seeds)]
+    values, lower, upper = (
+        np.array([to_log_odds(getattr(run, name)) for run in runs]) for name in ("values", "lower", "upper")
+    )
+    return values, (upper - lower) / 2, truth
+
+
+def _chances(log_odds):
+    chance = special.expit(log_odds)
+    return np.column_stack([1 - chance, chance])
+
+
+def to_log_odds(d1):
+    return -2 * np.sign(d1) * np.log1p(-np.abs(d1))
+
+
+def standard_errors_from_nominal(held):
+    """How far a share is from 95 %; scores of one run have some of their noise in common, those of two runs none."""
+    shares = held.mean(axis=(1, 2))
+    return (shares.mean() - CONFIDENCE) / (shares.std(ddof=1) / np.sqrt(len(shares)))
+
+
+def test_the_truth_adds_up_and_is_known_where_a_model_does():
+    reference, rows = np.random.default_rng(0).normal(size=(7, 4)), np.random.default_rng(1).normal(size=(3, 4))
+    expected = (rows - reference.mean(axis=0)) * [1.5, -1.0, 0.7, 0.3]
+    np.testing.assert_allclose(shapley(additive, rows, reference), expected, atol=1e-12)
+    whole = conjunction(rows) - conjunction(reference).mean()
+    np.testing.assert_allclose(shapley(conjunction, rows, reference).sum(axis=1), whole, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [60, 400])
+def test_scores_of_a_model_that_adds_up_are_the_truth(n):
+    values, reach, truth = explained(additive, 5, n, seeds=3)
+    np.testing.assert_allclose(values, np.broadcast_to(truth, values.shape), atol=1e-6)
+    assert np.all(np.abs(values - truth) <= reach)
+
+
+@pytest.mark.parametrize(("log_odds", "n_features", "n"), [*FEW, (conjunction, 5, 200)])
+def test_95_percent_hold_the_truth(log_odds, n_features, n):
+    """Also where there are hardly more evaluations than columns, which leaves the least to tell of chance."""
+    values, reach, truth = explained(log_odds, n_features, n)
+    assert standard_errors_from_nominal(np.abs(values - truth) <= reach) > -FARTHEST
+
+
+@pytest.mark.parametrize(("log_odds", "n_features", "n"), FEW)
+def test_none_of_it_can_be_spared(log_odds, n_features, n):
+    values, reach, truth = explained(log_odds, n_features, n)
+    assert standard_errors_from_nominal(np.abs(values - truth) <= NARROWER * reach) < -FARTHEST
