@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-all rest lint types imports unit prose docs images bench soak evaluate generators reproduce clean
+.PHONY: demo test test-all rest lint types imports unit prose docs images bench mutants soak evaluate generators reproduce clean
 
 demo: $(VENV)/.demo
 	mkdir -p out
@@ -54,6 +54,9 @@ generators: $(VENV)/.dev
 evaluate: $(VENV)/.dev
 	$(BIN)/python benchmarks/evaluation.py
 	$(BIN)/python benchmarks/digits.py
+
+mutants: $(VENV)/.dev
+	$(BIN)/python soak/mutants.py $(ARGS)
 
 soak: $(VENV)/.dev
 	$(BIN)/python soak/run.py

@@ -1,4 +1,4 @@
-"""The promises that ``soak/sabotage.py`` breaks one at a time: each of these tests goes red for one of them."""
+"""Promises of SECURITY.md, and of the method, that no other test holds; ``soak/promises.py`` has the whole table."""
 
 from __future__ import annotations
 
