@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-all rest lint types imports unit prose docs images bench mutants soak evaluate generators reproduce clean
+.PHONY: demo test test-all rest lint types imports unit prose docs images bench mutants sentences soak evaluate generators reproduce clean
 
 demo: $(VENV)/.demo
 	mkdir -p out
@@ -32,6 +32,11 @@ imports: $(VENV)/.test
 
 unit: $(VENV)/.test
 	$(PYTEST) -m "not slow"
+
+# Approve what is said now; look through the difference before it is committed.
+sentences: $(VENV)/.dev
+	$(BIN)/pytest -q --renew-sentences $(shell grep -rl --include='test_*.py' 'approved[.(]' tests)
+	git --no-pager diff --stat tests/sentences.json
 
 prose: $(VENV)/.dev
 	$(BIN)/codespell

@@ -222,7 +222,9 @@ def changes(source: bytes) -> Iterator[tuple[int, int, int, str, str]]:
 
 
 def _code(node: ast.AST) -> Iterator[ast.AST]:
-    """What is run, without types and the insides of f-strings, whose places are not known."""
+    """What is run, without types, the insides of f-strings, whose places are not known, and ``strict=`` of ``zip``."""
+    if isinstance(node, ast.keyword) and node.arg == "strict":
+        return
     yield node
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns", "decorator_list") or isinstance(node, ast.JoinedStr):

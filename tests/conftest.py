@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import json
 import os
 import re
 import sys
@@ -19,6 +21,7 @@ hypothesis.settings.register_profile("xcid", deadline=None, derandomize=True, pr
 hypothesis.settings.load_profile("xcid")
 
 HERE = Path(__file__).parent
+SENTENCES = HERE / "sentences.json"
 SLOW = {  # folders and files that take long, or need an extra as a whole
     *("browser", "cli", "hostile", "optional", "runs"),
     *(
@@ -51,6 +54,7 @@ class Passed:
 
 def pytest_addoption(parser):
     parser.addoption("--rest", action="store_true", help="leave out what passed in the last `make test`")
+    parser.addoption("--renew-sentences", action="store_true", help="approve what is said now; see sentences.json")
 
 
 def pytest_configure(config):
@@ -58,6 +62,7 @@ def pytest_configure(config):
     cache = getattr(config, "cache", None)  # it can be switched off
     if cache and not a_worker and config.getoption("markexpr") == "not slow":
         config.pluginmanager.register(Passed(cache))
+    config.pluginmanager.register(Sentences(config.getoption("--renew-sentences")), "sentences")
 
 
 def missing_in(examples):
@@ -78,6 +83,52 @@ def pytest_collection_modifyitems(config, items):
         passed = set(config.cache.get("xcid/passed", []))
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in passed])
         items[:] = [item for item in items if item.nodeid not in passed]
+
+
+class Sentences:
+    """Texts that were approved, by the test that sees them; `make sentences` approves what is said now."""
+
+    def __init__(self, renews):
+        self.renews = renews
+        self.approved = json.loads(SENTENCES.read_text("utf-8"))
+        self.said = {}
+
+    def pytest_sessionfinish(self, exitstatus):
+        if self.renews and not exitstatus:  # what files say that did not run stays approved
+            files = {name.partition("::")[0] for name in self.said}
+            others = {name: text for name, text in self.approved.items() if name.partition("::")[0] not in files}
+            text = json.dumps(others | self.said, ensure_ascii=False, indent=1, sort_keys=True)
+            SENTENCES.write_text(text + "\n", "utf-8")
+
+
+class Approved:
+    """Compares what one test sees with what was approved for it."""
+
+    def __init__(self, sentences, test):
+        self.sentences, self.test, self.count = sentences, test, 0
+
+    def __call__(self, said):
+        """Approve a text, or the next one of this test."""
+        self.count += 1
+        name = self.test if self.count == 1 else f"{self.test} ({self.count})"
+        self.sentences.said[name] = str(said)
+        if not self.sentences.renews:
+            assert str(said) == self.sentences.approved.get(name), "`make sentences` approves it"
+
+    @contextlib.contextmanager
+    def raises(self, kind):
+        """Wait for an error with an approved text."""
+        with pytest.raises(kind) as caught:
+            yield caught
+        said, cause = str(caught.value), str(caught.value.__cause__ or "")
+        self(said.replace(cause, "...") if cause else said)  # what another library says is not ours
+
+
+@pytest.fixture
+def approved(request):
+    """Whole sentences live in ``sentences.json``, not in the tests: ``approved(text)``, ``approved.raises(error)``."""
+    sentences = request.config.pluginmanager.get_plugin("sentences")
+    return Approved(sentences, request.node.nodeid.removeprefix("tests/"))
 
 
 @pytest.fixture(autouse=True)

@@ -308,81 +308,78 @@ NOT_WHOLE = [2.5, 50.0, "50", None, True, np.nan, [3]]
 class TestParameters:
     @pytest.mark.parametrize("generator", [Marginal, Random])
     @pytest.mark.parametrize("m", [1, 0, -3])
-    def test_too_small_m(self, generator, m):
-        with pytest.raises(InvalidParameter, match=f"m .*must be at least 2, not {m}"):
+    def test_too_small_m(self, approved, generator, m):
+        with approved.raises(InvalidParameter):
             generator(m=m)
 
     @pytest.mark.parametrize("generator", [Marginal, Random])
     @pytest.mark.parametrize("name", ["m", "max_evaluations"])
     @pytest.mark.parametrize("value", NOT_WHOLE, ids=repr)
-    def test_not_a_whole_number(self, generator, name, value):
-        with pytest.raises(InvalidParameter, match=f"{name} .*whole number, not {re.escape(repr(value))}"):
+    def test_not_a_whole_number(self, approved, generator, name, value):
+        with approved.raises(InvalidParameter):
             generator(**{name: value})
 
-    def test_m_of_the_paper(self):
-        with pytest.raises(InvalidParameter, match="at least 2, not 1"):
+    def test_m_of_the_paper(self, approved):
+        with approved.raises(InvalidParameter):
             xcid.Explainer.paper(first_above_zero, TABLE, m=1)
 
     @pytest.mark.parametrize("generator", [Marginal, Random])
-    def test_too_few_evaluations(self, generator):
-        with pytest.raises(InvalidParameter, match=r"max_evaluations must be at least 2 \* m = 40, not 39"):
+    def test_too_few_evaluations(self, approved, generator):
+        with approved.raises(InvalidParameter):
             generator(m=20, max_evaluations=39)
         assert generator(m=np.int64(20), max_evaluations=40).m == 20
 
     @pytest.mark.parametrize("pool", [0, -1, *NOT_WHOLE], ids=repr)
-    def test_pool(self, pool):
-        with pytest.raises(InvalidParameter, match=f"pool must be .*, not {re.escape(repr(pool))}"):
+    def test_pool(self, approved, pool):
+        with approved.raises(InvalidParameter):
             Random(pool=pool)
 
     @pytest.mark.parametrize("kernel", ["box", None, 3, ["gaussian"]], ids=repr)
-    def test_kernel(self, kernel):
-        with pytest.raises(InvalidParameter, match=f"unknown kernel {re.escape(repr(kernel))}: use one of .*gaussian"):
+    def test_kernel(self, approved, kernel):
+        with approved.raises(InvalidParameter):
             Kernel(kernel)
 
     @pytest.mark.parametrize("bandwidth", ["wide", 0, -1.0, np.nan, np.inf, None, [1.0]], ids=repr)
-    def test_bandwidth(self, bandwidth):
-        with pytest.raises(InvalidParameter, match=r"bandwidth.*(wide|not 0|not -1|nan|inf|None|\[1.0\])"):
+    def test_bandwidth(self, approved, bandwidth):
+        with approved.raises(InvalidParameter):
             Kernel(bandwidth=bandwidth)
 
     @pytest.mark.parametrize("tolerance", [0, 1, 1e-9, np.nan, "fine", None], ids=repr)
-    def test_tolerance(self, tolerance):
-        with pytest.raises(InvalidParameter, match=f"tolerance .*not {tolerance!r}"):
+    def test_tolerance(self, approved, tolerance):
+        with approved.raises(InvalidParameter):
             Kernel(tolerance=tolerance)
 
     @pytest.mark.parametrize(
-        ("settings", "message"),
+        "settings",
         [
-            ({"share": 0}, "share .*not 0"),
-            ({"share": 1.5}, "share .*not 1.5"),
-            ({"share": "x"}, "share .*not 'x'"),
-            ({"repeats": 1}, "repeats must be at least 2, not 1"),
-            ({"repeats": 2.5}, "repeats must be a whole number, not 2.5"),
-            ({"kernel": "gaussian"}, "must be a Kernel, .* not 'gaussian'"),
+            {"share": 0},
+            {"share": 1.5},
+            {"share": "x"},
+            {"repeats": 1},
+            {"repeats": 2.5},
+            {"kernel": "gaussian"},
         ],
         ids=str,
     )
-    def test_mixed(self, settings, message):
-        with pytest.raises(InvalidParameter, match=message):
+    def test_mixed(self, approved, settings):
+        with approved.raises(InvalidParameter):
             Mixed(**settings)
 
     @pytest.mark.parametrize("k", [0, 0.99, -1, np.nan, np.inf, "1", None, [1, 2]], ids=repr)
-    def test_k(self, k):
-        message = f"k must be a .*number.*not {re.escape(repr(k))}"
-        with pytest.raises(InvalidParameter, match=message):
+    def test_k(self, approved, k):
+        with approved.raises(InvalidParameter):
             xcid.distances.Overlap(k)
-        with pytest.raises(InvalidParameter, match=message):
+        with approved.raises(InvalidParameter):
             xcid.distances.d_k([1.0], [1.0], [1.0], k=k)
 
-    def test_score_and_density(self):
-        with pytest.raises(InvalidParameter, match="a score or a density, not both"):
+    def test_score_and_density(self, approved):
+        with approved.raises(InvalidParameter):
             xcid.Explainer(first_above_zero, TABLE, score=xcid.scores.PerFeature(), density=Kernel())
 
     @pytest.mark.parametrize("part", ["generator", "score", "density", "outcome"])
     @pytest.mark.parametrize("value", ["random", 3])
-    def test_parts_that_cannot_be_called(self, part, value):
-        with pytest.raises(
-            InvalidParameter, match=f"{part} must be a function or an object like xcid.*, not {value!r}"
-        ):
+    def test_parts_that_cannot_be_called(self, approved, part, value):
+        with approved.raises(InvalidParameter):
             xcid.Explainer(first_above_zero, TABLE, **{part: value})
 
     @pytest.mark.parametrize(
@@ -397,14 +394,14 @@ class TestParameters:
         ],
         ids=["none", "three", "columns", "nan", "text", "above 1"],
     )
-    def test_outcome_of_the_wrong_shape(self, outcome):
+    def test_outcome_of_the_wrong_shape(self, approved, outcome):
         explainer = xcid.Explainer(first_above_zero, TABLE, outcome=outcome, generator=Marginal(m=10))
-        with pytest.raises(InvalidParameter, match=r"the outcome gave .* shape \(.*\) for 1 samples: it must"):
+        with approved.raises(InvalidParameter):
             explainer(TABLE[:1])
 
     @pytest.mark.parametrize("seed", [1.5, "0", None, True, [1], np.nan], ids=repr)
-    def test_seed(self, explainer, seed):
-        with pytest.raises(InvalidParameter, match=f"seed must be a whole number, not {re.escape(repr(seed))}"):
+    def test_seed(self, approved, explainer, seed):
+        with approved.raises(InvalidParameter):
             explainer(TABLE[:1], seed=seed)
 
     def test_seeds_of_any_size_and_library(self, explainer):
@@ -413,115 +410,113 @@ class TestParameters:
             assert explainer(TABLE[:1], seed=seed).status[0] == "ok"
 
     @pytest.mark.parametrize(
-        ("settings", "message"),
+        "settings",
         [
-            ({"memory": 0}, "memory .*at least 1, not 0"),
-            ({"memory": "1 GB"}, "memory .*whole number, not '1 GB'"),
-            ({"max_evidence_bytes": -1}, "max_evidence_bytes must be at least 0, not -1"),
-            ({"max_evidence_bytes": 1.5}, "max_evidence_bytes must be a whole number, not 1.5"),
-            ({"feature_names": ["a", "b"]}, "2 feature_names for 3 columns"),
-            ({"feature_names": "abc"}, "list with one name for each column, not 'abc'"),
-            ({"feature_names": 3}, "list with one name for each column, not 3"),
+            {"memory": 0},
+            {"memory": "1 GB"},
+            {"max_evidence_bytes": -1},
+            {"max_evidence_bytes": 1.5},
+            {"feature_names": ["a", "b"]},
+            {"feature_names": "abc"},
+            {"feature_names": 3},
         ],
         ids=str,
     )
-    def test_settings_of_the_explainer(self, settings, message):
-        with pytest.raises(InvalidParameter, match=message):
+    def test_settings_of_the_explainer(self, approved, settings):
+        with approved.raises(InvalidParameter):
             xcid.Explainer(first_above_zero, TABLE, **settings)
 
-    def test_repeated_feature_names(self):
-        with pytest.raises(InvalidData, match=r"columns \['b'\] appear more than once"):
+    def test_repeated_feature_names(self, approved):
+        with approved.raises(InvalidData):
             xcid.Explainer(first_above_zero, TABLE, feature_names=["a", "b", "b"])
 
-    def test_names_that_differ_from_the_frame(self):
-        with pytest.raises(InvalidParameter, match=r"\['u', 'v', 'w'\] differ from the columns .*\['a', 'b', 'c'\]"):
+    def test_names_that_differ_from_the_frame(self, approved):
+        with approved.raises(InvalidParameter):
             xcid.Explainer(first_above_zero, FRAME, feature_names=["u", "v", "w"])
 
 
 class TestSelections:
     @pytest.mark.parametrize(
-        ("row", "feature", "message"),
+        ("row", "feature"),
         [
-            (3, 0, "no row 3: positions go from 0 to 2"),
-            (-4, 0, "no row -4"),
-            ("x", 0, "position of a row must be a whole number, not 'x'"),
-            (1.0, 0, "position of a row .*not 1.0"),
-            (None, 0, "position of a row .*not None"),
-            (0, 3, "no feature 3: positions go from 0 to 2"),
-            (0, "z", r"no feature 'z'; the features are \['a', 'b', 'c'\]"),
-            (0, "A", r"no feature 'A' \(did you mean 'a'\?\); the features are"),
-            (0, 1.5, "position of a feature .*not 1.5"),
-            (0, [1], r"position of a feature .*not \[1\]"),
+            (3, 0),
+            (-4, 0),
+            ("x", 0),
+            (1.0, 0),
+            (None, 0),
+            (0, 3),
+            (0, "z"),
+            (0, "A"),
+            (0, 1.5),
+            (0, [1]),
         ],
     )
-    def test_evidence(self, explanation, row, feature, message):
-        with pytest.raises(InvalidParameter, match=message):
+    def test_evidence(self, approved, explanation, row, feature):
+        with approved.raises(InvalidParameter):
             explanation.evidence(row, feature)
 
     @pytest.mark.parametrize("rows", [3, -4, "x", None, 1.5, [5], [True], (0, 1), True, [[0]], slice("x")], ids=repr)
-    def test_rows(self, explanation, rows):
-        with pytest.raises(InvalidParameter, match="row"):
+    def test_rows(self, approved, explanation, rows):
+        with approved.raises(InvalidParameter):
             explanation[rows]
 
     @pytest.mark.parametrize("backend", ["dask", "numpy", None, 3], ids=repr)
-    def test_backend(self, explanation, backend):
-        message = rf"unknown backend {backend!r}: use one of \['pandas', 'polars', 'pyarrow'\]"
-        with pytest.raises(InvalidParameter, match=message):
+    def test_backend(self, approved, explanation, backend):
+        with approved.raises(InvalidParameter):
             explanation.to_frame(backend)
-        with pytest.raises(InvalidParameter, match=message):
+        with approved.raises(InvalidParameter):
             xcid.datasets.load_diabetes(backend)
 
 
 class TestOneFeature:
     @pytest.mark.parametrize("name", ["positive", "negative"])
     @pytest.mark.parametrize(
-        ("sample", "message"),
+        "sample",
         [
-            ([], r"at least one number; its shape is \(0,\)"),
-            (3.0, r"its shape is \(\)"),
-            ([[1.0, 2.0]], r"its shape is \(1, 2\)"),
-            ([1.0, np.nan], r"\[1\] is nan"),
-            ([1.0, 2.0, -np.inf], r"\[2\] is -inf"),
-            ([1.0, None], r"\[1\] is nan"),
-            (["1", "2"], "must be numbers"),
-            ("abc", "must be numbers"),
-            ([[1], [1, 2]], "must be numbers"),
-            ([1j], "must be numbers"),
-            ([10**400], "must be numbers"),
-            (np.array(["2020"], dtype="datetime64[Y]"), "must be numbers"),
-            (None, r"its shape is \(\)"),
+            [],
+            3.0,
+            [[1.0, 2.0]],
+            [1.0, np.nan],
+            [1.0, 2.0, -np.inf],
+            [1.0, None],
+            ["1", "2"],
+            "abc",
+            [[1], [1, 2]],
+            [1j],
+            pytest.param([10**400], id="huge"),
+            np.array(["2020"], dtype="datetime64[Y]"),
+            None,
         ],
         ids=str,
     )
-    def test_bad_sample(self, name, sample, message):
+    def test_bad_sample(self, approved, name, sample):
         samples = {"positive": [1.0, 2.0], "negative": [2.0, 3.0], name: sample}
-        with pytest.raises(InvalidData, match=f"^{name}.*{message}"):
+        with approved.raises(InvalidData):
             xcid.d1(**samples)
 
-    def test_bad_density(self):
-        with pytest.raises(InvalidParameter, match=r"density must be a function .*, not 'gaussian'"):
+    def test_bad_density(self, approved):
+        with approved.raises(InvalidParameter):
             xcid.d1([1.0, 2.0], [2.0, 3.0], density="gaussian")
 
 
 @pytest.mark.parametrize("function", [xcid.distances, xcid.distances.d_k])
 @pytest.mark.parametrize("name", ["p", "q", "weights"])
 @pytest.mark.parametrize(
-    ("value", "message"),
+    "value",
     [
-        (1.0, "at least one axis"),
-        (None, "at least one axis"),
-        ([1.0, np.nan], r"finite and not negative; \w+\[1\] is nan"),
-        ([np.inf, 1.0], r"finite and not negative; \w+\[0\] is inf"),
-        ([[1.0, 1.0], [1.0, -1.0]], r"finite and not negative; \w+\[1, 1\] is -1.0"),
-        (["u", "v"], "array of numbers"),
-        ([[1.0], [1.0, 2.0]], "array of numbers"),
-        ([1j, 1.0], "array of numbers"),
-        ([1.0, 1.0, 1.0], r"shapes do not fit together: .*\(3,\)"),
+        1.0,
+        None,
+        [1.0, np.nan],
+        [np.inf, 1.0],
+        [[1.0, 1.0], [1.0, -1.0]],
+        ["u", "v"],
+        [[1.0], [1.0, 2.0]],
+        [1j, 1.0],
+        [1.0, 1.0, 1.0],
     ],
     ids=str,
 )
-def test_arrays_of_distances(function, name, value, message):
+def test_arrays_of_distances(approved, function, name, value):
     arrays = {"p": [1.0, 1.0], "q": [1.0, 1.0], "weights": [0.5, 0.5], name: value}
-    expected = message if "shapes" in message else f"{name} must .*{message}"
-    with pytest.raises(InvalidData, match=expected):
+    with approved.raises(InvalidData):
         function(**arrays)

@@ -66,13 +66,13 @@ class TestTop:
             found.append(xcid.metrics.feature_agreement(run.values, truth, 3))
         assert np.mean(found) == pytest.approx(np.mean(expected), abs=0.05)
 
-    def test_refused(self, explanation):
-        with pytest.raises(InvalidParameter, match="at most the number of features"):
+    def test_refused(self, approved, explanation):
+        with approved.raises(InvalidParameter):
             explanation.in_top(7)
         paper = xcid.Explainer.paper(model, TABLE)(TABLE[:1])
-        with pytest.raises(InvalidParameter, match="have no limits"):
+        with approved.raises(InvalidParameter):
             paper.in_top(2)
-        with pytest.raises(InvalidParameter, match="have no p-values"):
+        with approved.raises(InvalidParameter):
             paper.adjusted_p_values()
 
 
@@ -106,10 +106,10 @@ class TestRepeats:
         assert 0.88 <= np.mean([(run.lower <= truth) & (truth <= run.upper) for run in runs]) <= 0.995
         assert np.mean([run.p_values[:, 5] < 0.05 for run in runs]) < 0.12
 
-    def test_refused(self):
-        with pytest.raises(InvalidParameter, match="repeats must be at least 1"):
+    def test_refused(self, approved):
+        with approved.raises(InvalidParameter):
             xcid.Explainer(model, TABLE, repeats=0)
-        with pytest.raises(InvalidParameter, match="not both"):
+        with approved.raises(InvalidParameter):
             xcid.Explainer(model, TABLE, repeats=2, stop=Decided())
 
 
@@ -135,8 +135,8 @@ class TestStopping:
             assert np.allclose(alone.values[0], together.values[row], atol=1e-9)
             assert alone.n_evaluations[0] == together.n_evaluations[row]
 
-    def test_needs_limits(self):
-        with pytest.raises(InvalidParameter, match="only a score with limits"):
+    def test_needs_limits(self, approved):
+        with approved.raises(InvalidParameter):
             xcid.Explainer.paper(model, TABLE, stop=Decided())(TABLE[:1])
 
     @pytest.mark.parametrize("settings", [{"k": 0}, {"confidence": 1.0}, {"max_evaluations": 0}])
@@ -188,10 +188,10 @@ class TestAggregate:
         (tmp_path / "one.json").write_text(earlier, "utf-8")
         assert np.array_equal(xcid.load(tmp_path / "one.json").share_significant, one.share_significant)
 
-    def test_refused(self, explanation):
-        with pytest.raises(InvalidData, match="one label for each"):
+    def test_refused(self, approved, explanation):
+        with approved.raises(InvalidData):
             explanation.aggregate(["a"])
-        with pytest.raises(InvalidData, match="no rows"):
+        with approved.raises(InvalidData):
             explanation[[]].aggregate()
 
 

@@ -165,11 +165,11 @@ def test_outcomes_can_be_functions(diabetes):
         assert np.all(below != (explanation.outputs[row, 1] < 0.3))
 
 
-def test_evidence_is_dropped_beyond_its_limit(diabetes):
+def test_evidence_is_dropped_beyond_its_limit(approved, diabetes):
     model, train, test = diabetes
     explanation = xcid.Explainer(model, train, max_evidence_bytes=1000)(test.iloc[:2])
     assert explanation.cloud is None
-    with pytest.raises(xcid.errors.EvidenceNotKept, match="max_evidence_bytes"):
+    with approved.raises(xcid.errors.EvidenceNotKept):
         explanation.evidence(0, 0)
 
 
@@ -196,12 +196,12 @@ class TestEngines:
         with pytest.raises(xcid.errors.ModelError, match="no more"):
             Threads(2)(xcid.Explainer(fails, TABLE), TABLE[:20])
 
-    def test_workers_are_a_number(self):
+    def test_workers_are_a_number(self, approved):
         for workers in (0, 1.5, "two"):
-            with pytest.raises(InvalidParameter, match="workers"):
+            with approved.raises(InvalidParameter):
                 Threads(workers)
 
-    def test_a_stream_of_pieces(self):
+    def test_a_stream_of_pieces(self, approved):
         explainer = xcid.Explainer(lambda X: 1 / (1 + np.exp(-X[:, 0])), TABLE)
         whole = explainer(TABLE[:30], seed=2)
         pieces = list(explainer.stream((TABLE[start : min(start + 8, 30)] for start in range(0, 30, 8)), seed=2))
@@ -209,7 +209,7 @@ class TestEngines:
         assert np.allclose(np.concatenate([piece.values for piece in pieces]), whole.values, atol=1e-9)
         assert all(piece.cloud is None for piece in pieces)
         assert whole.cloud is not None
-        with pytest.raises(InvalidParameter, match="tables one after the other"):
+        with approved.raises(InvalidParameter):
             explainer.stream(TABLE)
 
     def test_samples_of_a_plan_are_not_kept_but_come_back(self):

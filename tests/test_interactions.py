@@ -204,11 +204,11 @@ class TestTables:
         assert found.status.tolist() == ["ok", "ok", "model_failed", "ok"]
         assert (found.p_values[2] == 1).all()
 
-    def test_what_cannot_be_asked(self):
+    def test_what_cannot_be_asked(self, approved):
         known = table(13)
-        with pytest.raises(NotEnoughFlips, match="nothing to compare"):
+        with approved.raises(NotEnoughFlips):
             xcid.Explainer(probability(PAIR["plain"][0]), known, outcome=outcomes.Threshold(2.0)).interactions(known[0])
-        with pytest.raises(InvalidParameter, match="96"):
+        with approved.raises(InvalidParameter):
             xcid.Explainer(probability(PAIR["plain"][0]), known).interactions(known[0], n=50)
 
 
@@ -246,7 +246,7 @@ class TestShown:
         assert repr(found) == "<xcid.Interactions: 4 rows x 15 pairs of 6 features>"
         assert len(list(found)) == 4
 
-    def test_heat_maps(self, found):
+    def test_heat_maps(self, approved, found):
         one = plots.interactions(found, 1)
         drawn = np.ma.filled(one.images[0].get_array(), np.nan)
         is_sure = found.significant[1]
@@ -258,5 +258,5 @@ class TestShown:
         assert {"a", "b"} <= {label.get_text() for label in mean.get_xticklabels()}
         assert np.ma.max(mean.images[0].get_array()) == pytest.approx(np.abs(found.values[:, 0, 1]).mean())
         assert "3 more features" in mean.get_xlabel()
-        with pytest.raises(InvalidData, match="no pairs"):
+        with approved.raises(InvalidData):
             plots.interactions(found[:0])

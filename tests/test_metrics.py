@@ -192,13 +192,13 @@ class TestFaithfulness:
         with pytest.raises(error):
             metrics.comprehensiveness(crossed, ROWS, scores, TABLE)
 
-    def test_an_explanation_is_not_its_values(self):
+    def test_an_explanation_is_not_its_values(self, approved):
         explanation = xcid.Explainer(crossed, TABLE)(ROWS)
-        with pytest.raises(InvalidParameter, match=r"such as explanation\.values, not Explanation"):
+        with approved.raises(InvalidParameter):
             metrics.sufficiency(crossed, ROWS, explanation, TABLE)
 
-    def test_refuses_what_is_no_masking(self):
-        with pytest.raises(InvalidParameter, match="masking must be a function"):
+    def test_refuses_what_is_no_masking(self, approved):
+        with approved.raises(InvalidParameter):
             metrics.sufficiency(crossed, ROWS, ROWS, TABLE, masking="mean")
 
 
@@ -330,8 +330,8 @@ class TestMaskings:
         assert curves.kept[0, 0] == pytest.approx(0.5, abs=0.12)
 
     @pytest.mark.parametrize("make", [metrics.JointRows, metrics.MarginalRows, metrics.SimilarRows])
-    def test_refuses_no_rows(self, make):
-        with pytest.raises(InvalidParameter, match="count must be at least 1"):
+    def test_refuses_no_rows(self, approved, make):
+        with approved.raises(InvalidParameter):
             make(0)
 
     def test_a_function_is_a_masking(self):
@@ -387,15 +387,15 @@ class TestAgreement:
         a, b = np.random.default_rng(0).normal(size=(2, 5_000, 8))
         assert metrics.feature_agreement(a, b).mean() == pytest.approx(0.5, abs=0.01)
 
-    def test_refuses(self):
+    def test_refuses(self, approved):
         for agreement in (metrics.feature_agreement, metrics.rank_agreement, metrics.sign_agreement):
-            with pytest.raises(InvalidParameter, match="at most the number of features, 4"):
+            with approved.raises(InvalidParameter):
                 agreement(self.A, self.B, 5)
-            with pytest.raises(InvalidParameter, match="k must be at least 1"):
+            with approved.raises(InvalidParameter):
                 agreement(self.A, self.B, 0)
-        with pytest.raises(InvalidParameter, match="same rows and features"):
+        with approved.raises(InvalidParameter):
             kendall_tau(self.A, [[1.0, 2.0]])
-        with pytest.raises(InvalidParameter, match="finite"):
+        with approved.raises(InvalidParameter):
             kendall_tau(self.A, [[1.0, np.inf, 0.0, 0.0]])
 
 
@@ -408,8 +408,8 @@ class TestStability:
             [(1 / 3 + 1 + 1 / 3) / 3]
         )
 
-    def test_one_run_is_refused(self):
-        with pytest.raises(InvalidParameter, match="at least two runs"):
+    def test_one_run_is_refused(self, approved):
+        with approved.raises(InvalidParameter):
             metrics.stability(np.ones((1, 3, 4)))
 
     @pytest.mark.parametrize(("share", "count"), [(0.5, 1.0), (0.6, 1.0), (0.61, 2.0), (0.9, 2.0), (1.0, 4.0)])
@@ -419,11 +419,11 @@ class TestStability:
     def test_sparsity_of_nothing(self):
         assert sparsity([[0.0, 0.0], [0.0, 2.0]]).tolist() == [0.0, 1.0]
 
-    def test_sparsity_refuses(self):
+    def test_sparsity_refuses(self, approved):
         for share in (0, 1.5, np.nan):
-            with pytest.raises(InvalidParameter, match=r"\(0, 1\]"):
+            with approved.raises(InvalidParameter):
                 sparsity([[1.0]], share)
-        with pytest.raises(InvalidParameter, match="finite"):
+        with approved.raises(InvalidParameter):
             sparsity([[1.0, np.nan]])
 
 
@@ -452,10 +452,10 @@ class TestSummary:
         assert np.mean(inside) == pytest.approx(0.95, abs=0.02)
 
     @pytest.mark.parametrize("figures", [[], [np.nan], [1.0, np.inf]])
-    def test_refuses(self, figures):
-        with pytest.raises(InvalidParameter, match="finite"):
+    def test_refuses(self, approved, figures):
+        with approved.raises(InvalidParameter):
             lab_metrics.interval(figures)
 
-    def test_refuses_other_rows(self):
-        with pytest.raises(InvalidParameter, match="same rows"):
+    def test_refuses_other_rows(self, approved):
+        with approved.raises(InvalidParameter):
             lab_metrics.paired([1.0], [1.0, 2.0])

@@ -89,10 +89,10 @@ class TestBeeswarm:
         found = xcid.Explainer(lambda X: (X["c"] == "x").to_numpy(), table)(table[:5])
         assert len(xcid.plots.beeswarm(found).figure.axes) == 1
 
-    def test_given_axes_and_no_rows(self, explanation):
+    def test_given_axes_and_no_rows(self, approved, explanation):
         _, ax = plt.subplots()
         assert xcid.plots.beeswarm(explanation, ax=ax) is ax
-        with pytest.raises(InvalidData, match="no rows"):
+        with approved.raises(InvalidData):
             xcid.plots.beeswarm(explanation[[]])
 
     def test_constant_scores(self):
@@ -163,16 +163,16 @@ class TestScatter:
         ax = xcid.plots.scatter(explanation[holes], "b")
         assert "missing" in [label.get_text() for label in ax.get_xticklabels()]
 
-    def test_given_axes_and_what_is_refused(self, explanation):
+    def test_given_axes_and_what_is_refused(self, approved, explanation):
         _, ax = plt.subplots()
         assert xcid.plots.scatter(explanation, 0, ax=ax) is ax
-        with pytest.raises(InvalidData, match="no rows"):
+        with approved.raises(InvalidData):
             xcid.plots.scatter(explanation[[]], 0)
-        with pytest.raises(InvalidParameter, match="no feature 'z'"):
+        with approved.raises(InvalidParameter):
             xcid.plots.scatter(explanation, "z")
         grouped = xcid.Constraints(groups={"both": ["b", "d"]})
         pair = xcid.Explainer(model, TABLE, generator=Balanced(200), constraints=grouped)(TABLE[:1])
-        with pytest.raises(InvalidParameter, match=r"'both' is a group of the columns \['b', 'd'\]"):
+        with approved.raises(InvalidParameter):
             xcid.plots.scatter(pair, "both")
 
     def test_dates(self):
@@ -221,14 +221,14 @@ class TestStability:
         widths = sorted(segment[1][0] - segment[0][0] for segment in segments)
         assert widths == pytest.approx(sorted(2 * repeated.spread[0]))
 
-    def test_one_run_has_no_spread(self, explanation):
+    def test_one_run_has_no_spread(self, approved, explanation):
         for runs in (explanation, [explanation], []):
-            with pytest.raises(InvalidParameter, match="only one run"):
+            with approved.raises(InvalidParameter):
                 xcid.plots.stability(runs)
 
 
 class TestComparisons:
-    def test_masking_curves(self, explanation):
+    def test_masking_curves(self, approved, explanation):
         rows = TABLE[:25]
         good = xcid.metrics.masking_curves(model, rows, explanation.values, TABLE)
         bad = xcid.metrics.masking_curves(model, rows, -explanation.values, TABLE)
@@ -237,13 +237,13 @@ class TestComparisons:
         assert ax.lines[0].get_ydata() == pytest.approx(good.masked.mean(axis=0))
         alone = xcid.plots.masking_curve(good)
         assert [line.get_label() for line in alone.lines] == ["masked", "kept"]
-        with pytest.raises(InvalidParameter, match="no curves"):
+        with approved.raises(InvalidParameter):
             xcid.plots.masking_curve({})
 
-    def test_agreement(self, explanation):
+    def test_agreement(self, approved, explanation):
         other = RNG.normal(size=explanation.values.shape)
         ax = xcid.plots.agreement({"ours": explanation, "chance": other}, k=2)
         share = xcid.metrics.feature_agreement(explanation.values, other, 2).mean()
         assert [text.get_text() for text in ax.texts] == ["1.00", f"{share:.2f}", f"{share:.2f}", "1.00"]
-        with pytest.raises(InvalidParameter, match="at least two"):
+        with approved.raises(InvalidParameter):
             xcid.plots.agreement({"ours": explanation})

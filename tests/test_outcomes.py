@@ -146,9 +146,9 @@ def test_bad_questions_are_refused(make, message):
         make()
 
 
-def test_a_question_that_nothing_reaches_is_an_error():
+def test_a_question_that_nothing_reaches_is_an_error(approved):
     explainer = xcid.Explainer(lambda X: 5 * X[:, 3], TABLE, outcome=Within(1e6, 2e6))
-    with pytest.raises(xcid.errors.NotEnoughFlips, match="one side of Within"):
+    with approved.raises(xcid.errors.NotEnoughFlips):
         explainer(TABLE[:2])
 
 

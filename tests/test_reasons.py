@@ -256,12 +256,12 @@ class TestNone:
     def test_no_rows(self):
         assert list(BENT[[]].reasons(3).columns) == list(COLUMNS)
 
-    def test_settings_that_have_none(self):
-        with pytest.raises(InvalidParameter, match="signs and p-values"):
+    def test_settings_that_have_none(self, approved):
+        with approved.raises(InvalidParameter):
             xcid.Explainer.paper(two, TABLE)(TABLE[:2]).reasons(2)
-        with pytest.raises(InvalidParameter, match="average"):
+        with approved.raises(InvalidParameter):
             BENT.aggregate().reasons(2)
-        with pytest.raises(InvalidParameter, match="against='higher' or against='lower'"):
+        with approved.raises(InvalidParameter):
             explained(logit).reasons(2)
         with pytest.raises(EvidenceNotKept):
             explained(three, max_evidence_bytes=0).reasons(2, against="1")
@@ -320,8 +320,8 @@ class TestTexts:
             of_scores([0.5, 0.4, 0.3, 0.2, 0.1]).reasons(3, texts)
 
     @pytest.mark.parametrize("k", [0, -1, 1.5, True])
-    def test_k_is_a_whole_number(self, k):
-        with pytest.raises(InvalidParameter, match="k must be"):
+    def test_k_is_a_whole_number(self, approved, k):
+        with approved.raises(InvalidParameter):
             BENT.reasons(k)
 
     @pytest.mark.parametrize(
@@ -336,10 +336,10 @@ class TestTexts:
         assert found["value"].tolist() == [due]
         assert found["text"].tolist() == [f"a {due}"]
 
-    def test_unknown_outcomes(self):
-        with pytest.raises(InvalidParameter, match="the model has no class 'granted'"):
+    def test_unknown_outcomes(self, approved):
+        with approved.raises(InvalidParameter):
             BENT.reasons(2, against="granted")
-        with pytest.raises(InvalidParameter, match="'higher' or 'lower', not 'sideways'"):
+        with approved.raises(InvalidParameter):
             explained(logit).reasons(2, against="sideways")
 
     @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
@@ -384,10 +384,10 @@ class TestElsewhere:
         assert "b is" not in page
         assert not any(f"{cell:.6g}" in page for cell in TABLE[:10].ravel())
 
-    def test_a_regression_is_about_what_was_asked(self, tmp_path):
+    def test_a_regression_is_about_what_was_asked(self, approved, tmp_path):
         explanation, path = explained(logit, TABLE[:3]), tmp_path / "report.html"
         explanation.report(path, reasons=Reasons(2, against="lower"))
         for said in Reasons(2, against="lower").sentences(explanation):
             assert said in path.read_text(encoding="utf-8")
-        with pytest.raises(InvalidParameter, match="two sides"):
+        with approved.raises(InvalidParameter):
             explanation.report(path, reasons=Reasons(2))
