@@ -30,7 +30,7 @@ from typing import NamedTuple
 from verdict import verdict
 
 ROOT = Path(__file__).resolve().parents[1]
-PATIENCE = 180  # seconds for the tests of one mutant
+PATIENCE = 600  # seconds for the tests of one mutant
 WARM = ("numpy", "scipy.stats", "pandas", "polars", "pyarrow.parquet", "sklearn.linear_model", "pytest")
 SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -52,9 +52,18 @@ class Room(NamedTuple):
 QUICK = ("-m", "not slow")
 ROOMS = {
     "scores": Room(
-        ("scores/*.py",),
-        ("tests/golden/test_values.py", "tests/test_adjusted.py", "tests/test_surrogate.py"),
+        ("scores/adjusted.py", "scores/effects.py", "scores/per_feature.py", "scores/planned.py",
+         "scores/regressions.py", "scores/resampled.py"),
+        ("tests/golden/test_values.py", "tests/test_adjusted.py", "tests/test_intervals.py"),
         QUICK, 0.8,
+    ),
+    "other-scores": Room(
+        ("scores/moves.py", "scores/pairs.py", "scores/surrogate.py"),
+        ("tests/test_interactions.py", "tests/test_surrogate.py", "tests/golden/test_values.py"),
+        QUICK, 0.8,
+    ),
+    "evidence": Room(
+        ("scores/drawn.py",), ("tests/test_drawn.py", "tests/test_plots.py", "tests/test_report.py"), (), 0.8,
     ),
     "densities": Room(
         ("densities/*.py",),
