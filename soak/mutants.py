@@ -72,7 +72,7 @@ ROOMS = {
     ),
     "outcomes": Room(
         ("outcomes/*.py",),
-        ("tests/test_outcomes.py", "tests/golden/test_values.py", "tests/contracts/test_outcomes.py"),
+        ("tests/contracts/test_outcomes.py", "tests/test_outcomes.py", "tests/golden/test_values.py"),
         QUICK, 0.8,
     ),
     "tables": Room(
@@ -211,7 +211,9 @@ def _become_pytest(tree: Path, room: Room) -> None:
         sys.dont_write_bytecode = True
         sys.path.insert(0, str(tree / "src"))
         options = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", str(tree))
-        status = int(importlib.import_module("pytest").main([*options, *room.options, *room.tests]))
+        examples = [f"src/xcid/{pattern}" for pattern in room.files]  # of docstrings
+        examples = [str(path) for pattern in examples for path in sorted(tree.glob(pattern))]
+        status = int(importlib.import_module("pytest").main([*options, *room.options, *examples, *room.tests]))
     finally:
         os._exit(status)
 

@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import xcid
 from xcid.errors import InvalidParameter
 from xcid.outcomes import Flip, Interval, Threshold, ToClass, Within
+from xcid.outcomes.classes import least_probability
 
 TABLE = np.random.default_rng(0).normal(size=(400, 4))
 
@@ -161,3 +162,22 @@ def test_labels_are_not_called_probabilities(outcome):
     )
     chances = xcid.Explainer(lambda X: 1 / (1 + np.exp(-X[:, 0])), TABLE, outcome=outcome)
     assert chances(TABLE[:2]).question.endswith("(soft: each perturbation is weighted by its probability)")
+
+
+@pytest.mark.parametrize(
+    ("outputs", "least"),
+    [
+        (np.array([[0.3, 0.7], [0.2, 0.8]]), 0.01),
+        (np.array([[0.004, 0.996], [0.0, 1.0]]), 0.002),
+        (np.array([[1e-9, 1 - 1e-9], [0.3, 0.7]]), 0.0),
+        (np.array([[1e-9, 1.0], [0.25, 0.75]], np.float32).astype(float), 2.0**-24),
+    ],
+    ids=["far from 0", "some trees", "double precision", "single precision"],
+)
+def test_what_a_probability_of_0_stands_for(outputs, least):
+    assert least_probability(outputs) == least
+
+
+def test_the_ends_of_an_interval_are_in_it():
+    outputs = np.array([[0.9], [1.0], [1.5], [2.0], [2.1]])
+    assert Within(1.0, 2.0)(outputs, outputs[:1]).tolist() == [0, 1, 1, 1, 0]
