@@ -181,3 +181,8 @@ def test_what_a_probability_of_0_stands_for(outputs, least):
 def test_the_ends_of_an_interval_are_in_it():
     outputs = np.array([[0.9], [1.0], [1.5], [2.0], [2.1]])
     assert Within(1.0, 2.0)(outputs, outputs[:1]).tolist() == [0, 1, 1, 1, 0]
+
+
+def test_of_two_classes_the_other_one_counts():
+    outputs, rows = np.array([[0.7, 0.3], [0.7, 0.3]]), np.array([[0.9, 0.1], [0.2, 0.8]])
+    assert SoftFlip()(outputs, rows) == pytest.approx([0.3, 0.7])

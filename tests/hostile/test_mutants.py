@@ -104,7 +104,7 @@ class TestOneRoom:
         for folder in ("src/xcid", "tests", "soak"):
             (tmp_path / folder).mkdir(parents=True)
         (tmp_path / "src" / "xcid" / "code.py").write_text("seen = 1\nunseen = 2\n")
-        (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\naddopts = []\n")
+        (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "--import-mode=importlib"\n')
         test = "import runpy\n\ndef test_it():\n    assert runpy.run_path('src/xcid/code.py')['seen'] == {}\n"
         monkeypatch.setattr(mutants, "ROOT", tmp_path)
         monkeypatch.setattr(mutants, "WARM", ())
