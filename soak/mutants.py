@@ -55,21 +55,21 @@ class Room(NamedTuple):
 QUICK = ("-m", "not slow")
 ROOMS = {
     "scores": Room(
-        ("scores/adjusted.py", "scores/effects.py", "scores/per_feature.py", "scores/planned.py",
-         "scores/regressions.py", "scores/resampled.py"),
+        ("contributions/adjusted.py", "contributions/effects.py", "cid/per_feature.py", "cid/planned.py",
+         "contributions/regressions.py", "cid/resampled.py"),
         ("tests/golden/test_values.py", "tests/test_adjusted.py", "tests/test_bad_input.py", "tests/test_intervals.py"),
         QUICK, 0.6,
     ),
     "other-scores": Room(
-        ("scores/moves.py", "scores/pairs.py", "scores/surrogate.py"),
-        ("tests/test_interactions.py", "tests/test_surrogate.py", "tests/golden/test_values.py"),
+        ("contributions/moves.py", "contributions/pairs.py"),
+        ("tests/test_interactions.py", "tests/golden/test_values.py"),
         QUICK, 0.6,
     ),
     "evidence": Room(
-        ("scores/drawn.py",), ("tests/test_drawn.py", "tests/test_plots.py", "tests/test_report.py"), (), 0.6,
+        ("cid/drawn.py",), ("tests/test_drawn.py", "tests/test_plots.py", "tests/test_report.py"), (), 0.6,
     ),
     "densities": Room(
-        ("densities/*.py",),
+        ("cid/densities/*.py",),
         ("tests/contracts/test_densities.py", "tests/golden/test_values.py", "tests/test_slots.py"),
         QUICK, 0.6,
     ),
@@ -79,19 +79,19 @@ ROOMS = {
         QUICK, 0.6,
     ),
     "tables": Room(
-        ("files/arrow.py", "files/cells.py", "files/delimited.py", "files/messages.py", "files/objects.py",
-         "files/readers.py", "files/tables.py", "files/unpacked/*.py"),
+        ("io/cells.py", "io/delimited.py", "io/messages.py", "io/objects.py", "io/packed.py", "io/readers.py",
+         "io/tables.py", "io/unpacked.py"),
         ("tests/hostile/test_promises.py", "tests/hostile/test_kinds.py", "tests/hostile/test_bombs.py",
          "tests/test_io.py", "tests/hostile/test_tables.py", "tests/cli/test_time_zones.py"),
         (), 0.5,
     ),
     "model-files": Room(
-        ("files/fitted.py", "files/models.py", "files/trees.py", "files/trial.py", "files/vetted.py"),
+        ("io/models.py", "io/trial.py", "io/vetted.py"),
         ("tests/cli/test_vetted.py", "tests/cli/test_model_files.py", "tests/hostile/test_model_files.py"),
         (), 0.5,
     ),
     "results": Room(
-        ("files/formats.py", "files/saved.py", "files/writers.py", "report/page.py", "report/values.py"),
+        ("io/saved.py", "io/writers.py", "show/report/page.py"),
         ("tests/hostile/test_promises.py", "tests/test_io.py", "tests/hostile/test_formulas.py",
          "tests/hostile/test_redaction.py", "tests/test_report.py", "tests/hostile/test_bombs.py"),
         (), 0.5,
@@ -100,7 +100,7 @@ ROOMS = {
         ("runs/folder.py", "runs/fragments.py", "runs/worker.py"),
         ("tests/hostile/test_runs.py", "tests/runs/test_results.py"), (), 0.5,
     ),
-    "app": Room(("app/server.py", "app/serving.py"), ("tests/app/test_app.py",), (), 0.5),
+    "app": Room(("app/server.py",), ("tests/app/test_app.py",), (), 0.5),
 }  # fmt: skip
 
 

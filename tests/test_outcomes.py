@@ -185,4 +185,4 @@ def test_the_ends_of_an_interval_are_in_it():
 
 def test_of_two_classes_the_other_one_counts():
     outputs, rows = np.array([[0.7, 0.3], [0.7, 0.3]]), np.array([[0.9, 0.1], [0.2, 0.8]])
-    assert SoftFlip()(outputs, rows) == pytest.approx([0.3, 0.7])
+    assert Flip(soft=True)(outputs, rows) == pytest.approx([0.3, 0.7])
