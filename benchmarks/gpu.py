@@ -24,8 +24,8 @@ from xcid._kernels.random import run_key
 from xcid.cid import planned
 from xcid.cid.distances import Overlap
 from xcid.contributions import effects
-from xcid.device.run import Device, _Task
 from xcid.generators import Balanced
+from xcid_torch.device import Device, _Task
 
 FEATURES, PERTURBATIONS, WIDTH = 20, 512, 128
 BACKGROUND = 2_000

@@ -27,7 +27,6 @@ PUBLIC = [
     "d1",
     "datasets",
     "densities",
-    "device",
     "distances",
     "engines",
     "errors",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcid import pipeline, whatif
+from xcid import pipeline
 from xcid._check import as_float, as_int, given_or
 from xcid._progress import LOG, Progress, silent, usual
 from xcid.calibration import Repeats, Stop
@@ -19,14 +19,16 @@ from xcid.cid.per_feature import PerFeature, Score, unsigned
 from xcid.contributions.adjusted import Adjusted
 from xcid.errors import InvalidParameter, telling, warn
 from xcid.explanation import Explanation
-from xcid.interactions import Interactions, explain_pairs
 from xcid.outcomes import Flip, Outcome
 from xcid.pipeline import Apply, Given, Setup
 from xcid.question import bound
 from xcid.records import Density
 from xcid.subject import Subject
 from xcid.table import Constraints, FeatureSpace, Kind, labels
-from xcid.whatif import Actions, Counterfactuals
+
+if TYPE_CHECKING:
+    from xcid.interactions import Interactions
+    from xcid.whatif import Actions, Counterfactuals
 
 SETTINGS, WORK = "a setting cannot be used", "a part of the explainer, or what it was given, failed"
 
@@ -254,6 +256,8 @@ class Explainer:
         n : int, optional
             Perturbations of each row, at least 96; by default 4,000, and 8,000 for more than 18 features.
         """
+        from xcid.interactions import explain_pairs
+
         with telling(InvalidParameter, WORK):
             found = explain_pairs(self.setup, self.space.encode(X), as_int(seed, "seed"), n)
             return replace(found, index=labels(X, len(found)))
@@ -281,10 +285,12 @@ class Explainer:
         seed : int
             Of the shares of more than ten changes, the one thing that is drawn.
         """
+        from xcid.whatif import find_counterfactuals
+
         with telling(InvalidParameter, WORK):
             rows, setup = self.space.encode(X), self.setup
             asked = labels(X, len(rows)), target, k, as_int(seed, "seed")
-            found = whatif.find_counterfactuals(
+            found = find_counterfactuals(
                 setup.subject, setup.outcome, rows, *asked, time_limit=setup.time_limit, memory=setup.memory
             )
         for note in found.notes:
@@ -310,6 +316,8 @@ class Explainer:
         k : int
             Most actions.
         """
+        from xcid.whatif import find_actions
+
         with telling(InvalidParameter, WORK):
             rows, setup = self.space.encode(X), self.setup
-            return whatif.find_actions(setup.subject, setup.outcome, rows, target, k, setup.time_limit)
+            return find_actions(setup.subject, setup.outcome, rows, target, k, setup.time_limit)

@@ -32,7 +32,6 @@ from xcid.records import (
     fields,
 )
 from xcid.records.fields import COLUMN, FEATURE, LOWER, ROW, UPPER, P, per
-from xcid.show import text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,6 +86,8 @@ class Interactions:
         return f"<xcid.Interactions: {len(self)} rows x {len(self.pairs)} pairs of {len(self.feature_names)} features>"
 
     def __str__(self) -> str:
+        from xcid.show import text
+
         return text.pairs(self)
 
     @property

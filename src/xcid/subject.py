@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,13 +14,24 @@ from xcid._kernels.arrays import spread, thinned
 from xcid.errors import ModelError, telling, warn
 from xcid.models import Predictor, agrees, names_for, wrap
 from xcid.models.predictor import EXACT, TRIED
-from xcid.native import Fingerprint
 from xcid.outcomes.classes import renamed
 from xcid.records import Array, Explanation
 from xcid.table import Constraints, Features, FeatureSpace, Kind, Rules
 
+if TYPE_CHECKING:
+    from xcid.native import Fingerprint
+
 MEMORY = 2**28  # bytes that one call of the model may take
 CHANGED = "the model has changed since the explainer was made: it was read and tried anew, as by a new explainer"
+
+
+def _look_at(model: Any) -> Fingerprint | None:
+    """The fingerprint of a model of a known library; a plain function has none."""
+    if isinstance(model, FunctionType):
+        return None
+    from xcid.native import Fingerprint
+
+    return Fingerprint.of(model)
 
 
 class Standing:
@@ -34,13 +46,13 @@ class Standing:
 
     def __init__(self, model: Any, trust: str | None = None) -> None:
         self.model, self.latest, self.lock = model, None, Lock()
-        self.fingerprint = Fingerprint.of(model) if trust is None else None
+        self.fingerprint = _look_at(model) if trust is None else None
         self.trust = trust or ("untold" if self.fingerprint is None else "watched")
 
     latest: Subject | None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        is_same = self.trust != "watched" or self.fingerprint == Fingerprint.of(self.model)
+        is_same = self.trust != "watched" or self.fingerprint == _look_at(self.model)
         trust = "travelled" if self.trust == "watched" else self.trust
         return Standing, (self.model, trust if is_same else "lost")
 
@@ -48,7 +60,7 @@ class Standing:
         """The subject itself, or one of the model as it is now."""
         if self.trust == "untold":
             return subject
-        now = Fingerprint.of(self.model)
+        now = _look_at(self.model)
         with self.lock:
             if self.trust == "travelled":
                 self.trust, self.fingerprint = "watched" if subject.is_as_tried() else "lost", now

@@ -1,6 +1,7 @@
 """Neural networks: activation space, images, text; torch (the extra ``torch``) is imported when it is first needed."""
 
 from xcid_torch._layer import Cells, Channels
+from xcid_torch.device import Device
 from xcid_torch.images import ImageExplainer
 from xcid_torch.layers import AblateLayer, LayerExplainer, PerturbLayer
 from xcid_torch.segments import Background, Blur, Mean, Noise, Patches, Superpixels, Zero
@@ -13,6 +14,7 @@ __all__ = [
     "Blur",
     "Cells",
     "Channels",
+    "Device",
     "Drop",
     "ImageExplainer",
     "LayerExplainer",

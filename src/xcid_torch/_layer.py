@@ -12,9 +12,9 @@ import numpy as np
 from xcid._check import as_int, require_callable
 from xcid._faults import Piece
 from xcid._require import require
-from xcid.device.network import Network, Tensor, halved, in_blocks
 from xcid.errors import InvalidParameter, ModelError
 from xcid.records import Array
+from xcid_torch._network import Network, Tensor, halved, in_blocks
 from xcid_torch._rows import Ask
 
 MOST_NAMES = 12

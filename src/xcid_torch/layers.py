@@ -11,12 +11,12 @@ import numpy as np
 from xcid._check import as_int, require_callable
 from xcid._faults import Piece
 from xcid._require import require
-from xcid.device.network import AT_ONCE, Answer, Network, Tensor, as_array, as_tensor, like
 from xcid.errors import InvalidParameter, warn
 from xcid.explanation import Explanation
 from xcid.outcomes import Outcome
 from xcid.records import Array, Integers
 from xcid_torch._layer import Channels, Explain, How, Layer, Units
+from xcid_torch._network import AT_ONCE, Answer, Network, Tensor, as_array, as_tensor, like
 from xcid_torch._rows import (
     Distinct,
     attempted,

@@ -12,11 +12,11 @@ import numpy as np
 
 from xcid._check import as_int, require_callable
 from xcid._faults import Piece
-from xcid.device.network import AT_ONCE, Answer, Network, in_blocks, probabilities
 from xcid.errors import InvalidData, InvalidParameter, ModelError
 from xcid.explanation import Explanation
 from xcid.outcomes import Interval, Outcome
 from xcid.records import Array, Integers
+from xcid_torch._network import AT_ONCE, Answer, Network, in_blocks, probabilities
 from xcid_torch._rows import Distinct, attempted, by_parts, explained_parts, gathered, parts_setup, question
 
 Span: TypeAlias = tuple[int, int]

@@ -13,11 +13,11 @@ from xcid._faults import Failed, Piece
 from xcid._require import require
 from xcid.cid.per_feature import Score, unsigned
 from xcid.densities import Mixed
-from xcid.device.network import Tensor, as_array, in_blocks
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Perturbations
 from xcid.scores import PerFeature, Resampled
 from xcid_torch._layer import Explain, Layer
+from xcid_torch._network import Tensor, as_array, in_blocks
 from xcid_torch._rows import explained, setup_of
 from xcid_torch.images import ImageExplainer
 from xcid_torch.segments import Background, Fill, Segments

@@ -12,7 +12,7 @@ from xcid.generators import Balanced, Marginal
 from xcid.outcomes import Flip, Interval, Raise, Threshold, ToClass, Within
 
 torch = pytest.importorskip("torch", reason="needs the extra torch")
-from xcid.device.run import Device  # noqa: E402
+from xcid_torch.device import Device  # noqa: E402
 
 RNG = np.random.default_rng(3)
 TABLE = RNG.normal(size=(300, 6))

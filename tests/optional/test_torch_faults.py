@@ -48,7 +48,7 @@ def of_images(net):
 def of_device(net):
     explainer = xcid.Explainer(net, numbers(60, 6).double().numpy())
     rows = numbers(3, 6, seed=1).double()
-    return lambda X, seed=0: xcid.device.Device()(explainer, np.asarray(X), seed=seed), rows
+    return lambda X, seed=0: xcid_torch.Device()(explainer, np.asarray(X), seed=seed), rows
 
 
 ROADS = {

@@ -349,7 +349,7 @@ class TestMemory:
         assert max(large.sizes) == 256
 
     def test_a_single_row_that_does_not_fit(self):
-        from xcid.device.network import halved
+        from xcid_torch._network import halved
 
         def never(rows):
             raise torch.cuda.OutOfMemoryError("out of it")
@@ -358,7 +358,7 @@ class TestMemory:
             list(halved(never, np.zeros(9)))
 
     def test_blocks_come_in_order_and_stay_small(self):
-        from xcid.device.network import halved
+        from xcid_torch._network import halved
 
         asked = []
 
@@ -372,7 +372,7 @@ class TestMemory:
         assert asked == [10, 5, 3, 3, 3, 1]
 
     def test_other_errors_pass(self):
-        from xcid.device.network import halved
+        from xcid_torch._network import halved
 
         with pytest.raises(ZeroDivisionError):
             list(halved(lambda rows: 1 / 0, [1, 2]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,9 +14,11 @@ from xcid._progress import LOG
 from xcid.errors import ModelError, XcidError, said, telling, warn
 from xcid.models.libraries import adapted
 from xcid.models.tables import Cells, Reader, as_trained, reader
-from xcid.native import Native, read
 from xcid.records import Array, Plan
 from xcid.table import FeatureSpace
+
+if TYPE_CHECKING:
+    from xcid.native import Native
 
 TRIED = 22  # rows that are asked about three times: together, together again, and in parts
 TOLERANCE = 1e-6  # relative to the largest output
@@ -94,6 +96,8 @@ class Predictor:
 
 def _read(model: Any, predict: Predictor, space: FeatureSpace) -> Native | None:
     """Read a model from inside, where that gives what the model predicts for mixtures of reference rows."""
+    from xcid.native import read
+
     coded = {column.name: len(column.levels) for column in space.columns if column.levels or column.unit}
     try:
         native = read(model, space.names, predict.decode, coded)

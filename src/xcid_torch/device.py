@@ -27,7 +27,6 @@ from xcid.cid.generators.planned import LEAST_WEIGHT, Drawn, limited
 from xcid.cid.generators.search import lacking
 from xcid.contributions import adjusted, effects, moves
 from xcid.contributions.adjusted import Adjusted
-from xcid.device.network import halved, one_home
 from xcid.errors import InvalidParameter, ModelError, XcidError
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
@@ -36,6 +35,7 @@ from xcid.outcomes.protocol import as_question
 from xcid.pipeline import Setup
 from xcid.records import Array, Flags, Integers, Perturbations, Plan, fields
 from xcid.table import labels
+from xcid_torch._network import halved, one_home
 
 T = TypeVar("T")
 ROWS = 131_072  # at a time
@@ -53,7 +53,7 @@ class Device:
     Examples
     --------
     >>> explainer = xcid.Explainer(network.cuda(), background)  # doctest: +SKIP
-    >>> explanation = xcid.device.Device()(explainer, X)         # doctest: +SKIP
+    >>> explanation = xcid_torch.Device()(explainer, X)         # doctest: +SKIP
     """
 
     rows: int = ROWS
