@@ -47,9 +47,9 @@ print(explainer(row))
 
 # %%
 print()
-print(explainer.asking(Interval(half_width=50))(row))
+print(explainer.with_outcome(Interval(half_width=50))(row))
 print()
-print(explainer.asking(Within(high=120))(row))
+print(explainer.with_outcome(Within(high=120))(row))
 
 # %% [markdown]
 # ## Columns that belong together

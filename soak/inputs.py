@@ -190,7 +190,7 @@ def attempt(draw: random.Random) -> Any:
             lambda: explainer.counterfactuals([0.1, 0.2], target=value(draw)),
             lambda: explainer.interactions(table(draw, 2), n=400),
             lambda: explainer.interactions([0.1, 0.2], n=value(draw)),
-            lambda: explainer.asking(value(draw))([0.1, 0.2]),
+            lambda: explainer.with_outcome(value(draw))([0.1, 0.2]),
         ]
     )()
 

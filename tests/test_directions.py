@@ -262,7 +262,7 @@ class TestQuestions:
         answers = [explainer.answer(found, outcome) for outcome in asked]
         assert model.asked == once
         for outcome, answer in zip(asked, answers, strict=True):
-            due = explainer.asking(outcome)(TABLE[:4])
+            due = explainer.with_outcome(outcome)(TABLE[:4])
             assert np.allclose(answer.values, due.values)
             assert answer.question == due.question
             assert answer.status.tolist() == due.status.tolist()
@@ -287,7 +287,7 @@ class TestQuestions:
     def test_repeated_runs_are_answered_by_as_many(self):
         explainer = xcid.Explainer(bent, TABLE, repeats=3)
         found = explainer.answer(explainer(TABLE[:3]), outcomes.Flip())
-        due = explainer.asking(outcomes.Flip())(TABLE[:3])
+        due = explainer.with_outcome(outcomes.Flip())(TABLE[:3])
         assert np.array_equal(found.values, due.values)
         assert found.spread is not None
 

@@ -41,7 +41,7 @@ def explainer_of(model, rows, **settings):
 
 def test_failures_are_data_until_somebody_words_them():
     told: list[Failure] = []
-    explanation = explainer_of(bad_for([3, 17], "raises"), [3, 17]).but(failed=told.append)(TABLE[:20])
+    explanation = explainer_of(bad_for([3, 17], "raises"), [3, 17]).replace(failed=told.append)(TABLE[:20])
     (failure,) = told
     assert (failure.code, failure.place, failure.count, failure.n_rows) == ("model_failed", 3, 2, 20)
     assert failure.reason.endswith("not this one")

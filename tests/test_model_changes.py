@@ -364,7 +364,7 @@ def test_every_question_is_about_the_model_as_it_is():
         assert explainer.counterfactuals(ROWS).equals(fresh.counterfactuals(ROWS))
         assert not explainer.counterfactuals(ROWS).equals(old.counterfactuals(ROWS))
         assert np.array_equal(explainer.interactions(ROWS).values, fresh.interactions(ROWS).values)
-        asked = [one.asking(xcid.outcomes.ToClass(1))(ROWS).values for one in (explainer, fresh)]
+        asked = [one.with_outcome(xcid.outcomes.ToClass(1))(ROWS).values for one in (explainer, fresh)]
         assert np.array_equal(*asked)
         per_class = [one.per_class(ROWS)["1"].values for one in (explainer, fresh)]
         assert np.array_equal(*per_class)

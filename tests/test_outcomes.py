@@ -105,7 +105,7 @@ def test_one_explanation_for_each_class(iris):
     explainer = xcid.Explainer(model, data)
     by_class = explainer.per_class(data.iloc[[0]])
     assert list(by_class) == ["setosa", "versicolor", "virginica"]
-    alone = explainer.asking(ToClass("virginica"))(data.iloc[[0]])
+    alone = explainer.with_outcome(ToClass("virginica"))(data.iloc[[0]])
     assert np.array_equal(by_class["virginica"].values, alone.values)
     assert explainer.setup.outcome == Flip(soft=True)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from xcid import pipeline
+from xcid import answers, pipeline
 from xcid._check import as_float, as_int, given_or
 from xcid._progress import LOG, Progress, silent, usual
 from xcid.calibration import Repeats, Stop
@@ -20,9 +20,10 @@ from xcid.contributions.adjusted import Adjusted
 from xcid.errors import InvalidParameter, telling, warn
 from xcid.explanation import Explanation
 from xcid.outcomes import Flip, Outcome
-from xcid.pipeline import Apply, Given, Setup
+from xcid.pipeline import Apply
 from xcid.question import bound
 from xcid.records import Density
+from xcid.setup import Given, Setup, ignore, renew
 from xcid.subject import Subject
 from xcid.table import Constraints, FeatureSpace, Kind, labels
 
@@ -142,7 +143,7 @@ class Explainer:
     @property
     def setup(self) -> Setup:
         """All that it knows, of the model as it is now: every use compares the model with what was read of it."""
-        return pipeline.current(self.made)
+        return renew(self.made)
 
     @classmethod
     def paper(
@@ -159,20 +160,20 @@ class Explainer:
         score = PerFeature(density, direction=unsigned)
         explainer = cls(model, background, generator=Random(m=m), score=score, **settings)
         is_default = settings.get("outcome") is None and explainer.made.outcome == Flip(soft=True)
-        return explainer.asking(Flip()) if is_default else explainer
+        return explainer.with_outcome(Flip()) if is_default else explainer
 
-    def but(self, **parts: Any) -> Explainer:
-        """The same explainer with other parts of its :class:`~xcid.pipeline.Setup`."""
+    def replace(self, **parts: Any) -> Explainer:
+        """The same explainer with other parts of its :class:`~xcid.setup.Setup`."""
         chosen = {name: part for name, part in parts.items() if name in ("outcome", "generator")}
         other = object.__new__(type(self))
         other._set(replace(self.made, **{"given": replace(self.made.given, **chosen)} | parts))
         return other
 
-    def asking(self, outcome: Outcome) -> Explainer:
+    def with_outcome(self, outcome: Outcome) -> Explainer:
         """The same explainer with another question."""
         with telling(InvalidParameter, WORK):
             given = replace(self.made.given, outcome=outcome)
-            return self.but(outcome=bound(outcome, self.made.subject), given=given)
+            return self.replace(outcome=bound(outcome, self.made.subject), given=given)
 
     @property
     def subject(self) -> Subject:
@@ -217,7 +218,7 @@ class Explainer:
         """
         if hasattr(pieces, "shape"):
             raise InvalidParameter("stream takes tables one after the other: give a list of pieces, or one by a call")
-        bare = self.but(max_evidence_bytes=0, one_sided=warn)
+        bare = self.replace(max_evidence_bytes=0, one_sided=warn)
         return (bare(piece, seed=seed, apply=apply, progress=silent) for piece in pieces)
 
     def per_class(self, X: Any, *, seed: int = 0) -> dict[str, Explanation]:
@@ -226,8 +227,8 @@ class Explainer:
         Classes that no perturbation of any row reaches are left out, with a warning. All classes are answered by the
         same evaluations.
         """
-        kept = self.but(one_sided=pipeline.ignored)
-        found = pipeline.per_class(self.setup, lambda: kept(X, seed=seed), as_int(seed, "seed"))
+        kept = self.replace(one_sided=ignore)
+        found = answers.explain_classes(self.setup, lambda: kept(X, seed=seed), as_int(seed, "seed"))
         return {name: Explanation.of(one) for name, one in found.items()}
 
     def answer(self, explanation: Explanation, outcome: Outcome, *, seed: int = 0) -> Explanation:
@@ -236,8 +237,8 @@ class Explainer:
         Any class, any threshold, soft or hard: none costs a further evaluation as long as the samples were kept.
         """
         with telling(InvalidParameter, WORK):
-            setup = self.asking(outcome).setup
-            found = pipeline.answered(setup, explanation, as_int(seed, "seed"))
+            setup = self.with_outcome(outcome).setup
+            found = answers.answer_again(setup, explanation, as_int(seed, "seed"))
             return Explanation.of(pipeline.checked(setup, found))
 
     def interactions(self, X: Any, *, seed: int = 0, n: int | None = None) -> Interactions:

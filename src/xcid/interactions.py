@@ -17,7 +17,6 @@ from xcid._kernels.random import run_key
 from xcid.cid.generators.balanced import Repeated
 from xcid.contributions.pairs import pairs
 from xcid.errors import NotEnoughFlips
-from xcid.pipeline import Setup
 from xcid.question import is_one_sided
 from xcid.records import (
     SIGNIFICANT,
@@ -32,6 +31,7 @@ from xcid.records import (
     fields,
 )
 from xcid.records.fields import COLUMN, FEATURE, LOWER, ROW, UPPER, P, per
+from xcid.setup import Setup
 
 
 @dataclass(frozen=True, slots=True, eq=False)

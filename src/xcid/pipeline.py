@@ -2,118 +2,42 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from xcid._check import given_or
-from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_failure, warn_of_few
+from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_few
 from xcid._kernels.random import run_key, variants
 from xcid._progress import LOG, Progress, silent
-from xcid.calibration import Repeats, Stop
-from xcid.cid.generators.balanced import Balanced
-from xcid.cid.generators.planned import Drawn, limited
-from xcid.cid.generators.planned import status as lacks
+from xcid.cid.generators.planned import Drawn
 from xcid.cid.generators.search import Generator
-from xcid.cid.per_feature import Score
 from xcid.contributions.moves import moves
-from xcid.errors import NotEnoughFlips, warn
-from xcid.outcomes import Outcome, ToClass
-from xcid.outcomes.classes import check_has_classes, class_names
+from xcid.errors import warn
+from xcid.outcomes import Outcome
 from xcid.outcomes.protocol import as_question
-from xcid.question import Membership, is_one_sided, usual_outcome, weights
-from xcid.question import bound as bound_outcome
+from xcid.question import Membership, is_one_sided, weights
 from xcid.records import (
     UNKNOWN,
     Array,
     Explanation,
-    Failure,
     Flags,
     Integers,
     Perturbations,
     Unsigned,
     fields,
 )
-from xcid.subject import Subject
+from xcid.setup import Setup
 from xcid.table import met
 
 Blocks: TypeAlias = list[Explanation | Failed]
 Apply: TypeAlias = Callable[[Callable[[Array], Blocks], list[Array]], Iterable[Blocks]]
-MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enough
-READ = 8_000  # perturbations of each row where trees are read from inside, in less time than 1,000 answers take
 REFERENCE_ROWS = 4  # that a model is tried on when it failed for all others
-SAMPLES_PER_ROW = 4096  # that a block has room for
-HELD = 8  # numbers of a sample that are held where its cells are not
 FEWEST_FLIPS = 5  # that a set can be described by
 CHANGED = 1e-5  # of an output: further than a model that is read from inside may be from what it answers
 SURE = 0.01  # p-value of some feature of a row that needs no flips to be explained
-
-
-def refused(reason: str) -> None:
-    """Let nothing be explained where there is no decision; of parts of a table, others may have one."""
-    raise NotEnoughFlips(reason)
-
-
-def ignored(reason: str) -> None:
-    """Go on where there is no decision: other questions may have one."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Given:
-    """The question and the generator as they were given; None stands for the usual ones."""
-
-    outcome: Outcome | None = None
-    generator: Generator | None = None
-
-    def bound(self, subject: Subject) -> tuple[Outcome, Generator]:
-        """Both as they are for a subject."""
-        outcome = bound_outcome(usual_outcome(subject) if self.outcome is None else self.outcome, subject)
-        usual = Balanced(READ if subject.predict.is_quick else None)
-        return outcome, bound(given_or(self.generator, usual, "generator", "xcid.generators.Balanced()"), subject)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Setup:
-    """Everything that an Explainer knows: what is explained, the question, the parts of the method, and limits."""
-
-    subject: Subject
-    outcome: Outcome  # bound to the subject
-    generator: Generator  # likewise
-    score: Score
-    stop: Stop
-    time_limit: float | None  # seconds that a run of one row may take
-    memory: int  # bytes that a block of rows and its perturbations may take
-    max_evidence_bytes: int
-    given: Given  # what the outcome and the generator were before they were bound
-    search: Generator | None = None  # for rows whose flips are too rare for the generator
-    one_sided: Callable[[str], None] = refused  # what is done where no perturbation crosses to another side
-    failed: Callable[[Failure], None] = warn_of_failure  # and where rows cannot be explained
-
-    @property
-    def rows_at_once(self) -> int:
-        """Rows of a block; samples that follow a plan are built for some of them at a time, and are not held."""
-        is_planned = hasattr(self.generator, "draw") and not limited(self.subject.features.space).any()
-        cells = HELD if is_planned else len(self.subject.space.names)
-        return max(1, min(MOST_ROWS, self.memory // (8 * SAMPLES_PER_ROW * cells)))
-
-
-def bound(generator: Generator, subject: Subject) -> Generator:
-    """Let a generator that wants to know it know the background and its outputs."""
-    bind = getattr(generator, "bind", None)
-    return generator if bind is None else bind(subject.features.space, subject.outputs)
-
-
-def current(setup: Setup) -> Setup:
-    """The same setup of the model as it is now."""
-    subject = setup.subject.current()
-    if subject is setup.subject:
-        return setup
-    outcome, generator = setup.given.bound(subject)
-    return replace(setup, subject=subject, outcome=outcome, generator=generator)
 
 
 def explain(setup: Setup, rows: Array, seed: int, apply: Apply = map, progress: Progress = silent) -> Explanation:
@@ -203,7 +127,7 @@ def _searched(setup: Setup, found: Explanation, rows: Array, keys: Unsigned, out
     if setup.search is None or not rare.size:
         return found
     cloud = perturb(setup, setup.search, rows[rare], keys[rare], outputs[rare])
-    more = _scored(setup, seed, cloud, outputs[rare])
+    more = score_cloud(setup, seed, cloud, outputs[rare])
     better = np.flatnonzero(more.n_flips >= FEWEST_FLIPS)
     spent = found.n_evaluations.copy()
     spent[rare] += more.n_evaluations
@@ -225,7 +149,8 @@ def _told(found: Explanation) -> Flags:
     return told
 
 
-def _scored(setup: Setup, seed: int, cloud: Perturbations, outputs: Array) -> Explanation:
+def score_cloud(setup: Setup, seed: int, cloud: Perturbations, outputs: Array) -> Explanation:
+    """Score (n, s) samples, and record what was found."""
     return _recorded(setup, seed, cloud, outputs, _measured(setup, cloud))
 
 
@@ -265,7 +190,7 @@ def perturb(setup: Setup, generator: Generator, rows: Array, keys: Unsigned, out
         cloud = generator(subject.features.fold(rows), keys, subject.features.space, member)
     if heard:
         cloud = replace(cloud, outputs=np.concatenate(heard).reshape(*cloud.positive.shape, -1))
-    return subject.features.unfold_cloud(_by_log_odds(cloud, setup.outcome), rows, subject.space)
+    return subject.features.unfold_cloud(by_log_odds(cloud, setup.outcome), rows, subject.space)
 
 
 def _read(setup: Setup, drawn: Drawn, rows: Array, outputs: Array, deadline: Deadline) -> Perturbations | None:
@@ -287,39 +212,12 @@ def _read(setup: Setup, drawn: Drawn, rows: Array, outputs: Array, deadline: Dea
     return replace(drawn.cloud(folded, weights(setup.outcome, found, outputs), space), outputs=found)
 
 
-def _by_log_odds(cloud: Perturbations, outcome: Outcome) -> Perturbations:
+def by_log_odds(cloud: Perturbations, outcome: Outcome) -> Perturbations:
     """The same cloud, which knows how small its probabilities get where it has some; log odds need no flips."""
     least = as_question(outcome).least
     if least is not None and cloud.plans:
         cloud = replace(cloud, status=np.full(len(cloud), "ok"))
     return replace(cloud, least=least)
-
-
-def answered(setup: Setup, found: Explanation, seed: int) -> Explanation:
-    """Answer the question of a setup for rows that were explained under another one; the model is not asked again.
-
-    Rows whose perturbations followed no plan are explained anew: what the model answered for them was not kept. So are
-    all rows where there are several runs of each, of which the first alone is kept.
-    """
-    cloud = found.cloud
-    if cloud is None or cloud.outputs is None or setup.stop != Repeats(1):
-        again = explain(setup, found.data, seed)
-        return replace(again, index=found.index)
-    anew = np.flatnonzero(np.isnan(cloud.outputs).any(axis=(1, 2)))
-    kept = np.setdiff1d(np.arange(len(found)), anew)
-    pieces = []
-    if kept.size:
-        some = cloud[kept]
-        positive = weights(setup.outcome, np.asarray(some.outputs), found.outputs[kept])
-        some = replace(some, positive=positive, negative=1 - positive, status=lacks(positive))
-        pieces.append(_scored(setup, seed, _by_log_odds(some, setup.outcome), found.outputs[kept]))
-    if anew.size:
-        pieces.append(explain(setup, found.data[anew], seed))
-        size = pieces[0].cloud.positive.shape[1] if kept.size and pieces[0].cloud is not None else None
-        if size is not None and pieces[1].cloud is not None and pieces[1].cloud.positive.shape[1] != size:
-            pieces[1] = replace(pieces[1], cloud=pieces[1].cloud.sized(size))
-    joined = Explanation.concatenate(pieces)[np.argsort(np.concatenate([kept, anew]))]
-    return replace(joined, index=found.index)
 
 
 def record(
@@ -370,20 +268,3 @@ def checked(setup: Setup, explanation: Explanation) -> Explanation:
         )
     warn_of_few(explanation)
     return explanation
-
-
-def per_class(setup: Setup, found: Callable[[], Explanation], seed: int) -> dict[str, Explanation]:
-    """Explain every class that some perturbation reaches, by one set of evaluations."""
-    names = class_names(setup.subject.output_names)
-    check_has_classes(len(names))
-    explanations, asked = {}, found()
-    for name in names:
-        other = replace(setup, outcome=bound_outcome(ToClass(name), setup.subject))
-        with contextlib.suppress(NotEnoughFlips):
-            explanations[name] = checked(other, answered(other, asked, seed))
-    left_out = [name for name in names if name not in explanations]
-    if not explanations:
-        raise NotEnoughFlips(f"no perturbation changes the class; the model's classes are {names}")
-    if left_out:
-        warn(f"no perturbation of any row reaches {left_out}")
-    return explanations

@@ -22,10 +22,10 @@ from xcid.explainer import Explainer
 from xcid.explanation import Explanation
 from xcid.generators import Balanced
 from xcid.outcomes import Interval, Outcome
-from xcid.pipeline import Setup
 from xcid.records import Array, Density, Integers, Perturbations
 from xcid.records.fields import COLUMN, FEATURE, declared
 from xcid.scores import Adjusted
+from xcid.setup import Setup
 
 Ask: TypeAlias = Callable[[Any], Any]
 MOST_BYTES = 2**28  # of evidence

@@ -32,8 +32,8 @@ from xcid.explainer import Explainer
 from xcid.explanation import Explanation
 from xcid.models.libraries import evaluating
 from xcid.outcomes.protocol import as_question
-from xcid.pipeline import Setup
 from xcid.records import Array, Flags, Integers, Perturbations, Plan, fields
+from xcid.setup import Setup
 from xcid.table import labels
 from xcid_torch._network import halved, one_home
 

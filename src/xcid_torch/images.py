@@ -13,8 +13,8 @@ from xcid._require import require
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.explanation import Explanation
 from xcid.outcomes import Outcome
-from xcid.pipeline import Setup
 from xcid.records import Array, Integers
+from xcid.setup import Setup
 from xcid_torch._network import AT_ONCE, Answer, Network, Tensor, as_array, as_tensor, in_blocks, like
 from xcid_torch._rows import Distinct, by_parts, explained_parts, gathered, parts_setup, question
 from xcid_torch.segments import Background, Fill, Patches, Segments, fills_of, labels_of

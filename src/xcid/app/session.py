@@ -57,7 +57,7 @@ def explain(explainer: Explainer, request: Request, seed: int = 0) -> dict[str, 
     predicted = wording.format_prediction(outputs, explainer.subject.output_names)
     record: dict[str, Any] = {"answer": predicted, "outputs": list_outputs(outputs)}
     try:
-        explanation = _explain_quietly(explainer.asking(request.outcome), request, seed)
+        explanation = _explain_quietly(explainer.with_outcome(request.outcome), request, seed)
     except NotEnoughFlips:
         return record | {"problem": ONE_SIDE}
     except ModelError as error:
@@ -78,7 +78,7 @@ def search(explainer: Explainer, request: Request, seed: int = 0) -> dict[str, A
     The record has ``counterfactuals`` as a report has them, each with the ``columns`` that change, the ``cells`` of the
     changed row and the lines of ``code`` that make the changes, and ``notes``; or the ``problem`` in words.
     """
-    setup = explainer.asking(request.outcome).setup
+    setup = explainer.with_outcome(request.outcome).setup
     rows, index = explainer.space.encode(request.table), np.zeros(1, dtype=np.int64)
     try:
         found = find_counterfactuals(
@@ -106,7 +106,7 @@ def _explain_quietly(explainer: Explainer, request: Request, seed: int) -> Expla
     """Explain without warnings of few flips: the sentences about the row say it; a row that fails is an error."""
     failures: list[Failure] = []
     with quietly():
-        explanation = explainer.but(failed=failures.append)(request.table, seed=seed)
+        explanation = explainer.replace(failed=failures.append)(request.table, seed=seed)
     if failures:
         raise ModelError(failures[0].reason)
     return explanation

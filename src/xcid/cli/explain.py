@@ -115,7 +115,7 @@ def explain_pieces(
     from xcid.records import Failure
 
     one_side, failures = list[str](), list[Failure]()
-    explainer = explainer.but(one_sided=one_side.append, failed=failures.append)  # other pieces may have flips
+    explainer = explainer.replace(one_sided=one_side.append, failed=failures.append)  # other pieces may have flips
     size = size if workers == 1 else max(size, workers * explainer.setup.rows_at_once)
     statuses: Counter[str] = Counter()
     reason, pieces = "", list[tuple[set[str], str]]()

@@ -105,13 +105,13 @@ def explain_chunk(
             row_done()
 
     one_side, failures = list[str](), list[Failure]()
-    explainer = explainer.but(one_sided=one_side.append, failed=failures.append)  # other chunks may have flips
+    explainer = explainer.replace(one_sided=one_side.append, failed=failures.append)  # other chunks may have flips
     try:
         with faults.quietly():
             if task.time_limit is None:
                 explanation = explainer(chunk.frame, seed=task.seed)
             else:  # one row at a time, so that it is known which takes too long, and none depends on others that do
-                explanation = explainer.but(memory=1)(chunk.frame, seed=task.seed, apply=one_by_one)
+                explanation = explainer.replace(memory=1)(chunk.frame, seed=task.seed, apply=one_by_one)
         explanation = replace(explanation, index=chunk.names)
         fragment = fragments.Fragment(
             chunk.number,

@@ -75,7 +75,7 @@ class DiceImportance:
     def __init__(self, model: Any, background: Any, *, generator: Generator | None = None, weights: Any = None) -> None:
         generator = Dice(m=50) if generator is None else generator
         explainer = Explainer(model, background, weights=weights, generator=generator, score=Changed())
-        self.explainer = explainer.asking(Flip()) if explainer.setup.outcome == Flip(soft=True) else explainer
+        self.explainer = explainer.with_outcome(Flip()) if explainer.setup.outcome == Flip(soft=True) else explainer
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         return self.explainer(X, seed=seed)
