@@ -15,6 +15,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
 import xcid
+from xcid.cid.distances import Overlap
 from xcid.densities import Kernel, Mixed
 from xcid.errors import InvalidData, InvalidParameter, ModelError, NotEnoughFlips, XcidWarning
 from xcid.generators import Marginal, Random
@@ -368,7 +369,7 @@ class TestParameters:
     @pytest.mark.parametrize("k", [0, 0.99, -1, np.nan, np.inf, "1", None, [1, 2]], ids=repr)
     def test_k(self, approved, k):
         with approved.raises(InvalidParameter):
-            xcid.distances.Overlap(k)
+            Overlap(k)
         with approved.raises(InvalidParameter):
             xcid.distances.d_k([1.0], [1.0], [1.0], k=k)
 
@@ -499,7 +500,7 @@ class TestOneFeature:
             xcid.d1([1.0, 2.0], [2.0, 3.0], density="gaussian")
 
 
-@pytest.mark.parametrize("function", [xcid.distances, xcid.distances.d_k])
+@pytest.mark.parametrize("function", [xcid.distances.overlap, xcid.distances.d_k])
 @pytest.mark.parametrize("name", ["p", "q", "weights"])
 @pytest.mark.parametrize(
     "value",

@@ -361,8 +361,8 @@ def test_every_question_is_about_the_model_as_it_is():
     fresh = made(model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", XcidWarning)
-        assert explainer.counterfactuals(ROWS).equals(fresh.counterfactuals(ROWS))
-        assert not explainer.counterfactuals(ROWS).equals(old.counterfactuals(ROWS))
+        assert explainer.counterfactuals(ROWS).to_frame().equals(fresh.counterfactuals(ROWS).to_frame())
+        assert not explainer.counterfactuals(ROWS).to_frame().equals(old.counterfactuals(ROWS).to_frame())
         assert np.array_equal(explainer.interactions(ROWS).values, fresh.interactions(ROWS).values)
         asked = [one.with_outcome(xcid.outcomes.ToClass(1))(ROWS).values for one in (explainer, fresh)]
         assert np.array_equal(*asked)

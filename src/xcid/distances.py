@@ -1,6 +1,6 @@
 """Distances between two densities: ``distance(p, q, weights) -> (...,)``, batched over leading axes.
 
-Any function with that signature is one. ``d_k`` is the paper"s; the others are there to compare with.
+Any function with that signature is one. ``d_k`` is the paper's; the others are there to compare with.
 """
 
 from xcid.cid.distances import d_k, hellinger, overlap, total_variation

@@ -1,6 +1,6 @@
 """Scores: ``score(cloud) -> Scores``, from perturbations to a value for each feature.
 
-``PerFeature(density, distance, direction)`` is the paper"s, with a direction on request; ``Adjusted()`` is the
+``PerFeature(density, distance, direction)`` is the paper's, with a direction on request; ``Adjusted()`` is the
 recommended one.
 """
 

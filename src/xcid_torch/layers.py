@@ -165,7 +165,7 @@ class LayerExplainer:
 
     Examples
     --------
-    >>> import torch, xcid
+    >>> import torch, xcid_torch
     >>> _ = torch.manual_seed(0)
     >>> net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU(), torch.nn.Linear(3, 2))
     >>> explainer = xcid_torch.LayerExplainer(net, "1", torch.randn(60, 4))

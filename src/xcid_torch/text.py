@@ -101,7 +101,7 @@ class TextExplainer:
 
     Examples
     --------
-    >>> import numpy as np, xcid
+    >>> import numpy as np, xcid_torch
     >>> model = lambda texts: np.array([0.9 if "good" in text else 0.2 for text in texts])
     >>> explanation = xcid_torch.TextExplainer(model)(["a good film", "not good at all"])
     >>> explanation.shown(1, int(explanation.values[1].argmax()))

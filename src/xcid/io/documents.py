@@ -46,7 +46,7 @@ KEY = b"xcid"  # in the metadata of Parquet
 RENAMED = {"significant": "share_significant"}  # fields that had another name in earlier files
 DESCRIBED = ("density", "outcome")
 INDEX_KINDS = "iufbUM"
-ROOMS = ("xcid.densities", "xcid.cid.densities.bandwidths", "xcid.outcomes")
+ROOMS = ("xcid.cid.densities", "xcid.outcomes")
 EARLIER = {  # what outcomes of earlier files are called now
     "xcid.outcomes.classes.SoftFlip": ("xcid.outcomes.classes.Flip", {"soft": True}),
     "xcid.outcomes.classes.SoftToClass": ("xcid.outcomes.classes.ToClass", {"soft": True}),
@@ -192,7 +192,7 @@ def restore(description: Any) -> Any:
         return _found(parameters[FUNCTION], FunctionType)
     name = parameters.pop(NAME, "Kernel")  # files of version 0.1 leave the name of a kernel out
     name, more = EARLIER.get(str(name), (name, {}))
-    return _found(name, type)(**{name: restore(part) for name, part in parameters.items()} | more)
+    return _found(str(name), type)(**{name: restore(part) for name, part in parameters.items()} | more)
 
 
 def _described(part: Any) -> Any:
@@ -219,8 +219,8 @@ def _is_ours(module: str) -> bool:
 def _found(name: str, kind: type) -> Any:
     """A class or a function of one of the rooms; a name without a room is that of a density."""
     module, _, own = name.rpartition(".")
-    module = module or ROOMS[0]
-    found = getattr(import_module(module), own, None) if _is_ours(module) else None
+    module = module.replace("xcid.densities", ROOMS[0]) or "xcid.densities"  # where earlier files look for them
+    found = getattr(import_module(module), own, None) if _is_ours(module) or module == "xcid.densities" else None
     if not isinstance(found, kind) or not _is_ours(found.__module__) or (kind is type and not is_dataclass(found)):
         raise InvalidFile(f"unknown {'class' if kind is type else 'function'} {name!r}")
     return found
