@@ -250,7 +250,8 @@ def split(column, threshold, left, right, **more):
 
 
 def lightgbm_stub(root):
-    dump = {"objective": "binary sigmoid:1", "num_tree_per_iteration": 1, "tree_info": [{"num_leaves": 2, "tree_structure": root}]}
+    info = [{"num_leaves": 2, "tree_structure": root}]
+    dump = {"objective": "binary sigmoid:1", "num_tree_per_iteration": 1, "tree_info": info}
     sizes = {"num_model_per_iteration": lambda: 1, "num_trees": lambda: 1}
     booster = types.SimpleNamespace(dump_model=lambda: dump, pandas_categorical=None, **sizes)
     return stub("lightgbm.sklearn", "LGBMClassifier", booster_=booster)
