@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import xcid
@@ -100,3 +101,14 @@ def test_what_is_not_significant_is_marked(explanation):
     lines = text.bars(marked).splitlines()
     assert ["~" in line for line in lines[2:6]] == [False, False, True, True]
     assert lines[-1] == "  ~ not significant (adjusted p > 0.05)"
+
+
+@pytest.mark.parametrize("letter", ["\x1b", "\x07", "\u202e", "\x00", "\r"])
+def test_no_text_commands_a_terminal(letter):
+    table = pd.DataFrame({f"a{letter}b": np.arange(60.0) % 7, "level": [f"x{letter}", "y", "z"] * 20})
+    model = lambda X: np.where(X.iloc[:, 0].to_numpy(dtype=float) > 3, 0.9, 0.1)  # noqa: E731
+    explainer = xcid.Explainer(model, table)
+    explanation = explainer(table.iloc[:4])
+    shown = [explanation[0], explanation, explainer.counterfactuals(table.iloc[:2]), explainer.actions(table.iloc[:6])]
+    shown += [explanation[:2].compare(explanation[2:]), explainer.interactions(table.iloc[:1], n=96)]
+    assert all(letter not in str(each) for each in shown)

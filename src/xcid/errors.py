@@ -113,3 +113,14 @@ def warn(message: str) -> None:
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "xcid":
         frame, level = frame.f_back, level + 1
     warnings.warn(message, XcidWarning, stacklevel=level)
+
+
+def make_printable(text: str) -> str:
+    r"""Names from files may hold what a terminal takes for a command.
+
+    Examples
+    --------
+    >>> make_printable("a name that turns \x1b[31mred")
+    'a name that turns ?[31mred'
+    """
+    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)

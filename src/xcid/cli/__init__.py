@@ -23,8 +23,16 @@ from typing import Any, NoReturn
 from xcid import __version__
 from xcid._check import MOST_SHOWN, meant
 from xcid._require import require
-from xcid.cli._terminal import drop, make_printable, show, streams, style_text
-from xcid.errors import InvalidData, InvalidFile, InvalidParameter, MissingDependency, NotEnoughFlips, XcidError
+from xcid.cli._terminal import drop, show, streams, style_text
+from xcid.errors import (
+    InvalidData,
+    InvalidFile,
+    InvalidParameter,
+    MissingDependency,
+    NotEnoughFlips,
+    XcidError,
+    make_printable,
+)
 
 __all__ = ["main"]
 

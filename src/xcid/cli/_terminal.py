@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TextIO
 
+from xcid.errors import make_printable
+
 MODELS = ("logistic", "forest", "boosting", "network")
 USUAL_MODEL = "forest"  # what is trained where no model is given
 ROWS_OF_A_SAMPLE = 100  # explained where none are typed, and nothing keeps the others
@@ -53,17 +55,6 @@ def read_seconds(text: str) -> float:
     if not 0 < value <= MOST_SECONDS:
         raise argparse.ArgumentTypeError(f"a number of seconds above 0 and up to {MOST_SECONDS}, not {text!r}")
     return value
-
-
-def make_printable(text: str) -> str:
-    r"""Names from files may hold what a terminal takes for a command.
-
-    Examples
-    --------
-    >>> make_printable("a name that turns \x1b[31mred")
-    'a name that turns ?[31mred'
-    """
-    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
 
 
 def to_sentences(notes: Sequence[str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from xcid.cli._terminal import make_printable, show
+from xcid.cli._terminal import show
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
         writers.write(options.out, [found.to_columns()])
     if options.report is not None:
         found.report(options.report)
-    show(make_printable(str(found)))
+    show(str(found))
 
 
 def _name_files(first: Path, second: Path) -> tuple[str, str]:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xcid.cli import _subjects, _terminal, _wanted
-from xcid.cli._terminal import ROWS_OF_A_CHUNK, ROWS_OF_A_SAMPLE, make_printable, show, show_scores
+from xcid.cli._terminal import ROWS_OF_A_CHUNK, ROWS_OF_A_SAMPLE, show, show_scores
+from xcid.errors import make_printable
 
 if TYPE_CHECKING:
     from xcid.explainer import Explainer

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec
 
 import numpy as np
 
 from xcid import directions
 from xcid._check import as_int
+from xcid.errors import make_printable
 from xcid.records import Explanation
 from xcid.show import wording
 from xcid.show.wording import differences
@@ -22,8 +24,20 @@ if TYPE_CHECKING:
 MOST_WIDE = 60  # letters of a column that is padded
 CHANGE_HEADS = ("row", "kind", "changes", "output", "likeness")
 _EIGHTHS = " ▏▎▍▌▋▊▉"
+Given = ParamSpec("Given")
 
 
+def _printable(write: Callable[Given, str]) -> Callable[Given, str]:
+    """The same text without what a terminal takes for a command: names and levels come from files."""
+
+    @wraps(write)
+    def write_printable(*given: Given.args, **settings: Given.kwargs) -> str:
+        return make_printable(write(*given, **settings))
+
+    return write_printable
+
+
+@_printable
 def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int = 20) -> str:
     """Draw the scores of one row as bars, largest first.
 
@@ -57,6 +71,7 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
     return "\n  ".join(line.rstrip() for line in lines)
 
 
+@_printable
 def pairs(interactions: Interactions, *, most: int = 12) -> str:
     """List the strongest pairs of one row, or averaged over many."""
     places = tuple(at[: as_int(most, "most", at_least=1)] for at in interactions.places)
@@ -82,6 +97,7 @@ def pairs(interactions: Interactions, *, most: int = 12) -> str:
     return "\n  ".join(filter(None, [title, *lines, more, note]))
 
 
+@_printable
 def comparison(found: Comparison, *, most: int = 12, sentences: int = 3) -> str:
     """List the largest differences between two explanations, and say the strongest of them in sentences."""
     shown = wording.rank_largest(found.difference, as_int(most, "most", at_least=1)).tolist()
@@ -107,6 +123,7 @@ def _bar(share: float, width: int) -> str:
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
+@_printable
 def changes(found: Counterfactuals, *, most: int = 20) -> str:
     """List counterfactuals, a line each: the row, the kind, the changes, the output before and after, the likeness."""
     shown = range(min(len(found), as_int(most, "most", at_least=1)))
@@ -131,6 +148,7 @@ def format_outputs(found: Counterfactuals, line: int) -> str:
     return f"{'' if is_number else f'{wording.name_class(str(found.about[line]))} '}{' -> '.join(dict.fromkeys(said))}"
 
 
+@_printable
 def actions(found: Actions) -> str:
     """List actions for a group: what to do, how many rows that flips, what it costs, what all so far cover."""
     columns, n = found.to_columns(), found.flips.shape[1]

@@ -13,10 +13,10 @@ from xcid.cli._terminal import (
     Progress,
     console,
     keep_streams_apart,
-    make_printable,
     show,
     streams,
 )
+from xcid.errors import make_printable
 
 if TYPE_CHECKING:
     from xcid.io.readers import Background
