@@ -5,8 +5,8 @@ the others. Operators, constants, conditions, ``raise`` statements, calls for th
 changed. The exit status is 1 where a room is below its share, or where its tests fail without any change. The working
 tree is only read.
 
-Not mutmut: it leaves what stands outside functions and what is decorated alone, and most rules here are constants. Not
-cosmic-ray: it changes the working tree itself, has one command of tests for all files, and removes no ``raise``.
+A script of our own because many rules here are constants at the top of a module, because guards are ``raise``
+statements that must be tried without, and because every room has tests of its own.
 """
 
 from __future__ import annotations
