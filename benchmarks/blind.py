@@ -36,10 +36,11 @@ from sklearn.model_selection import train_test_split
 from unseen import Cell, cells
 
 from xcid import metrics
+from xcid.metrics.maskings import MarginalRows, Masking
 
-MASKINGS: dict[str, metrics.Masking] = {
+MASKINGS: dict[str, Masking] = {
     "mean": metrics.mean,
-    "marginal": metrics.MarginalRows(50),
+    "marginal": MarginalRows(50),
     "joint rows": metrics.JointRows(50),
     "conditional": metrics.SimilarRows(20),
 }

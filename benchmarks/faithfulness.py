@@ -31,10 +31,11 @@ from sklearn.model_selection import train_test_split
 import xcid
 from xcid import metrics
 from xcid.generators import Balanced, Complements
+from xcid.metrics.maskings import Masking
 from xcid_lab import metrics as lab_metrics
 from xcid_lab.baselines import Chance, DiceImportance, Lime, Shap
 
-MASKINGS: dict[str, metrics.Masking] = {"mean": metrics.mean, "joint rows": metrics.JointRows(50)}
+MASKINGS: dict[str, Masking] = {"mean": metrics.mean, "joint rows": metrics.JointRows(50)}
 PEERS = ("SHAP", "LIME")
 
 METHODS: dict[str, Callable[[Any, Array], Any]] = {

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from sklearn.model_selection import train_test_split
 
 import xcid
 import xcid_lab.baselines
-from xcid.metrics import JointRows, Masking, comprehensiveness, feature_agreement, sufficiency
+from xcid.metrics import JointRows, comprehensiveness, feature_agreement, sufficiency
 from xcid_lab.metrics import interval, paired
 
 ROWS = 20
@@ -76,7 +77,7 @@ print("\n" + costs.round(2).to_string())
 # none and pays for it.
 
 # %%
-maskings: dict[str, Masking] = {"mean": xcid.metrics.mean, "joint rows": JointRows(30)}
+maskings: dict[str, Any] = {"mean": xcid.metrics.mean, "joint rows": JointRows(30)}
 faithful = {
     (name, masking): comprehensiveness(model, rows, ranked, train, masking=how)
     - sufficiency(model, rows, ranked, train, masking=how)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import xcid
 from xcid.errors import InvalidData, InvalidParameter, XcidWarning
 from xcid.outcomes import Lower, Raise, Within
-from xcid.whatif import Actions, find_actions
+from xcid.whatif.actions import Actions, find_actions
 from xcid.whatif.parts import Bring, Choose, Move, apply_part, propose_parts
 from xcid.whatif.search_space import SearchSpace
 

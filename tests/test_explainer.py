@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
 import xcid
+from xcid.cid.distances import hellinger
 from xcid.densities import Kernel, Mixed
 from xcid.engines import Threads
 from xcid.errors import InvalidParameter
@@ -150,7 +151,7 @@ def test_parts_can_be_chosen(diabetes):
     assert not paper.direction.any()
     few = xcid.Explainer.paper(model, train, m=10)(rows)
     assert np.all(few.n_positive == 10)
-    tilted = xcid.Explainer(model, train, score=PerFeature(Mixed(), distance=xcid.distances.hellinger))(rows)
+    tilted = xcid.Explainer(model, train, score=PerFeature(Mixed(), distance=hellinger))(rows)
     assert not np.allclose(tilted.values, by_score.values)
 
 

@@ -8,7 +8,8 @@ import pytest
 
 import xcid
 from xcid import outcomes
-from xcid.densities import Discrete, Joint
+from xcid.cid.densities.joint import Joint
+from xcid.densities import Discrete
 from xcid.distances import d_k
 from xcid.errors import InvalidParameter
 from xcid.generators import Marginal, Random

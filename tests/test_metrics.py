@@ -15,6 +15,7 @@ import xcid
 from xcid import metrics
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.metrics.agreement import kendall_tau, sparsity
+from xcid.metrics.maskings import MarginalRows, median
 from xcid_lab import metrics as lab_metrics
 
 TABLE = np.random.default_rng(11).normal([0.0, 1.0, -1.0, 3.0], [1.0, 2.0, 0.3, 1.0], size=(120, 4))
@@ -22,9 +23,9 @@ ROWS = TABLE[:6]
 SLOPES = np.array([1.5, -0.7, 1.0, 0.2])
 MASKINGS = {
     "mean": metrics.mean,
-    "median": metrics.median,
+    "median": median,
     "joint": metrics.JointRows(15),
-    "marginal": metrics.MarginalRows(15),
+    "marginal": MarginalRows(15),
     "similar": metrics.SimilarRows(10),
 }
 each_masking = pytest.mark.parametrize("masking", MASKINGS.values(), ids=MASKINGS.keys())
@@ -285,7 +286,7 @@ class TestMaskings:
             assert np.isfinite(curves.masked).all()
 
     def test_marginal_rows_follow_the_seed(self):
-        made = {"masking": metrics.MarginalRows(5)}
+        made = {"masking": MarginalRows(5)}
         first, again, other = (
             metrics.comprehensiveness(crossed, ROWS, ROWS, TABLE, seed=seed, **made) for seed in (1, 1, 2)
         )
@@ -329,7 +330,7 @@ class TestMaskings:
         )
         assert curves.kept[0, 0] == pytest.approx(0.5, abs=0.12)
 
-    @pytest.mark.parametrize("make", [metrics.JointRows, metrics.MarginalRows, metrics.SimilarRows])
+    @pytest.mark.parametrize("make", [metrics.JointRows, MarginalRows, metrics.SimilarRows])
     def test_refuses_no_rows(self, approved, make):
         with approved.raises(InvalidParameter):
             make(0)

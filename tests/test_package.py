@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from importlib.resources import files
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -38,6 +41,8 @@ PUBLIC = [
     "scores",
     "whatif",
 ]
+MOST_NAMES = 80
+API = Path(__file__).parents[1] / "docs" / "api"
 HEAVY = ["matplotlib", "pandas", "polars", "pyarrow", "shap", "lime", "sklearn", "dice_ml"]
 HEAVY += ["xgboost", "lightgbm", "catboost", "torch", "onnxruntime"]
 TABLE = np.random.default_rng(1).normal(size=(50, 2))
@@ -70,11 +75,29 @@ def test_public_names():
     assert all(hasattr(xcid, name) for name in PUBLIC)
 
 
-@pytest.mark.parametrize("room", ["datasets", "densities", "distances", "errors", "generators", "plots", "scores"])
+ROOMS = {name: getattr(xcid, name) for name in PUBLIC if isinstance(getattr(xcid, name), ModuleType)}
+
+
+@pytest.mark.parametrize("room", ROOMS)
 def test_public_names_of_the_rooms(room):
-    module = getattr(xcid, room)
-    assert module.__all__
-    assert all(hasattr(module, name) for name in module.__all__)
+    assert ROOMS[room].__all__ == sorted(ROOMS[room].__all__)
+    assert all(hasattr(ROOMS[room], name) for name in ROOMS[room].__all__)
+
+
+def test_public_names_are_few():
+    own = [getattr(xcid, name) for name in PUBLIC if name not in ROOMS and name != "__version__"]
+    parts = [getattr(room, name) for room in ROOMS.values() for name in room.__all__]
+    assert len({id(one) for one in (*own, *parts)}) <= MOST_NAMES
+
+
+def test_the_reference_begins_with_all_public_names():
+    listed = {}
+    for line in (API / "index.md").read_text(encoding="utf-8").splitlines():
+        if found := re.match(r"\| \[`(xcid[.\w]*)`\]\((\w+\.md)\) \|.*\| (.*) \|$", line):
+            listed[found[1]] = set(re.findall(r"`(\w+)`", found[3]))
+            assert found[1] in (API / found[2]).read_text(encoding="utf-8")
+    due = {f"xcid.{name}": set(room.__all__) for name, room in ROOMS.items()}
+    assert listed == due | {"xcid": {*PUBLIC} - {*ROOMS, "__version__"}}
 
 
 def test_errors_are_one_family():

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from scipy import special
 
 import xcid
-from xcid.calibration import benjamini_hochberg
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.outcomes import Threshold
-from xcid.records import SIGNIFICANT
+from xcid.records import SIGNIFICANT, benjamini_hochberg
 from xcid.show.reasons import COLUMNS, NOT_DECIDED, Reasons
 
 TABLE = np.random.default_rng(21).normal(size=(300, 5))

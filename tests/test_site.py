@@ -17,7 +17,7 @@ import pytest
 import xcid
 
 ROOT = Path(__file__).parents[1]
-BEYOND = ("xcid_lab.adapters",)  # public rooms that ``import xcid`` does not name
+BEYOND = tuple(f"xcid_lab.{name}" for name in ("adapters", "baselines", "generators", "metrics"))  # public, too
 
 
 @pytest.fixture(scope="module")
@@ -88,8 +88,8 @@ def test_every_public_name_is_in_the_reference(site):
     for room in (*BEYOND, *(f"xcid.{name}" for name in xcid.__all__ if inspect.ismodule(getattr(xcid, name)))):
         names |= {f"{room}.{name}" for name in getattr(importlib.import_module(room), "__all__", ())}
     names -= {"xcid.XcidError", "xcid.XcidWarning"}  # described in xcid.errors
+    names.add("xcid_lab.surrogate.Surrogate")
     assert names - known == set()
-    assert len(names) > 100
 
 
 def test_nothing_is_fetched(site, pages):

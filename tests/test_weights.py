@@ -11,6 +11,7 @@ import xcid
 from xcid import metrics
 from xcid.errors import InvalidParameter, XcidError
 from xcid.generators import Conditional, Marginal
+from xcid.metrics.maskings import MarginalRows, median
 from xcid.table import Constraints, FeatureSpace
 from xcid.table.weights import copies
 from xcid_lab.baselines import Occlusion
@@ -161,7 +162,7 @@ class TestTheLaws:
 class TestMetricsAndBaselines:
     @pytest.mark.parametrize(
         "masking",
-        [metrics.mean, metrics.median, metrics.JointRows(30), metrics.MarginalRows(30)],
+        [metrics.mean, median, metrics.JointRows(30), MarginalRows(30)],
         ids=["mean", "median", "joint", "marginal"],
     )
     def test_copies(self, masking):

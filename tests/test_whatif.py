@@ -17,7 +17,7 @@ from xcid.errors import InvalidParameter, ModelError
 from xcid.outcomes import Lower, Raise, Within
 from xcid.show.report.evidence import list_changes_found
 from xcid.show.report.page import find_values
-from xcid.whatif import find_actions
+from xcid.whatif.actions import find_actions
 from xcid.whatif.search_space import SearchSpace
 
 RNG = np.random.default_rng(8)

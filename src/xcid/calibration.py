@@ -16,10 +16,10 @@ from xcid import directions
 from xcid._check import as_float, as_int
 from xcid._kernels.random import TOP, uniform
 from xcid.errors import InvalidData, InvalidParameter
-from xcid.records import Array, Explanation, Integers, benjamini_hochberg, fields, log_odds
+from xcid.records import Array, Explanation, Integers, fields, log_odds
 from xcid.table import is_missing
 
-__all__ = ["Decided", "Repeats", "Stop", "aggregate", "average", "benjamini_hochberg", "in_top", "top_agreement"]
+__all__ = ["Decided", "Repeats"]
 
 NORMAL_95 = 1.959964
 DRAWS = 400  # rankings that limits allow

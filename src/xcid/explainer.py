@@ -286,7 +286,7 @@ class Explainer:
         seed : int
             Of the shares of more than ten changes, the one thing that is drawn.
         """
-        from xcid.whatif import find_counterfactuals
+        from xcid.whatif.engine import find_counterfactuals
 
         with telling(InvalidParameter, WORK):
             rows, setup = self.space.encode(X), self.setup
@@ -317,7 +317,7 @@ class Explainer:
         k : int
             Most actions.
         """
-        from xcid.whatif import find_actions
+        from xcid.whatif.actions import find_actions
 
         with telling(InvalidParameter, WORK):
             rows, setup = self.space.encode(X), self.setup

@@ -16,6 +16,7 @@ from xcid.errors import InvalidData, XcidError, XcidWarning
 from xcid.explainer import Explainer
 from xcid.io.tables import part, size
 from xcid.metrics.faithfulness import Curves
+from xcid.metrics.maskings import Masking
 from xcid.records import Array
 from xcid.show.plots import _style
 from xcid.show.wording import colours
@@ -25,7 +26,7 @@ from xcid_lab.metrics import FlipShares, Interval, flip_shares, interval
 
 FEW = 2  # features whose necessity and sufficiency are looked at: with more of them, every method has flips
 BLOCKS = 5  # of rows, each timed by itself
-MASKINGS: dict[str, metrics.Masking] = {"mean": metrics.mean, "joint rows": metrics.JointRows(50)}
+MASKINGS: dict[str, Masking] = {"mean": metrics.mean, "joint rows": metrics.JointRows(50)}
 MARKERS = dict(zip(MASKINGS, "os", strict=True))
 COLOURS = {"comp": colours.SUPPORTS, "suff": colours.OPPOSES}
 MAKERS: dict[str, Callable[..., Any]] = {

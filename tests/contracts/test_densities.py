@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from xcid.cid.densities.bandwidths import Each, Fixed
+from xcid.cid.densities.bandwidths import Each, Fixed, scott
 from xcid.cid.distances import Overlap
-from xcid.densities import Discrete, Kernel, Mixed, scott
+from xcid.densities import Discrete, Kernel, Mixed
 
 KERNELS = ["gaussian", "epanechnikov", "exponential", "tophat", "triangular", "cosine"]
 SEPARATE = [  # each set is estimated by itself, in its own scale

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from xcid.cid.distances import hellinger
 from xcid.cid.per_feature import evidence, held_in_place, unsigned
 from xcid.densities import Discrete, Kernel, Mixed
-from xcid.distances import hellinger
 from xcid.scores import Adjusted, PerFeature, Resampled
 from xcid_lab.surrogate import Surrogate
 

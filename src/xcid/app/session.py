@@ -26,8 +26,8 @@ from xcid.show.report.page import SHOWN
 from xcid.show.report.rows import choose_unit, describe_row, list_outputs
 from xcid.show.wording.names import clean, join_names
 from xcid.table import Column
-from xcid.whatif import Counterfactuals, find_counterfactuals
-from xcid.whatif.engine import find_unchangeable
+from xcid.whatif import Counterfactuals
+from xcid.whatif.engine import find_counterfactuals, find_unchangeable
 from xcid.whatif.record import FAILED, cell_code, row_code
 
 MOST_PICTURES = 40  # that come with an answer; that of the feature that is looked at always does

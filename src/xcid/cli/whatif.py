@@ -43,14 +43,13 @@ class RowSearch:
 
     def __call__(self, frame: Any, index: Any) -> tuple[Counterfactuals, Subject]:
         """Counterfactuals of some rows, and the subject that knows all their cells."""
-        from xcid import whatif
         from xcid.table import met
-        from xcid.whatif.engine import suspects
+        from xcid.whatif.engine import find_counterfactuals, suspects
         from xcid.whatif.record import FAILED
 
         space, cells, unseen = met(self.subject.space, frame)
         subject = self.subject.with_room(space) if unseen.any() else self.subject
-        found = whatif.find_counterfactuals(subject, self.outcome, cells, index, self.target, self.k, self.seed)
+        found = find_counterfactuals(subject, self.outcome, cells, index, self.target, self.k, self.seed)
         names = subject.features.names
         self.n_lines += int((found.n_changes > 0).sum())
         self.n_rows += len(cells)
@@ -171,10 +170,10 @@ def _search_group(
     """Search for the whole group, and write, print or show the actions; rows with unseen cells are left out."""
     import numpy as np
 
-    from xcid import whatif
     from xcid.errors import InvalidData
     from xcid.show.text import actions
     from xcid.table import met
+    from xcid.whatif.actions import find_actions
 
     parts = [met(explainer.space, chunk.frame) for chunk in rows.chunks(ROWS_OF_A_CHUNK)]
     cells = np.concatenate([part.rows[~part.unseen] for part in parts])
@@ -183,7 +182,7 @@ def _search_group(
         line.note(f"{left_out}: actions know the reference data's values only")
     if not len(cells):
         raise InvalidData("none of the rows can be searched: all hold values that the reference data do not have")
-    found = whatif.find_actions(explainer.subject, explainer.setup.outcome, cells, target, k)
+    found = find_actions(explainer.subject, explainer.setup.outcome, cells, target, k)
     _write(options, iter([found.to_columns()]))
     if not options.json:
         wish = _wanted.describe_target(target, explainer.subject.output_names)

@@ -15,7 +15,7 @@ import numpy as np
 from xcid.records import Integers
 from xcid.table import Backend, require_backend
 
-__all__ = ["Dataset", "load_diabetes", "load_heart"]
+__all__ = ["load_diabetes", "load_heart"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,18 +2,15 @@
 
 from xcid.metrics.agreement import feature_agreement, rank_agreement, sign_agreement, stability
 from xcid.metrics.faithfulness import comprehensiveness, masking_curves, sufficiency
-from xcid.metrics.maskings import JointRows, MarginalRows, Masking, SimilarRows, mean, median
+from xcid.metrics.maskings import JointRows, SimilarRows, mean
 
 __all__ = [
     "JointRows",
-    "MarginalRows",
-    "Masking",
     "SimilarRows",
     "comprehensiveness",
     "feature_agreement",
     "masking_curves",
     "mean",
-    "median",
     "rank_agreement",
     "sign_agreement",
     "stability",

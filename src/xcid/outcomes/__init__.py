@@ -14,6 +14,6 @@ guides a search, ``target`` is the class that it is about, and ``describe`` puts
 from xcid.outcomes.classes import Flip, ToClass
 from xcid.outcomes.numbers import Interval, Lower, Raise, Threshold, Within
 from xcid.outcomes.protocol import Question
-from xcid.records import Outcome
+from xcid.records import Outcome as Outcome  # what annotations call it
 
-__all__ = ["Flip", "Interval", "Lower", "Outcome", "Question", "Raise", "Threshold", "ToClass", "Within"]
+__all__ = ["Flip", "Interval", "Lower", "Question", "Raise", "Threshold", "ToClass", "Within"]

@@ -5,8 +5,7 @@
 class, or any outcome: :class:`xcid.outcomes.Raise`, ``Lower``, ``Within``, a function.
 """
 
-from xcid.whatif.actions import Actions, find_actions
-from xcid.whatif.engine import find_counterfactuals
-from xcid.whatif.record import Change, Counterfactuals
+from xcid.whatif.actions import Actions
+from xcid.whatif.record import Counterfactuals
 
-__all__ = ["Actions", "Change", "Counterfactuals", "find_actions", "find_counterfactuals"]
+__all__ = ["Actions", "Counterfactuals"]

@@ -15,7 +15,7 @@ from xcid.densities import Mixed
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
 from xcid.generators import Dice
-from xcid.metrics import Masking, mean
+from xcid.metrics.maskings import Masking, mean
 from xcid.outcomes import Flip
 from xcid.records import Array, Density, Perturbations, Unsigned
 from xcid.subject import Subject

@@ -14,7 +14,7 @@ from xcid.show import wording
 from xcid.show.report.page import Values
 from xcid.show.report.rows import round_number
 from xcid.show.wording.names import clean
-from xcid.whatif import Change, Counterfactuals
+from xcid.whatif.record import Change, Counterfactuals
 from xcid.whatif.samples import find_flips
 
 CELLS = 64  # of a curve
