@@ -42,6 +42,7 @@ PUBLIC = [
     "whatif",
 ]
 MOST_NAMES = 80
+SCREEN = 40  # lines
 API = Path(__file__).parents[1] / "docs" / "api"
 HEAVY = ["matplotlib", "pandas", "polars", "pyarrow", "shap", "lime", "sklearn", "dice_ml"]
 HEAVY += ["xgboost", "lightgbm", "catboost", "torch", "onnxruntime"]
@@ -98,6 +99,14 @@ def test_the_reference_begins_with_all_public_names():
             assert found[1] in (API / found[2]).read_text(encoding="utf-8")
     due = {f"xcid.{name}": set(room.__all__) for name, room in ROOMS.items()}
     assert listed == due | {"xcid": {*PUBLIC} - {*ROOMS, "__version__"}}
+
+
+def test_an_explanation_fits_on_one_screen():
+    text = (API / "xcid.md").read_text(encoding="utf-8")
+    table = text[text.index("| question |") :].partition("\n\n")[0].splitlines()
+    assert len(table) <= SCREEN
+    listed = [name for line in table for name in re.findall(r"`(\w+)(?:\([^)]*\))?`", line.split("|")[2])]
+    assert sorted(listed) == [name for name in dir(xcid.Explanation) if not name.startswith("_")]
 
 
 def test_errors_are_one_family():
