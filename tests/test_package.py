@@ -85,6 +85,12 @@ def test_public_names_of_the_rooms(room):
     assert all(hasattr(ROOMS[room], name) for name in ROOMS[room].__all__)
 
 
+def test_only_public_modules_declare_names():
+    home = Path(xcid.__file__).parent
+    declaring = {path for path in home.rglob("*.py") if re.search(r"^__all__\b", path.read_text("utf-8"), re.MULTILINE)}
+    assert declaring == {Path(module.__file__) for module in (xcid, *ROOMS.values())}
+
+
 def test_public_names_are_few():
     own = [getattr(xcid, name) for name in PUBLIC if name not in ROOMS and name != "__version__"]
     parts = [getattr(room, name) for room in ROOMS.values() for name in room.__all__]

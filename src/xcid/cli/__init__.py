@@ -34,8 +34,6 @@ from xcid.errors import (
     make_printable,
 )
 
-__all__ = ["main"]
-
 VERBS = {  # as they are listed
     "demo": "see what it does, without a file",
     "explain": "explain rows of a table",

@@ -10,8 +10,6 @@ from pathlib import Path
 from xcid._check import MOST_SHOWN, differing, meant, shown
 from xcid.errors import InvalidFile, XcidError
 
-__all__ = ["MOST_SHOWN", "check_packed", "check_text", "differing", "meant", "naming", "repeated", "short", "shown"]
-
 PARQUET, FEATHER = b"PAR1", b"ARROW1"
 UNPACK = "unpack it first: packed text is not read"
 KNOWN = {

@@ -2,5 +2,3 @@
 
 from xcid.models.predictor import Predictor, agrees, wrap
 from xcid.models.tables import Reader, names_for
-
-__all__ = ["Predictor", "Reader", "agrees", "names_for", "wrap"]

@@ -24,8 +24,6 @@ from xcid.native.seen import Chain, Columns, Kind, Seen, as_numbers, name_of
 from xcid.native.trees import Trees
 from xcid.records import Array, Integers
 
-__all__ = ["Fingerprint", "Native", "read"]
-
 MODULES = (scikit, boosters, linear)
 READINGS: dict[Kind, Callable[[Any], Any]] = {kind: one for module in MODULES for kind, one in module.READINGS.items()}
 CELLS: dict[Kind, Callable[[Any, Seen], Seen]] = {kind: one for module in MODULES for kind, one in module.CELLS.items()}

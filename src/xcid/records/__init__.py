@@ -16,31 +16,3 @@ from xcid.records.fields import Estimate
 from xcid.records.pair import Density, DensityPair, Outcome
 from xcid.records.significance import SIGNIFICANT, benjamini_hochberg, is_significant
 from xcid.records.status import FEATURE_STATUSES, POOR, STATUSES, UNKNOWN, Failure, Status, meaning
-
-__all__ = [
-    "FEATURE_STATUSES",
-    "POOR",
-    "SIGNIFICANT",
-    "STATUSES",
-    "UNKNOWN",
-    "Array",
-    "Backend",
-    "Density",
-    "DensityPair",
-    "Estimate",
-    "Explanation",
-    "Failure",
-    "Flags",
-    "Integers",
-    "Outcome",
-    "Perturbations",
-    "Plan",
-    "Status",
-    "Texts",
-    "Unsigned",
-    "benjamini_hochberg",
-    "in_words",
-    "is_significant",
-    "log_odds",
-    "meaning",
-]

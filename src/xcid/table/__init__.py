@@ -13,24 +13,3 @@ from xcid.table.makers import ToRows, cells_maker, frame_maker, in_order, requir
 from xcid.table.rules import Rows, Rules
 from xcid.table.tables import labels
 from xcid.table.unseen import Met, first_unseen, met
-
-__all__ = [
-    "Backend",
-    "Column",
-    "Constraints",
-    "FeatureSpace",
-    "Features",
-    "Kind",
-    "Met",
-    "Rows",
-    "Rules",
-    "ToRows",
-    "cells_maker",
-    "first_unseen",
-    "frame_maker",
-    "in_order",
-    "is_missing",
-    "labels",
-    "met",
-    "require_backend",
-]

@@ -16,19 +16,6 @@ from xcid.show.plots.comparisons import agreement, comparison, interactions, mas
 from xcid.show.plots.evidence import densities
 from xcid.show.plots.scores import bar, beeswarm, scatter, stability
 
-__all__ = [
-    "ExplanationDisplay",
-    "agreement",
-    "bar",
-    "beeswarm",
-    "comparison",
-    "densities",
-    "interactions",
-    "masking_curve",
-    "scatter",
-    "stability",
-]
-
 
 class ExplanationDisplay:
     """An explanation with a way to draw it, as scikit-learn's displays have one.

@@ -9,5 +9,3 @@ from __future__ import annotations
 
 from xcid.show.report.contents import report
 from xcid.show.report.rows import summary
-
-__all__ = ["report", "summary"]
