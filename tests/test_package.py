@@ -26,6 +26,7 @@ PUBLIC = [
     "XcidError",
     "XcidWarning",
     "__version__",
+    "app",
     "calibration",
     "d1",
     "datasets",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from xcid import (
+        app,
         calibration,
         datasets,
         densities,
@@ -43,6 +44,7 @@ __all__ = [
     "XcidError",
     "XcidWarning",
     "__version__",
+    "app",
     "calibration",
     "d1",
     "datasets",

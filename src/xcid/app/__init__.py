@@ -13,6 +13,8 @@ from typing import Any
 from xcid._require import require
 from xcid.app.session import Session
 
+__all__ = ["Session", "serve"]
+
 
 def serve(session: Session, *, port: int = 0, ready: Callable[[str], Any]) -> None:
     """Serve the pages of a session until Ctrl-C, on a port or, with 0, on one that is free.
