@@ -1,28 +1,36 @@
-"""The house in figures: lines and files of every room, and the files that a row passes on each road.
+"""The house in figures: lines, files and imports of every room, what an explainer can reach, and the roads of a row.
 
-A file is on a road when one of its functions runs while a command explains five rows, in whatever process, or
-the app answers about one.
+A file is on a road when one of its functions runs while five rows are explained, in whatever process, or the app
+answers about one. What ``import xcid.explainer`` reaches are the modules that it imports, those that they import, and
+so on: at once, by the imports at the top of modules, and late, by those inside functions as well. Imports for
+annotations alone do not count, and neither does ``xcid/__init__.py``, which imports a name where it is used.
 
-    python benchmarks/roads.py [--source src/xcid] [--files]
+    python benchmarks/roads.py [--source src] [--files] [--roads NAME ...]
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import functools
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from coverage import CoverageData
 
-ASK = """
-import json, pandas as pd, skops.io
-from xcid.app import Session
+READ = """
+import pandas as pd, skops.io, xcid
 table = pd.read_csv("table.csv").drop(columns="y")
-session = Session(skops.io.load("model.skops"), table, table.head(5))
+model = skops.io.load("model.skops")
+"""
+REQUEST = """
+import json
+from xcid.app import Session
+session = Session(model, table, table.head(5))
 session.describe()
 cells = table.iloc[0].tolist()
 asked = {"cells": cells, "own": cells, "frozen": [], "forbidden": [], "target": 0, "feature": 0}
@@ -32,10 +40,13 @@ session.explain(json.dumps(asked).encode())
 COMMON = ["--reference", "table.csv", "--target", "y", "--model", "model.skops", "--rows", "0:5", "--quiet"]
 RUN = ["--data", "table.csv", "--run", "folder"]
 ROADS = {
-    "explain": ["-m", "xcid", "explain", *COMMON, "--out", "scores.csv"],
-    "explain --run": ["-m", "xcid", "explain", *COMMON, "--out", "scores.csv", *RUN],
-    "report": ["-m", "xcid", "report", *COMMON, "--out", "report.html"],
-    "app, one request": ["-c", ASK],
+    "xcid explain": ["-m", "xcid", "explain", *COMMON, "--out", "scores.csv"],
+    "xcid explain --run": ["-m", "xcid", "explain", *COMMON, "--out", "scores.csv", *RUN],
+    "xcid report": ["-m", "xcid", "report", *COMMON, "--out", "report.html"],
+    "xcid whatif": ["-m", "xcid", "whatif", *COMMON, "--out", "ways.csv"],
+    "xcid app, one request": ["-c", READ + REQUEST],
+    "Explainer(model, X)(rows)": ["-c", READ + "xcid.Explainer(model, table)(table.head(5))"],
+    "Explainer.paper(model, X)(rows)": ["-c", READ + "xcid.Explainer.paper(model, table)(table.head(5))"],
 }
 MAKE = """
 import numpy as np, pandas as pd, skops.io
@@ -45,41 +56,123 @@ table["y"] = (table.age + table.income > 0).astype(int)
 table.to_csv("table.csv", index=False)
 skops.io.dump(LogisticRegression().fit(table.drop(columns="y"), table.y), "model.skops")
 """
+PACKAGE, START = "xcid", "xcid.explainer"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--source", type=Path, default=Path(__file__).parents[1] / "src" / "xcid", metavar="DIR")
+    parser.add_argument("--source", type=Path, default=Path(__file__).parents[1] / "src", metavar="DIR")
     parser.add_argument("--files", action="store_true", help="name the files of each road")
+    parser.add_argument("--roads", nargs="*", choices=ROADS, default=ROADS, metavar="NAME", help="by default all")
     options = parser.parse_args()
     source = options.source.resolve()
-    print(rooms(source))
-    for road, command in ROADS.items():
-        found = passed(source, command)
-        print(f"{road}: {len(found)} files")
+    modules = find_modules(source)
+    print(describe_rooms(modules))
+    for name, late in (("at once", False), ("also late", True)):
+        reached = reach(modules, START, late=late)
+        lines = sum(count_lines(modules[module]) for module in reached)
+        print(f"import {START} reaches {name}: {len(reached)} files, {lines:,} lines")
+    for road in options.roads:
+        found = trace(source, ROADS[road])
+        print(f"{road}: {len(found)} files", flush=True)
         if options.files:
             print("  " + " ".join(found))
 
 
-def rooms(source: Path) -> str:
-    """Lines and files of each room and of the modules beside them."""
-    counts: dict[str, list[int]] = {}
-    for path in sorted(source.rglob("*.py")):
-        counts.setdefault(path.relative_to(source).parts[0], []).append(len(path.read_text().splitlines()))
-    sizes = sorted(size for room in counts.values() for size in room)
-    lines = [f"{room:16} {sum(found):6,} lines {len(found):4} files" for room, found in counts.items()]
-    total = f"{sum(sizes):,} lines in {len(sizes)} files, median {sizes[len(sizes) // 2]}, longest {sizes[-1]}"
-    return "\n".join([*lines, total])
+def find_modules(source: Path) -> dict[str, Path]:
+    """The file of each module, by its full name."""
+    names = {path: ".".join(path.relative_to(source).with_suffix("").parts) for path in sorted(source.rglob("*.py"))}
+    return {name.removesuffix(".__init__"): path for path, name in names.items()}
 
 
-def passed(source: Path, command: list[str]) -> list[str]:
+def describe_rooms(modules: Mapping[str, Path]) -> str:
+    """Lines, files and imports of each room and of the modules beside them; then of each package.
+
+    An import is a pair of modules of different rooms, one of which imports the other, at once or late.
+    """
+    rooms: dict[str, list[str]] = {}
+    for module in modules:
+        rooms.setdefault(name_room(module), []).append(module)
+    lines = []
+    for room, members in rooms.items():
+        imports = {(one, to) for one in members for to in find_imports(modules, one, late=True)}
+        leaving = {pair for pair in imports if name_room(pair[1]) != room}
+        entered = len({name_room(to) for _, to in leaving})
+        size = sum(count_lines(modules[one]) for one in members)
+        lines.append(f"{room:24} {size:6,} lines {len(members):4} files {len(leaving):4} imports of {entered:2} rooms")
+    for package in dict.fromkeys(module.partition(".")[0] for module in modules):
+        sizes = sorted(count_lines(path) for name, path in modules.items() if name.partition(".")[0] == package)
+        spread = f"median {sizes[len(sizes) // 2]}, longest {sizes[-1]}"
+        lines.append(f"{package}: {sum(sizes):,} lines in {len(sizes)} files, {spread}")
+    return "\n".join(lines)
+
+
+def name_room(module: str) -> str:
+    """The package or module below xcid that a module is part of; other packages are rooms of their own."""
+    package, *parts = module.split(".")
+    return ".".join([package, *parts[:1]]) if package == PACKAGE else package
+
+
+def reach(modules: Mapping[str, Path], start: str, *, late: bool) -> set[str]:
+    """A module and all modules that it imports, directly or through others."""
+    reached: set[str] = set()
+    waiting = [start]
+    while waiting:
+        module = waiting.pop()
+        if module not in reached:
+            reached.add(module)
+            waiting += find_imports(modules, module, late=late)
+    return reached
+
+
+def find_imports(modules: Mapping[str, Path], module: str, *, late: bool) -> set[str]:
+    """Modules that a module imports, each with the packages that it lies in, but the outermost."""
+    found = {name for node in list_imports(parse(modules[module]).body, late) for name in name_targets(node)}
+    parents = {name.rsplit(".", up)[0] for name in found if name in modules for up in range(name.count(".") + 1)}
+    return {name for name in parents if name in modules} - {PACKAGE, module}
+
+
+def list_imports(statements: list[ast.stmt], late: bool) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Statements that import when a module is, or, where ``late``, when one of its functions is called."""
+    for statement in statements:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            yield statement
+        elif isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test):
+            yield from list_imports(statement.orelse, late)
+        elif late or not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            for part in ("body", "orelse", "finalbody"):
+                yield from list_imports(getattr(statement, part, []), late)
+            for handler in getattr(statement, "handlers", []):
+                yield from list_imports(handler.body, late)
+
+
+def name_targets(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """Full names of what may be modules in an import; relative ones do not occur."""
+    if isinstance(node, ast.ImportFrom):
+        yield node.module or ""
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    else:
+        yield from (alias.name for alias in node.names)
+
+
+@functools.cache
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@functools.cache
+def count_lines(path: Path) -> int:
+    return len(path.read_text().splitlines())
+
+
+def trace(source: Path, command: list[str]) -> list[str]:
     """The files that have a function which a command runs."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         settings = ["parallel = True", "concurrency = multiprocessing,thread", f"source = {source}"]
         (folder / "rc").write_text("\n".join(["[run]", *settings, f"data_file = {folder / 'data'}", ""]))
         (folder / "sitecustomize.py").write_text("import coverage\n\ncoverage.process_startup()\n")
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(source.parent), name])}
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(source), name])}
         subprocess.run([sys.executable, "-c", MAKE], cwd=folder, env=env, check=True)
         env["COVERAGE_PROCESS_START"] = str(folder / "rc")
         subprocess.run([sys.executable, *command], cwd=folder, env=env, check=True, capture_output=True)
@@ -91,13 +184,13 @@ def passed(source: Path, command: list[str]) -> list[str]:
         return sorted(
             str(Path(file).relative_to(source))
             for file in data.measured_files()
-            if set(data.lines(file) or ()) & inside(Path(file))
+            if set(data.lines(file) or ()) & find_inner_lines(Path(file))
         )
 
 
-def inside(path: Path) -> set[int]:
+def find_inner_lines(path: Path) -> set[int]:
     """The lines in the bodies of functions."""
-    functions = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef))
+    functions = (node for node in ast.walk(parse(path)) if isinstance(node, ast.FunctionDef))
     statements = ((function, statement) for function in functions for statement in function.body)
     return {
         line
