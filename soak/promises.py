@@ -43,11 +43,11 @@ PROMISES: dict[str, tuple[str, ...]] = {
     "unpack to more than 128 MiB and to more than 100 times their size are refused": (
         KINDS + "test_kinds_that_unpack_to_anything[coded-text.parquet]",
     ),
-    "not from the summary in the footer": (
+    "text is counted as it is read, and reading ends where it gets too much": (
         BOMBS + "test_a_footer_that_lies",
-        BOMBS + "test_sizes_of_honest_feather_files[zstd]",
+        BOMBS + "test_reading_ends_where_text_gets_too_much",
     ),
-    "A cell counts 8 bytes at least": (KINDS + "test_rows_that_a_column_of_parquet_says_it_has",),
+    "a cell counts 8 bytes at least": (KINDS + "test_rows_that_a_column_of_parquet_says_it_has",),
     "16 where a JSON file leaves it out": (KINDS + "test_a_new_name_in_each_line",),
     "Long text that a file repeats by a short code or a view counts as often as it is repeated": (
         KINDS + "test_kinds_that_unpack_to_anything[coded-text.parquet]",
@@ -87,7 +87,13 @@ PROMISES: dict[str, tuple[str, ...]] = {
         MODEL_FILES + "TestFilesOfOthers::test_texts_by_the_names_of_files[filename]",
     ),
     "are never offered for `--trust`": (MODEL_FILES + "TestFilesOfOthers::test_no_function_that_runs_code_is_offered",),
-    "is looked through before it is asked": (VETTED + "test_parts_that_do_not_fit_together",),
+    "so is a tree that asks for a feature beyond those of its model": (
+        VETTED + "test_features_that_a_row_does_not_have",
+    ),
+    "that is changed in place is never explained by its past": (
+        "tests/test_model_changes.py::test_a_changed_model_is_explained_as_it_is",
+        "tests/test_model_changes.py::test_without_the_comparison_it_would_be_stale",
+    ),
     "loads every model file but a pickle in a process of its own first": (
         MODEL_FILES + "TestTrial::test_harm_is_one_line",
     ),
