@@ -28,7 +28,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import xcid
 from xcid.generators import Balanced
 from xcid.outcomes import Threshold, ToClass, Within
-from xcid.pipeline import READ, bound
+from xcid.setup import READ, bind_generator
 
 N, ROWS = 300, 6
 MILD = 0.5  # the most that one mild feature adds
@@ -692,7 +692,7 @@ def test_the_names_of_classes_change_no_score(cell, labels):
     model = Renamed(known.subject.predict, known.space, labels)
     explainer = xcid.Explainer(model, table, outcome=renamed_outcome(cell, labels), **names_for(cell.table))
     usual = READ if known.subject.predict.is_quick else None  # as many perturbations as the model that is read
-    explainer = explainer.replace(generator=bound(Balanced(usual), explainer.subject))
+    explainer = explainer.replace(generator=bind_generator(Balanced(usual), explainer.subject))
     assert_same_scores(explainer(rows_of(cell.table, table)), expected)
     assert explainer.subject.predict.read.names == tuple(sorted(str(label) for label in labels))
 
