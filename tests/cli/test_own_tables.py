@@ -434,3 +434,12 @@ class TestMessages:
         with pytest.raises(xcid.errors.XcidError) as caught:
             xcid.Explainer(model, np.arange(900) > 400)
         assert len(str(caught.value)) < 400
+
+
+def test_names_that_look_like_missing_cells(command, save, table):
+    names = ["NA", "nan", "null", "N/A", *(f"r{row}" for row in range(len(table) - 4))]
+    status, out, err = command(
+        "explain", save(table.assign(who=names)), *QUICK, "--id", "who", "--rows", "0:4", "--json"
+    )
+    assert status == 0, err
+    assert [*dict.fromkeys(line["row"] for line in json.loads(out))] == names[:4]

@@ -232,7 +232,8 @@ def _columns(names: list[str], commas: frozenset[str], rows: list[list[str]], la
             parse = with_comma
         found[name] = plain_numbers(cells[name]) if parse is number else None
         if found[name] is None:
-            found[name] = [None if text in MISSING else parse(text) for text in cells[name]]
+            holes = ("",) if name == layout.roles.id else MISSING  # a row may be called NA
+            found[name] = [None if text in holes else parse(text) for text in cells[name]]
     return found
 
 
