@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
+
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 
+import xcid
 from xcid.table import FeatureSpace
 
 COLUMNS = {
@@ -138,3 +142,25 @@ class TestKinds:
     def test_resolution(self, column, resolution):
         table = np.column_stack([column, column])
         assert FeatureSpace.of(table).resolution.tolist() == [resolution] * 2
+
+
+class Linear:
+    """A model that takes any frame."""
+
+    def predict_proba(self, X):
+        cells = nw.from_native(X, eager_only=True)
+        is_x = np.array([level == "x" for level in cells.get_column("c").to_list()])
+        chance = 1 / (1 + np.exp(is_x - cells.get_column("a").to_numpy().astype(float)))
+        return np.column_stack([1 - chance, chance])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_an_explainer_of_any_frame_can_be_pickled(library):
+    days = np.datetime64("2024-01-01", "us") + np.arange(60) * np.timedelta64(1, "D")
+    cells = {"a": np.linspace(-2, 2, 60), "b": np.arange(60) % 5, "c": ["x", "y", None] * 20, "day": days}
+    table = nw.from_dict(cells, backend=library).to_native()
+    explainer = xcid.Explainer(Linear(), table)
+    rows = nw.from_native(table, eager_only=True).head(3).to_native()
+    copied = pickle.loads(pickle.dumps(explainer))
+    assert np.array_equal(copied(rows).values, explainer(rows).values)
+    assert len(pickle.dumps(explainer)) < 200_000

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias, get_args
 
 import narwhals.stable.v2 as nw
@@ -12,7 +13,7 @@ import numpy as np
 from xcid._require import require
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Backend, Integers
-from xcid.table.columns import Cells, Column, objects, to_times
+from xcid.table.columns import Cells, Column, Unit, objects, to_times
 from xcid.table.tables import Table, is_sparse, time_zone
 
 Decode: TypeAlias = Callable[[Array], Any]
@@ -51,36 +52,26 @@ def frame_maker(columns: Sequence[Column], names: Sequence[str], backend: Backen
     """Decode to data frames of the given library with the columns in the order of the names."""
     require_backend(backend)
     makers = {column.name: (at, cells_maker(column)) for at, column in enumerate(columns)}
-    chosen = {name: makers[name] for name in names}
-
-    def make(matrix: Array) -> Any:
-        cells = {name: to_cells(matrix[:, at]) for name, (at, to_cells) in chosen.items()}
-        return nw.from_dict(cells, backend=backend).to_native()
-
-    return make
+    return partial(_make_frame, {name: makers[name] for name in names}, backend)
 
 
 def in_order(decode: Decode, own: Sequence[str], names: Sequence[str]) -> Decode:
     """Decode to tables whose columns stand in another order than their own."""
     if isinstance(decode, ToRows):
         return replace(decode, order=tuple(list(own).index(name) for name in names))
-    return lambda matrix: nw.from_native(decode(matrix), eager_only=True).select(*names).to_native()
+    return partial(_reorder, decode, tuple(names))
 
 
 def maker(table: Table, columns: tuple[Column, ...]) -> Decode:
     """How to make tables like the given one from matrices."""
     source = table.source
     if isinstance(source, nw.DataFrame):
-        like = source.to_native()
         series = [source.get_column(name) for name in source.columns]
         makers = [_column_maker(one, column) for one, column in zip(series, columns, strict=True)]
-        return lambda matrix: _frame([make(matrix[:, i]) for i, make in enumerate(makers)], like)
+        return partial(_make_alike, makers, source.head(0).to_native())
     levels = [cells_maker(column) for column in columns]
     if table.named:
-        return lambda matrix: [
-            dict(zip(table.names, row, strict=True))
-            for row in zip(*(make(matrix[:, i]).tolist() for i, make in enumerate(levels)), strict=True)
-        ]
+        return partial(_make_dicts, table.names, levels)
     wrap = type(source) if is_sparse(source) else np.asarray
     dtype = getattr(source, "dtype", np.dtype(np.float64))  # a list has none
     if any(column.levels for column in columns):
@@ -91,10 +82,7 @@ def maker(table: Table, columns: tuple[Column, ...]) -> Decode:
 
 def cells_maker(column: Column) -> Callable[[Array], Cells]:
     """From codes to cells of a plain array; None for a missing level."""
-    if not column.levels:
-        return np.copy
-    cells = objects([*column.levels, None])
-    return lambda codes: cells[_positions(codes, len(column.levels))]
+    return partial(_take_cells, objects([*column.levels, None])) if column.levels else np.copy
 
 
 def _column_maker(series: nw.Series[Any], column: Column) -> Callable[[Array], Any]:
@@ -103,36 +91,66 @@ def _column_maker(series: nw.Series[Any], column: Column) -> Callable[[Array], A
         values = series.to_list()
         first = {values[row]: row for row in reversed(range(len(values)))}
         empty = int(np.argmax(series.is_null().to_numpy()))
-        rows = np.array([*(first[level] for level in column.levels), empty])
-        return lambda codes: nw.maybe_reset_index(
-            series[rows[_positions(codes, len(column.levels))].tolist()]
-        ).to_native()
+        return partial(_take_levels, series[[*(first[level] for level in column.levels), empty]].to_native())
     dtype, name, backend = series.dtype, series.name, series.implementation
     if column.unit:
-        zone = time_zone(series)
-
-        def dates(codes: Array) -> Any:
-            made = nw.new_series(name, to_times(codes, column.unit), nw.Datetime("us"), backend=backend)
-            if zone:
-                made = made.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
-            return made.cast(dtype).to_native()
-
-        return dates
+        return partial(_make_times, name, dtype, backend, column.unit, time_zone(series))
     if backend.is_pandas_like():
         native = series.to_native()
         if isinstance(native.dtype, np.dtype) and native.dtype.kind in "fiub":
-            return lambda codes: codes.astype(native.dtype)
-        make = type(native)
-        return lambda codes: make(codes).astype(native.dtype)
-    has_null = bool(series.is_null().any())
+            return partial(_cast, np.asarray, native.dtype)
+        return partial(_cast, type(native), native.dtype)
+    return partial(_make_numbers, name, dtype, backend, bool(series.is_null().any()))
 
-    def numbers(codes: Array) -> Any:
-        values: Any = codes
-        if has_null and np.isnan(codes).any():
-            values = [None if missing else code for code, missing in zip(codes.tolist(), np.isnan(codes), strict=True)]
-        return nw.new_series(name, values, nw.Float64, backend=backend).cast(dtype).to_native()
 
-    return numbers
+# What decodes, as functions of this module: an explainer can be pickled, closures cannot.
+
+
+def _make_frame(chosen: Mapping[str, tuple[int, Callable[[Array], Cells]]], backend: Backend, matrix: Array) -> Any:
+    cells = {name: to_cells(matrix[:, at]) for name, (at, to_cells) in chosen.items()}
+    return nw.from_dict(cells, backend=backend).to_native()
+
+
+def _reorder(decode: Decode, names: tuple[str, ...], matrix: Array) -> Any:
+    return nw.from_native(decode(matrix), eager_only=True).select(*names).to_native()
+
+
+def _make_alike(makers: Sequence[Callable[[Array], Any]], like: Any, matrix: Array) -> Any:
+    return _frame([make(matrix[:, i]) for i, make in enumerate(makers)], like)
+
+
+def _make_dicts(
+    names: Sequence[str], makers: Sequence[Callable[[Array], Cells]], matrix: Array
+) -> list[dict[str, Any]]:
+    rows = zip(*(make(matrix[:, i]).tolist() for i, make in enumerate(makers)), strict=True)
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _take_cells(cells: Cells, codes: Array) -> Cells:
+    return cells[_positions(codes, len(cells) - 1)]
+
+
+def _take_levels(levels: Any, codes: Array) -> Any:
+    known = nw.from_native(levels, series_only=True)
+    return nw.maybe_reset_index(known[_positions(codes, len(known) - 1).tolist()]).to_native()
+
+
+def _make_times(name: str, dtype: Any, backend: Any, unit: Unit, zone: str | None, codes: Array) -> Any:
+    made = nw.new_series(name, to_times(codes, unit), nw.Datetime("us"), backend=backend)
+    if zone:
+        made = made.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    return made.cast(dtype).to_native()
+
+
+def _cast(make: Callable[[Array], Any], dtype: Any, codes: Array) -> Any:
+    return make(codes).astype(dtype)
+
+
+def _make_numbers(name: str, dtype: Any, backend: Any, has_null: bool, codes: Array) -> Any:
+    values: Any = codes
+    if has_null and np.isnan(codes).any():
+        values = [None if missing else code for code, missing in zip(codes.tolist(), np.isnan(codes), strict=True)]
+    return nw.new_series(name, values, nw.Float64, backend=backend).cast(dtype).to_native()
 
 
 def _positions(codes: Array, missing: int) -> Integers:
