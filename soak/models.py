@@ -361,6 +361,8 @@ def _only(path: Path) -> Callable[[str, tuple[Any, ...]], None]:
 
 def work(bases: list[Path], folder: Path, guard: Callable[[], Stages], tasks: Any, answers: Any) -> None:
     """Tamper with files and try them, one after the other, until there are no more tasks."""
+    from sklearn.tree import DecisionTreeClassifier
+
     import xcid
     from xcid.io import models, trial  # noqa: F401
 
@@ -370,7 +372,8 @@ def work(bases: list[Path], folder: Path, guard: Callable[[], Stages], tasks: An
         for name in ("xgboost", "lightgbm"):
             __import__(name)
     rows, path = table(), folder / f"{os.getpid()}.skops"
-    xcid.Explainer(lambda one: 1 / (1 + np.exp(-np.asarray(one)[:, 0])), rows)(rows[:2])  # imports
+    tree = DecisionTreeClassifier(max_depth=2).fit(rows, rows["a"] > 0)
+    xcid.Explainer(tree, rows)(rows[:2])  # imports, and the library that trees are read with
     stages, pipe = guard(), path.with_suffix(".pipe")
     os.mkfifo(pipe)
     for task in iter(tasks.get, None):

@@ -10,8 +10,6 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from xcid.errors import MissingDependency
 
 
@@ -37,6 +35,8 @@ def require(module: str, *, extra: str) -> Any:
 @contextlib.contextmanager
 def silenced() -> Iterator[None]:
     """Keep a library from writing and warning."""
+    import numpy as np
+
     nowhere = io.StringIO()
     with (
         contextlib.redirect_stdout(nowhere),
@@ -51,6 +51,8 @@ def silenced() -> Iterator[None]:
 @contextlib.contextmanager
 def quiet_and_seeded(seed: int) -> Iterator[None]:
     """Silence a library, and lend it global random states that are put back afterwards."""
+    import numpy as np
+
     numbers, choices = np.random.get_state(), random.getstate()  # noqa: NPY002
     np.random.seed(seed)  # noqa: NPY002
     random.seed(seed)

@@ -32,7 +32,7 @@ def network(n_outputs, dtype=None):
     ("n_outputs", "outcome"),
     [
         (2, None), (3, None), (1, None), (2, Flip()), (3, ToClass(1)), (3, ToClass(2, soft=True)), (2, Threshold(0.4)),
-        (1, Interval(0.2)), (1, Within(-0.1, 0.3)), (1, Raise(0.2)),
+        (1, Interval(0.2)), (1, Within(-0.1, 0.3)), (1, Raise(0.05)),
     ],
 )  # fmt: skip
 def test_same_as_on_the_host(n_outputs, outcome):

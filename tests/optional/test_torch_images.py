@@ -216,9 +216,9 @@ class TestPlots:
         assert np.allclose(grey, picture[0, 0].numpy())
         assert np.array_equal(np.unique(colours), np.unique(np.sign(explanation.values)))
         alpha = ax.images[1].get_alpha()
-        noise = explanation.p_values[0] > 0.05
+        noise, sizes = ~explanation.significant[0], np.abs(explanation.values[0])
         assert not alpha[np.isin(explainer.labels(picture), np.flatnonzero(noise))].any()
-        assert alpha.max() == pytest.approx(0.8)
+        assert alpha.max() == pytest.approx(0.8 * sizes[~noise].max() / sizes.max())
         assert "predicted" in ax.get_title()
 
     def test_a_map_of_another_shape(self, explainer):

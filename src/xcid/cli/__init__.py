@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from xcid import __version__
-from xcid._check import MOST_SHOWN, meant
 from xcid._require import require
 from xcid.cli._terminal import drop, show, streams, style_text
 from xcid.errors import (
@@ -145,6 +144,8 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     given = _join_rows(arguments)
     verb = given[0]
     if not verb.startswith("-") and verb not in VERBS:
+        from xcid._check import MOST_SHOWN, meant
+
         unknown = f"{verb!r:.{MOST_SHOWN}}{meant(verb, VERBS)}"
         parser(()).error(f"there is no command {unknown}; the commands are {', '.join(VERBS)}")
     options = parser([verb]).parse_args(given)
