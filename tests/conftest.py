@@ -68,7 +68,7 @@ def pytest_configure(config):
 def missing_in(examples):
     """Packages that the examples of a docstring use and that are not installed."""
     text = "".join(example.source for example in examples)
-    wanted = set(re.findall(r"^(?:(?:import|from) |.*xcid\.(?=torch\.))(\w+)", text, flags=re.MULTILINE))
+    wanted = set(re.findall(r"^(?:(?:import|from) |.*xcid_(?=torch\b))(\w+)", text, flags=re.MULTILINE))
     return sorted(name for name in wanted if importlib.util.find_spec(name) is None)
 
 
