@@ -8,9 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xcid._check import as_float
-from xcid._kernels import binned, exact
-from xcid._kernels.exact import SHAPES, Shape
-from xcid.cid.densities.bandwidths import Bandwidth, named
+from xcid.cid.densities.bandwidths import (
+    CELLS_PER_BANDWIDTH,
+    REACH,
+    SHAPES,
+    SIZES,
+    Bandwidth,
+    Shape,
+    bin_masses,
+    cut_cells,
+    named,
+)
 from xcid.errors import InvalidParameter
 from xcid.records import Array, DensityPair, Flags, Integers
 
@@ -95,7 +103,7 @@ class Kernel:
         "gaussian", "epanechnikov", "exponential", "tophat", "triangular" or "cosine".
     bandwidth : str, float or Bandwidth
         "silverman" and "scott" (each set by itself, as scipy computes them), "pooled-silverman" and "pooled-scott"
-        (one for both sets), a number in the unit of the feature, or an object of :mod:`xcid.densities.bandwidths`.
+        (one for both sets), a number in the unit of the feature, or an object of :mod:`xcid.cid.densities.bandwidths`.
     tolerance : float
         Largest error of d1: 1e-3 is fast, 1e-5 the finest.
 
@@ -130,7 +138,7 @@ class Kernel:
         groups = []
         waiting = sets.n_cells > 0
         if self.kernel == "gaussian" and self.tolerance >= BINNED_TOLERANCE:
-            for size in binned.SIZES:
+            for size in SIZES:
                 fits = np.flatnonzero(waiting & (sets.n_cells <= size))
                 if fits.size:
                     groups.append(binned_cells(items, sets, fits, size))
@@ -179,7 +187,7 @@ class WeightedSets:
         for weight, bandwidth in zip(weights, bandwidths, strict=True):
             there = weight.any(axis=1)
             is_smooth = there & (bandwidth > 0)
-            margin = binned.REACH * bandwidth
+            margin = REACH * bandwidth
             first = np.min(np.where(weight > 0, items.values, np.inf), axis=1) - margin
             last = np.max(np.where(weight > 0, items.values, -np.inf), axis=1) + margin
             low = np.where(is_smooth, np.minimum(low, first), low)
@@ -189,7 +197,7 @@ class WeightedSets:
             constant.append(there & ~is_smooth)
         any_smooth = smooth[0] | smooth[1]
         n_cells = np.zeros(len(low))
-        np.divide((high - low) * binned.CELLS_PER_BANDWIDTH, narrowest, out=n_cells, where=any_smooth)
+        np.divide((high - low) * CELLS_PER_BANDWIDTH, narrowest, out=n_cells, where=any_smooth)
         return WeightedSets(weights, bandwidths, (smooth[0], smooth[1]), (constant[0], constant[1]), low, high, n_cells)
 
 
@@ -211,7 +219,7 @@ def binned_cells(items: Items, sets: WeightedSets, chosen: Integers, n_cells: in
     weights = np.stack(
         [weight[chosen] * smooth[chosen, None] for weight, smooth in zip(sets.weights, sets.smooth, strict=True)]
     )
-    p, q = binned.masses(values, weights, bandwidths, low, width, n_cells)
+    p, q = bin_masses(values, weights, bandwidths, low, width, n_cells)
     points = low[:, None] + width[:, None] * (np.arange(n_cells) + 0.5)
     return Cells(chosen, points, width[:, None], p, q)
 
@@ -220,7 +228,7 @@ def exact_cells(items: Items, sets: WeightedSets, item: np.int64, shape: Shape, 
     """Cells of any width for one item."""
     weights = [weight[item] * smooth[item] for weight, smooth in zip(sets.weights, sets.smooth, strict=True)]
     bandwidths = (float(sets.bandwidths[0][item]), float(sets.bandwidths[1][item]))
-    edges, p, q = exact.cells(shape, items.values[item], (weights[0], weights[1]), bandwidths, per_bandwidth)
+    edges, p, q = cut_cells(shape, items.values[item], (weights[0], weights[1]), bandwidths, per_bandwidth)
     points, widths = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
     return Cells(np.array([item]), points[None], widths[None], p[None], q[None])
 
