@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm
 
 import xcid
-from xcid.cid.densities.slots import MOST_CELLS, Slotted
+from xcid.cid.densities.mixed import MOST_CELLS, Slotted
 from xcid.densities import Discrete, Kernel, Mixed
 from xcid.distances import d_k
 

@@ -1,4 +1,4 @@
-"""NumPy's arrays and torch's tensors behind the same names, for hot loops on either; blocks and samples of rows."""
+"""NumPy's arrays and torch's tensors behind the same names, for hot loops on either; blocks, samples, ties of rows."""
 
 from __future__ import annotations
 
@@ -88,3 +88,30 @@ def spread(values: Array) -> Array:
     scale = np.abs(values).max(axis=0)
     unit = np.where(scale > 0, scale, 1.0)
     return np.asarray((values / unit).std(axis=0) * unit)
+
+
+def number_distinct(values: Array, used: Flags) -> tuple[Integers, Array]:
+    """Number the distinct used values of (b, s) items in ascending order.
+
+    Gives the (b, s) position of each sample's value, that of the last one for unused samples; and the (b, u) values,
+    the last one repeated where an item has fewer than u.
+    """
+    n_items, n_samples = values.shape
+    largest = np.where(used, values, -np.inf).max(axis=1, keepdims=True)
+    filled = np.where(used, values, largest)
+    order = np.argsort(filled, axis=1)
+    ordered = np.take_along_axis(filled, order, axis=1)
+    rank = np.zeros((n_items, n_samples), dtype=np.int64)
+    np.cumsum(ordered[:, 1:] != ordered[:, :-1], axis=1, out=rank[:, 1:])
+    code = np.empty_like(rank)
+    np.put_along_axis(code, order, rank, axis=1)
+    points = np.repeat(ordered[:, -1:], rank.max() + 1, axis=1)
+    np.put_along_axis(points, rank, ordered, axis=1)
+    return code, points
+
+
+def sum_weights(code: Integers, weights: Array, n_points: int) -> Array:
+    """Total weight of each distinct value: (b, n_points)."""
+    flat = code + (np.arange(len(code)) * n_points)[:, None]
+    total: Array = np.bincount(flat.ravel(), weights.ravel(), len(code) * n_points)  # type: ignore[assignment]
+    return total.reshape(len(code), n_points)

@@ -15,8 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from xcid._kernels.arrays import blocks, namespace, ratio, same
-from xcid.cid.densities.mixed import Discrete
-from xcid.cid.densities.slots import Slots, Slotted, smooth
+from xcid.cid.densities.mixed import Discrete, Slots, Slotted, smooth
 from xcid.cid.distances import Distance, Overlap
 from xcid.records import Array, Density, DensityPair, Flags, Integers, Perturbations, Plan
 

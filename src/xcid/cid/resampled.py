@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from xcid._check import as_int
-from xcid._kernels import ties
+from xcid._kernels.arrays import number_distinct, sum_weights
 from xcid._kernels.random import RESAMPLED, below
 from xcid.cid.densities.mixed import Mixed
 from xcid.cid.per_feature import PerFeature, Scores, held_in_place
@@ -105,10 +105,10 @@ def _counts(size: int, count: int) -> Integers:
 def _cells(values: Array, weights: Array, discrete: bool) -> tuple[Integers, Array]:
     """(s,) cell of each sample, and the (c, c) smoothing from cells of samples to cells of masses."""
     filled = np.where(np.isnan(values), np.inf, values)[None]
-    code, points = ties.distinct(filled, np.ones(filled.shape, dtype=bool))
+    code, points = number_distinct(filled, np.ones(filled.shape, dtype=bool))
     mass = (weights / weights.sum(axis=1, keepdims=True)).mean(axis=0)[None]
     n_points = points.shape[1]
-    heavy = (ties.sums(code, mass, n_points)[0] >= SHARE) & (np.bincount(code[0], minlength=n_points) >= REPEATS)
+    heavy = (sum_weights(code, mass, n_points)[0] >= SHARE) & (np.bincount(code[0], minlength=n_points) >= REPEATS)
     exact = (heavy | np.isinf(points[0]))[code[0]] | discrete
     rest = values[~exact]
     spread = float(np.std(rest)) if rest.size else 0.0

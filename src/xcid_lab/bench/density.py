@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from xcid.cid.densities.slots import PER_BANDWIDTH, REACH
+from xcid.cid.densities.mixed import PER_BANDWIDTH, REACH
 from xcid.cid.distances import Overlap
 from xcid.densities import Kernel, Mixed
 from xcid.explainer import Explainer

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from xcid._check import as_float, as_int
-from xcid._kernels import ties
+from xcid._kernels.arrays import number_distinct, sum_weights
 from xcid.errors import InvalidParameter
 from xcid.records import Array, DensityPair, Flags, Integers
 
@@ -70,11 +70,11 @@ class Joint:
     def _coordinates(self, values: Array, masses: Array, discrete: Flags) -> tuple[Integers, Array]:
         """(s, k) codes of exact values, -1 for smooth ones, and (s, k) smooth values in units of their bandwidth."""
         filled = np.where(np.isnan(values), np.inf, values).T
-        code, _ = ties.distinct(filled, np.ones(filled.shape, dtype=bool))
+        code, _ = number_distinct(filled, np.ones(filled.shape, dtype=bool))
         mass = np.broadcast_to(masses.mean(axis=1), code.shape)
         n_points = int(code.max(initial=0)) + 1
-        piles = ties.sums(code, mass, n_points) >= self.share
-        piles &= ties.sums(code, np.ones(code.shape), n_points) >= self.repeats
+        piles = sum_weights(code, mass, n_points) >= self.share
+        piles &= sum_weights(code, np.ones(code.shape), n_points) >= self.repeats
         exact = np.take_along_axis(piles, code, axis=1) | discrete[:, None] | np.isinf(filled)
         spread = np.array(
             [np.std(one[~fixed]) if (~fixed).any() else 0.0 for one, fixed in zip(filled, exact, strict=True)]

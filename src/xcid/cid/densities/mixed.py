@@ -1,19 +1,75 @@
-"""Atoms: exact masses of levels, and of values that pile up beside a kernel for the rest."""
+"""Atoms: exact masses of levels, and of values that pile up beside a kernel for the rest.
+
+Where many rows share values, the place of each is found once, and only weights differ. A feature has slots: atoms,
+then the cells of a grid. A value goes to its atom, or is split between two neighbouring cells; the cells are then
+smoothed by one matrix, which is the same for all features since their cells have a common width in units of their
+bandwidth.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from scipy import special
 
 from xcid._check import as_float, as_int
-from xcid._kernels import ties
+from xcid._kernels.arrays import number_distinct, sum_weights
 from xcid.cid.densities.bandwidths import Fixed, Pooled, named
 from xcid.cid.densities.kernel import BINNED_TOLERANCE, Kernel, flatten
-from xcid.cid.densities.slots import MOST_CELLS, PER_BANDWIDTH, REACH, Slots, smoothing
 from xcid.errors import InvalidParameter
-from xcid.records import Array, DensityPair
+from xcid.records import Array, DensityPair, Flags, Integers
+
+PER_BANDWIDTH = 4.0  # cells
+REACH = 4.0  # bandwidths beyond the outermost value
+MOST_CELLS = 384
+FARTHEST = 30  # cells that a kernel of 4 cells reaches to: beyond lies less than 1e-13 of it
+TILE = 32  # cells that are smoothed at a time
+
+
+class Slots(NamedTuple):
+    """Where p shared values of f features go."""
+
+    atoms: Array  # (f, a) values that have an atom, NaN for missing cells; infinite for unused places
+    first: Array  # (f,) left end of the grid
+    width: Array  # (f,) of a cell; 0 where there is no grid
+    place: Integers  # (p, f) the slot of each value: the atoms are the first a, the cells follow
+    share: Array  # (p, f) of a value that goes to the next slot
+    smoothing: Array  # (g, g) the mass in each cell from the weight in each cell; 0 beyond ``FARTHEST`` cells
+    covered: Flags  # (f,) features that this holds for; the others have to be done row by row
+
+    @property
+    def n_slots(self) -> int:
+        """Atoms and cells of a feature."""
+        return self.atoms.shape[1] + len(self.smoothing)
+
+
+@runtime_checkable
+class Slotted(Protocol):
+    """A density that can tell for shared values where they go."""
+
+    def slots(self, values: Array) -> Slots: ...
+
+
+def smoothing(n_cells: int) -> Array:
+    """(g, g) masses that all cells have from weight in one cell, for a Gaussian of PER_BANDWIDTH cells.
+
+    Splitting a value between two cells widens it by a sixth of a squared cell on average; the kernel is narrowed by as
+    much. What falls outside, less than 1e-4 of a kernel, is given back in proportion.
+    """
+    spread = np.sqrt(PER_BANDWIDTH**2 - 1 / 6)
+    offset = np.arange(n_cells)
+    below, above = (special.ndtr((offset + side) / spread) for side in (-0.5, 0.5))
+    mass = np.where(offset <= FARTHEST, above - below, 0.0)[np.abs(offset[:, None] - offset)]
+    return mass / mass.sum(axis=0)
+
+
+def smooth(smoothing: Array, counts: Array, out: Array) -> None:
+    """Turn (k, g, n) weights of cells into masses, tile by tile: far cells have nothing to do with each other."""
+    for start in range(0, len(smoothing), TILE):
+        tile, near = slice(start, start + TILE), slice(max(0, start - FARTHEST), start + TILE + FARTHEST)
+        np.matmul(smoothing[tile, near], counts[:, near], out=out[:, tile])
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +88,8 @@ class Discrete:
         """Count (..., s) samples with (..., s) weights."""
         items = flatten(values, positive, negative)
         raw = np.broadcast_to(values, (*items.batch, items.values.shape[1])).reshape(items.values.shape)
-        code, points = ties.distinct(raw, items.used)
-        p, q = (ties.sums(code, weights, points.shape[1]) for weights in (items.positive, items.negative))
+        code, points = number_distinct(raw, items.used)
+        p, q = (sum_weights(code, weights, points.shape[1]) for weights in (items.positive, items.negative))
         shape = (*items.batch, points.shape[1])
         points, p, q = (part.reshape(shape) for part in (points, p, q))
         return DensityPair(points, p, q, np.ones(shape), np.ones(shape, dtype=bool))
@@ -94,10 +150,10 @@ class Mixed:
         items = flatten(values, positive, negative)
         raw = np.broadcast_to(values, (*items.batch, items.values.shape[1])).reshape(items.values.shape)
         used = items.used
-        code, points = ties.distinct(raw, used)
+        code, points = number_distinct(raw, used)
         n_points = points.shape[1]
-        p, q = (ties.sums(code, weights, n_points) for weights in (items.positive, items.negative))
-        count = ties.sums(code, used.astype(np.float64), n_points)
+        p, q = (sum_weights(code, weights, n_points) for weights in (items.positive, items.negative))
+        count = sum_weights(code, used.astype(np.float64), n_points)
         is_atom = ((p + q) / 2 >= self.share) & (count >= self.repeats)
 
         smooth = ~np.take_along_axis(is_atom, code, axis=1)
