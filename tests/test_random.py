@@ -92,7 +92,7 @@ class TestStreams:
         assert numbers == {
             ("_kernels.random", "run"): [11, 12, 13],
             ("cid.generators.balanced", "run"): [14, 15, 18, 19, 20],
-            ("cid.generators.planned", "row"): [17],
+            ("cid.generators.search", "row"): [17],
             ("cid.generators.random", "row"): [1, 2],
             ("cid.generators.genetic", "row"): [21, 22, 23, 24, 25, 26, 27, 28],
             ("cid.generators.masks", "row"): [None, 21, 22, 23, 24],

@@ -10,7 +10,7 @@ import numpy as np
 
 from xcid import pipeline
 from xcid.calibration import Repeats
-from xcid.cid.generators.planned import status as lacks
+from xcid.cid.generators.search import status as lacks
 from xcid.errors import NotEnoughFlips, warn
 from xcid.outcomes import ToClass
 from xcid.outcomes.classes import check_has_classes, class_names

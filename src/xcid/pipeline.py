@@ -12,8 +12,7 @@ import numpy as np
 from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_few
 from xcid._kernels.random import run_key, variants
 from xcid._progress import LOG, Progress, silent
-from xcid.cid.generators.planned import Drawn
-from xcid.cid.generators.search import Generator
+from xcid.cid.generators.search import Drawn, Generator
 from xcid.contributions.moves import moves
 from xcid.errors import warn
 from xcid.outcomes import Outcome

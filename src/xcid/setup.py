@@ -9,8 +9,7 @@ from xcid._check import given_or
 from xcid._faults import warn_of_failure
 from xcid.calibration import Stop
 from xcid.cid.generators.balanced import Balanced
-from xcid.cid.generators.planned import limited
-from xcid.cid.generators.search import Generator
+from xcid.cid.generators.search import Generator, limited
 from xcid.cid.per_feature import Score
 from xcid.errors import NotEnoughFlips
 from xcid.outcomes import Outcome

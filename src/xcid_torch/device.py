@@ -23,8 +23,7 @@ from xcid._require import require
 from xcid.calibration import Repeats
 from xcid.cid import planned
 from xcid.cid.distances import Overlap
-from xcid.cid.generators.planned import LEAST_WEIGHT, Drawn, limited
-from xcid.cid.generators.search import lacking
+from xcid.cid.generators.search import LEAST_WEIGHT, Drawn, lacking, limited
 from xcid.contributions import adjusted, effects, moves
 from xcid.contributions.adjusted import Adjusted
 from xcid.errors import InvalidParameter, ModelError, XcidError

@@ -113,7 +113,7 @@ def _streams(owner: str, key: Key, **numbers: int | None) -> tuple[Stream, ...]:
 
 HADAMARD = _streams("_kernels.random", "run", rows=11, columns=12, signs=13)
 BALANCED = _streams("cid.generators.balanced", "run", start=14, masks=15, donors=18, alone=19, rest=20)
-(LIMITS,) = _streams("cid.generators.planned", "row", limits=17)
+(LIMITS,) = _streams("cid.generators.search", "row", limits=17)
 RANDOM = _streams("cid.generators.random", "row", pick=1, value=2)
 (MARGINAL,) = _streams("cid.generators.masks", "row", cells=None)
 GENETIC = _streams(

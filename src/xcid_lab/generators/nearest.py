@@ -10,8 +10,8 @@ import numpy as np
 
 from xcid._kernels.arrays import blocks, same
 from xcid._kernels.random import NEAREST, below, uniform
-from xcid.cid.generators.reach import Reach, counters, differences, donors_of, robust_scales
-from xcid.cid.generators.search import Member, Search, check_search
+from xcid.cid.generators.reach import Reach, differences, donors_of, robust_scales
+from xcid.cid.generators.search import Member, Search, check_search, counters
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.table import FeatureSpace
 

@@ -10,9 +10,8 @@ import numpy as np
 from xcid._check import as_int
 from xcid._kernels.arrays import thinned
 from xcid._kernels.random import BALANCED, hadamard_masks, run_key, uniform
-from xcid.cid.generators.planned import Bound, Drawn, planned
-from xcid.cid.generators.reach import MOST_DONORS, counters
-from xcid.cid.generators.search import Member
+from xcid.cid.generators.reach import MOST_DONORS
+from xcid.cid.generators.search import Bound, Drawn, Member, counters, make_plan
 from xcid.records import Array, Flags, Integers, Perturbations, Plan, Unsigned
 from xcid.table import FeatureSpace
 
@@ -177,7 +176,7 @@ def _planned(
     """Add to the pairs the samples in which one feature, or all but one, change."""
     start = uniform(_ALONE.bits(key, counters(0, 1, space))[0, 0])
     place = ((np.arange(sizes.alone)[:, None] + start) * len(space.background) / max(sizes.alone, 1)).astype(np.int64)
-    return planned(
+    return make_plan(
         space,
         masks,
         space.background[donors],

@@ -9,8 +9,17 @@ import numpy as np
 from xcid._check import as_int
 from xcid._kernels.arrays import same
 from xcid._kernels.random import GENETIC, below, uniform
-from xcid.cid.generators.reach import Metric, Reach, counters
-from xcid.cid.generators.search import Member, Search, check_search, check_weights, contents, first_seen, gathered
+from xcid.cid.generators.reach import Metric, Reach
+from xcid.cid.generators.search import (
+    Member,
+    Search,
+    check_search,
+    check_weights,
+    contents,
+    counters,
+    first_seen,
+    gathered,
+)
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.table import FeatureSpace

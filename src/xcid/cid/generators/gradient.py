@@ -12,8 +12,8 @@ from xcid._kernels.arrays import blocks
 from xcid._kernels.random import GRADIENT, below, uniform
 from xcid._require import require
 from xcid.cid.generators.objectives import MARGINS, OBJECTIVES, Diverse, Margin, Objective, named
-from xcid.cid.generators.reach import ROUNDING, Metric, Reach, counters, steps_per_unit
-from xcid.cid.generators.search import Member, Search, check_search
+from xcid.cid.generators.reach import ROUNDING, Metric, Reach, steps_per_unit
+from xcid.cid.generators.search import Member, Search, check_search, counters
 from xcid.errors import InvalidParameter
 from xcid.models.libraries import evaluating, home_of
 from xcid.records import Array, Flags, Perturbations, Unsigned

@@ -11,8 +11,8 @@ from xcid._check import as_int, require_callable
 from xcid._kernels.arrays import blocks, thinned
 from xcid._kernels.random import GROWING, WALK, below, uniform
 from xcid.cid.generators.masks import Marginal
-from xcid.cid.generators.reach import Reach, counters, donors_of
-from xcid.cid.generators.search import Generator, Member, Search
+from xcid.cid.generators.reach import Reach, donors_of
+from xcid.cid.generators.search import Generator, Member, Search, counters
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.table import FeatureSpace

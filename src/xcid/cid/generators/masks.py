@@ -12,8 +12,8 @@ from scipy.special import ndtr, ndtri
 from xcid._check import as_int, require_callable
 from xcid._kernels.arrays import blocks, products
 from xcid._kernels.random import CONDITIONAL, MARGINAL, below, uniform
-from xcid.cid.generators.reach import Reach, counters, differences, donors_of
-from xcid.cid.generators.search import Member, Search, check_search
+from xcid.cid.generators.reach import Reach, differences, donors_of
+from xcid.cid.generators.search import Member, Search, check_search, counters
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.table import FeatureSpace
 

@@ -98,11 +98,6 @@ class Reach:
         return np.where(self.holds(near) & ~same(cells, own), near, own)
 
 
-def counters(start: int, size: int, space: FeatureSpace) -> Unsigned:
-    """(size, f) counters of the random bits of some candidates; they follow the order of the ranks."""
-    return (np.arange(start, start + size)[:, None] * len(space.rank) + space.rank).astype(np.uint64)
-
-
 def steps_per_unit(space: FeatureSpace) -> Array:
     """(f,) steps of the lattice in a unit; 1 where there is no lattice."""
     return np.maximum(space.resolution, 1.0)
