@@ -6,12 +6,12 @@ from. Any function with that signature is a generator.
 """
 
 from xcid.cid.generators.balanced import Balanced, Complements
+from xcid.cid.generators.conditional import Conditional, Copula, Neighbours
 from xcid.cid.generators.dice import Dice
 from xcid.cid.generators.genetic import Genetic
 from xcid.cid.generators.given import Given
 from xcid.cid.generators.gradient import Gradient
-from xcid.cid.generators.growing import Growing
-from xcid.cid.generators.masks import Conditional, Copula, Marginal, Neighbours
+from xcid.cid.generators.growing import Growing, Marginal
 from xcid.cid.generators.random import Random
 
 __all__ = [

@@ -115,11 +115,11 @@ HADAMARD = _streams("_kernels.random", "run", rows=11, columns=12, signs=13)
 BALANCED = _streams("cid.generators.balanced", "run", start=14, masks=15, donors=18, alone=19, rest=20)
 (LIMITS,) = _streams("cid.generators.search", "row", limits=17)
 RANDOM = _streams("cid.generators.random", "row", pick=1, value=2)
-(MARGINAL,) = _streams("cid.generators.masks", "row", cells=None)
+(MARGINAL,) = _streams("cid.generators.growing", "row", cells=None)
 GENETIC = _streams(
     "cid.generators.genetic", "row", first=21, second=22, new=23, share=24, cross=25, kind=26, value=27, step=28
 )
-CONDITIONAL = _streams("cid.generators.masks", "row", mask=21, value=22, missing=23, pick=24)
+CONDITIONAL = _streams("cid.generators.conditional", "row", mask=21, value=22, missing=23, pick=24)
 NEAREST = _streams("xcid_lab.generators.nearest", "row", switch=31, end=32, part=33, own_part=34, own_way=35)
 GRADIENT = _streams("cid.generators.gradient", "row", mask=31, pick=32, value=33, share=34)
 GROWING = _streams("cid.generators.growing", "row", change=41, side=42, far=43, stays=44, flips=45)
@@ -142,16 +142,16 @@ STREAMS: tuple[Stream, ...] = (
 ONE_SEARCH = "a run has one of the two generators"
 JUDGED_LATER = "scores are judged after they are made, on other samples"
 SHARED: Mapping[frozenset[str], str] = {
-    frozenset({"cid.generators.genetic", "cid.generators.masks"}): ONE_SEARCH,
+    frozenset({"cid.generators.genetic", "cid.generators.conditional"}): ONE_SEARCH,
     frozenset({"xcid_lab.generators.nearest", "cid.generators.gradient"}): ONE_SEARCH,
     frozenset({"cid.generators.growing", "cid.generators.dice"}): "Dice only seeds another library from its streams",
     frozenset({"cid.generators.genetic", "metrics.maskings"}): JUDGED_LATER,
-    frozenset({"cid.generators.masks", "metrics.maskings"}): JUDGED_LATER,
+    frozenset({"cid.generators.conditional", "metrics.maskings"}): JUDGED_LATER,
 }
 """Pairs of owners with a number in common under the same key, and why that does no harm."""
 
 NUMBERLESS: Mapping[str, str] = {
-    "cid.generators.masks": "the bits of Marginal are the keys of the numbered streams, so a hash lies between",
+    "cid.generators.growing": "the bits of Marginal are the keys of the numbered streams, so a hash lies between",
     "xcid_lab.baselines.plain": "nothing else is drawn for scores by chance",
     "calibration": "its keys are 0, 1, ..., two of them those of cid.resampled, which draws for other scores",
 }

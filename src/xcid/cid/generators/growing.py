@@ -1,4 +1,4 @@
-"""Resumes where another generator gives up: searches further out for what is rare, then walks among its finds."""
+"""A search by independent masks, and one that resumes where another gives up: further out, then among its finds."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import numpy as np
 
 from xcid._check import as_int, require_callable
 from xcid._kernels.arrays import blocks, thinned
-from xcid._kernels.random import GROWING, WALK, below, uniform
-from xcid.cid.generators.masks import Marginal
+from xcid._kernels.random import GROWING, MARGINAL, WALK, below, uniform
 from xcid.cid.generators.reach import Reach, donors_of
-from xcid.cid.generators.search import Generator, Member, Search, counters
+from xcid.cid.generators.search import Generator, Member, Search, check_search, counters
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.table import FeatureSpace
@@ -24,6 +23,34 @@ STAYS, FLIPS = 0, 1
 AT_ONCE = 100  # candidates of an exploration
 _CHANGE, _SIDE, _FAR, _STAYS, _FLIPS = GROWING
 _NEW, _EACH, _ODDS, _FORCED = WALK
+
+
+@dataclass(frozen=True, slots=True)
+class Marginal:
+    """Independent masks with values from the background's marginals.
+
+    Each feature of each candidate is replaced with probability 1/2, by the value of a random background row, drawn
+    for every feature by itself, among the values that the constraints allow. So a feature that makes no difference is
+    independent of flipping.
+
+    Parameters
+    ----------
+    m, max_evaluations : int
+        Positives and negatives to find for each row, and the most rows that the model is asked to predict for it.
+    """
+
+    m: int = 200
+    max_evaluations: int = 4_000
+
+    def __post_init__(self) -> None:
+        check_search(self)
+
+    def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
+        search = Search(rows, space, member, self.m, self.max_evaluations)
+        reach = Reach.of(rows, space)
+        for at, start, size in search.rounds():
+            search.offer(at, reach[at].masked(MARGINAL.bits(keys[at], counters(start, size, space))))
+        return search.result()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
-"""Independent masks; new values are drawn feature by feature, or jointly so that they fit the features that stay."""
+"""Independent masks, with new values that are drawn jointly, so that they fit the features that stay."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from xcid._check import as_int, require_callable
 from xcid._kernels.arrays import blocks, products
-from xcid._kernels.random import CONDITIONAL, MARGINAL, below, uniform
+from xcid._kernels.random import CONDITIONAL, below, uniform
 from xcid.cid.generators.reach import Reach, differences, donors_of
 from xcid.cid.generators.search import Member, Search, check_search, counters
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
@@ -24,34 +24,6 @@ _MASK, _VALUE, _MISSING, _PICK = CONDITIONAL
 
 Draw: TypeAlias = Callable[[Integers, Unsigned, Flags, int], Array]
 """``draw(at (a,), keys (a,), replaced (a, c, f), start) -> (a, c, f)``: new values where ``replaced``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Marginal:
-    """Independent masks with values from the background's marginals.
-
-    Each feature of each candidate is replaced with probability 1/2, by the value of a random background row, drawn
-    for every feature by itself, among the values that the constraints allow. So a feature that makes no difference is
-    independent of flipping.
-
-    Parameters
-    ----------
-    m, max_evaluations : int
-        Positives and negatives to find for each row, and the most rows that the model is asked to predict for it.
-    """
-
-    m: int = 200
-    max_evaluations: int = 4_000
-
-    def __post_init__(self) -> None:
-        check_search(self)
-
-    def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
-        search = Search(rows, space, member, self.m, self.max_evaluations)
-        reach = Reach.of(rows, space)
-        for at, start, size in search.rounds():
-            search.offer(at, reach[at].masked(MARGINAL.bits(keys[at], counters(start, size, space))))
-        return search.result()
 
 
 class Method(Protocol):
@@ -141,9 +113,9 @@ class Copula:
 class Conditional:
     """Independent masks with new values that fit the kept ones, so that perturbed rows stay plausible.
 
-    Each feature of each candidate is replaced with probability 1/2, as in :class:`Marginal`, but the replaced ones
-    are drawn jointly given the others. A feature that the model does not use may then score: through the features it
-    goes with.
+    Each feature of each candidate is replaced with probability 1/2, as by :class:`xcid.generators.Marginal`, but the
+    replaced ones are drawn jointly given the others. A feature that the model does not use may then score: through the
+    features it goes with.
 
     Parameters
     ----------
@@ -156,7 +128,7 @@ class Conditional:
 
     m: int = 200
     max_evaluations: int = 4_000
-    method: Method = Neighbours()
+    method: Method = field(default_factory=Neighbours)
 
     def __post_init__(self) -> None:
         check_search(self)
