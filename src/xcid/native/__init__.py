@@ -1,10 +1,10 @@
-"""Models read from inside: the outputs of all samples of a plan, without building and asking about a single one.
+"""Models read from inside: the outputs of all samples of a plan, without making or predicting a single one.
 
 ``read(model, table)`` gives an object with ``planned(plan) -> (rows (n, d) -> outputs (n, s, k))``, or None where a
 model is not known here. Models are known by their exact class: what a subclass changes cannot be read.
 
 To add a library, write a module with three tables, by package and class, and add it to ``MODULES``: ``READINGS`` make
-an :class:`~xcid.native.ensemble.Ensemble` or a :class:`~xcid.native.linear.Linear` of a model's own columns; ``LOOKS``
+an :class:`~xcid.native.ensemble.Ensemble` or a :class:`~xcid.native.models.Linear` of a model's own columns; ``LOOKS``
 give all that its outputs follow from, for :class:`Fingerprint`; and ``CELLS``, where the model sees other numbers than
 those of its table, say which.
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid.native import boosters, linear, nested, scikit
+from xcid.native import boosters, models, nested, scikit
 from xcid.native.ensemble import Ensemble
 from xcid.native.fingerprint import LOOKS, PACKAGES, Fingerprint
 from xcid.native.models import Alone, Native
@@ -24,7 +24,7 @@ from xcid.native.seen import Chain, Columns, Kind, Seen, as_numbers, name_of
 from xcid.native.trees import Trees
 from xcid.records import Array, Integers
 
-MODULES = (scikit, boosters, linear)
+MODULES = (scikit, boosters, models)
 READINGS: dict[Kind, Callable[[Any], Any]] = {kind: one for module in MODULES for kind, one in module.READINGS.items()}
 CELLS: dict[Kind, Callable[[Any, Seen], Seen]] = {kind: one for module in MODULES for kind, one in module.CELLS.items()}
 for module in MODULES:

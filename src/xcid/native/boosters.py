@@ -15,14 +15,9 @@ import numpy as np
 
 from xcid.native.ensemble import (
     Ensemble,
-    Link,
     Tree,
     check_size,
-    exponential,
-    first,
     listed,
-    logistic,
-    several,
     single,
     single_logistic,
     single_logit,
@@ -30,6 +25,7 @@ from xcid.native.ensemble import (
     swapped,
 )
 from xcid.native.fingerprint import Look, attributes
+from xcid.native.models import Link, exponential, first, logistic, several
 from xcid.native.seen import Kind, Seen, as_codes
 from xcid.records import Array
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.special import expit, softmax
 
+from xcid.native.models import Link
 from xcid.records import Array, Flags, Integers
 
-Link: TypeAlias = Callable[[Array], Array]
-"""From (..., k) sums to the (..., outputs) that the model answers with."""
-MOST_NODES = 2**18  # of an ensemble: asking about larger ones is faster
+MOST_NODES = 2**18  # of an ensemble: calling larger ones is faster
 MOST_TREES, MOST_SUMS = 2**15, 2**12  # likewise
 Rounding: TypeAlias = Callable[[Array], Array]
 """From rows to rows as the model sees them."""
@@ -63,7 +61,7 @@ class Tree:
 class Ensemble:
     """Trees whose values are added to ``base`` (k,), one after the other, in numbers of type ``sums``.
 
-    Cells are ``rounded`` before they are compared. Some libraries answer so ``quickly`` that NumPy's form is slower.
+    Cells are ``rounded`` before they are compared. Some libraries predict so ``quickly`` that NumPy's form is slower.
     """
 
     trees: tuple[Tree, ...]
@@ -102,23 +100,13 @@ def swapped(tree: Tree) -> Tree:
 
 def single(rows: Array) -> Array:
     """Cells in single precision."""
-    with np.errstate(over="ignore"):  # the model is asked about such a row, too, and says so
+    with np.errstate(over="ignore"):  # the model is called with such a row, too, and says so
         return rows.astype(np.float32).astype(np.float64)
 
 
 def double(rows: Array) -> Array:
     """Cells as they are."""
     return rows
-
-
-def first(sums: Array) -> Array:
-    """The sum itself, as the output of a regression."""
-    return sums
-
-
-def exponential(sums: Array) -> Array:
-    """The output of a regression of logarithms."""
-    return np.exp(sums)
 
 
 def averaged(n_trees: int, sums: Array) -> Array:
@@ -129,30 +117,6 @@ def averaged(n_trees: int, sums: Array) -> Array:
 def averaged_pair(n_trees: int, sums: Array) -> Array:
     """Probabilities of two classes, from sums of those of the second; the first has the rest."""
     return np.concatenate([n_trees - sums, sums], axis=-1) / n_trees
-
-
-def logistic(sums: Array) -> Array:
-    """Probabilities of two classes, from log odds of the second."""
-    second = expit(sums)
-    return np.concatenate([1 - second, second], axis=-1)
-
-
-def doubled(sums: Array) -> Array:
-    """Probabilities of two classes, from half the log odds of the second."""
-    return logistic(2 * sums)
-
-
-def several(sums: Array) -> Array:
-    """Probabilities of several classes, from their logarithms up to a constant."""
-    shares: Array = softmax(sums, axis=-1)
-    return shares
-
-
-def shared(sums: Array) -> Array:
-    """Probabilities of several classes, from log odds of each against all others."""
-    odds = expit(sums)
-    shares: Array = odds / odds.sum(axis=-1, keepdims=True)
-    return shares
 
 
 def single_logistic(sums: Array) -> Array:

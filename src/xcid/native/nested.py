@@ -10,9 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from xcid.native import scikit
-from xcid.native.ensemble import first
-from xcid.native.linear import Linear
-from xcid.native.models import Alone, Combined, Native, averaged, changed
+from xcid.native.models import Alone, Combined, Linear, Native, averaged, changed, first
 from xcid.native.seen import Columns, Seen, columns_of, name_of
 from xcid.native.trees import Trees
 from xcid.records import Array

@@ -74,7 +74,7 @@ class Coded(NamedTuple):
 
 
 def compiled(ensemble: Ensemble) -> Program | None:
-    """Write the program of an ensemble; None where it has so many leaves that asking is faster."""
+    """Write the program of an ensemble; None where it has so many leaves that calling the model is faster."""
     if sum(len(tree.feature) for tree in ensemble.trees) > MOST_NODES:
         return None
     single = ensemble.sums is np.float32  # then the order of additions counts, and trees are looked up one by one

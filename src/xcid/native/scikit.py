@@ -9,24 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from xcid.native.ensemble import (
-    Ensemble,
-    Link,
-    Tree,
-    averaged,
-    averaged_pair,
-    double,
-    doubled,
-    exponential,
-    first,
-    logistic,
-    several,
-    shared,
-    single,
-    swapped,
-)
+from xcid.native.ensemble import Ensemble, Tree, averaged, averaged_pair, double, single, swapped
 from xcid.native.fingerprint import Look, attributes
-from xcid.native.linear import Linear
+from xcid.native.models import Linear, Link, doubled, exponential, first, logistic, several, shared
 from xcid.native.seen import Chain, Kind, Seen, as_numbers
 from xcid.records import Array, Integers
 
