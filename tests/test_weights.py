@@ -13,7 +13,7 @@ from xcid.errors import InvalidParameter, XcidError
 from xcid.generators import Conditional, Marginal
 from xcid.metrics.maskings import MarginalRows, median
 from xcid.table import Constraints, FeatureSpace
-from xcid.table.weights import copies
+from xcid.table.tables import copies
 from xcid_lab.baselines import Occlusion
 
 RANDOM = np.random.default_rng(8)

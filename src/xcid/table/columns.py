@@ -6,12 +6,15 @@ import contextlib
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from xcid.errors import InvalidData, InvalidParameter
+from xcid.errors import InvalidData, InvalidParameter, telling
 from xcid.records import Array
+
+if TYPE_CHECKING:
+    from xcid.table.tables import Table
 
 Kind: TypeAlias = Literal["continuous", "integer", "ordinal", "categorical", "boolean"]
 Unit: TypeAlias = Literal["", "D", "s"]
@@ -61,7 +64,7 @@ class Column:
 
 
 def detect(name: str, cells: Cells, order: tuple[Any, ...] | None, wanted: Kind | None) -> Column:
-    """Find out the kind of a background column, or check the kind that the user wants.
+    """Find out the kind of a reference column, or check the kind that the user wants.
 
     ``order`` holds the levels of an ordered category, is empty for one without order and None for all other columns.
     """
@@ -231,3 +234,25 @@ def type_of(cell: Any) -> str:
 def _shown(levels: tuple[Any, ...]) -> str:
     more = f" and {len(levels) - MOST_SHOWN} more" if len(levels) > MOST_SHOWN else ""
     return f"{list(levels[:MOST_SHOWN])}{more}"
+
+
+def matrix_of(columns: tuple[Column, ...], table: Table, what: str) -> Array:
+    """Cells as numbers."""
+    found = []
+    for column, cells in zip(columns, table.cells, strict=True):
+        if column.unit and (not column.zoned) in _zoned(cells, column.name in table.zoned):
+            have, others = ("no time zone", "have one") if column.zoned else ("a time zone", "have none")
+            raise InvalidData(
+                f"the times of column {column.name!r} of {what} have {have}, and those of the reference data {others}: "
+                "give both a zone, or none"
+            )
+        with telling(InvalidData, f"column {column.name!r} of {what} cannot be read"):
+            found.append(column.encode(cells, what))
+    return np.column_stack(found)
+
+
+def _zoned(cells: Cells, is_zoned: bool) -> set[bool]:
+    """Whether the times of a column have a time zone; objects say so one by one, and missing cells say nothing."""
+    if cells.dtype.kind == "M":
+        return set() if np.isnat(cells).all() else {is_zoned}
+    return {has_zone(cell) for cell in cells.tolist() if is_date(cell)}

@@ -32,13 +32,13 @@ class Constraints:
     frozen : sequence of str
         Features that never change; they score 0.
     ranges : mapping of str to (low, high)
-        Where new values of a number may lie, within the background's own range.
+        Where new values of a number may lie, within the reference data's own range.
     levels : mapping of str to a sequence of levels
         Which levels a feature may change to; it then never goes missing.
     monotone : mapping of str to "rises" or "falls"
         Features whose new values lie only above, or only below, the present one: an age only rises.
     groups : mapping of str to a sequence of str
-        Columns that change together, to a combination that the background has, and get one score under the group's
+        Columns that change together, to a combination that the reference data have, and get one score under the group's
         name: the columns of a one-hot code, or any set that belongs together.
     relations : sequence of str or functions
         What must be true of every row: ``"months_employed <= 12 * (age - 16)"``, or the same as
@@ -106,7 +106,7 @@ class Constraints:
         return {"constraints": said} if said else {}
 
     def allowed(self, columns: tuple[Column, ...], background: Array) -> Flags:
-        """(N, d) which cells of the background may replace others; checks every name and limit on the way."""
+        """(N, d) which cells of the reference data may replace others; checks every name and limit on the way."""
         self._check_names([column.name for column in columns])
         allowed = np.ones(background.shape, dtype=bool)
         for at, column in enumerate(columns):
@@ -140,6 +140,8 @@ class Constraints:
 
     def rules(self, columns: tuple[Column, ...], background: Array) -> Rules:
         """The rules for counterfactuals, bound to a table; refused where two of them contradict each other."""
+        if not self.record:
+            return Rules(columns, np.zeros(len(columns)), np.zeros(len(columns), dtype=bool))
         rules = Rules.of(self, columns)
         refuse_contradictions(self, rules, background)
         return rules

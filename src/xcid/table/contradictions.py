@@ -1,4 +1,4 @@
-"""Rules that leave nothing together: found on rows of the background and on mixtures of them, and named in pairs."""
+"""Rules that leave nothing together: found on reference rows and on mixtures of them, and named in pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FeatureSpace: kinds, ranges and precision of all features, learnt from the background."""
+"""FeatureSpace: kinds, ranges and precision of all features, learnt from the reference data."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from xcid._check import shown, shown_and_meant
 from xcid._kernels.random import column_keys, content_keys
 from xcid.errors import InvalidData, InvalidParameter, telling
 from xcid.records import Array, Flags, Integers, Unsigned
-from xcid.table.columns import REFERENCE, Cells, Column, Kind, detect, has_zone, is_date, resolution, usual_resolution
+from xcid.table.columns import REFERENCE, Column, Kind, detect, matrix_of, resolution, usual_resolution
 from xcid.table.constraints import Constraints
 from xcid.table.makers import Decode, maker
-from xcid.table.tables import Table, of_floats, read
-from xcid.table.weights import weighted
+from xcid.table.tables import Table, of_floats, read, weighted
 
 
 class Pools(NamedTuple):
@@ -28,7 +27,7 @@ class Pools(NamedTuple):
 
     @staticmethod
     def of(background: Array, allowed: Flags) -> Pools:
-        """The allowed cells of the background."""
+        """The allowed cells of the reference data."""
         values = np.sort(np.where(allowed, background, np.nan), axis=0)  # NaN comes last
         return Pools(values, np.sum(~np.isnan(values), axis=0), np.sum(np.isnan(background) & allowed, axis=0))
 
@@ -60,7 +59,7 @@ def scales(background: Array) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureSpace:
-    """The features of a table, learnt from a background table.
+    """The features of a table, learnt from a reference table.
 
     ``rows`` are its rows as they were given, but for those of weight 0. In ``background`` each is as often as its
     weight says, so that what is learnt or drawn from there heeds the weights.
@@ -69,7 +68,7 @@ class FeatureSpace:
     columns: tuple[Column, ...]
     rows: Array  # (k, d) as numbers; NaN where missing
     weights: Array | None  # (k,) their shares in the whole; None where none are given, or all are the same
-    copied: Integers  # (N,) which of the rows each background row is
+    copied: Integers  # (N,) which of the rows each reference row is
     background: Array  # (N, d) the same as rows where there are no weights
     lower: Array  # (d,) range of new values
     upper: Array
@@ -78,11 +77,13 @@ class FeatureSpace:
     missing: Array  # (d,) share of missing cells
     frozen: Flags  # (d,) features that never change
     direction: Array  # (d,) 1 for features that only rise, -1 for those that only fall, else 0
-    pools: Pools  # background values that may replace others
+    pools: Pools  # reference values that may replace others
     distinct: Pools  # and each of them once
     scales: Array  # (d,) what counts as one step; see :func:`scales`
-    rank: Integers  # (d,) places by the background's content alone, for random numbers: order and names do not matter
-    decode: Decode  # from a matrix to a table of the background's own kind
+    rank: (
+        Integers  # (d,) places by the reference data's content alone, for random numbers: order and names do not matter
+    )
+    decode: Decode  # from a matrix to a table of the reference data's own kind
     keyed: Callable[[Array], Array] | None = None  # rows as random numbers know them, where that is not as they are
     encode_groups: Callable[[Any, str], Array] | None = None  # from a table to rows of features, where there are groups
 
@@ -187,7 +188,7 @@ class FeatureSpace:
         return matrix
 
     def values(self, table: Any, what: str = "the table") -> Array:
-        """Turn a table of the background's own kind into a matrix, whatever its values."""
+        """Turn a table of the reference data's own kind into a matrix, whatever its values."""
         if self._is_plain(table):
             return np.array(table, order="C")
         return matrix_of(self.columns, read(table, what, self.names).in_order(self.names, what), what)
@@ -205,7 +206,7 @@ class FeatureSpace:
         )
 
     def check_types(self, matrix: Array, what: str) -> None:
-        """Refuse values that the types of the background's columns cannot hold: the model would see others."""
+        """Refuse values that the types of the reference data's columns cannot hold: the model would see others."""
         try:
             table = self.decode(matrix)
             if self._is_plain(table):
@@ -243,25 +244,3 @@ def _rounding(table: Table, columns: tuple[Column, ...], matrix: Array, settled:
             for column, cells, is_float in rounded
         ]
     )
-
-
-def matrix_of(columns: tuple[Column, ...], table: Table, what: str) -> Array:
-    """Cells as numbers."""
-    found = []
-    for column, cells in zip(columns, table.cells, strict=True):
-        if column.unit and (not column.zoned) in _zoned(cells, column.name in table.zoned):
-            have, others = ("no time zone", "have one") if column.zoned else ("a time zone", "have none")
-            raise InvalidData(
-                f"the times of column {column.name!r} of {what} have {have}, and those of the reference data {others}: "
-                "give both a zone, or none"
-            )
-        with telling(InvalidData, f"column {column.name!r} of {what} cannot be read"):
-            found.append(column.encode(cells, what))
-    return np.column_stack(found)
-
-
-def _zoned(cells: Cells, is_zoned: bool) -> set[bool]:
-    """Whether the times of a column have a time zone; objects say so one by one, and missing cells say nothing."""
-    if cells.dtype.kind == "M":
-        return set() if np.isnat(cells).all() else {is_zoned}
-    return {has_zone(cell) for cell in cells.tolist() if is_date(cell)}

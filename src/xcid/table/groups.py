@@ -13,14 +13,14 @@ from xcid.table.columns import Column
 from xcid.table.constraints import Constraints
 from xcid.table.features import FeatureSpace, Pools, scales
 
-OWN = -1.0  # the code of a row whose joint value the background does not have
+OWN = -1.0  # the code of a row whose joint value the reference data do not have
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Features:
     """What is perturbed and scored: single columns, and groups of columns.
 
-    To a generator a group is one category whose levels are the joint values that the background has. So whatever
+    To a generator a group is one category whose levels are the joint values that the reference data have. So whatever
     generator is used, the columns of a group change together and to a combination that exists.
 
     ``columns`` are those of each feature, ``space`` is what a generator sees, that of the table itself where there are

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, TypeAlias
 
@@ -59,13 +59,13 @@ class Rules:
     """
 
     columns: tuple[Column, ...]
-    relations: tuple[tuple[str, Callable[[Rows], Any]], ...]
-    derived: tuple[tuple[int, Callable[[Rows], Any]], ...]
-    transitions: Mapping[int, Flags]
     steps: Array
-    weights: Mapping[str, float]  # of the features in a distance, where they are not 1
-    cost: Callable[[Rows, Rows], Any] | None
     ranged: Flags  # (d,) columns whose range the user has given
+    relations: tuple[tuple[str, Callable[[Rows], Any]], ...] = ()
+    derived: tuple[tuple[int, Callable[[Rows], Any]], ...] = ()
+    transitions: Mapping[int, Flags] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)  # of the features in a distance, where they are not 1
+    cost: Callable[[Rows, Rows], Any] | None = None
 
     @staticmethod
     def of(constraints: Any, columns: tuple[Column, ...]) -> Rules:
