@@ -1,8 +1,8 @@
 """Models of other libraries that neither follow scikit-learn's conventions nor are plain functions.
 
 A class is recognised by the names of its package and itself, so that nothing is imported for models that do not need
-it. To add a library, write a function here that takes a model and its feature space and gives a model that can be asked
-(a :class:`Classifier`, :class:`Numbers` or a function) and how to make its tables, and add it to ``ADAPTERS``.
+it. To add a library, write a function here that takes a model and its feature space, and gives what can be called (a
+:class:`Classifier`, :class:`Numbers` or a function) and how to make its tables, and add it to ``ADAPTERS``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xcid._require import require
-from xcid.errors import ModelError, telling
+from xcid.errors import ModelError
 from xcid.models.tables import Cells, check_number, columns_of, ordered, stacked
 from xcid.records import Array
 from xcid.table import FeatureSpace
@@ -34,20 +34,6 @@ TYPES = {
     "tensor(bool)": np.bool_,
     "tensor(string)": np.object_,
 }
-
-
-def adapted(model: Any, space: FeatureSpace) -> Adapted | None:
-    """A model that can be asked and how to make its tables, or None where the model needs no help."""
-    for (package, name), adapt in ADAPTERS.items():
-        if is_instance(model, package, name):
-            with telling(ModelError, f"this {package}.{type(model).__name__} cannot be asked"):
-                return adapt(model, space)
-    return None
-
-
-def is_instance(model: Any, package: str, name: str) -> bool:
-    """Whether an object is of a class of that name, without an import of the package that defines it."""
-    return any(kind.__name__ == name and kind.__module__.split(".")[0] == package for kind in type(model).__mro__)
 
 
 class Classifier(NamedTuple):
@@ -80,11 +66,11 @@ class Matrix:
 class Pair:
     """Both classes, by what a function gives for the second."""
 
-    ask: Callable[[Any], Any]
+    call: Callable[[Any], Any]
     other: Callable[[Any], Any]
 
     def __call__(self, table: Any) -> Any:
-        second = self.ask(table)
+        second = self.call(table)
         return np.column_stack([self.other(second), second])
 
 
@@ -92,10 +78,10 @@ class Pair:
 class Labels:
     """What a function gives as whole numbers."""
 
-    ask: Callable[[Any], Any]
+    call: Callable[[Any], Any]
 
     def __call__(self, table: Any) -> Any:
-        return self.ask(table).astype(np.int64)
+        return self.call(table).astype(np.int64)
 
 
 def _rest(second: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from xcid._kernels.arrays import thinned
 from xcid._progress import LOG
 from xcid.errors import ModelError, XcidError, said, telling, warn
-from xcid.models.libraries import adapted
+from xcid.models.libraries import ADAPTERS, Adapted
 from xcid.models.tables import Cells, Reader, as_trained, reader
 from xcid.records import Array, Plan
 from xcid.table import FeatureSpace
@@ -20,7 +20,7 @@ from xcid.table import FeatureSpace
 if TYPE_CHECKING:
     from xcid.native import Native
 
-TRIED = 22  # rows that are asked about three times: together, together again, and in parts
+TRIED = 22  # rows that are predicted three times: together, together again, and in parts
 TOLERANCE = 1e-6  # relative to the largest output
 LARGEST = 1e38  # cells that single precision holds
 EXACT = 1e-9  # the same, of a model that is read from inside
@@ -37,17 +37,17 @@ DEPENDENT = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predictor:
-    """The model behind a checked call: a matrix becomes a table, the table is asked about, the answers are read."""
+    """The model behind a checked call: a matrix becomes a table, and what the model predicts is read."""
 
     ask: Callable[[Any], Any]  # the model's own function
     decode: Callable[[Array], Any]  # from a matrix to the kind of table that the model was trained on
-    read: Reader  # from raw answers to (n, k) numbers: one column a class, or the one of a regression
+    read: Reader  # from raw predictions to (n, k) numbers: one column a class, or the one of a regression
     max_rows: int  # in one call
-    precision: float = 0.0  # of the numbers that the model answers with
+    precision: float = 0.0  # of the numbers that the model predicts
     native: Native | None = None  # the same model, read from inside; `Subject.current` says whether it still is
 
     def __call__(self, matrix: Array) -> Array:
-        """Predict an (n, d) matrix; every answer is checked."""
+        """Predict an (n, d) matrix; every output is checked."""
         starts = range(0, len(matrix), self.max_rows)
         blocks = (matrix[start : start + self.max_rows] for start in starts)
         parts = [self.checked(_raw(self.ask, self.decode(rows), len(rows)), rows) for rows in blocks]
@@ -55,13 +55,13 @@ class Predictor:
 
     @property
     def is_quick(self) -> bool:
-        """Whether many more samples are read from inside in the time that the model would take to answer for some."""
+        """Whether many more samples are read from inside in the time in which the model predicts some."""
         return self.native is not None and self.native.is_quick
 
     def own(self, matrix: Array) -> Array:
-        """Predict an (n, d) matrix of a few rows, by what was read where that is as good as asking.
+        """Predict an (n, d) matrix of a few rows, by what was read where that is as good as a call.
 
-        Models are asked about rows with missing or huge cells: they may refuse them.
+        Models are called with rows that have missing or huge cells: they may refuse them.
         """
         if self.native is None or not (np.abs(matrix) < LARGEST).all():
             return self(matrix)
@@ -69,20 +69,20 @@ class Predictor:
 
     def deciding(self, model: Any, space: FeatureSpace) -> Predictor:
         """The same call for tables of another space, which has more levels or missing cells."""
-        ask, decode = asked(model, space)
+        ask, decode = find_call(model, space)
         return replace(self, ask=ask, decode=decode, native=None)
 
     def planned(self, plan: Plan, n_rows: int) -> Callable[[Array], Array] | None:
-        """From rows to the (n, s, k) outputs of all samples of a plan of their columns; None where it has to be asked.
+        """From rows to the (n, s, k) outputs of all samples of a plan of their columns; None where it has to be called.
 
-        So it is where the model cannot be read from inside, or where asking about so few rows is faster.
+        So it is where the model cannot be read from inside, or where a call with so few rows is faster.
         """
         if self.native is None or n_rows < self.native.fewest_rows:
             return None
         return self.native.planned(plan)
 
     def checked(self, answers: Cells, matrix: Array) -> Array:
-        """Read raw answers for an (n, d) matrix."""
+        """Read raw predictions of an (n, d) matrix."""
         with telling(ModelError, "the model's answers cannot be read"):
             outputs = self.read(answers)
         if not np.isfinite(outputs).all():
@@ -127,7 +127,7 @@ def agrees(native: Native, predict: Predictor, space: FeatureSpace) -> bool:
 
 
 def _trial(space: FeatureSpace) -> Plan:
-    """A small plan: halves of background rows."""
+    """A small plan: halves of reference rows."""
     donors = space.rows[thinned(len(space.rows), TRIED)][::-1]
     width = donors.shape[1]
     masks = np.add.outer(np.arange(len(donors)), np.arange(width)) % 3 == 0
@@ -137,15 +137,15 @@ def _trial(space: FeatureSpace) -> Plan:
 
 
 def wrap(model: Any, space: FeatureSpace, memory: int, *, is_readable: bool = True) -> tuple[Predictor, Array]:
-    """Find out how to ask a model and how to read its answers; give its outputs for the rows of the space with that.
+    """Find out how to call a model and how to read what it predicts; give its outputs for the rows of the space, too.
 
-    A model has ``predict_proba`` or ``predict``, or is a callable. It may answer with class probabilities (n, k),
-    labels (n,), the probability of the second class (n,) (a callable whose answers lie in [0, 1]), or one number a row
-    (n,), as a regression. Those of :mod:`xcid.models.libraries` are asked in their own way. One call takes about
+    A model has ``predict_proba`` or ``predict``, or is a callable. It may predict class probabilities (n, k),
+    labels (n,), the probability of the second class (n,) (a callable whose outputs lie in [0, 1]), or one number a row
+    (n,), as a regression. Those of :mod:`xcid.models.libraries` are called in their own way. One call takes about
     ``memory`` bytes. A model that is not ``is_readable`` is called, though it could be read from inside.
     """
     given = model
-    model, decode = adapted(model, space) or (model, as_trained(model, space))
+    model, decode = adapt(model, space) or (model, as_trained(model, space))
     ask = _way(model)
     max_rows = max(1, memory // (64 * len(space.names)))
     sample = space.rows[:max_rows]
@@ -162,10 +162,24 @@ def wrap(model: Any, space: FeatureSpace, memory: int, *, is_readable: bool = Tr
     return predict, np.concatenate([outputs, predict(rest)]) if len(rest) else outputs
 
 
-def asked(model: Any, space: FeatureSpace) -> tuple[Callable[[Any], Any], Callable[[Array], Any]]:
-    """How to ask a model about tables of a space, and how to make them."""
-    model, decode = adapted(model, space) or (model, as_trained(model, space))
+def find_call(model: Any, space: FeatureSpace) -> tuple[Callable[[Any], Any], Callable[[Array], Any]]:
+    """How to call a model with tables of a space, and how to make them."""
+    model, decode = adapt(model, space) or (model, as_trained(model, space))
     return _way(model), decode
+
+
+def adapt(model: Any, space: FeatureSpace) -> Adapted | None:
+    """A model that can be called and how to make its tables, or None where the model needs no help."""
+    for (package, name), adapt in ADAPTERS.items():
+        if is_instance(model, package, name):
+            with telling(ModelError, f"this {package}.{type(model).__name__} cannot be asked"):
+                return adapt(model, space)
+    return None
+
+
+def is_instance(model: Any, package: str, name: str) -> bool:
+    """Whether an object is of a class of that name, without an import of the package that defines it."""
+    return any(kind.__name__ == name and kind.__module__.split(".")[0] == package for kind in type(model).__mro__)
 
 
 def _way(model: Any) -> Callable[[Any], Any]:
@@ -188,7 +202,7 @@ def _raw(ask: Callable[[Any], Any], table: Any, n_rows: int) -> Cells:
     try:
         found = ask(table)
         n_masked = int(np.sum(np.ma.getmaskarray(found))) if np.ma.is_masked(found) else 0
-        answers = np.array(found)  # a copy: some models answer in one buffer time and again
+        answers = np.array(found)  # a copy: some models predict into one buffer time and again
     except XcidError:
         raise
     except (Exception, SystemExit) as error:  # a model that ends the process is a failing model
@@ -204,10 +218,10 @@ def _raw(ask: Callable[[Any], Any], table: Any, n_rows: int) -> Cells:
 
 
 def preflight(predict: Callable[[Array], Array], background: Array, n_outputs: int, precision: float) -> None:
-    """Warn about a model whose answer for a row changes from call to call or with the rows beside it.
+    """Warn about a model whose output for a row changes from call to call or with the rows beside it.
 
-    Where the model fails there is nothing to compare, and the error comes when it is asked in earnest. ``precision`` is
-    the machine precision of its answers: a network in single precision may differ by some units of it.
+    Where the model fails there is nothing to compare, and the error comes with a call in earnest. ``precision`` is the
+    machine precision of its outputs: a network in single precision may differ by some units of it.
     """
     rows, tolerance = background[:TRIED], max(TOLERANCE, 100 * precision)
     with warnings.catch_warnings():
@@ -218,7 +232,7 @@ def preflight(predict: Callable[[Array], Array], background: Array, n_outputs: i
     for other, message in ((again, RANDOM), (split, DEPENDENT)):
         gaps = np.abs(first - other)
         scale = np.fmax(np.abs(first), np.abs(other)).max(axis=0)
-        changed = np.any(gaps > tolerance * scale, axis=1)  # never a row that got no answer
+        changed = np.any(gaps > tolerance * scale, axis=1)  # never a row that got no output
         if changed.any():
             warn(message.format(rows=f"{changed.sum()} of {len(rows)}", gap=np.nanmax(gaps)))
             return
