@@ -387,12 +387,12 @@ class TestProgress:
         assert len(seen) == seen[0] > 1
 
     def test_scripts_are_silent_and_notebooks_are_not(self, monkeypatch):
-        from xcid import _progress
+        from xcid import _check
 
-        assert _progress.usual() is _progress.silent
+        assert _check.usual() is _check.silent
         monkeypatch.setitem(__import__("sys").modules, "ipykernel", object())
         pytest.importorskip("tqdm")
-        assert _progress.usual() is not _progress.silent
+        assert _check.usual() is not _check.silent
 
     def test_the_logger_hears_of_it(self, caplog):
         with caplog.at_level("INFO", logger="xcid"):

@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 import xcid
-from xcid.errors import InvalidData, InvalidParameter, ModelError, XcidError, telling
+from xcid._check import telling
+from xcid.errors import InvalidData, InvalidParameter, ModelError, XcidError
 
 NUMBERS = np.random.default_rng(0).normal(size=30)
 GOOD = pd.DataFrame({"a": NUMBERS, "b": NUMBERS[::-1]})

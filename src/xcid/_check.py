@@ -1,17 +1,28 @@
-"""Checks of single settings, at the edge: each gives the value back or says what is wrong with it."""
+"""The edge to users: checks of single settings, what is said of foreign errors, warnings, and progress of long work."""
 
 from __future__ import annotations
 
 import difflib
+import functools
+import importlib
+import inspect
+import logging
 import operator
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from xcid.errors import InvalidParameter
+from xcid.errors import InvalidParameter, XcidError, XcidWarning
 
 T = TypeVar("T")
+LOG = logging.getLogger("xcid")
+DELAY = 2.0  # seconds before a bar appears
+Progress: TypeAlias = Callable[..., Iterable[Any]]
+"""``progress(steps, total=...)`` gives the steps back one by one, and shows how many are done, as ``tqdm.tqdm``."""
 UPWARDS = frozenset(("up", "higher", "raise", "raises", "rise", "rises", "increase", "increases"))
 DOWNWARDS = frozenset(("down", "lower", "lowers", "fall", "falls", "decrease", "decreases"))
 
@@ -171,3 +182,47 @@ def number(value: float) -> str:
     ('0.1235', '-12,346', '1e+12')
     """
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
+
+
+def said(error: BaseException) -> str:
+    """The kind of a foreign exception and what it says, if it can say anything."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
+
+
+@contextmanager
+def telling(error: type[XcidError], what: str) -> Iterator[None]:
+    """Turn what foreign code raises here into an error of ours that says what could not be done."""
+    try:
+        yield
+    except (XcidError, MemoryError):
+        raise
+    except Exception as caught:
+        raise error(f"{what}: {' '.join(said(caught).split()):.200}") from caught
+
+
+def warn(message: str) -> None:
+    """Warn at the line of the user's own code that led here."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "xcid":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, XcidWarning, stacklevel=level)
+
+
+def silent(steps: Iterable[T], total: int) -> Iterable[T]:
+    """Show nothing."""
+    return steps
+
+
+def usual() -> Progress:
+    """A bar of tqdm in terminals and notebooks, where it is installed; nothing in scripts."""
+    watched = "ipykernel" in sys.modules or (hasattr(sys, "ps1") and sys.stderr is not None and sys.stderr.isatty())
+    if not watched:
+        return silent
+    try:
+        bar = importlib.import_module("tqdm.auto").tqdm
+    except ImportError:
+        return silent
+    return functools.partial(bar, desc="xcid", unit="block", delay=DELAY, leave=False)

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from xcid.errors import ModelError, NotEnoughFlips, TooSlow, XcidWarning, warn
+from xcid._check import warn
+from xcid.errors import ModelError, NotEnoughFlips, TooSlow, XcidWarning
 from xcid.records import POOR, STATUSES, UNKNOWN, Array, Explanation, Failure, fields
 
 R = TypeVar("R")

@@ -9,9 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from xcid import pipeline
+from xcid._check import warn
 from xcid.calibration import Repeats
 from xcid.cid.generators.search import status as lacks
-from xcid.errors import NotEnoughFlips, warn
+from xcid.errors import NotEnoughFlips
 from xcid.outcomes import ToClass
 from xcid.outcomes.classes import check_has_classes, class_names
 from xcid.question import bound as bound_outcome

@@ -5,7 +5,7 @@
     XcidError
     ├── InvalidParameter    (ValueError)   a setting that cannot work: m = 1, an unknown kernel
     ├── InvalidData         (ValueError)   a table that cannot be explained: NaN, text, wrong columns
-    ├── ModelError          (RuntimeError) the model raised, or its answer has the wrong shape or is not finite
+    ├── ModelError          (RuntimeError) the model raised, or its output has the wrong shape or is not finite
     │   └── TooSlow                        it takes longer for a row than it may
     ├── NotEnoughFlips      (RuntimeError) no perturbation of any row changes the output
     ├── EvidenceNotKept     (RuntimeError) the cloud behind a score was not stored
@@ -19,11 +19,8 @@ Every message says what is wrong, where, how many, and what to do next.
 
 from __future__ import annotations
 
-import inspect
 import signal
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 __all__ = [
     "EvidenceNotKept",
@@ -52,7 +49,7 @@ class InvalidData(XcidError, ValueError):
 
 
 class ModelError(XcidError, RuntimeError):
-    """The model failed, or its answer cannot be used."""
+    """The model failed, or its output cannot be used."""
 
 
 class TooSlow(ModelError):
@@ -86,33 +83,6 @@ def ending(exit_code: int | None) -> str:
     with suppress(ValueError):
         return f"killed by {signal.Signals(-exit_code).name}"
     return f"killed by signal {-exit_code}"
-
-
-def said(error: BaseException) -> str:
-    """The kind of a foreign exception and what it says, if it can say anything."""
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:
-        return type(error).__name__
-
-
-@contextmanager
-def telling(error: type[XcidError], what: str) -> Iterator[None]:
-    """Turn what foreign code raises here into an error of ours that says what could not be done."""
-    try:
-        yield
-    except (XcidError, MemoryError):
-        raise
-    except Exception as caught:
-        raise error(f"{what}: {' '.join(said(caught).split()):.200}") from caught
-
-
-def warn(message: str) -> None:
-    """Warn at the line of the user's own code that led here."""
-    frame, level = inspect.currentframe(), 1
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "xcid":
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, XcidWarning, stacklevel=level)
 
 
 def make_printable(text: str) -> str:

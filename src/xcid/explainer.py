@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from xcid import answers, pipeline
-from xcid._check import as_float, as_int, given_or
-from xcid._progress import LOG, Progress, silent, usual
+from xcid._check import LOG, Progress, as_float, as_int, given_or, silent, telling, usual, warn
 from xcid.calibration import Repeats, Stop
 from xcid.cid.densities.kernel import Kernel
 from xcid.cid.densities.mixed import Mixed
@@ -17,7 +16,7 @@ from xcid.cid.generators.random import Random
 from xcid.cid.generators.search import Generator
 from xcid.cid.per_feature import PerFeature, Score, unsigned
 from xcid.contributions.adjusted import Adjusted
-from xcid.errors import InvalidParameter, telling, warn
+from xcid.errors import InvalidParameter
 from xcid.explanation import Explanation
 from xcid.outcomes import Flip, Outcome
 from xcid.pipeline import Apply

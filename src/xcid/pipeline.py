@@ -9,12 +9,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from xcid._check import LOG, Progress, silent, warn
 from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_few
 from xcid._kernels.random import run_key, variants
-from xcid._progress import LOG, Progress, silent
 from xcid.cid.generators.search import Drawn, Generator
 from xcid.contributions.moves import moves
-from xcid.errors import warn
 from xcid.outcomes import Outcome
 from xcid.outcomes.protocol import as_question
 from xcid.question import Membership, is_one_sided, weights

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xcid._check import telling, warn
 from xcid._kernels.arrays import spread, thinned
-from xcid.errors import ModelError, telling, warn
+from xcid.errors import ModelError
 from xcid.models import Predictor, agrees, names_for, wrap
 from xcid.models.predictor import EXACT, TRIED
 from xcid.outcomes.classes import renamed

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from xcid._check import as_int, require_callable
+from xcid._check import as_int, require_callable, warn
 from xcid._faults import Piece
 from xcid._require import require
-from xcid.errors import InvalidParameter, warn
+from xcid.errors import InvalidParameter
 from xcid.explanation import Explanation
 from xcid.outcomes import Outcome
 from xcid.records import Array, Integers

@@ -11,8 +11,9 @@ import pytest
 
 import xcid
 from xcid import cli
+from xcid._check import warn
 from xcid.cli import explain, main
-from xcid.errors import InvalidData, XcidWarning, warn
+from xcid.errors import InvalidData, XcidWarning
 
 VERBS = ["demo", "explain", "report", "whatif", "app", "compare", "compare-runs", "reproduce", "bench", "completion"]
 LAB = ["bench", "compare", "reproduce"]

@@ -12,8 +12,9 @@ import polars as pl
 import pytest
 
 import xcid
+from xcid._check import warn
 from xcid.cli import explain
-from xcid.errors import ModelError, warn
+from xcid.errors import ModelError
 from xcid.io import tables, training
 from xcid.io.writers import original
 from xcid.show.reasons import Reasons

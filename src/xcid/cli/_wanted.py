@@ -224,7 +224,8 @@ def describe_target(target: Any, names: Sequence[str]) -> str:
 
 def _read(path: Path, readers: Mapping[str, Callable[[str], Any]], what: str) -> Any:
     """The content of a file by the reader of its extension."""
-    from xcid.errors import InvalidFile, telling
+    from xcid._check import telling
+    from xcid.errors import InvalidFile
 
     if path.suffix.lower() not in readers:
         raise InvalidFile(f"{path} cannot be read: {what} are in a {' or '.join(readers)} file")

@@ -138,7 +138,7 @@ def explain_pieces(
 
 def note_statuses(statuses: Counter[str], reason: str) -> int:
     """Warn of all rows that are not as they should be, and say why the first that failed did; how many failed."""
-    from xcid.errors import warn
+    from xcid._check import warn
     from xcid.records.status import UNKNOWN, meaning
 
     found = ", ".join(f"{status}: {count:,}" for status, count in sorted(statuses.items()) if status != "ok")

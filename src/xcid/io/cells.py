@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from xcid.errors import InvalidData, InvalidFile, warn
+from xcid._check import warn
+from xcid.errors import InvalidData, InvalidFile
 from xcid.io import dates
 from xcid.io.delimited import SEPARATORS
 from xcid.io.messages import MOST_SHOWN

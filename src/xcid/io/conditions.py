@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from xcid._check import telling
 from xcid._formulas import COMPARED, MOST_WHOLE, Formula, corrected, formula
-from xcid.errors import InvalidData, InvalidParameter, telling
+from xcid.errors import InvalidData, InvalidParameter
 from xcid.io import tables
 from xcid.io.dates import ISO, readings
 from xcid.records import Flags

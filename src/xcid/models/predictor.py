@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xcid._check import LOG, said, telling, warn
 from xcid._kernels.arrays import thinned
-from xcid._progress import LOG
-from xcid.errors import ModelError, XcidError, said, telling, warn
+from xcid.errors import ModelError, XcidError
 from xcid.models.libraries import ADAPTERS, Adapted
 from xcid.models.tables import Cells, Reader, as_trained, reader
 from xcid.records import Array, Plan

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from xcid._progress import LOG
-from xcid.errors import MissingDependency, said
+from xcid._check import LOG, said
+from xcid.errors import MissingDependency
 from xcid.native.planned import Sets
 from xcid.native.program import Program
 from xcid.records import Array

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from xcid import directions, frames
-from xcid._check import as_int, shown, shown_and_meant, sign_of
-from xcid.errors import InvalidParameter, telling
+from xcid._check import as_int, shown, shown_and_meant, sign_of, telling
+from xcid.errors import InvalidParameter
 from xcid.outcomes.classes import column_of
 from xcid.outcomes.protocol import as_question
 from xcid.records import Array, Explanation

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from xcid.errors import InvalidData, InvalidParameter, telling
+from xcid._check import telling
+from xcid.errors import InvalidData, InvalidParameter
 from xcid.records import Array
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from xcid._check import as_float, shown, shown_and_meant, sign_of
-from xcid.errors import InvalidParameter, telling
+from xcid._check import as_float, shown, shown_and_meant, sign_of, telling
+from xcid.errors import InvalidParameter
 from xcid.records import Array, Flags
 from xcid.table.columns import Column
 from xcid.table.contradictions import refuse_contradictions

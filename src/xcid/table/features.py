@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xcid._check import shown, shown_and_meant
+from xcid._check import shown, shown_and_meant, telling
 from xcid._kernels.random import column_keys, content_keys
-from xcid.errors import InvalidData, InvalidParameter, telling
+from xcid.errors import InvalidData, InvalidParameter
 from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.table.columns import REFERENCE, Column, Kind, detect, matrix_of, resolution, usual_resolution
 from xcid.table.constraints import Constraints

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from xcid._check import as_float, meant, shown
+from xcid._check import as_float, meant, said, shown
 from xcid._formulas import COMPARED, Formula, formula
 from xcid._kernels.arrays import same
-from xcid.errors import InvalidParameter, said
+from xcid.errors import InvalidParameter
 from xcid.records import Array, Flags
 from xcid.table.columns import Column, to_times
 from xcid.table.makers import cells_maker

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from xcid._check import differing, shown
-from xcid.errors import InvalidData, InvalidParameter, telling
+from xcid._check import differing, shown, telling
+from xcid.errors import InvalidData, InvalidParameter
 from xcid.records import Array, Integers
 from xcid.table.columns import REFERENCE, Cells, objects, writable
 

@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from xcid._check import as_int
+from xcid._check import as_int, warn
 from xcid._faults import Deadline
 from xcid._kernels.arrays import blocks, same
-from xcid.errors import InvalidData, warn
+from xcid.errors import InvalidData
 from xcid.frames import frame_of
 from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers
