@@ -17,6 +17,8 @@ from xcid.table.constraints import Constraints
 from xcid.table.makers import Decode, maker
 from xcid.table.tables import Table, of_floats, read, weighted
 
+ROUNDING = 1e-6  # of a step: what 0.1 * 10 may be off
+
 
 class Pools(NamedTuple):
     """Values that may replace others, feature by feature."""
@@ -46,6 +48,11 @@ class Pools(NamedTuple):
             start[:, feature] = np.searchsorted(column, low[:, feature], side="left")
             count[:, feature] = np.searchsorted(column, high[:, feature], side="right") - start[:, feature]
         return start, np.maximum(count, 0)
+
+
+def step_range(low: Array, high: Array, steps: Array) -> tuple[Array, Array]:
+    """First and last step between two limits; they cross where there is none."""
+    return np.ceil(low * steps - ROUNDING), np.floor(high * steps + ROUNDING)
 
 
 def scales(background: Array) -> Array:
@@ -153,6 +160,11 @@ class FeatureSpace:
             return {}
         equal = 1 / float(np.sum(self.weights**2))  # Kish's effective size
         return {"weights": f"of {len(self.rows):,} reference rows, worth {equal:,.1f} equal ones"}
+
+    @property
+    def steps_per_unit(self) -> Array:
+        """(d,) steps of the lattice in a unit; 1 where there is no lattice."""
+        return np.maximum(self.resolution, 1.0)
 
     @property
     def free(self) -> Integers:

@@ -12,12 +12,13 @@ from xcid._kernels.arrays import blocks
 from xcid._kernels.random import GRADIENT, below, uniform
 from xcid._require import require
 from xcid.cid.generators.objectives import MARGINS, OBJECTIVES, Diverse, Margin, Objective, named
-from xcid.cid.generators.reach import ROUNDING, Metric, Reach, steps_per_unit
+from xcid.cid.generators.reach import Metric, Reach
 from xcid.cid.generators.search import Member, Search, check_search, counters
 from xcid.errors import InvalidParameter
 from xcid.models.libraries import evaluating, home_of
 from xcid.records import Array, Flags, Perturbations, Unsigned
 from xcid.table import FeatureSpace
+from xcid.table.features import ROUNDING
 
 DECAY = (0.9, 0.999)  # of Adam's two means
 _MASK, _PICK, _VALUE, _SHARE = GRADIENT
@@ -173,7 +174,7 @@ def _starts(reach: Reach, keys: Unsigned, first: int, size: int) -> tuple[Array,
 
 def _outward(reach: Reach, found: Array, moved: Flags) -> Array:
     """Round numbers to their lattice, away from the row; less than half a step from it is no move."""
-    own, steps = reach.rows[:, None], steps_per_unit(reach.space)
+    own, steps = reach.rows[:, None], reach.space.steps_per_unit
     away = np.where(found > own, np.ceil(found * steps - ROUNDING), np.floor(found * steps + ROUNDING)) / steps
     away = np.where(np.abs(found - own) * steps < 0.5, own, away)
     return np.where(moved, reach.fitted(np.where(reach.space.resolution > 0, away, found)), own)

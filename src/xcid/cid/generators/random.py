@@ -9,10 +9,10 @@ import numpy as np
 
 from xcid._kernels.arrays import blocks, same
 from xcid._kernels.random import RANDOM, below, bits, mix, uniform
-from xcid.cid.generators.reach import step_range, steps_per_unit
 from xcid.cid.generators.search import Member, Search, check_search
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.table import FeatureSpace
+from xcid.table.features import step_range
 
 MOST_DRAWS = 2**20  # changes drawn at a time, over some rows of a block
 
@@ -198,7 +198,7 @@ def _draw(random: Unsigned, rows: Array, feature: Integers, space: FeatureSpace)
     share = np.where(is_missing, 0.0, (share - missing) / (1 - missing))
     bounds = space.bounds(rows)
     row = np.arange(len(rows))[:, None, None]
-    low, high, steps = bounds[0][row, feature], bounds[1][row, feature], steps_per_unit(space)[feature]
+    low, high, steps = bounds[0][row, feature], bounds[1][row, feature], space.steps_per_unit[feature]
     first, last = step_range(low, high, steps)
     rounded = np.minimum(first + np.floor(share * (last - first + 1)), last) / steps
     on_lattice = space.resolution[feature] > 0

@@ -13,10 +13,9 @@ from xcid._kernels.arrays import same, thinned
 from xcid._kernels.random import below
 from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.table import FeatureSpace
-from xcid.table.features import Pools
+from xcid.table.features import Pools, step_range
 
 MOST_DONORS = 4_096  # background rows that are looked at; more do not spread any better
-ROUNDING = 1e-6  # of a step: what 0.1 * 10 may be off
 _ONE, _TOP_BIT = np.uint64(1), np.uint64(63)
 
 
@@ -87,7 +86,7 @@ class Reach:
 
     def fitted(self, values: Array) -> Array:
         """Bring (n or 1, c, f) numbers into their range and onto their lattice; levels and missing cells pass."""
-        low, high, steps = self.low[:, None], self.high[:, None], steps_per_unit(self.space)
+        low, high, steps = self.low[:, None], self.high[:, None], self.space.steps_per_unit
         rounded = np.clip(np.rint(values * steps), *step_range(low, high, steps)) / steps
         numbers = np.where(self.space.resolution > 0, rounded, np.clip(values, low, high))
         return np.where(self.space.discrete, values, numbers)
@@ -96,16 +95,6 @@ class Reach:
         """Fit (n or 1, c, f) cells to the rows: numbers go to the next allowed one, all else stays the row's own."""
         near, own = self.fitted(cells), self.rows[:, None]
         return np.where(self.holds(near) & ~same(cells, own), near, own)
-
-
-def steps_per_unit(space: FeatureSpace) -> Array:
-    """(f,) steps of the lattice in a unit; 1 where there is no lattice."""
-    return np.maximum(space.resolution, 1.0)
-
-
-def step_range(low: Array, high: Array, steps: Array) -> tuple[Array, Array]:
-    """First and last step between two limits; they cross where there is none."""
-    return np.ceil(low * steps - ROUNDING), np.floor(high * steps + ROUNDING)
 
 
 def donors_of(rows: Array) -> Array:
