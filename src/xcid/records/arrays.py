@@ -1,8 +1,9 @@
-"""Names for the types of arrays and the libraries of data frames, and the arithmetic that records share."""
+"""Names for the types of arrays, pairs of densities, what is significant, and the arithmetic that records share."""
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -41,3 +42,97 @@ def in_words(code: float, unit: str, levels: tuple[str, ...]) -> str:
     if unit:
         return str(np.array(round(code)).astype(f"datetime64[{unit}]"))
     return levels[int(code)] if levels else f"{code + 0.0:.6g}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DensityPair:
+    """Two densities on common points, batched over leading axes.
+
+    A point is a cell of the line with its width as ``weights`` and the mean density over the cell as ``p`` and ``q``,
+    or an atom with ``weights`` 1 and its mass as ``p`` and ``q``. Either way ``weights * p`` is a mass, so that one
+    formula serves continuous, discrete and mixed features.
+
+    Attributes
+    ----------
+    points : (..., g)
+        Where: the middle of a cell, or the value that carries an atom.
+    p, q : (..., g)
+        Densities (or masses) of C+ and C-.
+    weights : (..., g)
+        Widths of the cells; 1 for an atom; 0 for an unused place.
+    atoms : (..., g) bool
+        Which points are atoms.
+    """
+
+    points: Array
+    p: Array
+    q: Array
+    weights: Array
+    atoms: Flags
+
+    def __getitem__(self, index: Any) -> DensityPair:
+        """Select from the leading axes."""
+        return DensityPair(*(getattr(self, each.name)[index] for each in fields(self)))
+
+    def compact(self) -> DensityPair:
+        """Drop the unused places of a single pair and sort the rest by value."""
+        used = np.flatnonzero(self.weights * (self.p + self.q) > 0)
+        order = used[np.argsort(self.points[used], kind="stable")]
+        return self[order]
+
+
+class Density(Protocol):
+    """Anything that turns weighted samples of features into pairs of densities; a plain function qualifies.
+
+    ``values``, ``positive`` and ``negative`` have a common shape ``(..., s)`` after broadcasting; the result is
+    batched over the same leading axes. A density has mass 1 where its weights have a positive sum and 0 elsewhere.
+    """
+
+    def __call__(self, values: Array, positive: Array, negative: Array) -> DensityPair: ...
+
+
+class Outcome(Protocol):
+    """Anything that tells positives from negatives; a plain function qualifies. See :mod:`xcid.outcomes`."""
+
+    def __call__(self, outputs: Array, reference: Array) -> Array: ...
+
+
+SIGNIFICANT = 0.05  # a feature with a larger p-value, corrected for the features of its row, is not significant
+
+
+def benjamini_hochberg(p_values: Array, can_change: Flags | None = None) -> Array:
+    """(n, d) p-values adjusted for the number of features of each row, of those that can change where that is said.
+
+    Features with an adjusted p-value below q have at most a share q of false discoveries among them (Benjamini and
+    Hochberg, "Controlling the false discovery rate", JRSS B 1995).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> benjamini_hochberg(np.array([[0.01, 0.02, 0.9, 0.04]])).round(4).tolist()
+    [[0.04, 0.04, 0.9, 0.0533]]
+    """
+    counts = np.ones(p_values.shape, dtype=bool) if can_change is None else can_change
+    found = np.where(counts, np.nan_to_num(p_values, nan=1.0), np.inf)
+    order = np.argsort(found, axis=1, kind="stable")
+    number = np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    scaled = np.take_along_axis(found, order, axis=1) * (number / np.arange(1, 1 + found.shape[1]))
+    least = np.minimum.accumulate(scaled[:, ::-1], axis=1)[:, ::-1]
+    adjusted = np.empty_like(found)
+    np.put_along_axis(adjusted, order, np.minimum(least, 1.0), axis=1)
+    return adjusted
+
+
+def is_significant(p_values: Array, can_change: Flags | None = None) -> Flags:
+    """(n, d) the one rule of significance: p-values corrected for the features of each row that can change.
+
+    Of fifteen features that make no difference, some single p-value is small in every second row; the correction is
+    that of :func:`benjamini_hochberg`, and the level 5%.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> is_significant(np.array([[0.01, 0.02, 0.9, 0.04]])).tolist()
+    [[True, True, False, False]]
+    """
+    return np.asarray(benjamini_hochberg(p_values, can_change) <= SIGNIFICANT)

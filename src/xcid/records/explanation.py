@@ -16,11 +16,20 @@ import numpy.typing as npt
 from xcid._check import meant, number, position_of, selection, shown
 from xcid.errors import InvalidParameter
 from xcid.records import fields
-from xcid.records.arrays import Array, Flags, Integers, Texts, in_words, log_odds
+from xcid.records.arrays import (
+    Array,
+    Density,
+    Flags,
+    Integers,
+    Outcome,
+    Texts,
+    benjamini_hochberg,
+    in_words,
+    is_significant,
+    log_odds,
+)
 from xcid.records.cloud import Perturbations
 from xcid.records.fields import COLUMN, FEATURE, LOWER, NOISE, OUTPUT, ROW, SIGN, UPPER, P, first, per
-from xcid.records.pair import Density, Outcome
-from xcid.records.significance import benjamini_hochberg, is_significant
 from xcid.records.status import UNKNOWN, Failure, meaning
 
 E = TypeVar("E", bound="Explanation")
