@@ -15,8 +15,8 @@ import pytest
 import xcid
 import xcid.show.report
 from xcid import app
-from xcid.app.controls import describe
 from xcid.app.requests import Ban, Pins
+from xcid.app.session import describe
 from xcid.directions import of_row
 from xcid.errors import InvalidData, InvalidParameter, ModelError
 from xcid.outcomes import Flip, Interval, Threshold, ToClass

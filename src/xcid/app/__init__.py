@@ -1,8 +1,8 @@
 """A page on this machine where rows are edited, and what decides them is seen at once.
 
-``controls.py`` says what can be edited, ``requests.py`` reads what a page sends, and checks it, ``session.py`` keeps
-the explainers and gives plain numbers, sentences and Python code for it, and ``server.py`` puts Starlette and a guard
-in front. What draws is in ``assets/`` and in those of the report.
+``requests.py`` reads what a page sends, and checks it, ``session.py`` says what can be edited, keeps the explainers and
+gives plain numbers, sentences and Python code for it, and ``server.py`` puts Starlette and a guard in front. What draws
+is in ``assets/`` and in those of the report.
 """
 
 from __future__ import annotations

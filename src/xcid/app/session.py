@@ -1,7 +1,8 @@
-"""What a page works with: a model, its rows, and an explainer for each set of changes that are forbidden."""
+"""What a page works with: a model, its rows, its controls, and an explainer for each set of forbidden changes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -12,20 +13,19 @@ import numpy as np
 from xcid import directions
 from xcid._faults import quietly
 from xcid._kernels.arrays import same
-from xcid.app.controls import cells_of, describe
-from xcid.app.requests import Pins, Request, read
+from xcid.app.requests import Pins, Request, questions, read, targets
 from xcid.errors import ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
 from xcid.question import usual_outcome
-from xcid.records import Failure
+from xcid.records import Array, Failure
 from xcid.show import wording
-from xcid.show.report.contents import collect_phrases
+from xcid.show.report.contents import COMMON, collect_phrases
 from xcid.show.report.evidence import describe_evidence, list_changes_found
 from xcid.show.report.page import SHOWN
-from xcid.show.report.rows import choose_unit, describe_row, list_outputs
+from xcid.show.report.rows import choose_unit, describe_row, list_outputs, round_number
 from xcid.show.wording.names import clean, join_names
-from xcid.table import Column
+from xcid.table import Column, labels
 from xcid.whatif import Counterfactuals
 from xcid.whatif.engine import find_counterfactuals, find_unchangeable
 from xcid.whatif.record import FAILED, cell_code, row_code
@@ -200,3 +200,64 @@ class Session:
         columns = self.explainer().space.columns if any(pins) else ()
         known: dict[str, Any] = {"weights": self.weights, "class_names": self.class_names, "time_limit": PATIENCE}
         return Explainer(self.model, self.reference, **known, constraints=pins.constraints(columns))
+
+
+STEPS = 200  # of a slider, about
+
+
+def describe(explainer: Explainer, rows: Any, names: Any = None, words: Mapping[str, str] | None = None) -> Any:
+    """Give what the controls of a page need, ready for JSON.
+
+    ``names`` are those of the rows, by default as in the table; ``words`` say what features mean.
+    """
+    space, matrix = explainer.space, explainer.space.encode(rows)
+    classes, outputs = explainer.subject.output_names, explainer.subject.predict(matrix)
+    called = labels(rows, len(matrix)) if names is None else names
+    there = np.concatenate([space.background, matrix])
+    low, high = np.nanmin(there, axis=0), np.nanmax(there, axis=0)
+    return COMMON | {
+        "features": [
+            _feature(column, low[at], high[at], space.resolution[at])
+            | {"missing": bool(space.missing[at] > 0), "meaning": clean((words or {}).get(column.name, ""))}
+            for at, column in enumerate(space.columns)
+        ],
+        "rows": [
+            {
+                "name": clean(name),
+                "cells": cells_of(cells, space.columns),
+                "outputs": [round_number(output) for output in row],
+                "answer": wording.format_prediction(row, classes),
+            }
+            for name, cells, row in zip(called, matrix, outputs, strict=True)
+        ],
+        "classes": [clean(name) for name in classes] if len(classes) > 1 else [],
+        "what_would": wording.title_changes(classes),
+        "questions": questions(explainer),
+        "targets": [clean(words) for words, _ in targets(explainer)],
+    }
+
+
+def _feature(column: Column, low: float, high: float, resolution: float) -> dict[str, Any]:
+    name = clean(column.name)
+    if column.levels:
+        return {"name": name, "kind": "levels", "levels": [clean(level, 80) for level in column.levels]}
+    step = _step(float(high - low), float(resolution))
+    return {"name": name, "kind": "number", "low": float(low), "high": float(high), "step": step, "unit": column.unit}
+
+
+def _step(width: float, resolution: float) -> float:
+    """A round step of a slider that has some 200 of them, and none that is finer than the values."""
+    if not math.isfinite(width) or width <= 0:
+        return 1.0
+    wanted = width / STEPS
+    power = 10.0 ** math.floor(math.log10(wanted)) if wanted > 1e-300 else wanted
+    step = max(part * power for part in (1, 2, 5) if part * power <= wanted * (1 + 1e-9))
+    return max(step, 1 / resolution) if resolution else step
+
+
+def cells_of(cells: Array, columns: tuple[Column, ...]) -> list[float | None]:
+    """As a request has them: numbers, places of levels, None for what is missing."""
+    return [
+        None if np.isnan(cell) else int(cell) if column.levels else float(cell)
+        for cell, column in zip(cells, columns, strict=True)
+    ]
