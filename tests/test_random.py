@@ -107,7 +107,7 @@ class TestStreams:
             ("xcid_lab.baselines.plain", "row"): [None],
             ("xcid_lab.baselines._common", "row"): [61],
             ("table.contradictions", "run"): [71],
-            ("whatif.shares", "row"): [72],
+            ("whatif.pruning", "row"): [72],
             ("calibration", "none"): [None],
         }
 

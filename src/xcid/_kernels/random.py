@@ -131,7 +131,7 @@ FLIPS = _streams("xcid_lab.metrics.flips", "row", donor=51, size=52, order=53)
 (CHANCE,) = _streams("xcid_lab.baselines.plain", "row", scores=None)
 (SEEDS,) = _streams("xcid_lab.baselines._common", "row", seeds=61)
 (MIXTURES,) = _streams("table.contradictions", "run", cells=71)
-(ORDERS,) = _streams("whatif.shares", "row", orders=72)
+(ORDERS,) = _streams("whatif.pruning", "row", orders=72)
 (TOP,) = _streams("calibration", "none", draws=None)
 
 STREAMS: tuple[Stream, ...] = (

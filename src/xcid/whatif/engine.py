@@ -15,13 +15,21 @@ from xcid._kernels.arrays import blocks, same
 from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers, Texts
 from xcid.subject import Subject
-from xcid.whatif.evaluator import Evaluator, Found, Goal, describe_output, goal_of, join_found, pick_one_of_each_set
-from xcid.whatif.pruning import prune, prune_and_refill, refine
-from xcid.whatif.real_rows import measure_nearness, take_over_real_rows
+from xcid.whatif.evaluator import (
+    Evaluator,
+    Found,
+    Goal,
+    describe_output,
+    goal_of,
+    join_found,
+    measure_nearness,
+    pick_one_of_each_set,
+    take_over_real_rows,
+)
+from xcid.whatif.pruning import prune, prune_and_refill, refine, shares
 from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED, Counterfactuals
 from xcid.whatif.search import PAIRS, search_flips
 from xcid.whatif.search_space import N_QUANTILES, SearchSpace
-from xcid.whatif.shares import shares
 
 MOST_ROWS = 256  # of a block
 COPIES = 4  # of what is tried at once: as features, as a table, for the model

@@ -12,8 +12,7 @@ import numpy as np
 
 from xcid._kernels.random import content_keys
 from xcid.records import Array, Flags, Integers
-from xcid.whatif.evaluator import Evaluator, Found, join_found, pick_one_of_each_set
-from xcid.whatif.real_rows import take_over_real_rows
+from xcid.whatif.evaluator import Evaluator, Found, join_found, pick_one_of_each_set, take_over_real_rows
 
 KEPT, MOST_SLOTS = 6, 120  # values of a feature, and of all, that combinations are made of
 PAIRS, MORE = 128, 64  # combinations of two changes, and of more, that are evaluated
