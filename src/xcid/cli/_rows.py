@@ -75,7 +75,7 @@ def select_rows(
 
 def _find_names(typed: Sequence[str], names: Sequence[str]) -> Sequence[int]:
     """Positions of the rows with some names, which all must be there."""
-    from xcid.io.messages import meant
+    from xcid._check import meant
 
     wanted = set(typed)
     found = tuple(row for row, name in enumerate(names) if name in wanted)

@@ -107,8 +107,8 @@ class RuleOptions(NamedTuple):
 
     def read(self) -> Constraints:
         """Read the file, and add what was typed."""
+        from xcid._check import meant
         from xcid.errors import InvalidFile, InvalidParameter
-        from xcid.io.messages import meant
         from xcid.table import Constraints
 
         found = {} if self.rules is None else _read(self.rules, {".toml": tomllib.loads}, "rules")

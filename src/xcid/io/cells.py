@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from xcid._check import warn
+from xcid._check import MOST_SHOWN, warn
 from xcid.errors import InvalidData, InvalidFile
 from xcid.io import dates
 from xcid.io.delimited import SEPARATORS
-from xcid.io.messages import MOST_SHOWN
 from xcid.io.sources import Columns, Layout, Rule, Source, number, with_comma
 from xcid.records import Flags
 from xcid.table.columns import is_missing

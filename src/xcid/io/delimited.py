@@ -18,7 +18,7 @@ import numpy as np
 from xcid._require import require
 from xcid.errors import InvalidFile
 from xcid.io import dates, tables
-from xcid.io.messages import check_text
+from xcid.io.files import check_text
 from xcid.io.sources import MARKED, Columns, Layout, Source, number, plain_numbers, text, with_comma
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}

@@ -37,7 +37,7 @@ import numpy as np
 
 from xcid._require import require
 from xcid.errors import InvalidFile
-from xcid.io import packed, unpacked
+from xcid.io import files, packed
 from xcid.records import Explanation, fields
 
 FORMAT = "xcid explanation"
@@ -119,7 +119,7 @@ def _array(cells: list[Any], kind: np.dtype[Any], n_bytes: int) -> Any:
     if kind.kind != "U":
         return np.array(cells, dtype=kind)
     texts = np.array(cells, dtype=object)
-    unpacked.check("its text", n_bytes, 4 * texts.size * max((len(str(text)) for text in texts.flat), default=0))
+    files.check_size("its text", n_bytes, 4 * texts.size * max((len(str(text)) for text in texts.flat), default=0))
     return texts.astype(np.str_)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from xcid._require import require
 from xcid.errors import InvalidFile, XcidError
-from xcid.io import unpacked
+from xcid.io import files
 from xcid.io.vetted import VETTED, makers
 
 PICKLES = (".pkl", ".pickle", ".joblib", ".dill", ".cloudpickle", ".sav", ".pt", ".pth")
@@ -66,7 +66,7 @@ def imported(loader: Loader) -> Any:
 
 
 def _read(path: Path, loader: Loader, trusted: Sequence[str]) -> Any:
-    unpacked.plain(path, "not a model")
+    files.plain(path, "not a model")
     try:
         return loader.read(imported(loader), path, trusted)
     except XcidError:
@@ -79,7 +79,7 @@ def _skops(io: Any, path: Path, trusted: Sequence[str]) -> Any:
     if not zipfile.is_zipfile(path):
         raise InvalidFile(f"{path} is not a skops file (these are ZIP archives): save the model with skops.io.dump")
     with path.open("rb") as file:  # skops unpacks before it looks
-        unpacked.check(path, path.stat().st_size, unpacked.in_zip(file))
+        files.check_size(path, path.stat().st_size, files.in_zip(file))
     found = set(io.get_untrusted_types(file=path))
     unknown = sorted(found - set(trusted) - set(VETTED))
     if unknown:

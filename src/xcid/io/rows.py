@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xcid._check import MOST_SHOWN
 from xcid.errors import InvalidData, InvalidFile
 from xcid.frames import frame_of
 from xcid.io import sources, tables
 from xcid.io.cells import fitted
-from xcid.io.messages import MOST_SHOWN, naming
+from xcid.io.files import naming
 from xcid.io.sources import Columns, Layout, Pieces, Source
 from xcid.table import FeatureSpace, first_unseen, met
 from xcid.table.columns import is_missing

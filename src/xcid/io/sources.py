@@ -15,10 +15,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from xcid._check import differing, meant, shown
 from xcid.errors import InvalidData
 from xcid.io import tables
 from xcid.io.dates import Writing
-from xcid.io.messages import differing, meant, shown
 from xcid.table import FeatureSpace
 
 Kind: TypeAlias = Literal["number", "whole number", "date", "level"]

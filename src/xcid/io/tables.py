@@ -9,9 +9,10 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
+from xcid._check import meant, shown
 from xcid._require import require
 from xcid.errors import InvalidData, InvalidFile
-from xcid.io.messages import meant, repeated, shown
+from xcid.io.files import repeated
 from xcid.records import Flags
 from xcid.table import Backend
 from xcid.table.tables import MOST_COLUMNS, read, time_zone

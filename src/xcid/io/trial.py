@@ -20,7 +20,7 @@ import numpy as np
 
 from xcid import errors
 from xcid.errors import InvalidFile, XcidError, ending
-from xcid.io import models, tables, unpacked
+from xcid.io import files, models, tables
 from xcid.models import wrap
 from xcid.table import FeatureSpace
 
@@ -43,7 +43,7 @@ def tried(path: Path, trusted: Sequence[str]) -> Iterator[Callable[[Any], None]]
     if loader is None:
         yield lambda features: None  # whoever loads it has words for it
         return
-    size, before = unpacked.plain(path, "not a model"), _signature(path)
+    size, before = files.plain(path, "not a model"), _signature(path)
     context = multiprocessing.get_context("spawn")  # a fork of a process with threads may wait for ever
     ours, theirs = context.Pipe()
     process = context.Process(target=_child, args=(theirs, path, trusted), daemon=True)
