@@ -106,8 +106,8 @@ def test_a_folder_that_others_can_write_to_is_not_used(folder):
 
 @needs_compiler
 def test_a_library_without_the_function_is_not_used(folder, monkeypatch, tmp_path):
-    monkeypatch.setattr(library, "SOURCE", tmp_path / "other.c")
-    library.SOURCE.write_text("int other(void) { return 0; }")
+    monkeypatch.setattr(library, "SOURCES", (tmp_path / "other.c",))
+    library.SOURCES[0].write_text("int other(void) { return 0; }")
     assert library.loaded() is None
 
 

@@ -208,12 +208,11 @@ def catboost_model(model: Any) -> Ensemble | None:
     found = tuple(tree for tree in trees if tree is not None)
     if link is None or len(found) < len(trees):
         return None
-    return Ensemble(
-        found, np.array(bias, dtype=np.float64) / scale, single, partial(_scaled, scale, link), quickly=True
-    )
+    return Ensemble(found, np.array(bias, dtype=np.float64) / scale, single, partial(scaled, scale, link), quickly=True)
 
 
-def _scaled(scale: float, link: Link, sums: Array) -> Array:
+def scaled(scale: float, link: Link, sums: Array) -> Array:
+    """Outputs from sums in units of their own."""
     return link(scale * sums)
 
 

@@ -1,4 +1,4 @@
-"""The compiled form of a program: ``bits.c``, built once for a user where there is a compiler.
+"""What is compiled: ``bits.c`` and ``exact.c``, built once for a user where there is a compiler.
 
 ``XCID_NATIVE=numpy`` in the environment keeps to NumPy's form, which gives the same numbers.
 """
@@ -27,7 +27,7 @@ from xcid.native.planned import Sets
 from xcid.native.program import Program
 from xcid.records import Array
 
-SOURCE = Path(__file__).with_name("bits.c")
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("bits.c", "exact.c", "terms.h"))
 COMPILERS = ("cc", "gcc", "clang")
 SWITCH = "XCID_NATIVE"
 SECONDS = 60  # that a compiler may take
@@ -43,8 +43,8 @@ def folder() -> Path:
 
 
 def edition() -> str:
-    """What names of libraries of this source, for this machine, begin with; the digest of the library follows."""
-    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:DIGITS]
+    """What names of libraries of these sources, for this machine, begin with; the digest of the library follows."""
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:DIGITS]
     return f"bits-{digest}-{platform.system()}-{platform.machine()}-".lower()
 
 
@@ -56,17 +56,23 @@ def build(target: Path | None = None) -> Path:
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home, prefix="part-") as part:  # others may build at the same time
         made = Path(part) / "bits.so"
-        command = [compiler, *OPTIONS, "-o", str(made), str(SOURCE)]
+        command = [compiler, *OPTIONS, "-o", str(made), *(str(path) for path in SOURCES if path.suffix == ".c")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
         if done.returncode:
-            raise MissingDependency(f"{compiler} could not build {SOURCE.name}: {done.stderr.strip()[-500:]}")
+            raise MissingDependency(f"{compiler} could not build the library: {done.stderr.strip()[-500:]}")
         made.chmod(0o700)
         digest = hashlib.sha256(made.read_bytes()).hexdigest()[:DIGITS]
         return made.replace(target or home / f"{edition()}{digest}.so")
 
 
 def loaded() -> Any | None:
-    """The library's function; None where it was not built and cannot be. The first thread builds, others wait."""
+    """The function of ``bits.c``; None where the library was not built and cannot be."""
+    library = whole()
+    return None if library is None else library.xcid_sums
+
+
+def whole() -> Any | None:
+    """The library with all its functions. The first thread builds, others wait."""
     with _LOCK:
         return _load()
 
@@ -85,10 +91,18 @@ def _load() -> Any | None:
         path = next(filter(_is_intact, sorted(folder().glob(f"{edition()}*.so"))), None) or build()
         if not _is_intact(path):
             raise MissingDependency(f"others can write to {path.parent}, or to what is in it")
-        return ctypes.CDLL(str(path)).xcid_sums
+        return declared(ctypes.CDLL(str(path)))
     except (MissingDependency, OSError, RuntimeError, AttributeError, subprocess.SubprocessError) as error:
         LOG.info("trees are read by NumPy, since the compiled form cannot be had: %s", said(error))
         return None
+
+
+def declared(library: Any) -> Any:
+    """The same library, which knows what its functions take and give; one that lacks any of them is an error."""
+    library.xcid_sums.restype = ctypes.c_int
+    library.xcid_exact_new.restype, library.xcid_exact_values.restype = ctypes.c_void_p, ctypes.c_int64
+    library.xcid_exact_free.argtypes, library.xcid_exact_free.restype = [ctypes.c_void_p], None
+    return library
 
 
 def _is_intact(path: Path) -> bool:

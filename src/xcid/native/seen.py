@@ -114,13 +114,21 @@ class Seen:
 
     def part(self, plan: Plan) -> Part:
         """A plan of the rows' columns, seen in this way."""
-        owner = np.empty(plan.values.shape[1], dtype=np.int64)
-        for feature, columns in enumerate(plan.features):
+        return Part(self.counted(plan.new), plan.taken[:, self.owners(plan.features)])
+
+    def counted(self, rows: Array) -> Array:
+        """(n, m) the numbers that the model computes with; an error where they are not as many as expected."""
+        found = self.cells(rows)
+        if found.shape[1] != len(self.source):
+            raise ValueError(f"the model sees {found.shape[1]} columns, where {len(self.source)} were expected")
+        return found
+
+    def owners(self, features: Sequence[Sequence[int]]) -> Integers:
+        """(m,) the feature that each of the model's columns is made of, by the columns of the features."""
+        owner = np.empty(sum(map(len, features)), dtype=np.int64)
+        for feature, columns in enumerate(features):
             owner[list(columns)] = feature
-        new = self.cells(plan.new)
-        if new.shape[1] != len(self.source):
-            raise ValueError(f"the model sees {new.shape[1]} columns, where {len(self.source)} were expected")
-        return Part(new, plan.taken[:, owner[self.source]])
+        return owner[self.source]
 
 
 def as_numbers(table: Any) -> Array:

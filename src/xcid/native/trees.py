@@ -211,15 +211,15 @@ class Trees:
             add = runner(library, self.program, known, width + len(self.indicators.source))
 
         def outputs(cells: Array) -> Array:
-            found = add(self._compared(cells))
+            found = add(self.compared(cells))
             return self.ensemble.link(np.moveaxis(found, 0, -1))
 
         return outputs
 
     def outputs(self, cells: Array) -> Array:
         """(n, k) outputs of (n, m) cells by themselves."""
-        return self.ensemble.link(self.walk.sums(self._compared(cells), self.ensemble))
+        return self.ensemble.link(self.walk.sums(self.compared(cells), self.ensemble))
 
-    def _compared(self, cells: Array) -> Array:
-        """What splits compare."""
+    def compared(self, cells: Array) -> Array:
+        """(n, m + q) what splits compare, of (n, m) cells."""
         return self.indicators(self.ensemble.rounded(cells))
