@@ -16,14 +16,14 @@ from xcid import directions
 from xcid._check import as_float, as_int
 from xcid._kernels.random import TOP, uniform
 from xcid.errors import InvalidData, InvalidParameter
-from xcid.records import Array, Explanation, Integers, fields, log_odds
+from xcid.records import Array, Explanation, Integers, fields
 from xcid.table import is_missing
 
 __all__ = ["Decided", "Repeats"]
 
 NORMAL_95 = 1.959964
 DRAWS = 400  # rankings that limits allow
-MOST = 1 - 1e-12  # a score whose log odds are finite
+MANY = "the predicted class"  # what an average is about whose rows are about several
 MOST_CELLS = 2**22  # of draws held at a time
 E = TypeVar("E", bound=Explanation)
 More: TypeAlias = Callable[[Integers, int], Explanation]
@@ -106,12 +106,7 @@ def average(runs: list[Explanation]) -> Explanation:
     joined = fields.over_runs(runs)
     for name in dict.fromkeys(each.of for each in fields.declared(joined) if each.of):
         joined = replace(joined, **_pooled(runs, name))
-    return replace(
-        joined,
-        **_pooled_noise(runs),
-        direction=np.sign(joined.values) if runs[0].direction.any() else runs[0].direction,
-        spread=np.std([run.values for run in runs], axis=0, ddof=1),
-    )
+    return replace(joined, spread=np.std([run.values for run in runs], axis=0, ddof=1))
 
 
 def _pooled(runs: list[Explanation], name: str) -> dict[str, Any]:
@@ -119,32 +114,15 @@ def _pooled(runs: list[Explanation], name: str) -> dict[str, Any]:
     each = [found for run in runs if (found := fields.estimate(run, name)) is not None]
     if len(each) < len(runs):
         return {}
-    shrink, known = np.sqrt(len(runs)), {one.name: one for one in fields.declared(runs[0])}
-    names = fields.parts_of(runs[0], name)
-    value, lower, upper, p = (np.array(part) for part in zip(*each, strict=True))
-    centre, is_signed = value.mean(axis=0), np.ones(value.shape[1:], dtype=bool)
-    if fields.SIGN in names:
-        is_signed = np.any([getattr(run, names[fields.SIGN]) != 0 for run in runs], axis=0)
-    pooled = fields.Estimate(  # unknown limits are the widest that there are
+    shrink, value, lower, upper, p = np.sqrt(len(runs)), *(np.array(part) for part in zip(*each, strict=True))
+    centre = value.mean(axis=0)
+    pooled = fields.Estimate(
         centre,
-        np.fmax(centre - np.mean(value - lower, axis=0) / shrink, known[names[fields.LOWER]].unknown),
-        np.fmin(centre + np.mean(upper - value, axis=0) / shrink, known[names[fields.UPPER]].unknown),
-        np.where(is_signed, *(_joined_p_values(value, p, sided) for sided in (2, 1))),
+        centre - np.mean(value - lower, axis=0) / shrink,
+        centre + np.mean(upper - value, axis=0) / shrink,
+        _joined_p_values(value, p, 2 if runs[0].base_values is not None and name == "values" else 1),
     )
     return fields.named(runs[0], name, pooled)
-
-
-def _pooled_noise(runs: list[Explanation]) -> dict[str, Any]:
-    """What a feature without any effect has over independent runs."""
-    if any(run.null_mean is None for run in runs):
-        return {}
-    mean, quantile = (np.mean([getattr(run, name) for run in runs], axis=0) for name in ("null_mean", "null_quantile"))
-    is_signed, shrink = np.any([run.direction != 0 for run in runs], axis=0), np.sqrt(len(runs))
-    beyond = (quantile - mean) / shrink  # the mean of distances does not shrink, only their spread
-    return {
-        "null_mean": np.where(is_signed, mean / shrink, mean),
-        "null_quantile": np.where(is_signed, quantile / shrink, mean + beyond),
-    }
 
 
 def _joined_p_values(values: Array, p_values: Array, sided: int) -> Array:
@@ -162,10 +140,10 @@ def _joined_p_values(values: Array, p_values: Array, sided: int) -> Array:
 def aggregate(explanation: E, by: Any = None) -> E:
     """Average many rows, all of them or by subgroup: one row of the result for each.
 
-    ``values`` are mean absolute values with limits of that mean, ``importance`` is the mean d1, and
-    ``share_significant`` the share of rows where the feature is significant. Signs are about one class, the second of
-    two, or up for a regression: ``mean`` is the mean log odds towards it, or the mean effect on the output, with
-    limits, and ``direction`` the sign of the mean value. Rows that failed are left out, unless all did.
+    ``values`` are mean contributions, with limits of that mean, which add up from the mean base value to the mean
+    output; ``size`` are mean absolute ones, by which features are ranked, ``importance`` is the mean d1, and
+    ``share_significant`` the share of rows where the feature is significant. Of several classes contributions are about
+    the predicted one of each row, unless ``towards`` has chosen one. Rows that failed are left out, unless all did.
 
     Parameters
     ----------
@@ -196,10 +174,10 @@ def _sorted(labels: list[Any]) -> tuple[list[str], Integers]:
 
 
 def _mean_of(whole: E, name: str) -> E:
-    part = directions.usual(directions.explained(whole))
-    size, n = np.abs(part.values), len(part)
-    centre = size.mean(axis=0, keepdims=True)
-    error = size.std(axis=0, ddof=1, keepdims=True) / np.sqrt(n) if n > 1 else np.zeros_like(centre)
+    part = directions.explained(whole)
+    values, n = part.values, len(part)
+    centre = values.mean(axis=0, keepdims=True)
+    error = values.std(axis=0, ddof=1, keepdims=True) / np.sqrt(n) if n > 1 else np.zeros_like(centre)
     reach = special.stdtrit(max(n - 1, 1), 0.975) * error
     if part.lower is not None and part.upper is not None:  # rows may share what chance does: it does not average out
         reach = np.hypot(reach, np.mean(part.upper - part.lower, axis=0, keepdims=True) / 2)
@@ -214,30 +192,17 @@ def _mean_of(whole: E, name: str) -> E:
     return replace(
         fields.over_rows(part),
         values=centre,
-        direction=np.sign(part.values.mean(axis=0, keepdims=True)) * part.direction.any(),
+        size=np.abs(values).mean(axis=0, keepdims=True),
+        about=np.array([part.about[0] if (part.about == part.about[0]).all() else MANY]),
         status=np.array(["ok" if np.all(whole.status == "ok") else "some_rows_lack_samples"]),
         feature_status=np.where(same, part.feature_status[:1], "ok"),
         index=np.array([name]),
         data=middle[None],
-        lower=np.maximum(centre - reach, 0),
-        upper=np.minimum(centre + reach, 1),
+        lower=centre - reach,
+        upper=centre + reach,
         share_significant=None if part.significant is None else part.significant.mean(axis=0, keepdims=True),
-        **_mean_worth(part),
         n_rows=np.array([n]),
     )
-
-
-def _mean_worth(part: Explanation) -> dict[str, Any]:
-    """Mean log odds, or effects of a regression, with limits; nothing where scores have no sign or no limits."""
-    if not part.direction.any() or part.lower is None or part.upper is None:
-        return {}
-    worth, low, high = part.moved, part.moved_lower, part.moved_upper
-    if worth is None or low is None or high is None:
-        worth, low, high = part.log_odds, part.log_odds_lower, part.log_odds_upper
-    n, centre = len(part), worth.mean(axis=0, keepdims=True)
-    error = worth.std(axis=0, ddof=1, keepdims=True) / np.sqrt(n) if n > 1 else np.zeros_like(centre)
-    reach = np.hypot(special.stdtrit(max(n - 1, 1), 0.975) * error, np.mean(high - low, axis=0, keepdims=True) / 2)
-    return {"mean": centre, "mean_lower": centre - reach, "mean_upper": centre + reach}
 
 
 def in_top(explanation: Explanation, k: int) -> Array:
@@ -248,14 +213,13 @@ def in_top(explanation: Explanation, k: int) -> Array:
     values, d = explanation.values, explanation.values.shape[1]
     if as_int(k, "k", at_least=1) > d:
         raise InvalidParameter(f"k must be at most the number of features, {d}, not {k}")
-    centre, low, high = (log_odds(np.clip(part, -MOST, MOST)) for part in (values, lower, upper))
-    error = (high - low) / (2 * NORMAL_95)
+    error = np.nan_to_num((upper - lower) / (2 * NORMAL_95), nan=0.0)
     draws = special.ndtri(uniform(TOP.bits(np.arange(DRAWS, dtype=np.uint64), np.arange(d, dtype=np.uint64))))
     result = np.empty(values.shape)
     block = max(1, MOST_CELLS // (DRAWS * d))
     for start in range(0, len(values), block):
         part = slice(start, start + block)
-        drawn = np.abs(centre[part, None, :] + error[part, None, :] * draws)
+        drawn = np.abs(values[part, None, :] + error[part, None, :] * draws)
         place = np.argsort(np.argsort(-drawn, axis=2, kind="stable"), axis=2)
         result[part] = np.mean(place < k, axis=1)
     return result

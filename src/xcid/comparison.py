@@ -34,8 +34,7 @@ class Comparison:
     Attributes
     ----------
     first, second : (d,)
-        Means over the rows of each: log odds towards the same class, or the effects of a regression in the output's
-        own unit.
+        Mean contributions over the rows of each, on the same scale and about the same class.
     difference : (d,)
         ``second - first``.
     lower, upper : (d,)
@@ -50,8 +49,9 @@ class Comparison:
     kind : "groups", "pairs" or "rows"
         Two groups of rows, the same rows explained twice and compared row by row, or two single rows.
     about : str
-        The class that signs are about, or "up" for a regression.
-    unit : "log odds" or "output"
+        The class that signs are about; "" for a number.
+    scale, unit : str
+        What differences are measured in, as ``Explanation.scale`` and ``Explanation.unit``.
     question : str
         What was asked, in words.
     shown : tuple of (str, str)
@@ -69,7 +69,8 @@ class Comparison:
     n_rows: tuple[int, int]
     kind: Kind
     about: str
-    unit: Literal["log odds", "output"]
+    scale: str
+    unit: str
     question: str = ""
     shown: tuple[tuple[str, str], ...] = ()
 
@@ -138,7 +139,9 @@ def compare(first: Explanation, second: Explanation, names: tuple[str, str], abo
         raise InvalidParameter(f"names must be two different names, not {names!r}")
     _check(first, second)
     towards = _direction(first, second) if about is None else str(about)
-    parts = directions.towards(first, towards), directions.towards(second, towards)
+    parts = (directions.towards(first, towards), directions.towards(second, towards)) if towards else (first, second)
+    if parts[0].scale != parts[1].scale:
+        parts = parts[0], directions.on(parts[1], parts[0].scale)
     known = [_known(part) for part in parts]
     is_paired = _same_rows(first, second)
     if is_paired:
@@ -167,8 +170,9 @@ def compare(first: Explanation, second: Explanation, names: tuple[str, str], abo
         names=(str(names[0]), str(names[1])),
         n_rows=(len(parts[0]), len(parts[1])),
         kind=kind,
-        about=parts[0].about,
-        unit="output" if len(first.output_names) == 1 else "log odds",
+        about=str(parts[0].about[0]),
+        scale=parts[0].scale,
+        unit=parts[0].unit,
         question=first.question,
         shown=_shown(*parts) if kind == "rows" else (),
     )
@@ -199,7 +203,7 @@ def _check(first: Explanation, second: Explanation) -> None:
             raise InvalidData("there is nothing to compare: an explanation has no rows")
         if one.share_significant is not None:
             raise InvalidParameter("averages cannot be compared: compare the explanations of the rows themselves")
-        if one.lower is None:
+        if one.lower is None or one.base_values is None:
             raise InvalidParameter("these scores have no sign and no limits: explain with the recommended setting")
     if counts[0] > 1 and None not in (first.outcome, second.outcome) and first.outcome != second.outcome:
         raise InvalidParameter(
@@ -208,28 +212,24 @@ def _check(first: Explanation, second: Explanation) -> None:
 
 
 def _direction(first: Explanation, second: Explanation) -> str:
-    """Whom signs are about where nobody says."""
-    names = class_names(first.output_names)
-    found = first.about or second.about or directions.usual_direction(first) or directions.usual_direction(second)
-    if not found and len(names) > 2:
+    """Whom signs are about where nobody says; "" for numbers."""
+    names, about = class_names(first.output_names), {*first.about.tolist()} | {*second.about.tolist()}
+    if len(about) > 1 and len(names) > 2:
         raise InvalidParameter(
             f"there are several classes: name the one that signs are about by towards=, one of {list(names)}"
         )
-    return found or (directions.UP if len(names) == 1 else names[-1])
+    return "" if len(names) == 1 else str(first.about[0])
 
 
 def _known(one: Explanation) -> Flags:
     """(n,) rows of which something is known."""
-    values = one.values if one.moved is None else one.moved
-    return ~np.isin(one.status, UNKNOWN) & np.isfinite(values).all(axis=1)
+    return ~np.isin(one.status, UNKNOWN) & np.isfinite(one.values).all(axis=1)
 
 
 def _measured(one: Explanation) -> _Measured:
-    if one.moved is not None:
-        value, lower, upper, _ = directions.effects(one)
-    else:
-        value, lower, upper = one.log_odds, one.log_odds_lower, one.log_odds_upper
-    return _Measured(value, (upper - lower) / (2 * NORMAL))
+    assert one.lower is not None
+    assert one.upper is not None
+    return _Measured(one.values, (one.upper - one.lower) / (2 * NORMAL))
 
 
 def _same_rows(first: Explanation, second: Explanation) -> bool:
@@ -242,7 +242,7 @@ def _same_rows(first: Explanation, second: Explanation) -> bool:
 
 def _is_one_run(first: Explanation, second: Explanation) -> bool:
     """Whether rows follow the same plans: one seed and setting, one model and one background."""
-    made = [{name: text for name, text in (one.settings or {}).items() if name != "towards"} for one in (first, second)]
+    made = [one.settings or {} for one in (first, second)]
     alike = first.scales == second.scales and first.output_scales == second.output_scales
     return bool(made[0]) and made[0] == made[1] and alike
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from xcid import answers, pipeline
 from xcid._check import LOG, Progress, as_float, as_int, given_or, silent, telling, usual, warn
 from xcid.calibration import Repeats, Stop
+from xcid.cid.adjusted import Adjusted, Alone
 from xcid.cid.densities.kernel import Kernel
 from xcid.cid.densities.mixed import Mixed
 from xcid.cid.generators.growing import Growing
 from xcid.cid.generators.random import Random
 from xcid.cid.generators.search import Generator
 from xcid.cid.per_feature import PerFeature, Score, unsigned
-from xcid.contributions.adjusted import Adjusted
 from xcid.errors import InvalidParameter
 from xcid.explanation import Explanation
 from xcid.outcomes import Flip, Outcome
@@ -51,7 +51,8 @@ class Explainer:
         more than 20 features, 8,000 where trees are read from inside), and for rows whose flips are so rare that
         nothing else tells of them, a search of up to 10,000 evaluations (:class:`xcid.generators.Growing`).
     score : Score, optional
-        Turns perturbations into values; by default the signed d1 of each feature, adjusted for the others.
+        Turns perturbations into importance; by default the d1 of each feature, adjusted for the others. One that
+        measures no contributions, such as ``PerFeature()``, gives the values, too.
     density : Density, optional
         Shorthand for the default score with another density.
     outcome : Outcome, optional
@@ -67,6 +68,10 @@ class Explainer:
     constraints : Constraints, optional
         Frozen features, ranges, allowed levels, monotone directions and groups that every perturbation obeys; and rules
         of the world for counterfactuals.
+    scale : "auto", "log_odds" or "probability"
+        What contributions add up on. By default log odds of a class where the model adds up there or gives
+        probabilities between 0 and 1, its probability for averages of votes and for labels, and the output's own number
+        for a regression.
     repeats : int
         Independent runs of each row, whose scores are averaged; ``explanation.spread`` says how they differ.
     stop : Stop, optional
@@ -105,6 +110,7 @@ class Explainer:
         class_names: Sequence[str] | Mapping[Any, str] | None = None,
         kinds: Mapping[str, Kind] | None = None,
         constraints: Constraints | None = None,
+        scale: str = "auto",
         repeats: int = 1,
         stop: Stop | None = None,
         time_limit: float | None = None,
@@ -123,12 +129,12 @@ class Explainer:
             score = given_or(score, Adjusted(density), "score", "xcid.scores.Adjusted()")
             search = Growing() if generator is None else None
             memory = as_int(memory, "memory (bytes)", at_least=1)
-            parts = (feature_names, kinds, constraints, memory, weights, class_names)
-            subject = Subject.of(model, background, *parts)
-            given = Given(outcome, generator)
-            outcome, generator = given.bound(subject)
+            subject = Subject.of(model, background, feature_names, kinds, constraints, memory, weights, class_names)
+            given = Given(outcome, generator, scale)
             kept = as_int(max_evidence_bytes, "max_evidence_bytes", at_least=0)
-            self._set(Setup(subject, outcome, generator, score, stop, time_limit, memory, kept, given, search))
+            parts: Any = {"score": score, "stop": stop, "time_limit": time_limit, "memory": memory, "given": given}
+            parts |= {"max_evidence_bytes": kept, "search": search} | given.bound(subject, score)
+            self._set(Setup(subject, **parts))
 
     def _set(self, setup: Setup) -> None:
         object.__setattr__(self, "made", setup)
@@ -164,8 +170,11 @@ class Explainer:
     def replace(self, **parts: Any) -> Explainer:
         """The same explainer with other parts of its :class:`~xcid.setup.Setup`."""
         chosen = {name: part for name, part in parts.items() if name in ("outcome", "generator")}
+        made = replace(self.made, **{"given": replace(self.made.given, **chosen)} | parts)
+        if {"generator", "score"} & parts.keys():
+            made = replace(made, contributing=made.given.bound(made.subject, made.score)["contributing"])
         other = object.__new__(type(self))
-        other._set(replace(self.made, **{"given": replace(self.made.given, **chosen)} | parts))
+        other._set(made)
         return other
 
     def with_outcome(self, outcome: Outcome) -> Explainer:
@@ -208,6 +217,16 @@ class Explainer:
             explanation = pipeline.explain_table(setup, X, as_int(seed, "seed"), apply, shown)
             named = replace(explanation, index=labels(X, len(explanation)))
             return Explanation.of(pipeline.checked(setup, named))
+
+    def contributions(self, X: Any, *, seed: int = 0) -> Explanation:
+        """Answer the first question alone, what each value did: values, limits and base values, without importance.
+
+        Where the model is read exactly, nothing is perturbed.
+        """
+        with telling(InvalidParameter, WORK):
+            setup = self.replace(score=Alone(), search=None, one_sided=ignore, max_evidence_bytes=0).setup
+            explanation = pipeline.explain_table(setup, X, as_int(seed, "seed"))
+            return Explanation.of(replace(explanation, index=labels(X, len(explanation))))
 
     def stream(self, pieces: Iterable[Any], *, seed: int = 0, apply: Apply = map) -> Iterator[Explanation]:
         """Explain table after table, such as chunks of a file that does not fit into memory.

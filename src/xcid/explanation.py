@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 class Explanation(records.Explanation):
     """What decides each row, and how sure that is; its data are those of :class:`xcid.records.Explanation`.
 
-    What did each value do? ``values`` with ``lower``, ``upper`` and ``p_values``; ``odds`` and ``log_odds``;
-    ``effects`` in the unit of the output; ``towards(name)`` turns the signs; ``adjusted_p_values()``, ``in_top(k)`` and
-    ``stable(k)`` say how sure that is. What does the decision hang on? ``importance``, with ``evidence(row, feature)``.
-    What would change it? ``sampled_flips(row)``, and in your own words ``reasons(k, texts)``. Many rows:
-    ``aggregate(by)``, ``compare(other)``, ``explanation[rows]``, ``row(name)``. Elsewhere: ``to_frame()``,
-    ``to_shap()``, ``report(path)``, ``save(path)``, ``print``. Beside them: ``data`` and ``shown(row, feature)``,
-    ``outputs``, ``status``, ``n_evaluations``, ``question`` and ``about``.
+    What did each value do? ``values`` with ``lower``, ``upper`` and ``p_values``, from ``base_values`` to the output,
+    in the ``unit`` and ``about`` the class that these name; ``odds``; ``towards(name)`` turns signs, ``on(scale)``
+    changes the scale; ``significant``, ``in_top(k)`` and ``stable(k)`` say how sure that is, ``exact`` that nothing was
+    sampled. What does the decision hang on? ``importance`` with limits and p-values, ``flips_alone``, and
+    ``evidence(row, feature)``. What would change it? ``sampled_flips(row)``, and in your own words
+    ``reasons(k, texts)``. Many rows: ``aggregate(by)``, ``compare(other)``, ``explanation[rows]``, ``row(name)``.
+    Elsewhere: ``to_frame()``, ``to_shap()``, ``report(path)``, ``save(path)``, ``print``. Beside them: ``data`` and
+    ``shown(row, feature)``, ``outputs``, ``status``, ``n_evaluations`` and ``question``.
     """
 
     @classmethod
@@ -57,43 +58,20 @@ class Explanation(records.Explanation):
 
         return notebook.html(self)
 
-    @property
-    def effects(self) -> Array:
-        """(n, d) by how much present values move the output, in its own unit.
-
-        That is the output of a regression, or the probability of the class in question: the one that signs are about,
-        the target of the question, or the predicted one.
-        """
-        from xcid import directions
-
-        return np.asarray(directions.effects(self).value)
-
-    @property
-    def effects_lower(self) -> Array:
-        """(n, d) lower confidence limits (95%) of ``effects``."""
-        from xcid import directions
-
-        return np.asarray(directions.effects(self).lower)
-
-    @property
-    def effects_upper(self) -> Array:
-        """(n, d) upper confidence limits (95%) of ``effects``."""
-        from xcid import directions
-
-        return np.asarray(directions.effects(self).upper)
-
     def towards(self, name: str) -> Self:
-        """The same explanation with every sign about a class, or "up" for a regression; the model is not asked again.
-
-        With two classes the scores of the rows that are predicted otherwise change their signs. Of several, that class
-        is scored against all others.
-        """
+        """The same explanation with every sign about a class; the model is not called again."""
         from xcid import directions
 
         return directions.towards(self, name)
 
+    def on(self, scale: Literal["log_odds", "probability"]) -> Self:
+        """The same explanation on another scale, by the same evaluations: the model is not called again."""
+        from xcid import directions
+
+        return directions.on(self, scale)
+
     def evidence(self, row: int, feature: int | str) -> DensityPair:
-        """Give the two densities behind one score.
+        """Give the two densities whose d1 one importance is.
 
         Parameters
         ----------
@@ -206,10 +184,7 @@ class Explanation(records.Explanation):
         return frames.to_frame(self, backend)
 
     def to_shap(self) -> Any:
-        """Give a ``shap.Explanation`` for SHAP's plots: log odds, or effects on the output of a regression.
-
-        Signs are about the second of two classes, or that of ``towards``; the base value is 0.
-        """
+        """Give a ``shap.Explanation`` of the same values and base values for SHAP's plots."""
         from xcid import frames
 
         return frames.to_shap(self)

@@ -8,17 +8,16 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from xcid import directions
 from xcid._require import require
 from xcid.records import Array, Explanation, fields
 from xcid.table import Backend, require_backend
 
 
 def to_frame(explanation: Explanation, backend: Backend) -> Any:
-    """Give one line for each row and feature: row, feature, data, value, importance, direction, status, ..."""
+    """Give one line for each row and feature: row, feature, data, value, importance, status, ..."""
     frame = frame_of(to_columns(explanation), backend)
     if backend == "pandas":
-        frame.attrs.update(question=explanation.question, about=explanation.about or "the present output")
+        frame.attrs.update(question=explanation.question, unit=explanation.unit)
     return frame
 
 
@@ -36,15 +35,8 @@ def to_columns(explanation: Explanation) -> dict[str, Any]:
         part = getattr(explanation, each.name)
         if part is not None:
             columns[each.line] = part.ravel() if each.axes[1:] else np.repeat(part, d)
-    columns["direction"] = columns["direction"].astype(np.int64)
-    return columns | _odds(explanation) | {name: np.repeat(part, d) for name, part in _predictions(explanation).items()}
-
-
-def _odds(explanation: Explanation) -> dict[str, Array]:
-    """What scores are worth, where they are about odds: ``odds``, ``odds_lower`` and ``odds_upper``."""
-    is_about_odds = explanation.lower is not None and explanation.moved is None and explanation.n_rows is None
-    names = ("odds", "odds_lower", "odds_upper") if is_about_odds else ()
-    return {name: getattr(explanation, name).ravel() for name in names}
+    columns["unit"] = np.full(n * d, explanation.unit)
+    return columns | {name: np.repeat(part, d) for name, part in _predictions(explanation).items()}
 
 
 def _predictions(explanation: Explanation) -> dict[str, Any]:
@@ -68,18 +60,14 @@ def frame_of(columns: Mapping[str, Any], backend: Backend) -> Any:
 
 
 def to_shap(explanation: Explanation) -> Any:
-    """Give a ``shap.Explanation`` of log odds of the second of two classes, or of effects on a regression's output.
+    """Give a ``shap.Explanation`` of the same values, which begin at the same base values.
 
-    Signs are about the same outcome in all rows, unless ``towards`` has chosen another one; of several classes they are
-    about the predicted one. Scores that are not odds stay as they are. The base value is 0: values say what present
-    values add to the mean of the reference data, exactly where the model's features add up and else nearly so.
+    Values that do not add up, such as the paper's, begin at 0.
     """
-    shap, shown = require("shap", extra="shap"), directions.usual(explanation)
-    is_odds = shown.direction.any() and shown.lower is not None
-    values = shown.moved if shown.moved is not None else shown.log_odds if is_odds else shown.values
+    shap, base = require("shap", extra="shap"), explanation.base_values
     return shap.Explanation(
-        values=values,
-        base_values=np.zeros(len(explanation)),
+        values=explanation.values,
+        base_values=np.zeros(len(explanation)) if base is None else base,
         data=one_number(explanation),
         display_data=_readable(explanation),
         feature_names=list(explanation.feature_names),

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xcid import frames, pipeline
+from xcid import directions, frames, pipeline
 from xcid._check import selection
 from xcid._faults import filled, isolated
 from xcid._kernels.random import run_key
 from xcid.cid.generators.balanced import Repeated
 from xcid.contributions.pairs import pairs
+from xcid.contributions.scale import choose_scale
 from xcid.errors import NotEnoughFlips
 from xcid.question import is_one_sided
 from xcid.records import (
@@ -41,9 +42,8 @@ class Interactions:
     Attributes
     ----------
     values : (n, f, f)
-        Signed d1, as in :class:`Explanation`: ``1 - exp(-|s|/2)`` with the sign of s, the log odds that the present
-        values of two features are worth together beyond the sum of both. Above 0 they support the present output
-        more than their sum, below 0 less. Symmetric, and 0 on the diagonal.
+        What the present values of two features add together beyond the sum of both, in the unit and about the class of
+        the contributions. Symmetric, and 0 on the diagonal.
     lower, upper : (n, f, f)
         Confidence limits (95%) of ``values``.
     p_values : (n, f, f)
@@ -59,11 +59,15 @@ class Interactions:
     feature_names : tuple of str
     data : (n, c)
         The rows as numbers.
+    about : (n,) str
+        The class that signs are about, as in :class:`Explanation`.
+    scale : str
+        As in :class:`Explanation`.
     """
 
     values: Array = per(ROW, FEATURE, FEATURE, unknown=0.0, line="value", of="values")
-    lower: Array = per(ROW, FEATURE, FEATURE, unknown=-1.0, line="lower", of="values", part=LOWER)
-    upper: Array = per(ROW, FEATURE, FEATURE, unknown=1.0, line="upper", of="values", part=UPPER)
+    lower: Array = per(ROW, FEATURE, FEATURE, unknown=np.nan, line="lower", of="values", part=LOWER)
+    upper: Array = per(ROW, FEATURE, FEATURE, unknown=np.nan, line="upper", of="values", part=UPPER)
     p_values: Array = per(ROW, FEATURE, FEATURE, unknown=1.0, line="p_value", of="values", part=P)
     status: Texts = per(ROW, dtype=np.str_, line="status")
     n_evaluations: Integers = per(ROW, dtype=np.int64, unknown=0, line="n_evaluations")
@@ -71,6 +75,8 @@ class Interactions:
     index: npt.NDArray[Any] = per(ROW, dtype=None)
     feature_names: tuple[str, ...] = per(FEATURE)
     data: Array = per(ROW, COLUMN)
+    about: Texts = per(ROW, dtype=np.str_, line="about")
+    scale: str = "log_odds"
 
     def __len__(self) -> int:
         return len(self.values)
@@ -144,8 +150,10 @@ def explain_pairs(setup: Setup, rows: Array, seed: int, n: int | None) -> Intera
 
     def score(some: Array) -> Interactions:
         keys, run = subject.space.keys(some, seed, 0), functools.partial(run_key, seed, 0)
-        parts, clouds = pipeline.perturb_by_plan(setup, some, keys, subject.predict(some), run)
-        return fields.join([_paired(setup, cloud) for cloud in clouds], parts)
+        outputs = subject.predict(some)
+        parts, clouds = pipeline.perturb_by_plan(setup, some, keys, outputs, run)
+        each = zip(clouds, parts, strict=True)
+        return fields.join([_paired(setup, cloud, outputs[part]) for cloud, part in each], parts)
 
     pieces = [piece for block in pipeline.split(setup, rows) for piece in isolated(score, block)]
     reference = subject.space.rows[: pipeline.REFERENCE_ROWS]
@@ -159,10 +167,16 @@ def explain_pairs(setup: Setup, rows: Array, seed: int, n: int | None) -> Intera
     return found
 
 
-def _paired(setup: Setup, cloud: Perturbations) -> Interactions:
+def _paired(setup: Setup, cloud: Perturbations, outputs: Array) -> Interactions:
+    names, subject = setup.subject.output_names, setup.subject
+    column = directions.column_in_question(setup.outcome, outputs, names)
+    how = setup.contributing
+    scale = choose_scale("auto", subject.known, subject.adds_up_on) if how is None else how.scale
     n_flips = np.sum(cloud.positive > 0.5, axis=1)
     return Interactions(
-        **fields.named(Interactions, "values", pairs(cloud)),
+        **fields.named(Interactions, "values", pairs(cloud, scale(np.asarray(cloud.outputs), column[:, None]))),
+        about=np.full(len(cloud), "") if len(names) == 1 else np.array(names)[column],
+        scale=scale.name,
         status=np.where((cloud.status == "ok") & (n_flips == 0), "no_flips", cloud.status),
         n_evaluations=cloud.n_evaluations + 1,  # and the row itself
         n_flips=n_flips,

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from xcid import directions
 from xcid._check import LOG, Progress, silent, warn
 from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_few
 from xcid._kernels.random import run_key, variants
 from xcid.cid.generators.search import Drawn, Generator
-from xcid.contributions.moves import moves
 from xcid.outcomes import Outcome
 from xcid.outcomes.protocol import as_question
 from xcid.question import Membership, is_one_sided, weights
@@ -27,7 +27,7 @@ from xcid.records import (
     Unsigned,
     fields,
 )
-from xcid.setup import Setup
+from xcid.setup import Contributing, Setup
 from xcid.table import met
 
 Blocks: TypeAlias = list[Explanation | Failed]
@@ -95,11 +95,39 @@ def _run(setup: Setup, rows: Array, outputs: Array, seed: int, chosen: Any, repl
     """Explain some rows of a block once."""
     rows, outputs = rows[chosen], outputs[chosen]
     keys = setup.subject.space.keys(rows, seed, replicate)
-    parts, clouds = perturb_by_plan(setup, rows, keys, outputs, functools.partial(run_key, seed, replicate))
-    measured = [_measured(setup, cloud) for cloud in clouds]
+    run = functools.partial(run_key, seed, replicate)
+    parts, clouds = perturb_by_plan(setup, rows, keys, outputs, run)
+    measured = [_scored(setup, cloud) for cloud in clouds]
     known = {name: fields.joined([each[name] for each in measured], parts) for name in measured[0]}
-    found = _recorded(setup, seed, Perturbations.concatenate(clouds, parts), outputs, known)
+    cloud = Perturbations.concatenate(clouds, parts)
+    if setup.contributing is not None:
+        known |= _contributed(
+            setup, setup.contributing, cloud, keys, outputs, functools.partial(run_key, seed, replicate)
+        )
+    found = _recorded(setup, seed, cloud, outputs, known)
     return _searched(setup, found, rows, keys, outputs, seed)
+
+
+def _contributed(
+    setup: Setup,
+    how: Contributing,
+    cloud: Perturbations,
+    keys: Unsigned,
+    outputs: Array,
+    run: Callable[[int], Unsigned],
+) -> dict[str, Any]:
+    """Contributions to the output of rows, by name, by the perturbations behind their importance or by others."""
+    spent = cloud.n_evaluations
+    if how.generator is not None and how.features is not None:
+        subject = replace(setup.subject, features=how.features)
+        other = replace(setup, subject=subject, generator=how.generator)
+        parts, clouds = perturb_by_plan(other, cloud.origin, keys, outputs, run)
+        cloud = Perturbations.concatenate(clouds, parts)
+        spent = spent + cloud.n_evaluations
+    names = setup.subject.output_names
+    column = directions.column_in_question(setup.outcome, outputs, names)
+    found = directions.contribute(cloud, outputs, names, column, how.scale, setup.subject.usual, how.measure)
+    return {**found, "n_evaluations": spent}
 
 
 def perturb_by_plan(
@@ -125,7 +153,7 @@ def _searched(setup: Setup, found: Explanation, rows: Array, keys: Unsigned, out
     if setup.search is None or not rare.size:
         return found
     cloud = perturb(setup, setup.search, rows[rare], keys[rare], outputs[rare])
-    more = score_cloud(setup, seed, cloud, outputs[rare])
+    more = score_cloud(setup, seed, cloud, outputs[rare], directions.contributed(found[rare]))
     better = np.flatnonzero(more.n_flips >= FEWEST_FLIPS)
     spent = found.n_evaluations.copy()
     spent[rare] += more.n_evaluations
@@ -147,27 +175,27 @@ def _told(found: Explanation) -> Flags:
     return told
 
 
-def score_cloud(setup: Setup, seed: int, cloud: Perturbations, outputs: Array) -> Explanation:
-    """Score (n, s) samples, and record what was found."""
-    return _recorded(setup, seed, cloud, outputs, _measured(setup, cloud))
+def score_cloud(
+    setup: Setup, seed: int, cloud: Perturbations, outputs: Array, contributed: Mapping[str, Any]
+) -> Explanation:
+    """Score (n, s) samples, and record what was found beside the contributions that are known."""
+    return _recorded(setup, seed, cloud, outputs, {**_scored(setup, cloud), **contributed})
 
 
-def _measured(setup: Setup, cloud: Perturbations) -> dict[str, Array]:
-    """The scores of a cloud, and the effects on the output of a regression, by name; without what they lack."""
-    found: dict[str, Any] = setup.score(cloud)._asdict()
-    if cloud.outputs is not None and setup.subject.is_regression:
-        found |= fields.named(Explanation, "moved", moves(cloud, cloud.outputs[:, :, 0]))
-    return {name: part for name, part in found.items() if part is not None}
+def _scored(setup: Setup, cloud: Perturbations) -> dict[str, Any]:
+    """The scores of a cloud by name; without what they lack."""
+    return {name: part for name, part in setup.score(cloud)._asdict().items() if part is not None}
 
 
-def _recorded(setup: Setup, seed: int, cloud: Perturbations, outputs: Array, measured: dict[str, Array]) -> Explanation:
+def _recorded(setup: Setup, seed: int, cloud: Perturbations, outputs: Array, measured: dict[str, Any]) -> Explanation:
+    spent = measured.pop("n_evaluations", cloud.n_evaluations)
     return record(
         setup,
         outputs,
         seed,
         rows=cloud.origin,
         status=cloud.status,
-        n_evaluations=cloud.n_evaluations,
+        n_evaluations=spent,
         n_flips=np.sum(cloud.positive > 0.5, axis=1),
         n_positive=cloud.positive.sum(axis=1),
         n_negative=cloud.negative.sum(axis=1),

@@ -4,8 +4,8 @@
 recommended one.
 """
 
+from xcid.cid.adjusted import Adjusted
 from xcid.cid.per_feature import PerFeature, held_in_place
 from xcid.cid.resampled import Resampled
-from xcid.contributions.adjusted import Adjusted
 
 __all__ = ["Adjusted", "PerFeature", "Resampled", "held_in_place"]

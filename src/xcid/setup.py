@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from xcid._check import given_or
 from xcid._faults import warn_of_failure
 from xcid.calibration import Stop
 from xcid.cid.generators.balanced import Balanced
-from xcid.cid.generators.search import Generator, limited
+from xcid.cid.generators.search import Generator, has_limits, limited
 from xcid.cid.per_feature import Score
+from xcid.contributions.sampled import Measure
+from xcid.contributions.scale import Scale, choose_scale
 from xcid.errors import NotEnoughFlips
 from xcid.outcomes import Outcome
 from xcid.question import bound as bound_outcome
 from xcid.question import usual_outcome
 from xcid.records import Failure
 from xcid.subject import Subject
+from xcid.table import Features
 
 MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enough
 READ = 8_000  # perturbations of each row where trees are read from inside, in less time than 1,000 answers take
@@ -35,17 +39,51 @@ def ignore(reason: str) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Given:
-    """The question and the generator as they were given; None stands for the usual ones."""
+    """The question, the generator and the scale as they were given; None stands for the usual ones."""
 
     outcome: Outcome | None = None
     generator: Generator | None = None
+    scale: str = "auto"
 
-    def bound(self, subject: Subject) -> tuple[Outcome, Generator]:
-        """Both as they are for a subject."""
+    def bound(self, subject: Subject, score: Score) -> dict[str, Any]:
+        """What they are for a subject, by the names that a setup has for them."""
         outcome = bound_outcome(usual_outcome(subject) if self.outcome is None else self.outcome, subject)
         usual = Balanced(READ if subject.predict.is_quick else None)
         generator = given_or(self.generator, usual, "generator", "xcid.generators.Balanced()")
-        return outcome, bind_generator(generator, subject)
+        return {
+            "outcome": outcome,
+            "generator": bind_generator(generator, subject),
+            "contributing": _contributing(self.scale, subject, score, generator, usual),
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contributing:
+    """How contributions are found: the scale that they add up on, by which perturbations, of features without limits.
+
+    Where the perturbations behind the importance serve, ``generator`` and ``features`` are None.
+    """
+
+    scale: Scale
+    measure: Measure
+    generator: Generator | None = None
+    features: Features | None = None
+
+
+def _contributing(
+    wanted: str, subject: Subject, score: Score, generator: Generator, usual: Generator
+) -> Contributing | None:
+    """How contributions are found beside a score; None for one that does not measure them, such as the paper's."""
+    measure = getattr(score, "measured", None)
+    if measure is None:
+        return None
+    scale = choose_scale(wanted, subject.known, subject.adds_up_on)
+    is_limited, draws = has_limits(subject.features.space), hasattr(generator, "draw") or hasattr(generator, "plan")
+    if draws and not is_limited:
+        return Contributing(scale, measure)
+    features = subject.unlimited() if is_limited else subject.features
+    chosen = generator if draws else usual
+    return Contributing(scale, measure, bind_generator(chosen, replace(subject, features=features)), features)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +98,8 @@ class Setup:
     time_limit: float | None  # seconds that a run of one row may take
     memory: int  # bytes that a block of rows and its perturbations may take
     max_evidence_bytes: int
-    given: Given  # what the outcome and the generator were before they were bound
+    given: Given  # what these were before they were bound
+    contributing: Contributing | None = None  # None where values are those of the score
     search: Generator | None = None  # for rows whose flips are too rare for the generator
     one_sided: Callable[[str], None] = refuse  # what is done where no perturbation crosses to another side
     failed: Callable[[Failure], None] = warn_of_failure  # and where rows cannot be explained
@@ -84,5 +123,4 @@ def renew(setup: Setup) -> Setup:
     subject = setup.subject.current()
     if subject is setup.subject:
         return setup
-    outcome, generator = setup.given.bound(subject)
-    return replace(setup, subject=subject, outcome=outcome, generator=generator)
+    return replace(setup, subject=subject, **setup.given.bound(subject, setup.score))

@@ -12,10 +12,11 @@ import numpy as np
 
 from xcid._check import telling, warn
 from xcid._kernels.arrays import spread, thinned
+from xcid.contributions.scale import Name, Scale
 from xcid.errors import ModelError
 from xcid.models import Predictor, agrees, names_for, wrap
 from xcid.models.predictor import EXACT, TRIED
-from xcid.outcomes.classes import renamed
+from xcid.outcomes.classes import are_probabilities, least_probability, renamed
 from xcid.records import Array, Explanation
 from xcid.table import Constraints, Features, FeatureSpace, Kind, Rules
 
@@ -81,7 +82,8 @@ class Subject:
     space: FeatureSpace  # the columns of the table
     features: Features  # what is perturbed and scored: columns, and groups of columns
     predict: Predictor
-    outputs: Array  # (N, k) of the background
+    known: Array  # (N, k) outputs of the rows of the space
+    usual: Mapping[str, Any]  # what is recorded of them: their spread and means, and what a probability of 0 means
     rules: Rules  # for counterfactuals
     constraints: Constraints  # that all of this obeys
     memory: int  # bytes that one call of the model may take
@@ -106,8 +108,23 @@ class Subject:
             names = names_for(model, background, feature_names)
         space = FeatureSpace.of(background, names, kinds, limits, weights)
         features, rules = Features.of(space, limits), limits.rules(space.columns, space.rows)
-        standing, predict, outputs = _tried(model, space, memory, class_names)
-        return cls(model, space, features, predict, outputs, rules, limits, memory, class_names, standing)
+        standing, predict, known = _tried(model, space, memory, class_names)
+        usual = _usual(known, space)
+        return cls(model, space, features, predict, known, usual, rules, limits, memory, class_names, standing)
+
+    @property
+    def outputs(self) -> Array:
+        """(N, k) outputs of the background, in which a row of weight k stands k times."""
+        return self.known if self.space.weights is None else self.known[self.space.copied]
+
+    @property
+    def adds_up_on(self) -> Name | None:
+        """The scale on which what was read of the model adds up, if any."""
+        return getattr(self.predict.native, "adds_up_on", None)
+
+    def unlimited(self) -> Features:
+        """The same features, which may take every value that the reference data have."""
+        return Features.of(self.space.unlimited(), Constraints(groups=self.constraints.groups))
 
     def current(self) -> Subject:
         """Compare the model with what was read of it: give this subject, or one made of the model as it is now."""
@@ -115,20 +132,20 @@ class Subject:
 
     def renewed(self) -> Subject:
         """The same table, and the model tried again."""
-        standing, predict, outputs = _tried(self.model, self.space, self.memory, self.class_names)
-        if outputs.shape[1] != self.outputs.shape[1]:
+        standing, predict, known = _tried(self.model, self.space, self.memory, self.class_names)
+        if known.shape[1] != self.known.shape[1]:
             raise ModelError(
-                f"the model has changed since the explainer was made: it has {outputs.shape[1]} outputs, where it had "
-                f"{self.outputs.shape[1]}; make a new explainer"
+                f"the model has changed since the explainer was made: it has {known.shape[1]} outputs, where it had "
+                f"{self.known.shape[1]}; make a new explainer"
             )
-        return replace(self, predict=predict, outputs=outputs, standing=standing)
+        return replace(self, predict=predict, known=known, usual=_usual(known, self.space), standing=standing)
 
     def is_as_tried(self) -> bool:
         """Whether the model still predicts for some reference rows what it did, and what was read of it."""
-        chosen = thinned(len(self.outputs), TRIED)
+        chosen = thinned(len(self.known), TRIED)
         try:
-            found, native = self.predict(self.space.background[chosen]), self.predict.native
-            is_same = np.allclose(found, self.outputs[chosen], rtol=max(EXACT, 10 * self.predict.precision), atol=EXACT)
+            found, native = self.predict(self.space.rows[chosen]), self.predict.native
+            is_same = np.allclose(found, self.known[chosen], rtol=max(EXACT, 10 * self.predict.precision), atol=EXACT)
             return is_same and (native is None or agrees(native, self.predict, self.space))
         except Exception:  # a model that fails fails again when it is tried in earnest
             return False
@@ -151,7 +168,7 @@ class Subject:
     @property
     def is_regression(self) -> bool:
         """One number a row, no classes."""
-        return self.outputs.shape[1] == 1
+        return self.known.shape[1] == 1
 
     def explanation(self, rows: Array, outputs: Array, index: Any = None, **known: Any) -> Explanation:
         """An explanation of (n, d) rows with (n, k) outputs: what the table says of them, and what else is known."""
@@ -166,7 +183,7 @@ class Subject:
             levels=tuple(tuple(str(level) for level in column.levels) for column in columns),
             units=tuple(column.unit for column in columns),
             scales=tuple(self.space.scales.tolist()),
-            output_scales=tuple(spread(self.outputs).tolist()),
+            **self.usual,
             index=np.arange(len(rows)) if index is None else index,
             features=self.features.columns,
             **known,
@@ -180,4 +197,13 @@ def _tried(model: Any, space: FeatureSpace, memory: int, class_names: Any) -> tu
         predict, outputs = wrap(model, space, memory, is_readable=standing.fingerprint is not None)
     if class_names is not None:
         predict = replace(predict, read=replace(predict.read, names=renamed(predict.read.names, class_names)))
-    return standing, predict, outputs[space.copied]
+    return standing, predict, outputs
+
+
+def _usual(known: Array, space: FeatureSpace) -> dict[str, Any]:
+    """The spread of (N, k) reference outputs, their means, and mean log odds where they are probabilities."""
+    found = {"output_scales": spread(known[space.copied]), "base_outputs": Scale("number").bases(known, space.weights)}
+    least = least_probability(known) if are_probabilities(known) else None
+    if least is not None:
+        found["base_log_odds"] = Scale("log_odds", least).bases(known, space.weights)
+    return {name: tuple(part.tolist()) for name, part in found.items()} | {"least": least or 0.0}

@@ -12,16 +12,16 @@ from scipy.spatial import distance
 from xcid._check import as_int, require_callable
 from xcid._kernels.arrays import blocks, thinned
 from xcid._kernels.random import N_VARIANTS, column_keys, content_keys, hadamard_masks, hadamard_order, run_key
+from xcid.cid.adjusted import Adjusted
 from xcid.cid.densities.mixed import Mixed
 from xcid.cid.per_feature import Scores
 from xcid.contributions import effects
-from xcid.contributions.adjusted import full, measured, scored, shared
 from xcid.contributions.effects import Measured
+from xcid.contributions.sampled import full, measured, shared
 from xcid.records import Array, Density, Flags, Integers, Perturbations, Plan
 
 FEWEST_PAIRS = 50  # from which a surrogate is fitted
 PAIRS, ENDS = 4_096, 64  # samples by which the values of the surrogate itself are found: it is quickly asked
-MOST_HIDDEN = 0.02  # share of the responses that lie at an end
 MOST_TRAINED = 2_000  # samples: the time of a fit grows with their third power
 PENALTY = 0.02
 CLIP = 4.0  # standard deviations beyond which numbers count as this far
@@ -81,18 +81,18 @@ class Surrogate:
         as_int(self.folds, "folds", at_least=2)
 
     def __call__(self, cloud: Perturbations) -> Scores:
-        return scored(cloud, self.density, self._measured)
+        return Adjusted(self.density)(cloud)
 
-    def _measured(self, cloud: Perturbations, responses: Array, end: float) -> Measured:
-        plain, plan = measured(cloud, responses, end), cloud.plan
+    def measured(self, cloud: Perturbations, responses: Array) -> Measured:
+        """Measure mean effects on (n, s) numbers with the help of a surrogate."""
+        plain, plan = measured(cloud, responses), cloud.plan
         if plan is None or cloud.given is not None or len(plan.masks) < FEWEST_PAIRS:
             return plain
         large, discrete = plan.once("large", _large), cloud.discrete
         codes, owner = _codes(np.concatenate([plan.new, large.new, cloud.origin]), plan, discrete)
         new, more, own = np.split(codes, np.cumsum([len(plan.new), len(large.new)]))
         taken, more_taken = plan.taken[:, owner], large.taken[:, owner]
-        tried = (np.abs(responses) >= end).mean(axis=1) <= MOST_HIDDEN
-        tried &= (plain.variance.sum(axis=1) > 0) & (owner.size > 0)
+        tried = (plain.variance.sum(axis=1) > 0) & (owner.size > 0)
         said, own_said = np.zeros(responses.shape), np.zeros((len(cloud), len(more)))
         folds = plan.once(("folds", self.folds), lambda plan: _folds(plan, large, self.folds))
         for row in np.flatnonzero(tried):
@@ -145,7 +145,7 @@ def _sum(first: Measured, second: Measured) -> Measured:
     variance = first.variance + second.variance
     squares = sum(part.variance**2 / np.maximum(part.freedom, 1.0) for part in (first, second))
     freedom = np.where(squares > 0, variance**2 / np.where(squares > 0, squares, 1.0), first.freedom)
-    return Measured(first.effects + second.effects, variance, freedom)
+    return Measured(first.effects + second.effects, variance, freedom, first.bend + second.bend)
 
 
 def _large(plan: Plan) -> Plan:

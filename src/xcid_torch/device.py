@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xcid import pipeline, records
+from xcid import directions, pipeline, records
 from xcid._check import as_int
 from xcid._faults import filled, isolated
 from xcid._kernels.arrays import blocks as slices
@@ -22,14 +22,15 @@ from xcid._kernels.random import run_key, variants
 from xcid._require import require
 from xcid.calibration import Repeats
 from xcid.cid import planned
+from xcid.cid.adjusted import Adjusted
 from xcid.cid.distances import Overlap
 from xcid.cid.generators.search import LEAST_WEIGHT, Drawn, lacking, limited
-from xcid.contributions import adjusted, effects, moves
-from xcid.contributions.adjusted import Adjusted
+from xcid.contributions import effects, sampled
 from xcid.errors import InvalidParameter, ModelError, XcidError
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
 from xcid.models.libraries import evaluating
+from xcid.outcomes.classes import class_names
 from xcid.outcomes.protocol import as_question
 from xcid.records import Array, Flags, Integers, Perturbations, Plan, fields
 from xcid.setup import Setup
@@ -109,20 +110,17 @@ def _one_late(items: Iterable[T]) -> Iterator[T]:
 def _block(task: Callable[[int], _Task], rows: Array, which: Integers) -> dict[str, Any]:
     """What is known of (n, d) rows, on the device, in their order."""
     found: dict[str, Any] = {}
+    small = False
     for variant in np.unique(which):
         one, place = task(int(variant)), np.flatnonzero(which == variant)
-        at = one.send(place)
+        at, small = one.send(place), sampled.is_small(one.plan)
         for name, part in one(one.send(rows[place])).items():
             if name not in found:
                 found[name] = part.new_empty((len(rows), *part.shape[1:]))
             found[name][at] = part
-    moved, able = (found.pop(name, None) for name in ("moved", "able"))
     measured = effects.Measured(*found.pop("measured").unbind(1))
-    scores = adjusted.calibrated(found.pop("importance"), measured, found.pop("level"))
-    if moved is not None:
-        worth = moves.calibrated(effects.Measured(*moved.unbind(1)), found.pop("unit"), able)
-        found |= fields.named(Explanation, "moved", worth)
-    return found | scores._asdict()
+    gap, unit, able = (found.pop(name) for name in ("gap", "unit", "able"))
+    return found | fields.named(Explanation, "values", sampled.calibrated(measured, gap / unit, unit, able, small))
 
 
 class _Task:
@@ -130,7 +128,8 @@ class _Task:
 
     def __init__(self, setup: Setup, plan: Plan) -> None:
         """Send to the device what all rows share."""
-        subject, self.score, self.torch = setup.subject, setup.score, require("torch", extra="torch")
+        subject, how, self.torch = setup.subject, setup.contributing, require("torch", extra="torch")
+        assert how is not None
         self.module, self.n_outputs = subject.model, len(subject.output_names)
         self.device, self.dtype = one_home(self.module)
         self.outcome: Any = setup.outcome  # takes tensors as well
@@ -141,11 +140,16 @@ class _Task:
         self.part = plan.once(("on", self.device, density), lambda plan: _Part(parts, self.send))
         self.shared = plan.once(("on", self.device), lambda plan: self.regression(subject.space.discrete))
         self.taken, self.new = self.send(plan.taken), self.send(plan.new).to(self.dtype)
-        self.fixed = self.send(adjusted.fixed(plan))
+        self.fixed, self.scale = self.send(sampled.fixed(plan)), how.scale
+        self.base = self.send(subject.usual["base_log_odds" if how.scale.name == "log_odds" else "base_outputs"])
+        names = subject.output_names
+        is_one = as_question(setup.outcome).target is not None or len(class_names(names)) <= 2
+        column = directions.column_in_question(setup.outcome, subject.known[:1], names)
+        self.column = self.send(column) if is_one else None
 
     def regression(self, discrete: Flags) -> Any:
         """What the regressions of all rows share, on the device."""
-        shared = adjusted.shared(self.plan, discrete)
+        shared = sampled.shared(self.plan, discrete)
         sent = {name: self.send(part) for name, part in shared._asdict().items() if isinstance(part, np.ndarray)}
         return shared._replace(**sent)
 
@@ -163,33 +167,31 @@ class _Task:
         found = {"outputs": reference, "n_flips": (positive > 0.5).sum(1), "n_positive": positive.sum(1)}
         found["n_evaluations"] = torch.full_like(found["n_flips"], n_samples)
         found["is_finite"] = torch.isfinite(outputs).reshape(len(rows), -1).all(1) & torch.isfinite(reference).all(1)
-        found |= self.measured(rows, positive, found["n_positive"])
-        if self.n_outputs == 1:
-            numbers = outputs.reshape(-1, n_samples)
-            found["unit"] = moves.unit_of(numbers)
-            measured = adjusted.full(self.plan, effects.measured(self.shared, numbers / found["unit"]))
-            found |= {"moved": torch.stack(measured, 1), "able": self.changes(rows)}
-        return found
+        found["able"] = self.changes(rows)
+        found["importance"] = self.importance(rows, positive, found["n_positive"], found["able"])
+        return found | self.contributions(reference, outputs.reshape(len(rows), n_samples, -1))
 
-    def measured(self, rows: Any, positive: Any, n_positive: Any) -> dict[str, Any]:
-        """What scores of rows are made from whose samples have (n, s) weights in C+."""
-        torch, least, n_negative = self.torch, as_question(self.outcome).least, positive.shape[1] - n_positive
-        if least is None:
-            stays, end, level = 1 - positive, np.inf, n_negative / positive.shape[1]
-            known = ((n_positive > 0) & (n_negative > 0))[:, None] & self.changes(rows)
-        else:
-            stays, end = adjusted.log_odds(1 - positive, positive, least)
-            level, known = torch.full_like(n_positive, np.nan), self.changes(rows)
-        measured = adjusted.full(self.plan, effects.measured(self.shared, stays, end))
+    def contributions(self, reference: Any, outputs: Any) -> dict[str, Any]:
+        """What contributions of rows with (n, k) outputs are made from, by the (n, s, k) outputs of their samples."""
+        column = self.column if self.column is not None else reference.argmax(1)
+        column = column.expand(len(reference))
+        numbers, base = self.scale(outputs, column[:, None]), self.base[column]
+        unit, gap = sampled.unit_of(numbers), (self.scale(reference, column) - base)[:, None]
+        measured = sampled.full(self.plan, effects.measured(self.shared, numbers / unit))
+        more = {"unit": unit, "gap": gap, "base_values": base, "column": column}
+        return {"measured": self.torch.stack(tuple(measured), 1), **more}
+
+    def importance(self, rows: Any, positive: Any, n_positive: Any, able: Any) -> Any:
+        """(n, f) d1 of rows whose samples have (n, s) weights in C+."""
+        torch, n_negative = self.torch, positive.shape[1] - n_positive
+        found = torch.zeros(able.shape, dtype=torch.float64, device=self.device)
         variations = planned.variations(self.part, positive[:, : 2 * self.pairs], rows)
-        importance = torch.zeros_like(measured.effects)
-        importance[:, self.part.features] = Overlap().of_variation(variations)
-        importance, *parts = (torch.where(known, part, 0.0) for part in (importance, *measured))
-        return {"importance": importance, "measured": torch.stack(parts, 1), "level": level[:, None]}
+        found[:, self.part.features] = Overlap().of_variation(variations)
+        return torch.where(((n_positive > 0) & (n_negative > 0))[:, None] & able, found, 0.0)
 
     def changes(self, rows: Any) -> Any:
         """(n, f) features that took another value in any sample."""
-        return adjusted.differing(self.plan, rows, self.fixed)
+        return sampled.differing(self.plan, rows, self.fixed)
 
     def ask(self, rows: Any) -> Any:
         """(N, k) outputs, as the host reads them."""
@@ -263,7 +265,10 @@ def _explanation(setup: Setup, rows: Array, seed: int, found: dict[str, Array]) 
     is_hard = as_question(setup.outcome).least is None
     lacks = (is_hard & (total < LEAST_WEIGHT) for total in (found["n_positive"], n_negative))
     types = {each.name: each.dtype for each in fields.declared(Explanation)}
-    known: dict[str, Any] = {name: part.astype(types[name], copy=False) for name, part in found.items()}
+    known: dict[str, Any] = {name: part.astype(types.get(name), copy=False) for name, part in found.items()}
+    names, column, how = np.array(setup.subject.output_names), known.pop("column").astype(np.int64), setup.contributing
+    about = np.full(len(rows), "") if len(names) == 1 else names[column]
+    known |= {"about": about, "scale": "" if how is None else how.scale.name}
     known |= {"rows": rows, "status": lacking(*lacks), "n_negative": n_negative, "cloud": None}
     return pipeline.record(setup, known.pop("outputs"), seed, **known)
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from xcid import directions
 from xcid._require import require
 from xcid.errors import InvalidData
 from xcid.records import Array, Explanation
@@ -60,7 +59,7 @@ def tokens(explanation: Explanation, row: int = 0, *, ax: Any = None) -> Any:
 
     Words that are not significant stand on white. The explanation is one of :class:`xcid_torch.TextExplainer`.
     """
-    one = directions.of_row(explanation[row])
+    one = explanation[row]
     there = [at for at in range(len(one.feature_names)) if not np.isnan(one.data[0, one.features[at][0]])]
     words, values = [one.shown(0, at) for at in there], one.values[0, there]
     places = _wrap_words(words)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from xcid import directions
 from xcid._faults import quietly
 from xcid._kernels.arrays import same
 from xcid.app.requests import Pins, Request, questions, read, targets
@@ -62,7 +61,6 @@ def explain(explainer: Explainer, request: Request, seed: int = 0) -> dict[str, 
         return record | {"problem": ONE_SIDE}
     except ModelError as error:
         return record | {"problem": clean(error, MOST_LETTERS)}
-    explanation = directions.of_row(explanation)
     unit = choose_unit(explanation)
     return record | {
         **collect_phrases(explanation, SHOWN),

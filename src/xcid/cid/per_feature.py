@@ -33,12 +33,13 @@ class Scores(NamedTuple):
 
     values: Array
     importance: Array
-    direction: Array
     lower: Array | None = None
     upper: Array | None = None
     p_values: Array | None = None
-    null_mean: Array | None = None
-    null_quantile: Array | None = None
+    importance_lower: Array | None = None
+    importance_upper: Array | None = None
+    importance_p_values: Array | None = None
+    flips_alone: Array | None = None
 
 
 def plan_by_plan(score: Callable[[Perturbations], Scores], cloud: Perturbations) -> Scores:
@@ -120,7 +121,7 @@ class PerFeature:
                 importance[row, feature] = self.distance(pair.p, pair.q, pair.weights)
         importance = np.where(compared[:, None], importance, 0.0)
         direction = np.where(compared[:, None], self.direction(cloud), 0.0)
-        return Scores(np.where(direction == 0, importance, direction * importance), importance, direction)
+        return Scores(np.where(direction == 0, importance, direction * importance), importance)
 
     def _distances(self, density: Density, cloud: Perturbations, columns: Integers) -> Array:
         """Distances of some columns of all rows, a block at a time."""

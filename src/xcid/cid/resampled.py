@@ -1,4 +1,4 @@
-"""A null, p-values and limits for the d1 of single features, by permuting and resampling the cloud; no model calls."""
+"""p-values and limits for the d1 of single features, by permuting and resampling the cloud; no model calls."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PERMUTE, _RESAMPLE = RESAMPLED
 class Resampled:
     """A score by single features with what chance does to it.
 
-    p-values and the null compare d1 with that of permuted labels within the row's own cloud. That is valid with any
+    p-values compare d1 with that of permuted labels within the row's own cloud. That is valid with any
     weights and with few flips, where a feature that makes no difference is independent of flipping, as it is under
     :class:`xcid.generators.Marginal`. Limits come from a bootstrap of the cloud: d1 less the bootstrap's bias, give or
     take two of its standard deviations, and down to 0 where p is above 0.05. Where they reach 0, the sign is open, and
@@ -52,11 +52,10 @@ class Resampled:
         return self.score.density
 
     def __call__(self, cloud: Perturbations) -> Scores:
-        """Score every feature, and say what chance may do to it; groups get no null and no limits but 0 and 1."""
+        """Score every feature, and say what chance may do to it; groups get no limits but 0 and 1."""
         found, samples = self.score(cloud), cloud.samples
         shape = found.values.shape
-        p_values, null_mean, null_quantile = np.ones(shape), np.zeros(shape), np.ones(shape)
-        low, high = np.zeros(shape), np.ones(shape)
+        p_values, low, high = np.ones(shape), np.zeros(shape), np.ones(shape)
         for row in range(len(cloud)):
             weights = np.stack([cloud.positive[row], cloud.negative[row]])
             used = np.flatnonzero(weights.sum(axis=0) > 0)
@@ -72,19 +71,18 @@ class Resampled:
                 here = float(_d1(weights[:, :, None], code, smooth)[0])
                 null, again = _d1(permuted, code, smooth), _d1(drawn, code, smooth)
                 p_values[row, feature] = (1 + np.sum(null >= here - 1e-12)) / (1 + self.permutations)
-                null_mean[row, feature], null_quantile[row, feature] = null.mean(), np.quantile(null, 0.95)
                 centre, reach = 2 * here - again.mean(), NORMAL_95 * again.std(ddof=1)
                 low[row, feature] = centre - reach if p_values[row, feature] <= SIGNIFICANT else 0.0
                 high[row, feature] = centre + reach
         low, high = (np.clip(part, 0.0, 1.0) for part in (low, high))
-        is_open = (low == 0) & (found.direction != 0)
-        is_down = found.direction < 0
+        is_down, is_open = found.values < 0, (low == 0) & (self.score.direction(cloud) != 0)
         return found._replace(
             lower=np.where(is_down | is_open, -high, low),
             upper=np.where(is_down & ~is_open, -low, high),
             p_values=p_values,
-            null_mean=null_mean,
-            null_quantile=null_quantile,
+            importance_lower=low,
+            importance_upper=high,
+            importance_p_values=p_values,
         )
 
 

@@ -11,17 +11,15 @@ feature that the model ignores has an effect of 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from xcid._kernels.arrays import namespace, products, thinned
+from xcid._kernels.arrays import namespace, products
 from xcid._kernels.random import hadamard_order
 from xcid.records import Array, Flags, Plan
 
 FEWEST = 12  # blocks, and donors, whose differences tell of chance
-MOST_SOURCES = 2_048  # background rows that stand for all
 MOST_COLUMNS = 1 / 3  # of the number of pairs
 MOST_LEVELS = 12  # of a category with columns of their own
 KNOTS = (0.25, 0.5, 0.75)  # shares of the background below the knots of a number
@@ -29,9 +27,8 @@ BENDS, REST = 1e-2, 1e-10  # penalties of columns that bend, and of the others, 
 CROWDED = 0.1  # penalty of the signs where they are more than half as many as the pairs
 MOST_LEVERAGE = 0.9
 CORRECTION = 0.75  # power of what leverage leaves of a residual: 1 is the jackknife, on the safe side; 1/2 is not
-LEAST_SEEN = 0.5  # share of the differences from which the others are filled in
-STEPS = 30  # of filling in what the ends of the floating-point range hide
-FIRST = 1e-4  # penalty of the columns before these steps, for each pair
+TINY = 1e-20  # share of the square of a gap that tells nothing of it
+BEND = 0.05  # standard deviation of what Simpson's rule may lack, in units of how far effects bend
 
 
 class Shared(NamedTuple):
@@ -54,17 +51,17 @@ class Measured(NamedTuple):
     effects: Array  # of keeping the present value
     variance: Array
     freedom: Array  # degrees of freedom of the variance
+    bend: Array  # how far effects bend with the share of other features that are taken, beyond chance
 
 
 def shared(plan: Plan, discrete: Flags) -> Shared:
     """Prepare the regression of a plan."""
     free = np.flatnonzero(plan.free)
     pairs, n_free = len(plan.masks), len(free)
-    chosen = thinned(len(plan.background), MOST_SOURCES)
-    sources = plan.background[chosen]
-    stacked = np.concatenate([plan.values, sources, plan.alone, plan.rest])
+    stacked = np.concatenate([plan.values, plan.alone, plan.rest])
     most = int(MOST_COLUMNS * pairs / max(n_free, 1)) - 1
     parts, of_feature, penalties = [np.ones((len(stacked), n_free))], [np.arange(n_free)], [np.full(n_free, REST)]
+    means = [np.zeros(n_free)]
     if n_free > pairs / 2:
         penalties = [np.full(n_free, CROWDED)]
     for at, feature in enumerate(free):
@@ -72,17 +69,18 @@ def shared(plan: Plan, discrete: Flags) -> Shared:
             if plan.fitted[feature] or most < 1:
                 continue
             make = levels if discrete[column] else numbers
-            made, penalty = make(stacked[:, column], sources[:, column], most)
-            parts.append(made)
+            known = plan.background[:, column]
+            made, penalty = make(np.concatenate([stacked[:, column], known]), known, most)
+            means.append(np.average(made[len(stacked) :], axis=0, weights=plan.weights))
+            parts.append(made[: len(stacked)])
             of_feature.append(np.full(made.shape[1], at))
             penalties.append(penalty)
     functions, owner, penalty = np.concatenate(parts, axis=1), np.concatenate(of_feature), np.concatenate(penalties)
-    ends = np.cumsum([pairs, len(sources), len(plan.alone)])
-    values, known, alone, rest = np.split(functions, ends)
-    mean = known.mean(axis=0) if plan.weights is None else np.average(known, axis=0, weights=plan.weights[chosen])
+    values, alone, rest = np.split(functions, np.cumsum([pairs, len(plan.alone)]))
+    mean = np.concatenate(means)
     bends = (np.arange(len(owner)) >= n_free)[:, None] & (owner[:, None] == np.arange(n_free))
     signs = np.where(plan.masks[:, free], 1.0, -1.0)
-    columns = signs[:, owner] * (values - np.where(bends.any(axis=1), mean, 0.0))
+    columns = signs[:, owner] * (values - mean)
     solved = solution(columns, penalty * pairs)
     own = columns[:, :n_free]
     influence = -(solved[:, :n_free] + (own - solved @ (columns.T @ own)) / pairs)
@@ -137,40 +135,23 @@ def levels(cells: Array, known: Array, most: int) -> tuple[Array, Array]:
     return (code[:, None] == common) * 1.0, np.full(len(common), REST)
 
 
-def measured(plan: Shared, responses: Array, end: float = np.inf) -> Measured:
-    """Measure effects on (n, s) responses; arrays of NumPy or tensors of torch.
-
-    Responses at ``end`` or beyond, on either side, may be anything there: differences that this hides are filled in by
-    what the others tell, unless most of them are hidden.
-    """
+def measured(plan: Shared, responses: Array) -> Measured:
+    """Measure effects on (n, s) responses; arrays of NumPy or tensors of torch."""
     xp, pairs = namespace(responses), len(plan.columns)
-    first, second, more = responses[:, :pairs], responses[:, pairs : 2 * pairs], responses[:, 2 * pairs :]
-    hides, seen, ends = visible(first, second, end)
-    differences = filled(
-        first - second,
-        hides,
-        bounds(first, second, ends),
-        lambda found, hides: _fit_to_seen(plan.columns, found, hides),
-        lambda found: (found @ plan.solution) @ plan.columns.T,
-    )
+    differences, more = responses[:, :pairs] - responses[:, pairs : 2 * pairs], responses[:, 2 * pairs :]
     coefficients = differences @ plan.solution
     residuals = (differences - coefficients @ plan.columns.T) * plan.inflation
     half = differences @ plan.influence
     variance, degrees = over_blocks(residuals, plan.reach, plan.size)
-    variance, freedom = variance / seen**2, degrees * seen + 0 * half  # of what is filled in nothing was seen
+    freedom = degrees + 0 * half
     if not len(plan.alone):
-        return Measured(half, variance, freedom)
+        return Measured(half, variance, freedom, 0 * half)
     shape, n_alone, n_rest = (len(half), -1, half.shape[1]), len(plan.alone), len(plan.rest)
     own, more = more[:, :1], more[:, 1:]
     alone, rest = more[:, : n_alone * shape[2]], more[:, n_alone * shape[2] : (n_alone + n_rest) * shape[2]]
     taken = more[:, (n_alone + n_rest) * shape[2] :]
-    first, last = (
-        _shown(kept, new, half[:, None] - bend, ends[:, :, None]) + bend
-        for kept, new, bend in (
-            (own[:, :, None], alone.reshape(shape), (coefficients[:, None] * plan.alone) @ plan.bends),
-            (rest.reshape(shape), taken[:, :, None], (coefficients[:, None] * plan.rest) @ plan.bends),
-        )
-    )
+    first = own[:, :, None] - alone.reshape(shape) + (coefficients[:, None] * plan.alone) @ plan.bends
+    last = rest.reshape(shape) - taken[:, :, None] + (coefficients[:, None] * plan.rest) @ plan.bends
     bent = first[:, 2:] - 2 * first[:, 1:-1] + first[:, :-2]
     apart = last[:, 1:] - last[:, :-1]
     chance = [
@@ -181,65 +162,35 @@ def measured(plan: Shared, responses: Array, end: float = np.inf) -> Measured:
     total = sum(part for part, _ in chance)
     squares = sum(part**2 / of_part for part, of_part in chance)
     freedom = xp.where(squares > 0, total**2 / xp.where(squares > 0, squares, 1.0), freedom)
-    return Measured((first.mean(1) + 4 * half + last.mean(1)) / 6, total, freedom)
+    bend = first.mean(1) - 2 * half + last.mean(1)
+    noise = 36 * (chance[1][0] + chance[2][0]) + 4 * over_blocks(residuals, plan.influence, plan.size)[0]
+    bend = bend * (1 - noise / xp.where(bend**2 > 0, bend**2, 1.0)).clip(0.0)  # what chance has bent does not count
+    return Measured((first.mean(1) + 4 * half + last.mean(1)) / 6, total, freedom, bend)
 
 
-def visible(first: Array, second: Array, end: float) -> tuple[Flags, Array, Array]:
-    """(n, p) which differences an end hides, (n, 1) the share of the others, and (n, 1) the end, none for too few."""
-    xp = namespace(first)
-    hides = hidden(first, second, end)
-    seen = 1 - (hides * 1.0).mean(1)[:, None]
-    too_few = seen < LEAST_SEEN
-    return hides & ~too_few, xp.where(too_few, 1.0, seen), xp.where(too_few, np.inf, end + 0 * seen)
+def summing(found: Measured, total: Array, able: Flags) -> Measured:
+    """Let (n, f) effects of features that are able to have one add up to (n,) totals; arrays or tensors.
 
-
-def hidden(first: Array, second: Array, end: float) -> Flags:
-    """(n, p) whether one of two responses lies at an end, and might be anything there."""
-    found: Flags = (abs(first) >= end) | (abs(second) >= end)
-    return found
-
-
-def filled(
-    differences: Array,
-    hides: Flags,
-    limits: Sequence[Array],
-    start: Callable[[Array, Flags], Array],
-    fit: Callable[[Array], Array],
-    steps: int = STEPS,
-) -> Array:
-    """(n, p) differences between complements; where an end hides one, it becomes what the fit to the others says."""
-    xp, rows = namespace(differences), hides.any(1)
-    if not rows.any():
-        return differences
-    low, high = (limit[rows] for limit in limits)
-    found = xp.clip(start(differences[rows], hides[rows]), low, high)
-    for _ in range(steps):
-        found = xp.clip(fit(found), low, high)
-    differences[rows] = found
-    return differences
-
-
-def _fit_to_seen(columns: Array, differences: Array, hides: Flags) -> Array:
-    """(n, p) what a regression on the differences that are seen says of all."""
-    xp = namespace(differences)
-    each = (columns * ~hides[:, :, None]).swapaxes(1, 2) @ columns  # normal matrices of what is seen
-    each = each + FIRST * len(columns) * xp.eye(each.shape[1], dtype=each.dtype, device=differences.device)
-    found: Array = xp.linalg.solve(each, ((differences * ~hides) @ columns)[:, :, None])[:, :, 0] @ columns.T
-    return found
-
-
-def _shown(kept: Array, new: Array, expected: Array, ends: Array) -> Array:
-    """Differences between responses; where an end hides one, it becomes what is expected, as far as that can be."""
-    xp = namespace(kept)
-    shown: Array = xp.clip(expected, *bounds(kept, new, ends))
-    return shown
-
-
-def bounds(first: Array, second: Array, end: Array) -> tuple[Array, Array]:
-    """The least and the most that a difference may be."""
-    xp, difference = namespace(first), first - second
-    low = xp.where((second >= end) | (first <= -end), -np.inf, difference)
-    return low, xp.where((first >= end) | (second <= -end), np.inf, difference)
+    What the sum lacks is due to chance, whose variance is known, and to Simpson's rule, which may lack a share of how
+    far an effect bends between q = 0, 1/2 and 1: kriging divides it between the features by these. The share is the
+    one that the gap itself tells where chance alone does not explain it. Where neither tells of a gap, it is divided by
+    the size of the effects, and equally where there are none.
+    """
+    xp, missing = namespace(found.effects), total - found.effects.sum(1)
+    whole = found.bend.sum(1)
+    square = xp.where(whole != 0, whole**2, 1.0)
+    rule = ((missing**2 - found.variance.sum(1)) / square).clip(BEND**2) * (whole != 0)
+    likely = found.variance + (rule * whole)[:, None] * found.bend
+    is_told = (likely.sum(1) > TINY * missing**2)[:, None]
+    sizes = xp.where((found.effects != 0).any(1)[:, None], abs(found.effects), able * 1.0)
+    share = xp.where(is_told, likely, sizes)
+    part = share / share.sum(1)[:, None].clip(np.finfo(np.float64).tiny)
+    variance = xp.where(
+        is_told,
+        (found.variance + rule[:, None] * found.bend**2 - part * likely).clip(0.0),
+        missing[:, None] ** 2 * part,
+    )
+    return found._replace(effects=found.effects + part * missing[:, None], variance=variance)
 
 
 def over_blocks(residuals: Array, influence: Array, size: int) -> tuple[Array, float]:

@@ -16,17 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcid._kernels.arrays import blocks, products, ratio
+from xcid._kernels.arrays import blocks, products
 from xcid._kernels.random import hadamard_order
 from xcid.contributions import effects
-from xcid.contributions.adjusted import calibrated, changes, log_odds
-from xcid.contributions.effects import FEWEST, MOST_COLUMNS, REST, Measured
+from xcid.contributions.effects import FEWEST, MOST_COLUMNS, REST
+from xcid.contributions.sampled import ROUNDING, changes, estimated, is_small, unit_of
 from xcid.records import Array, Estimate, Flags, Integers, Perturbations, Plan
 
 MOST_CELLS = 2**22  # of an array that is held for some pairs at a time
-
-
-STEPS = 100  # of filling in what the ends of the floating-point range hide
 
 
 class Shared(NamedTuple):
@@ -50,30 +47,25 @@ class Shared(NamedTuple):
         return found
 
 
-def pairs(cloud: Perturbations) -> Estimate:
-    """Score all pairs of features of rows that follow a plan with runs.
+def pairs(cloud: Perturbations, numbers: Array) -> Estimate:
+    """Interactions of all pairs of features, in the unit of (n, s) numbers of samples that follow a plan with runs.
 
-    (n, f, f) signed d1 of the log odds, symmetric; a feature does not interact with itself.
+    (n, f, f), symmetric; a feature does not interact with itself.
     """
-    plan, weight = cloud.plan, cloud.positive + cloud.negative
+    plan, unit = cloud.plan, unit_of(numbers)
     if plan is None or plan.run < 2:
         raise ValueError("pairs are scored by samples of which several in a row have the same donor")
-    responses, end = ratio(cloud.negative, weight), np.inf
-    level = ratio(np.sum(cloud.negative, axis=1), np.sum(weight, axis=1))[:, None]
-    if cloud.least is not None:
-        responses, end = log_odds(cloud.negative, cloud.positive, cloud.least)
-        level = np.full_like(level, np.nan)
     shared = plan.once("pairs", lambda plan: prepared(plan, cloud.discrete))
-    found = measured(shared, responses, end)
-    if len(plan.background) < max(FEWEST, len(plan.free) // 2):  # so few rows cannot tell the features apart
-        found = Measured(found.effects, np.full_like(found.variance, np.inf), np.ones_like(found.freedom))
+    found = measured(shared, numbers / unit)
     free, able = np.flatnonzero(plan.free), changes(cloud)
     first, second = free[shared.first], free[shared.second]
     counts = able[:, first] & able[:, second]
-    scores = calibrated(np.empty(0), Measured(*(np.where(counts, part, 0.0) for part in found)), level)
+    effect, error, freedom = (np.where(counts, part, 0.0) for part in (found[0], np.sqrt(found[1]), found[2]))
+    effect, error = (np.where(abs(part) < ROUNDING, 0.0, part) for part in (effect, error))
+    error = np.where(counts, np.inf, 0.0) if is_small(plan) else error
     square = np.zeros((4, len(cloud), len(plan.free), len(plan.free)))
     square[3] = 1.0
-    for whole, part in zip(square, (scores.values, scores.lower, scores.upper, scores.p_values), strict=True):
+    for whole, part in zip(square, estimated(effect * unit, error * unit, freedom), strict=True):
         whole[:, first, second] = whole[:, second, first] = part
     return Estimate(*square)
 
@@ -115,30 +107,17 @@ def _leading(plan: Plan, discrete: Flags) -> tuple[Array, Array]:
     return made[: len(plan.values)], made[len(plan.values) :]
 
 
-def measured(plan: Shared, responses: Array, end: float = np.inf) -> Measured:
-    """Measure the interactions, (n, k), of (n, s) responses.
-
-    Responses at ``end`` or beyond, on either side, may be anything there: sums that this hides become as like the
-    others of their donor as they can be, so that they tell of an interaction only where they must.
-    """
+def measured(plan: Shared, responses: Array) -> Array:
+    """(3, n, k) the interactions of (n, s) responses, their variances, and the degrees of freedom of these."""
     n_pairs = len(plan.signs)
-    first, second = responses[:, :n_pairs], responses[:, n_pairs : 2 * n_pairs]
-    sums = effects.filled(
-        first + second,
-        effects.hidden(first, second, end),
-        effects.bounds(first, -second, np.full((len(first), 1), end)),
-        lambda found, _: found,
-        lambda found: found - apart(found.T, plan.run).T,
-        STEPS,
-    )
-    sums = apart(sums.T, plan.run).T
+    sums = apart((responses[:, :n_pairs] + responses[:, n_pairs : 2 * n_pairs]).T, plan.run).T
     residuals = (sums - (sums @ plan.solution) @ plan.columns.T) * plan.inflation
     found = [np.zeros((3, len(sums), 0))]
     for some in blocks(len(plan.first), MOST_CELLS // max(n_pairs, len(sums) * (n_pairs // plan.size))):
         influence = plan.influence(some)
         variance, freedom = effects.over_blocks(residuals, influence, plan.size)
         found.append(np.stack([sums @ influence, variance, np.full_like(variance, freedom)]))
-    return Measured(*np.concatenate(found, axis=2))
+    return np.concatenate(found, axis=2)
 
 
 def apart(part: Array, run: int) -> Array:

@@ -14,7 +14,6 @@ from xcid.records.arrays import (
     benjamini_hochberg,
     in_words,
     is_significant,
-    log_odds,
 )
 from xcid.records.cloud import Perturbations, Plan
 from xcid.records.explanation import Explanation

@@ -16,19 +16,6 @@ Texts: TypeAlias = npt.NDArray[np.str_]
 Backend: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 
 
-def log_odds(d1: Array) -> Array:
-    """The log odds ratio behind signed d1; infinite at 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> log_odds(np.array([0.0, -0.5])).round(4).tolist()
-    [0.0, -1.3863]
-    """
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.sign(d1) * -2 * np.log1p(-np.minimum(np.abs(d1), 1.0)))
-
-
 def in_words(code: float, unit: str, levels: tuple[str, ...]) -> str:
     """A number of a column in words: a date where it has a unit, the name of a level where it has levels.
 

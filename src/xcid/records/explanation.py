@@ -26,13 +26,13 @@ from xcid.records.arrays import (
     benjamini_hochberg,
     in_words,
     is_significant,
-    log_odds,
 )
 from xcid.records.cloud import Perturbations
-from xcid.records.fields import COLUMN, FEATURE, LOWER, NOISE, OUTPUT, ROW, SIGN, UPPER, P, first, per
+from xcid.records.fields import COLUMN, FEATURE, LOWER, NOISE, OUTPUT, ROW, UPPER, P, first, per
 from xcid.records.status import UNKNOWN, Failure, meaning
 
 E = TypeVar("E", bound="Explanation")
+D1 = "d1"  # the scale of values that are distances and do not add up
 
 
 def _recoded(explanation: E, levels: tuple[tuple[str, ...], ...]) -> E:
@@ -52,31 +52,35 @@ class Explanation:
     Attributes
     ----------
     values : (n, d)
-        The score to rank by. Signed: above 0 the present value of the feature supports the present output.
-        In the paper's setting the unsigned d1.
-    importance : (n, d)
-        d1 of the evidence, in [0, 1].
-    direction : (n, d)
-        -1, 0 or +1; 0 where the setting does not tell.
+        What did this value do? Contributions on ``scale``, about the class in ``about``: with ``base_values`` they add
+        up to the output. In the paper's setting the unsigned d1, and equal to ``importance``.
     lower, upper, p_values : (n, d) or None
-        Confidence limits (95%) of ``values``, and p-values against "this feature makes no difference to flipping";
-        None where the setting does not calibrate.
-    null_mean, null_quantile : (n, d) or None
-        Mean and 95% quantile of the absolute values of a feature that makes no difference, with as much noise.
+        Limits (95%) of ``values``, and p-values against "this feature does nothing"; None where the setting has none.
+    base_values : (n,) or None
+        The mean output of the reference rows on the same scale; None where values do not add up.
+    exact : (n,) bool
+        Whether ``values`` are computed and not sampled.
+    about : (n,) str
+        The class that signs are about: the second of two, the predicted one of several; "" for a number.
+    scale : "log_odds", "probability", "number" or "d1"
+    importance : (n, d)
+        What does the decision hang on? d1 of the evidence, in [0, 1]; NaN where it was not asked for.
+    importance_lower, importance_upper, importance_p_values : (n, d) or None
+        Limits (95%) of ``importance``, and p-values; None where the setting does not calibrate.
+    flips_alone : (n, d) or None
+        Share of the feature's usual values with which, nothing else changed, the decision would be another.
     spread : (n, d) or None
         Standard deviation of ``values`` over repeated runs, where there are any.
-    share_significant : (n, d) or None
-        Share of rows where a feature is significant, where rows were averaged.
     status : (n,) str
         "ok", or why a row is explained in part or not at all; :data:`xcid.records.STATUSES` says what each one means.
     feature_status : (n, d) str
-        "ok", or why a feature cannot change and scores 0; see :data:`xcid.records.FEATURE_STATUSES`.
+        "ok", or why a feature cannot change; see :data:`xcid.records.FEATURE_STATUSES`.
     n_evaluations : (n,)
-        Rows that the model was asked to predict.
+        Rows that the model was called for.
     n_flips : (n,)
         Perturbations that flip the output (more than half of their weight is in C+).
     n_positive, n_negative : (n,)
-        Total weight of C+ and of C- behind the scores of each row.
+        Total weight of C+ and of C- behind the importance of each row.
     index : (n,)
         Names of the rows: the index of a pandas frame, else 0, 1, 2, ...
     feature_names : tuple of str
@@ -96,13 +100,16 @@ class Explanation:
     units : tuple of str
         "D" or "s" for dates, whose numbers are days or seconds since 1970; else empty.
     scales : tuple of float
-        Mean absolute deviation of each column of the background: the unit of distances.
+        Mean absolute deviation of each column of the reference data: the unit of distances.
     output_scales : tuple of float
-        Standard deviation of each output over the background.
-    moved, moved_lower, moved_upper, moved_p_values : (n, d) or None
-        The ``effects`` of a regression, with limits and p-values.
-    mean, mean_lower, mean_upper, n_rows : (n, d), and (n,), or None
-        Where rows were averaged: their mean log odds, or effects of a regression, with limits (95%), and their number.
+        Standard deviation of each output over the reference data.
+    base_outputs, base_log_odds : tuple of float
+        Mean output of the reference rows, and mean log odds of each class; empty where there are none.
+    least : float
+        What a probability of 0 stands for in log odds.
+    size, share_significant, n_rows : (n, d), (n, d) and (n,), or None
+        Where rows were averaged: mean absolute values, the share of rows where a feature is significant, and how many
+        rows there were.
     cloud : Perturbations or None
         The evidence, where it was kept.
     density : Density or None
@@ -114,8 +121,9 @@ class Explanation:
     """
 
     values: Array = per(ROW, FEATURE, unknown=0.0, line="value", runs=np.mean, rows=np.mean, of="values", wide=True)
-    importance: Array = per(ROW, FEATURE, unknown=0.0, line="importance", runs=np.mean, rows=np.mean, wide=True)
-    direction: Array = per(ROW, FEATURE, unknown=0.0, line="direction", runs=first, rows=first, of="values", part=SIGN)
+    importance: Array = per(
+        ROW, FEATURE, unknown=0.0, line="importance", runs=np.mean, rows=np.mean, of="importance", wide=True
+    )
     status: Texts = per(ROW, dtype=np.str_, line="status", runs=first, rows=first, wide=True)
     feature_status: Texts = per(
         ROW, FEATURE, dtype=np.str_, line="feature_status", runs=first, rows=first, absent="constant"
@@ -137,39 +145,50 @@ class Explanation:
     units: tuple[str, ...] = per(COLUMN, absent="")
     scales: tuple[float, ...] = per(COLUMN)
     lower: Array | None = per(
-        ROW, FEATURE, unknown=-1.0, line="lower", of="values", part=LOWER, wide=True, default=None
+        ROW, FEATURE, unknown=np.nan, line="lower", of="values", part=LOWER, wide=True, default=None
     )
-    upper: Array | None = per(ROW, FEATURE, unknown=1.0, line="upper", of="values", part=UPPER, wide=True, default=None)
+    upper: Array | None = per(
+        ROW, FEATURE, unknown=np.nan, line="upper", of="values", part=UPPER, wide=True, default=None
+    )
     p_values: Array | None = per(
         ROW, FEATURE, unknown=1.0, line="p_value", of="values", part=P, wide=True, default=None
     )
-    null_mean: Array | None = per(ROW, FEATURE, unknown=0.0, line="null_mean", of="values", part=NOISE, default=None)
-    null_quantile: Array | None = per(
-        ROW, FEATURE, unknown=0.0, line="null_quantile", of="values", part=NOISE, default=None
+    base_values: Array | None = per(
+        ROW, unknown=np.nan, line="base_value", runs=first, rows=np.mean, wide=True, default=None
+    )
+    exact: Flags | None = per(ROW, dtype=np.bool_, unknown=False, line="exact", runs=first, rows=np.all, default=None)
+    about: Texts = per(ROW, dtype=np.str_, line="about", runs=first, rows=first, wide=True, default=None)
+    importance_lower: Array | None = per(
+        ROW, FEATURE, unknown=np.nan, line="importance_lower", of="importance", part=LOWER, default=None
+    )
+    importance_upper: Array | None = per(
+        ROW, FEATURE, unknown=np.nan, line="importance_upper", of="importance", part=UPPER, default=None
+    )
+    importance_p_values: Array | None = per(
+        ROW, FEATURE, unknown=1.0, line="importance_p_value", of="importance", part=P, default=None
+    )
+    flips_alone: Array | None = per(
+        ROW, FEATURE, unknown=np.nan, line="flips_alone", runs=np.mean, rows=np.mean, wide=True, default=None
     )
     spread: Array | None = per(ROW, FEATURE, unknown=0.0, line="spread", of="values", part=NOISE, default=None)
+    size: Array | None = per(ROW, FEATURE, unknown=0.0, line="size", default=None)
     share_significant: Array | None = per(ROW, FEATURE, unknown=0.0, line="share_significant", default=None)
-    moved: Array | None = per(
-        ROW, FEATURE, unknown=0.0, line="effect", runs=np.mean, rows=np.mean, of="moved", default=None
-    )
-    moved_lower: Array | None = per(
-        ROW, FEATURE, unknown=np.nan, line="effect_lower", of="moved", part=LOWER, default=None
-    )
-    moved_upper: Array | None = per(
-        ROW, FEATURE, unknown=np.nan, line="effect_upper", of="moved", part=UPPER, default=None
-    )
-    moved_p_values: Array | None = per(
-        ROW, FEATURE, unknown=1.0, line="effect_p_value", of="moved", part=P, default=None
-    )
-    mean: Array | None = per(ROW, FEATURE, unknown=0.0, line="mean", of="mean", default=None)
-    mean_lower: Array | None = per(ROW, FEATURE, unknown=0.0, line="mean_lower", of="mean", part=LOWER, default=None)
-    mean_upper: Array | None = per(ROW, FEATURE, unknown=0.0, line="mean_upper", of="mean", part=UPPER, default=None)
     n_rows: Integers | None = per(ROW, dtype=np.int64, unknown=0, default=None)
     output_scales: tuple[float, ...] = per(OUTPUT, default=())
+    base_outputs: tuple[float, ...] = per(OUTPUT, default=())
+    base_log_odds: tuple[float, ...] = per(OUTPUT, default=())
     cloud: Perturbations | None = per(ROW, dtype=Perturbations, runs=first, default=None)
     density: Density | None = None
     outcome: Outcome | None = None
     settings: Mapping[str, str] | None = None
+    scale: str = D1
+    least: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.about is None:
+            object.__setattr__(self, "about", np.full(len(self.values), ""))
+        if self.exact is None:
+            object.__setattr__(self, "exact", np.zeros(len(self.values), dtype=bool))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -198,44 +217,25 @@ class Explanation:
         return f"<xcid.Explanation: {len(self)} rows x {len(self.feature_names)} features, {ok} ok>"
 
     @property
-    def log_odds(self) -> Array:
-        """(n, d) s behind ``values``: the log odds of the present output that the present value is worth."""
-        return self._odds(self.values, np.asarray)
-
-    @property
-    def log_odds_lower(self) -> Array:
-        """(n, d) lower confidence limits (95%) of ``log_odds``."""
-        return self._odds(self.lower, np.asarray)
-
-    @property
-    def log_odds_upper(self) -> Array:
-        """(n, d) upper confidence limits (95%) of ``log_odds``."""
-        return self._odds(self.upper, np.asarray)
-
-    @property
     def odds(self) -> Array:
-        """(n, d) what the present value multiplies the odds of the present output by."""
-        return self._odds(self.values, np.exp)
+        """(n, d) what the present value multiplies the odds of the class in ``about`` by."""
+        if self.scale != "log_odds":
+            raise InvalidParameter("these values are not log odds: explanation.on('log_odds') gives those that are")
+        return np.exp(self.values)
 
     @property
-    def odds_lower(self) -> Array:
-        """(n, d) lower confidence limits (95%) of ``odds``."""
-        return self._odds(self.lower, np.exp)
+    def unit(self) -> str:
+        """What values are measured in: "log odds of diabetes", "probability of the predicted class", "output"."""
+        if self.scale in (D1, "number"):
+            return self.scale if self.scale == D1 else self.output_names[-1]
+        names = {*self.about.tolist()}
+        of_class = names.pop() if len(names) == 1 else "the predicted class"
+        return f"{self.scale.replace('_', ' ')} of {of_class}"
 
     @property
-    def odds_upper(self) -> Array:
-        """(n, d) upper confidence limits (95%) of ``odds``."""
-        return self._odds(self.upper, np.exp)
-
-    def _odds(self, scores: Array | None, unit: Callable[[Array], Array]) -> Array:
-        if scores is None or self.lower is None:
-            raise InvalidParameter("these scores are not about odds: explain with a score that is, such as Adjusted()")
-        return unit(log_odds(scores))
-
-    @property
-    def about(self) -> str:
-        """The class that signs are about, "up" for a regression, or "" where they are about the present output."""
-        return str((self.settings or {}).get("towards", ""))
+    def limits(self) -> str:
+        """What ``lower`` and ``upper`` are limits of: the chance of our own sampling."""
+        return "computation"
 
     @property
     def question(self) -> str:
@@ -291,11 +291,11 @@ class Explanation:
 
     @property
     def significant(self) -> Flags | None:
-        """(n, d) features whose p-value, corrected for those of the row that can change, is at most 0.05, or None."""
-        return None if self.p_values is None else is_significant(self.p_values, self.feature_status == "ok")
+        """(n, d) features whose p-value, corrected for those of the row that differ, is at most 0.05, or None."""
+        return None if self.p_values is None else is_significant(self.p_values, self.feature_status != "constant")
 
     def adjusted_p_values(self) -> Array:
         """(n, d) p-values adjusted for the number of features by Benjamini and Hochberg's method."""
         if self.p_values is None:
             raise InvalidParameter("these scores have no p-values: explain with a score that has, such as Adjusted()")
-        return benjamini_hochberg(self.p_values, self.feature_status == "ok")
+        return benjamini_hochberg(self.p_values, self.feature_status != "constant")

@@ -1,7 +1,7 @@
 """Fields that say what they hold: selecting, joining, turning, padding, averaging and saving follow from that.
 
 A field that has a value for each row begins with the axis ``ROW``; any other is shared by all rows. Fields that say
-``of="values"`` are parts of one estimate: a number, its sign, its interval, its p-value, how noisy it is. So a new
+``of="values"`` are parts of one estimate: a number, its interval, its p-value, how noisy it is. So a new
 field of a record is declared once, and nothing else has to hear of it.
 """
 
@@ -18,8 +18,8 @@ ROW, FEATURE, COLUMN, OUTPUT, SAMPLE = "row", "feature", "column", "output", "sa
 KEY = "xcid"  # of what is declared, in the metadata of a dataclass field
 COPY = object()  # an unknown row holds what the row has that it is padded from
 
-VALUE, SIGN, LOWER, UPPER, P, NOISE = "value", "sign", "lower", "upper", "p", "noise"  # parts of an estimate
-MIRRORED = {VALUE: VALUE, SIGN: SIGN, LOWER: UPPER, UPPER: LOWER}  # the part that each is with the other sign
+VALUE, LOWER, UPPER, P, NOISE = "value", "lower", "upper", "p", "noise"  # parts of an estimate
+MIRRORED = {VALUE: VALUE, LOWER: UPPER, UPPER: LOWER}  # the part that each is with the other sign
 
 R = TypeVar("R")
 Combine: TypeAlias = Callable[..., Any]
@@ -123,11 +123,11 @@ def named(kind: Any, name: str, found: Estimate) -> dict[str, Any]:
     return {names[part]: cells for part, cells in found._asdict().items()}
 
 
-def turn(record: R, sign: Any) -> R:
-    """The same record with the signs of rows turned, by (n,) 1 and -1: lower limits become upper ones."""
+def turn(record: R, name: str, sign: Any) -> R:
+    """The same record with the signs of an estimate turned, by (n,) 1 and -1: lower limits become upper ones."""
     changes: dict[str, Any] = {}
     for each in declared(record):
-        if each.of and each.part in MIRRORED:
+        if each.of == name and each.part in MIRRORED:
             own, other = (getattr(record, name) for name in (each.name, parts_of(record, each.of)[MIRRORED[each.part]]))
             by_row = np.reshape(sign, (-1, *(1 for _ in each.axes[1:])))
             changes[each.name] = None if own is None else by_row * np.where(by_row < 0, other, own)

@@ -37,30 +37,20 @@ def html(explanation: Explanation) -> str:
 
 
 def _one(one: Explanation) -> str:
-    one = directions.of_row(one)
     if not wording.is_explained(one):
         return f"<p>{escape(wording.title_row(one))}</p>"
-    order = wording.rank_largest(one.values[0], MOST)
-    faint, worths = wording.is_faint(one)[0], wording.list_worths(one)
-    has_worths = any(worths[at] for at in order)
-    titles = [
-        "feature",
-        "value" if one.n_rows is None else "significant",
-        "score",
-        *(["worth (95% limits)"] if has_worths else []),
-        "",
-    ]
-    lines = []
+    sizes = np.abs(one.values[0]) if one.size is None else one.size[0]
+    order, longest = wording.rank_largest(sizes, MOST), float(sizes.max(initial=0.0))
+    faint, worths, has_sum = wording.is_faint(one)[0], wording.list_worths(one), one.base_values is not None
+    titles, lines = [*wording.list_row_headings(one), ""], []
     for at, colour in zip(order.tolist(), colours.of_scores(one, one.values[0, order]), strict=True):
-        beside = one.shown(0, at) if one.n_rows is None else wording.format_share(one, at)
-        cells = [_name(one.feature_names[at]), _name(beside), _number(wording.format_score(one, one.values[0, at]))]
-        if has_worths:
-            cells.append(_number(worths[at]))
-        why = wording.format_status(one.feature_status[0, at]).strip()
-        cells.append(_cell(why) if why else _bar(one.values[0, at], colour, "transparent" if faint[at] else colour))
-        lines.append("".join(cells))
+        name, beside, *numbers = wording.list_row_cells(one, at, worths[at])
+        why = wording.format_status(one.feature_status[0, at]).strip() if one.values[0, at] == 0 else ""
+        share = sizes[at] / longest if has_sum and longest > 0 else sizes[at]
+        bar = _cell(why) if why else _bar(share, colour, "transparent" if faint[at] else colour)
+        lines.append("".join([_name(name), _name(beside), *(_number(escape(number)) for number in numbers), bar]))
     notes = wording.list_notes(one, order.tolist(), "hollow: ")
-    head = f"{wording.title_row(one)}{wording.format_status(one.status[0])}", one.question
+    head = f"{wording.title_row(one)}{wording.format_status(one.status[0])}; {wording.explain_sum(one)}", one.question
     return _table(head, titles, lines, notes)
 
 
@@ -69,18 +59,19 @@ def _many(explanation: Explanation) -> str:
     found = ", ".join(f"{count:,} {status}" for status, count in counts)
     size = f"{len(explanation):,} rows, {count_in_words(len(explanation.feature_names), 'feature')}"
     head = f"{size}; status: {found}", explanation.question
-    explanation = directions.usual(directions.explained(explanation))
+    explanation = directions.explained(explanation)
     means, signed = np.abs(explanation.values).mean(axis=0), explanation.values.mean(axis=0)
-    significant, has_signs = explanation.significant, bool(explanation.about)
-    lines = []
+    significant, has_signs = explanation.significant, explanation.base_values is not None
+    lines, longest = [], float(means.max(initial=0.0)) if has_signs else 1.0
     for at in wording.rank_largest(means, MOST).tolist():
         shares = [_number(wording.format_score(explanation, signed[at]))] if has_signs else []
         shares += [] if significant is None else [_number(f"{significant[:, at].mean():.0%}")]
-        bar = _bar(means[at], colours.UNSIGNED, colours.UNSIGNED)
-        lines.append("".join([_name(explanation.feature_names[at]), _number(f"{means[at]:.3f}"), *shares, bar]))
-    extra = ["mean score"] * has_signs + ["significant"] * (significant is not None)
+        bar = _bar(means[at] / longest if longest > 0 else 0.0, colours.UNSIGNED, colours.UNSIGNED)
+        size = wording.format_score(explanation, means[at]).lstrip("+")
+        lines.append("".join([_name(explanation.feature_names[at]), _number(size), *shares, bar]))
+    extra = ["mean contribution"] * has_signs + ["significant"] * (significant is not None)
     notes = [wording.count_left_out(len(means), MOST), wording.explain_score(explanation) if has_signs else ""]
-    return _table(head, ["feature", "mean |score|", *extra, ""], lines, [*notes, "explanation[i] shows one row"])
+    return _table(head, ["feature", "mean size", *extra, ""], lines, [*notes, "explanation[i] shows one row"])
 
 
 def comparison(found: Comparison, title: str | None = None) -> str:

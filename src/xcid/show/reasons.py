@@ -74,7 +74,7 @@ class Reasons:
         columns = {name: [line[at] for line in lines] for at, name in enumerate(COLUMNS)}
         frame = frames.frame_of(columns, backend)
         if backend == "pandas":
-            frame.attrs.update(question=asked.question, about=asked.about or "the present output")
+            frame.attrs.update(question=asked.question, unit=asked.unit)
         return frame
 
     def columns(self, explanation: Explanation) -> dict[str, Any]:
@@ -100,15 +100,15 @@ class Reasons:
         """
         for one, found in self._find_reasons(explanation, cell):
             listing = "; ".join(f"{place}. {clean(reason.text, MOST_LETTERS)}" for place, reason in enumerate(found, 1))
-            head = f"for {wording.name_whom(one)}" if self._supports(one) else f"against {self._outcome(one)}"
+            head = f"for {_name_answer(one)}" if self._supports(one) else f"against {self._outcome(one)}"
             yield (
                 " ".join([f"Reasons {head}: {listing}.", *_say_undecided(found)])
                 if found
                 else make_sentence(self._say_nothing(one))
             )
 
-    def _turn_signs(self, explanation: Explanation) -> tuple[Explanation, float]:
-        """The explanation with signs about the outcome, and the sign of scores that are reasons."""
+    def _turn_signs(self, explanation: Explanation) -> tuple[Explanation, Array]:
+        """The explanation with signs about the outcome, and the (n,) signs of contributions that are reasons."""
         if explanation.n_rows is not None:
             raise InvalidParameter("reasons are those of single rows: an average over rows has none")
         self.check(explanation.feature_names, explanation.output_names)
@@ -116,23 +116,23 @@ class Reasons:
         if explanation.p_values is None or (explanation.values.any() and not is_signed):
             raise InvalidParameter("reasons need signs and p-values: explain with the recommended setting")
         if not is_signed:  # no rows, or none that was explained
-            return explanation, 1.0
-        is_number = explanation.outputs.shape[1] == 1
+            return explanation, np.ones(len(explanation))
+        is_number, n = explanation.outputs.shape[1] == 1, len(explanation)
         if self.against is None:
             asked = explanation.outcome
-            if is_number and not explanation.about and (asked is None or as_question(asked).about_prediction):
+            if is_number and (asked is None or as_question(asked).about_prediction):
                 raise InvalidParameter("a number has two sides: say against='higher' or against='lower'")
-            return explanation, -1.0 if explanation.about else 1.0
+            return explanation, directions.sides(explanation)
         if not is_number:
-            return directions.towards(explanation, self.against), -1.0
-        return directions.towards(explanation, directions.UP), -float(sign_of(self.against))
+            return directions.towards(explanation, self.against), np.full(n, -1.0)
+        return explanation, np.full(n, -float(sign_of(self.against)))
 
     def _find_reasons(
         self, explanation: Explanation, cell: Callable[[str], str] = str
     ) -> Iterator[tuple[Explanation, list[Reason]]]:
         """The explanation of each row with signs about the outcome, and its reasons."""
-        asked, sign = self._turn_signs(explanation)
-        for one in replace(asked, cloud=None):
+        asked, signs = self._turn_signs(explanation)
+        for one, sign in zip(replace(asked, cloud=None), signs.tolist(), strict=True):
             yield one, [self._reason(one, at, ties, cell) for at, ties in rank_reasons(one, sign, self.k)]
 
     def _reason(self, one: Explanation, at: int, ties: tuple[int, ...], cell: Callable[[str], str]) -> Reason:
@@ -158,13 +158,13 @@ class Reasons:
 
     def _supports(self, one: Explanation) -> bool:
         """Whether reasons support the present output, and not work against an outcome that was named."""
-        return self.against is None and not one.about
+        return self.against is None
 
     def _outcome(self, one: Explanation) -> str:
         """The outcome that reasons work against, in words."""
         if one.outputs.shape[1] == 1:
             return f"a {SIDES[sign_of(self.against) or 1]} output"
-        return wording.name_class(self.against or one.about)
+        return wording.name_class(str(self.against))
 
 
 def rank_reasons(one: Explanation, sign: float, k: int) -> list[tuple[int, tuple[int, ...]]]:
@@ -246,6 +246,13 @@ def _list_lines(one: Explanation, found: list[Reason], nothing: str) -> Iterator
     for place, (at, text, ties) in enumerate(found, start=1):
         name, value, p_value = one.feature_names[at], quote_value(one, at), float(p_values[at])
         yield one.index[0], place, name, text, value, wording.format_worth(one, at), p_value, _join_names(one, ties)
+
+
+def _name_answer(one: Explanation) -> str:
+    """What reasons support: the predicted class of a single row, or its present answer to another question."""
+    if wording.name_subject(one) == wording.ANSWER or one.outputs.shape[1] == 1:
+        return wording.ANSWER
+    return wording.name_class(wording.find_prediction(one.outputs[0], one.output_names)[0])
 
 
 def _join_names(one: Explanation, features: tuple[int, ...]) -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ParamSpec
 
 import numpy as np
 
-from xcid import directions
 from xcid._check import as_int
 from xcid.errors import make_printable
 from xcid.records import Explanation
@@ -39,36 +38,38 @@ def _printable(write: Callable[Given, str]) -> Callable[Given, str]:
 
 @_printable
 def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int = 20) -> str:
-    """Draw the scores of one row as bars, largest first.
+    """List what each value of a row did and what the decision hangs on, with bars, the largest contribution first.
 
     Parameters
     ----------
     explanation : Explanation
     row : int
     width : int
-        Characters of a full bar, for a score of 1.
+        Characters of the longest bar.
     most : int
         Features shown; the rest are counted in the last line.
     """
-    one, width = directions.of_row(explanation[row]), as_int(width, "width", at_least=1)
+    one, width = explanation[row], as_int(width, "width", at_least=1)
     if not wording.is_explained(one):
         return wording.title_row(one)
     values, faint = one.values[0], wording.is_faint(one)[0]
-    shown = wording.rank_largest(values, as_int(most, "most", at_least=1)).tolist()
-    cells = {at: one.shown(0, at) if one.n_rows is None else wording.format_share(one, at) for at in shown}
-    name_width = max(len(one.feature_names[at]) for at in shown)
-    cell_width = max(map(len, cells.values()))
-    worths = wording.list_worths(one)
-    worth_width = max(len(worths[at]) for at in shown)
-    lines = [_title(one), one.question]
+    sizes = np.abs(values) if one.size is None else one.size[0]
+    shown, longest = wording.rank_largest(sizes, as_int(most, "most", at_least=1)).tolist(), float(sizes.max())
+    worths, has_sum = wording.list_worths(one), one.base_values is not None
+    cells = [wording.list_row_headings(one)]
     for at in shown:
         mark = "" if one.p_values is None else "~ " if faint[at] else "  "
-        drawn = wording.format_status(one.feature_status[0, at]).strip() or _bar(abs(values[at]), width)
-        score = f"{wording.format_score(one, values[at]):>6}"
-        worth = f"{worths[at]:<{worth_width}}  " if worth_width else ""
-        lines.append(f"{one.feature_names[at]:<{name_width}}  {cells[at]:>{cell_width}}  {score}  {worth}{mark}{drawn}")
-    lines += [note.replace("−", "-") for note in wording.list_notes(one, shown, "~ ")]  # as scores have it here
-    return "\n  ".join(line.rstrip() for line in lines)
+        drawn = wording.format_status(one.feature_status[0, at]).strip() if values[at] == 0 else ""
+        drawn = drawn or _bar(sizes[at] / longest if has_sum and longest > 0 else sizes[at], width)
+        cells.append(
+            [*wording.list_row_cells(one, at, worths[at]), f"{mark if one.p_values is not None else ''}{drawn}"]
+        )
+    cells[0].append("")
+    used = [at for at in range(len(cells[0])) if any(line[at].strip() for line in cells[1:])]
+    lines = align_cells([[line[at] for at in used] for line in cells])
+    notes = [note.replace("−", "-") for note in wording.list_notes(one, shown, "~ ")]  # as scores have it here
+    head = [_title(one), one.question, wording.explain_sum(one)]
+    return "\n  ".join(line.rstrip() for line in [*filter(None, head), *lines, *notes])
 
 
 @_printable

@@ -179,6 +179,19 @@ class FeatureSpace:
         high = np.where(self.direction < 0, np.minimum(self.upper, present), self.upper)
         return low, high
 
+    def unlimited(self) -> FeatureSpace:
+        """The same columns, which may take every value that the rows have."""
+        everything, none = np.ones(self.rows.shape, dtype=bool), np.zeros(len(self.columns))
+        return replace(
+            self,
+            lower=np.nanmin(self.rows, axis=0),
+            upper=np.nanmax(self.rows, axis=0),
+            frozen=none > 0,
+            direction=none,
+            pools=Pools.of(self.background, everything[self.copied]),
+            distinct=Pools.of(self.rows, everything).distinct(),
+        )
+
     def keys(self, rows: Array, seed: int, replicate: int = 0) -> Unsigned:
         """Keys of the random numbers of (n, d) rows."""
         known = rows if self.keyed is None else self.keyed(rows)

@@ -275,3 +275,8 @@ def limited(space: FeatureSpace) -> Flags:
     """(f,) features that some background values may not be changed to."""
     pools = space.pools
     return (pools.sizes + pools.n_missing < len(space.background)) | (space.direction != 0)
+
+
+def has_limits(space: FeatureSpace) -> bool:
+    """Whether some feature may not take every value that the reference data have."""
+    return bool(space.frozen.any() or limited(space).any())

@@ -29,8 +29,10 @@ def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 2
     have the share of rows where a feature is significant, and what it is worth where that is not 0 on average. A row
     that is not explained has no bars; the title says why.
     """
-    one = directions.of_row(explanation[row])
-    order = wording.rank_largest(one.values[0], as_int(most, "most", at_least=1))[::-1]
+    one = explanation[row]
+    order = wording.rank_largest(one.values[0] if one.size is None else one.size[0], as_int(most, "most", at_least=1))[
+        ::-1
+    ]
     if not wording.is_explained(one):
         order = order[:0]
     values, is_hollow = one.values[0, order], wording.is_faint(one)[0, order]
@@ -67,7 +69,7 @@ def beeswarm(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any
     """
     if not len(explanation):
         raise InvalidData("the explanation has no rows to draw")
-    explanation = directions.usual(directions.explained(explanation))
+    explanation = directions.explained(explanation)
     order = wording.rank_largest(np.abs(explanation.values).mean(axis=0), as_int(most, "most", at_least=1))[::-1]
     ax = _style.make_lines(ax, [_style.shorten_name(explanation.feature_names[at]) for at in order])
     length, own = float(np.ptp(explanation.values[:, order])), _number_features(explanation)
@@ -99,7 +101,7 @@ def stability(runs: Explanation | Sequence[Explanation], row: int = 0, *, ax: An
     Several ``runs`` of the same rows with other seeds are dots. A single explanation with ``repeats`` is drawn as its
     mean, with one standard deviation of its runs to either side.
     """
-    several = [runs[row]] if isinstance(runs, Explanation) else [directions.of_row(run[row]) for run in runs]
+    several = [runs[row]] if isinstance(runs, Explanation) else [run[row] for run in runs]
     if not several or (len(several) == 1 and several[0].spread is None):
         raise InvalidParameter("there is only one run: give several, or explain with repeats=10")
     first = several[0]
@@ -145,7 +147,7 @@ def scatter(explanation: Explanation, feature: int | str, *, ax: Any = None, mos
     most_limits = as_int(most_limits, "most_limits", at_least=0)
     if not len(explanation):
         raise InvalidData("the explanation has no rows to draw")
-    explanation, ax = directions.usual(explanation), _style.make_axes(ax, 6, 4.4)
+    ax = _style.make_axes(ax, 6, 4.4)
     values, is_hollow = explanation.values[:, at], wording.is_faint(explanation)[:, at]
     draw_axis = _draw_levels if explanation.levels[column] else _draw_numbers
     places = draw_axis(ax, explanation, column, values)

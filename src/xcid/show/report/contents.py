@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from xcid import __version__, directions
+from xcid import __version__
 from xcid.errors import InvalidData
 from xcid.io.writers import replacing
 from xcid.records import FEATURE_STATUSES, STATUSES, Explanation, Integers
@@ -109,7 +109,7 @@ def collect_data(
     rows: list[str] = []
     bare: list[Explanation] = []
     for given in filter(len, pieces):
-        piece, said = directions.of_row(given), word_reasons(given, reasons, values)
+        piece, said = given, word_reasons(given, reasons, values)
         if not bare:
             strongest = wording.rank_largest(np.abs(piece.values).mean(axis=0), MOST_FEATURES)
             page = Page(np.sort(strongest), choose_unit(piece), values)  # features in their own order

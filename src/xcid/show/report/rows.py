@@ -79,7 +79,7 @@ def word_effects(one: Explanation, values: Values) -> list[str]:
     """A sentence for each of the strongest significant features of a single row: what its present value does."""
     if not wording.is_signed(one) or one.lower is None or _hides_effects(one, values):
         return []
-    decisive = (one.feature_status[0] == "ok") & ~wording.is_faint(one)[0] & (one.values[0] != 0)
+    decisive = ~wording.is_faint(one)[0] & (one.values[0] != 0)
     chosen = _rank_chosen(one, decisive)[:MOST_EFFECTS].tolist()
     return [f"{wording.word_feature(one, at, values.number, values.in_sentence)}." for at in chosen]
 
@@ -96,7 +96,7 @@ def word_reasons(explanation: Explanation, reasons: Reasons | None, values: Valu
 
 def _hides_effects(one: Explanation, values: Values) -> bool:
     """Whether effects are in the unit of an output that must not be shown."""
-    return values.is_hidden and one.moved is not None
+    return values.is_hidden and one.scale == "number"
 
 
 def list_outputs(outputs: Array) -> list[list[float]]:
@@ -110,26 +110,20 @@ def round_number(number: float) -> float:
 
 
 def describe_all_rows(explanation: Explanation, chosen: Integers, unit: float) -> dict[str, Any]:
-    """Mean absolute score of each feature, with limits, and the share of rows where it is significant.
+    """Mean absolute score of each feature, the mean contribution, and the share of rows where it is significant.
 
-    Where signs can be about one outcome for all rows, so is ``mean``, the mean score with its sign; ``meaning`` says
-    about which. Rows that are not explained are left out.
+    Rows that are not explained are left out.
     """
-    turned = directions.usual(directions.explained(explanation))
-    mean = calibration.aggregate(turned)
-    record: dict[str, Any] = {"score": _count_steps(mean.values[0, chosen], unit)}
+    mean = calibration.aggregate(directions.explained(explanation))
+    size = np.abs(mean.values) if mean.size is None else mean.size
+    record: dict[str, Any] = {"score": _count_steps(size[0, chosen], unit)}
     record["d1"] = _count_steps(mean.importance[0, chosen], 0.001)
-    if len(explanation) > 1 and mean.lower is not None and mean.upper is not None:
-        record |= {
-            "lower": _count_steps(mean.lower[0, chosen], unit),
-            "upper": _count_steps(mean.upper[0, chosen], unit),
-        }
     if mean.share_significant is not None:
         record["significant"] = _count_steps(mean.share_significant[0, chosen], 0.001)
-    if turned.about:
+    if mean.base_values is not None:
         record |= {
-            "mean": _count_steps(turned.values.mean(axis=0)[chosen], unit),
-            "meaning": wording.explain_score(turned),
+            "mean": _count_steps(mean.values[0, chosen], unit),
+            "meaning": wording.explain_score(mean),
         }
     return record
 
@@ -156,8 +150,8 @@ def summary(explanation: Explanation, row: int = 0, values: Values = SHOWN) -> t
     >>> print(*summary(explainer([0.2, 1.5, -0.3])))
     The model predicts True. b supports it. a and c are not significant.
     """
-    one = directions.of_row(explanation[row])
-    free, faint = one.feature_status[0] == "ok", wording.is_faint(one)[0]
+    one = explanation[row]
+    free, faint = one.feature_status[0] != "constant", wording.is_faint(one)[0]
     decisive = free & ~faint & (one.values[0] != 0)
     said, status = wording.format_prediction(one.outputs[0], one.output_names, values.number), str(one.status[0])
     sentences = [f"The model {'gives' if said == wording.NO_OUTPUT else 'predicts'} {said}."]
@@ -202,12 +196,11 @@ def _is_constant(one: Explanation) -> Flags:
 def _word_signed(one: Explanation, decisive: Flags, values: Values) -> list[str]:
     """Which features support the prediction, and which work against it; or raise and lower what signs are about."""
     parts = []
+    support = float(directions.sides(one)[0]) if one.base_values is not None else 1.0
     sides = (_word_support(one, values), ("work", "against it"))
-    if one.about:
-        is_output = len(one.output_names) == 1
-        odds = f"the odds of {wording.name_class(one.about)}"
-        sides = (("raise", "it" if is_output else odds), ("lower", "it" if is_output else "them"))
-    for sign, (verb, what) in zip((1, -1), sides, strict=True):
+    if one.scale == "number" and (one.outcome is None or as_question(one.outcome).about_prediction):
+        sides = (("raise", "it"), ("lower", "it"))
+    for sign, (verb, what) in zip((support, -support), sides, strict=True):
         chosen = _rank_chosen(one, decisive & (sign * one.values[0] > 0))
         if chosen.size:
             parts.append(f"{_list_names(one, chosen)} {verb}{'s' if chosen.size == 1 else ''} {what}")

@@ -17,7 +17,14 @@ from xcid.outcomes.protocol import as_question
 from xcid.records import SIGNIFICANT, Array, Explanation, Flags, Integers
 from xcid.records.status import UNKNOWN
 from xcid.records.status import meaning as status_in_words
-from xcid.show.wording.names import clean, count_in_words, format_factor, format_limits, format_number
+from xcid.show.wording.names import (
+    clean,
+    count_in_words,
+    format_effect,
+    format_factor,
+    format_limits,
+    format_number,
+)
 
 PREDICTION, ANSWER = "the prediction", "the present answer"  # what signs are about: by default, and for other questions
 NOT_SIGNIFICANT = f"not significant (adjusted p > {SIGNIFICANT:g})"
@@ -76,23 +83,52 @@ def format_status(status: str) -> str:
 
 
 def is_faint(explanation: Explanation) -> Flags:
-    """(n, d) features that can change and are not significant; none where there are no p-values at all."""
+    """(n, d) features that differ somewhere and are not significant; none where there are no p-values at all."""
     if explanation.significant is None:
         return np.zeros(explanation.values.shape, dtype=np.bool_)
-    return (explanation.feature_status == "ok") & ~explanation.significant
+    return (explanation.feature_status != "constant") & ~explanation.significant
 
 
 def is_signed(explanation: Explanation) -> bool:
     """Whether the sign of a score says something."""
-    return bool(explanation.direction.any())
+    return explanation.base_values is not None or bool((explanation.values < 0).any())
 
 
 def format_score(explanation: Explanation, value: float) -> str:
-    """A score with three decimals, and its sign where that says something; none for one that is 0."""
-    shown = f"{value:+.3f}" if is_signed(explanation) and explanation.n_rows is None else f"{value:.3f}"
+    """A score: three decimals, or an output's own digits, and its sign where that says something."""
+    if explanation.scale == "number":
+        return format_effect(value, "number")
+    shown = f"{value:+.3f}" if is_signed(explanation) else f"{value:.3f}"
     return "0.000" if shown in ("+0.000", "-0.000") else shown
 
 
+def format_on_scale(explanation: Explanation, value: float, write: Callable[[float], str] = format_number) -> str:
+    """A number on the scale of contributions, such as a base value: "-0.62", "0.35", "152.1"."""
+    if explanation.scale == "number":
+        return write(value)
+    return f"{value:+.2f}" if explanation.scale == "log_odds" else f"{value:.2f}"
+
+
+def explain_sum(one: Explanation, write: Callable[[float], str] = format_number) -> str:
+    """Where the contributions of a single row, or of an average, begin and end; "" where they do not add up."""
+    if one.base_values is None:
+        return ""
+    start, end = (
+        format_on_scale(one, float(value), write)
+        for value in (one.base_values[0], one.base_values[0] + one.values[0].sum())
+    )
+    rows = "these rows" if one.n_rows is not None else "this row"
+    return f"contributions in {name_unit(one)}: from {start} (mean of the reference data) to {end} ({rows})"
+
+
+def name_unit(explanation: Explanation) -> str:
+    """What contributions are measured in: "log odds of diabetes", "probability of class 1", "the output"."""
+    if explanation.scale == "number" or explanation.base_values is None:
+        return "the output"
+    return f"{explanation.scale.replace('_', ' ')} of {name_whom(explanation)}"
+
+
+IMPORTANCE = "importance: CID's d1, from 0 to 1; alone: usual values with which, nothing else changed, it flips"
 SHARE = "%: share of rows where the feature is significant"
 
 
@@ -103,12 +139,11 @@ def format_share(one: Explanation, at: int) -> str:
 
 def explain_score(explanation: Explanation) -> str:
     """What a score means."""
-    if explanation.n_rows is not None:
-        return "score: mean size, from 0 to 1"
-    if not is_signed(explanation):
+    if explanation.base_values is None:
         return f"score: {explain_unsigned(explanation)}"
     raises, lowers = word_directions(explanation)
-    return f"score: + {raises}, − {lowers}"
+    mean = "mean " if explanation.n_rows is not None else ""
+    return f"{mean}contribution: + {raises}, − {lowers}"
 
 
 def explain_unsigned(explanation: Explanation) -> str:
@@ -117,13 +152,12 @@ def explain_unsigned(explanation: Explanation) -> str:
 
 
 def word_directions(explanation: Explanation) -> tuple[str, str]:
-    """What scores above and below 0 say of a present value."""
-    about = name_class(explanation.about)
-    if not about:
-        return f"supports {name_subject(explanation)}", "works against it"
-    if len(explanation.output_names) == 1:
+    """What contributions above and below 0 say of a present value."""
+    if explanation.scale == "number":
         return "raises the output", "lowers it"
-    return f"raises the odds of {about}", "lowers them"
+    is_odds = explanation.scale == "log_odds"
+    what = f"the {'odds' if is_odds else 'probability'} of {name_whom(explanation)}"
+    return f"raises {what}", f"lowers {'them' if is_odds else 'it'}"
 
 
 def name_subject(explanation: Explanation) -> str:
@@ -145,14 +179,18 @@ def title_changes(names: tuple[str, ...]) -> str:
 
 
 def explain_unit(explanation: Explanation) -> str:
-    """What stands beside the scores of a single row, of each of many, or of averages."""
-    is_average, odds = explanation.n_rows is not None, f"the odds of {name_whom(explanation)}"
-    if explanation.moved is not None:
-        does = "the values add to the output on average" if is_average else "the present value adds to the output"
-        return f"+ and -: what {does}, with 95% limits"
-    does = f"the values multiply or divide {odds} by on average"
-    does = does if is_average else f"the present value multiplies or divides {odds} by"
-    return f"× and ÷: what {does}, with 95% limits"
+    """What stands beside the contributions of a single row, of each of many, or of averages."""
+    present = "the values" if explanation.n_rows is not None else "the present value"
+    ends = "" if is_exact(explanation) else ", with 95% limits"
+    if explanation.scale == "log_odds":
+        does = "multiply or divide" if explanation.n_rows is not None else "multiplies or divides"
+        return f"× and ÷: what {present} {does} the odds of {name_whom(explanation)} by{ends}"
+    return "in brackets: 95% limits of the contribution"
+
+
+def is_exact(explanation: Explanation) -> bool:
+    """Whether no row was sampled."""
+    return bool(explanation.exact.all()) and explanation.n_rows is None  # type: ignore[union-attr]
 
 
 def format_worth(one: Explanation, at: int, write: Callable[[float], str] = format_number) -> str:
@@ -164,18 +202,19 @@ def format_worth(one: Explanation, at: int, write: Callable[[float], str] = form
     if found is None:
         return ""
     value, ends = found
-    return format_limits(value, ends, "output" if one.moved is not None else "log odds", write)
+    return format_limits(value, ends, one.scale, write)
 
 
 def list_worths(one: Explanation, write: Callable[[float], str] = format_number) -> list[str]:
-    """What stands beside each score of a single row: what it is worth, and nothing where it is not significant.
+    """What stands beside each contribution of a single row: odds, limits, and nothing where it is not significant.
 
     A mean of many rows is left out where its limits lie on both sides of no effect.
     """
-    is_shown = (one.feature_status[0] == "ok") & ~is_faint(one)[0]
-    if one.n_rows is not None and one.mean_lower is not None and one.mean_upper is not None:
-        is_shown &= one.mean_lower[0] * one.mean_upper[0] > 0
-    return [format_worth(one, at, write) if is_shown[at] else "" for at in range(len(one.feature_names))]
+    is_shown = ~is_faint(one)[0] & (one.values[0] != 0)
+    if one.n_rows is not None and one.lower is not None and one.upper is not None:
+        is_shown &= one.lower[0] * one.upper[0] > 0
+    texts = [format_worth(one, at, write) if is_shown[at] else "" for at in range(len(one.feature_names))]
+    return texts if one.scale == "log_odds" else [text.partition(" ")[2] for text in texts]
 
 
 def word_feature(
@@ -186,31 +225,43 @@ def word_feature(
     ``write`` puts outputs into words, and ``cell`` the present value.
     """
     name = f"{clean(one.feature_names[at], MOST_LETTERS)} {clean(cell(one.shown(0, at)), MOST_LETTERS)}".strip()
-    status, found = str(one.feature_status[0, at]), _worth(one, at)
-    if status != "ok":
-        return f"{name} cannot change ({status})"
+    found = _worth(one, at)
     if found is None:
         return f"{name}: d1 {one.values[0, at]:.3f}"
     if is_faint(one)[0, at]:
         return f"{name} makes no significant difference"
     value, (low, high) = found
     low, high = (low, high) if value > 0 else (-high, -low)
-    if one.moved is not None:
-        ends = f"{write(low)} to {write(high)}"
-        return f"{name} {'raises' if value > 0 else 'lowers'} the output by {write(abs(value))} ({ends})"
-    ends = f"{format_factor(np.exp(low))} to {format_factor(np.exp(high))}"
-    does = "multiplies" if value > 0 else "divides"
-    return f"{name} {does} the odds of {name_whom(one)} by {format_factor(np.exp(abs(value)))} ({ends})"
+    put, verbs, what = _puts(one, write)
+    ends = "" if low == high else f" ({put(low)} to {put(high)})"
+    return f"{name} {verbs[value < 0]} {what} by {put(abs(value))}{ends}"
+
+
+def _puts(one: Explanation, write: Callable[[float], str]) -> tuple[Callable[[float], str], tuple[str, str], str]:
+    """How sizes of contributions are written, the verbs for those above and below 0, and their object."""
+    if one.scale == "log_odds":
+        return (lambda size: format_factor(np.exp(size))), ("multiplies", "divides"), f"the odds of {name_whom(one)}"
+    if one.scale == "probability":
+        whom = f"the probability of {name_whom(one)}"
+        return (lambda size: f"{100 * size:.3g} points"), ("raises", "lowers"), whom
+    return write, ("raises", "lowers"), "the output"
+
+
+def word_importance(one: Explanation, at: int) -> str:
+    """What the decision hangs on, in a sentence from counts; "" where nothing was changed alone, or nothing flips."""
+    share = np.nan if one.flips_alone is None else float(one.flips_alone[0, at])
+    name = clean(one.feature_names[at], MOST_LETTERS)
+    if np.isnan(share) or share == 0:
+        return ""
+    does = "would move" if choose_verb(one) == "move" else "would be another"
+    what = "the output" if choose_verb(one) == "move" else "the decision"
+    return f"With {share:.0%} of the usual values of {name}, nothing else changed, {what} {does}"
 
 
 def name_whom(one: Explanation) -> str:
-    """What odds are those of: a named class, the class predicted for a single row, or the present answer."""
-    if one.about:
-        return name_class(one.about)
-    about = ANSWER if len(one.output_names) == 1 else name_subject(one)
-    if about == ANSWER or len(one) > 1 or one.n_rows is not None:
-        return about
-    return name_class(find_prediction(one.outputs[0], one.output_names)[0])
+    """Whom contributions are about: a class, or the predicted class where rows are about several."""
+    names = {*one.about.tolist()}
+    return name_class(str(names.pop())) if len(names) == 1 else "the predicted class"
 
 
 def name_class(name: str) -> str:
@@ -226,16 +277,10 @@ def name_class(name: str) -> str:
 
 
 def _worth(one: Explanation, at: int) -> tuple[float, tuple[float, float]] | None:
-    """A number with its limits: an effect of a regression, or log odds; those of averages are means."""
-    if one.n_rows is not None:
-        if one.mean is None or one.mean_lower is None or one.mean_upper is None:
-            return None
-        return float(one.mean[0, at]), (float(one.mean_lower[0, at]), float(one.mean_upper[0, at]))
-    if one.moved is not None and one.moved_lower is not None and one.moved_upper is not None:
-        return float(one.moved[0, at]), (float(one.moved_lower[0, at]), float(one.moved_upper[0, at]))
-    if one.lower is None or one.moved is not None or not is_signed(one):  # not about odds
+    """A contribution with its limits; None where values are none."""
+    if one.lower is None or one.upper is None or one.base_values is None:
         return None
-    return float(one.log_odds[0, at]), (float(one.log_odds_lower[0, at]), float(one.log_odds_upper[0, at]))
+    return float(one.values[0, at]), (float(one.lower[0, at]), float(one.upper[0, at]))
 
 
 STAYS, BOTH = "perturbations that stay (C−)", "in both"
@@ -270,9 +315,28 @@ def rank_largest(scores: Array, most: int | None = None) -> Integers:
     return np.argsort(-np.abs(scores), kind="stable")[:most]
 
 
+def list_row_headings(one: Explanation) -> list[str]:
+    """What stands above the columns of :func:`list_row_cells`."""
+    score = "contribution" if one.base_values is not None else "score"
+    worth = "odds (95% limits)" if one.scale == "log_odds" else "95% limits"
+    beside = "value" if one.n_rows is None else "significant"
+    return ["feature", beside, score, worth.partition(" (")[0] if is_exact(one) else worth, "importance", "alone"]
+
+
+def list_row_cells(one: Explanation, at: int, worth: str) -> list[str]:
+    """A feature of a single row: its name, its value, what it did, its importance, and how many values flip alone."""
+    beside = one.shown(0, at) if one.n_rows is None else format_share(one, at)
+    hangs = ["", ""]
+    if one.base_values is not None and not np.isnan(one.importance[0, at]):
+        alone = np.nan if one.flips_alone is None else float(one.flips_alone[0, at])
+        hangs = [f"{one.importance[0, at]:.2f}", "" if np.isnan(alone) else f"{alone:.0%}"]
+    return [one.feature_names[at], beside, format_score(one, one.values[0, at]), worth, *hangs]
+
+
 def list_notes(one: Explanation, shown: list[int], mark: str) -> list[str]:
     """What stands under the scores of some features of a single row: how many are left out, and what marks mean."""
     worths, notes = list_worths(one), [count_left_out(len(one.feature_names), len(shown)), explain_score(one)]
+    notes.append(IMPORTANCE if one.base_values is not None and not np.isnan(one.importance).all() else "")
     notes.append(SHARE if one.share_significant is not None else "")
     notes.append(explain_unit(one) if any(worths[at] for at in shown) else "")
     notes.append(f"{mark}{NOT_SIGNIFICANT}" if is_faint(one)[0, shown].any() else "")

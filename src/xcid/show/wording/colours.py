@@ -12,6 +12,6 @@ INK = "#333333"
 
 def of_scores(explanation: Explanation, values: Array) -> list[str]:
     """A colour for each of some scores of an explanation."""
-    if not is_signed(explanation) or explanation.n_rows is not None:  # averages of sizes have no sign
+    if not is_signed(explanation):
         return [UNSIGNED] * len(values)
     return [SUPPORTS if value >= 0 else OPPOSES for value in values]

@@ -32,19 +32,19 @@ def list_headings(found: Comparison) -> list[str]:
 
 def list_cells(found: Comparison, at: int) -> list[str]:
     """A feature, what it is worth in both, the difference with its limits, and its p-values."""
-    worths = [format_effect(float(part[at]), found.unit) for part in (found.first, found.second)]
+    worths = [format_effect(float(part[at]), found.scale) for part in (found.first, found.second)]
     if found.shown:
         worths = [f"{clean(cell, MOST_LETTERS)}: {worth}" for cell, worth in zip(found.shown[at], worths, strict=True)]
     ends = float(found.lower[at]), float(found.upper[at])
-    name, apart = clean(found.feature_names[at], MOST_LETTERS), format_limits(found.difference[at], ends, found.unit)
+    name, apart = clean(found.feature_names[at], MOST_LETTERS), format_limits(found.difference[at], ends, found.scale)
     return [name, *worths, apart, *(_p_value(part[at]) for part in (found.p_values, found.adjusted_p_values()))]
 
 
 def explain_unit(found: Comparison) -> str:
     """What the numbers of :func:`list_cells` are."""
-    if found.unit == "output":
-        return "+ and -: what present values add to the output"
-    return f"× and ÷: what present values multiply or divide the odds of {name_class(found.about)} by"
+    if found.scale == "log_odds":
+        return f"× and ÷: what present values multiply or divide the odds of {name_class(found.about)} by"
+    return f"+ and -: what present values add to {_what(found)}"
 
 
 def list_notes(found: Comparison, shown: list[int]) -> list[str]:
@@ -64,8 +64,7 @@ def word_strongest(found: Comparison, most: int) -> list[str]:
 def explain_axis(found: Comparison) -> str:
     """What a difference is, under a picture of many."""
     first, second = _names(found)
-    what = "the output" if found.unit == "output" else f"the odds of {name_class(found.about)}"
-    return f"what present values do to {what},\n{second} against {first}"
+    return f"what present values do to {_what(found)},\n{second} against {first}"
 
 
 def word_difference(found: Comparison, at: int) -> str:
@@ -78,11 +77,11 @@ def word_difference(found: Comparison, at: int) -> str:
         return f"{name}: no significant difference"
     values = [float(part[at]) for part in (found.first, found.second)]
     verbs = [_verb(found, value) for value in values]
-    what, it = ("the output", "it") if found.unit == "output" else (f"the odds of {name_class(found.about)}", "them")
+    what, it = _what(found), "them" if found.scale == "log_odds" else "it"
     again = "" if verbs[0] == verbs[1] else f"{verbs[1]} {it} "
     sizes, (first, second) = [_size(found, value) for value in values], _names(found)
     ends = sorted(abs(float(end[at])) for end in (found.lower, found.upper))  # both have the sign of the difference
-    apart = "difference" if found.unit == "output" else "ratio"
+    apart = "ratio" if found.scale == "log_odds" else "difference"
     return (
         f"{name}: {verbs[0]} {what} by {sizes[0]} in {first} and {again}by {sizes[1]} in {second}: a {apart} of "
         f"{_size(found, found.difference[at])} ({' to '.join(_size(found, end) for end in ends)})"
@@ -95,7 +94,14 @@ def _names(found: Comparison) -> tuple[str, str]:
 
 def _size(found: Comparison, value: float) -> str:
     """A number without its sign: what odds are multiplied or divided by, or in the unit of the output."""
-    return format_number(abs(value)) if found.unit == "output" else format_factor(np.exp(abs(value)))
+    return format_factor(np.exp(abs(value))) if found.scale == "log_odds" else format_number(abs(value))
+
+
+def _what(found: Comparison) -> str:
+    """What present values do something to."""
+    if found.scale == "number":
+        return "the output"
+    return f"the {'odds' if found.scale == 'log_odds' else 'probability'} of {name_class(found.about)}"
 
 
 def _p_value(value: float) -> str:
@@ -103,5 +109,5 @@ def _p_value(value: float) -> str:
 
 
 def _verb(found: Comparison, value: float) -> str:
-    up, down = ("raises", "lowers") if found.unit == "output" else ("multiplies", "divides")
+    up, down = ("multiplies", "divides") if found.scale == "log_odds" else ("raises", "lowers")
     return up if value >= 0 else down

@@ -112,26 +112,34 @@ def format_factor(factor: float) -> str:
     return f"{factor:,.0f}" if factor >= 100 else f"{factor:.3g}"
 
 
-def format_effect(value: float, unit: str, write: Callable[[float], str] = format_number) -> str:
-    """A number with its sign: "×2.1" or "÷2.1" for log odds, "+41" in the unit of an output, as ``write`` puts it."""
-    if unit == "output":
-        return f"{'+' if value >= 0 else ''}{write(value)}"
-    return f"{'×' if value >= 0 else '÷'}{format_factor(np.exp(abs(value)))}"
-
-
-def format_limits(
-    value: float, ends: tuple[float, float], unit: str, write: Callable[[float], str] = format_number
-) -> str:
-    """A number with its limits: "×2.1 (2 to 2.2)" for log odds, "+41 (+38 to +44)" in the unit of an output.
+def format_effect(value: float, scale: str, write: Callable[[float], str] = format_number) -> str:
+    """A contribution with its sign: "×2.1" or "÷2.1" for log odds, "+0.041" of a probability, "+41" as ``write`` does.
 
     Examples
     --------
-    >>> format_limits(-0.37, (-0.41, -0.33), "log odds"), format_limits(-0.05, (-0.15, 0.05), "log odds")
+    >>> format_effect(0.7, "log_odds"), format_effect(-0.0412, "probability"), format_effect(41.0, "number")
+    ('×2.01', '-0.041', '+41')
+    """
+    if scale == "log_odds":
+        return f"{'×' if value >= 0 else '÷'}{format_factor(np.exp(abs(value)))}"
+    return f"{value:+.3f}" if scale == "probability" else f"{'+' if value >= 0 else ''}{write(value)}"
+
+
+def format_limits(
+    value: float, ends: tuple[float, float], scale: str, write: Callable[[float], str] = format_number
+) -> str:
+    """A contribution with its limits: "×2.1 (2 to 2.2)" for log odds, "+41 (+38 to +44)" else; exact ones have none.
+
+    Examples
+    --------
+    >>> format_limits(-0.37, (-0.41, -0.33), "log_odds"), format_limits(-0.05, (-0.15, 0.05), "log_odds")
     ('÷1.45 (1.39 to 1.51)', '÷1.05 (÷1.16 to ×1.05)')
     """
     low, high = ends
-    if unit == "output" or low < 0 < high:  # from dividing to multiplying
-        shown = [format_effect(end, unit, write) for end in ends]
+    if low == high:
+        return format_effect(value, scale, write)
+    if scale != "log_odds" or low < 0 < high:  # from dividing to multiplying
+        shown = [format_effect(end, scale, write) for end in ends]
     else:
         shown = [format_factor(np.exp(size)) for size in sorted((abs(low), abs(high)))]
-    return f"{format_effect(value, unit, write)} ({' to '.join(shown)})"
+    return f"{format_effect(value, scale, write)} ({' to '.join(shown)})"

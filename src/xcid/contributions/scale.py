@@ -1,0 +1,79 @@
+"""The scale that contributions add up on: log odds of a class, its probability, or the output's own number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from xcid._kernels.arrays import namespace
+from xcid.errors import InvalidParameter
+from xcid.outcomes.classes import CLOSE, are_probabilities, least_probability
+from xcid.records import Array, Integers
+
+Name: TypeAlias = Literal["log_odds", "probability", "number"]
+FARTHEST = 34.0  # log odds beyond this lose their digits where the larger probability is held in double precision
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From outputs to the numbers that contributions add up on.
+
+    Parameters
+    ----------
+    name : "log_odds", "probability" or "number"
+    least : float
+        What a probability of 0 stands for in log odds.
+
+    Examples
+    --------
+    >>> outputs, column = np.array([[0.25, 0.75]]), np.array([1])
+    >>> Scale("log_odds")(outputs, column).round(3).tolist(), Scale("probability")(outputs, column).tolist()
+    ([1.099], [0.75])
+    """
+
+    name: Name
+    least: float = 0.0
+
+    def __call__(self, outputs: Array, column: Integers) -> Array:
+        """(...,) numbers of (..., k) outputs, about an output each; arrays of NumPy or tensors of torch."""
+        xp, width = namespace(outputs), outputs.shape[-1]
+        is_own = xp.arange(width, device=outputs.device) == column[..., None]
+        own: Array = xp.where(is_own, outputs, 0.0).sum(-1)
+        if self.name != "log_odds":
+            return own
+        floor = max(self.least, np.exp(-FARTHEST))
+        others = xp.where(is_own, 0.0, outputs).sum(-1)
+        above, below = (xp.log(xp.where(part > floor, part, floor)) for part in (own, others))
+        odds: Array = above - below
+        return odds
+
+    def bases(self, outputs: Array, weights: Array | None) -> Array:
+        """(k,) weighted means of the numbers about each output, over the (N, k) outputs of reference rows."""
+        every = [self(outputs, np.full(len(outputs), at)) for at in range(outputs.shape[1])]
+        return np.array([np.average(numbers, weights=weights) for numbers in every])
+
+
+def choose_scale(wanted: str, outputs: Array, adds_up_on: Name | None) -> Scale:
+    """The scale for a model with (N, k) reference outputs; ``adds_up_on`` says where its own parts add up, if known.
+
+    By default, and where nothing is known of the inside: log odds where probabilities lie between 0 and 1, points of
+    probability where some are 0, as those of votes and labels are, and numbers as they are.
+    """
+    if wanted not in ("auto", "log_odds", "probability"):
+        raise InvalidParameter(f"scale must be 'auto', 'log_odds' or 'probability', not {wanted!r}")
+    if not are_probabilities(outputs):
+        if wanted != "auto":
+            raise InvalidParameter(f"scale={wanted!r} is for probabilities, and this model's outputs are none")
+        return Scale("number")
+    least = least_probability(outputs)
+    if wanted == "auto":
+        wanted = adds_up_on or ("probability" if has_votes(outputs) else "log_odds")
+    return Scale("log_odds", least) if wanted == "log_odds" else Scale("probability")
+
+
+def has_votes(outputs: Array) -> bool:
+    """Whether probabilities of 0 are among (N, k) outputs which do not come close to it otherwise."""
+    smallest = np.where(outputs > 0, outputs, np.inf).min()
+    return bool((outputs == 0).any() and smallest > CLOSE)
