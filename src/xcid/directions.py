@@ -9,15 +9,17 @@ from typing import Any, TypeVar
 import numpy as np
 
 from xcid._check import position_of, sign_of
+from xcid._kernels.arrays import ratio
 from xcid.cid.per_feature import evidence as densities_of
 from xcid.contributions import sampled
 from xcid.contributions.scale import Scale
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.outcomes.classes import Flip, class_names, column_of
 from xcid.outcomes.protocol import as_question
-from xcid.records import UNKNOWN, Array, DensityPair, Explanation, Integers, Outcome, Perturbations, fields
+from xcid.records import UNKNOWN, Array, DensityPair, Estimate, Explanation, Integers, Outcome, Perturbations, fields
 
 E = TypeVar("E", bound=Explanation)
+ROUNDED = 1e-5  # of an output, by a model that computes in single precision
 NOT_KEPT = (
     "the outputs of the samples behind this explanation were not kept: too many rows were explained at once, or it "
     "comes from a file; explain fewer rows at once or raise max_evidence_bytes of the Explainer, and after loading "
@@ -53,6 +55,28 @@ def contribute(
     gap = scale(outputs, column) - base
     found = sampled.contributions(cloud, scale(cloud.outputs, column[:, None]), gap, measure)
     return {**fields.named(Explanation, "values", found), **_told(scale, base, column, names)}
+
+
+def count_out(
+    found: Array, bases: Array, outputs: Array, names: Sequence[str], column: Integers, scale: Scale
+) -> dict[str, Any]:
+    """Exact contributions by name: from (n, f, q) values and (q,) bases of every class, or of the second of two.
+
+    What the model's own rounding leaves between their sum and its (n, k) outputs is divided by their size.
+    """
+    if found.shape[2] == 1:
+        sign = np.where((column == 0) & (scale.name == "log_odds"), -1.0, 1.0)
+        values, base = found[:, :, 0] * sign[:, None], bases[0] * sign
+    else:
+        values, base = np.take_along_axis(found, column[:, None, None], axis=2)[:, :, 0], bases[column]
+    own = scale(outputs, column)
+    gap = own - base - values.sum(axis=1)
+    is_rounding = np.abs(gap) <= ROUNDED * (1 + np.abs(own))
+    size = np.abs(values)
+    values = values + np.where(is_rounding, gap, 0.0)[:, None] * ratio(size, size.sum(axis=1)[:, None])
+    estimate = Estimate(values, values, values, np.where(values == 0, 1.0, 0.0))
+    told = _told(scale, base, column, names) | {"exact": np.ones(len(base), dtype=bool)}
+    return {**fields.named(Explanation, "values", estimate), **told}
 
 
 def _told(scale: Scale, base: Array, column: Integers, names: Sequence[str]) -> dict[str, Any]:

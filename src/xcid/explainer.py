@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xcid import answers, pipeline
 from xcid._check import LOG, Progress, as_float, as_int, given_or, silent, telling, usual, warn
 from xcid.calibration import Repeats, Stop
-from xcid.cid.adjusted import Adjusted, Alone
+from xcid.cid.adjusted import Adjusted, ContributionsAlone
 from xcid.cid.densities.kernel import Kernel
 from xcid.cid.densities.mixed import Mixed
 from xcid.cid.generators.growing import Growing
@@ -224,7 +224,7 @@ class Explainer:
         Where the model is read exactly, nothing is perturbed.
         """
         with telling(InvalidParameter, WORK):
-            setup = self.replace(score=Alone(), search=None, one_sided=ignore, max_evidence_bytes=0).setup
+            setup = self.replace(score=ContributionsAlone(), search=None, one_sided=ignore, max_evidence_bytes=0).setup
             explanation = pipeline.explain_table(setup, X, as_int(seed, "seed"))
             return Explanation.of(replace(explanation, index=labels(X, len(explanation))))
 

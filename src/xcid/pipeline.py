@@ -13,6 +13,7 @@ from xcid import directions
 from xcid._check import LOG, Progress, silent, warn
 from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_few
 from xcid._kernels.random import run_key, variants
+from xcid.cid.adjusted import ContributionsAlone
 from xcid.cid.generators.search import Drawn, Generator
 from xcid.outcomes import Outcome
 from xcid.outcomes.protocol import as_question
@@ -27,7 +28,7 @@ from xcid.records import (
     Unsigned,
     fields,
 )
-from xcid.setup import Contributing, Setup
+from xcid.setup import Setup
 from xcid.table import met
 
 Blocks: TypeAlias = list[Explanation | Failed]
@@ -94,37 +95,50 @@ def explain_block(setup: Setup, rows: Array, seed: int) -> Blocks:
 def _run(setup: Setup, rows: Array, outputs: Array, seed: int, chosen: Any, replicate: int) -> Explanation:
     """Explain some rows of a block once."""
     rows, outputs = rows[chosen], outputs[chosen]
-    keys = setup.subject.space.keys(rows, seed, replicate)
-    run = functools.partial(run_key, seed, replicate)
+    exact = _exact_contributions(setup, rows, outputs)
+    if exact is not None and isinstance(setup.score, ContributionsAlone):
+        return _unperturbed(setup, rows, outputs, seed, exact)
+    keys, run = setup.subject.space.keys(rows, seed, replicate), functools.partial(run_key, seed, replicate)
     parts, clouds = perturb_by_plan(setup, rows, keys, outputs, run)
     measured = [_scored(setup, cloud) for cloud in clouds]
     known = {name: fields.joined([each[name] for each in measured], parts) for name in measured[0]}
     cloud = Perturbations.concatenate(clouds, parts)
-    if setup.contributing is not None:
-        known |= _contributed(
-            setup, setup.contributing, cloud, keys, outputs, functools.partial(run_key, seed, replicate)
-        )
+    known |= _sampled_contributions(setup, cloud, keys, outputs, run) if exact is None else exact
     found = _recorded(setup, seed, cloud, outputs, known)
     return _searched(setup, found, rows, keys, outputs, seed)
 
 
-def _contributed(
-    setup: Setup,
-    how: Contributing,
-    cloud: Perturbations,
-    keys: Unsigned,
-    outputs: Array,
-    run: Callable[[int], Unsigned],
+def _exact_contributions(setup: Setup, rows: Array, outputs: Array) -> dict[str, Any] | None:
+    """Contributions to the outputs of rows by name, where the model adds up on their scale; else None."""
+    how, exact, names = setup.contributing, setup.subject.exact, setup.subject.output_names
+    if how is None or exact is None or exact.scale != how.scale.name:
+        return None
+    column = directions.column_in_question(setup.outcome, outputs, names)
+    return directions.count_out(*exact(rows), outputs, names, column, how.scale)
+
+
+def _unperturbed(setup: Setup, rows: Array, outputs: Array, seed: int, known: dict[str, Any]) -> Explanation:
+    """Rows of which nothing but their contributions is known."""
+    nothing, none = np.full((len(rows), len(setup.subject.features.names)), np.nan), np.zeros(len(rows), dtype=np.int64)
+    counts: Any = {"n_evaluations": none, "n_flips": none, "n_positive": none * 1.0, "n_negative": none * 1.0}
+    return record(
+        setup, outputs, seed, rows=rows, status=np.full(len(rows), "ok"), importance=nothing, **counts, **known
+    )
+
+
+def _sampled_contributions(
+    setup: Setup, cloud: Perturbations, keys: Unsigned, outputs: Array, run: Callable[[int], Unsigned]
 ) -> dict[str, Any]:
     """Contributions to the output of rows, by name, by the perturbations behind their importance or by others."""
-    spent = cloud.n_evaluations
+    how, spent, names = setup.contributing, cloud.n_evaluations, setup.subject.output_names
+    if how is None:
+        return {}
     if how.generator is not None and how.features is not None:
         subject = replace(setup.subject, features=how.features)
         other = replace(setup, subject=subject, generator=how.generator)
         parts, clouds = perturb_by_plan(other, cloud.origin, keys, outputs, run)
         cloud = Perturbations.concatenate(clouds, parts)
         spent = spent + cloud.n_evaluations
-    names = setup.subject.output_names
     column = directions.column_in_question(setup.outcome, outputs, names)
     found = directions.contribute(cloud, outputs, names, column, how.scale, setup.subject.usual, how.measure)
     return {**found, "n_evaluations": spent}
@@ -189,14 +203,15 @@ def _scored(setup: Setup, cloud: Perturbations) -> dict[str, Any]:
 
 def _recorded(setup: Setup, seed: int, cloud: Perturbations, outputs: Array, measured: dict[str, Any]) -> Explanation:
     spent = measured.pop("n_evaluations", cloud.n_evaluations)
+    n_flips = np.sum(cloud.positive > 0.5, axis=1)
     return record(
         setup,
         outputs,
         seed,
         rows=cloud.origin,
-        status=cloud.status,
+        status=flipless(cloud.status, n_flips, setup.outcome),
         n_evaluations=spent,
-        n_flips=np.sum(cloud.positive > 0.5, axis=1),
+        n_flips=n_flips,
         n_positive=cloud.positive.sum(axis=1),
         n_negative=cloud.negative.sum(axis=1),
         cloud=cloud,
@@ -252,9 +267,7 @@ def record(
     seed: int,
     *,
     rows: Array,
-    status: Any,
     n_evaluations: Integers,
-    n_flips: Integers,
     **known: Any,
 ) -> Explanation:
     """Put all that is known of (n, d) rows together, their scores by name; engines call it too."""
@@ -263,16 +276,14 @@ def record(
         rows,
         outputs,
         **known,
-        status=_flipless(status, n_flips, setup.outcome),
         n_evaluations=n_evaluations + 1,  # and the row itself
-        n_flips=n_flips,
         density=setup.score.density,
         outcome=setup.outcome,
         settings={name: repr(part) for name, part in (parts | {"seed": seed}).items()} | setup.subject.record,
     )
 
 
-def _flipless(status: Any, n_flips: Integers, outcome: Outcome) -> Any:
+def flipless(status: Any, n_flips: Integers, outcome: Outcome) -> Any:
     """The status of rows: one that says so where a row is explained although few perturbations flip it, or none."""
     few = np.where(n_flips == 0, "no_flips", "few_flips" if as_question(outcome).least is not None else "ok")
     return np.where((status == "ok") & (n_flips < FEWEST_FLIPS), few, status)

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from xcid._check import telling, warn
 from xcid._kernels.arrays import spread, thinned
-from xcid.contributions.scale import Name, Scale
+from xcid.contributions.scale import NAMES, Name, Scale
 from xcid.errors import ModelError
 from xcid.models import Predictor, agrees, names_for, wrap
 from xcid.models.predictor import EXACT, TRIED
@@ -22,6 +22,7 @@ from xcid.table import Constraints, Features, FeatureSpace, Kind, Rules
 
 if TYPE_CHECKING:
     from xcid.native import Fingerprint
+    from xcid.native.shapley import Exact
 
 MEMORY = 2**28  # bytes that one call of the model may take
 CHANGED = "the model has changed since the explainer was made: it was read and tried anew, as by a new explainer"
@@ -89,6 +90,7 @@ class Subject:
     memory: int  # bytes that one call of the model may take
     class_names: Sequence[str] | Mapping[Any, str] | None  # as the user gave them
     standing: Standing  # which says whether the model is still the one that all of this was made of
+    exact: Exact | None = None  # its Shapley values, where what was read of it adds up
 
     @classmethod
     def of(
@@ -109,8 +111,8 @@ class Subject:
         space = FeatureSpace.of(background, names, kinds, limits, weights)
         features, rules = Features.of(space, limits), limits.rules(space.columns, space.rows)
         standing, predict, known = _tried(model, space, memory, class_names)
-        usual = _usual(known, space)
-        return cls(model, space, features, predict, known, usual, rules, limits, memory, class_names, standing)
+        usual, exact = _usual(known, space), _exact(predict, space, features)
+        return cls(model, space, features, predict, known, usual, rules, limits, memory, class_names, standing, exact)
 
     @property
     def outputs(self) -> Array:
@@ -120,7 +122,7 @@ class Subject:
     @property
     def adds_up_on(self) -> Name | None:
         """The scale on which what was read of the model adds up, if any."""
-        return getattr(self.predict.native, "adds_up_on", None)
+        return None if self.exact is None or self.exact.scale not in NAMES else cast(Name, self.exact.scale)
 
     def unlimited(self) -> Features:
         """The same features, which may take every value that the reference data have."""
@@ -138,7 +140,8 @@ class Subject:
                 f"the model has changed since the explainer was made: it has {known.shape[1]} outputs, where it had "
                 f"{self.known.shape[1]}; make a new explainer"
             )
-        return replace(self, predict=predict, known=known, usual=_usual(known, self.space), standing=standing)
+        parts: Any = {"usual": _usual(known, self.space), "exact": _exact(predict, self.space, self.features)}
+        return replace(self, predict=predict, known=known, standing=standing, **parts)
 
     def is_as_tried(self) -> bool:
         """Whether the model still predicts for some reference rows what it did, and what was read of it."""
@@ -153,7 +156,7 @@ class Subject:
     def with_room(self, space: FeatureSpace) -> Subject:
         """The same model and table, with room for rows that hold what the table does not."""
         rules = replace(self.rules, columns=space.columns)
-        return replace(self, space=space, predict=self.predict.deciding(self.model, space), rules=rules)
+        return replace(self, space=space, predict=self.predict.deciding(self.model, space), rules=rules, exact=None)
 
     @property
     def record(self) -> dict[str, str]:
@@ -207,3 +210,12 @@ def _usual(known: Array, space: FeatureSpace) -> dict[str, Any]:
     if least is not None:
         found["base_log_odds"] = Scale("log_odds", least).bases(known, space.weights)
     return {name: tuple(part.tolist()) for name, part in found.items()} | {"least": least or 0.0}
+
+
+def _exact(predict: Predictor, space: FeatureSpace, features: Features) -> Exact | None:
+    """The exact Shapley values of a model that was read, against all reference rows; None where it does not add up."""
+    if predict.native is None:
+        return None
+    from xcid.native.shapley import Exact
+
+    return Exact.of(predict.native, space.rows, space.weights, features.columns)

@@ -269,7 +269,8 @@ def _explanation(setup: Setup, rows: Array, seed: int, found: dict[str, Array]) 
     names, column, how = np.array(setup.subject.output_names), known.pop("column").astype(np.int64), setup.contributing
     about = np.full(len(rows), "") if len(names) == 1 else names[column]
     known |= {"about": about, "scale": "" if how is None else how.scale.name}
-    known |= {"rows": rows, "status": lacking(*lacks), "n_negative": n_negative, "cloud": None}
+    status = pipeline.flipless(lacking(*lacks), known["n_flips"], setup.outcome)
+    known |= {"rows": rows, "status": status, "n_negative": n_negative, "cloud": None}
     return pipeline.record(setup, known.pop("outputs"), seed, **known)
 
 

@@ -34,7 +34,7 @@ class Adjusted:
 
 
 @dataclass(frozen=True, slots=True)
-class Alone(Adjusted):
+class ContributionsAlone(Adjusted):
     """Contributions alone: of importance nothing is known."""
 
     def __call__(self, cloud: Perturbations) -> Scores:

@@ -13,6 +13,7 @@ from xcid.outcomes.classes import CLOSE, are_probabilities, least_probability
 from xcid.records import Array, Integers
 
 Name: TypeAlias = Literal["log_odds", "probability", "number"]
+NAMES = ("log_odds", "probability", "number")
 FARTHEST = 34.0  # log odds beyond this lose their digits where the larger probability is held in double precision
 
 

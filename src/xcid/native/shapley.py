@@ -12,20 +12,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from xcid.native import boosters, models
-from xcid.native.ensemble import (
-    Link,
-    averaged,
-    averaged_pair,
-    doubled,
-    first,
-    logistic,
-    several,
-    single_logistic,
-    single_several,
-)
+from xcid.native.ensemble import averaged, averaged_pair, single_logistic, single_several
 from xcid.native.library import whole
-from xcid.native.linear import Linear, by_odds
-from xcid.native.models import Alone, Combined
+from xcid.native.models import Alone, Combined, Linear, Link, by_odds, doubled, first, logistic, several
 from xcid.native.seen import Seen
 from xcid.native.terms import Compiled, Plain, Reference
 from xcid.native.trees import Trees
