@@ -41,13 +41,13 @@ class Explainer:
     ----------
     model : object
         With ``predict_proba`` or ``predict``, or any callable that gives probabilities or labels.
-    background : table
+    reference : table
         Rows that show what values are usual: the training data or some hundreds of its rows. With fewer than a dozen,
         or than half as many as there are features, no score is significant.
     weights : (N,) array, list or series, optional
-        Of the rows of the background, from 0 up: a row of weight k counts as k rows, one of weight 0 not at all.
+        Of the reference rows, from 0 up: a row of weight k counts as k rows, one of weight 0 not at all.
     generator : Generator, optional
-        Makes the perturbations; by default balanced masks with rows of the background, 1,000 for each row (3,000 for
+        Makes the perturbations; by default balanced masks with reference rows, 1,000 for each row (3,000 for
         more than 20 features, 8,000 where trees are read from inside), and for rows whose flips are so rare that
         nothing else tells of them, a search of up to 10,000 evaluations (:class:`xcid.generators.Growing`).
     score : Score, optional
@@ -87,8 +87,8 @@ class Explainer:
     Examples
     --------
     >>> import numpy as np, xcid
-    >>> background = np.random.default_rng(0).normal(size=(200, 3))
-    >>> explainer = xcid.Explainer(lambda X: X[:, 1] > 0, background, feature_names=["a", "b", "c"])
+    >>> reference = np.random.default_rng(0).normal(size=(200, 3))
+    >>> explainer = xcid.Explainer(lambda X: X[:, 1] > 0, reference, feature_names=["a", "b", "c"])
     >>> explanation = explainer([0.2, 1.5, -0.3])
     >>> explanation.feature_names[int(np.argmax(explanation.values[0]))]
     'b'
@@ -99,7 +99,7 @@ class Explainer:
     def __init__(
         self,
         model: Any,
-        background: Any,
+        reference: Any,
         *,
         weights: Any = None,
         generator: Generator | None = None,
@@ -129,7 +129,7 @@ class Explainer:
             score = given_or(score, Adjusted(density), "score", "xcid.scores.Adjusted()")
             search = Growing() if generator is None else None
             memory = as_int(memory, "memory (bytes)", at_least=1)
-            subject = Subject.of(model, background, feature_names, kinds, constraints, memory, weights, class_names)
+            subject = Subject.of(model, reference, feature_names, kinds, constraints, memory, weights, class_names)
             given = Given(outcome, generator, scale)
             kept = as_int(max_evidence_bytes, "max_evidence_bytes", at_least=0)
             parts: Any = {"score": score, "stop": stop, "time_limit": time_limit, "memory": memory, "given": given}
@@ -152,7 +152,7 @@ class Explainer:
 
     @classmethod
     def paper(
-        cls, model: Any, background: Any, *, m: int = 50, density: Density | None = None, **settings: Any
+        cls, model: Any, reference: Any, *, m: int = 50, density: Density | None = None, **settings: Any
     ) -> Explainer:
         """Build the paper's standard setting, nothing added.
 
@@ -163,7 +163,7 @@ class Explainer:
             raise InvalidParameter("the paper's setting has its own generator and score: use Explainer for others")
         density = Kernel("gaussian", bandwidth="silverman") if density is None else density
         score = PerFeature(density, direction=unsigned)
-        explainer = cls(model, background, generator=Random(m=m), score=score, **settings)
+        explainer = cls(model, reference, generator=Random(m=m), score=score, **settings)
         is_default = settings.get("outcome") is None and explainer.made.outcome == Flip(soft=True)
         return explainer.with_outcome(Flip()) if is_default else explainer
 

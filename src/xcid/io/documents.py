@@ -7,12 +7,13 @@ meaning does; names that are added leave it as it is. A number that is none is n
 
     {"format": "xcid explanation", "version": 1,
      "feature_names": [...], "column_names": [...], "features": [[0], [1, 2]], "output_names": [...],
-     "levels": [[...], ...], "units": [...], "scales": [...], "output_scales": [...], "settings": {...},
+     "levels": [[...], ...], "units": [...], "scales": [...], "output_scales": [...], "base_outputs": [...],
+     "base_log_odds": [...], "scale": "log_odds", "least": 0.0, "settings": {...},
      "question": "Does the predicted class change? (soft: ...)", "index_type": "<i8",
      "rows": [{"index": 7, "status": "ok", "n_evaluations": 1001, "n_flips": 160, "n_positive": 187.2,
                "n_negative": 812.8, "data": [...], "outputs": [...], "values": [...], "importance": [...],
-               "direction": [...], "feature_status": [...], "lower": [...], "upper": [...],
-               "p_values": [...], ...}, ...]}
+               "base_values": -0.87, "about": "diabetes", "exact": true,
+               "feature_status": [...], "lower": [...], "upper": [...], "p_values": [...], ...}, ...]}
 
 In Parquet the rows are the table, and the rest is JSON in the file's metadata under "xcid".
 
@@ -37,7 +38,7 @@ import numpy as np
 
 from xcid._require import require
 from xcid.errors import InvalidFile
-from xcid.io import files, packed
+from xcid.io import earlier, files, packed
 from xcid.records import Explanation, fields
 
 FORMAT = "xcid explanation"
@@ -45,6 +46,8 @@ VERSION = 1
 KEY = b"xcid"  # in the metadata of Parquet
 RENAMED = {"significant": "share_significant"}  # fields that had another name in earlier files
 DESCRIBED = ("density", "outcome")
+PLAIN = ("scale", "least")  # text and numbers that all rows share
+EARLIER_FIELDS = ("direction", *(f"{name}{end}" for name in ("moved", "mean") for end in earlier.ENDS))
 INDEX_KINDS = "iufbUM"
 ROOMS = ("xcid.cid.densities", "xcid.outcomes")
 EARLIER = {  # what outcomes of earlier files are called now
@@ -64,6 +67,7 @@ def head(explanation: Explanation) -> dict[str, Any]:
     }
     described = {name: describe(getattr(explanation, name)) for name in DESCRIBED}
     asked = {"question": explanation.question, "settings": dict(explanation.settings or {})}
+    asked |= {name: getattr(explanation, name) for name in PLAIN}
     return {"format": FORMAT, **common, **described, **asked}
 
 
@@ -77,7 +81,8 @@ def from_head(known: Mapping[str, Any], version: int) -> dict[str, Any]:
     shared = [each for each in fields.declared(Explanation) if not each.is_per_row]
     common = {each.name: _tuples(list(known[each.name])) for each in shared if each.is_needed or each.name in known}
     described = {name: restore(known.get(name)) for name in DESCRIBED}
-    return {**common, **described, "settings": dict(known["settings"])}
+    plain = {name: known[name] for name in PLAIN if name in known}
+    return {**common, **described, **plain, "settings": dict(known["settings"])}
 
 
 def to_document(explanation: Explanation) -> dict[str, Any]:
@@ -103,6 +108,9 @@ def from_document(document: Mapping[str, Any], n_bytes: int = 0) -> Explanation:
     widths = {fields.FEATURE: len(common["feature_names"]), fields.COLUMN: len(common["column_names"])}
     widths[fields.OUTPUT] = len(common["output_names"])
     parts: dict[str, Any] = {}
+    for name in EARLIER_FIELDS:
+        if rows and rows[0].get(name) is not None:
+            parts[name] = np.array([row[name] for row in rows], dtype=np.float64)
     for each in fields.declared(Explanation):
         if (
             each.is_per_row
@@ -111,7 +119,13 @@ def from_document(document: Mapping[str, Any], n_bytes: int = 0) -> Explanation:
         ):
             cells = _array([row[each.name] for row in rows], np.dtype(each.dtype or index_type), n_bytes)
             parts[each.name] = cells if rows else cells.reshape(0, *(widths[axis] for axis in each.axes[1:]))
-    return Explanation(**parts, **common)
+    return renewed(parts, common)
+
+
+def renewed(parts: Mapping[str, Any], common: Mapping[str, Any]) -> Explanation:
+    """The explanation of what a file holds per row and of what all rows share, whatever version wrote it."""
+    found = earlier.renew(parts, common)
+    return Explanation(**found, **{"scale": earlier.scale_of(found), **common})
 
 
 def _array(cells: list[Any], kind: np.dtype[Any], n_bytes: int) -> Any:

@@ -91,7 +91,8 @@ def _read_archive(path: Path) -> Explanation:
     header = json.loads(str(parts.pop("header")))
     common = documents.from_head(header, VERSION)
     cloud = {name.removeprefix(CLOUD): parts.pop(name) for name in list(parts) if name.startswith(CLOUD)}
-    return Explanation(**parts, **common, cloud=_cloud(cloud, common["features"]) if cloud else None)
+    made = documents.renewed(parts, common)
+    return replace(made, cloud=_cloud(cloud, common["features"]) if cloud else None)
 
 
 def _cloud(parts: Mapping[str, Any], features: tuple[tuple[int, ...], ...]) -> Perturbations:
