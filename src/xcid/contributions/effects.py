@@ -61,7 +61,8 @@ def shared(plan: Plan, discrete: Flags) -> Shared:
     stacked = np.concatenate([plan.values, plan.alone, plan.rest])
     most = int(MOST_COLUMNS * pairs / max(n_free, 1)) - 1
     parts, of_feature, penalties = [np.ones((len(stacked), n_free))], [np.arange(n_free)], [np.full(n_free, REST)]
-    means = [np.zeros(n_free)]
+    means, n_known = [np.zeros(n_free)], len(plan.background)
+    shares = np.full(n_known, 1 / n_known) if plan.weights is None else plan.weights
     if n_free > pairs / 2:
         penalties = [np.full(n_free, CROWDED)]
     for at, feature in enumerate(free):
@@ -71,7 +72,7 @@ def shared(plan: Plan, discrete: Flags) -> Shared:
             make = levels if discrete[column] else numbers
             known = plan.background[:, column]
             made, penalty = make(np.concatenate([stacked[:, column], known]), known, most)
-            means.append(np.average(made[len(stacked) :], axis=0, weights=plan.weights))
+            means.append(shares @ made[len(stacked) :])
             parts.append(made[: len(stacked)])
             of_feature.append(np.full(made.shape[1], at))
             penalties.append(penalty)

@@ -118,7 +118,8 @@ def explain_sum(one: Explanation, write: Callable[[float], str] = format_number)
         for value in (one.base_values[0], one.base_values[0] + one.values[0].sum())
     )
     rows = "these rows" if one.n_rows is not None else "this row"
-    return f"contributions in {name_unit(one)}: from {start} (mean of the reference data) to {end} ({rows})"
+    exact = "exact contributions" if is_exact(one) else "contributions"
+    return f"{exact} in {name_unit(one)}: from {start} (mean of the reference data) to {end} ({rows})"
 
 
 def name_unit(explanation: Explanation) -> str:
