@@ -30,6 +30,7 @@ from xcid.errors import InvalidParameter, ModelError, XcidError
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
 from xcid.models.libraries import evaluating
+from xcid.models.tables import as_shares
 from xcid.outcomes.classes import class_names
 from xcid.outcomes.protocol import as_question
 from xcid.records import Array, Flags, Integers, Perturbations, Plan, fields
@@ -131,6 +132,7 @@ class _Task:
         subject, how, self.torch = setup.subject, setup.contributing, require("torch", extra="torch")
         assert how is not None
         self.module, self.n_outputs = subject.model, len(subject.output_names)
+        self.are_logits = getattr(subject.predict.read.read, "func", None) is as_shares
         self.device, self.dtype = one_home(self.module)
         self.outcome: Any = setup.outcome  # takes tensors as well
         self.plan, self.pairs, density = plan, len(plan.masks), setup.score.density
@@ -204,6 +206,8 @@ class _Task:
         if not isinstance(answers, self.torch.Tensor) or len(answers) != len(rows):
             raise ModelError("the module must answer with one tensor that has a line for every row")
         answers = answers.reshape(len(rows), -1).to(self.torch.float64)
+        if self.are_logits:
+            answers = answers.softmax(1)
         if answers.shape[1] == 1 and self.n_outputs == 2:
             answers = self.torch.cat([1 - answers, answers], 1)
         return answers

@@ -13,7 +13,7 @@ from xcid._check import LOG, said, telling, warn
 from xcid._kernels.arrays import thinned
 from xcid.errors import ModelError, XcidError
 from xcid.models.libraries import ADAPTERS, Adapted
-from xcid.models.tables import Cells, Reader, as_trained, reader
+from xcid.models.tables import Cells, Reader, as_trained, of_logits, reader
 from xcid.records import Array, Plan
 from xcid.table import FeatureSpace
 
@@ -27,6 +27,10 @@ EXACT = 1e-9  # the same, of a model that is read from inside
 RANDOM = (
     "the model is not deterministic: {rows} reference rows got another answer when asked again (by up to {gap:.3g}), "
     "so explanations will not repeat: switch its randomness off or fix its seed"
+)
+LOGITS = (
+    "the module's outputs are no probabilities: they are taken for logits, and their softmax for the probabilities; "
+    "end the module with a softmax of its own to say so"
 )
 DEPENDENT = (
     "the model's answer for a row depends on the other rows of the call: {rows} reference rows got another answer in "
@@ -154,7 +158,10 @@ def wrap(model: Any, space: FeatureSpace, memory: int, *, is_readable: bool = Tr
     except ModelError as error:
         raise ModelError(f"{error}{_hint(space)}") from error.__cause__
     precision = float(np.finfo(answers.dtype).eps) if answers.dtype.kind == "f" else 0.0
-    predict = Predictor(ask, decode, reader(model, answers), max_rows, precision)
+    logits = of_logits(answers) if is_instance(given, "torch", "Module") else None
+    if logits is not None:
+        warn(LOGITS)
+    predict = Predictor(ask, decode, logits or reader(model, answers), max_rows, precision)
     preflight(predict, space.rows, len(predict.read.names), precision)
     predict = replace(predict, native=_read(given, predict, space) if is_readable else None)
     rest = space.rows[max_rows:]

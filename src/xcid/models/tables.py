@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.special import softmax
 
 from xcid.errors import ModelError
 from xcid.outcomes.classes import OTHER_LABEL
@@ -16,6 +17,7 @@ from xcid.table import FeatureSpace, ToRows, cells_maker, frame_maker, in_order
 
 Cells: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 MOST_OUTPUTS = 2**12  # of a model
+SUM_TOLERANCE = 1e-3  # of probabilities, which add up to 1
 
 
 def names_for(model: Any, background: Any, given: Sequence[str] | None = None) -> Sequence[str] | None:
@@ -75,7 +77,13 @@ def reader(model: Any, answers: Cells) -> Reader:
     classes = getattr(model, "classes_", None)
     if classes is not None and len(classes) == 0:  # of CatBoost's regressor, also at the end of a Pipeline
         classes = None
-    if callable(getattr(model, "predict_proba", None)) or (answers.ndim == 2 and answers.shape[1] > 1):
+    several = answers.ndim == 2 and answers.shape[1] > 1
+    if callable(getattr(model, "predict_proba", None)) or several:
+        if several and (_is_of_a_regressor(model) or _is_regressor(model)):
+            raise ModelError(
+                f"this regressor predicts {answers.shape[1]} targets for a row, which are no classes: explain one at a "
+                "time, the first by xcid.Explainer(lambda X: model.predict(X)[:, 0], reference)"
+            )
         return _of_columns(answers.shape, classes)
     if answers.dtype.kind != "f" or classes is not None:
         return _of_labels(answers)
@@ -86,11 +94,30 @@ def reader(model: Any, answers: Cells) -> Reader:
     return Reader(("0", "1"), _both_classes)
 
 
+def of_logits(answers: Cells) -> Reader | None:
+    """Reads a module's several columns as logits, where they are no probabilities; None where they are."""
+    if answers.ndim != 2 or answers.shape[1] < 2 or answers.dtype.kind != "f":
+        return None
+    if (answers >= 0).all() and (np.abs(answers.sum(axis=1) - 1) <= SUM_TOLERANCE).all():
+        return None
+    return Reader(tuple(map(str, range(answers.shape[1]))), partial(as_shares, answers.shape[1]))
+
+
+def as_shares(n_columns: int, answers: Cells) -> Array:
+    """Probabilities of several classes, from their logits."""
+    shares: Array = softmax(_columns(n_columns, answers), axis=1)
+    return shares
+
+
 def _is_of_a_regressor(method: Any) -> bool:
-    """Whether this is a method of a regressor, by the ways in which scikit-learn and its like mark one."""
-    owner = getattr(method, "__self__", None)
-    tags = getattr(owner, "__sklearn_tags__", None)  # from scikit-learn 1.6 on
-    return (tags().estimator_type if callable(tags) else getattr(owner, "_estimator_type", None)) == "regressor"
+    """Whether this is a method of a regressor."""
+    return _is_regressor(getattr(method, "__self__", None))
+
+
+def _is_regressor(model: Any) -> bool:
+    """Whether a model is a regressor, by the ways in which scikit-learn and its like mark one."""
+    tags = getattr(model, "__sklearn_tags__", None)  # from scikit-learn 1.6 on
+    return (tags().estimator_type if callable(tags) else getattr(model, "_estimator_type", None)) == "regressor"
 
 
 def check_number(n_outputs: int) -> None:
