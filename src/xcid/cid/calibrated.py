@@ -1,0 +1,213 @@
+"""Importance without the bias of noise, with limits and p-values; and how often a feature flips the output alone.
+
+With w the membership in C+ and m its mean, d1 = 2T / (1 + T), where T is the total variation between C+ and C-:
+4 m (1 - m) T = A, the sum of |h| over the places that a feature's value may be at (the row's own, atoms, cells). What
+h has is linear in the differences of w within pairs of complements, so one plan needs one set of matrices.
+
+1. What other features do is taken out of these differences by a regression on the signs of the plan (which of two
+   complements takes a feature), times functions of the value that is taken.
+2. Sizes of noise do not average out: where h is nothing but noise, A has the mean B = sqrt(2 / pi) times the sum of the
+   standard errors of h. Importance is the d1 of sqrt(A^2 - B^2), 0 where A is below B.
+3. Limits: once signs of h are known, A is a sum over pairs; differences of neighbouring blocks of pairs measure its
+   chance, and that of m. Donors are evenly spread, so that what they add counts half.
+4. P-values are those of a randomisation that took place: a plan draws the signs of each feature anew for each block of
+   pairs, whatever the model does. The effects of the other features are estimated without this feature, so that
+   they do not depend on its signs; then mean and variance of a sum of squares over all of these draws are known.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from xcid._kernels import student
+from xcid._kernels.arrays import blocks, ratio, same
+from xcid.cid import planned
+from xcid.cid.designs import Design, Shared, block_sums, shared
+from xcid.cid.per_feature import PerFeature
+from xcid.records import Array, Density, Flags, Perturbations, Plan
+from xcid.records.fields import Estimate
+
+TESTED = 8  # functions that p-values look at
+DONORS = 0.5  # of the standard error that independent donors would have, since they are evenly spread
+FOLDED = np.sqrt(2 / np.pi)  # mean size of a standard normal number
+CONFIDENCE = 0.95
+ROUNDING = 1e-9  # moves of the membership below this are none
+MOST_HELD = 2**18  # numbers of an array that is held for some rows at a time
+
+
+def importance(cloud: Perturbations, density: Density) -> Estimate:
+    """Estimate d1 of every feature without the bias of noise, for clouds that follow one plan.
+
+    Limits (95%) are about the d1 that unlimited sampling by plans of this kind would give. P-values are those of the
+    plan's own randomisation, against 'the model ignores the feature': the chance that signs drawn anew, the model and
+    everything else being the same, had given squared differences as large (a scaled chi-squared of the same mean and
+    variance). Where p is 0.05 or more, the lower limit is 0; where no single change moves the output either, so is the
+    value.
+
+    Features without a plan (rare flips that were searched for, constraints), groups, and densities that differ from row
+    to row have their plain d1, and NaN for limits and p-values; rows without flips have 0 and NaN. Features that may
+    not change have 0 and a p-value of 1.
+
+    Parameters
+    ----------
+    cloud : Perturbations
+        Rows that follow one plan, or none.
+    density : Density
+        Of the evidence.
+
+    Returns
+    -------
+    Estimate
+        Of (n, f) arrays.
+    """
+    plan, parts = cloud.plan, planned.parts(cloud, density)
+    covered = [feature for part in parts for feature in part.features]
+    shape = len(cloud), len(cloud.features)
+    plain = np.zeros(shape) if len(covered) == shape[1] else PerFeature(density)(cloud).importance
+    found = Estimate(plain, *np.full((3, *shape), np.nan))
+    if plan is None or not parts:
+        return found
+    made = plan.once(("importance", density), lambda plan: shared(plan, parts))
+    for whole, fixed in zip(found, (0.0, 0.0, 0.0, 1.0), strict=True):
+        whole[:, ~plan.free] = fixed
+    is_moved = moved(cloud)
+    for at, design in enumerate(made.designs):
+        n_functions, pairs = design.functions[:, :, 0].size, len(plan.masks)
+        for rows in blocks(len(cloud), MOST_HELD // (n_functions * max(pairs // made.size, pairs // 4))):
+            pieces = _measured(made, at, cloud[rows], is_moved[rows][:, design.features].T)
+            for whole, piece in zip(found, pieces, strict=True):
+                whole[rows, design.features] = piece.T
+    return found
+
+
+def flips_alone(cloud: Perturbations) -> Array:
+    """(n, f) share of a feature's values with which, nothing else changed, the membership in C+ is above one half.
+
+    NaN where nothing is taken alone: for features that may not change, rows without a plan, and very many features.
+    """
+    found = np.full((len(cloud), len(cloud.features)), np.nan)
+    plan = cloud.plan
+    if plan is not None and len(plan.alone):
+        found[:, plan.free] = (_ends(cloud, plan)[1] > 0.5).mean(axis=1)
+    return found
+
+
+def moved(cloud: Perturbations) -> Flags:
+    """(n, f) whether a change of the feature alone, or back to its present value, moved the membership of a sample."""
+    plan = cloud.plan
+    found = np.zeros((len(cloud), len(cloud.features)), dtype=bool)
+    if plan is not None and len(plan.alone):
+        own, alone, rest, taken = _ends(cloud, plan)
+        sides = [np.abs(new - old).max(axis=1) > ROUNDING for new, old in ((alone, own), (rest, taken))]
+        found[:, plan.free] = sides[0] | sides[1]
+    return found
+
+
+def _ends(cloud: Perturbations, plan: Plan) -> tuple[Array, Array, Array, Array]:
+    """Memberships (n, 1, 1) of the row, (n, a, f) with one value, (n, b, f) with all others, (n, b, 1) with all."""
+    n, n_free, n_alone, n_rest = len(cloud), int(plan.free.sum()), len(plan.alone), len(plan.rest)
+    counts = np.array([2 * len(plan.masks), 1, n_alone * n_free, n_rest * n_free])
+    _, own, alone, rest, taken = np.split(cloud.positive, np.cumsum(counts), axis=1)
+    shapes = ((1, 1), (n_alone, n_free), (n_rest, n_free), (n_rest, 1))
+    each = (part.reshape(n, *shape) for part, shape in zip((own, alone, rest, taken), shapes, strict=True))
+    return tuple(each)  # type: ignore[return-value]
+
+
+class _Found(NamedTuple):
+    """What is found of the features of a design in some rows, in the unit of 4 m (1 - m) T."""
+
+    heights: Array  # (k, 1 + g, n) of the row's own value and of cells
+    joined: Array  # (k, g, n) 1 where the row's own value lies at the atom, else 0
+    noise: Array  # (p, n) residuals
+    own: Array  # (k, r, n) coefficients of the own columns
+
+
+def _measured(made: Shared, at: int, cloud: Perturbations, is_moved: Flags) -> Estimate:
+    """Estimate of (k, n) for the features of one design."""
+    design, fit, pairs = made.designs[at], made.fit, len(made.fit.columns)
+    first, second = cloud.positive[:, :pairs].T, cloud.positive[:, pairs : 2 * pairs].T
+    apart, both = first - second, (first + second) / 2
+    mean = both.mean(axis=0)
+    scale = 4 * mean * (1 - mean)
+    coefficients = fit.solution.T @ apart
+    residuals = apart - fit.columns @ coefficients
+    own = coefficients[fit.owned[at]]
+    sums = block_sums(design.functions, residuals[None], made.size)
+    heights, joined = _heights(design, cloud.origin, (sums.sum(axis=1) + fit.joint[at] @ own) / pairs)
+    found = _Found(heights, joined, residuals * fit.inflation, own)
+    size = np.abs(heights).sum(axis=1)
+    p = _chance((sums + fit.without[at] @ own[:, None])[:, :, :TESTED], ROUNDING * scale * np.sqrt(pairs))
+    p = np.where(size > ROUNDING * scale, p, 1.0)
+
+    within = np.sum(design.functions**2, axis=1) @ residuals**2
+    bias = _bias(design, found) * np.sqrt(fit.widened[at] * ratio(_between(sums).sum(axis=1), within))
+    both *= 1 / pairs
+    slope = 4 * ratio(size * (1 - 2 * mean), scale)
+    error, freedom = _error(made, at, found, slope[:, None] * both)
+    reach = student.quantile(np.array(freedom), (1 + CONFIDENCE) / 2) * error
+    value, low, high = (_unbiased(part, bias) for part in (size, size - reach, size + reach))
+    is_clear = p < 1 - CONFIDENCE
+    parts = (np.where(is_clear | is_moved, value, 0.0), np.where(is_clear, low, 0.0), high)
+    known = [_d1(ratio(part, scale)) for part in parts]
+    return Estimate(known[0], *(np.where(scale > 0, part, np.nan) for part in (*known[1:], p)))
+
+
+def _heights(design: Design, rows: Array, sums: Array) -> tuple[Array, Array]:
+    """(k, 1 + g, n) from (k, 1 + t, n) sums of functions, and (k, g, n) where the own value lies."""
+    cells, half = design.cells @ sums, sums[:, :1] / 2
+    joined = np.zeros(cells.shape)
+    atoms = design.atoms.shape[1]
+    joined[:, :atoms] = same(rows[:, design.columns].T[:, None], design.atoms[:, :, None])
+    apart = 1 - joined.sum(axis=1, keepdims=True)
+    return np.concatenate([-half * apart, cells - (design.share + joined) * half], axis=1), joined
+
+
+def _bias(design: Design, found: _Found) -> Array:
+    """(k, n) the mean size of heights that are nothing but noise, of independent pairs."""
+    squares, weights, pairs = found.noise**2, design.weights, len(found.noise)
+    at, whole = (design.share + found.joined) / 2, squares.sum(axis=0)
+    variance = weights**2 @ squares - 2 * at * ((weights * design.signs) @ squares) + at**2 * whole
+    own = np.sqrt(whole) / 2 * (1 - found.joined.sum(axis=1))
+    result: Array = FOLDED * (np.sqrt(variance.clip(0.0)).sum(axis=1) + own) / pairs
+    return result
+
+
+def _error(made: Shared, at: int, found: _Found, drift: Array) -> tuple[Array, float]:
+    """(k, n) standard errors of the sum of heights, less (k, p, n) what pairs add to it by the mean, and freedom."""
+    design, fit, pairs = made.designs[at], made.fit, len(found.noise)
+    signs = np.sign(found.heights)
+    centre = (signs[:, 1:] * (design.share + found.joined)).sum(axis=1, keepdims=True) / 2 + signs[:, :1] / 2
+    pull = design.weights.swapaxes(1, 2) @ (signs[:, 1:] / pairs) - design.signs.swapaxes(1, 2) @ (centre / pairs)
+    pull *= fit.columns[:, fit.owned[at]].transpose(1, 0, 2) @ (DONORS * found.own) + found.noise
+    pull -= drift
+    sums = np.add.reduceat(pull, np.arange(0, pairs, made.size), axis=1)
+    return np.sqrt(_between(sums)), 2 * (sums.shape[1] - 1) / 3
+
+
+def _between(sums: Array) -> Array:
+    """Variance of a total of (k, b, ...) sums of blocks, by differences of neighbours."""
+    n_blocks = sums.shape[1]
+    return np.sum((sums[:, 1:] - sums[:, :-1]) ** 2, axis=1) / 2 * (n_blocks / max(n_blocks - 1, 1))
+
+
+def _chance(sums: Array, least: Array) -> Array:
+    """(k, n) p-values of squared totals of (k, b, t, n) sums of blocks, whose signs are drawn at random."""
+    total, sums = (sums.sum(axis=1) ** 2).sum(axis=1), sums.transpose(0, 3, 1, 2)
+    own = np.sum(sums**2, axis=3)
+    mean = own.sum(axis=2)
+    squares = np.sum((sums.swapaxes(2, 3) @ sums) ** 2, axis=(2, 3)) - np.sum(own**2, axis=2)
+    freedom = ratio(mean**2, squares)  # of a scaled chi-squared with this mean, and twice these squares as variance
+    p = special.gammaincc(np.maximum(freedom, ROUNDING) / 2, ratio(total * freedom, mean) / 2)
+    return np.where(mean > least**2, p, 1.0)
+
+
+def _unbiased(size: Array, bias: Array) -> Array:
+    return np.sqrt(np.clip(np.clip(size, 0.0, None) ** 2 - bias**2, 0.0, None))
+
+
+def _d1(variation: Array) -> Array:
+    variation = np.minimum(variation, 1.0)
+    return 2 * variation / (1 + variation)
