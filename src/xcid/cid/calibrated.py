@@ -12,7 +12,7 @@ h has is linear in the differences of w within pairs of complements, so one plan
    chance, and that of m. Donors are evenly spread, so that what they add counts half.
 4. P-values are those of a randomisation that took place: a plan draws the signs of each feature anew for each block of
    pairs, whatever the model does. The effects of the other features are estimated without this feature, so that
-   they do not depend on its signs; then mean and variance of a sum of squares over all of these draws are known.
+   they do not depend on its signs; then three moments of a sum of squares over all of these draws are known.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ TESTED = 8  # functions that p-values look at
 DONORS = 0.5  # of the standard error that independent donors would have, since they are evenly spread
 FOLDED = np.sqrt(2 / np.pi)  # mean size of a standard normal number
 CONFIDENCE = 0.95
+LEAST_SKEW = 0.1  # of squared totals over all draws
 ROUNDING = 1e-9  # moves of the membership below this are none
 MOST_HELD = 2**18  # numbers of an array that is held for some rows at a time
 
@@ -43,9 +44,9 @@ def importance(cloud: Perturbations, density: Density) -> Estimate:
 
     Limits (95%) are about the d1 that unlimited sampling by plans of this kind would give. P-values are those of the
     plan's own randomisation, against 'the model ignores the feature': the chance that signs drawn anew, the model and
-    everything else being the same, had given squared differences as large (a scaled chi-squared of the same mean and
-    variance). Where p is 0.05 or more, the lower limit is 0; where no single change moves the output either, so is the
-    value.
+    everything else being the same, had given squared differences as large (by a gamma distribution with the same mean,
+    variance and skewness; where a plan has fewer than 12 blocks, as if each pair had signs of its own). Where p is 0.05
+    or more, the lower limit is 0; where no single change moves the output either, so is the value.
 
     Features without a plan (rare flips that were searched for, constraints), groups, and densities that differ from row
     to row have their plain d1, and NaN for limits and p-values; rows without flips have 0 and NaN. Features that may
@@ -139,9 +140,8 @@ def _measured(made: Shared, at: int, cloud: Perturbations, is_moved: Flags) -> E
     heights, joined = _heights(design, cloud.origin, (sums.sum(axis=1) + fit.joint[at] @ own) / pairs)
     found = _Found(heights, joined, residuals * fit.inflation, own)
     size = np.abs(heights).sum(axis=1)
-    p = _chance((sums + fit.without[at] @ own[:, None])[:, :, :TESTED], ROUNDING * scale * np.sqrt(pairs))
-    p = np.where(size > ROUNDING * scale, p, 1.0)
-
+    tested = (sums + fit.without[at] @ own[:, None])[:, :, :TESTED]
+    p = np.where(size > ROUNDING * scale, _chance(tested, ROUNDING * scale * np.sqrt(pairs)), 1.0)
     within = np.sum(design.functions**2, axis=1) @ residuals**2
     bias = _bias(design, found) * np.sqrt(fit.widened[at] * ratio(_between(sums).sum(axis=1), within))
     both *= 1 / pairs
@@ -194,13 +194,18 @@ def _between(sums: Array) -> Array:
 
 
 def _chance(sums: Array, least: Array) -> Array:
-    """(k, n) p-values of squared totals of (k, b, t, n) sums of blocks, whose signs are drawn at random."""
+    """(k, n) p-values of squared totals of (k, b, t, n) sums of blocks, whose signs are drawn at random.
+
+    By a gamma distribution with the first three moments that squared totals have over all draws.
+    """
     total, sums = (sums.sum(axis=1) ** 2).sum(axis=1), sums.transpose(0, 3, 1, 2)
-    own = np.sum(sums**2, axis=3)
-    mean = own.sum(axis=2)
-    squares = np.sum((sums.swapaxes(2, 3) @ sums) ** 2, axis=(2, 3)) - np.sum(own**2, axis=2)
-    freedom = ratio(mean**2, squares)  # of a scaled chi-squared with this mean, and twice these squares as variance
-    p = special.gammaincc(np.maximum(freedom, ROUNDING) / 2, ratio(total * freedom, mean) / 2)
+    across, own = sums.swapaxes(2, 3) @ sums, np.sum(sums**2, axis=3)
+    mean, twice = own.sum(axis=2), np.sum((sums @ across) * sums, axis=3)
+    second = 2 * (np.sum(across**2, axis=(2, 3)) - np.sum(own**2, axis=2))
+    third = 8 * (np.sum((across @ across) * across, axis=(2, 3)) + np.sum(2 * own**3 - 3 * twice * own, axis=2))
+    spread = np.sqrt(second.clip(0.0))
+    shape = 4 * ratio(1.0, np.maximum(ratio(third, spread**3), LEAST_SKEW) ** 2)
+    p = special.gammaincc(shape, np.maximum(shape + np.sqrt(shape) * ratio(total - mean, spread), 0.0))
     return np.where(mean > least**2, p, 1.0)
 
 

@@ -59,15 +59,14 @@ class Shared(NamedTuple):
 
     designs: list[Design]
     fit: Fit
-    size: int  # pairs of a block
+    size: int  # pairs of a block, whose signs are drawn together; 1 where there are few blocks
 
 
 def shared(plan: Plan, parts: list[Part]) -> Shared:
     """Make what all rows of a plan share."""
     designs = [design for part in parts if (design := _design(plan, part)).features.size]
     size = hadamard_order(len(plan.free))
-    if len(plan.masks) < FEWEST * size:
-        size = 1
+    size = size if len(plan.masks) >= FEWEST * size else 1
     return Shared(designs, _fit(plan, designs, size), size)
 
 
@@ -96,11 +95,10 @@ def _weights(part: Part, feature: int) -> Array:
     weight[place + 1, donor] += share
     if slots.n_slots == n_atoms:
         return weight[:n_atoms]
-    smooth = slots.smoothing @ weight[n_atoms:-1]
-    mass = smooth.sum(axis=1)
+    mass = slots.smoothing @ weight[n_atoms:-1].sum(axis=1)
     middle = ratio(np.cumsum(mass) - mass / 2, mass.sum())
-    bins = np.minimum((BINS * middle).astype(np.int64), BINS - 1)
-    return np.concatenate([weight[:n_atoms], (bins == np.arange(BINS)[:, None]) @ smooth])
+    bins = np.minimum((BINS * middle).astype(np.int64), BINS - 1) == np.arange(BINS)[:, None]
+    return np.concatenate([weight[:n_atoms], (bins * 1.0 @ slots.smoothing) @ weight[n_atoms:-1]])
 
 
 def _fit(plan: Plan, designs: list[Design], size: int) -> Fit:
