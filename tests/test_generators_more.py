@@ -11,8 +11,9 @@ from scipy import stats
 
 import xcid
 from xcid import Constraints
+from xcid.cid.generators.masks import Neighbours
 from xcid.errors import InvalidParameter
-from xcid.generators import Conditional, Copula, Given, Growing, Marginal, Neighbours
+from xcid.generators import Conditional, Copula, Given, Growing, Marginal
 from xcid.table import FeatureSpace
 from xcid_lab.generators import Nearest
 

@@ -17,6 +17,7 @@ from xcid.errors import MissingDependency
 from xcid.generators import Marginal
 
 PUBLIC = [
+    "CID",
     "Constraints",
     "DensityPair",
     "Explainer",

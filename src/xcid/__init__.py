@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from xcid.errors import XcidError, XcidWarning
     from xcid.explainer import Explainer
     from xcid.explanation import Explanation, load
+    from xcid.method import CID
     from xcid.records import DensityPair, Perturbations
     from xcid.show.reasons import Reasons
     from xcid.table import Constraints
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CID",
     "Constraints",
     "DensityPair",
     "Explainer",
@@ -62,6 +64,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CID": "xcid.method",
     "Constraints": "xcid.table",
     "DensityPair": "xcid.records",
     "Explainer": "xcid.explainer",

@@ -19,7 +19,7 @@ from xcid.errors import InvalidData, InvalidParameter
 from xcid.records import Array, Explanation, Integers, fields
 from xcid.table import is_missing
 
-__all__ = ["Decided", "Repeats"]
+__all__ = ["Decided"]
 
 NORMAL_95 = 1.959964
 DRAWS = 400  # rankings that limits allow

@@ -10,15 +10,14 @@ from xcid import answers, pipeline
 from xcid._check import LOG, Progress, as_float, as_int, given_or, silent, telling, usual, warn
 from xcid.calibration import Repeats, Stop
 from xcid.cid.adjusted import Adjusted, ContributionsAlone
-from xcid.cid.densities.kernel import Kernel
 from xcid.cid.densities.mixed import Mixed
 from xcid.cid.generators.growing import Growing
-from xcid.cid.generators.random import Random
 from xcid.cid.generators.search import Generator
-from xcid.cid.per_feature import PerFeature, Score, unsigned
+from xcid.cid.method import paper_parts
+from xcid.cid.per_feature import Score
 from xcid.errors import InvalidParameter
 from xcid.explanation import Explanation
-from xcid.outcomes import Flip, Outcome
+from xcid.outcomes import Outcome
 from xcid.pipeline import Apply
 from xcid.question import bound
 from xcid.records import Density
@@ -159,13 +158,7 @@ class Explainer:
         DiCE-style random perturbations, m positives and m negatives, a Gaussian kernel with Silverman's bandwidth for
         each set by itself, and the unsigned d1 as the value. The other settings are those of the constructor.
         """
-        if "generator" in settings or "score" in settings:
-            raise InvalidParameter("the paper's setting has its own generator and score: use Explainer for others")
-        density = Kernel("gaussian", bandwidth="silverman") if density is None else density
-        score = PerFeature(density, direction=unsigned)
-        explainer = cls(model, reference, generator=Random(m=m), score=score, **settings)
-        is_default = settings.get("outcome") is None and explainer.made.outcome == Flip(soft=True)
-        return explainer.with_outcome(Flip()) if is_default else explainer
+        return cls(model, reference, **paper_parts(model, m=m, density=density, **settings))
 
     def replace(self, **parts: Any) -> Explainer:
         """The same explainer with other parts of its :class:`~xcid.setup.Setup`."""

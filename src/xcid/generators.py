@@ -25,6 +25,5 @@ __all__ = [
     "Gradient",
     "Growing",
     "Marginal",
-    "Neighbours",
     "Random",
 ]

@@ -14,6 +14,7 @@ from golden_subjects import MIXED, MIXED_ROWS, NAMES, NUMBERS, ROWS
 
 import xcid
 from xcid import calibration, densities
+from xcid.cid.generators.masks import Neighbours
 from xcid.generators import (
     Balanced,
     Complements,
@@ -23,7 +24,6 @@ from xcid.generators import (
     Given,
     Growing,
     Marginal,
-    Neighbours,
     Random,
 )
 from xcid.outcomes import Flip, Interval, Threshold, ToClass, Within

@@ -18,6 +18,7 @@ from xcid.cid import planned
 from xcid.cid.densities.joint import Joint
 from xcid.cid.densities.kernel import Kernel
 from xcid.cid.densities.mixed import Discrete
+from xcid.cid.densities.product import Product
 from xcid.cid.distances import Distance, Overlap
 from xcid.errors import InvalidData
 from xcid.records import Array, Density, DensityPair, Flags, Integers, Perturbations
@@ -117,7 +118,7 @@ class PerFeature:
                 importance[:, features] = self._distances(density, cloud, first[features])
         for feature in np.flatnonzero(is_group):
             for row in np.flatnonzero(compared):
-                pair = _joint(cloud, int(row), cloud.features[feature])
+                pair = _joint(cloud[row : row + 1], cloud.features[feature], self.density)
                 importance[row, feature] = self.distance(pair.p, pair.q, pair.weights)
         importance = np.where(compared[:, None], importance, 0.0)
         direction = np.where(compared[:, None], self.direction(cloud), 0.0)
@@ -137,19 +138,29 @@ def evidence(cloud: Perturbations, row: int, feature: int, density: Density) -> 
     """Give the two densities of one feature of one row, without unused places."""
     one, columns = cloud[row : row + 1], cloud.features[feature]
     if len(columns) > 1:
-        return _joint(one, 0, columns).compact()
+        return _joint(one, columns, density).compact()
     (column,) = columns
     for part in planned.parts(one, density):
         if column in part.columns:
             return planned.pair(part, one, 0, column).compact()
-    chosen = Discrete() if cloud.discrete[column] else density
-    return _estimate(chosen, one.cells([column])[0, :, 0], one.positive[0], one.negative[0]).compact()
+    return _of_column(one, column, density).compact()
 
 
-def _joint(cloud: Perturbations, row: int, columns: tuple[int, ...]) -> DensityPair:
-    """Give the two joint densities of some columns of one row."""
-    one, at = cloud[row : row + 1], list(columns)
-    return Joint()(one.cells(at)[0], one.positive[0], one.negative[0], one.discrete[at])
+def _of_column(one: Perturbations, column: int, density: Density) -> DensityPair:
+    """Give the two densities of a column of a cloud of one row."""
+    chosen = Discrete() if one.discrete[column] else density
+    return _estimate(chosen, one.cells([column])[0, :, 0], one.positive[0], one.negative[0])
+
+
+def _joint(one: Perturbations, columns: tuple[int, ...], density: Density) -> DensityPair:
+    """Give the two joint densities of some columns of a cloud of one row; constants have no part in it."""
+    cells = one.cells(list(columns))[0]
+    used = cells[(one.positive[0] > 0) | (one.negative[0] > 0)]
+    varies = ~same(used, used[:1]).all(axis=0)
+    if varies.sum() < 2:
+        return _of_column(one, columns[int(varies.argmax())], density)
+    at, joint = np.array(columns)[varies], Product(density) if isinstance(density, Kernel) else Joint()
+    return joint(cells[:, varies], one.positive[0], one.negative[0], one.discrete[at])
 
 
 def _estimate(density: Density, values: Array, positive: Array, negative: Array) -> DensityPair:

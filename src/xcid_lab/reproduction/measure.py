@@ -68,8 +68,12 @@ def measure(subject: Subject, method: Method, settings: Settings) -> Arrays:
     seconds = time.perf_counter() - start
     runs = np.stack([explanation.values for explanation in explained])
     scores = runs.mean(axis=0)
-    by_size = masking_curves(subject.model, rows, np.abs(scores), subject.train)
-    by_sign = masking_curves(subject.model, rows, scores, subject.train)
+    numbers, train = (
+        rows.astype(np.float64),
+        subject.train.astype(np.float64),
+    )  # whole numbers have no mean of their own
+    by_size = masking_curves(subject.model, numbers, np.abs(scores), train)
+    by_sign = masking_curves(subject.model, numbers, scores, train)
     return Measured(
         runs=runs,
         full=by_size.full,

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from xcid import Explainer, Explanation, Perturbations
+from xcid import CID, Explainer, Explanation, Perturbations
 from xcid._check import as_int
 from xcid.cid.generators.search import Generator
 from xcid.cid.per_feature import Score, Scores
 from xcid.densities import Kernel
 from xcid.errors import InvalidParameter
-from xcid.generators import Dice, Genetic, Random
-from xcid.outcomes import Flip
+from xcid.generators import Dice, Random
+from xcid.outcomes.crossing import Crossing
 from xcid.records import Array, Flags
 from xcid.scores import PerFeature
 from xcid_lab.baselines import Chance, DiceImportance, Lime, Shap
@@ -110,13 +110,13 @@ def _constant(samples: Array, weights: Array) -> Flags:
 
 
 def _paper(**changes: Any) -> Make:
-    return lambda subject, m: Explainer.paper(subject.model, subject.train, m=m, **changes)
+    return lambda subject, m: CID(subject.model, subject.train, m=m, **changes)
 
 
 def _sampled(generator: Callable[[int], Generator], score: Score) -> Make:
     """The paper's outcome with another generator or score."""
     return lambda subject, m: Explainer(
-        subject.model, subject.train, generator=generator(m), score=score, outcome=Flip()
+        subject.model, subject.train, generator=generator(m), score=score, outcome=Crossing()
     )
 
 
@@ -145,7 +145,7 @@ METHODS: dict[str, Method] = {
             for width, bandwidth in BANDWIDTHS.items()
             for suffix, seed in (("", 0), ("-own", own_seed))
         ),
-        Method("genetic", "genetic", _sampled(lambda m: Genetic(m=m, population=max(75, m)), PerFeature())),
+        Method("genetic", "genetic", _paper(generator="genetic")),
         Method("dice", "DiCE", lambda subject, m: DiceImportance(subject.model, subject.train, generator=Dice(m=m))),
         Method(
             "dice-genetic",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid import Explainer, plots
+from xcid import CID, plots
 from xcid._require import require
 from xcid.records import Array
 from xcid_lab.reproduction.measure import Results
@@ -49,7 +49,7 @@ def draw(cases: Sequence[Case], settings: Settings) -> list[Picture]:
 
 def illustration(subject: Subject, m: int) -> bytes:
     """Figure 1: the two densities of every feature of the first test entry."""
-    explanation = Explainer.paper(subject.model, subject.train, m=m)(subject.test.iloc[:1])
+    explanation = CID(subject.model, subject.train, m=m)(subject.test.iloc[:1])
     figure, axes = _grid(-(-subject.n_features // 4), 4, 3.0, 2.1)
     plots.densities(explanation, axes=axes.ravel()[: subject.n_features])
     for unused in axes.ravel()[subject.n_features :]:

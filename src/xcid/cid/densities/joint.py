@@ -62,7 +62,7 @@ class Joint:
         is_smooth = np.any(code < 0)
         repeats = -(-self.draws // max(len(values), 1)) if is_smooth else 1
         at = np.repeat(np.arange(len(values)), repeats)
-        points = scaled[at] + _offsets(len(at), scaled.shape[1]) * (code[at] < 0)
+        points = scaled[at] + special.ndtri(sequence(len(at), scaled.shape[1])) * (code[at] < 0)
         p, q = _densities(points, code[at], scaled, code, masses).T
         total = p + q
         return DensityPair(p / total, p, q, masses.sum(axis=1)[at] / repeats / total, np.ones(len(at), dtype=bool))
@@ -92,13 +92,13 @@ def _unit(weights: Array) -> Array:
     return weights / total if total > 0 else weights
 
 
-def _offsets(n: int, k: int) -> Array:
-    """(n, k) normal numbers from a Kronecker sequence of the roots of x**(k+1) = x + 1 (Roberts' R-sequence)."""
+def sequence(n: int, k: int) -> Array:
+    """(n, k) numbers in (0, 1): a Kronecker sequence of the roots of x**(k+1) = x + 1 (Roberts' R-sequence)."""
     root = 2.0
     for _ in range(64):
         root = (1 + root) ** (1 / (k + 1))
     steps = (1 / root) ** np.arange(1, k + 1)
-    return special.ndtri((np.arange(1, n + 1)[:, None] * steps + 0.5) % 1 * (1 - 1e-12) + 5e-13)
+    return (np.arange(1, n + 1)[:, None] * steps + 0.5) % 1 * (1 - 1e-12) + 5e-13
 
 
 def _densities(points: Array, point_code: Integers, samples: Array, code: Integers, masses: Array) -> Array:

@@ -85,13 +85,15 @@ class Search:
         return weights, asked
 
     def keep(self, rows: Integers, candidates: Array, weights: Array, there: Flags) -> None:
-        """Keep candidates whose (a, c) weights in C+ are known, as long as samples of their kind are lacking."""
-        flips = weights > 0.5
-        for kind, chosen in enumerate((there & ~flips, there & flips)):
+        """Keep candidates whose (a, c) weights in C+ are known, as long as samples of their kind are lacking.
+
+        One that lies on both sides alike is a candidate of both kinds.
+        """
+        for kind, chosen in enumerate((there & (weights <= 0.5), there & (weights >= 0.5))):
             place = np.cumsum(chosen, axis=1) - 1 + self.found[rows, kind, None]
             a, c = np.nonzero(chosen & (place < self.m))
             at = (rows[a], place[a, c] + kind * self.m)
-            self.samples[at], self.weights[at] = candidates[a, c], weights[a, c]
+            self.samples[at], self.weights[at] = candidates[a, c], np.where(weights[a, c] == 0.5, kind, weights[a, c])
             self.found[rows, kind] = np.minimum(self.found[rows, kind] + chosen.sum(axis=1), self.m)
 
     def draw_anew(self, rows: Integers) -> None:
