@@ -1,4 +1,4 @@
-"""What is drawn of the evidence: all of the mass, over no more than the values that there are."""
+"""What is drawn of the evidence: all of the mass, over no more than the values that there are, or what is printed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import pytest
 
 import xcid
 from xcid.cid.drawn import drawn, unit_of_scale
-from xcid.densities import Kernel, Mixed
+from xcid.densities import Mixed
+from xcid.distances import d_k
 from xcid.generators import Balanced
 
 RNG = np.random.default_rng(4)
@@ -23,7 +24,27 @@ def cloud():
     return xcid.Explainer(model, TABLE, generator=Balanced(400))(TABLE[:3]).cloud
 
 
-@pytest.mark.parametrize("density", [Kernel(), Mixed()], ids=["Kernel", "Mixed"])
+@pytest.mark.parametrize("kernel", ["gaussian", "epanechnikov", "exponential"])
+def test_curves_of_the_paper_have_the_d1_that_is_printed(kernel):
+    found = xcid.CID(model, TABLE, kernel=kernel)(TABLE[:5])
+    for row in range(5):
+        for feature in range(3):
+            pair = drawn(found.cloud, row, feature, found.density).pair
+            assert float(d_k(pair.p, pair.q, pair.weights)) == pytest.approx(found.values[row, feature], abs=1e-3)
+
+
+def test_the_picture_of_the_paper_has_the_d1_that_is_printed():
+    pytest.importorskip("matplotlib").use("Agg")
+    found = xcid.CID(model, TABLE)(TABLE[:1])
+    for ax in np.ravel(xcid.plots.densities(found)):
+        feature = next(at for at, name in enumerate(found.feature_names) if name in ax.get_title())
+        (x, p), (other, q) = (line.get_data() for line in ax.get_lines()[:2])
+        grid = np.linspace(min(x[0], other[0]), max(x[-1], other[-1]), 20_001)
+        p, q = np.interp(grid, x, p, 0, 0), np.interp(grid, other, q, 0, 0)
+        assert 1 - np.minimum(p, q).sum() / np.maximum(p, q).sum() == pytest.approx(found.values[0, feature], abs=1e-3)
+
+
+@pytest.mark.parametrize("density", [Mixed()], ids=["Mixed"])
 @pytest.mark.parametrize("feature", [0, 1, 2])
 @pytest.mark.parametrize("row", [0, 2])
 def test_all_of_the_mass_is_drawn_within_the_values(cloud, row, feature, density):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xcid._kernels.arrays import same
+from xcid.cid.densities.kernel import Kernel
 from xcid.cid.densities.mixed import Discrete, Mixed
 from xcid.cid.per_feature import evidence
 from xcid.records import Array, Density, DensityPair, Flags, Perturbations
@@ -49,7 +50,8 @@ class Kept(NamedTuple):
 def drawn(cloud: Perturbations, row: int, feature: int, density: Density) -> Drawn:
     """Give what is drawn of a feature that is one column: the two densities, or exact masses of few values.
 
-    A kernel smooths beyond the values that there are. What lies there belongs to those within.
+    A kernel smooths beyond the values that there are. What lies there belongs to those within; but the curves of a
+    plain kernel, the paper's, are drawn as they are: the picture has the d1 that is printed.
     """
     one, (column,) = cloud[row : row + 1], cloud.features[feature]
     if cloud.discrete[column]:
@@ -62,7 +64,7 @@ def drawn(cloud: Perturbations, row: int, feature: int, density: Density) -> Dra
     found = Drawn(evidence(one, 0, feature, density), unit_of_scale(there) if is_mixed else 0.0)
     if found.width:
         found = found._replace(pair=evidence(_alone(one, column, found.places), 0, 0, density))
-    return found._replace(pair=_within(found.pair, found.places(there)))
+    return found if isinstance(density, Kernel) else found._replace(pair=_within(found.pair, found.places(there)))
 
 
 def kept_shares(cloud: Perturbations, row: int, feature: int, found: Drawn | None = None) -> Kept:

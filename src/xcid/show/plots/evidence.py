@@ -30,7 +30,8 @@ def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most:
     What both have is shaded, the row's own value marked, d1 printed, and words say how many of either set keep the own
     value. Values that are taken again and again have lines as high as their shares, on the right-hand scale; levels are
     paired bars; missing cells stand last. Curves have no scale: the area under one is the share of all other values.
-    They end where values end. ``axes`` is an array of Axes, one for each feature drawn, and comes back.
+    They end where values end, but for those of a plain kernel, which have the d1 that is printed. ``axes`` is an array
+    of Axes, one for each feature drawn, and comes back.
     """
     one = explanation[row]
     order = wording.rank_largest(one.values[0], as_int(most, "most", at_least=1)).tolist()
