@@ -6,7 +6,7 @@ from. Any function with that signature is a generator.
 """
 
 from xcid.cid.generators.balanced import Balanced, Complements
-from xcid.cid.generators.conditional import Conditional, Copula, Neighbours
+from xcid.cid.generators.conditional import Conditional, Copula
 from xcid.cid.generators.dice import Dice
 from xcid.cid.generators.genetic import Genetic
 from xcid.cid.generators.given import Given

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -13,7 +14,8 @@ import pytest
 
 import xcid
 from xcid._check import warn
-from xcid.cli import explain
+from xcid._kernels.exact import SHAPES
+from xcid.cli import _subjects, explain
 from xcid.errors import ModelError
 from xcid.io import tables, training
 from xcid.io.writers import original
@@ -90,6 +92,24 @@ def test_paper(command, options, csv, tmp_path):
     due = expected(csv, slice(0, 2), xcid.Explainer.paper)
     assert np.allclose(found["value"], due.values.ravel(), atol=1e-9)
     assert "p_value" not in found
+
+
+def test_cid_with_its_settings(command, options, csv, tmp_path):
+    settings = {"m": 20, "repeats": 2, "kernel": "epanechnikov", "generator": "genetic"}
+    typed = [part for name, value in settings.items() for part in (f"--{name}", value)]
+    assert command(*options, "--rows", ":2", "--method", "cid", *typed, "--out", tmp_path / "s.csv")[0] == 0
+    due = expected(csv, slice(0, 2), partial(xcid.CID, **settings))
+    assert np.allclose(pd.read_csv(tmp_path / "s.csv")["value"], due.values.ravel(), atol=1e-9)
+
+
+def test_settings_of_cid_need_it(command, options):
+    status, _, err = command(*options, "--m", "20", "--kernel", "cosine")
+    assert status == 2
+    assert "--m and --kernel needs --method cid" in err
+
+
+def test_kernels_are_all_that_there_are():
+    assert set(_subjects.KERNELS) == set(SHAPES)
 
 
 def test_seed(command, options):
@@ -345,7 +365,7 @@ class TestReasons:
         [
             (("--texts", "t.json"), "need --reasons"),
             (("--against", "1"), "need --reasons"),
-            (("--reasons", "2", "--paper"), "leave out --paper"),
+            (("--reasons", "2", "--method", "cid"), "which cid does not have"),
             (("--reasons", "2", "--out", "a.npz"), "another extension"),
             (("--reasons", "0"), "a whole number of at least 1"),
             (("--reasons", "2", "--against", "7"), "the model has no class '7'"),

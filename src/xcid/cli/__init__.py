@@ -56,6 +56,10 @@ xcid explains single decisions of any model. Try:
   xcid whatif data.csv --target outcome                     which changes would give another output
 
 xcid --help lists all commands; xcid explain --help lists the options of one."""
+CITE = (
+    "CID, the method that --method cid runs: E. Conti, Á. Parafita and A. Brando, CID: Measuring Feature Importance "
+    "Through Counterfactual Distributions, NLDL 2026, arXiv 2511.15371; please cite it if you use it."
+)
 COMPLETES = "_ARGCOMPLETE"  # a shell that wants to complete sets this, and calls the command
 FAILED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 REFUSED = {errno.EMFILE: "let the process open more files (ulimit -n)"}
@@ -116,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser(typed: Collection[str] = tuple(VERBS)) -> argparse.ArgumentParser:
     """All verbs, and the options of those that were typed: only these are imported."""
-    made = Parser(prog="xcid", description="Explains single decisions of any model.")
+    made = Parser(prog="xcid", description="Explains single decisions of any model.", epilog=CITE)
     made.add_argument("--version", action="version", version=f"xcid {__version__}")
     subparsers = made.add_subparsers(metavar="verb", required=True)
     for verb, summary in VERBS.items():

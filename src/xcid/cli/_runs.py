@@ -6,7 +6,7 @@ import argparse
 import hashlib
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ class Recipe:
     """How any process makes the explainer of a run, from files."""
 
     subject: _subjects.SubjectOptions
-    paper: bool
+    cid: _subjects.CidOptions | None = None
     reasons: _wanted.ReasonOptions | None = None
 
     def __call__(self) -> Explainer:
@@ -41,7 +41,7 @@ class Recipe:
         """Make the explainer for reference data that were read already."""
         model = _subjects.get_model(self.subject, background, lambda note: None)
         settings = _wanted.evidence_settings(self.reasons)
-        return _subjects.make_explainer(self.subject, model, background, self.paper, **settings)
+        return _subjects.make_explainer(self.subject, model, background, self.cid, **settings)
 
 
 def run(options: argparse.Namespace, reasons: Reasons | None, path: Path, out: Path, progress: Progress) -> None:
@@ -90,7 +90,7 @@ def _prepare(
         model = subject.model or _train_once(subject, background, files_read["background"].sha256, folder, note)
         trust = OWN_TYPES if subject.model is None else subject.trust
         files_read["model"] = files_read.get("model") or fingerprint(model)
-        recipe = Recipe(replace(subject, model=model, trust=trust), options.paper, wanted)
+        recipe = Recipe(replace(subject, model=model, trust=trust), options.cid, wanted)
         if options.time_limit is None:  # else it might hang, and only a worker can be ended
             with _subjects.try_model(recipe.subject) as call:
                 call(background.features)
@@ -99,7 +99,9 @@ def _prepare(
                 if reasons is not None:
                     reasons.check(made.features.names, made.output_names)
     settings: dict[str, Any] = {name: getattr(subject, name) for name in ("seed", "target", "weights", "train")}
-    settings |= {name: getattr(options, name) for name in ("paper", "chunk", "time_limit")}
+    settings |= {"paper": options.cid is not None} | {name: getattr(options, name) for name in ("chunk", "time_limit")}
+    if options.cid not in (None, _subjects.USUAL_CID):
+        settings["cid"] = asdict(options.cid)
     settings |= {"rows": _describe_positions(job.rows.positions), "format": suffix}
     if wanted is not None:
         settings |= {"reasons": wanted.k, "against": wanted.against}

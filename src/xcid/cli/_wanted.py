@@ -63,8 +63,8 @@ def reasons_of(options: argparse.Namespace, parser: argparse.ArgumentParser) -> 
         if options.texts is not None or options.against is not None:
             parser.error("--texts and --against need --reasons, how many to give for a row")
         return None
-    if options.paper:
-        parser.error("--reasons needs signs and p-values, which the paper's setting does not have: leave out --paper")
+    if options.method is not None:
+        parser.error(f"--reasons needs signs and p-values, which {options.method} does not have: leave it out")
     return ReasonOptions(options.reasons, options.texts, options.against)
 
 

@@ -55,6 +55,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     options.subject, options.reasons = _subjects.subject_of(options, parser), _wanted.reasons_of(options, parser)
+    options.cid = _subjects.cid_of(options, parser)
     if options.reasons is not None and options.out is not None and options.out.suffix.lower() == ARCHIVE:
         parser.error(f"--reasons are columns of a table, which a {ARCHIVE} file is not: give --out another extension")
     if options.folder is not None and (options.out is None or options.json):
@@ -85,7 +86,7 @@ def run(options: argparse.Namespace) -> None:
         subject, line.note, most, lambda found: _wanted.check_reasons(wanted, _subjects.output_names(subject, found))
     )
     settings = _wanted.evidence_settings(wanted)
-    explainer = _subjects.make_explainer(subject, model, background, options.paper, **settings)
+    explainer = _subjects.make_explainer(subject, model, background, options.cid, **settings)
     _wanted.check_reasons(wanted, explainer.subject.output_names)
     if reasons is not None:
         reasons.check(explainer.subject.features.names, explainer.subject.output_names)

@@ -40,7 +40,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     options.subject, options.reasons = _subjects.subject_of(options, parser), _wanted.reasons_of(options, parser)
-    options.rules = _wanted.RuleOptions.of(options)
+    options.rules, options.cid = _wanted.RuleOptions.of(options), _subjects.cid_of(options, parser)
     with keep_streams_apart(options.quiet):
         run(options)
 
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
     model, background, rows = _subjects.read_inputs(subject, notes.append, ROWS_OF_A_SAMPLE, check, describe)
     for note in notes:
         line.note(note)
-    explainer = _subjects.make_explainer(subject, model, background, options.paper)
+    explainer = _subjects.make_explainer(subject, model, background, options.cid)
     _wanted.check_reasons(options.reasons, explainer.subject.output_names)
     searched = explainer.subject
     if any(options.rules):  # the search alone obeys them: what may not change still decides
