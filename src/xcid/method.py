@@ -9,8 +9,6 @@ from xcid.cid.generators.search import Generator
 from xcid.cid.method import BANDWIDTH, KERNEL, M, paper_parts
 from xcid.explainer import Explainer
 
-CITATION = "E. Conti, Á. Parafita and A. Brando, CID, NLDL 2026, arXiv 2511.15371"
-
 
 class CID(Explainer):
     """Counterfactual Importance Distribution: the method of the paper, nothing added and nothing calibrated.

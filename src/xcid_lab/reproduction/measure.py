@@ -68,10 +68,7 @@ def measure(subject: Subject, method: Method, settings: Settings) -> Arrays:
     seconds = time.perf_counter() - start
     runs = np.stack([explanation.values for explanation in explained])
     scores = runs.mean(axis=0)
-    numbers, train = (
-        rows.astype(np.float64),
-        subject.train.astype(np.float64),
-    )  # whole numbers have no mean of their own
+    numbers, train = (table.astype(np.float64) for table in (rows, subject.train))  # so that no mean is rounded
     by_size = masking_curves(subject.model, numbers, np.abs(scores), train)
     by_sign = masking_curves(subject.model, numbers, scores, train)
     return Measured(

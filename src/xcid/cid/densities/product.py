@@ -34,9 +34,9 @@ class Product:
 
     Levels, missing cells and columns that are constant in a set are compared for equality, as in one dimension.
 
-    There is no grid in many dimensions. The points are drawn from both estimates: each sample, moved by its kernel along
-    a low-discrepancy sequence, weighs its mass divided by p + q there, so that weighted sums over points are integrals.
-    A point is labelled by p / (p + q), the share of C+ at its place.
+    There is no grid in many dimensions. The points are drawn from both estimates: each sample, moved by its kernel
+    along a low-discrepancy sequence, weighs its mass divided by p + q there, so that weighted sums over points are
+    integrals. A point is labelled by p / (p + q), the share of C+ at its place.
 
     Parameters
     ----------
