@@ -1,11 +1,12 @@
 """Scores: ``score(cloud) -> Scores``, from perturbations to a value for each feature.
 
 ``PerFeature(density, distance, direction)`` is the paper's, with a direction on request; ``Adjusted()`` is the
-recommended one.
+recommended one. ``variability`` is the paper's heuristic before any density.
 """
 
 from xcid.cid.adjusted import Adjusted
 from xcid.cid.per_feature import PerFeature, held_in_place
 from xcid.cid.resampled import Resampled
+from xcid.cid.variability import variability
 
-__all__ = ["Adjusted", "PerFeature", "Resampled", "held_in_place"]
+__all__ = ["Adjusted", "PerFeature", "Resampled", "held_in_place", "variability"]

@@ -14,8 +14,8 @@ import pytest
 
 import xcid
 from xcid._check import warn
-from xcid._kernels.exact import SHAPES
-from xcid.cli import _subjects, explain
+from xcid.cid.densities.bandwidths import SHAPES
+from xcid.cli import _method, explain
 from xcid.errors import ModelError
 from xcid.io import tables, training
 from xcid.io.writers import original
@@ -109,7 +109,7 @@ def test_settings_of_cid_need_it(command, options):
 
 
 def test_kernels_are_all_that_there_are():
-    assert set(_subjects.KERNELS) == set(SHAPES)
+    assert set(_method.KERNELS) == set(SHAPES)
 
 
 def test_seed(command, options):

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xcid.cli import _subjects, _wanted
+from xcid.cli import _method, _subjects, _wanted
 from xcid.cli._terminal import Progress, show
 from xcid.cli.explain import note_statuses
 from xcid.errors import XcidError
@@ -31,7 +31,7 @@ class Recipe:
     """How any process makes the explainer of a run, from files."""
 
     subject: _subjects.SubjectOptions
-    cid: _subjects.CidOptions | None = None
+    cid: _method.CidOptions | None = None
     reasons: _wanted.ReasonOptions | None = None
 
     def __call__(self) -> Explainer:
@@ -100,7 +100,7 @@ def _prepare(
                     reasons.check(made.features.names, made.output_names)
     settings: dict[str, Any] = {name: getattr(subject, name) for name in ("seed", "target", "weights", "train")}
     settings |= {"paper": options.cid is not None} | {name: getattr(options, name) for name in ("chunk", "time_limit")}
-    if options.cid not in (None, _subjects.USUAL_CID):
+    if options.cid not in (None, _method.USUAL_CID):
         settings["cid"] = asdict(options.cid)
     settings |= {"rows": _describe_positions(job.rows.positions), "format": suffix}
     if wanted is not None:

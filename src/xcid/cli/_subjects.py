@@ -10,6 +10,7 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from xcid.cli._method import CidOptions
 from xcid.cli._rows import HELP, are_names, describe_missing_id, read_rows_option, select_rows
 from xcid.cli._terminal import MODELS, USUAL_MODEL, read_names, whole_number
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from xcid.io.sources import Roles, Source
 
 MOST_SEED = 2**32 - 1  # what scikit-learn takes
-MOST_WORKERS = 256
-MOST_SAMPLES, MOST_REPEATS = 5_000, 1_000  # of either kind, and runs
-KERNELS = ("gaussian", "epanechnikov", "exponential", "tophat", "triangular", "cosine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +58,6 @@ class SubjectOptions:
     def lesson(self) -> tuple[str, str, int]:
         """Target, kind and seed of a model that is trained here."""
         return self.target or "", self.train or "", self.seed
-
-
-@dataclass(frozen=True, slots=True)
-class CidOptions:
-    """Settings of the paper's method."""
-
-    m: int = 50
-    repeats: int = 1
-    kernel: str = "gaussian"
-    generator: str = "random"
-
-
-USUAL_CID = CidOptions()
 
 
 def add(parser: argparse.ArgumentParser, demos: Sequence[str] = ()) -> None:
@@ -119,36 +104,6 @@ def add(parser: argparse.ArgumentParser, demos: Sequence[str] = ()) -> None:
     seed = whole_number(0, MOST_SEED - 1)
     parser.add_argument("--seed", type=seed, default=0, help="the same seed gives the same scores (default: 0)")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
-
-
-def add_method(parser: argparse.ArgumentParser, who: str = "threads") -> None:
-    """Add the options of verbs that explain many rows: how many at once, and by the paper's method."""
-    workers = whole_number(1, MOST_WORKERS)
-    parser.add_argument("--workers", type=workers, default=1, metavar="N", help=f"{who} that explain rows at once")
-    parser.add_argument(
-        "--method", choices=("cid",),
-        help="cid: the method of the paper (arXiv 2511.15371) as it is, unsigned d1 between the densities of positive "
-        "and negative counterfactuals, nothing calibrated",
-    )  # fmt: skip
-    parser.add_argument("--paper", action="store_const", const="cid", dest="method", help="the same as --method cid")
-    counted = {"m": (2, MOST_SAMPLES, "counterfactuals of either kind"), "repeats": (1, MOST_REPEATS, "runs, averaged")}
-    for name, (least, most, what) in counted.items():
-        usual = getattr(USUAL_CID, name)
-        number = whole_number(least, most)
-        parser.add_argument(f"--{name}", type=number, metavar="N", help=f"with cid: {what} (default: {usual})")
-    named = {"kernel": (KERNELS, "of the densities"), "generator": (("random", "genetic"), "of counterfactuals")}
-    for name, (choices, what) in named.items():
-        usual = getattr(USUAL_CID, name)
-        parser.add_argument(f"--{name}", choices=choices, help=f"with cid: that {what} (default: {usual})")
-
-
-def cid_of(options: argparse.Namespace, parser: argparse.ArgumentParser) -> CidOptions | None:
-    """The settings of the paper's method, where it is wanted; end with the usage where they are typed without it."""
-    given = {field.name: getattr(options, field.name) for field in fields(CidOptions)}
-    given = {name: value for name, value in given.items() if value is not None}
-    if given and options.method != "cid":
-        parser.error(f"{' and '.join(f'--{name}' for name in given)} needs --method cid, which it is a setting of")
-    return CidOptions(**given) if options.method == "cid" else None
 
 
 def subject_of(options: argparse.Namespace, parser: argparse.ArgumentParser) -> SubjectOptions:

@@ -10,7 +10,7 @@ from itertools import tee, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xcid.cli import _subjects, _terminal, _wanted
+from xcid.cli import _method, _subjects, _terminal, _wanted
 from xcid.cli._terminal import ROWS_OF_A_CHUNK, ROWS_OF_A_SAMPLE, show, show_scores
 from xcid.errors import make_printable
 
@@ -31,7 +31,7 @@ ARCHIVE = ".npz"  # what xcid.load and compare-runs read
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     _subjects.add(parser)
-    _subjects.add_method(parser, "threads, or with --run processes,")
+    _method.add_method(parser, "threads, or with --run processes,")
     parser.add_argument(
         "--out", type=Path, metavar="FILE",
         help="one line per row and feature: .csv, .parquet, .feather, .json, .jsonl; .npz for compare-runs, xcid.load",
@@ -55,7 +55,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     options.subject, options.reasons = _subjects.subject_of(options, parser), _wanted.reasons_of(options, parser)
-    options.cid = _subjects.cid_of(options, parser)
+    options.cid = _method.cid_of(options, parser)
     if options.reasons is not None and options.out is not None and options.out.suffix.lower() == ARCHIVE:
         parser.error(f"--reasons are columns of a table, which a {ARCHIVE} file is not: give --out another extension")
     if options.folder is not None and (options.out is None or options.json):
