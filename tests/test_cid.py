@@ -15,7 +15,7 @@ from xcid.cid.densities.product import Product
 from xcid.cid.generators.search import Search
 from xcid.densities import Kernel
 from xcid.distances import d_k
-from xcid.errors import InvalidParameter
+from xcid.errors import InvalidData, InvalidParameter
 from xcid.generators import Genetic, Marginal, Random
 from xcid.outcomes import Flip, Interval
 from xcid.outcomes.crossing import FlipOrTie
@@ -203,6 +203,24 @@ def by_grid(kernel, bandwidth, values, flips, size=601):
     return 1 - np.minimum(p, q).sum() / np.maximum(p, q).sum()
 
 
+class TestVariability:
+    def test_it_is_the_papers_formula(self):
+        positive, negative = RNG.normal(size=(2, 50, 3))
+        due = [sum((positive[j, i] - negative[j, i]) ** 2 for j in range(50)) / 50 for i in range(3)]
+        assert xcid.scores.variability(positive, negative) == pytest.approx(due)
+        assert float(xcid.scores.variability(positive[:, 1], negative[:, 1])) == pytest.approx(due[1])
+
+    def test_of_the_sets_of_an_explanation(self):
+        cloud = xcid.CID(model, TABLE)(TABLE[:1]).cloud
+        sets = [cloud.samples[0, part[0] > 0] for part in (cloud.positive, cloud.negative)]
+        assert xcid.scores.variability(*sets).argmax() == 0
+
+    @pytest.mark.parametrize("wrong", [([[1.0]], [[1.0], [2.0]]), ([], []), (["x"], ["y"]), (1.0, 2.0)], ids=str)
+    def test_what_cannot_be(self, wrong):
+        with pytest.raises(InvalidData):
+            xcid.scores.variability(*wrong)
+
+
 class TestTies:
     def test_a_tie_of_two_classes_is_on_both_sides(self):
         outputs, reference = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]]), np.array([[0.2, 0.8]] * 3)
@@ -210,14 +228,22 @@ class TestTies:
         three = np.array([[0.4, 0.4, 0.2]])
         assert FlipOrTie()(three, np.array([[0.0, 1.0, 0.0]])).tolist() == [1.0]  # as the model has it
 
-    def test_a_search_keeps_it_in_both_sets(self):
-        space = FeatureSpace.of(TABLE)
-        search = Search(TABLE[:1], space, lambda samples, owner: samples[:, 0], m=3, max_evaluations=100)
+    @pytest.mark.parametrize(
+        ("has_ties", "found", "weights"),
+        [(True, [2, 2], [0, 0, 0, 1, 1, 0]), (False, [2, 1], [0, 0.5, 0, 1, 0, 0])],
+        ids=["ties", "degrees"],
+    )
+    def test_a_search_keeps_it_in_both_sets(self, has_ties, found, weights):
+        def member(samples, owner):
+            return samples[:, 0]
+
+        member.has_ties = has_ties
+        search = Search(TABLE[:1], FeatureSpace.of(TABLE), member, m=3, max_evaluations=100)
         candidates = np.tile(TABLE[0], (1, 3, 1))
         candidates[0, :, 0] = [0.0, 0.5, 1.0]
         search.offer(np.array([0]), candidates)
-        assert search.found.tolist() == [[2, 2]]
-        assert search.weights[0].tolist() == [0, 0, 0, 1, 1, 0]
+        assert search.found.tolist() == [found]
+        assert search.weights[0].tolist() == weights
 
     def test_both_sets_hold_ties_at_full_weight(self):
         found = xcid.CID(votes, TABLE)(TABLE[:6])

@@ -10,7 +10,7 @@ from xcid._check import require_callable
 from xcid._faults import Deadline
 from xcid.outcomes import Flip, Interval, Outcome, Question
 from xcid.outcomes.classes import are_probabilities
-from xcid.outcomes.protocol import side
+from xcid.outcomes.protocol import as_question, side
 from xcid.records import Array, Integers
 from xcid.subject import Subject
 
@@ -58,7 +58,7 @@ class Membership:
         hear: Callable[[Array], None] = lambda outputs: None,
     ) -> None:
         self.subject, self.outcome, self.rows, self.reference = subject, outcome, rows, reference
-        self.deadline, self.hear = deadline, hear
+        self.deadline, self.hear, self.has_ties = deadline, hear, as_question(outcome).has_ties
         self.own = (side(outcome, reference, reference) > 0.5).astype(np.float64)
 
     def __call__(self, samples: Array, owner: Integers) -> Array:

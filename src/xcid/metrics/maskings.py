@@ -29,6 +29,9 @@ class Masking(Protocol):
 class Centre:
     """One typical value for each feature; the commonest level for categories.
 
+    A column whose type holds whole numbers alone takes the rounded value. The paper masks with the mean itself: for
+    that, give such columns as floats, in the rows and in the background.
+
     Parameters
     ----------
     of : callable

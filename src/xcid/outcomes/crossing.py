@@ -30,6 +30,8 @@ class FlipOrTie(Flip):
     [0.0, 0.5, 1.0]
     """
 
+    has_ties = True
+
     def __call__(self, outputs: Array, reference: Array) -> Array:
         found = Flip.__call__(self, outputs, reference)
         if outputs.shape[-1] != 2:

@@ -27,6 +27,7 @@ class Question:
     target: Any = None  # the class that it is about, where it is about one
     about_prediction: ClassVar[bool] = False  # it asks whether the present prediction changes or moves, whatever it is
     takes_tensors: ClassVar[bool] = False  # the call takes tensors of torch as well, on any device
+    has_ties: ClassVar[bool] = False  # a membership of 1/2 is no half of either side, but both of them
 
     def __call__(self, outputs: Array, reference: Array) -> Array:
         raise NotImplementedError

@@ -31,7 +31,8 @@ class Dice:
 
     To dice-ml flipping is class 1 and staying class 0, and it is asked for either. It gets the features that may
     change, with only values that the constraints allow; the others are kept out of its sight. Its results are put on
-    the lattice and into the range, and the model is asked about each once more.
+    the lattice and into the range, and the model is asked about each once more. A probability of 1/2 is enough for
+    either to it: what the question puts on both sides alike, as :class:`xcid.CID` does ties, it may give for both.
 
     It is used without post-hoc sparsity, which only slows it down, and without its seed, which makes all features move
     together: the global random states are seeded from the row's key for the time of a call, and restored. Nothing is

@@ -32,6 +32,9 @@ class Random:
     largest value by a step, so that even a constant moves. Where ``kinds`` or ``constraints`` say what a column may
     hold, it holds nothing else.
 
+    What the question puts on both sides alike is a candidate of both kinds: under :class:`xcid.CID` a tie of two
+    classes is, since for DiCE a probability of 1/2 is enough for either class.
+
     Unlike DiCE it asks the model about as many candidates as it needs, not about all of the pool, and does without
     a second pool for the samples that do not flip.
 

@@ -37,6 +37,7 @@ class Search:
 
     def __init__(self, rows: Array, space: FeatureSpace, member: Member, m: int, max_evaluations: int) -> None:
         self.rows, self.space, self.member, self.m, self.budget = rows, space, member, m, max_evaluations
+        self.has_ties = bool(getattr(member, "has_ties", False))  # see xcid.outcomes.Question
         self.samples = np.repeat(rows[:, None, :], 2 * m, axis=1)
         self.weights = np.zeros((len(rows), 2 * m))  # in C+
         self.found = np.zeros((len(rows), 2), dtype=np.int64)  # negatives, positives
@@ -87,13 +88,14 @@ class Search:
     def keep(self, rows: Integers, candidates: Array, weights: Array, there: Flags) -> None:
         """Keep candidates whose (a, c) weights in C+ are known, as long as samples of their kind are lacking.
 
-        One that lies on both sides alike is a candidate of both kinds.
+        A tie, where the question has any, is a candidate of both kinds.
         """
-        for kind, chosen in enumerate((there & (weights <= 0.5), there & (weights >= 0.5))):
+        flips, tied = weights > 0.5, (weights == 0.5) & self.has_ties
+        for kind, chosen in enumerate((there & ~flips, there & (flips | tied))):
             place = np.cumsum(chosen, axis=1) - 1 + self.found[rows, kind, None]
             a, c = np.nonzero(chosen & (place < self.m))
             at = (rows[a], place[a, c] + kind * self.m)
-            self.samples[at], self.weights[at] = candidates[a, c], np.where(weights[a, c] == 0.5, kind, weights[a, c])
+            self.samples[at], self.weights[at] = candidates[a, c], np.where(tied[a, c], kind, weights[a, c])
             self.found[rows, kind] = np.minimum(self.found[rows, kind] + chosen.sum(axis=1), self.m)
 
     def draw_anew(self, rows: Integers) -> None:
