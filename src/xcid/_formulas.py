@@ -85,7 +85,8 @@ class Formula:
                 case ast.List(elts=parts) | ast.Tuple(elts=parts):
                     return [of(part) for part in parts]
                 case ast.BinOp(left=left, op=op, right=right):
-                    return calculate(_ARITHMETIC[type(op)], _number(of(left)), _number(of(right)))
+                    number = _float if isinstance(op, ast.Pow) else _number
+                    return calculate(_ARITHMETIC[type(op)], number(of(left)), number(of(right)))
                 case ast.UnaryOp(op=ast.Not(), operand=part):
                     return np.logical_not(holds(part))
                 case ast.UnaryOp(op=op, operand=part):
@@ -174,7 +175,12 @@ def _holds_or_not(tree: ast.AST) -> bool:
 
 
 def _number(value: Any) -> Any:
-    """An operand; as a float, 9 ** 9 ** 9 is too large in place of endless."""
+    """An operand; whole numbers stay whole, so that no digit is lost."""
     if isinstance(value, str | list):
         raise InvalidParameter(f"a formula cannot calculate with {value!r:.80}")
-    return float(value) if isinstance(value, int) else value
+    return value
+
+
+def _float(value: Any) -> Any:
+    """An operand of a power: as a float, 9 ** 9 ** 9 is too large in place of endless."""
+    return float(value) if isinstance(value, int) else _number(value)

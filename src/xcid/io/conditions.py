@@ -67,6 +67,8 @@ class Numbers(NamedTuple):
         if isinstance(operand, Numbers):
             return operand
         if not isinstance(operand, nw.Series):
+            if isinstance(operand, int) and not -MOST_WHOLE <= operand < MOST_WHOLE:
+                raise InvalidData(f"{operand:,} does not fit into 64 bits: write it as a float")
             return cls(np.array(operand), np.array(True))
         if not operand.dtype.is_numeric() and not isinstance(operand.dtype, nw.Boolean):
             raise InvalidData(f"{operand.name} holds no numbers to calculate with")
