@@ -26,7 +26,7 @@ from sklearn.model_selection import train_test_split
 
 import xcid
 from xcid._faults import Deadline
-from xcid.cid.generators.masks import Neighbours
+from xcid.cid.generators.conditional import Neighbours
 from xcid.cid.generators.search import Generator
 from xcid.generators import Conditional, Copula, Dice, Genetic, Gradient, Growing, Marginal, Random
 from xcid.question import Membership

@@ -187,7 +187,7 @@ class TestGroups:
 
 def by_grid(kernel, bandwidth, values, flips, size=601):
     """d1 of two product densities of two columns on a grid."""
-    from xcid._kernels.exact import SHAPES
+    from xcid.cid.densities.bandwidths import SHAPES
     from xcid.cid.densities.bandwidths import named
 
     axes = [np.linspace(column.min() - 8, column.max() + 8, size) for column in values.T]

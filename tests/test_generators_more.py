@@ -11,7 +11,7 @@ from scipy import stats
 
 import xcid
 from xcid import Constraints
-from xcid.cid.generators.masks import Neighbours
+from xcid.cid.generators.conditional import Neighbours
 from xcid.errors import InvalidParameter
 from xcid.generators import Conditional, Copula, Given, Growing, Marginal
 from xcid.table import FeatureSpace

@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 
 from xcid.errors import InvalidFile, XcidWarning
-from xcid.io import delimited, readers
+from xcid.io import delimited, readers, tables
+from xcid.io.readers import Background
+from xcid.io.sources import Roles
 
 CELLS = ["1", "2.5", "", "a b", '"x,y"', '"two\nlines"', '"say ""no"""', '""', "ü", "2023-01-31"]
 ODD = ['a"b', '"a"b', '"open', "x\x00", "\r", ' "x"', '"""', "\udcff", "c,d"]
@@ -73,6 +75,28 @@ def test_the_place_of_an_error(tmp_path, line, said):
         readers.opened(path)
 
 
+@pytest.mark.parametrize("library", tables.LIBRARIES)
+def test_zero_and_one_are_no_truths(tmp_path, monkeypatch, library):
+    monkeypatch.setattr(tables, "library", lambda: library)
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n0,true\n1,False\nTrue,TRUE\n")
+    found = tables.columns(readers.read(path), path)
+    assert list(found["a"]) == ["0", "1", "True"]
+    assert list(found["b"]) == [True, False, True]
+
+
+@pytest.mark.parametrize("library", tables.LIBRARIES)
+@pytest.mark.parametrize("hole", ["", "3"])
+def test_digits_that_are_rounded_are_said(tmp_path, monkeypatch, library, hole):
+    monkeypatch.setattr(tables, "library", lambda: library)
+    path = tmp_path / "t.csv"
+    path.write_text(f"code,x,y\n9007199254740993,1.5,0\n{hole},1e20,1\n")
+    with pytest.warns(XcidWarning, match=r"column 'code' .*--drop code\); names of rows are --id code") as heard:
+        Background.read(path, Roles("y"))
+    assert len(heard) == 1  # 1e20 beside 1.5 is no code
+    assert Background.read(path, Roles("y", id="code")).notes == ()
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_dates_are_looked_through_to_the_end(tmp_path, late):
     days = pd.date_range("2020-01-01", periods=3000).strftime("%d/%m/%Y").tolist()
@@ -81,6 +105,6 @@ def test_dates_are_looked_through_to_the_end(tmp_path, late):
     out = io.StringIO()
     csv.writer(out).writerows([["day", "x"], *([cell, "1.5"] for cell in cells)])
     path.write_text(out.getvalue())
-    assert readers.opened(path).dates == {"day": frozenset({"31.12.2023"})}
+    assert readers.opened(path).dates == {"day": frozenset({"31/12/2023"})}
     path.write_text(out.getvalue() + "soon,2\n")
     assert readers.opened(path).dates == {}

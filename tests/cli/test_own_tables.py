@@ -162,7 +162,8 @@ class TestDates:
         (said,) = Background.to_train(path, Roles("y")).notes
         assert "since its day and its month cannot be told apart: --dates day" in said
         asked = Background.to_train(path, Roles("y", dates=("day",)))
-        assert asked.notes == ("dates of column 'day' are read with the day first: 31.12.2023",)
+        (said,) = asked.notes
+        assert said.startswith("dates of column 'day' are read with the day first: 31/12/2023; if the month is first")
         assert asked.features["day"][1] == pd.Timestamp("2022-02-02")
         assert asked.features["day"][11] == pd.Timestamp("2022-01-12")
 
@@ -172,6 +173,28 @@ class TestDates:
         assert of_pieces(reference, save(few, "few.csv"))["day"].tolist() == [pd.Timestamp("2022-02-03")]
         clear = people(table, "day first")
         assert of_pieces(reference, save(clear, "clear.csv"))["day"].tolist() == DAYS.tolist()
+
+    @pytest.mark.parametrize("cell", ["03/04/2022", "03-04-2022", "3/4/2022"])
+    def test_dots_do_not_say_what_is_first_between_slashes(self, command, save, table, cell):
+        files = ("--reference", save(people(table, "dots")), *QUICK, "--id", "who", "--rows", "0", "--data")
+        few = people(table).iloc[:1]
+        status, _, err = command("explain", *files, save(few.assign(day=cell), "few.csv"))
+        assert status == 2
+        assert f"holds '{cell}' in row 0 (line 2), column 'day', and the reference data have dates there" in err
+        assert "write it as 2023-12-31, or as they do" in err
+        assert command("explain", *files, save(few.assign(day="03.04.2022"), "few.csv"))[0] == 0
+
+    def test_the_other_order_is_said(self, command, save, table):
+        unclear = table.assign(day=[f"{1 + at % 12:02}/{1 + at % 11:02}/2022" for at in range(90)])
+        files = ("--reference", save(unclear), "--dates", "day", *QUICK, "--rows", "0", "--data")
+        few = unclear.iloc[:1]
+        _, _, err = command("explain", *files, save(few.assign(day="03/24/2022"), "few.csv"))
+        assert "dates of column 'day' are read as 12/31/2023 in few.csv, and as 31/12/2023 in the reference data" in err
+        assert "in few.csv" not in command("explain", *files, save(few.assign(day="24/03/2022"), "few.csv"))[2]
+
+    def test_a_column_of_two_writings_is_text(self, save, table):
+        mixed = people(table).assign(day=["24.03.2022", "03/04/2022"] * 45)
+        assert Background.to_train(save(mixed), Roles("y", id="who")).layout.columns["day"].kind == "level"
 
     def test_asked_for_and_none(self, command, save, table):
         frame = people(table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from xcid.cid.generators.masks import Neighbours
+from xcid.cid.generators.conditional import Neighbours
 from xcid.generators import Balanced, Complements, Conditional, Copula, Genetic, Growing, Marginal, Random
 from xcid.table import FeatureSpace
 from xcid_lab.generators import Nearest

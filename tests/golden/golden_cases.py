@@ -14,7 +14,7 @@ from golden_subjects import MIXED, MIXED_ROWS, NAMES, NUMBERS, ROWS
 
 import xcid
 from xcid import calibration, densities
-from xcid.cid.generators.masks import Neighbours
+from xcid.cid.generators.conditional import Neighbours
 from xcid.generators import (
     Balanced,
     Complements,

@@ -25,6 +25,7 @@ from xcid.table.columns import is_missing
 NESTED = (nw.List, nw.Array, nw.Struct)
 NO_FEATURE = (nw.Binary, nw.Time, nw.Duration, nw.Decimal)
 NUMBER = (int, float, np.number, np.bool_)
+MOST_WHOLE = 2**53  # from here on, floats leave whole numbers out
 MOSTLY = 0.8  # the share of numbers from which a column of text looks like a mistake
 WITH_A_COMMA = re.compile(r"\s*[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+\s*")
 PLAIN = {float, int, bool, type(None)}  # what NumPy makes numbers of as we do
@@ -113,6 +114,16 @@ def check_finite(source: Source, name: str, values: Any, positions: Sequence[int
         raise InvalidFile(f"{source.path} has an infinite value in {where}, column {name!r}: fill or drop these rows")
 
 
+def note_rounded(path: Path, name: str, values: Any) -> None:
+    """Say that whole numbers lose their last digits, which matters where they are codes."""
+    known = values[~np.isnan(values)]
+    if np.abs(known).max(initial=0.0) >= MOST_WHOLE and (known == np.round(known)).all():
+        warn(
+            f"column {name!r} of {path} holds whole numbers of {MOST_WHOLE:,} and more, whose last digits are rounded: "
+            f"if they are codes, make text of them, or leave them out (--drop {name}); names of rows are --id {name}"
+        )
+
+
 def first(flags: Flags) -> int:
     """Where the first flag is."""
     return int(np.flatnonzero(flags)[0])
@@ -141,6 +152,7 @@ def _fitted(source: Source, name: str, cells: Any, positions: Sequence[int], rul
         wrong, reason = ~column.missing, ZONES[rule.zoned]
     if rule.kind in ("number", "whole number"):
         check_finite(source, name, column.values, positions)
+        note_rounded(source.path, name, column.values)
     if rule.kind == "whole number":
         wrong = wrong | (column.values != np.round(column.values)) & ~column.missing
     if wrong.any():

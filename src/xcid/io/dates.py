@@ -1,6 +1,7 @@
 """Dates in text: in which writing all cells of a column are dates, and which dates they are.
 
 A column of a text file is looked through as a whole: 01/06/2023 says by itself neither which day nor which month it is.
+Nor does 31.12.2023 tell: who puts the day first between dots may put the month first between slashes.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from typing import Any, Literal, TypeAlias
 
 import narwhals.stable.v2 as nw
 
-Writing: TypeAlias = Literal["2023-12-31", "2023-12-31T00:00Z", "31.12.2023", "12/31/2023"]
+Writing: TypeAlias = Literal[
+    "2023-12-31", "2023-12-31T00:00Z", "31.12.2023", "31/12/2023", "31-12-2023", "12/31/2023", "12-31-2023"
+]
 ISO: Writing = "2023-12-31"
 ZONED: Writing = "2023-12-31T00:00Z"
-DAY_FIRST: Writing = "31.12.2023"
-MONTH_FIRST: Writing = "12/31/2023"
-WRITINGS: frozenset[Writing] = frozenset((ISO, ZONED, DAY_FIRST, MONTH_FIRST))
+DAY_FIRST: dict[str, Writing] = {".": "31.12.2023", "/": "31/12/2023", "-": "31-12-2023"}  # by what parts it
+MONTH_FIRST: dict[str, Writing] = {"/": "12/31/2023", "-": "12-31-2023"}
+WRITINGS: frozenset[Writing] = frozenset((ISO, ZONED, *DAY_FIRST.values(), *MONTH_FIRST.values()))
 MOST_LETTERS = 32
 _ONLY_ISO = frozenset((ISO,))
 _TIME = r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?"
@@ -33,7 +36,7 @@ def readings(text: str) -> dict[Writing, datetime]:
     Examples
     --------
     >>> sorted(readings("01/06/2023")), sorted(readings("31/12/2023")), sorted(readings("soon"))
-    (['12/31/2023', '31.12.2023'], ['31.12.2023'], [])
+    (['12/31/2023', '31/12/2023'], ['31/12/2023'], [])
     """
     if len(text) > MOST_LETTERS:
         return {}
@@ -41,7 +44,9 @@ def readings(text: str) -> dict[Writing, datetime]:
         return dict.fromkeys([ZONED if found["zone"] else ISO], when) if (when := _moment(text)) else {}
     if found := _OTHER.fullmatch(text):
         first, mark, second, year, time = found.group(1, 2, 3, 4, 5)
-        orders = {DAY_FIRST: (second, first)} | ({} if mark == "." else {MONTH_FIRST: (first, second)})
+        orders = {DAY_FIRST[mark]: (second, first)}
+        if mark in MONTH_FIRST:
+            orders[MONTH_FIRST[mark]] = first, second
         made = {
             writing: _moment(f"{year}-{month:0>2}-{day:0>2}T{time or '00:00'}")
             for writing, (month, day) in orders.items()
@@ -79,6 +84,18 @@ def _is_iso(text: str) -> bool:
 def chosen(found: frozenset[Writing], usual: Writing) -> Writing:
     """The writing of a column, of those that it may have; where they leave a choice, the usual one."""
     return next(iter(found)) if len(found) == 1 else usual
+
+
+def day_first(found: frozenset[Writing]) -> Writing:
+    """The writing, of those that a column may have, that puts the day first."""
+    return next((writing for writing in DAY_FIRST.values() if writing in found), DAY_FIRST["."])
+
+
+def swapped(found: frozenset[Writing], writing: Writing) -> Writing | None:
+    """The one writing of a column that has day and month the other way round than this one, if it has."""
+    order = lambda one: {"31": 0, "12": 1}.get(one[:2])  # noqa: E731
+    (only,) = found if len(found) == 1 else (ISO,)
+    return only if {order(only), order(writing)} == {0, 1} else None
 
 
 def converted(frame: Any, writings: Mapping[str, Writing]) -> Any:

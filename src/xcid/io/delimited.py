@@ -19,7 +19,7 @@ from xcid._require import require
 from xcid.errors import InvalidFile
 from xcid.io import dates, tables
 from xcid.io.files import check_text
-from xcid.io.sources import MARKED, Columns, Layout, Source, number, plain_numbers, text, with_comma
+from xcid.io.sources import FALSE, MARKED, TRUE, Columns, Layout, Source, number, plain_numbers, text, with_comma
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 ENCODING = "utf-8-sig"  # with or without the mark that some programs put in front
@@ -289,7 +289,8 @@ def _by_polars(path: Path, separator: str, texts: set[str]) -> Any:
 def _by_pyarrow(path: Path, separator: str, texts: set[str]) -> Any:
     csv, text = require("pyarrow.csv", extra="pyarrow"), require("pyarrow", extra="pyarrow").string()
     types = dict.fromkeys(texts, text)  # it would make dates of some of them by itself
-    cells = csv.ConvertOptions(null_values=list(MISSING), strings_can_be_null=True, column_types=types)
+    truths = {"true_values": list(TRUE), "false_values": list(FALSE)}  # it would take 0 and 1 for such beside others
+    cells = csv.ConvertOptions(null_values=list(MISSING), strings_can_be_null=True, column_types=types, **truths)
     lines = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
     return csv.read_csv(path, parse_options=lines, convert_options=cells)
 

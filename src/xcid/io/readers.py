@@ -168,6 +168,9 @@ class Background:
         with naming(path):
             space = FeatureSpace.of(features, weights=found)
         layout = Layout.of(features, space, roles, writings)
+        for (name, rule), values in zip(layout.columns.items(), space.background.T, strict=True):
+            if rule.kind in ("number", "whole number"):
+                cells.note_rounded(path, name, values)
         return cls(source, table, features, found, space, layout, positions, (*of_commas(source), *notes))
 
     def opened(self, path: Path | None) -> Source:
@@ -199,6 +202,16 @@ def of_commas(source: Source) -> tuple[str, ...]:
     return (f"{source.path.name} has decimal commas, read as such in the columns {shown(sorted(source.commas))}",)
 
 
+def of_dates(source: Source, known: Mapping[str, Writing]) -> Iterator[str]:
+    """Notes where a file has day and month the other way round than the reference data."""
+    for name, writing in known.items():
+        if other := dates.swapped(source.dates.get(name, frozenset()), writing):
+            yield (
+                f"dates of column {name!r} are read as {other} in {source.path.name}, and as {writing} in the "
+                f"reference data: if that is not so, write both as {dates.ISO}"
+            )
+
+
 def _check_roles(source: Source, roles: Roles) -> None:
     """Refuse names of columns that the reference data do not have."""
     for what, names in (("target column", [roles.target]), ("column", roles.drop), ("column", roles.dates)):
@@ -221,7 +234,8 @@ def _text_notes(source: Source, frame: Any, roles: Roles) -> Iterator[str]:
     for name, found in source.dates.items():
         is_clear = len(found) == 1
         if name in roles.dates and not is_clear:
-            yield f"dates of column {name!r} are read with the day first: {dates.DAY_FIRST}"
+            taken = f"dates of column {name!r} are read with the day first: {dates.day_first(found)}"
+            yield f"{taken}; if the month is first, write them as {dates.ISO}"
         elif name not in (*roles.dates, *roles.left_out):
             why = "as a model file may expect" if is_clear else "since its day and its month cannot be told apart"
             levels = f"{narwhal.get_column(name).drop_nulls().n_unique():,} levels"
@@ -241,7 +255,8 @@ def _writings(
             None if hole else cell for hole, cell in zip(column.is_null().to_list(), column.to_list(), strict=True)
         ]
         texts = [cell for cell in cells if isinstance(cell, str)]
-        made[name] = dates.chosen(dates.shared(texts), (usual or {}).get(name, dates.DAY_FIRST))
+        found = dates.shared(texts)
+        made[name] = dates.chosen(found, (usual or {}).get(name, dates.day_first(found)))
         for row, cell in enumerate(cells):
             if cell is not None and (not isinstance(cell, str) or made[name] not in dates.readings(cell)):
                 raise InvalidData(

@@ -10,7 +10,7 @@ import numpy as np
 from xcid._check import as_int
 from xcid._kernels import ties
 from xcid._kernels.arrays import ratio
-from xcid._kernels.exact import SHAPES, Shape
+from xcid.cid.densities.bandwidths import SHAPES, Shape
 from xcid.cid.densities.bandwidths import named
 from xcid.cid.densities.joint import MOST_PAIRS, sequence
 from xcid.cid.densities.kernel import Kernel, flatten
