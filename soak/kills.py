@@ -1,6 +1,6 @@
 """Kill a large run again and again, and look whether the file is the one of a run that nothing disturbed.
 
-``python soak/kills.py --rounds 20``: each round starts the command, kills none, one or all of its workers at a random
+``python soak/kills.py --kills 20``: each round starts the command, kills none, one or all of its workers at a random
 moment, and the first process at another. At the end the command may finish. The exit status is 1 where a byte of the
 result is another than is due.
 """
@@ -29,17 +29,20 @@ CHUNK, CHUNKS_A_ROUND, WORKERS = 4, 24, 2
 PATIENCE = 300.0  # seconds for anything to happen
 
 
-def kills(rounds: int, seed: int, folder: Path, suffix: str = ".csv") -> tuple[int, int]:
-    """Kill a run in as many rounds; how many kills hit it, and how many bytes of the result differ from what is due."""
-    command, draw = _command(folder, rounds * CHUNKS_A_ROUND * CHUNK, suffix), random.Random(seed)
+def kills(count: int, seed: int, folder: Path, suffix: str = ".csv") -> tuple[int, int]:
+    """Kill a run as many times; how many kills hit it, and how many bytes of the result differ from what is due."""
+    command, draw = _command(folder, count * CHUNKS_A_ROUND * CHUNK, suffix), random.Random(seed)
     quiet = subprocess.DEVNULL
     due, found = folder / f"due{suffix}", folder / f"found{suffix}"
     subprocess.run([*command, "--run", str(folder / "calm"), "--out", str(due)], check=True, stdout=quiet)
     arguments = [*command, "--run", str(folder / "killed"), "--out", str(found)]
     survived = 0
-    for _ in range(rounds):
+    while survived < count:
         process = subprocess.Popen(arguments, stdout=quiet, stderr=quiet)
-        survived += _disturb(process, folder / "killed", draw)
+        hits = _disturb(process, folder / "killed", draw)
+        if not hits:  # it ended before
+            break
+        survived += hits
     subprocess.run(arguments, check=True, stdout=quiet)
     return survived, _difference(due.read_bytes(), found.read_bytes())
 
@@ -101,12 +104,12 @@ def _difference(due: bytes, found: bytes) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run it as typed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--format", default=".csv", help="extension of the result")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        survived, lost = kills(options.rounds, options.seed, Path(folder), options.format)
+        survived, lost = kills(options.kills, options.seed, Path(folder), options.format)
     return verdict("kills", survived, [f"{lost} bytes of the result are not those that are due"] * bool(lost))
 
 

@@ -11,9 +11,12 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import targets
 
+from xcid.io import dates
+from xcid.io.conditions import Numbers
 from xcid.runs import fragments
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals, links and devices as Linux has them")
@@ -23,6 +26,8 @@ SHARES = {
     "tables": ("--count", "60", "--seconds", "60", "--seed", "1"),
     "runs": ("--count", "25", "--processes", "25"),
     "memory": ("--rows", "60"),
+    "columns": ("--count", "120"),
+    "conditions": ("--count", "300"),
     "fuzz": ("--seconds", "4", "--engine", "random"),
 }
 
@@ -35,6 +40,13 @@ def test_a_share_holds(soak, capsys, name):
     printed = capsys.readouterr().out
     assert status == 0, printed
     assert re.fullmatch(r"\w+: ([1-9]\d*) tried, \1 held", printed.splitlines()[-1])
+
+
+def _wrapping(operand):
+    if isinstance(operand, Numbers):
+        return operand
+    values = operand.fill_null(0).to_numpy() if hasattr(operand, "fill_null") else np.array(operand)
+    return values, ~operand.is_null().to_numpy() if hasattr(operand, "is_null") else np.array(True)
 
 
 class TestPlantedFaults:
@@ -61,6 +73,30 @@ class TestPlantedFaults:
 
     def test_errors_that_are_not_ours(self, fails):
         fails("inputs", "--count", "60", XcidError=lambda known: ZeroDivisionError)
+
+    def test_marks_that_are_one(self, fails, monkeypatch):
+        """Dots that say what is first between slashes, as they once did."""
+        for orders in (dates.DAY_FIRST, dates.MONTH_FIRST):
+            for mark in orders:
+                monkeypatch.setitem(orders, mark, orders["/"])
+        dates.readings.cache_clear()
+        try:
+            fails("columns", "--count", "120", FAMILIES=lambda known: known[:1])
+        finally:
+            dates.readings.cache_clear()
+
+    def test_truths_that_are_numbers(self, fails, monkeypatch):
+        monkeypatch.setattr("xcid.io.delimited.TRUE", ("1", "True", "true", "TRUE"))
+        fails("columns", "--count", "300", FAMILIES=lambda known: known[1:2])
+
+    def test_digits_that_get_lost(self, fails, monkeypatch):
+        monkeypatch.setattr("xcid.io.cells.note_rounded", lambda *column: None)
+        fails("columns", "--count", "20", FAMILIES=lambda known: known[2:])
+
+    def test_numbers_that_wrap(self, fails, monkeypatch):
+        """Conditions once calculated in the types of the columns."""
+        monkeypatch.setattr("xcid.io.conditions.Numbers.of", lambda operand: Numbers(*_wrapping(operand)))
+        fails("conditions", "--count", "200")
 
     def test_an_input_that_hangs(self, fails):
         fails("inputs", "--count", "1", SLOWEST=lambda known: 1, attempt=lambda known: lambda draw: time.sleep(30))
@@ -115,12 +151,12 @@ class TestTable:
     @pytest.mark.parametrize(
         ("script", "status", "row"),
         [
-            ("print('odd ones: 3 tried, 3 held')", 0, ["tables", "3", "3"]),
-            ("print('odd ones: 3 tried, 2 held')", 1, ["tables", "3", "2"]),
-            ("print('odd ones: 3 tried, 3 held'); raise SystemExit(1)", 1, ["tables", "3", "2"]),
-            ("print('odd ones: 0 tried, 0 held')", 1, ["tables", "0", "0"]),
-            ("pass", 1, ["tables", "1", "0"]),
-            ("print('odd ones: 3 tried, 3 held'); print('and more')", 1, ["tables", "1", "0"]),
+            ("print('odd ones: 3 tried, 3 held')", 0, ["3", "3"]),
+            ("print('odd ones: 3 tried, 2 held')", 1, ["3", "2"]),
+            ("print('odd ones: 3 tried, 3 held'); raise SystemExit(1)", 1, ["3", "2"]),
+            ("print('odd ones: 0 tried, 0 held')", 1, ["0", "0"]),
+            ("pass", 1, ["1", "0"]),
+            ("print('odd ones: 3 tried, 3 held'); print('and more')", 1, ["1", "0"]),
         ],
     )
     def test_a_row(self, soak, monkeypatch, tmp_path, capsys, script, status, row):
@@ -130,9 +166,9 @@ class TestTable:
         monkeypatch.setattr(module, "ROOT", tmp_path)
         monkeypatch.setattr(module, "checks", lambda *options: [module.Check("tables", "it.py", ())])
         assert module.main([]) == status
-        assert capsys.readouterr().out.splitlines()[1].split()[:3] == row
+        assert capsys.readouterr().out.splitlines()[2].split(" | ")[1:3] == row
 
     def test_every_script_is_in_the_table(self, soak):
         scripts = {path.name for path in (Path(__file__).resolve().parents[2] / "soak").glob("*.py")}
-        found = {check.script for check in soak("run").checks(1, 1, 1, ["1"], 1)}
+        found = {check.script for check in soak("run").checks(soak("run").read_options([]))}
         assert found == scripts - {"run.py", "verdict.py", "promises.py", "crafted.py"}
