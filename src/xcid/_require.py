@@ -20,16 +20,27 @@ def require(module: str, *, extra: str) -> Any:
     --------
     >>> require("math", extra="plot").sqrt(4.0)
     2.0
-    >>> require("no_such_package", extra="plot")
+    >>> require("soap", extra="plot")
     Traceback (most recent call last):
         ...
-    xcid.errors.MissingDependency: this needs no_such_package, which is not installed: pip install "xcid[plot]"
+    xcid.errors.MissingDependency: this needs soap, which is not installed: pip install ".[plot]" in a checkout of xcid
     """
     try:
         return importlib.import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise MissingDependency(f'this needs {package}, which is not installed: pip install "xcid[{extra}]"') from error
+        raise MissingDependency(f"this needs {package}, which is not installed: {say_install(extra)}") from error
+
+
+def say_install(extra: str) -> str:
+    """How an extra is installed from where xcid can be had.
+
+    Examples
+    --------
+    >>> say_install("lab")
+    'pip install ".[lab]" in a checkout of xcid'
+    """
+    return f'pip install ".[{extra}]" in a checkout of xcid'
 
 
 @contextlib.contextmanager

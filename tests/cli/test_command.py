@@ -109,7 +109,8 @@ def test_the_lab_is_found_by_name_where_it_is_typed(command, monkeypatch, verb):
     monkeypatch.setitem(sys.modules, f"{cli.LAB}.{verb}", None)
     status, out, err = command(verb, "--help")
     assert (status, out) == (1, "")
-    assert err == f'xcid: xcid {verb} is part of the lab, which is not installed: pip install "xcid[lab]"\n'
+    due = f'xcid {verb} is part of the lab, which is not installed: pip install ".[lab]" in a checkout of xcid'
+    assert err == f"xcid: {due}\n"
 
 
 def test_an_option_that_is_not_known(command):

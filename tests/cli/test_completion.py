@@ -86,7 +86,7 @@ def test_without_the_extra(command, monkeypatch):
     monkeypatch.setitem(sys.modules, "argcomplete", None)
     status, out, err = command("completion", "bash")
     assert (status, out) == (1, "")
-    assert 'pip install "xcid[completion]"' in err
+    assert 'pip install ".[completion]"' in err
 
 
 def test_shells_that_are_not_known(command):

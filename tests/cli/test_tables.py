@@ -198,7 +198,7 @@ class TestWithoutLibraries:
     def test_none(self, installed, monkeypatch, csv):
         installed()
         monkeypatch.setitem(__import__("sys").modules, "pandas", None)
-        with pytest.raises(MissingDependency, match=r'pip install "xcid\[pandas\]"'):
+        with pytest.raises(MissingDependency, match=r'pip install "\.\[pandas\]"'):
             read(csv)
 
     def test_parquet_by_polars_alone(self, installed, table, tmp_path):
@@ -210,5 +210,5 @@ class TestWithoutLibraries:
         table.to_parquet(tmp_path / "t.parquet")
         installed("pandas")
         monkeypatch.setitem(__import__("sys").modules, "polars", None)
-        with pytest.raises(MissingDependency, match=r'pip install "xcid\[pyarrow\]"'):
+        with pytest.raises(MissingDependency, match=r'pip install "\.\[pyarrow\]"'):
             read(tmp_path / "t.parquet")

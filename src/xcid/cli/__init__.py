@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from xcid import __version__
-from xcid._require import require
+from xcid._require import require, say_install
 from xcid.cli._terminal import drop, show, streams, style_text
 from xcid.errors import (
     InvalidData,
@@ -46,7 +46,7 @@ VERBS = {  # as they are listed
     "completion": "let your shell complete what you type",
 }
 MEASURING = ("compare", "reproduce", "bench")  # verbs of the lab, which is imported where one of them is typed
-LAB, INSTALL = "xcid_lab.verbs", 'pip install "xcid[lab]"'
+LAB = "xcid_lab.verbs"
 WELCOME = """\
 xcid explains single decisions of any model. Try:
 
@@ -140,7 +140,9 @@ def _import_verb(verb: str) -> Any:
     except ImportError as error:
         if verb not in MEASURING:
             raise
-        raise MissingDependency(f"xcid {verb} is part of the lab, which is not installed: {INSTALL}") from error
+        raise MissingDependency(
+            f"xcid {verb} is part of the lab, which is not installed: {say_install('lab')}"
+        ) from error
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
