@@ -83,6 +83,7 @@ def checks(options: argparse.Namespace) -> list[Check]:
     return [
         Check("model files", "models.py", ("--count", str(options.files), "--workers", "1")),
         Check(MUTANTS, "mutants.py", (*GUARDED, "--sample", str(options.mutants))),
+        Check("changed models", "changes.py", ()),
         Check("changed models", "cases.py", ("copies", "tests/test_model_changes.py")),
         Check("runs", "kills.py", ("--kills", str(options.kills))),
         Check("runs", "runs.py", for_long),

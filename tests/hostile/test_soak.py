@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -17,6 +18,7 @@ import targets
 
 from xcid.io import dates
 from xcid.io.conditions import Numbers
+from xcid.native import Fingerprint
 from xcid.runs import fragments
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals, links and devices as Linux has them")
@@ -40,6 +42,19 @@ def test_a_share_holds(soak, capsys, name):
     printed = capsys.readouterr().out
     assert status == 0, printed
     assert re.fullmatch(r"\w+: ([1-9]\d*) tried, \1 held", printed.splitlines()[-1])
+
+
+@pytest.mark.parametrize("way", ["app", "run", "dask", "ray", "spark"])
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_a_share_of_changed_models_is_not_stale(soak, capsys, way):
+    needed = {"app": "uvicorn", "dask": "distributed", "ray": "ray", "spark": "pyspark"}
+    pytest.importorskip(needed.get(way, "joblib"), reason=f"needs the extra {way}")
+    if way == "spark" and shutil.which("java") is None:
+        pytest.skip("Spark needs Java 17 or newer")
+    status = soak("changes").main(["--ways", way, "--every", "38"])
+    printed = capsys.readouterr().out
+    assert status == 0, printed
+    assert printed.endswith("changes: 2 tried, 2 held\n")
 
 
 def _wrapping(operand):
@@ -97,6 +112,11 @@ class TestPlantedFaults:
         """Conditions once calculated in the types of the columns."""
         monkeypatch.setattr("xcid.io.conditions.Numbers.of", lambda operand: Numbers(*_wrapping(operand)))
         fails("conditions", "--count", "200")
+
+    def test_models_that_are_not_compared(self, fails, monkeypatch):
+        pytest.importorskip("uvicorn", reason="needs the extra app")
+        monkeypatch.setattr(Fingerprint, "__eq__", lambda self, other: True)
+        fails("changes", "--ways", "app", "--every", "25")
 
     def test_an_input_that_hangs(self, fails):
         fails("inputs", "--count", "1", SLOWEST=lambda known: 1, attempt=lambda known: lambda draw: time.sleep(30))

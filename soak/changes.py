@@ -1,0 +1,207 @@
+"""Changed models where explanations are made elsewhere: in Dask, Ray, Spark, the app and the folder of a run.
+
+``python soak/changes.py --ways dask app``: every change of ``tests/test_model_changes.py`` is made to a model that an
+explainer has read. What comes back must be the explanation of an explainer made now, or an error must say why there is
+none. The exit status is 1 where anything else comes back. Copies in one process are the tests' own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import pickle
+import shutil
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+from verdict import verdict
+
+import xcid
+from xcid.app import Session
+from xcid.cli import main as command
+from xcid.errors import XcidError
+
+TESTS = Path(__file__).resolve().parents[1] / "tests"
+sys.path.insert(0, str(TESTS))
+os.environ["PYTHONPATH"] = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])  # of workers
+
+import test_model_changes as changes  # noqa: E402
+
+NAMES = [f"x{at}" for at in range(changes.X.shape[1])]
+KNOWN = pd.DataFrame(changes.X, columns=NAMES)
+ROWS = KNOWN[: len(changes.ROWS)].assign(row=range(len(changes.ROWS)))
+CASES = changes.CHANGES | changes.LIBRARIES
+Change = Callable[[Any], Any]
+Engine = Callable[[Any], Any]  # from an explainer to a frame of scores by row
+
+
+def as_array(frame: Any) -> Any:
+    """(n, d) scores of the features."""
+    frame = frame.sort_values("row")
+    return np.column_stack([frame[f"value_{name}"] for name in NAMES])
+
+
+def by_engine(engine: Engine, model: Any, change: Change) -> str:
+    """An explainer that has explained is sent to workers after a change."""
+    explainer = xcid.Explainer(model, KNOWN)
+    before = explainer(KNOWN[:4]).values
+    change(model)
+    found = as_array(engine(explainer))
+    due = xcid.Explainer(pickle.loads(pickle.dumps(model)), KNOWN)(KNOWN[:4]).values
+    return compared(before, found, due)
+
+
+def compared(before: Any, found: Any, due: Any) -> str:
+    """What is wrong with what was found."""
+    if np.allclose(found, due, rtol=0, atol=1e-9, equal_nan=True):
+        return ""
+    return "stale" if np.allclose(found, before, rtol=0, atol=1e-9) else f"off by {np.nanmax(np.abs(found - due)):.2g}"
+
+
+@contextlib.contextmanager
+def dask() -> Iterator[Engine]:
+    """A cluster of one worker."""
+    import dask.dataframe
+    import distributed
+
+    from xcid.engines.dask import explain
+
+    settings = {"host": "127.0.0.1", "dashboard_address": None, "silence_logs": 50}
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, **settings) as cluster,
+        distributed.Client(cluster),
+    ):
+        frame = dask.dataframe.from_pandas(ROWS, npartitions=2)
+        yield lambda explainer: explain(explainer, frame, row="row").compute()
+
+
+@contextlib.contextmanager
+def ray() -> Iterator[Engine]:
+    """An instance of one worker, on the loopback interface only."""
+    import ray
+
+    from xcid.engines.ray import explain
+
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    folder = tempfile.mkdtemp(prefix="ray")  # sockets in there need a short path
+    quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
+    ray.init(num_cpus=1, _node_ip_address="127.0.0.1", _temp_dir=folder, object_store_memory=10**8, **quiet)
+    try:
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        yield lambda explainer: explain(explainer, ray.data.from_pandas(ROWS), row="row").to_pandas()
+    finally:
+        ray.shutdown()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def spark() -> Iterator[Engine]:
+    """A session of one core."""
+    from pyspark.sql import SparkSession
+
+    from xcid.engines.spark import explain
+
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    settings = {"spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+    session = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    try:
+        frame = session.createDataFrame(ROWS)
+        yield lambda explainer: explain(explainer, frame, row="row").toPandas()
+    finally:
+        session.stop()
+
+
+def by_app(model: Any, change: Change) -> str:
+    """A page that is open while the model changes."""
+    cells = changes.ROWS[0].tolist()
+    asked = {"cells": cells, "own": cells, "frozen": [], "forbidden": [], "feature": 0, "target": 0}
+    session = Session(model, KNOWN, KNOWN[:4])
+    kind = "move" if session.explainer().subject.is_regression else "flip"
+    body = json.dumps(asked | {"question": {"kind": kind}}).encode()
+    before = session.explain(body)
+    change(model)
+    answers = [json.dumps(one.explain(body)) for one in (session, Session(model, KNOWN, KNOWN[:4]))]
+    if answers[0] == answers[1]:
+        return ""
+    return "stale" if answers[0] == json.dumps(before) else "another answer than that of a new page"
+
+
+def by_run(model: Any, change: Change) -> str:
+    """A model that is saved anew: its old run is not resumed, and a new one explains it as it is."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        KNOWN.to_csv(folder / "known.csv", index=False)
+        KNOWN[:4].to_csv(folder / "rows.csv", index=False)
+        statuses = []
+        for run in ("first", "first", "second"):
+            joblib.dump(model, folder / "model.joblib")
+            statuses.append(_run(folder, run))
+            if len(statuses) == 1:
+                before = _scores(folder)
+                change(model)
+        if statuses != [0, 2, 0]:
+            return f"the commands end with {statuses}"
+        due = xcid.Explainer(joblib.load(folder / "model.joblib"), pd.read_csv(folder / "known.csv"))
+        return compared(before, _scores(folder), due(pd.read_csv(folder / "rows.csv")).values)
+
+
+def _run(folder: Path, name: str) -> int:
+    files = ("--background", folder / "known.csv", "--data", folder / "rows.csv", "--model", folder / "model.joblib")
+    more = ("--unsafe-pickle", "--run", folder / name, "--out", folder / "out.csv", "--quiet")
+    nowhere = io.StringIO()
+    with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+        return command(["explain", *map(str, (*files, *more))])
+
+
+def _scores(folder: Path) -> Any:
+    lines = pd.read_csv(folder / "out.csv")
+    return lines.pivot(index="row", columns="feature", values="value")[NAMES].to_numpy()
+
+
+@contextlib.contextmanager
+def way(name: str) -> Iterator[Callable[[Any, Change], str]]:
+    """Explain a model, change it, explain it again elsewhere, and say what is wrong."""
+    here = {"app": by_app, "run": by_run}
+    if name in here:
+        yield here[name]
+        return
+    with {"dask": dask, "ray": ray, "spark": spark}[name]() as engine:
+        yield lambda model, change: by_engine(engine, model, change)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Try every change, or one of so many, each way."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--ways", nargs="+", default=["app", "run", "dask", "ray", "spark"])
+    parser.add_argument("--every", type=int, default=1, help="of so many changes one")
+    options = parser.parse_args(arguments)
+    faults, tried = list[str](), 0
+    warnings.simplefilter("ignore")
+    for name in options.ways:
+        began, before = time.monotonic(), len(faults)
+        with way(name) as attempt:
+            for case, (make, change) in list(CASES.items())[:: options.every]:
+                try:
+                    fault = attempt(make(), change)
+                except XcidError as error:
+                    fault = f"an error: {error}"
+                faults += [f"{name}, {case}: {fault}"] if fault else []
+                tried += 1
+        print(f"{name}: {len(faults) - before} faults, {time.monotonic() - began:.0f} s", flush=True)
+    return verdict("changes", tried, faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
