@@ -87,6 +87,7 @@ def checks(options: argparse.Namespace) -> list[Check]:
         Check("changed models", "cases.py", ("copies", "tests/test_model_changes.py")),
         Check("runs", "kills.py", ("--kills", str(options.kills))),
         Check("runs", "runs.py", for_long),
+        Check("runs", "surroundings.py", for_long),
         Check("tables", "tables.py", ("--count", "1000000000", *for_long)),
         Check("tables", "fuzz.py", for_long),
         Check("tables", "conditions.py", so_many),

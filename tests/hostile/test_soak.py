@@ -5,6 +5,8 @@ The share of ``kills.py`` is ``tests/runs/test_interrupted.py``, that of ``cases
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import json
 import re
 import shutil
@@ -16,10 +18,10 @@ import numpy as np
 import pytest
 import targets
 
-from xcid.io import dates
+from xcid.io import dates, readers
 from xcid.io.conditions import Numbers
 from xcid.native import Fingerprint
-from xcid.runs import fragments
+from xcid.runs import folder, fragments
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals, links and devices as Linux has them")
 SHARES = {
@@ -29,6 +31,7 @@ SHARES = {
     "runs": ("--count", "25", "--processes", "25"),
     "memory": ("--rows", "60"),
     "columns": ("--count", "120"),
+    "surroundings": ("--count", "40", "--columns", "300"),
     "conditions": ("--count", "300"),
     "fuzz": ("--seconds", "4", "--engine", "random"),
 }
@@ -112,6 +115,30 @@ class TestPlantedFaults:
         """Conditions once calculated in the types of the columns."""
         monkeypatch.setattr("xcid.io.conditions.Numbers.of", lambda operand: Numbers(*_wrapping(operand)))
         fails("conditions", "--count", "200")
+
+    def test_a_run_that_asks_for_the_time(self, fails, monkeypatch):
+        state_of = folder.state_of
+        monkeypatch.setattr(folder, "state_of", lambda path: (*state_of(path), time.time() // 1e8))
+        fails("surroundings", "--count", "4", "--columns", "20", ATTACKS=lambda known: known[:1])
+
+    def test_files_that_are_written_in_place(self, fails, monkeypatch):
+        in_place = lambda path, *token: contextlib.nullcontext(path)  # noqa: E731
+        for module in ("io.writers", "runs.fragments", "runs.run"):
+            monkeypatch.setattr(f"xcid.{module}.replacing", in_place)
+        fails("surroundings", "--count", "12", "--columns", "20", ATTACKS=lambda known: known[2:3])
+
+    def test_an_error_that_is_not_told(self, fails, monkeypatch):
+        monkeypatch.setattr("xcid.cli._describe_refusal", lambda error: "no")
+        fails("surroundings", "--count", "40", "--columns", "20", ATTACKS=lambda known: known[1:2])
+
+    def test_a_bomb_that_is_unpacked(self, fails, monkeypatch):
+        opened = readers.opened
+
+        def careless(path):
+            return gzip.decompress(path.read_bytes()) if path.name.startswith("bomb") else opened(path)
+
+        monkeypatch.setattr(readers, "opened", careless)
+        fails("surroundings", "--count", "6", "--columns", "20", ATTACKS=lambda known: known[3:])
 
     def test_models_that_are_not_compared(self, fails, monkeypatch):
         pytest.importorskip("uvicorn", reason="needs the extra app")

@@ -113,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return PIPE_CLOSED if isinstance(error, BrokenPipeError) else INTERRUPTED
     except OSError as error:
         drop(sys.stdout)
-        _say(f"{error.strerror or error}: {REFUSED.get(error.errno or 0, 'see what stdout leads to, and its space')}")
+        _say(_describe_refusal(error))
         return BAD_INPUT
     return 0
 
@@ -183,6 +183,13 @@ def _open_closed() -> None:
         except OSError:
             os.dup2(os.open(os.devnull, mode), handle)
     sys.stdout, sys.stderr = sys.stdout or os.fdopen(1, "w"), sys.stderr or os.fdopen(2, "w")
+
+
+def _describe_refusal(error: OSError) -> str:
+    """What the system refused, and what to look at: a file, or where stdout leads."""
+    if error.filename is not None and error.errno not in REFUSED:
+        return f"{error.filename} cannot be used: {error.strerror}"
+    return f"{error.strerror or error}: {REFUSED.get(error.errno or 0, 'see what stdout leads to, and its space')}"
 
 
 def _say(message: str, style: str = "bold red") -> None:
