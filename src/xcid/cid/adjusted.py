@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from xcid.cid.calibrated import flips_alone, importance
 from xcid.cid.densities.mixed import Mixed
-from xcid.cid.per_feature import PerFeature, Scores
+from xcid.cid.per_feature import Scores, plan_by_plan
 from xcid.contributions import sampled
 from xcid.contributions.effects import Measured
 from xcid.records import Array, Density, Perturbations
@@ -26,7 +27,12 @@ class Adjusted:
     density: Density = field(default_factory=Mixed)
 
     def __call__(self, cloud: Perturbations) -> Scores:
-        return PerFeature(self.density)(cloud)
+        return plan_by_plan(self._scored, cloud)
+
+    def _scored(self, cloud: Perturbations) -> Scores:
+        value, lower, upper, p = importance(cloud, self.density)
+        ends = {"importance_lower": lower, "importance_upper": upper, "importance_p_values": p}
+        return Scores(value, value, lower, upper, p, **ends, flips_alone=flips_alone(cloud))
 
     def measured(self, cloud: Perturbations, numbers: Array) -> Measured:
         """Measure mean effects on (n, s) numbers, of which contributions are made."""

@@ -8,10 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from xcid._check import as_int
-from xcid._kernels import ties
-from xcid._kernels.arrays import ratio
-from xcid.cid.densities.bandwidths import SHAPES, Shape
-from xcid.cid.densities.bandwidths import named
+from xcid._kernels.arrays import number_distinct, ratio
+from xcid.cid.densities.bandwidths import SHAPES, Shape, named
 from xcid.cid.densities.joint import MOST_PAIRS, sequence
 from xcid.cid.densities.kernel import Kernel, flatten
 from xcid.records import Array, DensityPair, Flags, Integers
@@ -64,7 +62,7 @@ class Product:
     def _sets(self, values: Array, positive: Array, negative: Array, discrete: Flags) -> list[_Set]:
         """C+ and C-, each with its own bandwidths."""
         columns, missing = values.T, np.isnan(values.T)
-        code, _ = ties.distinct(np.where(missing, np.inf, columns), np.ones(columns.shape, dtype=bool))
+        code, _ = number_distinct(np.where(missing, np.inf, columns), np.ones(columns.shape, dtype=bool))
         items = flatten(np.where(missing, 0.0, columns), positive * ~missing, negative * ~missing)
         found = named(self.kernel.bandwidth)(items.values, *items.given_weights, items.length)
         sets = []
