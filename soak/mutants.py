@@ -97,7 +97,7 @@ ROOMS = {
         (), 0.5,
     ),
     "runs": Room(
-        ("runs/folder.py", "runs/fragments.py", "runs/worker.py"),
+        ("runs/folder.py", "runs/worker.py"),
         ("tests/hostile/test_runs.py", "tests/runs/test_results.py"), (), 0.5,
     ),
     "app": Room(("app/server.py",), ("tests/app/test_app.py",), (), 0.5),

@@ -19,8 +19,8 @@ import pytest
 from xcid.cli import main
 from xcid.errors import InvalidFile, TooSlow
 from xcid.io.writers import replacing
-from xcid.runs import fragments, run
-from xcid.runs.folder import fingerprint, open_folder
+from xcid.runs import run
+from xcid.runs.folder import Fragment, find_finished, fingerprint, open_folder, write_fragment
 from xcid.runs.worker import Task, make_explainer
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals, links and devices as Linux has them")
@@ -69,16 +69,16 @@ class TestSeals:
             make_explainer(task)
 
     def test_no_chunk_of_another_run(self, tmp_path):
-        fragments.write(tmp_path, "one", fragments.Fragment(0, 2, {"ok": 2}), b"whole")
-        assert [one.number for one in fragments.find_finished(tmp_path, "one", 1)] == [0]
-        assert list(fragments.find_finished(tmp_path, "two", 1)) == []
-        assert list(fragments.find_finished(tmp_path, "one", 1)) == []  # it was taken away
+        write_fragment(tmp_path, "one", Fragment(0, 2, {"ok": 2}), b"whole")
+        assert [one.number for one in find_finished(tmp_path, "one", 1)] == [0]
+        assert list(find_finished(tmp_path, "two", 1)) == []
+        assert list(find_finished(tmp_path, "one", 1)) == []  # it was taken away
 
     def test_no_chunk_that_is_damaged(self, tmp_path):
-        fragments.write(tmp_path, "run", fragments.Fragment(0, 2, {"ok": 2}), b"whole")
+        write_fragment(tmp_path, "run", Fragment(0, 2, {"ok": 2}), b"whole")
         path = tmp_path / "00000000.chunk"
         path.write_bytes(path.read_bytes().replace(b'"rows": 2', b'"rows": 3'))
-        assert list(fragments.find_finished(tmp_path, "run", 1)) == []
+        assert list(find_finished(tmp_path, "run", 1)) == []
 
     @pytest.mark.parametrize("name", ["manifest.json", "lock", "log.txt", "chunks"])
     def test_no_file_of_a_run_by_a_link(self, tmp_path, name):
@@ -91,11 +91,11 @@ class TestSeals:
             pass
 
     def test_no_chunk_by_a_link(self, tmp_path):
-        fragments.write(tmp_path, "run", fragments.Fragment(0, 2, {"ok": 2}), b"whole")
+        write_fragment(tmp_path, "run", Fragment(0, 2, {"ok": 2}), b"whole")
         path = tmp_path / "00000000.chunk"
         path.rename(tmp_path / "kept")
         path.symlink_to(tmp_path / "kept")
-        assert list(fragments.find_finished(tmp_path, "run", 1)) == []
+        assert list(find_finished(tmp_path, "run", 1)) == []
         assert (tmp_path / "kept").exists()
 
     def test_no_link_is_followed_to_write(self, tmp_path):

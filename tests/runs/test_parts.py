@@ -19,7 +19,7 @@ from xcid.io.readers import Background, opened
 from xcid.io.rows import Rows
 from xcid.io.sources import Layout, Roles, Rule
 from xcid.io.sources import held as held_table
-from xcid.runs import folder, fragments, run
+from xcid.runs import folder, run
 from xcid.runs.worker import Task
 from xcid.table import FeatureSpace
 
@@ -182,23 +182,23 @@ class TestChunks:
 
 class TestFragments:
     def test_they_come_back(self, tmp_path):
-        found = fragments.Fragment(3, 2, Counter(ok=1, no_flips=1))
-        fragments.write(tmp_path, "run", found, b"some\nbytes")
-        assert list(fragments.find_finished(tmp_path, "run", 9)) == [found]
-        assert list(fragments.read_contents(tmp_path, "run", [3])) == [b"some\nbytes"]
+        found = folder.Fragment(3, 2, Counter(ok=1, no_flips=1))
+        folder.write_fragment(tmp_path, "run", found, b"some\nbytes")
+        assert list(folder.find_finished(tmp_path, "run", 9)) == [found]
+        assert list(folder.read_contents(tmp_path, "run", [3])) == [b"some\nbytes"]
 
     def test_half_written_ones_are_swept(self, tmp_path):
         (tmp_path / ".00000001.chunk.ab12").write_bytes(b"half")
-        fragments.write(tmp_path, "run", fragments.Fragment(1, 2, Counter(ok=2)), b"whole")
-        fragments.sweep(tmp_path)
+        folder.write_fragment(tmp_path, "run", folder.Fragment(1, 2, Counter(ok=2)), b"whole")
+        folder.sweep(tmp_path)
         assert [path.name for path in tmp_path.iterdir()] == ["00000001.chunk"]
 
     def test_one_in_the_place_of_another_is_damaged(self, tmp_path):
-        fragments.write(tmp_path, "run", fragments.Fragment(1, 2, Counter(ok=2)), b"whole")
+        folder.write_fragment(tmp_path, "run", folder.Fragment(1, 2, Counter(ok=2)), b"whole")
         (tmp_path / "00000001.chunk").rename(tmp_path / "00000002.chunk")
         with pytest.raises(InvalidFile, match="damaged"):
-            list(fragments.read_contents(tmp_path, "run", [2]))
-        assert list(fragments.find_finished(tmp_path, "run", 3)) == []
+            list(folder.read_contents(tmp_path, "run", [2]))
+        assert list(folder.find_finished(tmp_path, "run", 3)) == []
 
 
 def test_one_run_at_a_time_in_a_folder(tmp_path):

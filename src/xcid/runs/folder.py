@@ -1,4 +1,4 @@
-"""The folder of a run: who holds it, what it belongs to (inputs, settings and versions), and what happened."""
+"""The folder of a run: who holds it, what it belongs to (inputs, settings, versions), its log and finished chunks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import json
 import os
 import platform
 import stat
+import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,17 +19,83 @@ from typing import Any, NamedTuple, TypeAlias
 
 from xcid.errors import InvalidFile, InvalidParameter
 from xcid.io.writers import replacing
-from xcid.runs import fragments
 
 MANIFEST, CHUNKS, LOG, LOCK = "manifest.json", "chunks", "log.txt", "lock"
 Manifest: TypeAlias = dict[str, Any]
-FORMAT, VERSION = "xcid run", 2
+FORMAT, VERSION, SUFFIX = "xcid run", 2, ".chunk"
 CHANGING = ("dev", "ino", "mtime_ns", "ctime_ns")
 PARTS = ("inputs", "settings", "versions")
 PACKAGES = (
     "xcid", "numpy", "scipy", "narwhals", "pandas", "pyarrow", "scikit-learn",
     "xgboost", "lightgbm", "catboost", "onnxruntime",
 )  # fmt: skip
+
+
+class Fragment(NamedTuple):
+    """What is known of a finished chunk without its content: how many of its rows ended how."""
+
+    number: int
+    rows: int
+    statuses: Counter[str]
+    reason: str = ""  # that the first of its rows is not explained, if there is one
+    one_side: str = ""  # that none of its rows has flips, if so
+
+
+def write_fragment(folder: Path, run: str, fragment: Fragment, packed: bytes) -> None:
+    """Keep a finished chunk of a run, after a line that says what is in it and a checksum; it is whole or not there."""
+    head = json.dumps({"run": run, **fragment._asdict()}).encode()
+    rest = head + b"\n" + zlib.compress(packed, 1)
+    with replacing(_fragment_path(folder, fragment.number)) as temporary, temporary.open("wb") as file:
+        file.write(hashlib.sha256(rest).hexdigest().encode() + b"\n")
+        file.write(rest)
+
+
+def find_finished(folder: Path, run: str, n_chunks: int) -> Iterator[Fragment]:
+    """Chunks that are there; one that is damaged or of another run is taken away, so that it is made again."""
+    for number in range(n_chunks):
+        path = _fragment_path(folder, number)
+        try:
+            if os.path.lexists(path):
+                yield _read_fragment(path, run, number)[0]
+        except InvalidFile:
+            try:
+                path.unlink()
+            except OSError as error:
+                raise InvalidFile(f"{path} is not a chunk of a run: remove it") from error
+
+
+def read_contents(folder: Path, run: str, numbers: Iterable[int]) -> Iterator[bytes]:
+    """What is in chunks."""
+    for number in numbers:
+        yield _read_fragment(_fragment_path(folder, number), run, number)[1]
+
+
+def sweep(folder: Path) -> None:
+    """Take away what killed workers left half written."""
+    for path in folder.glob(f".*{SUFFIX}.*"):
+        path.unlink(missing_ok=True)
+
+
+def _fragment_path(folder: Path, number: int) -> Path:
+    return folder / f"{number:08d}{SUFFIX}"
+
+
+def _read_fragment(path: Path, run: str, number: int) -> tuple[Fragment, bytes]:
+    """A chunk and its content, checked."""
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise ValueError("it is not a plain file")
+        checksum, _, rest = path.read_bytes().partition(b"\n")
+        if checksum.decode() != hashlib.sha256(rest).hexdigest():
+            raise ValueError("the checksum differs")
+        line, _, content = rest.partition(b"\n")
+        head = json.loads(line)
+        if (head.pop("run"), head["number"]) != (run, number):
+            raise ValueError("it is of another run")
+        head["statuses"] = Counter({str(name): int(count) for name, count in head["statuses"].items()})
+        return Fragment(**head), zlib.decompress(content)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, zlib.error) as error:
+        raise InvalidFile(f"the chunk {path} is damaged ({error}): run the same command again") from error
 
 
 class FileFingerprint(NamedTuple):
@@ -94,7 +162,7 @@ class Folder:
     @property
     def has_chunks(self) -> bool:
         """Whether there are finished chunks, of this run or of another."""
-        return any(self.chunks.glob(f"*{fragments.SUFFIX}"))
+        return any(self.chunks.glob(f"*{SUFFIX}"))
 
     def adopt(self, wanted: Manifest) -> None:
         """Take the folder for a run; refuse one whose chunks belong to another."""
@@ -130,7 +198,7 @@ def open_folder(path: Path) -> Iterator[Folder]:
         raise InvalidFile(f"the folder {path} cannot be used: {error.strerror}") from error
     with lock:
         _hold(lock.fileno(), path)
-        fragments.sweep(path / CHUNKS)
+        sweep(path / CHUNKS)
         yield Folder(path)
 
 
@@ -201,9 +269,8 @@ def find_differences(before: Manifest, now: Manifest) -> list[str]:
             one, other = old.get(name), new.get(name)
             if what == "inputs" and one is not None and other is not None:
                 if one.get("sha256") != other["sha256"]:
-                    found.append(
-                        f"the {name} is another file ({_describe_file(one)} then, {_describe_file(other)} now)"
-                    )
+                    then, present = _describe_file(one), _describe_file(other)
+                    found.append(f"the {name} is another file ({then} then, {present} now)")
             elif one != other:
                 found.append(f"{name} was {_describe_value(one)} and is {_describe_value(other)}")
     return found

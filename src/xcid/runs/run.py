@@ -22,9 +22,7 @@ from xcid._faults import refuse_one_side
 from xcid.errors import InvalidParameter, ModelError, TooSlow, ending
 from xcid.io.rows import Chunk, Rows
 from xcid.io.writers import FORMATS, replacing
-from xcid.runs import fragments
-from xcid.runs.folder import FileFingerprint, Folder, verify_unchanged
-from xcid.runs.fragments import Fragment
+from xcid.runs.folder import FileFingerprint, Folder, Fragment, find_finished, read_contents, sweep, verify_unchanged
 from xcid.runs.worker import ChunkDone, ChunkFailed, RowDone, Task, serve
 
 RAISE = "raise the time limit, or see what the model waits for"
@@ -69,7 +67,7 @@ def run(
         if fragment.reason:
             reasons[fragment.number] = fragment.reason
 
-    for fragment in fragments.find_finished(folder.chunks, task.run, job.n_chunks):
+    for fragment in find_finished(folder.chunks, task.run, job.n_chunks):
         count(fragment)
     progress(statuses.total(), total)
     folder.log(f"run of {total} rows in {job.n_chunks} chunks: {len(sides)} are finished, {job.workers} workers")
@@ -80,10 +78,10 @@ def run(
         count(fragment)
         progress(statuses.total(), total)
     refuse_one_side(sides[number] for number in sorted(sides))
-    fragments.sweep(folder.chunks)  # of workers that were killed
+    sweep(folder.chunks)  # of workers that were killed
     started, token = time.monotonic(), f"{zlib.crc32(os.fsencode(folder.path.resolve())):08x}"
     with replacing(out, token) as temporary, temporary.open("wb") as file:  # the next run overwrites what a kill leaves
-        FORMATS[task.format].join(file, fragments.read_contents(folder.chunks, task.run, range(job.n_chunks)))
+        FORMATS[task.format].join(file, read_contents(folder.chunks, task.run, range(job.n_chunks)))
     folder.log(f"the result of {total} rows is written in {time.monotonic() - started:.1f} s")
     return statuses, reasons[min(reasons)] if reasons else ""
 

@@ -25,8 +25,7 @@ from xcid.io.rows import Chunk
 from xcid.io.writers import FORMATS, Columns
 from xcid.pipeline import Blocks, explain_block
 from xcid.records import Array, Failure
-from xcid.runs import fragments
-from xcid.runs.folder import FileFingerprint, verify_unchanged
+from xcid.runs.folder import FileFingerprint, Fragment, verify_unchanged, write_fragment
 
 
 class Task(NamedTuple):
@@ -54,7 +53,7 @@ class RowDone(NamedTuple):
 class ChunkDone(NamedTuple):
     """A chunk is finished."""
 
-    fragment: fragments.Fragment
+    fragment: Fragment
 
 
 class ChunkFailed(NamedTuple):
@@ -113,14 +112,14 @@ def explain_chunk(
             else:  # one row at a time, so that it is known which takes too long, and none depends on others that do
                 explanation = explainer.replace(memory=1)(chunk.frame, seed=task.seed, apply=one_by_one)
         explanation = replace(explanation, index=chunk.names)
-        fragment = fragments.Fragment(
+        fragment = Fragment(
             chunk.number,
             len(explanation),
             Counter(explanation.status.tolist()),
             f"row {chunk.names[failures[0].place]}: {failures[0].reason}" if failures else "",
             "".join(one_side),
         )
-        fragments.write(task.folder, task.run, fragment, FORMATS[task.format].pack(task.columns(explanation)))
+        write_fragment(task.folder, task.run, fragment, FORMATS[task.format].pack(task.columns(explanation)))
     except Exception as error:
         return _to_failed(error)
     return ChunkDone(fragment)
