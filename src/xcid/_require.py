@@ -1,4 +1,4 @@
-"""Optional packages: imported where they are used, with the install line when they are missing."""
+"""What is foreign: packages that may be missing, libraries that talk, processes that end, and text for terminals."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import io
 import random
+import signal
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -73,3 +74,23 @@ def quiet_and_seeded(seed: int) -> Iterator[None]:
     finally:
         np.random.set_state(numbers)  # noqa: NPY002
         random.setstate(choices)
+
+
+def ending(exit_code: int | None) -> str:
+    """How a process ended: by its exit status, or killed by a signal."""
+    if exit_code is None or exit_code >= 0:
+        return f"exit status {exit_code}"
+    with contextlib.suppress(ValueError):
+        return f"killed by {signal.Signals(-exit_code).name}"
+    return f"killed by signal {-exit_code}"
+
+
+def make_printable(text: str) -> str:
+    r"""Names from files may hold what a terminal takes for a command.
+
+    Examples
+    --------
+    >>> make_printable("a name that turns \x1b[31mred")
+    'a name that turns ?[31mred'
+    """
+    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)

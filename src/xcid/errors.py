@@ -19,9 +19,6 @@ Every message says what is wrong, where, how many, and what to do next.
 
 from __future__ import annotations
 
-import signal
-from contextlib import suppress
-
 __all__ = [
     "EvidenceNotKept",
     "InvalidData",
@@ -74,23 +71,3 @@ class MissingDependency(XcidError, ImportError):
 
 class XcidWarning(UserWarning):
     """The result is usable, but there is something to know about it."""
-
-
-def ending(exit_code: int | None) -> str:
-    """How a process ended: by its exit status, or killed by a signal."""
-    if exit_code is None or exit_code >= 0:
-        return f"exit status {exit_code}"
-    with suppress(ValueError):
-        return f"killed by {signal.Signals(-exit_code).name}"
-    return f"killed by signal {-exit_code}"
-
-
-def make_printable(text: str) -> str:
-    r"""Names from files may hold what a terminal takes for a command.
-
-    Examples
-    --------
-    >>> make_printable("a name that turns \x1b[31mred")
-    'a name that turns ?[31mred'
-    """
-    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)

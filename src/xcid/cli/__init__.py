@@ -21,17 +21,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from xcid import __version__
-from xcid._require import require, say_install
+from xcid._require import make_printable, require, say_install
 from xcid.cli._terminal import drop, show, streams, style_text
-from xcid.errors import (
-    InvalidData,
-    InvalidFile,
-    InvalidParameter,
-    MissingDependency,
-    NotEnoughFlips,
-    XcidError,
-    make_printable,
-)
+from xcid.errors import InvalidData, InvalidFile, InvalidParameter, MissingDependency, NotEnoughFlips, XcidError
 
 VERBS = {  # as they are listed
     "demo": "see what it does, without a file",

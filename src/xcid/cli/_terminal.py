@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TextIO
 
-from xcid.errors import make_printable
+from xcid._require import make_printable
 
 MODELS = ("logistic", "forest", "boosting", "network")
 USUAL_MODEL = "forest"  # what is trained where no model is given

@@ -10,9 +10,9 @@ from itertools import tee, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from xcid._require import make_printable
 from xcid.cli import _method, _subjects, _terminal, _wanted
 from xcid.cli._terminal import ROWS_OF_A_CHUNK, ROWS_OF_A_SAMPLE, show, show_scores
-from xcid.errors import make_printable
 
 if TYPE_CHECKING:
     from xcid.explainer import Explainer

@@ -135,8 +135,7 @@ class _AloneAndQuiet:
     undoes them.
     """
 
-    def __init__(self) -> None:
-        self._lock, self._inside, self._settings = threading.Lock(), 0, contextlib.ExitStack()
+    _lock, _inside, _settings = threading.Lock(), 0, contextlib.ExitStack()
 
     def __enter__(self) -> None:
         with self._lock:

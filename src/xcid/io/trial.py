@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from xcid import errors
-from xcid.errors import InvalidFile, XcidError, ending
+from xcid._require import ending
+from xcid.errors import InvalidFile, XcidError
 from xcid.io import files, models, tables
 from xcid.models import wrap
 from xcid.table import FeatureSpace

@@ -19,7 +19,8 @@ from typing import Any, TypeAlias
 
 from xcid import errors
 from xcid._faults import refuse_one_side
-from xcid.errors import InvalidParameter, ModelError, TooSlow, ending
+from xcid._require import ending
+from xcid.errors import InvalidParameter, ModelError, TooSlow
 from xcid.io.rows import Chunk, Rows
 from xcid.io.writers import FORMATS, replacing
 from xcid.runs.folder import FileFingerprint, Folder, Fragment, find_finished, read_contents, sweep, verify_unchanged

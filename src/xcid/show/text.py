@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ParamSpec
 import numpy as np
 
 from xcid._check import as_int
-from xcid.errors import make_printable
+from xcid._require import make_printable
 from xcid.records import Explanation
 from xcid.show import wording
 from xcid.show.wording import differences

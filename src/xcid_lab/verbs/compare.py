@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from xcid._require import make_printable
 from xcid.cli import _subjects
 from xcid.cli._terminal import (
     Progress,
@@ -16,7 +17,6 @@ from xcid.cli._terminal import (
     show,
     streams,
 )
-from xcid.errors import make_printable
 
 if TYPE_CHECKING:
     from xcid.io.readers import Background
