@@ -25,6 +25,14 @@ typedef struct {
 
 static void add(const Walk *k, const double *values, const double *coefficients, int64_t first, int64_t last) {
     const Source *s = &k->exact->source; const int64_t n_sums = s->n_sums, n_values = s->n_values;
+    if (n_values == 1 && n_sums == 1) {
+        const double coefficient = *coefficients;
+        for (int64_t g = first; g < last; g++) {
+            double *to = k->out + k->group[g] * s->n_players;
+            for (int j = 0; j < k->n_players; j++) to[k->players[j]] += coefficient * values[j];
+        }
+        return;
+    }
     for (int64_t g = first; g < last; g++) {
         double *to = k->out + k->group[g] * s->n_players * n_sums + k->slot;
         for (int j = 0; j < k->n_players; j++)
@@ -52,7 +60,7 @@ static void walk(Walk *k, int32_t at, uint64_t own, int64_t first, int64_t last)
         const double *coefficients = t->coefficients + node->term * k->exact->source.n_values;
         double values[MOST];
         if (n <= TABLE) add(k, t->tables + term->first + (int64_t)own * n, coefficients, first, last);
-        else if (evaluate(k->exact, t->patterns + term->first, t->shares + term->first, term->n_patterns, n, own,
+        else if (evaluate(k->exact, t->patterns + term->first, t->shares + term->share, term->ends, n, own,
                           k->hits, values)) add(k, values, coefficients, first, last);
         else return; /* no reference row holds what these rows fail, here or below */
     }
@@ -89,10 +97,11 @@ Exact *xcid_exact_new(const Source *source, double *base, int64_t *status) {
     *status = NO_MEMORY;
     if (!e) return NULL;
     e->source = *source;
-    for (int b = 0; b <= MOST; b++) {
-        e->integral[0][b] = 1.0 / (b + 1);
-        for (int a = 1; a <= MOST; a++) e->integral[a][b] = e->integral[a - 1][b] * a / (a + b + 1);
+    for (int b = 0; b < MOST; b++) {
+        e->up[b][1] = 1.0 / (b + 1);
+        for (int a = 2; a < MOST; a++) e->up[b][a] = e->up[b][a - 1] * (a - 1) / (a + b);
     }
+    for (int b = 0; b < MOST; b++) for (int a = 0; a < MOST; a++) e->down[b][a] = e->up[a][b]; /* they change places */
     e->trees = calloc((size_t)source->n_trees + 1, sizeof *e->trees);
     start(&m, e, base);
     if (!e->trees) m.status = NO_MEMORY;

@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST 64   /* levels of a tree, so that the players of a path fit into a word */
-#define TABLE 6   /* players whose patterns all have their values listed */
+#define MOST 64 /* levels of a tree, so that the players of a path fit into a word */
+#define PARTS 8 /* of the patterns of a term, by their lowest bits: those without what x fails are passed over */
+#define TABLE 6 /* players whose patterns all have their values listed */
 #define REMEMBERED 4 /* values that a node could have at no further cost: more would only save terms */
 #define COUNT(word) __builtin_popcountll(word)
 #define LOWEST(word) __builtin_ctzll(word)
@@ -14,6 +15,9 @@
 #else
 #define FAST
 #endif
+#define INLINE static inline __attribute__((always_inline))
+typedef double Numbers __attribute__((vector_size(64)));
+typedef int64_t Words __attribute__((vector_size(64)));
 
 enum { FINE, NO_MEMORY, DAMAGED };
 
@@ -29,27 +33,26 @@ typedef struct {
 
 /* The left child is the next node; wanted: terms are below. */
 typedef struct { int32_t column, player, right, term, missing_left, wanted; double threshold; } Node;
-typedef struct { int64_t first; int32_t n_patterns, n_players; } Term; /* first: of its patterns, or of its table */
+typedef struct { int64_t first, share; int32_t ends[PARTS]; } Term; /* its table, or its first pattern and share */
 
 typedef struct {
-    Node *nodes; Term *terms; double *coefficients, *tables, *shares; uint64_t *patterns;
-    int64_t n_nodes, n_terms, n_tables, n_patterns;
+    Node *nodes; Term *terms; double *coefficients, *tables, *shares; uint32_t *patterns;
+    int64_t n_nodes, n_terms, n_tables, n_shares, n_patterns;
     int64_t room_nodes, room_terms, room_coefficients, room_tables, room_shares, room_patterns;
 } Tree;
 
 typedef struct {
     Source source; Tree *trees;
-    double integral[MOST + 1][MOST + 1]; /* of q^a (1-q)^b from 0 to 1: a! b! / (a+b+1)! */
+    double up[MOST][MOST], down[MOST][MOST]; /* by b and a: what players of A gain, and those of B lose */
 } Exact;
 
 /* Room for `more` elements behind `n` of an array. */
 static int grow(void *array, int64_t *room, int64_t n, int64_t more, size_t size) {
     void *old, *moved;
+    const int64_t wanted = n + more + n / 2 + 16;
     if (n + more <= *room) return 1;
     memcpy(&old, array, sizeof old);
-    const int64_t wanted = n + more + n / 2 + 16;
-    moved = realloc(old, (size_t)wanted * size);
-    if (!moved) return 0;
+    if (!(moved = realloc(old, (size_t)wanted * size))) return 0;
     memcpy(array, &moved, sizeof moved);
     *room = wanted;
     return 1;
@@ -62,10 +65,8 @@ static void empty(Tree *t) {
 
 static int64_t bytes(const Tree *t) {
     return t->room_nodes * (int64_t)sizeof(Node) + t->room_terms * (int64_t)sizeof(Term)
-        + 8 * (t->room_coefficients + t->room_tables + t->room_shares + t->room_patterns);
+        + 8 * (t->room_coefficients + t->room_tables + t->room_shares) + 4 * t->room_patterns;
 }
-
-/* ---- what is made of a tree before rows come --------------------------------------------------------------------- */
 
 typedef struct { int32_t n; int64_t leaf[REMEMBERED]; } Set; /* leaves whose values a node could have */
 typedef struct {
@@ -73,8 +74,8 @@ typedef struct {
     Set *sets; int64_t room_sets, slot;
     int16_t *place;            /* of players on the path; -1: not on it */
     uint64_t *levels[MOST + 1]; /* patterns of reference rows at the node of each level */
-    uint64_t *keys; int32_t *at, *stamps, stamp; int64_t size; /* a hash table of patterns */
-    uint64_t *patterns; double *shares; int32_t *hits;
+    uint64_t *keys; double *weights; int32_t *stamps, stamp; int64_t size; /* a hash table of patterns */
+    uint32_t *patterns; double *shares; int32_t *hits; /* of one term */
     int status;
 } Making;
 
@@ -126,78 +127,114 @@ static int choose(Making *m, int32_t at, int64_t above) {
         double *to = t->coefficients + t->n_terms * s->n_values;
         for (int64_t o = 0; o < s->n_values; o++)
             to[o] = s->value[leaf * s->n_values + o] - s->value[above * s->n_values + o];
-        t->nodes[at].term = (int32_t)t->n_terms++;
-        found = 1;
+        t->nodes[at].term = (int32_t)t->n_terms++; found = 1;
     }
     if (t->nodes[at].column >= 0 && !m->status) {
         int below = choose(m, at + 1, leaf);
         if (!m->status) below |= choose(m, t->nodes[at].right, leaf);
-        t->nodes[at].wanted = below;
-        found |= below;
+        t->nodes[at].wanted = below; found |= below;
     }
     return found;
 }
 
-/* The values of a term for rows that satisfy the players in `own`; how many patterns count: those that hold others. */
-FAST static int evaluate(const Exact *e, const uint64_t *patterns, const double *shares, int n_patterns, int n_players,
-                         uint64_t own, int32_t *hits, double *values) {
+/* Patterns of up to 32 players are one word, others two. */
+INLINE uint64_t pattern_at(const uint32_t *patterns, int64_t at, const int n_words) {
+    return n_words == 1 ? patterns[at] : patterns[2 * at] | (uint64_t)patterns[2 * at + 1] << 32;
+}
+
+/* The values of a term with at most 8 times `width` players, without a branch for any of them. */
+INLINE int gather(const Exact *e, const uint32_t *patterns, const double *shares, const int32_t *ends, int n_players,
+                  uint64_t own, int32_t *hits, double *values, const int width) {
+    static const Words bits = {1, 2, 4, 8, 16, 32, 64, 128};
+    const int n_words = width <= 4 ? 1 : 2;
     const uint64_t failed = ~own & (~UINT64_C(0) >> (64 - n_players));
-    const int b = COUNT(failed);
+    const double *up = e->up[COUNT(failed)], *down = e->down[COUNT(failed)];
+    Numbers sums[8];
+    double lost = 0;
     int n = 0;
-    double down = 0;
-    for (int i = 0; i < n_patterns; i++) { hits[n] = i; n += (patterns[i] & failed) == failed; }
-    for (int j = 0; j < n_players; j++) values[j] = 0;
-    for (int i = 0; i < n; i++) {
-        uint64_t with = own & ~patterns[hits[i]];
-        const int a = COUNT(with);
-        const double share = shares[hits[i]];
-        if (b) down += share * e->integral[a][b - 1];
-        if (!a) continue;
-        for (const double each = share * e->integral[a - 1][b]; with; with &= with - 1) values[LOWEST(with)] += each;
+    for (int part = 0, i = 0; part < PARTS; i = ends[part++]) {
+        if (~part & (PARTS - 1) & failed) continue;
+        for (; i < ends[part]; i++) { hits[n] = i; n += (pattern_at(patterns, i, n_words) & failed) == failed; }
     }
-    for (uint64_t rest = failed; rest; rest &= rest - 1) values[LOWEST(rest)] = -down;
+    for (int w = 0; w < width; w++) sums[w] = (Numbers){0};
+    for (int i = 0; i < n; i++) {
+        const uint64_t pattern = pattern_at(patterns, hits[i], n_words);
+        const int a = n_players - COUNT(pattern); /* since it holds all that x fails */
+        const Numbers each = shares[hits[i]] * up[a] + (Numbers){0};
+        lost += shares[hits[i]] * down[a];
+        for (int w = 0; w < width; w++) {
+            const Words lacks = (((int64_t)(pattern >> 8 * w) + (Words){0}) & bits) == 0;
+            sums[w] += (Numbers)(lacks & (Words)each);
+        }
+    }
+    memcpy(values, sums, (size_t)width * sizeof(Numbers));
+    for (uint64_t rest = failed; rest; rest &= rest - 1) values[LOWEST(rest)] = -lost;
     return n;
 }
 
-/* The distinct patterns of (n) rows and the weight of each; how many there are. */
-static int distinct(Making *m, const uint64_t *rows) {
+/* The values of a term for rows that satisfy the players in `own`; how many patterns count: those that hold others. */
+FAST static int evaluate(const Exact *e, const uint32_t *patterns, const double *shares, const int32_t *ends,
+                         int n_players, uint64_t own, int32_t *hits, double *values) {
+    if (n_players <= 8) return gather(e, patterns, shares, ends, n_players, own, hits, values, 1);
+    if (n_players <= 16) return gather(e, patterns, shares, ends, n_players, own, hits, values, 2);
+    if (n_players <= 32) return gather(e, patterns, shares, ends, n_players, own, hits, values, 4);
+    return gather(e, patterns, shares, ends, n_players, own, hits, values, 8);
+}
+
+/* The distinct patterns of the reference rows, part by part, and the weight of each; how many there are. */
+static int distinct(Making *m, const uint64_t *rows, int n_words, int32_t *ends) {
     const uint64_t last = (uint64_t)m->size - 1;
-    int n = 0;
+    int32_t n = 0, starts[PARTS] = {0};
     m->stamp++;
     for (int64_t i = 0; i < m->s->n_rows; i++) {
         const uint64_t key = rows[i];
         uint64_t h = (key * UINT64_C(0x9E3779B97F4A7C15) >> 32) & last;
         while (m->stamps[h] == m->stamp && m->keys[h] != key) h = (h + 1) & last;
         if (m->stamps[h] != m->stamp) {
-            m->stamps[h] = m->stamp; m->keys[h] = m->patterns[n] = key; m->shares[n] = 0; m->at[h] = n++;
+            m->stamps[h] = m->stamp; m->keys[h] = key; m->weights[h] = 0; m->hits[n++] = (int32_t)h;
+            starts[key & (PARTS - 1)]++;
         }
-        m->shares[m->at[h]] += m->s->weights[i];
+        m->weights[h] += m->s->weights[i];
+    }
+    for (int32_t part = 0, end = 0; part < PARTS; part++) {
+        ends[part] = end += starts[part];
+        starts[part] = end - starts[part];
+    }
+    for (int32_t i = 0; i < n; i++) {
+        const uint64_t key = m->keys[m->hits[i]];
+        const int32_t to = starts[key & (PARTS - 1)]++;
+        m->shares[to] = m->weights[m->hits[i]];
+        m->patterns[n_words * to] = (uint32_t)key;
+        if (n_words == 2) m->patterns[2 * to + 1] = (uint32_t)(key >> 32);
     }
     return n;
 }
 
 /* Keep the patterns of a term, or its table. */
 static void keep(Making *m, int32_t at, const uint64_t *rows, int n_players) {
-    Tree *t = m->t; Term *term = t->terms + t->nodes[at].term; const int n = distinct(m, rows);
+    Tree *t = m->t; Term *term = t->terms + t->nodes[at].term;
+    const int n_words = n_players > 32 ? 2 : 1, n = distinct(m, rows, n_words, term->ends);
     const uint64_t full = ~UINT64_C(0) >> (64 - n_players);
     const double *coefficient = t->coefficients + t->nodes[at].term * m->s->n_values;
-    if (m->base) for (int i = 0; i < n; i++) if (m->patterns[i] == full)
+    if (m->base) for (int i = 0; i < n; i++) if (pattern_at(m->patterns, i, n_words) == full)
         for (int64_t o = 0; o < m->s->n_values; o++) m->base[m->slot + o] += coefficient[o] * m->shares[i];
-    term->n_players = n_players; term->n_patterns = n;
     if (n_players <= TABLE) {
         const int64_t size = (int64_t)n_players << n_players;
         if (!grow(&t->tables, &t->room_tables, t->n_tables, size, sizeof(double))) { m->status = NO_MEMORY; return; }
         term->first = t->n_tables; t->n_tables += size;
-        for (uint64_t own = 0; own <= full; own++)
-            evaluate(m->exact, m->patterns, m->shares, n, n_players, own, m->hits,
-                     t->tables + term->first + (int64_t)own * n_players);
+        for (uint64_t own = 0; own <= full; own++) {
+            double values[MOST];
+            evaluate(m->exact, m->patterns, m->shares, term->ends, n_players, own, m->hits, values);
+            memcpy(t->tables + term->first + (int64_t)own * n_players, values, (size_t)n_players * sizeof(double));
+        }
         return;
     }
-    if (!grow(&t->patterns, &t->room_patterns, t->n_patterns, n, sizeof(uint64_t))
-        || !grow(&t->shares, &t->room_shares, t->n_patterns, n, sizeof(double))) { m->status = NO_MEMORY; return; }
-    memcpy(t->patterns + t->n_patterns, m->patterns, (size_t)n * sizeof(uint64_t));
-    memcpy(t->shares + t->n_patterns, m->shares, (size_t)n * sizeof(double));
-    term->first = t->n_patterns; t->n_patterns += n;
+    if (!grow(&t->patterns, &t->room_patterns, t->n_patterns, n_words * n, sizeof *t->patterns)
+        || !grow(&t->shares, &t->room_shares, t->n_shares, n, sizeof *t->shares)) { m->status = NO_MEMORY; return; }
+    term->first = t->n_patterns; term->share = t->n_shares;
+    memcpy(t->patterns + t->n_patterns, m->patterns, (size_t)(n_words * n) * sizeof *t->patterns);
+    memcpy(t->shares + t->n_shares, m->shares, (size_t)n * sizeof *t->shares);
+    t->n_patterns += n_words * n; t->n_shares += n;
 }
 
 /* Patterns of a child from those of its parent: rows that go there satisfy the player, if they did so far. */
@@ -215,9 +252,8 @@ static void fill(Making *m, int32_t at, int level, int n_players) {
     const Node *node = m->t->nodes + at; const int64_t n = m->s->n_rows;
     if (node->term >= 0) keep(m, at, m->levels[level], n_players);
     if (node->column < 0 || !node->wanted || m->status) return;
-    if (!m->levels[level + 1] && !(m->levels[level + 1] = malloc((size_t)n * sizeof(uint64_t)))) {
-        m->status = NO_MEMORY; return;
-    }
+    if (!m->levels[level + 1]) m->levels[level + 1] = malloc((size_t)n * sizeof(uint64_t));
+    if (!m->levels[level + 1]) { m->status = NO_MEMORY; return; }
     const int fresh = m->place[node->player] < 0, place = fresh ? n_players : m->place[node->player];
     m->place[node->player] = (int16_t)place;
     for (int right = 0; right < 2 && !m->status; right++) {
@@ -244,20 +280,20 @@ static void make(Making *m, int64_t number, Tree *t) {
 
 static void finish(Making *m) {
     for (int level = 0; level <= MOST; level++) free(m->levels[level]);
-    free(m->sets); free(m->place); free(m->keys); free(m->at); free(m->stamps); free(m->patterns); free(m->shares);
-    free(m->hits);
+    free(m->sets); free(m->place); free(m->keys); free(m->weights); free(m->stamps); free(m->patterns);
+    free(m->shares); free(m->hits);
 }
 
 static void start(Making *m, const Exact *e, double *base) {
-    const Source *s = &e->source; const size_t n = (size_t)s->n_rows;
+    const Source *s = &e->source; const size_t n = (size_t)s->n_rows + 1;
     *m = (Making){.exact = e, .s = s, .base = base, .size = 16};
     while (m->size < 2 * s->n_rows) m->size *= 2;
-    m->place = malloc((size_t)s->n_players * sizeof *m->place);
+    m->place = malloc((size_t)(s->n_players + 1) * sizeof *m->place);
     m->levels[0] = calloc(n, sizeof(uint64_t));
-    m->keys = malloc((size_t)m->size * sizeof *m->keys); m->at = malloc((size_t)m->size * sizeof *m->at);
-    m->stamps = calloc((size_t)m->size, sizeof *m->stamps); m->patterns = malloc(n * sizeof *m->patterns);
-    m->shares = malloc(n * sizeof *m->shares); m->hits = malloc((n + 1) * sizeof *m->hits);
-    if (!m->place || !m->levels[0] || !m->keys || !m->at || !m->stamps || !m->patterns || !m->shares || !m->hits)
+    m->keys = malloc((size_t)m->size * sizeof *m->keys); m->weights = malloc((size_t)m->size * sizeof *m->weights);
+    m->stamps = calloc((size_t)m->size, sizeof *m->stamps); m->patterns = malloc(2 * n * sizeof *m->patterns);
+    m->shares = malloc(n * sizeof *m->shares); m->hits = malloc(n * sizeof *m->hits);
+    if (!m->place || !m->levels[0] || !m->keys || !m->weights || !m->stamps || !m->patterns || !m->shares || !m->hits)
         m->status = NO_MEMORY;
     else memset(m->place, 255, (size_t)s->n_players * sizeof *m->place);
 }
