@@ -26,7 +26,7 @@ SCALES: dict[Link, str] = {
     **dict.fromkeys((several, single_several), MARGINS),
     first: NUMBER,
 }
-MOST_WORK, MOST_PLAIN_WORK = 2**29, 2**23  # leaves by reference rows, of the compiled form and of NumPy's
+MOST_WORK, MOST_PLAIN_WORK = 2**30, 2**22  # leaves by reference rows: some 2 s to prepare, and some .7 s by NumPy
 DEEPEST = 63  # levels of trees that the compiled form goes down
 Players: TypeAlias = Sequence[Sequence[int]]
 

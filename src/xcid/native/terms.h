@@ -10,7 +10,7 @@
 #define COUNT(word) __builtin_popcountll(word)
 #define LOWEST(word) __builtin_ctzll(word)
 
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
+#if defined(__GLIBC__) && defined(__x86_64__) && !defined(__clang__) && __GNUC__ >= 12 /* chosen when it is loaded */
 #define FAST __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define FAST

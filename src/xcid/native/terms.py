@@ -20,6 +20,7 @@ from xcid.records import Array, Flags, Integers
 
 MOST_BYTES = 2**28  # of what is kept of trees
 MOST_PAIRS = 2**20  # of patterns that NumPy compares at a time
+WORD = 8  # bytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,9 +158,11 @@ def _satisfied(path: Any, n_players: int, cells: Array) -> Flags:
 
 
 def _distinct(flags: Flags) -> tuple[Flags, Integers]:
-    if not flags.shape[1] or not len(flags):
-        return flags[:1], np.zeros(len(flags), dtype=np.int64)
-    _, first, which = np.unique(np.packbits(flags, axis=1), axis=0, return_index=True, return_inverse=True)
+    """The distinct rows of (n, D) flags, and which of them each row is."""
+    packed = np.packbits(flags, axis=1)
+    if packed.shape[1] <= WORD:
+        packed = np.pad(packed, ((0, 0), (0, WORD - packed.shape[1]))).view(np.uint64)[:, 0]
+    _, first, which = np.unique(packed, axis=0, return_index=True, return_inverse=True)
     return flags[first], which.ravel()
 
 
