@@ -67,7 +67,7 @@ class CID(Explainer):
         k: float = 1.0,
         **settings: Any,
     ) -> None:
-        chosen: Any = {"m": m, "kernel": kernel, "bandwidth": bandwidth, "generator": generator, "k": k}
+        chosen: dict[str, Any] = {"m": m, "kernel": kernel, "bandwidth": bandwidth, "generator": generator, "k": k}
         super().__init__(model, reference, repeats=repeats, **paper_parts(model, **chosen, **settings))
 
     def __repr__(self) -> str:

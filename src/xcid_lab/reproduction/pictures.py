@@ -33,7 +33,7 @@ def draw(cases: Sequence[Case], settings: Settings) -> list[Picture]:
         f"Importance of the first test entries in {settings.first_row_repeats} runs, by CID and by DiCE.": (
             repeated_runs(cases)
         ),
-        f"Output of the first test entry of {first.title} as the best features of each method are masked.": (
+        f"Output of the first test entry of {first.title} as each method's best features, by sign, are masked.": (
             trend(first.results)
         ),
     }
@@ -70,8 +70,8 @@ def repeated_runs(cases: Sequence[Case]) -> bytes:
 def trend(results: Results) -> bytes:
     """Figure 3: the output of the first test entry as its best features are masked one by one."""
     figure, ((ax,),) = _grid(1, 1, 7.0, 3.6)
-    lines = {TITLES[key]: (results[key].masked[0], "o") for key in MAIN}
-    lines["recommended (signed)"] = results["recommended"].masked_signed[0], "s"
+    lines = {TITLES[key]: (results[key].masked_signed[0], "o") for key in MAIN}
+    lines["recommended"] = results["recommended"].masked_signed[0], "s"
     for (title, (outputs, marker)), colour in zip(lines.items(), COLOURS, strict=True):
         ax.plot(np.arange(len(outputs)), outputs, marker=marker, markersize=4, color=colour, label=title)
     ax.set_xlabel("features masked, best first")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from xcid_lab.output import versions
+from xcid_lab.reproduction.claims import judge
 from xcid_lab.reproduction.measure import PACKAGES
 from xcid_lab.reproduction.methods import MODEL_SEED, Settings
 from xcid_lab.reproduction.ours import AS_DESCRIBED, FAITHFULNESS, KERNELS, PRINTED, Cells
 from xcid_lab.reproduction.published import APPENDIX, MAIN, Case, Pairs, agree, faithful, gap, of_kernels, shared
+from xcid_lab.reproduction.sources import digest_sources, find_commit
 from xcid_lab.reproduction.tables import TITLES
 from xcid_lab.subjects import SPLIT_SEED, TEST_SHARE
 
@@ -32,6 +34,9 @@ def facts(settings: Settings, cases: Sequence[Case]) -> dict[str, object]:
         **_impossible(settings, cases),
         **_order(cases),
         "closest": list(map(_closest, cases)),
+        "claims": judge(cases),
+        "commit": find_commit(),
+        "digest": digest_sources(),
     }
 
 
