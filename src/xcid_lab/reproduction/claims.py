@@ -13,6 +13,7 @@ from xcid_lab.reproduction.published import Case
 
 SHIFTED, FLAT = ("SkinThickness", "DiabetesPedigreeFunction"), ("Insulin", "Glucose")  # in the caption of Figure 1
 SLOWER = 5  # times, that a genetic search is said to be
+FREE = 0.05  # of the time that counterfactuals take
 OTHER = {"Epanechnikov": "epanechnikov-silverman", "exponential": "exponential-silverman"}
 
 
@@ -54,10 +55,12 @@ def _of_case(case: Case) -> Iterator[str]:
     times = ", ".join(f"{name} {ratio:.1f} times" for name, ratio in genetic.items())
     slow = all(ratio > SLOWER for ratio in genetic.values())
     yield f"{title}, “a genetic search takes more than five times as long as a random one”: {_verdict(slow)} ({times})."
-    share = {name: seconds[key] / seconds["cid"] for name, key in OTHER.items()}
-    free = all(ratio < 2 for ratio in share.values())
-    times = ", ".join(f"{name} {ratio:.1f} times" for name, ratio in share.items())
-    yield f"{title}, “the kernel costs nothing”: {_verdict(free)}. Against the Gaussian kernel, {times} as long."
+    added = {name: (seconds[key] - seconds["cid"]) / seconds["dice"] for name, key in OTHER.items()}
+    times = ", ".join(f"{name} {share:+.1%}" for name, share in added.items())
+    yield (
+        f"{title}, “the kernel costs nothing”: {_verdict(max(added.values()) < FREE)}. In place of the Gaussian kernel, "
+        f"others add to the time that dice-ml takes for its random counterfactuals: {times}."
+    )
     moved = np.abs(results["genetic"].scores - results["cid"].scores).mean()
     again = np.abs(results["cid-again"].scores - results["cid"].scores).mean()
     yield (
