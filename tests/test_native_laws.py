@@ -12,6 +12,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import (
@@ -101,7 +102,7 @@ def catboost(n_classes, depth, seed):
 # What a library takes beside complete numbers.
 LIBRARIES = {
     forest: {"missing"},
-    extra_trees: {"missing"},
+    extra_trees: {"missing"} if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 6) else set(),
     boosting: set(),
     histograms: {"missing", "levels"},
     xgboost: {"missing", "levels"},
