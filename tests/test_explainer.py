@@ -61,27 +61,31 @@ def test_seeds_differ(make, diabetes):
 def test_shapes_and_ranges(make, diabetes):
     model, train, test = diabetes
     explanation = make(model, train)(test)
-    assert explanation.values.shape == explanation.importance.shape == explanation.direction.shape == (154, 8)
+    assert explanation.values.shape == explanation.importance.shape == (154, 8)
     assert explanation.feature_names == tuple(train.columns)
     assert np.all((explanation.importance >= 0) & (explanation.importance <= 1))
-    assert np.all(np.abs(explanation.values) <= 1)
     assert np.all(explanation.status == "ok")
     assert np.array_equal(explanation.data, test.to_numpy())
     assert np.allclose(explanation.outputs, model.predict_proba(test))
     if explanation.lower is None:
         assert np.array_equal(explanation.values, explanation.importance)
-        assert explanation.lower is explanation.upper is explanation.p_values is explanation.null_quantile is None
+        assert explanation.lower is explanation.upper is explanation.p_values is explanation.base_values is None
+        assert explanation.scale == explanation.unit == "d1"
+        assert not explanation.exact.any()
     else:
         assert np.all((explanation.lower <= explanation.values) & (explanation.values <= explanation.upper))
         assert np.all((explanation.p_values >= 0) & (explanation.p_values <= 1))
-        assert np.array_equal(explanation.direction, np.sign(explanation.values))
+        own = np.log(explanation.outputs[:, 1] / explanation.outputs[:, 0])
+        assert np.allclose(explanation.base_values + explanation.values.sum(axis=1), own, rtol=0, atol=1e-9)
+        assert explanation.exact.all()  # a linear model adds up
+        assert set(explanation.about) == {"1"}
 
 
 def test_paper_values_are_the_unsigned_d1_of_the_evidence(diabetes):
     model, train, test = diabetes
     explanation = xcid.Explainer.paper(model, train)(test.iloc[:3])
     assert np.array_equal(explanation.values, explanation.importance)
-    assert not explanation.direction.any()
+    assert explanation.base_values is None
     assert np.all(explanation.n_positive == 50)
     cloud = explanation.cloud
     for row, feature in np.ndindex(3, 8):
@@ -103,8 +107,8 @@ def test_the_feature_that_decides_comes_first_and_its_sign_is_right(make, normal
     explainer = make(lambda X: X[:, 2] > 0, normal_table)
     explanation = explainer(normal_table[:20])
     assert np.all(explanation.importance.argmax(axis=1) == 2)
-    if explanation.direction.any():
-        assert np.all(explanation.values[:, 2] > 0)
+    if explanation.base_values is not None:
+        assert np.array_equal(np.sign(explanation.values[:, 2]), np.sign(normal_table[:20, 2]))
 
 
 def test_a_value_that_pulls_away_scores_below_0():
@@ -132,8 +136,11 @@ def test_rows_without_enough_flips_are_reported_and_the_rest_is_explained():
     with pytest.warns(xcid.XcidWarning, match=r"1 of 2 rows .* row 0 has 0 flips"):
         explanation = explainer([[0.5, 0.5], [2.0, 0.5]])
     assert explanation.status.tolist() == ["insufficient_flips", "ok"]
-    assert not explanation.values[0].any()
-    assert explanation.values[1, 0] > 0.5
+    assert explanation.scale == "probability"
+    assert explanation.values.tolist() == [[0, 0], [-1, 0]]  # what a value did needs no flips
+    assert explanation.about.tolist() == ["False", "False"]  # the one label that the reference data have
+    assert not explanation.importance[0].any()
+    assert explanation.importance[1, 0] > 0.5
 
 
 def test_parts_can_be_chosen(diabetes):
@@ -143,12 +150,12 @@ def test_parts_can_be_chosen(diabetes):
     by_density = xcid.Explainer(model, train, density=density)(rows)
     by_score = xcid.Explainer(model, train, score=PerFeature(density))(rows)
     assert np.allclose(by_density.importance, by_score.importance)
-    assert by_density.direction.any()
-    assert not by_score.direction.any()
+    assert by_density.base_values is not None
+    assert by_score.base_values is None
     assert "epanechnikov" in by_density.settings["score"]
     paper = xcid.Explainer.paper(model, train, density=density)(rows)
     assert "epanechnikov" in paper.settings["score"]
-    assert not paper.direction.any()
+    assert paper.base_values is None
     few = xcid.Explainer.paper(model, train, m=10)(rows)
     assert np.all(few.n_positive == 10)
     tilted = xcid.Explainer(model, train, score=PerFeature(Mixed(), distance=hellinger))(rows)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import xcid
-from xcid import calibration, directions, engines, frames
+from xcid import calibration, engines, frames
 from xcid.engines import _frames
 from xcid.records import FEATURE_STATUSES, STATUSES, Array, Explanation, meaning
 from xcid.records import fields as declared_fields
@@ -91,9 +91,9 @@ class TestANewEstimate:
     """Signs, limits, averages, padding and engines know it by its declaration alone."""
 
     def test_turned_with_the_signs(self, pulled):
-        turned = directions.towards(pulled, "True")
-        is_other = (turned.values != pulled.values).any(axis=1)
-        assert 0 < is_other.sum() < 4
+        is_other = np.array([True, False, True, True])
+        turned = declared_fields.turn(pulled, "pull", np.where(is_other, -1, 1))
+        assert np.array_equal(turned.values, pulled.values)
         for part, same, other in (("pull", "pull", "pull"), ("pull_lower", "pull_lower", "pull_upper")):
             found = getattr(turned, part)
             assert np.array_equal(found[~is_other], getattr(pulled, same)[~is_other])
@@ -111,14 +111,14 @@ class TestANewEstimate:
     def test_pooled_over_runs(self, pulled):
         over = calibration.average([pulled] * 4)
         assert np.allclose(over.pull, pulled.pull)
-        assert np.allclose(over.pull_lower, np.maximum(pulled.pull - 0.5, -9))
-        assert np.allclose(over.pull_upper, np.minimum(pulled.pull + 1, 9))
+        assert np.allclose(over.pull_lower, pulled.pull - 0.5)
+        assert np.allclose(over.pull_upper, pulled.pull + 1)
         assert (over.pull_p[pulled.pull > 0] <= pulled.pull_p[pulled.pull > 0]).all()
         assert over.leaning is None
 
     def test_in_lines_of_engines(self):
         rows, features = _frames.wide_fields(Moody)
-        assert [each.column for each in rows] == ["status", "n_evaluations", "n_flips"]
+        assert [each.column for each in rows] == ["status", "n_evaluations", "n_flips", "base_value", "about"]
         assert [each.column for each in features] == ["value", "importance", "lower", "upper", "p_value", "pull"]
 
     def test_padded_where_a_row_has_fewer_features(self, pulled):
@@ -158,21 +158,24 @@ class TestANewField:
         assert columns["mood"].tolist() == list(range(12))
         assert "whim" not in columns
 
-    def test_frames_have_odds_and_predictions(self):
+    def test_frames_have_contributions_and_predictions(self):
         table = np.random.default_rng(2).normal(size=(60, 3))
         explained = xcid.Explainer(lambda X: 1 / (1 + np.exp(-X[:, 0])), table, class_names=["no", "yes"])(table[:5])
         frame = explained.to_frame()
-        for name in ("odds", "odds_lower", "odds_upper"):
-            assert np.array_equal(frame[name], getattr(explained, name).ravel())
+        for name, column in (("values", "value"), ("lower", "lower"), ("upper", "upper"), ("p_values", "p_value")):
+            assert np.array_equal(frame[column], getattr(explained, name).ravel())
+        assert np.array_equal(frame["base_value"], np.repeat(explained.base_values, 3))
         assert frame["predicted"].tolist() == np.repeat(np.where(table[:5, 0] > 0, "yes", "no"), 3).tolist()
         assert np.array_equal(frame["output"], np.repeat(explained.outputs.max(axis=1), 3))
-        assert not {"odds", "predicted", "output"} & set(explained.aggregate().to_frame())
+        assert not {"predicted", "output"} & set(explained.aggregate().to_frame())
 
-    def test_frames_of_a_regression_have_effects(self):
+    def test_frames_of_a_regression(self):
         table = np.random.default_rng(2).normal(size=(60, 3))
         frame = xcid.Explainer(lambda X: 9 * X[:, 0], table)(table[:2]).to_frame()
-        assert {"effect", "effect_lower", "effect_upper"} <= set(frame)
-        assert not {"odds", "predicted"} & set(frame)
+        assert "predicted" not in set(frame)
+        assert set(frame["about"]) == {""}
+        by_row = frame["value"].to_numpy().reshape(2, 3).sum(axis=1)
+        assert np.allclose(frame["base_value"][::3] + by_row, 9 * table[:2, 0], rtol=0, atol=1e-9)
         assert np.allclose(frame["output"], np.repeat(9 * table[:2, 0], 3))
 
     def test_frames_of_rows_that_failed(self):
@@ -198,7 +201,7 @@ class TestDeclarations:
     def test_everything_that_is_per_row_says_so(self, explanation):
         known = {each.name for each in declared(Explanation)}
         undeclared = {each.name for each in fields(Explanation)} - known
-        assert undeclared == {"density", "outcome", "settings"}
+        assert undeclared == {"density", "outcome", "settings", "scale", "least"}
         for each in declared(Explanation):
             part = getattr(explanation, each.name)
             assert each.is_per_row == (part is not None and not isinstance(part, tuple)) or part is None
