@@ -40,7 +40,6 @@ def explained(subject: Subject, X: Any, seed: int, method: Method, settings: dic
         outputs,
         values=found.values,
         importance=np.divide(size, total, out=np.zeros_like(size), where=total > 0),
-        direction=np.sign(found.values),
         lower=found.lower,
         upper=found.upper,
         status=np.full(n, "ok") if found.n_flips is None else np.where(found.n_flips > 0, "ok", "insufficient_flips"),

@@ -94,4 +94,4 @@ class Changed:
         total = cloud.positive.sum(axis=1)[:, None]
         sums = np.einsum("ns,nsf->nf", cloud.positive, changed)
         share = np.divide(sums, total, out=np.zeros_like(sums), where=total > 0)
-        return Scores(share, share, np.zeros_like(share))
+        return Scores(share, share)

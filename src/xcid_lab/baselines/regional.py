@@ -88,7 +88,7 @@ class Apart:
                 values = _by_odds(values, cloud.positive, cloud.negative)
             found[:, column] = self.statistic(*_gaps(values, cloud.positive, cloud.negative))
         found = np.where(both[:, None], found, 0.0)
-        return Scores(found, found, np.zeros_like(found))
+        return Scores(found, found)
 
 
 def _gaps(values: Array, positive: Array, negative: Array) -> tuple[Array, Array]:

@@ -92,7 +92,7 @@ class ConstantsScoreZero:
         """Score every feature of every row."""
         constant = _constant(cloud.samples, cloud.positive) | _constant(cloud.samples, cloud.negative)
         values = np.where(constant, 0.0, PerFeature(self.density)(cloud).values)
-        return Scores(values, values, np.zeros_like(values))
+        return Scores(values, values)
 
 
 def _constant(samples: Array, weights: Array) -> Flags:
