@@ -142,3 +142,14 @@ def test_flips_alone_is_what_intervention_finds():
         np.testing.assert_allclose(found[:, feature], flips.mean(axis=1), atol=1 / len(cloud.plan.alone))
     assert found[:, USED].max() > 0.3
     assert (found[:, IGNORED] == 0).all()
+
+
+@pytest.mark.parametrize(("n", "n_alone"), [(1_000, 8), (2_999, 8), (3_000, 16), (8_000, 16)])
+def test_features_take_more_values_alone_where_these_are_cheap(n, n_alone):
+    assert len(cloud_of(n, 0, ROWS[:1]).plan.alone) == n_alone
+
+
+def test_many_features_take_as_few_values_alone_as_ever():
+    space = FeatureSpace.of(RNG.normal(size=(50, 21)))
+    plan = Balanced(3_000).draw(space, run_key(0)).plan
+    assert len(plan.alone) == 8
