@@ -58,7 +58,7 @@ def _of_case(case: Case) -> Iterator[str]:
     added = {name: (seconds[key] - seconds["cid"]) / seconds["dice"] for name, key in OTHER.items()}
     times = ", ".join(f"{name} {share:+.1%}" for name, share in added.items())
     yield (
-        f"{title}, “the kernel costs nothing”: {_verdict(max(added.values()) < FREE)}. In place of the Gaussian kernel, "
+        f"{title}, “the kernel costs nothing”: {_verdict(max(added.values()) < FREE)}. In place of the Gaussian one, "
         f"others add to the time that dice-ml takes for its random counterfactuals: {times}."
     )
     moved = np.abs(results["genetic"].scores - results["cid"].scores).mean()
