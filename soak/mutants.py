@@ -55,8 +55,8 @@ class Room(NamedTuple):
 QUICK = ("-m", "not slow")
 ROOMS = {
     "scores": Room(
-        ("contributions/sampled.py", "contributions/scale.py", "contributions/effects.py", "cid/per_feature.py", "cid/planned.py",
-         "contributions/regressions.py", "cid/resampled.py"),
+        ("contributions/sampled.py", "contributions/scale.py", "contributions/effects.py", "cid/per_feature.py",
+         "cid/planned.py", "cid/calibrated.py", "cid/resampled.py"),
         ("tests/golden/test_values.py", "tests/test_adjusted.py", "tests/test_bad_input.py", "tests/test_intervals.py"),
         QUICK, 0.6,
     ),

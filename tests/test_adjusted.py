@@ -11,11 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
+from xcid.contributions.adjusted import to_d1
 
 import xcid
 from xcid._kernels import ridge
 from xcid._kernels.random import run_key
-from xcid.contributions.adjusted import to_d1
 from xcid.errors import InvalidParameter
 from xcid.generators import Balanced, Complements, Growing, Marginal
 from xcid.outcomes import Flip, Threshold

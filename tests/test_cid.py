@@ -187,8 +187,7 @@ class TestGroups:
 
 def by_grid(kernel, bandwidth, values, flips, size=601):
     """d1 of two product densities of two columns on a grid."""
-    from xcid.cid.densities.bandwidths import SHAPES
-    from xcid.cid.densities.bandwidths import named
+    from xcid.cid.densities.bandwidths import SHAPES, named
 
     axes = [np.linspace(column.min() - 8, column.max() + 8, size) for column in values.T]
     widths = named(bandwidth)(values.T, flips, 1 - flips, np.ones(2))

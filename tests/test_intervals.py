@@ -9,9 +9,9 @@ import math
 import numpy as np
 import pytest
 from scipy import special
+from xcid.contributions.adjusted import CONFIDENCE
 
 import xcid
-from xcid.contributions.adjusted import CONFIDENCE
 from xcid.generators import Balanced
 
 SEEDS = 60
