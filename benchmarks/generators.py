@@ -29,7 +29,7 @@ from xcid._faults import Deadline
 from xcid.cid.generators.conditional import Neighbours
 from xcid.cid.generators.search import Generator
 from xcid.generators import Conditional, Copula, Dice, Genetic, Gradient, Growing, Marginal, Random
-from xcid.question import Membership
+from xcid.setup import Membership
 from xcid_lab.generators import Nearest
 
 M, M_GRADIENT, M_QUICK = 50, 10, 10

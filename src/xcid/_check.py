@@ -95,9 +95,9 @@ def require_callable(value: Any, name: str, example: str) -> None:
         raise InvalidParameter(f"{name} must be a function or an object like {example}, not {value!r}")
 
 
-def given_or(given: T | None, usual: T, name: str, example: str) -> T:
-    """A part of a method that was given, or the usual one; it must be callable."""
-    part = usual if given is None else given
+def given_or(given: T | None, usual: Callable[[], T], name: str, example: str) -> T:
+    """A part of a method that was given, or the usual one, which is then made; it must be callable."""
+    part = usual() if given is None else given
     require_callable(part, name, example)
     return part
 

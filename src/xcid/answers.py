@@ -15,10 +15,8 @@ from xcid.cid.generators.search import status as lacks
 from xcid.errors import NotEnoughFlips
 from xcid.outcomes import ToClass
 from xcid.outcomes.classes import check_has_classes, class_names
-from xcid.question import bound as bound_outcome
-from xcid.question import weights
 from xcid.records import Explanation
-from xcid.setup import Setup
+from xcid.setup import Setup, bind_outcome, weights
 
 
 def answer_again(setup: Setup, found: Explanation, seed: int) -> Explanation:
@@ -56,7 +54,7 @@ def explain_classes(setup: Setup, found: Callable[[], Explanation], seed: int) -
     check_has_classes(len(names))
     explanations, asked = {}, found()
     for name in names:
-        other = replace(setup, outcome=bound_outcome(ToClass(name), setup.subject))
+        other = replace(setup, outcome=bind_outcome(ToClass(name), setup.subject))
         with contextlib.suppress(NotEnoughFlips):
             explanations[name] = pipeline.checked(other, answer_again(other, asked, seed))
     left_out = [name for name in names if name not in explanations]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from xcid import answers, pipeline
-from xcid._check import LOG, Progress, as_float, as_int, given_or, silent, telling, usual, warn
+from xcid._check import LOG, Progress, as_float, as_int, given_or, require_callable, silent, telling, usual, warn
 from xcid.calibration import Repeats, Stop
 from xcid.cid.adjusted import Adjusted, ContributionsAlone
-from xcid.cid.densities.mixed import Mixed
 from xcid.cid.generators.growing import Growing
 from xcid.cid.generators.search import Generator
 from xcid.cid.method import paper_parts
@@ -19,9 +19,8 @@ from xcid.errors import InvalidParameter
 from xcid.explanation import Explanation
 from xcid.outcomes import Outcome
 from xcid.pipeline import Apply
-from xcid.question import bound
 from xcid.records import Density
-from xcid.setup import Given, Setup, ignore, renew
+from xcid.setup import Given, Setup, bind_outcome, ignore, renew
 from xcid.subject import Subject
 from xcid.table import Constraints, FeatureSpace, Kind, labels
 
@@ -123,9 +122,11 @@ class Explainer:
                 raise InvalidParameter("give repeats or stop, not both: a stop decides on the number of runs itself")
             if time_limit is not None and not as_float(time_limit, "time_limit (seconds)") > 0:
                 raise InvalidParameter(f"time_limit must be a number of seconds above 0, not {time_limit}")
-            stop = given_or(stop, Repeats(repeats), "stop", "xcid.calibration.Decided()")
-            density = given_or(density, Mixed(), "density", "xcid.densities.Mixed()")
-            score = given_or(score, Adjusted(density), "score", "xcid.scores.Adjusted()")
+            stop = given_or(stop, partial(Repeats, repeats), "stop", "xcid.calibration.Decided()")
+            if density is not None:
+                require_callable(density, "density", "xcid.densities.Mixed()")
+            usual = Adjusted if density is None else partial(Adjusted, density)
+            score = given_or(score, usual, "score", "xcid.scores.Adjusted()")
             search = Growing() if generator is None else None
             memory = as_int(memory, "memory (bytes)", at_least=1)
             subject = Subject.of(model, reference, feature_names, kinds, constraints, memory, weights, class_names)
@@ -174,7 +175,7 @@ class Explainer:
         """The same explainer with another question."""
         with telling(InvalidParameter, WORK):
             given = replace(self.made.given, outcome=outcome)
-            return self.replace(outcome=bound(outcome, self.made.subject), given=given)
+            return self.replace(outcome=bind_outcome(outcome, self.made.subject), given=given)
 
     @property
     def subject(self) -> Subject:

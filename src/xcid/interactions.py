@@ -18,7 +18,6 @@ from xcid.cid.generators.balanced import Repeated
 from xcid.contributions.pairs import pairs
 from xcid.contributions.scale import choose_scale
 from xcid.errors import NotEnoughFlips
-from xcid.question import is_one_sided
 from xcid.records import (
     SIGNIFICANT,
     UNKNOWN,
@@ -32,7 +31,7 @@ from xcid.records import (
     fields,
 )
 from xcid.records.fields import COLUMN, FEATURE, LOWER, ROW, UPPER, P, per
-from xcid.setup import Setup
+from xcid.setup import Setup, is_one_sided
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,6 @@ from xcid.cid.adjusted import ContributionsAlone
 from xcid.cid.generators.search import Drawn, Generator
 from xcid.outcomes import Outcome
 from xcid.outcomes.protocol import as_question
-from xcid.question import Membership, is_one_sided, weights
 from xcid.records import (
     UNKNOWN,
     Array,
@@ -28,7 +27,7 @@ from xcid.records import (
     Unsigned,
     fields,
 )
-from xcid.setup import Setup
+from xcid.setup import Membership, Setup, is_one_sided, weights
 from xcid.table import met
 
 Blocks: TypeAlias = list[Explanation | Failed]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from xcid._check import given_or
-from xcid._faults import warn_of_failure
+import numpy as np
+
+from xcid._check import given_or, require_callable
+from xcid._faults import Deadline, warn_of_failure
 from xcid.calibration import Stop
 from xcid.cid.generators.balanced import Balanced
 from xcid.cid.generators.search import Generator, has_limits, limited
@@ -15,10 +18,10 @@ from xcid.cid.per_feature import Score
 from xcid.contributions.sampled import Measure
 from xcid.contributions.scale import Scale, choose_scale
 from xcid.errors import NotEnoughFlips
-from xcid.outcomes import Outcome
-from xcid.question import bound as bound_outcome
-from xcid.question import usual_outcome
-from xcid.records import Failure
+from xcid.outcomes import Flip, Interval, Outcome, Question
+from xcid.outcomes.classes import are_probabilities
+from xcid.outcomes.protocol import as_question, side
+from xcid.records import Array, Failure, Integers
 from xcid.subject import Subject
 from xcid.table import Features
 
@@ -26,6 +29,32 @@ MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enoug
 READ = 8_000  # perturbations of each row where trees are read from inside, in less time than 1,000 answers take
 SAMPLES_PER_ROW = 4096  # that a block has room for
 HELD = 8  # numbers of a sample that are held where its cells are not
+
+
+def usual_outcome(subject: Subject) -> Question:
+    """The question where none is given: whether the class changes, or the number of a regression moves far."""
+    return Interval(soft=True) if subject.is_regression else Flip(soft=are_probabilities(subject.outputs))
+
+
+def bind_outcome(outcome: Outcome, subject: Subject) -> Outcome:
+    """Let an outcome that wants to know them know the names of the outputs and the reference outputs."""
+    require_callable(outcome, "outcome", "xcid.outcomes.Flip()")
+    return outcome.bind(subject.output_names, subject.outputs) if isinstance(outcome, Question) else outcome
+
+
+def is_one_sided(outcome: Outcome, subject: Subject) -> bool:
+    """Whether all background rows lie on one side of the question."""
+    outputs = subject.outputs
+    found = side(outcome, outputs, np.repeat(outputs[:1], len(outputs), axis=0))
+    return bool(np.all((found > 0.5) == (found[0] > 0.5)))
+
+
+def weights(outcome: Outcome, outputs: Array, reference: Array) -> Array:
+    """(n, s) weights in C+ of samples with (n, s, k) outputs, for rows with (n, k) outputs."""
+    n, s, k = outputs.shape
+    own = side(outcome, reference, reference) > 0.5
+    there = side(outcome, outputs.reshape(-1, k), np.repeat(reference, s, axis=0)).reshape(n, s)
+    return np.abs(own[:, None] - there)
 
 
 def refuse(reason: str) -> None:
@@ -47,8 +76,8 @@ class Given:
 
     def bound(self, subject: Subject, score: Score) -> dict[str, Any]:
         """What they are for a subject, by the names that a setup has for them."""
-        outcome = bound_outcome(usual_outcome(subject) if self.outcome is None else self.outcome, subject)
-        usual = Balanced(READ if subject.predict.is_quick and subject.exact is None else None)
+        outcome = bind_outcome(usual_outcome(subject) if self.outcome is None else self.outcome, subject)
+        usual = partial(Balanced, READ if subject.predict.is_quick and subject.exact is None else None)
         generator = given_or(self.generator, usual, "generator", "xcid.generators.Balanced()")
         return {
             "outcome": outcome,
@@ -71,7 +100,7 @@ class Contributing:
 
 
 def _contributing(
-    wanted: str, subject: Subject, score: Score, generator: Generator, usual: Generator
+    wanted: str, subject: Subject, score: Score, generator: Generator, usual: Callable[[], Generator]
 ) -> Contributing | None:
     """How contributions are found beside a score; None for one that does not measure them, such as the paper's."""
     measure = getattr(score, "measured", None)
@@ -82,7 +111,7 @@ def _contributing(
     if draws and not is_limited:
         return Contributing(scale, measure)
     features = subject.unlimited() if is_limited else subject.features
-    chosen = generator if draws else usual
+    chosen = generator if draws else usual()
     return Contributing(scale, measure, bind_generator(chosen, replace(subject, features=features)), features)
 
 
@@ -124,3 +153,32 @@ def renew(setup: Setup) -> Setup:
     if subject is setup.subject:
         return setup
     return replace(setup, subject=subject, **setup.given.bound(subject, setup.score))
+
+
+class Membership:
+    """How far samples lie on the other side of the question than the row they come from.
+
+    ``rows`` (n, d) are perturbed, and ``reference`` (n, k) are their outputs; the deadline says when to give up.
+    ``hear`` is called with the outputs of each call of the model.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        outcome: Outcome,
+        rows: Array,
+        reference: Array,
+        deadline: Deadline,
+        hear: Callable[[Array], None] = lambda outputs: None,
+    ) -> None:
+        self.subject, self.outcome, self.rows, self.reference = subject, outcome, rows, reference
+        self.deadline, self.hear, self.has_ties = deadline, hear, as_question(outcome).has_ties
+        self.own = (side(outcome, reference, reference) > 0.5).astype(np.float64)
+
+    def __call__(self, samples: Array, owner: Integers) -> Array:
+        """(N,) weights in C+ of (N, f) samples; every one is an evaluation."""
+        self.deadline.check()
+        outputs = self.subject.predict(self.subject.features.unfold(samples, self.rows, owner))
+        self.deadline.check()
+        self.hear(outputs)
+        return np.abs(self.own[owner] - side(self.outcome, outputs, self.reference[owner]))

@@ -13,8 +13,8 @@ from xcid.errors import InvalidData, InvalidParameter
 from xcid.explainer import Explainer
 from xcid.outcomes import Interval, Outcome, Threshold, ToClass
 from xcid.outcomes.classes import are_probabilities, class_names
-from xcid.question import usual_outcome
 from xcid.records import Array
+from xcid.setup import usual_outcome
 from xcid.table import Column, Constraints, FeatureSpace
 
 WAYS = ("rise", "fall")  # in which a number may be forbidden to change

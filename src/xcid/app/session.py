@@ -16,8 +16,8 @@ from xcid.app.requests import Pins, Request, questions, read, targets
 from xcid.errors import ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
-from xcid.question import usual_outcome
 from xcid.records import Array, Failure
+from xcid.setup import usual_outcome
 from xcid.show import wording
 from xcid.show.report.contents import COMMON, collect_phrases
 from xcid.show.report.evidence import describe_evidence, list_changes_found

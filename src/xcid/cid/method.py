@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def paper_parts(
         raise InvalidParameter("the score of CID is d_k itself: use xcid.Explainer for another one")
     if density is not None and (kernel, bandwidth) != (KERNEL, BANDWIDTH):
         raise InvalidParameter("give kernel and bandwidth, or a density, which has its own; not both")
-    chosen = given_or(density, Kernel(kernel, bandwidth=bandwidth), "density", "xcid.densities.Kernel()")
+    chosen = given_or(density, partial(Kernel, kernel, bandwidth=bandwidth), "density", "xcid.densities.Kernel()")
     if isinstance(generator, str):
         if generator not in GENERATORS:
             raise InvalidParameter(f"unknown generator {generator!r}: use one of {list(GENERATORS)}, or an object")

@@ -12,8 +12,8 @@ from xcid.cid.generators.reach import Metric
 from xcid.errors import InvalidParameter
 from xcid.explanation import Explanation
 from xcid.outcomes.protocol import side
-from xcid.question import bound, usual_outcome
 from xcid.records import Array, Integers, Unsigned
+from xcid.setup import bind_outcome, usual_outcome
 from xcid.subject import Subject
 from xcid_lab.baselines._common import Counting, Found, explained, seeds_of
 from xcid_lab.baselines.shap import kernel_values
@@ -45,7 +45,10 @@ class CounterfactualShap:
         self.rows, self.n = as_int(rows, "rows", at_least=1), as_int(n, "n (evaluations)", at_least=1)
         if self.n < 3 * self.rows:
             raise InvalidParameter(f"n={n} evaluations are too few for {rows} counterfactuals: give fewer rows")
-        self.outcome, self.metric = bound(usual_outcome(self.subject), self.subject), Metric.of(self.subject.space)
+        self.outcome, self.metric = (
+            bind_outcome(usual_outcome(self.subject), self.subject),
+            Metric.of(self.subject.space),
+        )
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         """Explain one row or many; the seed is for the coalitions that are drawn."""

@@ -13,9 +13,9 @@ import numpy as np
 
 from xcid.explainer import Explainer
 from xcid.generators import Balanced
-from xcid.question import Membership
 from xcid.records import Array
 from xcid.scores import Adjusted, PerFeature
+from xcid.setup import Membership
 from xcid_lab.bench.record import Figure
 from xcid_lab.bench.timing import Extent
 from xcid_lab.markdown import Cell, Table

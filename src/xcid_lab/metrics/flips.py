@@ -13,9 +13,9 @@ from xcid._kernels.random import FLIPS, below, content_keys, uniform
 from xcid.errors import InvalidParameter
 from xcid.metrics.faithfulness import MOST_CELLS, checked
 from xcid.outcomes import Flip, Outcome
-from xcid.question import bound, usual_outcome
-from xcid.question import weights as weights_of
 from xcid.records import Array, Flags, Unsigned
+from xcid.setup import bind_outcome, usual_outcome
+from xcid.setup import weights as weights_of
 from xcid.subject import Subject
 from xcid.table import FeatureSpace
 
@@ -90,7 +90,7 @@ def flip_shares(
     draws = as_int(draws, "draws", at_least=1)
     wanted = as_int(wanted, "wanted", at_least=1, at_most=draws)
     usual = usual_outcome(subject) if subject.is_regression else Flip()
-    asked = bound(usual if outcome is None else outcome, subject)
+    asked = bind_outcome(usual if outcome is None else outcome, subject)
     keys, own = space.keys(rows, as_int(seed, "seed")), subject.predict(rows)
     top = np.argsort(np.argsort(-ranked, axis=1, kind="stable"), axis=1) < k
     free = np.stack([np.ones_like(top), top, ~top], axis=1)  # (n, 3, d)
