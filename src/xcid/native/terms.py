@@ -159,7 +159,7 @@ def _satisfied(path: Any, n_players: int, cells: Array) -> Flags:
 
 def _distinct(flags: Flags) -> tuple[Flags, Integers]:
     """The distinct rows of (n, D) flags, and which of them each row is."""
-    packed = np.packbits(flags, axis=1)
+    packed: Any = np.packbits(flags, axis=1)
     if packed.shape[1] <= WORD:
         packed = np.pad(packed, ((0, 0), (0, WORD - packed.shape[1]))).view(np.uint64)[:, 0]
     _, first, which = np.unique(packed, axis=0, return_index=True, return_inverse=True)
