@@ -131,7 +131,7 @@ class TestTheMethod:
             ({"k": 0.5}, "k must be"),
             ({"kernel": "square"}, "unknown kernel"),
         ],
-        ids=str,
+        ids=lambda part: part if isinstance(part, str) else ", ".join(part),
     )
     def test_what_cannot_be(self, wrong, message):
         with pytest.raises(InvalidParameter, match=message):

@@ -35,8 +35,8 @@ from tests.test_native_tables import LEVELS, NUMBERS, fitted, frame, lightgbm, t
 
 import xcid
 from xcid.native import library, read, shapley, terms
-from xcid.native.ensemble import Ensemble, Tree, double, first
-from xcid.native.models import Alone
+from xcid.native.ensemble import Ensemble, Tree, double
+from xcid.native.models import Alone, first
 from xcid.native.seen import Columns, Seen
 from xcid.native.shapley import Exact
 from xcid.native.trees import Trees
