@@ -113,13 +113,13 @@ class TestANewEstimate:
         assert np.allclose(over.pull, pulled.pull)
         assert np.allclose(over.pull_lower, pulled.pull - 0.5)
         assert np.allclose(over.pull_upper, pulled.pull + 1)
-        assert (over.pull_p[pulled.pull > 0] <= pulled.pull_p[pulled.pull > 0]).all()
+        assert np.all((over.pull_p - 0.5) * (pulled.pull_p - 0.5) >= (pulled.pull_p - 0.5) ** 2)  # farther from chance
         assert over.leaning is None
 
     def test_in_lines_of_engines(self):
         rows, features = _frames.wide_fields(Moody)
         assert [each.column for each in rows] == ["status", "n_evaluations", "n_flips", "base_value", "about"]
-        assert [each.column for each in features] == ["value", "importance", "lower", "upper", "p_value", "pull"]
+        assert [each.column for each in features] == ["value", "importance", "lower", "upper", "p_value", "flips_alone", "pull"]
 
     def test_padded_where_a_row_has_fewer_features(self, pulled):
         wide = _rows._padded(replace(pulled, cloud=None), 4)

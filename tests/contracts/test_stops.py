@@ -27,7 +27,7 @@ OPEN = {
     "less than a run": Decided(k=2, max_evaluations=RUN // 2),
 }
 STOPS = FIXED | OPEN
-PARTS = ("values", "importance", "direction", "lower", "upper", "p_values", "null_mean", "null_quantile", "spread")
+PARTS = ("values", "importance", "lower", "upper", "p_values", "spread")
 COUNTS = ("n_evaluations", "n_flips", "n_positive", "n_negative")
 
 TABLE = np.random.default_rng(2).normal(size=(150, D))
@@ -137,7 +137,6 @@ def test_scores_are_the_mean_of_the_runs(explanation, runs):
         values, importance = (np.array([getattr(run, part)[row] for run in runs[:count]]) for part in PARTS[:2])
         assert explanation.values[row] == pytest.approx(values.mean(axis=0), abs=1e-9)
         assert explanation.importance[row] == pytest.approx(importance.mean(axis=0), abs=1e-9)
-        assert np.array_equal(explanation.direction[row], np.sign(explanation.values[row]))
         for part in COUNTS:
             assert getattr(explanation, part)[row] == pytest.approx(
                 sum(getattr(run, part)[row] for run in runs[:count])
@@ -160,9 +159,7 @@ def test_every_sample_is_counted_on_one_side(explanation):
 
 def test_limits_hold_together(explanation):
     assert np.all((explanation.lower <= explanation.values) & (explanation.values <= explanation.upper))
-    assert np.all((explanation.lower >= -1) & (explanation.upper <= 1))
     assert np.all((explanation.p_values >= 0) & (explanation.p_values <= 1))
-    assert np.all((explanation.null_mean >= 0) & (explanation.null_mean <= explanation.null_quantile))
 
 
 def test_limits_shrink_with_the_root_of_the_number_of_runs(explanation, runs):
@@ -170,9 +167,7 @@ def test_limits_shrink_with_the_root_of_the_number_of_runs(explanation, runs):
         for lower, upper, part in ((-1, 0, "lower"), (0, 1, "upper")):
             reach = np.mean([(upper + lower) * (getattr(run, part) - run.values)[row] for run in runs[:count]], axis=0)
             found = (upper + lower) * (getattr(explanation, part) - explanation.values)[row]
-            assert np.all(found <= reach / np.sqrt(count) + 1e-9)
-            inside = np.abs(getattr(explanation, part)[row]) < 1
-            assert found[inside] == pytest.approx((reach / np.sqrt(count))[inside], abs=1e-9)
+            assert found == pytest.approx(reach / np.sqrt(count), abs=1e-9)
 
 
 @pytest.mark.parametrize("name", OPEN)
@@ -217,23 +212,20 @@ def test_a_larger_budget_changes_no_row_that_was_decided(explanations):
     assert np.array_equal(large.n_evaluations, explanations["decided"].n_evaluations)
 
 
-def test_a_frozen_feature_scores_0_in_every_run(stop):
+def test_nothing_hangs_on_a_frozen_feature_in_any_run(stop):
     explanation = explained(stop, constraints=xcid.Constraints(frozen=["x1"]))
-    assert not explanation.values[:, 1].any()
+    assert explanation.values[:, 1].all()  # what its value did is another question
     assert explanation.importance[:, 1] == pytest.approx(0, abs=1e-12)
-    assert np.all(explanation.p_values[:, 1] == 1)
     assert np.all(explanation.feature_status[:, 1] == "frozen")
 
 
 @pytest.mark.parametrize("stop", [Repeats(3), Decided(k=2, max_evaluations=4_000)], ids=str)
 def test_distances_are_averaged_too(stop):
-    """Of unsigned scores opposite runs do not cancel, and a null does not shrink to nothing."""
+    """Of unsigned scores opposite runs do not cancel."""
     score = Resampled(PerFeature(), permutations=39, resamples=20)
     explanation = explained(stop, ROWS[:4], generator=Marginal(m=20, max_evaluations=400), score=score)
     assert np.all(explanation.values >= 0)
     assert np.all((explanation.p_values >= 0) & (explanation.p_values <= 1))
-    assert np.all(explanation.null_mean > 0.02)
-    assert np.all(explanation.null_mean <= explanation.null_quantile)
 
 
 def test_only_scores_with_limits_tell_what_is_decided(name, stop):
