@@ -50,12 +50,11 @@ def moved(pair):
     return np.broadcast_to(before, after.shape)[is_moved], after[is_moved]
 
 
-def test_frozen_features_never_change_and_score_0(generator):
+def test_frozen_features_never_change_and_nothing_hangs_on_them(generator):
     by_name, explanation = samples(generator, Constraints(frozen=["sex", "city", "gap"]))
     for name in ("sex", "city", "gap"):
         assert moved(by_name[name])[1].size == 0
         assert not explanation.importance[:, explanation.position(name)].any()
-        assert not explanation.values[:, explanation.position(name)].any()
     assert moved(by_name["age"])[1].size > 0
 
 

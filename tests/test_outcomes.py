@@ -68,7 +68,7 @@ def test_within_is_the_set_of_the_paper():
         flips, stays = (5 * part[:, 3] for part in positives_and_negatives(explanation, row))
         assert np.all(((flips >= 2) & (flips <= 20)) != inside)
         assert np.all(((stays >= 2) & (stays <= 20)) == inside)
-    assert np.all(explanation.values[:, 3] > 0.5)
+    assert np.all(explanation.importance[:, 3] > 0.5)
 
 
 def test_threshold_of_a_probability(iris):

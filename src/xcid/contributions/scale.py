@@ -44,9 +44,9 @@ class Scale:
         own: Array = xp.where(is_own, outputs, 0.0).sum(-1)
         if self.name != "log_odds":
             return own
-        floor = max(self.least, np.exp(-FARTHEST))
+        nothing = np.exp(-FARTHEST)
         others = xp.where(is_own, 0.0, outputs).sum(-1)
-        above, below = (xp.log(xp.where(part > floor, part, floor)) for part in (own, others))
+        above, below = (xp.log(xp.where(part > nothing, part, max(self.least, nothing))) for part in (own, others))
         odds: Array = above - below
         return odds
 
