@@ -11,10 +11,12 @@ from xcid.show.plots import (
     beeswarm,
     comparison,
     densities,
+    heatmap,
     interactions,
     masking_curve,
     scatter,
     stability,
+    waterfall,
 )
 
 __all__ = [
@@ -24,8 +26,10 @@ __all__ = [
     "beeswarm",
     "comparison",
     "densities",
+    "heatmap",
     "interactions",
     "masking_curve",
     "scatter",
     "stability",
+    "waterfall",
 ]

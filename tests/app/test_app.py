@@ -17,7 +17,6 @@ import xcid.show.report
 from xcid import app
 from xcid.app.requests import Ban, Pins
 from xcid.app.session import describe
-from xcid.directions import of_row
 from xcid.errors import InvalidData, InvalidParameter, ModelError
 from xcid.outcomes import Flip, Interval, Threshold, ToClass
 

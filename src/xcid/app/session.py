@@ -46,7 +46,7 @@ def explain(explainer: Explainer, request: Request, seed: int = 0) -> dict[str, 
     """Explain a row.
 
     The record has ``answer``, ``outputs`` ([class, value], the largest first), and ``row``, ``unit``, ``question``,
-    ``signed``, ``about``, ``phrases`` and ``evidence`` as a report has them; or the ``problem`` in words, where there
+    ``signed``, ``scale``, ``phrases`` and ``evidence`` as a report has them; or the ``problem`` in words, where there
     is one.
     """
     try:

@@ -14,7 +14,7 @@ import numpy as np
 from xcid import directions
 from xcid.records import Explanation
 from xcid.show import text, wording
-from xcid.show.wording import colours, differences
+from xcid.show.wording import colours, differences, rows
 from xcid.show.wording.names import count_in_words, elide
 
 if TYPE_CHECKING:
@@ -42,15 +42,15 @@ def _one(one: Explanation) -> str:
     sizes = np.abs(one.values[0]) if one.size is None else one.size[0]
     order, longest = wording.rank_largest(sizes, MOST), float(sizes.max(initial=0.0))
     faint, worths, has_sum = wording.is_faint(one)[0], wording.list_worths(one), one.base_values is not None
-    titles, lines = [*wording.list_row_headings(one), ""], []
+    titles, lines = [*rows.list_row_headings(one), ""], []
     for at, colour in zip(order.tolist(), colours.of_scores(one, one.values[0, order]), strict=True):
-        name, beside, *numbers = wording.list_row_cells(one, at, worths[at])
+        name, beside, *numbers = rows.list_row_cells(one, at, worths[at])
         why = wording.format_status(one.feature_status[0, at]).strip() if one.values[0, at] == 0 else ""
         share = sizes[at] / longest if has_sum and longest > 0 else sizes[at]
         bar = _cell(why) if why else _bar(share, colour, "transparent" if faint[at] else colour)
         lines.append("".join([_name(name), _name(beside), *(_number(escape(number)) for number in numbers), bar]))
-    notes = wording.list_notes(one, order.tolist(), "hollow: ")
-    head = f"{wording.title_row(one)}{wording.format_status(one.status[0])}; {wording.explain_sum(one)}", one.question
+    notes = rows.list_notes(one, order.tolist(), "hollow: ")
+    head = f"{wording.title_row(one)}{wording.format_status(one.status[0])}", one.question, rows.explain_sum(one)
     return _table(head, titles, lines, notes)
 
 
@@ -94,11 +94,11 @@ def counterfactuals(found: Counterfactuals) -> str:
     return _table((repr(found).strip("<>"), ""), [*text.CHANGE_HEADS], lines, [more, *found.notes])
 
 
-def _table(head: tuple[str, str], titles: list[str], lines: list[str], notes: list[str]) -> str:
+def _table(head: tuple[str, ...], titles: list[str], lines: list[str], notes: list[str]) -> str:
     heads = "".join(f'<th style="{CELL}">{escape(title)}</th>' for title in titles)
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    first, asked = map(escape, head)
-    above = f'{first}<p style="font-size:85%;opacity:.75;margin:0">{asked}</p>'
+    first, *more = map(escape, filter(None, head))
+    above = "".join([first, *(f'<p style="font-size:85%;opacity:.75;margin:0">{line}</p>' for line in more)])
     foot = escape("; ".join(filter(None, notes)))
     return (
         f'<table style="border-collapse:collapse"><caption style="{CELL};caption-side:top">{above}</caption>'

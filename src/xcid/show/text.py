@@ -12,7 +12,7 @@ from xcid._check import as_int
 from xcid._require import make_printable
 from xcid.records import Explanation
 from xcid.show import wording
-from xcid.show.wording import differences
+from xcid.show.wording import differences, rows
 from xcid.show.wording.names import count_in_words, format_number
 
 if TYPE_CHECKING:
@@ -56,19 +56,17 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
     sizes = np.abs(values) if one.size is None else one.size[0]
     shown, longest = wording.rank_largest(sizes, as_int(most, "most", at_least=1)).tolist(), float(sizes.max())
     worths, has_sum = wording.list_worths(one), one.base_values is not None
-    cells = [wording.list_row_headings(one)]
+    cells = [rows.list_row_headings(one)]
     for at in shown:
         mark = "" if one.p_values is None else "~ " if faint[at] else "  "
         drawn = wording.format_status(one.feature_status[0, at]).strip() if values[at] == 0 else ""
         drawn = drawn or _bar(sizes[at] / longest if has_sum and longest > 0 else sizes[at], width)
-        cells.append(
-            [*wording.list_row_cells(one, at, worths[at]), f"{mark if one.p_values is not None else ''}{drawn}"]
-        )
+        cells.append([*rows.list_row_cells(one, at, worths[at]), f"{mark}{drawn}"])
     cells[0].append("")
     used = [at for at in range(len(cells[0])) if any(line[at].strip() for line in cells[1:])]
     lines = align_cells([[line[at] for at in used] for line in cells])
-    notes = [note.replace("−", "-") for note in wording.list_notes(one, shown, "~ ")]  # as scores have it here
-    head = [_title(one), one.question, wording.explain_sum(one)]
+    notes = [note.replace("−", "-") for note in rows.list_notes(one, shown, "~ ")]  # as scores have it here
+    head = [_title(one), one.question, rows.explain_sum(one)]
     return "\n  ".join(line.rstrip() for line in [*filter(None, head), *lines, *notes])
 
 
@@ -82,13 +80,14 @@ def pairs(interactions: Interactions, *, most: int = 12) -> str:
         return repr(found)
     if len(found) == 1:
         spent = count_in_words(int(found.n_evaluations[0]), "evaluation")
-        title = f"pairs of row {found.index[0]}: score, 95% limits ({spent})"
+        title = f"pairs of row {found.index[0]} in {wording.name_unit(found)}, with 95% limits ({spent})"
         parts = (part[0][places] for part in (found.values, found.lower, found.upper, found.p_values))
         ends = ["{:+.3f}  [{:+.3f}, {:+.3f}]  p = {:.2g}".format(*each) for each in zip(*parts, strict=True)]
         faint = ~found.significant[0][places]
         ends = [f"{end}{'  ~' if is_faint else ''}" for end, is_faint in zip(ends, faint, strict=True)]
     else:
-        title = f"pairs of {len(found)} rows: mean absolute score, share of rows where it is significant"
+        what = f"mean size in {wording.name_unit(found)}, share of rows where it is significant"
+        title = f"pairs of {len(found)} rows: {what}"
         share = found.significant.mean(axis=0)[places]
         ends = [f"{v:.3f}  {s:4.0%}" for v, s in zip(np.abs(found.values).mean(axis=0)[places], share, strict=True)]
     lines = [f"{name:<{width}}  {end}" for name, end in zip(names, ends, strict=True)]

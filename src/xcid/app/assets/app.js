@@ -249,8 +249,8 @@
 
   /* What the drawings of a row need to know beside it. */
   function page() {
-    const { unit, signed, about, phrases } = seen.answer;
-    return { ...data, features: names, unit, signed, about, phrases, hidden: false };
+    const { unit, signed, scale, phrases } = seen.answer;
+    return { ...data, features: names, unit, signed, scale, phrases, hidden: false };
   }
 
   function showOutputs({ answer, outputs }) {
@@ -266,7 +266,7 @@
   function showBars() {
     const found = sorted(items(seen.answer.row, page()), at("sort").value);
     const largest = Math.max(...found.map((item) => Math.abs(item.score || 0)));
-    seen.limit = Math.max(seen.limit, limitOf(largest)); // it does not shrink while one row is edited
+    seen.limit = Math.max(seen.limit, limitOf(largest, seen.answer.scale)); // it does not shrink while one row is edited
     const hadFocus = at("bars").contains(document.activeElement);
     bars = xcid.showBars(found, page(), { limit: seen.limit, isAll: state.all, selected: state.feature, onSelect: look });
     if (hadFocus) at("bars").querySelector('[tabindex="0"]').focus();

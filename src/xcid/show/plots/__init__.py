@@ -15,6 +15,7 @@ from xcid.records import Explanation
 from xcid.show.plots.comparisons import agreement, comparison, interactions, masking_curve
 from xcid.show.plots.evidence import densities
 from xcid.show.plots.scores import bar, beeswarm, scatter, stability
+from xcid.show.plots.sums import heatmap, waterfall
 
 
 class ExplanationDisplay:

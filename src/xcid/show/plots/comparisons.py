@@ -39,7 +39,7 @@ def comparison(found: Comparison, *, ax: Any = None, most: int = 20) -> Any:
     edges = [colours.SUPPORTS if value >= 0 else colours.OPPOSES for value in values]
     filled = ["white" if hollow else edge for edge, hollow in zip(edges, is_hollow, strict=True)]
     ax.scatter(values, places, s=36, facecolors=filled, edgecolors=edges, linewidths=1.3, zorder=3)
-    if found.unit == "log odds":
+    if found.scale == "log_odds":
         _name_factors(ax)
     ax.set_title(_style.escape_dollars(differences.title_comparison(found).replace(": ", "\n")), fontsize=10)
     left_out = wording.count_left_out(len(found), len(order), "difference")
@@ -67,10 +67,10 @@ def _name_factors(ax: Any) -> None:
 
 
 def interactions(found: Interactions, row: int | None = None, *, ax: Any = None, most: int = 12) -> Any:
-    """Draw how features interact: the scores of one row, or their mean absolute values over all rows.
+    """Draw how features interact: the pairs of one row, or their mean absolute values over all rows.
 
-    In the map of a row pairs that are not significant are left white; green pairs support the present output more
-    than the sum of both, orange ones less. The strongest pair has the deepest colour. A record of one row needs no
+    In the map of a row pairs that are not significant are left white; green pairs raise the output more than the sum
+    of both, orange ones less. The strongest pair has the deepest colour. A record of one row needs no
     ``row``. ``most`` features are shown, those with the strongest pairs.
     """
     if not len(found) or len(found.feature_names) < 2:
@@ -89,7 +89,7 @@ def interactions(found: Interactions, row: int | None = None, *, ax: Any = None,
         _style.draw_heat(ax, values, names, vmax=top)
         title, note = f"interactions, mean absolute values of {len(one):,} rows", ""
     ax.set_title(_style.escape_dollars(title), fontsize=10)
-    notes = [note, wording.count_left_out(len(found.feature_names), len(names))]
+    notes = [f"in {wording.name_unit(one)}", note, wording.count_left_out(len(found.feature_names), len(names))]
     ax.set_xlabel("\n".join(filter(None, notes)), fontsize=_style.SMALL)
     return ax
 

@@ -14,7 +14,7 @@ from xcid.frames import one_number
 from xcid.records import Array, Explanation, Integers
 from xcid.show import wording
 from xcid.show.plots import _style
-from xcid.show.wording import colours
+from xcid.show.wording import colours, rows
 from xcid.show.wording.names import count_in_words
 
 ROOM = 70  # letters in a line under the picture
@@ -22,17 +22,16 @@ GREY = "grey: categories, groups of columns and missing cells"
 
 
 def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 20) -> Any:
-    """Draw the scores of one row, at ``most`` so many, the largest on top, on ``ax`` or new Axes.
+    """Draw the contributions of one row, at ``most`` so many, the largest on top, on ``ax`` or new Axes.
 
     Lines are 95% limits, where there are any; bars of features that are not significant are hollow. Beside the others
-    stands what the present value is worth: what it multiplies or divides the odds by, or adds to the output. Averages
-    have the share of rows where a feature is significant, and what it is worth where that is not 0 on average. A row
-    that is not explained has no bars; the title says why.
+    stands what the present value multiplies or divides the odds by, or the limits. Averages are ranked by mean size and
+    drawn by their signed means, with the share of rows where a feature is significant, and what it is worth where that
+    is not 0 on average. A row that is not explained has no bars; the title says why.
     """
     one = explanation[row]
-    order = wording.rank_largest(one.values[0] if one.size is None else one.size[0], as_int(most, "most", at_least=1))[
-        ::-1
-    ]
+    sizes = one.values[0] if one.size is None else one.size[0]
+    order = wording.rank_largest(sizes, as_int(most, "most", at_least=1))[::-1]
     if not wording.is_explained(one):
         order = order[:0]
     values, is_hollow = one.values[0, order], wording.is_faint(one)[0, order]
@@ -47,7 +46,11 @@ def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 2
     if not len(order):
         _style.remove_frame(ax)
         return ax
-    notes = [_style.explain_marks(limits, is_hollow), wording.SHARE if one.share_significant is not None else ""]
+    notes = [
+        rows.explain_sum(one),
+        _style.explain_marks(limits, is_hollow),
+        wording.SHARE if one.share_significant is not None else "",
+    ]
     notes.append(wording.explain_unit(one) if any(worths[at] for at in order) else "")
     _style.explain_axis(ax, one, *notes, wording.count_left_out(len(one.feature_names), len(order)))
     return ax

@@ -15,12 +15,20 @@ import numpy as np
 from xcid import __version__
 from xcid.errors import InvalidData
 from xcid.io.writers import replacing
-from xcid.records import FEATURE_STATUSES, STATUSES, Explanation, Integers
+from xcid.records import FEATURE_STATUSES, STATUSES, Explanation, Integers, fields
 from xcid.show import wording
 from xcid.show.reasons import Reasons
 from xcid.show.report.evidence import TOP, describe_evidence, list_changes_found, list_changes_sampled
 from xcid.show.report.page import Name, Values, assemble_page, count_bytes, encode_json, find_values
-from xcid.show.report.rows import choose_unit, describe_all_rows, describe_row, word_reasons
+from xcid.show.report.rows import (
+    choose_unit,
+    describe_all_rows,
+    describe_row,
+    find_largest,
+    hides_unit,
+    word_reasons,
+)  # fmt: skip
+from xcid.show.wording import rows as words
 from xcid.show.wording.names import clean, count_in_words, make_sentence
 from xcid.whatif import Counterfactuals
 
@@ -54,7 +62,7 @@ Search: TypeAlias = Callable[[Explanation], Counterfactuals | None]
 
 
 def collect_phrases(explanation: Explanation, values: Values) -> dict[str, Any]:
-    """What was asked, and the words of a page about scores; ``about`` is empty where they are about the prediction."""
+    """What was asked, on which scale, and the words of a page about scores."""
     raises, lowers = wording.word_directions(explanation)
     phrases = {
         "supports": raises,
@@ -67,10 +75,12 @@ def collect_phrases(explanation: Explanation, values: Values) -> dict[str, Any]:
         "both": wording.BOTH,
         "at_one_value": wording.AT_ONE_VALUE,
         "worth": wording.explain_unit(explanation),
+        "importance": words.explain_importance(explanation),
+        "unit": "shares of the largest" if hides_unit(explanation, values) else wording.name_unit(explanation),
     }
     asked = clean(explanation.ask(values.number), 200)
     signed = wording.is_signed(explanation)
-    return {"question": asked, "signed": signed, "about": clean(explanation.about), "phrases": phrases}
+    return {"question": asked, "signed": signed, "scale": explanation.scale, "phrases": phrases}
 
 
 def report(
@@ -108,8 +118,10 @@ def collect_data(
     """
     rows: list[str] = []
     bare: list[Explanation] = []
+    largest = 1.0
     for given in filter(len, pieces):
-        piece, said = given, word_reasons(given, reasons, values)
+        said, largest = word_reasons(given, reasons, values), largest if bare else find_largest(given) or 1.0
+        piece = hide_size(given, largest) if hides_unit(given, values) else given
         if not bare:
             strongest = wording.rank_largest(np.abs(piece.values).mean(axis=0), MOST_FEATURES)
             page = Page(np.sort(strongest), choose_unit(piece), values)  # features in their own order
@@ -125,6 +137,11 @@ def collect_data(
     common |= {"unit": page.unit, "overview": describe_all_rows(joined, page.chosen, page.unit)}
     common |= {"left_out": _say_left_out(page, joined)}
     return f'{encode_json(common)[:-1]},"rows":[{",".join(rows)}]}}'
+
+
+def hide_size(explanation: Explanation, largest: float) -> Explanation:
+    """The same contributions as shares of some size, which do not tell what the output is."""
+    return fields.turn(explanation, "values", np.full(len(explanation), 1 / largest))
 
 
 def _common(joined: Explanation, page: Page, title: str, notes: Sequence[str]) -> dict[str, Any]:

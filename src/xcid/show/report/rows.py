@@ -14,6 +14,7 @@ from xcid.records import Array, Explanation, Flags, Integers, meaning
 from xcid.show import wording
 from xcid.show.reasons import Reasons
 from xcid.show.report.page import SHOWN, Values
+from xcid.show.wording import rows as words
 from xcid.show.wording.names import clean, join_names, make_sentence
 
 MOST_OUTPUTS = 6
@@ -21,12 +22,18 @@ MOST_NAMES = 3  # in a sentence
 MOST_EFFECTS = 3  # features that have a sentence of their own
 MOST_LETTERS = 40  # of a name
 MOST_LETTERS_OF_A_QUESTION = 80
+SHARES = "contributions as shares of the largest one: the output's own numbers are hidden"
 
 
 def choose_unit(explanation: Explanation) -> float:
     """The step that scores are rounded to: thousandths, or four digits of the largest where it is above 1 or tiny."""
-    largest = float(np.max(np.abs(explanation.values), initial=0.0))
+    largest = find_largest(explanation)
     return 0.001 if largest == 0 or 0.05 <= largest <= 1 else 10.0 ** (math.floor(math.log10(largest)) - 3)
+
+
+def find_largest(explanation: Explanation) -> float:
+    """The size of the largest score."""
+    return float(np.nanmax(np.abs(explanation.values), initial=0.0))
 
 
 def describe_row(
@@ -55,19 +62,25 @@ def describe_row(
 
 
 def _scores_of(one: Explanation, chosen: Integers, unit: float, values: Values) -> dict[str, Any]:
-    """Scores of a single row, what they are worth, and what they rest on; None for what it lacks."""
+    """Scores of a single row, what they are worth, and what it hangs on; None for what it lacks."""
     tried = round(float(one.n_positive[0] + one.n_negative[0]))
     status = one.feature_status[0, chosen]
     fixed = [[int(at), clean(status[at])] for at in np.flatnonzero(status != "ok")]
-    worths = {} if _hides_effects(one, values) else dict(enumerate(wording.list_worths(one)))
+    is_hidden, is_exact = hides_unit(one, values), bool(one.exact[0])  # type: ignore[index]
+    worths = {} if is_hidden else dict(enumerate(wording.list_worths(one)))
+    alone = one.flips_alone
     return {
+        "sum": (SHARES if is_hidden else words.explain_sum(one, values.number)) or None,
         "effects": word_effects(one, values) or None,
+        "hangs": words.list_sentences(one, (lambda text: "") if is_hidden else str) or None,
         "score": _count_steps(one.values[0, chosen], unit),
+        "exact": is_exact or None,
         "d1": _count_steps(one.importance[0, chosen], 0.001),
+        "alone": None if alone is None else _count_steps(alone[0, chosen], 0.001),
         "flips": int(one.n_flips[0]) if tried else None,
         "tried": tried or None,
-        "lower": None if one.lower is None else _count_steps(one.lower[0, chosen], unit),
-        "upper": None if one.upper is None else _count_steps(one.upper[0, chosen], unit),
+        "lower": None if one.lower is None or is_exact else _count_steps(one.lower[0, chosen], unit),
+        "upper": None if one.upper is None or is_exact else _count_steps(one.upper[0, chosen], unit),
         "p": None if one.p_values is None else _round_up(one.p_values[0, chosen]),
         "faint": np.flatnonzero(wording.is_faint(one)[0, chosen]).tolist() or None,
         "fixed": fixed or None,
@@ -77,7 +90,7 @@ def _scores_of(one: Explanation, chosen: Integers, unit: float, values: Values) 
 
 def word_effects(one: Explanation, values: Values) -> list[str]:
     """A sentence for each of the strongest significant features of a single row: what its present value does."""
-    if not wording.is_signed(one) or one.lower is None or _hides_effects(one, values):
+    if not wording.is_signed(one) or one.lower is None or hides_unit(one, values):
         return []
     decisive = ~wording.is_faint(one)[0] & (one.values[0] != 0)
     chosen = _rank_chosen(one, decisive)[:MOST_EFFECTS].tolist()
@@ -94,8 +107,8 @@ def word_reasons(explanation: Explanation, reasons: Reasons | None, values: Valu
     return list(reasons.sentences(explanation, values.cell))
 
 
-def _hides_effects(one: Explanation, values: Values) -> bool:
-    """Whether effects are in the unit of an output that must not be shown."""
+def hides_unit(one: Explanation, values: Values) -> bool:
+    """Whether contributions are in the unit of an output that must not be shown."""
     return values.is_hidden and one.scale == "number"
 
 
@@ -118,12 +131,15 @@ def describe_all_rows(explanation: Explanation, chosen: Integers, unit: float) -
     size = np.abs(mean.values) if mean.size is None else mean.size
     record: dict[str, Any] = {"score": _count_steps(size[0, chosen], unit)}
     record["d1"] = _count_steps(mean.importance[0, chosen], 0.001)
+    if mean.flips_alone is not None:
+        record["alone"] = _count_steps(mean.flips_alone[0, chosen], 0.001)
     if mean.share_significant is not None:
         record["significant"] = _count_steps(mean.share_significant[0, chosen], 0.001)
     if mean.base_values is not None:
         record |= {
             "mean": _count_steps(mean.values[0, chosen], unit),
-            "meaning": wording.explain_score(mean),
+            "lower": _count_steps(mean.lower[0, chosen], unit),  # type: ignore[index]
+            "upper": _count_steps(mean.upper[0, chosen], unit),  # type: ignore[index]
         }
     return record
 

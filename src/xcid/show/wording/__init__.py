@@ -1,12 +1,14 @@
 """How an explanation is worded wherever it is shown: terminal, notebooks, plots, reports, the app.
 
-What the model predicts, what a score means and what it is worth is worded here and nowhere else; ``names.py`` formats
-names and numbers, ``differences.py`` words comparisons, and ``colours.py`` has the colours.
+What the model predicts, what a score means and what it is worth is worded here and nowhere else; ``rows.py`` has the
+table of a row and its sum, ``names.py`` formats names and numbers, ``differences.py`` words comparisons, and
+``colours.py`` has the colours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from xcid.cid.drawn import Kept
 from xcid.outcomes.classes import OTHER_LABEL, are_probabilities
 from xcid.outcomes.protocol import as_question
 from xcid.records import SIGNIFICANT, Array, Explanation, Flags, Integers
+from xcid.records.explanation import D1
 from xcid.records.status import UNKNOWN
 from xcid.records.status import meaning as status_in_words
 from xcid.show.wording.names import (
@@ -25,6 +28,9 @@ from xcid.show.wording.names import (
     format_limits,
     format_number,
 )
+
+if TYPE_CHECKING:
+    from xcid.interactions import Interactions
 
 PREDICTION, ANSWER = "the prediction", "the present answer"  # what signs are about: by default, and for other questions
 NOT_SIGNIFICANT = f"not significant (adjusted p > {SIGNIFICANT:g})"
@@ -102,34 +108,13 @@ def format_score(explanation: Explanation, value: float) -> str:
     return "0.000" if shown in ("+0.000", "-0.000") else shown
 
 
-def format_on_scale(explanation: Explanation, value: float, write: Callable[[float], str] = format_number) -> str:
-    """A number on the scale of contributions, such as a base value: "-0.62", "0.35", "152.1"."""
-    if explanation.scale == "number":
-        return write(value)
-    return f"{value:+.2f}" if explanation.scale == "log_odds" else f"{value:.2f}"
-
-
-def explain_sum(one: Explanation, write: Callable[[float], str] = format_number) -> str:
-    """Where the contributions of a single row, or of an average, begin and end; "" where they do not add up."""
-    if one.base_values is None:
-        return ""
-    start, end = (
-        format_on_scale(one, float(value), write)
-        for value in (one.base_values[0], one.base_values[0] + one.values[0].sum())
-    )
-    rows = "these rows" if one.n_rows is not None else "this row"
-    exact = "exact contributions" if is_exact(one) else "contributions"
-    return f"{exact} in {name_unit(one)}: from {start} (mean of the reference data) to {end} ({rows})"
-
-
-def name_unit(explanation: Explanation) -> str:
+def name_unit(found: Explanation | Interactions) -> str:
     """What contributions are measured in: "log odds of diabetes", "probability of class 1", "the output"."""
-    if explanation.scale == "number" or explanation.base_values is None:
+    if found.scale in (D1, "number"):
         return "the output"
-    return f"{explanation.scale.replace('_', ' ')} of {name_whom(explanation)}"
+    return f"{found.scale.replace('_', ' ')} of {name_whom(found)}"
 
 
-IMPORTANCE = "importance: CID's d1, from 0 to 1; alone: usual values with which, nothing else changed, it flips"
 SHARE = "%: share of rows where the feature is significant"
 
 
@@ -139,12 +124,11 @@ def format_share(one: Explanation, at: int) -> str:
 
 
 def explain_score(explanation: Explanation) -> str:
-    """What a score means."""
+    """What a score means, and its unit."""
     if explanation.base_values is None:
         return f"score: {explain_unsigned(explanation)}"
-    raises, lowers = word_directions(explanation)
-    mean = "mean " if explanation.n_rows is not None else ""
-    return f"{mean}contribution: + {raises}, − {lowers}"
+    mean, it = "mean " if explanation.n_rows is not None else "", "them" if explanation.scale == "log_odds" else "it"
+    return f"{mean}contribution in {name_unit(explanation)}: + raises {it}, − lowers {it}"
 
 
 def explain_unsigned(explanation: Explanation) -> str:
@@ -248,18 +232,7 @@ def _puts(one: Explanation, write: Callable[[float], str]) -> tuple[Callable[[fl
     return write, ("raises", "lowers"), "the output"
 
 
-def word_importance(one: Explanation, at: int) -> str:
-    """What the decision hangs on, in a sentence from counts; "" where nothing was changed alone, or nothing flips."""
-    share = np.nan if one.flips_alone is None else float(one.flips_alone[0, at])
-    name = clean(one.feature_names[at], MOST_LETTERS)
-    if np.isnan(share) or share == 0:
-        return ""
-    does = "would move" if choose_verb(one) == "move" else "would be another"
-    what = "the output" if choose_verb(one) == "move" else "the decision"
-    return f"With {share:.0%} of the usual values of {name}, nothing else changed, {what} {does}"
-
-
-def name_whom(one: Explanation) -> str:
+def name_whom(one: Explanation | Interactions) -> str:
     """Whom contributions are about: a class, or the predicted class where rows are about several."""
     names = {*one.about.tolist()}
     return name_class(str(names.pop())) if len(names) == 1 else "the predicted class"
@@ -314,34 +287,6 @@ def word_evidence(kept: Kept, shown: str, does: str = "flip") -> str:
 def rank_largest(scores: Array, most: int | None = None) -> Integers:
     """Positions of the largest (d,) absolute scores, the largest first."""
     return np.argsort(-np.abs(scores), kind="stable")[:most]
-
-
-def list_row_headings(one: Explanation) -> list[str]:
-    """What stands above the columns of :func:`list_row_cells`."""
-    score = "contribution" if one.base_values is not None else "score"
-    worth = "odds (95% limits)" if one.scale == "log_odds" else "95% limits"
-    beside = "value" if one.n_rows is None else "significant"
-    return ["feature", beside, score, worth.partition(" (")[0] if is_exact(one) else worth, "importance", "alone"]
-
-
-def list_row_cells(one: Explanation, at: int, worth: str) -> list[str]:
-    """A feature of a single row: its name, its value, what it did, its importance, and how many values flip alone."""
-    beside = one.shown(0, at) if one.n_rows is None else format_share(one, at)
-    hangs = ["", ""]
-    if one.base_values is not None and not np.isnan(one.importance[0, at]):
-        alone = np.nan if one.flips_alone is None else float(one.flips_alone[0, at])
-        hangs = [f"{one.importance[0, at]:.2f}", "" if np.isnan(alone) else f"{alone:.0%}"]
-    return [one.feature_names[at], beside, format_score(one, one.values[0, at]), worth, *hangs]
-
-
-def list_notes(one: Explanation, shown: list[int], mark: str) -> list[str]:
-    """What stands under the scores of some features of a single row: how many are left out, and what marks mean."""
-    worths, notes = list_worths(one), [count_left_out(len(one.feature_names), len(shown)), explain_score(one)]
-    notes.append(IMPORTANCE if one.base_values is not None and not np.isnan(one.importance).all() else "")
-    notes.append(SHARE if one.share_significant is not None else "")
-    notes.append(explain_unit(one) if any(worths[at] for at in shown) else "")
-    notes.append(f"{mark}{NOT_SIGNIFICANT}" if is_faint(one)[0, shown].any() else "")
-    return [note for note in notes if note]
 
 
 def count_left_out(n_features: int, n_shown: int, what: str = "score") -> str:

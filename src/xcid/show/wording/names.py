@@ -112,6 +112,21 @@ def format_factor(factor: float) -> str:
     return f"{factor:,.0f}" if factor >= 100 else f"{factor:.3g}"
 
 
+def format_percent(share: float) -> str:
+    """A share in per cent, with a decimal only where it is close to none or all.
+
+    Examples
+    --------
+    >>> format_percent(0.354), format_percent(0.0032), format_percent(1.0), format_percent(0.99999)
+    ('35%', '0.3%', '100%', 'over 99.9%')
+    """
+    if share in (0.0, 1.0) or 0.01 <= share < 0.99:
+        return f"{share:.0%}"
+    if 0 < share < 0.0005:
+        return "under 0.1%"
+    return "over 99.9%" if 0.9995 <= share < 1 else f"{share:.1%}"
+
+
 def format_effect(value: float, scale: str, write: Callable[[float], str] = format_number) -> str:
     """A contribution with its sign: "×2.1" or "÷2.1" for log odds, "+0.041" of a probability, "+41" as ``write`` does.
 

@@ -2,13 +2,13 @@
 /*
  * xcid.drawBars(container, data, options): scores as a list of bars that can be chosen by mouse and keyboard.
  *
- * data     {signed, phrases, limit, decimals, items}; the axis goes to `limit`. An item has
- *          {key, name, cell, score, worth, lower, upper, p, faint, fixed}; worth may be empty; lower, upper, p, fixed may be null.
+ * data     {signed, phrases, limit, decimals, items}; the axis goes to `limit`. An item has {key, name, cell, score, worth,
+ *          lower, upper, p, faint, fixed, d1, alone}; worth may be empty; lower, upper, p, fixed, d1, alone may be null.
  * options  {selected, onSelect(key), label}
  * Gives {select(key)}, which marks another bar without a new drawing.
  */
 (function (xcid) {
-  const { element, svg, breakable, percent, fixed, plain, ticks } = xcid;
+  const { element, svg, breakable, percent, whole, fixed, plain, ticks } = xcid;
   const [LETTER, GAP] = [7.5, 8]; // pixels of a letter under the axis, and between numbers
 
   function drawBars(container, data, options) {
@@ -45,8 +45,17 @@
     });
     select(options.selected);
     container.classList.add("bar-grid");
-    container.replaceChildren(list, axis(data, share));
+    const [hasD1, hasAlone] = ["d1", "alone"].map((part) => data.signed && data.items.some((item) => item[part] !== null));
+    container.classList.toggle("has-d1", hasD1);
+    container.classList.toggle("has-alone", hasAlone);
+    container.replaceChildren(...(hasD1 ? [heads(hasAlone)] : []), list, axis(data, share));
     return { select };
+  }
+
+  /* The names of columns, for those who see them; a bar says all of itself. */
+  function heads(hasAlone) {
+    const names = ["contribution", "importance", ...(hasAlone ? ["alone"] : [])];
+    return element("div", { class: "bar-heads", "aria-hidden": "true" }, ...names.map((name) => element("span", null, name)));
   }
 
   function bar(item, data, share) {
@@ -58,7 +67,8 @@
       svg("line", { class: "grid-line", x1: 0, x2: "100%", y1: "50%", y2: "50%" }),
       svg("rect", { class: `body ${side}${faint}`, x: percent(Math.min(zero, end)), width: percent(Math.abs(end - zero)), y: "18%", height: "64%", rx: 2 }),
     );
-    if (item.lower !== null && item.upper !== null && !item.fixed) {
+    const isNothing = item.fixed && item.score === 0;
+    if (item.lower !== null && item.upper !== null && !isNothing) {
       const [low, high] = [percent(share(item.lower)), percent(share(item.upper))];
       const mark = { class: `limits${faint}` };
       track.append(
@@ -69,14 +79,16 @@
     }
     track.append(svg("line", { class: "zero", x1: percent(zero), x2: percent(zero), y1: 0, y2: "100%" }));
     const score = fixed(item.score, data.decimals, data.signed);
-    const shown = item.fixed ? item.fixed : (item.faint ? "~ " : "") + score;
+    const shown = isNothing ? item.fixed : (item.faint ? "~ " : "") + score;
     const name = element("span", { class: "name" }, element("bdi", { title: item.name }, ...breakable(item.name)), " ");
     name.append(element("span", { class: "cell" }, element("bdi", null, item.cell)));
-    const state = item.fixed ? " fixed" : faint;
+    const state = isNothing ? " fixed" : faint;
+    const hangs = data.signed ? [["hangs d1", item.d1, () => fixed(item.d1, 2)], ["hangs alone", item.alone, () => whole(item.alone)]] : [];
     return element(
       "div",
       { class: "bar", role: "option", "aria-label": said(item, data, score) },
       name, track, element("span", { class: `score${state}` }, shown, item.worth ? worth(item.worth) : null),
+      ...hangs.map(([name, value, write]) => element("span", { class: name }, value === null ? "" : write())),
     );
   }
 
@@ -88,8 +100,9 @@
 
   /* A bar in words, for those who hear the page. */
   function said(item, data, score) {
-    const parts = [`${item.name}: ${item.cell}`, item.fixed ? item.fixed : `score ${score}`];
-    if (item.fixed) return parts.join(", ");
+    const isNothing = item.fixed && item.score === 0;
+    const parts = [`${item.name}: ${item.cell}`, isNothing ? item.fixed : `${data.signed ? "contribution" : "score"} ${score}`];
+    if (isNothing) return parts.join(", ");
     if (item.worth) parts.push(item.worth);
     if (item.lower !== null && item.upper !== null) {
       parts.push(`limits ${fixed(item.lower, data.decimals, data.signed)} to ${fixed(item.upper, data.decimals, data.signed)}`);
@@ -97,6 +110,8 @@
     const { supports, opposes, not_significant: notSignificant } = data.phrases;
     if (item.faint) parts.push(notSignificant);
     else if (data.signed && item.score !== 0) parts.push(item.score > 0 ? supports : opposes);
+    if (data.signed && item.d1 !== null) parts.push(`importance ${fixed(item.d1, 2)}`);
+    if (data.signed && item.alone !== null) parts.push(`alone ${whole(item.alone)}`);
     return parts.join(", ");
   }
 

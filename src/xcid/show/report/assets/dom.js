@@ -29,6 +29,10 @@
     return (100 * share).toFixed(2) + "%";
   }
 
+  function whole(share) {
+    return `${Math.round(100 * share)}%`;
+  }
+
   /* A number with four digits, or all digits of its whole part: as xcid.wording.number has it. */
   function plain(value) {
     if (value === null || !Number.isFinite(value)) return "–";
@@ -80,5 +84,5 @@
     return list;
   }
 
-  Object.assign(xcid, { element, svg, breakable, percent, plain, fixed, place, ticks, roundUp, legend });
+  Object.assign(xcid, { element, svg, breakable, percent, whole, plain, fixed, place, ticks, roundUp, legend });
 })((globalThis.xcid = globalThis.xcid || {}));

@@ -1,7 +1,7 @@
 "use strict";
 /* The page of a report: reads the data, keeps what is chosen, and draws it. */
 (function (xcid) {
-  const { element, breakable, fixed, SHOWN, at, count, times, thousandths, spaced, note, facts, strip, output, items, sorted, limitOf, showMore, showEffects, showLegend, showChanges, showWhatWould, onWidth } = xcid;
+  const { element, breakable, whole, fixed, SHOWN, at, count, times, thousandths, spaced, note, facts, strip, output, items, sorted, limitOf, showMore, showEffects, showLegend, showChanges, showWhatWould, onWidth } = xcid;
   const data = JSON.parse(at("data").textContent);
   const decimals = xcid.decimals(data.unit);
   const hasP = data.rows.some((row) => row.p);
@@ -67,7 +67,7 @@
   }
 
   /* One axis for all rows, so that bars can be compared from row to row. */
-  const LIMIT = limitOf(data.unit * data.rows.reduce((most, row) => (row.score || []).reduce((one, steps) => Math.max(one, Math.abs(steps || 0)), most), 0));
+  const LIMIT = limitOf(data.unit * data.rows.reduce((most, row) => (row.score || []).reduce((one, steps) => Math.max(one, Math.abs(steps || 0)), most), 0), data.scale);
 
   function showFeature(key) {
     chosen.feature = key;
@@ -83,7 +83,7 @@
 
   /* ---- all rows ---- */
 
-  const COLUMNS = [["name", "feature"], ["score", data.signed ? "mean |score|" : "mean score"], ["mean", "mean score"], ["significant", "significant"], ["d1", "mean d1"]]
+  const COLUMNS = [["name", "feature"], ["score", data.signed ? "mean size" : "mean score"], ["mean", "mean contribution"], ["significant", "significant"], ["d1", "importance"], ["alone", "alone"]]
     .filter(([key]) => key === "name" || data.overview[key]).filter(([key]) => key !== "d1" || data.rows.some((row) => row.tried));
 
   function showOverview() {
@@ -110,19 +110,20 @@
       showFeature(key);
       at("bars-title").scrollIntoView({ block: "start" });
     });
-    const { score, mean, significant, d1 } = data.overview;
+    const { score, mean, significant, d1, alone } = data.overview;
     const cells = {
-      score: () => [strip(score[key] / largest, "share"), fixed(times(score[key], data.unit), decimals), limits(key)],
-      mean: () => [fixed(times(mean[key], data.unit), decimals, true)],
-      significant: () => [strip(significant[key] / 1000, "share"), `${Math.round(significant[key] / 10)}%`],
+      score: () => [strip(score[key] / largest, "share"), fixed(times(score[key], data.unit), decimals)],
+      mean: () => [fixed(times(mean[key], data.unit), decimals, true), limits(key)],
+      significant: () => [strip(significant[key] / 1000, "share"), whole(significant[key] / 1000)],
       d1: () => [fixed(thousandths(d1[key]), 2)],
+      alone: () => [alone[key] === null ? "–" : whole(alone[key] / 1000)],
     };
     return element("tr", null, element("td", { class: "feature" }, button), ...COLUMNS.slice(1).map(([name]) => element("td", null, ...cells[name]())));
   }
 
   function limits(key) {
     const { lower, upper } = data.overview;
-    const shown = (steps) => fixed(times(steps[key], data.unit), decimals);
+    const shown = (steps) => fixed(times(steps[key], data.unit), decimals, true);
     return lower ? element("span", { class: "quiet limits-of-mean" }, ` (${shown(lower)} to ${shown(upper)})`) : null;
   }
 
@@ -140,7 +141,7 @@
     const hidden = data.hidden ? " · values are hidden" : "";
     at("subtitle").textContent = `${count(data.rows.length, "row")}, ${count(data.features.length, "feature")}${data.classes.length ? `, ${count(data.classes.length, "class").replace("classs", "classes")}` : ""}${hidden}`;
     at("question").textContent = data.question;
-    at("overview-means").textContent = data.overview.meaning ? `mean ${data.overview.meaning}` : "";
+    at("overview-means").textContent = data.overview.mean ? `mean size and mean contribution are in ${data.phrases.unit}; in brackets: 95% limits` : "";
     at("notes").replaceChildren(...data.notes.map(note));
     at("left-out").replaceChildren(...data.left_out.map(note));
     at("settings").replaceChildren(...[...data.settings, ["versions", data.versions]].flatMap(([name, value]) => [element("dt", null, name), element("dd", null, value)]));

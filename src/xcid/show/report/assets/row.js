@@ -2,11 +2,11 @@
 /*
  * One explained row, as the report and the explorer both show it.
  *
- * page  {features, unit, signed, phrases, feature_statuses, top, hidden}: features are names
+ * page  {features, unit, signed, scale, phrases, feature_statuses, top, hidden}: features are names
  * row   what xcid.report.rows.row_of gives: numbers of scores are whole numbers of units, others thousandths
  */
 (function (xcid) {
-  const { element, svg, percent, plain, fixed, roundUp, legend, drawBars, drawEvidence } = xcid;
+  const { element, svg, percent, whole, plain, fixed, roundUp, legend, drawBars, drawEvidence } = xcid;
   const SHOWN = 15; // features before "show all"
   const at = (id) => document.getElementById(id);
   const count = (number, what) => `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
@@ -48,7 +48,7 @@
     return page.features.map((name, key) => {
       const p = row.p ? thousandths(row.p[key]) : null;
       return {
-        key, name, cell: row.cells[key], worth: worths.get(key) || "", score: times(row.score[key], page.unit), p, d1: thousandths(row.d1[key]), fixed: fixedOnes.get(key) || null,
+        key, name, cell: row.cells[key], worth: worths.get(key) || "", score: times(row.score[key], page.unit), p, d1: thousandths(row.d1[key]), alone: row.alone ? thousandths(row.alone[key]) : null, fixed: fixedOnes.get(key) || null,
         lower: row.lower ? times(row.lower[key], page.unit) : null, upper: row.upper ? times(row.upper[key], page.unit) : null,
         faint: faintOnes.has(key),
       };
@@ -58,6 +58,7 @@
   const ORDERS = {
     size: (one, other) => Math.abs(other.score) - Math.abs(one.score),
     score: (one, other) => other.score - one.score,
+    importance: (one, other) => (other.d1 || 0) - (one.d1 || 0),
     name: (one, other) => one.name.localeCompare(other.name, "en", { numeric: true }),
     table: (one, other) => one.key - other.key,
   };
@@ -66,10 +67,10 @@
     return found.sort((one, other) => ORDERS[order](one, other) || one.key - other.key);
   }
 
-  /* The end of an axis for scores up to a size. */
-  function limitOf(largest) {
+  /* The end of an axis for scores up to a size; no probability and no distance is above 1. */
+  function limitOf(largest, scale) {
     const room = largest * 1.15;
-    return room <= 1 || largest > 1 ? roundUp(room) : 1;
+    return room <= 1 || largest > 1 || scale === "log_odds" || scale === "number" ? roundUp(room) : 1;
   }
 
   function showMore(button, total, isAll, most) {
@@ -83,25 +84,26 @@
     showMore(at("more"), found.length, isAll, SHOWN);
     if (shown.length) {
       const { signed, phrases, unit } = page;
-      return drawBars(at("bars"), { signed, phrases, limit, decimals: decimals(unit), items: shown }, { ...options, label: "Scores of the features: choose one to see its evidence" });
+      return drawBars(at("bars"), { signed, phrases, limit, decimals: decimals(unit), items: shown }, { ...options, label: "What each value did: choose a feature to see its evidence" });
     }
     at("bars").replaceChildren(element("p", { class: "quiet" }, "No feature matches."));
     return null;
   }
 
-  /* What the strongest features do, in sentences, and the unit that stands beside scores. */
+  /* What the strongest features do and what the row hangs on, in sentences; the sum, and what stands beside scores. */
   function showEffects(row, phrases) {
-    at("effects").replaceChildren(...(row.effects || []).map((text) => element("li", null, text)));
-    at("worth-means").textContent = row.worth ? phrases.worth : "";
+    at("effects").replaceChildren(...[...(row.effects || []), ...(row.hangs || [])].map((text) => element("li", null, text)));
+    at("sum").textContent = row.sum || "";
+    at("worth-means").textContent = [...(row.worth ? [phrases.worth] : []), ...(row.score ? phrases.importance : [])].join("; ");
   }
 
   /* The meaning of bars, and what the text says that is not so everywhere. */
-  function showLegend({ signed, about, phrases }, hasP) {
+  function showLegend({ signed, phrases }, hasP) {
     const marks = signed ? [["body supports", phrases.supports], ["body opposes", phrases.opposes]] : [["body plain", phrases.unsigned]];
     const faint = hasP ? [["body supports faint", `~ ${phrases.not_significant}`]] : [];
     at("bars-legend").replaceChildren(...legend(...marks, ...faint).children);
     for (const node of document.getElementsByClassName("verb")) node.textContent = phrases.verb;
-    for (const [className, isShown] of [["if-prediction", signed && !about], ["if-about", signed && about], ["if-unsigned", !signed], ["if-p", hasP]]) {
+    for (const [className, isShown] of [["if-signed", signed], ["if-unsigned", !signed], ["if-p", hasP]]) {
       for (const node of document.getElementsByClassName(className)) node.hidden = !isShown;
     }
   }
@@ -118,10 +120,13 @@
   function figures(item, row, { unit, signed, phrases, feature_statuses: statuses }) {
     const score = (value) => fixed(value, decimals(unit), signed);
     const found = [["value", item.cell]];
-    if (row.tried) found.push(["d1", fixed(item.d1, 2)]);
-    if (item.fixed) return [...found, ["score", Object.hasOwn(statuses, item.fixed) ? `${item.fixed}: ${statuses[item.fixed]}` : item.fixed]];
+    if (row.tried && item.d1 !== null) found.push(["importance (d1)", fixed(item.d1, 2)]);
+    if (item.alone !== null) found.push([`${phrases.verb}s it alone`, `${whole(item.alone)} of its usual values`]);
+    if (item.fixed) found.push(["status", Object.hasOwn(statuses, item.fixed) ? `${item.fixed}: ${statuses[item.fixed]}` : item.fixed]);
+    if (item.fixed && item.score === 0) return found;
     if (item.worth) found.push(["worth", item.worth]);
-    found.push(["score", score(item.score)]);
+    found.push([signed ? `contribution in ${phrases.unit}` : "score", score(item.score)]);
+    if (row.exact) return [...found, ["95% limits", "none: it is exact"]];
     if (item.lower !== null && item.upper !== null) found.push(["95% limits", `${score(item.lower)} to ${score(item.upper)}`]);
     if (item.p !== null) found.push(["p-value", (item.p <= 0.001 ? "≤ 0.001" : fixed(item.p, 3)) + (item.faint ? `: ${phrases.not_significant}` : "")]);
     return found;
