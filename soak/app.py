@@ -1,4 +1,4 @@
-"""Attack the page of ``xcid app`` over loopback: connections, bodies, headers and tokens.
+"""Attack the page of ``xcid app`` over loopback: connections, bodies, headers, tokens, and several tabs at once.
 
 ``python soak/app.py --seconds 60``: a server of a small model runs in a process of its own. After every attack the page
 must still answer; nothing but a request of the page itself may get an answer; nothing may be an error of ours (500);
@@ -18,11 +18,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
 
 from verdict import verdict
 
+TABS = 6  # at once; the queue of the page has room for eight requests
 LATEST = 2.0  # seconds that a client of this server has
 PATIENCE = 8.0  # seconds in which the page must answer, whatever else is going on
 SERVER = f"""
@@ -74,6 +76,14 @@ class Page:
             first = one.recv(65_536)
             return int(first.split()[1]) if first.startswith(b"HTTP/1.1 ") else 0
         return 0
+
+    def answer(self, sent: bytes) -> bytes:
+        """All that is answered, without its head; nothing where it is not an answer to the request."""
+        with contextlib.closing(self.connect()) as one, contextlib.suppress(ConnectionError):
+            one.sendall(sent)
+            found = b"".join(iter(lambda: one.recv(65_536), b""))
+            return found.partition(b"\r\n\r\n")[2] if found.startswith(b"HTTP/1.1 200 ") else b""
+        return b""
 
     def answers(self) -> bool:
         return self.status(self.head(f"/{self.token}/", headers=("Connection: close",))) == 200
@@ -163,11 +173,26 @@ def token(page: Page, draw: random.Random, most: int) -> bool:
     return page.status(page.head(f"/{wrong}/{rest}", headers=("Connection: close",))) in (0, 400, 403, 404)
 
 
+def tabs(page: Page, draw: random.Random, most: int) -> bool:
+    """Tabs that ask about other rows, with other pins, all at once: each gets the answer that it gets alone."""
+    rows = [[draw.gauss(0, 1), draw.gauss(0, 1)] for _ in range(draw.randint(2, TABS))]
+    frozen = [draw.choice([[], [0], [1]]) for _ in rows]
+    asked = [
+        page.post(json.dumps(BODY | {"cells": row, "own": row, "frozen": pins}).encode())
+        for row, pins in zip(rows, frozen, strict=True)
+    ]
+    alone = [page.answer(one) for one in asked]
+    with ThreadPoolExecutor(len(asked)) as pool:
+        together = list(pool.map(page.answer, asked))
+    return together == alone and all(alone) and len(set(alone)) == len(alone)
+
+
 ATTACKS: dict[str, Callable[[Page, random.Random, int], bool]] = {
     "connections": crowd,
     "bodies": body,
     "headers": headers,
     "tokens": token,
+    "tabs": tabs,
 }
 
 
@@ -175,7 +200,7 @@ def _attacks(seconds: float, count: int | None) -> Iterator[str]:
     """Names of attacks, as long as there is time; few of the slow one."""
     end, at = time.monotonic() + seconds, 0
     while at < count if count is not None else time.monotonic() < end:
-        yield "connections" if at % 100 == 0 else ("bodies", "headers", "tokens")[at % 3]
+        yield "connections" if at % 100 == 0 else "tabs" if at % 25 == 0 else ("bodies", "headers", "tokens")[at % 3]
         at += 1
 
 

@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import io
 import json
+import logging
 import os
 import pickle
 import shutil
@@ -96,6 +97,7 @@ def ray() -> Iterator[Engine]:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     folder = tempfile.mkdtemp(prefix="ray")  # sockets in there need a short path
     quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
+    logging.getLogger("ray.data").setLevel("ERROR")
     ray.init(num_cpus=1, _node_ip_address="127.0.0.1", _temp_dir=folder, object_store_memory=10**8, **quiet)
     try:
         ray.data.DataContext.get_current().enable_progress_bars = False
@@ -142,32 +144,35 @@ def by_run(model: Any, change: Change) -> str:
     """A model that is saved anew: its old run is not resumed, and a new one explains it as it is."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        KNOWN.to_csv(folder / "known.csv", index=False)
-        KNOWN[:4].to_csv(folder / "rows.csv", index=False)
-        statuses = []
-        for run in ("first", "first", "second"):
-            joblib.dump(model, folder / "model.joblib")
-            statuses.append(_run(folder, run))
-            if len(statuses) == 1:
-                before = _scores(folder)
-                change(model)
-        if statuses != [0, 2, 0]:
-            return f"the commands end with {statuses}"
+        names = list(getattr(model, "feature_names_in_", NAMES))  # some libraries name the columns of an array
+        KNOWN.to_csv(folder / "known.csv", index=False, header=names)
+        KNOWN[:4].to_csv(folder / "rows.csv", index=False, header=names)
+        joblib.dump(model, folder / "model.joblib")
+        if said := _run(folder, "first"):
+            return said
+        before = _scores(folder, names)
+        change(model)
+        joblib.dump(model, folder / "model.joblib")
+        if "of another run" not in _run(folder, "first"):
+            return "the old run goes on"
+        if said := _run(folder, "second"):
+            return said
         due = xcid.Explainer(joblib.load(folder / "model.joblib"), pd.read_csv(folder / "known.csv"))
-        return compared(before, _scores(folder), due(pd.read_csv(folder / "rows.csv")).values)
+        return compared(before, _scores(folder, names), due(pd.read_csv(folder / "rows.csv")).values)
 
 
-def _run(folder: Path, name: str) -> int:
+def _run(folder: Path, name: str) -> str:
+    """Explain the rows in a folder of the name; what is said where that fails."""
     files = ("--background", folder / "known.csv", "--data", folder / "rows.csv", "--model", folder / "model.joblib")
     more = ("--unsafe-pickle", "--run", folder / name, "--out", folder / "out.csv", "--quiet")
-    nowhere = io.StringIO()
-    with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
-        return command(["explain", *map(str, (*files, *more))])
+    err = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(err):
+        return err.getvalue() if command(["explain", *map(str, (*files, *more))]) else ""
 
 
-def _scores(folder: Path) -> Any:
+def _scores(folder: Path, names: list[str]) -> Any:
     lines = pd.read_csv(folder / "out.csv")
-    return lines.pivot(index="row", columns="feature", values="value")[NAMES].to_numpy()
+    return lines.pivot(index="row", columns="feature", values="value")[names].to_numpy()
 
 
 @contextlib.contextmanager

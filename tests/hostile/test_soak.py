@@ -89,6 +89,13 @@ class TestPlantedFaults:
         open_gate = "\nfrom xcid.app import server; server.TokenMiddleware._allows = lambda *request: True\nrows ="
         fails("app", "--count", "4", "--crowd", "4", SERVER=lambda text: text.replace("\nrows =", open_gate))
 
+    def test_an_app_that_mixes_up_its_tabs(self, fails):
+        pytest.importorskip("uvicorn", reason="needs the extra app")
+        last = "\nknown = []\nexplain = app.Session.explain\ndef mixed(self, body):\n"
+        last += "    known.append(body)\n    return explain(self, known[-2:][0])\napp.Session.explain = mixed\nrows ="
+        tabs = {"_attacks": lambda known: lambda *options: iter(["tabs"])}
+        fails("app", "--count", "1", SERVER=lambda text: text.replace("\nrows =", last), **tabs)
+
     def test_errors_that_are_not_ours(self, fails):
         fails("inputs", "--count", "60", XcidError=lambda known: ZeroDivisionError)
 
