@@ -200,7 +200,7 @@ class TestAnswers:
     def test_every_question(self, bench, question, outcome, table, request):
         session = request.getfixturevalue(bench)
         record = answered(session, row=3, question=question)
-        due = of_row(xcid.Explainer(session.model, table, outcome=outcome)(table[3:4]))
+        due = xcid.Explainer(session.model, table, outcome=outcome)(table[3:4])
         assert record["question"] == due.question
         assert np.allclose(scores(record), due.values[0], atol=5.1e-4)
         assert record["row"]["sentences"] == list(xcid.show.report.summary(due))
@@ -375,7 +375,7 @@ class TestCode:
         asked["forbidden"] = [[0, "rise"], [3, 2]]
         found = coded(session, **asked)
         record = answered(session, **asked)
-        assert np.allclose(scores(record), of_row(found["explanation"]).values[0], atol=5.1e-4)
+        assert np.allclose(scores(record), found["explanation"].values[0], atol=5.1e-4)
         due = sought(session, **asked)["counterfactuals"]
         assert [one["kind"] for one in due] == list(found["counterfactuals"].kind)
         assert np.allclose([one["output"] for one in due], found["counterfactuals"].output, rtol=1e-3)

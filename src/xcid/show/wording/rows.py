@@ -38,9 +38,8 @@ def explain_sum(one: Explanation, write: Callable[[float], str] = format_number)
     start, end = float(one.base_values[0]), float(one.base_values[0] + one.values[0].sum())
     here = "here" if one.n_rows is None else "on average here"
     begin, stop = (format_on_scale(one, value, write) for value in (start, end))
-    return (
-        f"contributions in {wording.name_unit(one)}: from {begin} on average over the reference data to {stop} {here}"
-    )
+    what = f"{'exact ' if wording.is_exact(one) else ''}contributions in {wording.name_unit(one)}"
+    return f"{what}: from {begin} on average over the reference data to {stop} {here}"
 
 
 def list_row_headings(one: Explanation) -> list[str]:
