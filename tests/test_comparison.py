@@ -80,7 +80,7 @@ class TestFalsePositives:
     def test_rows_in_the_mean_of_many_seeds(self, forest):
         explainer, rows = forest
         runs = [explainer(rows[:40], seed=seed) for seed in range(24)]
-        true = np.mean([run.towards("True").log_odds for run in runs], axis=0)
+        true = np.mean([run.towards("True").values for run in runs], axis=0)
         held = []
         for run in runs:
             for first, second in np.random.default_rng(3).integers(40, size=(8, 2)):
@@ -95,7 +95,7 @@ class TestKnownAnswers:
         explanation = LINEAR(BACKGROUND[:2])
         pair = explanation[0].compare(explanation[1])
         due = WEIGHTS * (BACKGROUND[1] - BACKGROUND[0])
-        assert (pair.kind, pair.n_rows, pair.about, pair.unit) == ("rows", (1, 1), "yes", "log odds")
+        assert (pair.kind, pair.n_rows, pair.about, pair.unit) == ("rows", (1, 1), "yes", "log odds of yes")
         assert np.allclose(pair.difference, due, atol=1e-6)
         assert np.all((pair.lower <= due + 1e-9) & (due - 1e-9 <= pair.upper))
         assert np.all(pair.upper - pair.lower < 1e-4)
@@ -105,7 +105,7 @@ class TestKnownAnswers:
         random, held = np.random.default_rng(4), []
         shift = np.array([0.5, 0.0, 1.0, 0.3])
         explanation = LINEAR(np.concatenate([random.normal(size=(400, 4)), random.normal(size=(400, 4)) + shift]))
-        every = explanation[:400].towards("yes").log_odds, explanation[400:].towards("yes").log_odds
+        every = explanation[:400].towards("yes").values, explanation[400:].towards("yes").values
         due = every[1].mean(axis=0) - every[0].mean(axis=0)
         for _ in range(200):
             first, second = random.integers(400, size=(2, 30))
@@ -147,7 +147,7 @@ class TestKnownAnswers:
         model = LinearRegression().fit(BACKGROUND, BACKGROUND @ slopes)
         explanation = xcid.Explainer(model, BACKGROUND)(BACKGROUND[:2])
         pair = explanation[0].compare(explanation[1])
-        assert (pair.about, pair.unit) == ("up", "output")
+        assert (pair.about, pair.unit) == ("", "output")
         assert np.allclose(pair.difference, slopes * (BACKGROUND[1] - BACKGROUND[0]), atol=1e-9)
 
     def test_a_row_against_a_group(self):
@@ -326,7 +326,7 @@ class TestShown:
         assert np.isclose(ticks["÷2"], -np.log(2))
 
     def test_plot_of_an_output(self, found):
-        ax = xcid.plots.comparison(replace(found, unit="output", about="up"))
+        ax = xcid.plots.comparison(replace(found, scale="number", unit="output", about=""))
         assert "do to the output,\nMarch against January" in ax.get_xlabel()
 
 

@@ -72,7 +72,8 @@ def test_one_row():
     assert [text for text in page.texts if text in "abc"] == ["abc"[i] for i in order]
     assert f"{explanation.values[0, 0]:+.3f}" in page.texts
     assert page.texts[1] == explanation.question
-    assert xcid.show.wording.format_worth(explanation, int(order[0])) in page.texts
+    assert xcid.show.wording.list_worths(explanation)[order[0]] in page.texts
+    assert page.texts[2].startswith("contributions in probability of True: from ")
 
 
 def test_what_is_not_significant_is_hollow_and_what_has_no_score_says_why():
@@ -81,7 +82,7 @@ def test_what_is_not_significant_is_hollow_and_what_has_no_score_says_why():
     faint = replace(explanation, p_values=np.ones((1, 3)))._repr_html_()
     sure = replace(explanation, p_values=np.zeros((1, 3)))._repr_html_()
     assert "(frozen)" in page
-    assert faint.count("background:transparent") == 2
+    assert faint.count("background:transparent") == 3
     assert "hollow: not significant (adjusted p &gt; 0.05)" in faint
     assert sure.count("background:transparent") == 0
     assert "not significant" not in sure
@@ -94,7 +95,7 @@ def test_many_rows_are_summed_up():
     assert f"{np.abs(explanation.values[:, 0]).mean():.3f}" in texts
     assert texts[1] == explanation.question
     assert f"{explanation.towards('True').values[:, 0].mean():+.3f}" in texts
-    assert "raises the odds of True" in texts[-1]
+    assert "contribution in probability of True" in texts[-1]
 
 
 def test_many_features_and_no_rows():
@@ -103,7 +104,7 @@ def test_many_features_and_no_rows():
     page = explanation._repr_html_()
     assert page.count("<tr>") == 13
     assert "28 more features have smaller scores" in page
-    assert len(page) < 12_000
+    assert len(page) < 14_000
     assert "0 rows" in explanation[[]]._repr_html_()
 
 

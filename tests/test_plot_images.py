@@ -70,7 +70,6 @@ def explained(seed=0, n=30, s=200):
     return xcid.Explanation(
         values=values,
         importance=np.abs(values),
-        direction=np.sign(values),
         status=cloud.status,
         feature_status=np.full((n, 5), "ok"),
         n_evaluations=cloud.n_evaluations,

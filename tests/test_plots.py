@@ -70,9 +70,9 @@ class TestBar:
         ).aggregate()
         ax = drawn(xcid.plots.bar(mean))
         assert {label.get_text() for label in ax.get_yticklabels()} == set(NAMES)
-        assert {to_hex(bar.get_edgecolor()).upper() for bar in ax.patches} == {colours.UNSIGNED}
+        order = np.argsort(-mean.size[0], kind="stable")[::-1]
+        assert [bar.get_width() for bar in ax.patches] == pytest.approx(mean.values[0, order])
         shares = [text.get_text().split()[0] for text in ax.texts]
-        order = np.argsort(-mean.values[0], kind="stable")[::-1]
         assert shares == [f"{share:.0%}" for share in mean.share_significant[0, order]]
         assert "%: share of rows where the feature is significant" in ax.get_xlabel()
 
@@ -82,8 +82,8 @@ class TestBar:
         assert ax.get_title().startswith("row 0: not explained: the model took longer than time_limit\nallows\n")
 
     def test_label_of_the_axis(self, explanation):
-        assert "supports the prediction" in xcid.plots.bar(explanation).get_xlabel()
-        unsigned = replace(explanation, direction=np.zeros((3, 5)))
+        assert xcid.plots.bar(explanation).get_xlabel().startswith("contributions in probability of True: from 50% on ")
+        unsigned = replace(explanation, base_values=None, scale="d1", values=np.abs(explanation.values))
         ax = xcid.plots.bar(unsigned)
         assert ax.get_xlabel().startswith("score: d1")
         assert {to_hex(bar.get_edgecolor()).upper() for bar in ax.patches} == {colours.UNSIGNED}
@@ -128,9 +128,9 @@ class TestBar:
         low = np.array([[-2.0, 0, 0, 0, 0]])
         one = xcid.Explainer(lambda X: 3 * X[:, 0], TABLE, feature_names=NAMES)(low)
         ax = drawn(xcid.plots.bar(one))
-        assert one.values[0, 0] > 0 > ax.patches[-1].get_width()
-        assert ax.texts[-1].get_text().startswith(f"−{abs(one.effects[0, 0]):.4g}")
-        assert ax.get_xlabel().startswith("score: + raises the output, − lowers it")
+        assert ax.patches[-1].get_width() == pytest.approx(one.values[0, 0])
+        assert one.values[0, 0] < 0
+        assert ax.get_xlabel().startswith("contributions in the output: from ")
 
     def test_axes_given(self, explanation):
         figure, ax = plt.subplots()

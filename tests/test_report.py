@@ -15,6 +15,7 @@ import pytest
 import xcid
 import xcid.show.report
 import xcid_lab.baselines
+from xcid import directions
 from xcid.errors import InvalidData, InvalidFile, InvalidParameter
 from xcid.outcomes import Interval, Threshold, ToClass, Within
 from xcid.show import wording
@@ -25,6 +26,7 @@ from xcid.show.report.evidence import CELLS, TOP, describe_evidence
 from xcid.show.report.page import HIDDEN, SHOWN, encode_json
 from xcid.show.wording import colours
 from xcid.show.wording.names import clean
+from xcid.show.wording.rows import explain_sum
 
 TABLE = np.random.default_rng(0).normal(size=(200, 4)).round(3)
 NAMES = ["glucose", "bmi", "age", "noise"]
@@ -43,7 +45,7 @@ def of_values(values, **parts):
     """An explanation of one row with given scores, all of them significant but the last."""
     one = explainer()([ROW])
     p_values = np.array([[0.001] * (len(values) - 1) + [0.6]])
-    return replace(one, values=np.array([values]), direction=np.sign([values]), p_values=p_values, **parts)
+    return replace(one, values=np.array([values]), p_values=p_values, **parts)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +89,9 @@ def read(path):
 
 class TestSentences:
     def test_what_supports_what_opposes_and_what_is_not_significant(self):
-        words = summary(of_values([0.4, 0.2, -0.3, 0.01], output_names=("negative", "positive")))
+        words = summary(
+            of_values([0.4, 0.2, -0.3, 0.01], output_names=("negative", "positive"), about=np.array(["positive"]))
+        )
         assert words == (
             "The model predicts positive (0.90).",
             "glucose and bmi support it; age works against it.",
@@ -112,7 +116,7 @@ class TestSentences:
         values = np.linspace(1, 0.1, 9)
         wide = np.random.default_rng(1).normal(size=(100, 9))
         one = xcid.Explainer(lambda X: X[:, 0] > 0, wide, feature_names=list("abcdefghi"))(wide[:1])
-        one = replace(one, values=values[None], direction=np.ones((1, 9)), p_values=np.full((1, 9), 0.01))
+        one = replace(one, values=values[None], p_values=np.full((1, 9), 0.01))
         assert summary(one)[1] == "a, b, c and 6 more support it."
         noise = np.array([[0.01] * 4 + [0.9] * 5])
         said = summary(replace(one, p_values=noise))
@@ -177,12 +181,7 @@ class TestSentences:
         one = explainer(lambda X: 50 * X[:, 0] - 7, outcome=Interval(20.0))([ROW])
         one = replace(one, values=np.array([[0.5, 0, 0, 0]]), p_values=np.array([[0.0, 1, 1, 1]]))
         assert summary(one)[:2] == ("The model predicts 68.", "glucose raises it.")  # as on the page and in a terminal
-        one = replace(one, moved=None)  # a score that knows no effects
-        assert summary(one)[:2] == ("The model predicts 68.", "glucose keeps it within 20 of that.")
-        assert summary(one, 0, HIDDEN)[:2] == (
-            "The model predicts a hidden number.",
-            "glucose keeps it within a hidden number of that.",
-        )
+        assert summary(one, 0, HIDDEN)[:2] == ("The model predicts a hidden number.", "glucose raises it.")
 
     @pytest.mark.parametrize(
         ("outcome", "said"),
@@ -196,7 +195,8 @@ class TestSentences:
     )
     def test_other_questions(self, outcome, said):
         one = explainer(outcome=outcome)([ROW])
-        assert said in summary(replace(one, values=np.abs(one.values), p_values=np.zeros((1, 4))))[1]
+        supports = np.abs(one.values) * directions.sides(one)[:, None]
+        assert said in summary(replace(one, values=supports, p_values=np.zeros((1, 4))))[1]
 
     @pytest.mark.parametrize(
         ("outcome", "said"),
@@ -212,7 +212,9 @@ class TestSentences:
         ],
     )
     def test_other_questions_of_a_regression(self, regression, outcome, said):
-        assert summary(replace(regression, outcome=outcome))[:2] == ("The model predicts 1.51.", f"glucose {said}")
+        asked = replace(regression, outcome=outcome)
+        asked = replace(asked, values=asked.values * directions.sides(asked)[:, None])
+        assert summary(asked)[:2] == ("The model predicts 1.51.", f"glucose {said}")
 
     def test_an_outcome_that_a_file_did_not_keep(self, explanation):
         assert "on its side of the question" in " ".join(summary(replace(explanation, outcome=None)))
@@ -291,7 +293,9 @@ class TestFile:
             assert [p > 50 for p in row["p"]] == (explanation.p_values[at] > 0.05).tolist()
             assert row["sentences"] == list(summary(explanation, at))
         mean = explanation.aggregate()
-        assert np.allclose(np.array(data["overview"]["score"]) * data["unit"], mean.values[0], atol=5.1e-4)
+        for name, due in (("score", mean.size), ("mean", mean.values), ("lower", mean.lower), ("upper", mean.upper)):
+            assert np.allclose(np.array(data["overview"][name]) * data["unit"], due[0], atol=5.1e-4)
+        assert np.allclose(np.array(data["overview"]["d1"]) / 1000, mean.importance[0], atol=5.1e-4)
         assert dict(data["settings"])["seed"] == "0"
 
     def test_counterfactuals_are_those_of_the_explanation(self, mixed, tmp_path):
@@ -448,23 +452,32 @@ class TestWords:
         data = read(tmp_path / "r.html")
         mean = explanation.towards(explanation.output_names[1]).values.mean(axis=0)
         assert np.allclose(np.array(data["overview"]["mean"]) * data["unit"], mean, atol=5.1e-4)
-        assert (
-            data["overview"]["meaning"]
-            == f"score: + raises the odds of class {explanation.output_names[1]}, − lowers them"
+        assert data["phrases"]["unit"] == f"log odds of class {explanation.output_names[1]}"
+        said = data["phrases"]["sum"].format(
+            exact="",
+            unit=data["phrases"]["unit"],
+            here="here",
+            **dict(zip(("start", "end"), data["rows"][0]["sum"], strict=True)),
         )
+        assert said == explain_sum(explanation[0])
 
     def test_a_regression_is_about_its_output(self, tmp_path):
         made = explainer(lambda X: 50 * X[:, 0] - 7)([[-1.5, 0.3, 0.2, 0.1]])
         made.report(tmp_path / "r.html")
         data = read(tmp_path / "r.html")
         (row,) = data["rows"]
-        assert made.values[0, 0] > 0 > row["score"][0]
+        assert np.array(row["score"]) * data["unit"] == pytest.approx(made.values[0], abs=data["unit"])
+        assert row["score"][0] < 0
         assert row["sentences"][1] == "glucose lowers it."
         assert row["effects"] == [f"{wording.word_feature(made, 0)}."]
         assert row["effects"][0].startswith("glucose -1.5 lowers the output by ")
         assert data["phrases"]["supports"] == "raises the output"
         made.report(tmp_path / "r.html", values="hidden")
-        assert not {"effects", "worth"} & set(read(tmp_path / "r.html")["rows"][0])
+        data = read(tmp_path / "r.html")
+        (row,) = data["rows"]
+        assert not {"effects", "worth", "sum"} & set(row)
+        assert row["score"][0] * data["unit"] == pytest.approx(-1)  # a share of the largest
+        assert data["phrases"]["unit"] == "shares of the largest"
 
     def test_hidden_values_are_in_no_sentence(self, explanation, tmp_path):
         explanation.report(tmp_path / "r.html", values="hidden")
@@ -497,7 +510,7 @@ class TestSize:
         assert 1 <= n_rows < 6
         assert data["left_out"][0].startswith(f"To keep the file small, the last {6 - n_rows} of 6 rows are not listed")
         assert np.allclose(
-            np.array(data["overview"]["score"]) * data["unit"], explanation.aggregate().values[0], atol=5.1e-4
+            np.array(data["overview"]["score"]) * data["unit"], explanation.aggregate().size[0], atol=5.1e-4
         )
 
     def test_more_features_than_there_is_room_for(self, tmp_path):

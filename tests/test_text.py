@@ -23,35 +23,55 @@ def explanation():
     )
     values = np.array([[0.25, -0.5, 1.0, 0.0], [0.1, 0.2, 0.3, 0.4]])
     found = replace(explainer(table[:2]), p_values=None, lower=None, upper=None)
-    return replace(found, values=values, importance=np.abs(values), direction=np.sign(values))
+    return replace(found, values=values, importance=np.abs(values))
 
 
 @pytest.fixture(scope="module")
 def unsigned(explanation):
-    return replace(explanation, values=explanation.importance, direction=np.zeros((2, 4)))
+    return replace(explanation, values=explanation.importance, base_values=None, scale="d1")
+
+
+def lines_of(explanation, **settings):
+    """The lines of features."""
+    lines = text.bars(explanation, **settings).splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith("  feature ")) + 1
+    return lines[start : start + min(settings.get("most", 4), 4)]
 
 
 def test_largest_first(explanation):
-    lines = text.bars(explanation).splitlines()
-    assert [line.split("  ")[1].strip() for line in lines[2:-1]] == ["long name", "b", "a", "d"]
+    assert [line.split("  ")[1].strip() for line in lines_of(explanation)] == ["long name", "b", "a", "d"]
 
 
 def test_lengths_of_bars(explanation):
-    bars = {line.split()[0]: line.count("█") for line in text.bars(explanation, width=40).splitlines()[2:-1]}
+    bars = {line.split()[0]: line.count("█") for line in lines_of(explanation, width=40)}
     assert bars == {"long": 40, "b": 20, "a": 10, "d": 0}
 
 
 def test_eighths(explanation):
-    finer = replace(explanation, values=np.full((2, 4), 0.5 / 8))
-    assert text.bars(finer, width=2).splitlines()[2].endswith("▏")
+    finer = replace(explanation, values=np.array([[1, 0.5 / 8, 0, 0]] * 2))
+    assert lines_of(finer, width=2)[1].endswith("▏")
 
 
 def test_signs(explanation, unsigned):
     assert "+1.000" in text.bars(explanation)
     assert "-0.500" in text.bars(explanation)
-    assert "score: + supports the prediction, - works against it" in text.bars(explanation)
+    assert "contribution in probability of True: + raises it, - lowers it" in text.bars(explanation)
     assert "+1.000" not in text.bars(unsigned)
     assert "score: d1" in text.bars(unsigned)
+
+
+def test_where_contributions_begin_and_end(explanation):
+    one = explanation[0]
+    due = "contributions in probability of True: from 55% on average over the reference data to 75% here"
+    told = replace(one, values=np.array([[0.25, -0.5, 0.45, 0.0]]), base_values=np.array([0.55]))
+    assert text.bars(told).splitlines()[2].strip() == due
+    odds = replace(told, scale="log_odds", base_values=np.array([-1.2]))
+    assert "from -1.20 (23%) on average over the reference data to -1.00 (27%) here" in text.bars(odds)
+
+
+def test_what_is_frozen_says_so(explanation):
+    frozen = replace(explanation, feature_status=np.array([["ok", "frozen", "ok", "ok"]] * 2))
+    assert [line.endswith("(frozen)") for line in lines_of(frozen)] == [False, True, False, False]
 
 
 def test_title(explanation):
@@ -69,8 +89,8 @@ def test_values_of_the_row(explanation):
 
 def test_most(explanation):
     lines = text.bars(explanation, most=2).splitlines()
-    assert len(lines) == 6
-    assert lines[-2] == "  2 more features have smaller scores"
+    assert len(lines_of(explanation, most=2)) == 2
+    assert "  2 more features have smaller scores" in lines
 
 
 def test_str_is_the_first_row(explanation):
@@ -98,9 +118,8 @@ def test_bad_settings(explanation, settings, message):
 
 def test_what_is_not_significant_is_marked(explanation):
     marked = replace(explanation, p_values=np.array([[0.2, 0.001, 0.001, 0.9], [0.5, 0.5, 0.5, 0.5]]))
-    lines = text.bars(marked).splitlines()
-    assert ["~" in line for line in lines[2:6]] == [False, False, True, True]
-    assert lines[-1] == "  ~ not significant (adjusted p > 0.05)"
+    assert ["~" in line for line in lines_of(marked)] == [False, False, True, True]
+    assert text.bars(marked).splitlines()[-1] == "  ~ not significant (adjusted p > 0.05)"
 
 
 @pytest.mark.parametrize("letter", ["\x1b", "\x07", "\u202e", "\x00", "\r"])

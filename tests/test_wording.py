@@ -30,7 +30,7 @@ def one():
     """One row whose features are all significant."""
     made = xcid.Explainer(lambda X: 1 / (1 + np.exp(-X.sum(axis=1))), TABLE, feature_names=NAMES)(TABLE[:1])
     values = np.array([[0.3, -0.2, 0.1]])
-    return replace(made, values=values, direction=np.sign(values), p_values=np.full((1, 3), 0.001))
+    return replace(made, values=values, p_values=np.full((1, 3), 0.001))
 
 
 def page(explanation, folder):
@@ -61,13 +61,13 @@ class TestSignificance:
     def test_a_small_p_value_among_many_is_not_enough(self, one):
         shown = replace(one, p_values=np.array([[0.04, 0.4, 0.4]]))
         assert not shown.significant.any()
-        alone = replace(shown, feature_status=np.array([["ok", "frozen", "frozen"]]))
+        alone = replace(shown, feature_status=np.array([["ok", "constant", "constant"]]))
         assert alone.significant.tolist() == [[True, False, False]]
 
     def test_what_cannot_change_is_neither(self, one):
-        frozen = replace(one, feature_status=np.array([["frozen", "ok", "ok"]]), p_values=np.ones((1, 3)))
-        assert wording.is_faint(frozen).tolist() == [[False, True, True]]
-        two = xcid.Explanation.concatenate([frozen, frozen])
+        same = replace(one, feature_status=np.array([["constant", "ok", "ok"]]), p_values=np.ones((1, 3)))
+        assert wording.is_faint(same).tolist() == [[False, True, True]]
+        two = xcid.Explanation.concatenate([same, same])
         assert two._repr_html_().count(">0%<") == 3
 
     def test_without_p_values(self, one):
@@ -127,7 +127,7 @@ class TestStatuses:
 
 
 class TestWhatSignsAreAbout:
-    """A sign supports the prediction only where the question is whether that changes."""
+    """The second of two classes, the target of a question, or the predicted one of several."""
 
     def test_a_threshold_that_is_not_where_the_class_changes(self):
         def chance(X):
@@ -137,10 +137,10 @@ class TestWhatSignsAreAbout:
         row = [[0.4, 0.0]]  # class 0 is predicted, and the chance of class 1 lies above the level
         default = xcid.Explainer(chance, table)(row)
         other = xcid.Explainer(chance, table, outcome=Threshold(0.3))(row)
-        assert "supports the prediction" in str(default)
-        assert "the odds of class 0 by" in str(default)
-        assert "supports the present answer" in str(other)
-        assert "the odds of the present answer by" in str(other)
+        for one in (default, other):
+            assert "contribution in log odds of class 1: + raises them" in str(one)
+            assert "the odds of class 1 by" in str(one)
+        assert np.allclose(default.values, other.values)
 
     def test_rows_of_several_classes_are_averaged_about_their_own_predictions(self):
         def three(X):
@@ -148,7 +148,9 @@ class TestWhatSignsAreAbout:
             return odds / odds.sum(axis=1, keepdims=True)
 
         table = np.random.default_rng(0).normal(size=(80, 3))
-        assert "the odds of the prediction by on average" in str(xcid.Explainer(three, table)(table[:6]).aggregate())
+        assert "contributions in log odds of the predicted class: from" in str(
+            xcid.Explainer(three, table)(table[:6]).aggregate()
+        )
 
 
 def test_what_is_left_out():

@@ -41,17 +41,17 @@ def _one(one: Explanation) -> str:
         return f"<p>{escape(wording.title_row(one))}</p>"
     sizes = np.abs(one.values[0]) if one.size is None else one.size[0]
     order, longest = wording.rank_largest(sizes, MOST), float(sizes.max(initial=0.0))
-    faint, worths, has_sum = wording.is_faint(one)[0], wording.list_worths(one), one.base_values is not None
-    titles, lines = [*rows.list_row_headings(one), ""], []
-    for at, colour in zip(order.tolist(), colours.of_scores(one, one.values[0, order]), strict=True):
-        name, beside, *numbers = rows.list_row_cells(one, at, worths[at])
-        why = wording.format_status(one.feature_status[0, at]).strip() if one.values[0, at] == 0 else ""
-        share = sizes[at] / longest if has_sum and longest > 0 else sizes[at]
-        bar = _cell(why) if why else _bar(share, colour, "transparent" if faint[at] else colour)
+    faint, has_sum = wording.is_faint(one)[0], one.base_values is not None
+    (titles, *cells), lines = rows.list_table(one, order.tolist()), []
+    for at, (name, beside, *numbers), colour in zip(
+        order.tolist(), cells, colours.of_scores(one, one.values[0, order]), strict=True
+    ):
+        share, why = sizes[at] / longest if has_sum and longest > 0 else sizes[at], one.feature_status[0, at]
+        bar = _bar(share, colour, "transparent" if faint[at] else colour, wording.format_status(why))
         lines.append("".join([_name(name), _name(beside), *(_number(escape(number)) for number in numbers), bar]))
     notes = rows.list_notes(one, order.tolist(), "hollow: ")
     head = f"{wording.title_row(one)}{wording.format_status(one.status[0])}", one.question, rows.explain_sum(one)
-    return _table(head, titles, lines, notes)
+    return _table(head, [*titles, ""], lines, notes)
 
 
 def _many(explanation: Explanation) -> str:
@@ -119,8 +119,8 @@ def _number(text: str) -> str:
     return f'<td style="{NUMBER}">{text}</td>'
 
 
-def _bar(value: float, colour: str, fill: str) -> str:
-    """A bar as wide as a score; hollow where its inside is transparent."""
+def _bar(value: float, colour: str, fill: str, note: str = "") -> str:
+    """A bar as wide as a score, with a note behind it; hollow where its inside is transparent."""
     width = round(min(abs(value), 1.0) * BAR)
     style = f"display:inline-block;height:.7em;width:{width}px;background:{fill};border:1px solid {colour}"
-    return f'<td style="{CELL}"><span style="{style}"></span></td>'
+    return f'<td style="{CELL}"><span style="{style}"></span>{escape(note)}</td>'

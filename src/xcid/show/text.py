@@ -55,16 +55,12 @@ def bars(explanation: Explanation, row: int = 0, *, width: int = 32, most: int =
     values, faint = one.values[0], wording.is_faint(one)[0]
     sizes = np.abs(values) if one.size is None else one.size[0]
     shown, longest = wording.rank_largest(sizes, as_int(most, "most", at_least=1)).tolist(), float(sizes.max())
-    worths, has_sum = wording.list_worths(one), one.base_values is not None
-    cells = [rows.list_row_headings(one)]
+    has_sum, drawn = one.base_values is not None, [""]
     for at in shown:
         mark = "" if one.p_values is None else "~ " if faint[at] else "  "
-        drawn = wording.format_status(one.feature_status[0, at]).strip() if values[at] == 0 else ""
-        drawn = drawn or _bar(sizes[at] / longest if has_sum and longest > 0 else sizes[at], width)
-        cells.append([*rows.list_row_cells(one, at, worths[at]), f"{mark}{drawn}"])
-    cells[0].append("")
-    used = [at for at in range(len(cells[0])) if any(line[at].strip() for line in cells[1:])]
-    lines = align_cells([[line[at] for at in used] for line in cells])
+        bar = _bar(sizes[at] / longest if has_sum and longest > 0 else sizes[at], width)
+        drawn.append(f"{mark}{bar}{wording.format_status(one.feature_status[0, at])}")
+    lines = align_cells([[*line, bar] for line, bar in zip(rows.list_table(one, shown), drawn, strict=True)])
     notes = [note.replace("−", "-") for note in rows.list_notes(one, shown, "~ ")]  # as scores have it here
     head = [_title(one), one.question, rows.explain_sum(one)]
     return "\n  ".join(line.rstrip() for line in [*filter(None, head), *lines, *notes])

@@ -12,7 +12,7 @@ from xcid._require import require
 from xcid.cid.drawn import unit_of_scale
 from xcid.records import Array, Explanation, Flags
 from xcid.show import wording
-from xcid.show.wording import colours
+from xcid.show.wording import colours, rows
 from xcid.show.wording.names import elide, format_number
 
 MOST_LETTERS = 28
@@ -107,14 +107,15 @@ def remove_frame(ax: Any) -> None:
 
 
 def explain_axis(ax: Any, explanation: Explanation, *notes: str) -> None:
-    """Say under the axis what a score means, and what the marks mean."""
-    said = [fold_text(text) for text in (wording.explain_score(explanation), *notes) if text]
+    """Say under the axis in which unit scores are, where those of a single row begin and end, and what marks mean."""
+    whole = rows.explain_sum(explanation).replace("-", "−") if len(explanation) == 1 else ""
+    said = [fold_text(text) for text in (whole or wording.explain_score(explanation), *notes) if text]
     ax.set_xlabel("\n".join(said), fontsize=SMALL + 1)
 
 
 def measure_limits(explanation: Explanation, chosen: Any) -> Array | None:
     """(2, n) how far limits lie to either side of chosen scores, as ``errorbar`` takes it; None without limits."""
-    if explanation.lower is None or explanation.upper is None:
+    if explanation.lower is None or explanation.upper is None or wording.is_exact(explanation):
         return None
     values = explanation.values[chosen]
     return np.maximum([values - explanation.lower[chosen], explanation.upper[chosen] - values], 0.0)

@@ -14,7 +14,7 @@ from xcid.frames import one_number
 from xcid.records import Array, Explanation, Integers
 from xcid.show import wording
 from xcid.show.plots import _style
-from xcid.show.wording import colours, rows
+from xcid.show.wording import colours
 from xcid.show.wording.names import count_in_words
 
 ROOM = 70  # letters in a line under the picture
@@ -47,7 +47,6 @@ def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 2
         _style.remove_frame(ax)
         return ax
     notes = [
-        rows.explain_sum(one),
         _style.explain_marks(limits, is_hollow),
         wording.SHARE if one.share_significant is not None else "",
     ]

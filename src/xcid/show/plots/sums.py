@@ -17,7 +17,7 @@ from xcid.show.wording.names import count_in_words
 
 NO_SUM = "these values do not add up: explain with the recommended setting"
 MOST_NAMES = 40  # of rows that are named beside a heat map
-ROOM = 0.14  # of the axis, for what is written beside a bar
+ROOM = 0.2  # of the axis, for what is written beside a bar
 
 
 class _Step(NamedTuple):
@@ -56,7 +56,7 @@ def waterfall(explanation: Explanation, row: int = 0, *, ax: Any = None, most: i
     has_limits = any(step.limits for step in steps)
     marks = _style.explain_marks(values if has_limits else None, np.array([step.is_hollow for step in steps]))
     ax.set_title(_style.title_row(one), fontsize=10)
-    ax.set_xlabel("\n".join(filter(None, [_style.fold_text(wording.name_unit(one)), marks])), fontsize=_style.SMALL + 1)
+    _style.explain_axis(ax, one, marks)
     return ax
 
 
@@ -104,19 +104,18 @@ def _name_steps(ax: Any, one: Explanation, steps: list[_Step], starts: Array) ->
 
 
 def _name_ends(ax: Any, one: Explanation, starts: Array) -> None:
-    """Mark the base value and the output, and say what they are."""
-    n, look = len(starts) - 1, {"color": colours.INK, "linewidth": 0.8, "linestyle": (0, (2, 3)), "zorder": 0}
-    here = "output here" if one.n_rows is None else "mean output here"
-    for at, place, said, side, offset in (
-        (starts[0], -0.6, "average over the reference data", "top", 2),
-        (starts[-1], n - 0.4, here, "bottom", -2),
-    ):
-        ax.axvline(at, **look)
-        value = rows.format_on_scale(one, float(at)).replace("-", "−")
-        ax.annotate(
-            f"{said}: {value}", (at, place), (0, -offset), textcoords="offset points", ha="center", va=side,
-            fontsize=_style.SMALL, annotation_clip=False,
-        )  # fmt: skip
+    """Mark the base value and the output, and name them on an axis above."""
+    ends, names = (float(starts[0]), float(starts[-1])), ("average", "here" if one.n_rows is None else "average here")
+    for end in ends:
+        ax.axvline(end, color=colours.INK, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
+    texts = [f"{name}: {rows.format_on_scale(one, end)}" for name, end in zip(names, ends, strict=True)]
+    above = ax.secondary_xaxis("top")
+    above.set_xticks(ends, [_style.escape_dollars(text.replace("-", "−")) for text in texts], fontsize=_style.SMALL)
+    above.tick_params(length=3)
+    above.spines[:].set_visible(False)
+    sides = ("right", "left") if ends[0] <= ends[1] else ("left", "right")
+    for label, side in zip(above.get_xticklabels(), sides, strict=True):
+        label.set_horizontalalignment(side)
 
 
 def heatmap(explanation: Explanation, *, ax: Any = None, most: int = 12) -> Any:

@@ -22,7 +22,6 @@ MOST_NAMES = 3  # in a sentence
 MOST_EFFECTS = 3  # features that have a sentence of their own
 MOST_LETTERS = 40  # of a name
 MOST_LETTERS_OF_A_QUESTION = 80
-SHARES = "contributions as shares of the largest one: the output's own numbers are hidden"
 
 
 def choose_unit(explanation: Explanation) -> float:
@@ -70,7 +69,8 @@ def _scores_of(one: Explanation, chosen: Integers, unit: float, values: Values) 
     worths = {} if is_hidden else dict(enumerate(wording.list_worths(one)))
     alone = one.flips_alone
     return {
-        "sum": (SHARES if is_hidden else words.explain_sum(one, values.number)) or None,
+        "sum": None if is_hidden else words.list_ends(one) or None,
+        "about": clean(one.about[0]) if one.outputs.shape[1] > 2 else None,
         "effects": word_effects(one, values) or None,
         "hangs": words.list_sentences(one, (lambda text: "") if is_hidden else str) or None,
         "score": _count_steps(one.values[0, chosen], unit),

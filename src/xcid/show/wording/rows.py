@@ -13,6 +13,7 @@ from xcid.show.wording.names import clean, format_number, format_percent
 
 IMPORTANCE = "importance: CID's d1, from 0 to 1"
 ALONE = "alone: the usual values with which, nothing else changed, {it}"
+SUM = "{exact}contributions in {unit}: from {start} on average over the reference data to {end} {here}"
 BARS = "bars: mean absolute contribution"
 MOST_SENTENCES = 3
 HARDLY = 0.02  # of all that the features of a row did
@@ -33,13 +34,27 @@ def explain_sum(one: Explanation, write: Callable[[float], str] = format_number)
 
     "contributions in probability of diabetes: from 35% on average over the reference data to 90% here".
     """
-    if one.base_values is None:
+    ends = list_ends(one, write)
+    if not ends:
         return ""
-    start, end = float(one.base_values[0]), float(one.base_values[0] + one.values[0].sum())
-    here = "here" if one.n_rows is None else "on average here"
-    begin, stop = (format_on_scale(one, value, write) for value in (start, end))
-    what = f"{'exact ' if wording.is_exact(one) else ''}contributions in {wording.name_unit(one)}"
-    return f"{what}: from {begin} on average over the reference data to {stop} {here}"
+    here, exact = "here" if one.n_rows is None else "on average here", "exact " if wording.is_exact(one) else ""
+    return SUM.format(exact=exact, unit=wording.name_unit(one), start=ends[0], end=ends[1], here=here)
+
+
+def list_ends(one: Explanation, write: Callable[[float], str] = format_number) -> list[str]:
+    """The base value of a single row, and what contributions add it up to; none where they do not add up."""
+    if one.base_values is None:
+        return []
+    start = float(one.base_values[0])
+    return [format_on_scale(one, value, write) for value in (start, start + float(one.values[0].sum()))]
+
+
+def list_table(one: Explanation, shown: list[int]) -> list[list[str]]:
+    """Headings and cells of some features of a single row; columns in which nothing stands are left out."""
+    worths = wording.list_worths(one)
+    lines = [list_row_headings(one), *(list_row_cells(one, at, worths[at]) for at in shown)]
+    used = [at for at in range(len(lines[0])) if any(line[at] for line in lines[1:])]
+    return [[line[at] for at in used] for line in lines]
 
 
 def list_row_headings(one: Explanation) -> list[str]:

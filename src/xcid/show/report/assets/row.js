@@ -90,10 +90,16 @@
     return null;
   }
 
+  /* Where contributions begin and end; those of several classes are about the row's own. */
+  function sum({ sum: [start, end], about, exact }, { sum: text, unit }) {
+    const own = about ? unit.replace("the predicted class", () => about) : unit;
+    return Object.entries({ exact: exact ? "exact " : "", unit: own, start, end, here: "here" }).reduce((said, [name, part]) => said.replace(`{${name}}`, () => part), text);
+  }
+
   /* What the strongest features do and what the row hangs on, in sentences; the sum, and what stands beside scores. */
   function showEffects(row, phrases) {
     at("effects").replaceChildren(...[...(row.effects || []), ...(row.hangs || [])].map((text) => element("li", null, text)));
-    at("sum").textContent = row.sum || "";
+    at("sum").textContent = row.sum ? sum(row, phrases) : "";
     at("worth-means").textContent = [...(row.worth ? [phrases.worth] : []), ...(row.score ? phrases.importance : [])].join("; ");
   }
 
