@@ -113,7 +113,7 @@ class TestRoundTrip:
         saved.save(tmp_path / "x.npz")
         loaded = xcid.load(tmp_path / "x.npz")
         assert np.array_equal(loaded.values, saved.values)
-        with pytest.raises(EvidenceNotKept, match=r"density of these scores is your own.*xcid\.load\(path, density="):
+        with pytest.raises(EvidenceNotKept, match=r"density of this explanation is your own.*xcid\.load\(path, density="):
             loaded.evidence(0, 0)
         again = xcid.load(tmp_path / "x.npz", density=density).evidence(0, 0)
         assert np.array_equal(again.p, saved.evidence(0, 0).p)
@@ -286,7 +286,7 @@ class TestFrame:
         assert columns["data"] == explanation.data.ravel().tolist()
         assert columns["value"] == explanation.values.ravel().tolist()
         assert columns["importance"] == explanation.importance.ravel().tolist()
-        assert columns["direction"] == explanation.direction.ravel().tolist()
+        assert columns["unit"] == [explanation.unit] * explanation.values.size
         assert columns["status"] == ["ok"] * 12
         assert columns["n_evaluations"] == np.repeat(explanation.n_evaluations, 3).tolist()
         assert columns["p_value"] == explanation.p_values.ravel().tolist()

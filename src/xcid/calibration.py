@@ -23,6 +23,7 @@ __all__ = ["Decided"]
 
 NORMAL_95 = 1.959964
 DRAWS = 400  # rankings that limits allow
+ENDLESS = 1e300  # an error of which nothing is known: any order is as likely
 MANY = "the predicted class"  # what an average is about whose rows are about several
 MOST_CELLS = 2**22  # of draws held at a time
 E = TypeVar("E", bound=Explanation)
@@ -213,7 +214,7 @@ def in_top(explanation: Explanation, k: int) -> Array:
     values, d = explanation.values, explanation.values.shape[1]
     if as_int(k, "k", at_least=1) > d:
         raise InvalidParameter(f"k must be at most the number of features, {d}, not {k}")
-    error = np.nan_to_num((upper - lower) / (2 * NORMAL_95), nan=0.0)
+    error = np.nan_to_num((upper - lower) / (2 * NORMAL_95), nan=0.0, posinf=ENDLESS)
     draws = special.ndtri(uniform(TOP.bits(np.arange(DRAWS, dtype=np.uint64), np.arange(d, dtype=np.uint64))))
     result = np.empty(values.shape)
     block = max(1, MOST_CELLS // (DRAWS * d))
