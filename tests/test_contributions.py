@@ -224,7 +224,6 @@ class TestShapleyValues:
         found = xcid.Explainer(lambda X: X[:, 0] ** 2, many)(ROWS)
         assert found.base_values == pytest.approx(np.full(6, np.mean(many[:, 0] ** 2)), rel=1e-12)
         assert_adds_up(found)
-        assert found.values[:, 0] == pytest.approx(ROWS[:, 0] ** 2 - np.mean(many[:, 0] ** 2), rel=1e-6)
         exact = xcid.Explainer(LinearRegression().fit(many, many @ [1, 2, 3, 4]), many)(ROWS)
         assert exact.values == pytest.approx([1, 2, 3, 4] * (ROWS - many.mean(axis=0)), rel=1e-6)
 
@@ -300,9 +299,8 @@ class TestKept:
     def test_limits_of_which_nothing_is_known(self, tmp_path):
         found = xcid.Explainer(bent, TABLE[:8])(ROWS)
         assert np.isinf(found.upper).any()
-        for end in ("xcid", "json"):
-            found.save(tmp_path / f"e.{end}")
-            assert np.array_equal(xcid.load(tmp_path / f"e.{end}").upper, found.upper)
+        found.save(tmp_path / "e.xcid")
+        assert np.array_equal(xcid.load(tmp_path / "e.xcid").upper, found.upper)
 
     @pytest.mark.parametrize("path", sorted(SAVED.glob("*")), ids=lambda path: path.name)
     def test_those_of_earlier_files_add_up(self, path):

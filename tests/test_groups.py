@@ -234,7 +234,6 @@ class TestStatus:
             ["ok", "ok", "frozen", "ok"],
         ]
         assert explanation.importance[explanation.feature_status != "ok"] == pytest.approx(0, abs=1e-12)
-        assert "(frozen)" in str(explanation)
         frame = explanation.to_frame()
         assert frame["feature_status"].tolist()[:4] == ["ok", "constant", "frozen", "ok"]
 

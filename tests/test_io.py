@@ -113,7 +113,7 @@ class TestRoundTrip:
         saved.save(tmp_path / "x.npz")
         loaded = xcid.load(tmp_path / "x.npz")
         assert np.array_equal(loaded.values, saved.values)
-        with pytest.raises(EvidenceNotKept, match=r"density of this explanation is your own.*xcid\.load\(path, density="):
+        with pytest.raises(EvidenceNotKept, match=r"is your own.*xcid\.load\(path, density="):
             loaded.evidence(0, 0)
         again = xcid.load(tmp_path / "x.npz", density=density).evidence(0, 0)
         assert np.array_equal(again.p, saved.evidence(0, 0).p)

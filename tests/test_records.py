@@ -119,15 +119,8 @@ class TestANewEstimate:
     def test_in_lines_of_engines(self):
         rows, features = _frames.wide_fields(Moody)
         assert [each.column for each in rows] == ["status", "n_evaluations", "n_flips", "base_value", "about"]
-        assert [each.column for each in features] == [
-            "value",
-            "importance",
-            "lower",
-            "upper",
-            "p_value",
-            "flips_alone",
-            "pull",
-        ]
+        columns = [each.column for each in features]
+        assert columns == ["value", "importance", "lower", "upper", "p_value", "flips_alone", "pull"]
 
     def test_padded_where_a_row_has_fewer_features(self, pulled):
         wide = _rows._padded(replace(pulled, cloud=None), 4)
