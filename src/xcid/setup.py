@@ -107,11 +107,12 @@ def _contributing(
     if measure is None:
         return None
     scale = choose_scale(wanted, subject.known, subject.adds_up_on)
-    is_limited, draws = has_limits(subject.features.space), hasattr(generator, "draw") or hasattr(generator, "plan")
-    if draws and not is_limited:
+    inner = getattr(generator, "inner", generator)  # of a search, which follows no plan itself
+    is_limited, draws = has_limits(subject.features.space), hasattr(inner, "draw") or hasattr(inner, "plan")
+    if draws and inner is generator and not is_limited:
         return Contributing(scale, measure)
     features = subject.unlimited() if is_limited else subject.features
-    chosen = generator if draws else usual()
+    chosen = inner if draws else usual()
     return Contributing(scale, measure, bind_generator(chosen, replace(subject, features=features)), features)
 
 
