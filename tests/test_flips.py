@@ -8,6 +8,7 @@ import pytest
 
 import xcid
 import xcid_lab.baselines
+from xcid import directions
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.outcomes import Threshold
 from xcid_lab import metrics
@@ -74,7 +75,7 @@ class TestTruth:
 
     def test_scores_of_the_method_beat_chance(self):
         rows = TABLE[:60]
-        ours = xcid.Explainer(crossed, TABLE)(rows).values
+        ours = directions.supporting(xcid.Explainer(crossed, TABLE)(rows))
         chance = xcid_lab.baselines.Chance(crossed, TABLE)(rows).values
         for figure in (metrics.flip_necessity, metrics.flip_sufficiency):
             better = metrics.paired(figure(crossed, rows, ours, TABLE, k=1), figure(crossed, rows, chance, TABLE, k=1))

@@ -356,8 +356,8 @@ def test_a_row_that_may_become_none_of_the_given_samples_scores_0_without_a_nume
         explanation = xcid.Explainer(lambda X: X[:, 0] > 0, table, generator=given)(table[:2])
     assert {warning.category for warning in caught} == {xcid.errors.XcidWarning}
     assert explanation.status.tolist() == ["ok", "insufficient_flips"]
-    assert explanation.values[0].any()
-    assert not explanation.values[1].any()
+    assert explanation.importance[0].any()
+    assert not explanation.importance[1].any()
 
 
 def test_given_for_each_row():

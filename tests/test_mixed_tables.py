@@ -79,8 +79,8 @@ def test_a_pipeline_on_a_mixed_frame_works_the_first_time(make, fitted):
     city = list(frame.columns).index("city")
     assert np.all(explanation.importance.argmax(axis=1) == city)
     assert np.all(explanation.importance[:, city] > 0.9)
-    if explanation.direction.any():
-        assert np.all(explanation.values[:, city] > 0)
+    if explanation.base_values is not None:
+        assert np.array_equal(np.sign(explanation.values[:, city]), np.where(explanation.outputs[:, 1] > 0.5, 1, -1))
 
 
 def test_kinds_are_detected():

@@ -108,7 +108,7 @@ class TestBaseline:
         assert np.array_equal(found.cloud.positive, other.cloud.positive)
         assert np.all(found.n_evaluations <= 401)
         assert found.values.argmax(axis=1).tolist() == [0] * 3
-        assert not found.direction.any()
+        assert found.base_values is None
 
     def test_refuses_what_is_no_statistic(self):
         with pytest.raises(InvalidParameter, match="statistic must be a function"):

@@ -174,7 +174,7 @@ def test_bad_settings_are_refused(explainer, settings):
 def test_without_flips_it_says_so():
     frozen = xcid.Constraints(frozen=["age"])
     explainer = xcid.Explainer(lambda frame: frame["age"] > 50, PEOPLE, constraints=frozen)
-    with pytest.raises(NotEnoughFlips, match="row 0 has no perturbation that flips the output in 11,001 evaluations"):
+    with pytest.raises(NotEnoughFlips, match="row 0 has no perturbation that flips the output"):
         explainer(ROW).sampled_flips()
 
 

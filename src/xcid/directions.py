@@ -124,6 +124,18 @@ def sides(explanation: Explanation) -> Array:
     return np.array([1.0 if speaks[at][row] else -1.0 for row, at in enumerate(column)])
 
 
+def supporting(explanation: Explanation) -> Array:
+    """(n, d) scores to rank by, as metrics do: above 0 where a value supports the present answer to the question.
+
+    Contributions to a number count by their size, and values that do not add up as they are.
+    """
+    if explanation.base_values is None:
+        return explanation.values
+    if explanation.scale == "number":
+        return np.abs(explanation.values)
+    return sides(explanation)[:, None] * explanation.values
+
+
 def explained(explanation: E) -> E:
     """The rows that have scores, to be averaged; all rows where none has."""
     known = ~np.isin(explanation.status, UNKNOWN)

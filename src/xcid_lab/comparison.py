@@ -12,6 +12,7 @@ import numpy as np
 
 from xcid import metrics
 from xcid._require import require
+from xcid.directions import supporting
 from xcid.errors import InvalidData, XcidError, XcidWarning
 from xcid.explainer import Explainer
 from xcid.io.tables import part, size
@@ -124,8 +125,8 @@ def _run(explain: Any, rows: Any, seed: int, progress: Callable[[int], None]) ->
         explanation = explain(block, seed=seed)
         milliseconds = 1e3 * (time.perf_counter() - start) / len(positions)
         progress(2 * number + 1)
-        again = explain(block, seed=seed + 1).values
-        blocks.append((explanation.values, again, explanation.n_evaluations.astype(np.float64), [milliseconds]))
+        again = supporting(explain(block, seed=seed + 1))
+        blocks.append((supporting(explanation), again, explanation.n_evaluations.astype(np.float64), [milliseconds]))
         progress(2 * number + 2)
     return Runs(*map(np.concatenate, zip(*blocks, strict=True)))
 

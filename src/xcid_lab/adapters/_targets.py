@@ -47,9 +47,7 @@ class Targets:
         scores = np.empty(rows.shape)
         for target in np.unique(wanted):
             chosen = np.flatnonzero(wanted == target)
-            values = self.explainer.with_outcome(self._into(int(target)))(rows[chosen], seed=seed).values
-            # outside of a class a score above 0 holds the row out of it, so that it counts against the class
-            scores[chosen] = np.where(predicted[chosen, None] == target, values, -values)
+            scores[chosen] = self.explainer.with_outcome(self._into(int(target)))(rows[chosen], seed=seed).values
         return scores.reshape(given.shape)
 
     def _into(self, target: int) -> Outcome:
