@@ -36,7 +36,9 @@ methods: dict[str, Callable[..., xcid.Explanation]] = {
     "chance": xcid_lab.baselines.Chance(model, train),
 }
 runs = {name: [explain(rows, seed=seed) for seed in (0, 1)] for name, explain in methods.items()}
-scores = {name: two[0].values for name, two in runs.items()}
+# values of xcid are about the second class, and masking is about the predicted one
+towards = np.where(model.predict(rows) == 1, 1, -1)[:, None]
+scores = {name: two[0].values * (towards if name == "xcid" else 1) for name, two in runs.items()}
 
 # %% [markdown]
 # ## Do they agree?
@@ -97,9 +99,8 @@ for name in methods:
 
 # %% [markdown]
 # A difference within its margin is no difference, and a lead under one masking is none under another. Converged
-# SHAP and xcid are close; xcid adds limits and p-values, and for models that cannot be taken apart it asks for far
-# fewer evaluations than KernelSHAP. SHAP's values add up to the output, which these scores do not: where that is
-# wanted, SHAP is the method.
+# SHAP and xcid are close: both give Shapley values, which add up to the output. xcid adds limits and p-values where it
+# samples, and a second number, the importance, for what the decision hangs on.
 
 # %%
 assert all(np.isfinite(part).all() for part in faithful.values())

@@ -2,7 +2,7 @@
 # # A mixed table, end to end
 #
 # Loans with numbers, text, an ordered category, a date and missing cells; a scikit-learn pipeline; one decision
-# explained, the evidence for it, what would have changed it, and the same over many rows. The table is made up, so
+# explained, what it hangs on, what would have changed it, and the same over many rows. The table is made up, so
 # that it is known what decides.
 
 # %%
@@ -55,7 +55,7 @@ refused = np.where(strain > np.median(strain), "refused", "granted")  # the news
 
 # %% [markdown]
 # The pipeline gets the table as it is. Explaining the pipeline, and not the model at its end, keeps the columns
-# that people know: one score for `purpose`, not one for each of its codes.
+# that people know: one contribution of `purpose`, not one for each of its codes.
 
 
 # %%
@@ -80,7 +80,8 @@ print(f"accuracy on {len(test)} rows that it has not seen: {model.score(test, y_
 # %% [markdown]
 # ## One decision
 #
-# `+` supports the prediction, `-` works against it, `~` is not significant.
+# Contributions lead from the mean log odds of "refused" to those of this row: `+` raises them, `-` lowers them. A
+# logistic regression adds up, so they are exact. Importance says what the decision hangs on.
 
 # %%
 explainer = xcid.Explainer(model, train)
@@ -110,11 +111,12 @@ print("\n" + changes[["kind", "changes", "output"]].to_string(index=False))
 #
 # Share of rows in which a feature is significant, corrected for the seven features of a row. The newsletter
 # and the date play no part in how the table was made. Where they are significant nevertheless, the model has learnt
-# them from its finite sample: scores are about the model, not about the world.
+# them from its finite sample: contributions are about the model, not about the world. `size` is the mean absolute
+# contribution, by which features are ranked; `value` is the signed mean.
 
 # %%
 overall = explanation.aggregate().to_frame().set_index("feature")
-summary = overall[["value", "share_significant"]].sort_values("value", ascending=False)
+summary = overall[["size", "value", "share_significant"]].sort_values("size", ascending=False)
 print("\n" + summary.round(2).to_string())
 
 # %%

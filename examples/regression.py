@@ -26,14 +26,15 @@ forest.fit(train[numbers].to_numpy(), y_train)
 
 
 def model(frame):  # type: ignore[no-untyped-def]
-    """The model never sees the sex: its score should not be significant."""
+    """The model never sees the sex: its contribution should not be significant."""
     return forest.predict(frame[numbers].to_numpy())
 
 
 # %% [markdown]
 # ## The default question
 #
-# What moves the output by more than half a standard deviation of the background's outputs, up or down?
+# Contributions are in the unit of the output and add up to it. Importance is about a question: by default what moves
+# the output, up or down, by degrees.
 
 # %%
 row = test.iloc[[0]]
@@ -55,8 +56,7 @@ print(explainer.with_outcome(Within(high=120))(row))
 # ## Columns that belong together
 #
 # Cholesterol, its two fractions and their ratio cannot be changed one by one. As a group they change to
-# combinations that some patient has, and get one score. It is a d1 of their joint distribution and not the sum of
-# the four.
+# combinations that some patient has, and get one contribution and one importance: neither is the sum of the four.
 
 # %%
 grouped = xcid.Constraints(groups={"lipids": ["cholesterol", "ldl", "hdl", "cholesterol/hdl"]})
@@ -67,8 +67,8 @@ print(together)
 # %% [markdown]
 # ## What may change
 #
-# Nobody gets younger, and some things are given. Frozen features score 0 by definition: that says nothing about
-# whether the model uses them.
+# Nobody gets younger, and some things are given. The decision cannot hang on what is frozen, but a frozen value has
+# still contributed.
 
 # %%
 limits = xcid.Constraints(frozen=["sex"], monotone={"age": "rises", "bmi": "falls"}, ranges={"bp": (80, 130)})
