@@ -80,8 +80,9 @@ print(f"accuracy on {len(test)} rows that it has not seen: {model.score(test, y_
 # %% [markdown]
 # ## One decision
 #
-# Contributions lead from the mean log odds of "refused" to those of this row: `+` raises them, `-` lowers them. A
-# logistic regression adds up, so they are exact. Importance says what the decision hangs on.
+# Contributions lead from the mean log odds of "refused" to those of this row: `+` raises them, `-` lowers them. The
+# pipeline has a function of our own (`days`), so it is called and not read from inside: contributions are sampled and
+# have limits. Importance says what the decision hangs on.
 
 # %%
 explainer = xcid.Explainer(model, train)
