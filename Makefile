@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-all rest lint types imports unit prose docs images bench mutants sentences soak evaluate generators reproduce clean
+.PHONY: demo test test-all rest lint types imports unit prose docs pages images bench mutants sentences soak evaluate generators reproduce clean
 
 demo: $(VENV)/.demo
 	mkdir -p out
@@ -44,6 +44,9 @@ prose: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(BIN)/sphinx-build -W --keep-going -q -d out/doctrees docs out/docs
 	@echo "the site begins at out/docs/index.html"
+
+pages: $(VENV)/.dev
+	$(BIN)/python docs/renew_output.py
 
 images: $(VENV)/.dev
 	$(BIN)/python docs/make_images.py

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import re
 import sys
 import tempfile
@@ -28,7 +27,8 @@ def renew(page: Path) -> str:
     top: dict[str, object] = {}
     renewed = [renew_section(head, top)]
     is_one_story = page.name == "README.md"
-    return "".join([*renewed, *(renew_section(text, top if is_one_story else dict(top)) for text in sections)])
+    renewed += [renew_section(text, top if is_one_story else dict(top)) for text in sections]
+    return "".join(renewed)
 
 
 def renew_section(text: str, names: dict[str, object]) -> str:
@@ -48,13 +48,13 @@ def renew_section(text: str, names: dict[str, object]) -> str:
 
 if __name__ == "__main__":
     pages = [Path(name).resolve() for name in sys.argv[1:]] or [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+    failed = list[str]()
     for page in pages:
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             try:
                 text = renew(page)
-            except Exception as error:
-                print(f"{page.name}: {type(error).__name__}: {error}", file=sys.stderr)
+            except Exception as error:  # a page that fails stays as it is, and the others are renewed
+                failed.append(f"{page.name}: {type(error).__name__}: {error}")
                 continue
-        if text != page.read_text(encoding="utf-8"):
-            page.write_text(text, encoding="utf-8")
-            print(f"renewed {os.path.relpath(page)}")
+        page.write_text(text, encoding="utf-8")
+    sys.exit("\n".join(failed) or 0)

@@ -8,7 +8,7 @@
     ├── ModelError          (RuntimeError) the model raised, or its output has the wrong shape or is not finite
     │   └── TooSlow                        it takes longer for a row than it may
     ├── NotEnoughFlips      (RuntimeError) no perturbation of any row changes the output
-    ├── EvidenceNotKept     (RuntimeError) the cloud behind a score was not stored
+    ├── EvidenceNotKept     (RuntimeError) the cloud of an explanation was not stored
     ├── InvalidFile         (ValueError)   a file that cannot be read as an explanation, or not be written
     └── MissingDependency   (ImportError)  an extra that is not installed
 
@@ -58,7 +58,7 @@ class NotEnoughFlips(XcidError, RuntimeError):
 
 
 class EvidenceNotKept(XcidError, RuntimeError):
-    """The cloud behind a score was not stored with the explanation."""
+    """The cloud was not stored with the explanation."""
 
 
 class InvalidFile(XcidError, ValueError):

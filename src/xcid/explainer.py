@@ -41,12 +41,12 @@ class Explainer:
         With ``predict_proba`` or ``predict``, or any callable that gives probabilities or labels.
     reference : table
         Rows that show what values are usual: the training data or some hundreds of its rows. With fewer than a dozen,
-        or than half as many as there are features, no score is significant.
+        or than half as many as there are features, nothing that is sampled is significant.
     weights : (N,) array, list or series, optional
         Of the reference rows, from 0 up: a row of weight k counts as k rows, one of weight 0 not at all.
     generator : Generator, optional
         Makes the perturbations; by default balanced masks with reference rows, 1,000 for each row (3,000 for
-        more than 20 features, 8,000 where trees are read from inside), and for rows whose flips are so rare that
+        more than 20 features, 8,000 where trees are read from inside but do not add up), and for rows whose flips are so rare that
         nothing else tells of them, a search of up to 10,000 evaluations (:class:`xcid.generators.Growing`).
     score : Score, optional
         Turns perturbations into importance; by default the d1 of each feature, adjusted for the others. One that
@@ -256,9 +256,7 @@ class Explainer:
     def interactions(self, X: Any, *, seed: int = 0, n: int | None = None) -> Interactions:
         """Score every pair of features of one row or many: by how much two are worth more together than their sum.
 
-        That is measured in log odds of the present output: where these add up over features, no pair interacts. For a
-        question that is answered by yes or no there are no log odds, and membership takes their place: there a
-        threshold alone makes features interact.
+        That is measured in the unit of the contributions: where the model adds up there, no pair interacts.
 
         Parameters
         ----------

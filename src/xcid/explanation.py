@@ -94,7 +94,7 @@ class Explanation(records.Explanation):
     ) -> Any:
         """Give the nearest and the most diverse perturbations that flip a row's output, as a readable frame of changes.
 
-        They are taken from the samples behind the scores. ``Explainer.counterfactuals`` searches for near and sparse
+        They are taken from the samples of the explanation. ``Explainer.counterfactuals`` searches for near and sparse
         ones instead.
         """
         from xcid.whatif.samples import frame_flips
@@ -232,7 +232,7 @@ def load(
     ----------
     path : path of the file
     density, outcome : objects, optional
-        Those behind the scores, where they are your own: a file keeps only xcid's.
+        Those of the explanation, where they are your own: a file keeps only xcid's.
     """
     from xcid.io import saved
 

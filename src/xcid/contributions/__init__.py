@@ -1,1 +1,1 @@
-"""What did this value do: Shapley values of the log odds, in unit and with limits, from one plan for many rows."""
+"""What did this value do: Shapley values on one scale, which add up, with limits, from one plan for many rows."""

@@ -1,6 +1,6 @@
 """Mean effects of the features of rows that follow a plan, by what is randomised there: which features are taken.
 
-A response is a number for each sample, such as its log odds of staying. The Shapley value of a feature is the mean of
+A response is a number for each sample, such as the log odds of a class. The Shapley value of a feature is the mean of
 its effect over the share q of the other features that are taken (Owen, 1972): the integral over q from 0 to 1 of the
 effect when each of them is taken with probability q. Simpson's rule, with q = 0, 1/2 and 1, is exact where no more
 than four features interact. At q = 1/2 differences between complements are regressed on signs that say which of the two

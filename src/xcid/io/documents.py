@@ -1,6 +1,6 @@
 """Explanations as documents that other languages read: JSON, and Parquet with a line for each row.
 
-Both hold everything but the samples behind the scores. The schema has a version, which changes when a name or its
+Both hold everything but the samples. The schema has a version, which changes when a name or its
 meaning does; names that are added leave it as it is. A number that is none is null.
 
 ::
