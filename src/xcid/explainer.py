@@ -46,8 +46,9 @@ class Explainer:
         Of the reference rows, from 0 up: a row of weight k counts as k rows, one of weight 0 not at all.
     generator : Generator, optional
         Makes the perturbations; by default balanced masks with reference rows, 1,000 for each row (3,000 for
-        more than 20 features, 8,000 where trees are read from inside but do not add up), and for rows whose flips are so rare that
-        nothing else tells of them, a search of up to 10,000 evaluations (:class:`xcid.generators.Growing`).
+        more than 20 features, 8,000 where trees are read from inside but do not add up), and for rows whose flips are
+        so rare that nothing else tells of them, a search of up to 10,000 evaluations
+        (:class:`xcid.generators.Growing`).
     score : Score, optional
         Turns perturbations into importance; by default the d1 of each feature, adjusted for the others. One that
         measures no contributions, such as ``PerFeature()``, gives the values, too.
