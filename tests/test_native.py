@@ -139,6 +139,17 @@ def test_trees_say_what_they_answer(name, seed, form):
     agree(model.fit(cells, targets(cells, model, 2 + seed % 3)), cells, seed, n=(64, 150, 1_000)[seed % 3])
 
 
+def test_the_order_of_bytes_in_a_word_makes_no_difference():
+    flags = np.random.default_rng(0).random((3, 5, 200)) < 0.5
+    planes = [planned._bits(one) for one in flags]
+    turned = [plane.view(">u8") for plane in planes]  # the same bytes, as a big-endian machine reads them
+    due = (flags * np.array([1, 2, 4])[:, None, None]).sum(axis=0)
+    assert np.array_equal(planned._bytes(planes)[:, :200], due)
+    assert np.array_equal(planned._bytes(turned)[:, :200], due)
+    joined = [((one & two) | ~two) for one, two in zip(turned, turned[::-1], strict=True)]
+    assert np.array_equal(planned._bytes(joined)[:, :200], planned._bytes([one.view("<u8") for one in joined])[:, :200])
+
+
 def xgboost(name, **settings):
     return getattr(pytest.importorskip("xgboost"), name)(n_estimators=12, n_jobs=1, **settings)
 
