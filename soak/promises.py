@@ -12,6 +12,8 @@ KINDS = "tests/hostile/test_kinds.py::"
 BOMBS = "tests/hostile/test_bombs.py::"
 RUNS = "tests/hostile/test_runs.py::"
 SHARE = "tests/hostile/test_soak.py::test_a_share_holds"
+ELSEWHERE = "tests/hostile/test_soak.py::test_a_share_of_changed_models_is_not_stale"
+PLANTED = "tests/hostile/test_soak.py::TestPlantedFaults::"
 MODELS = "tests/hostile/test_models.py::"
 MODEL_FILES = "tests/hostile/test_model_files.py::"
 LOADED = "tests/cli/test_model_files.py::"
@@ -59,6 +61,9 @@ PROMISES: dict[str, tuple[str, ...]] = {
         KINDS + "test_text_that_is_not_utf_8",
     ),
     "devices, pipes and folders are refused": (KINDS + "test_devices_and_pipes",),
+    "A date that may be two days": (SHARE + "[columns]", PLANTED + "test_marks_that_are_one"),
+    "Whole numbers that lose digits are noted": (SHARE + "[columns]", PLANTED + "test_digits_that_get_lost"),
+    "calculated in 64 bits or refused": (SHARE + "[conditions]", PLANTED + "test_numbers_that_wrap"),
     "status 2 and one line that names the file": (
         TABLES + "test_explain[names-only]",
         MODELS + "TestFromTheStart::test_at_the_command_line[raises in two lines]",
@@ -94,6 +99,8 @@ PROMISES: dict[str, tuple[str, ...]] = {
         "tests/test_model_changes.py::test_a_changed_model_is_explained_as_it_is",
         "tests/test_model_changes.py::test_without_the_comparison_it_would_be_stale",
     ),
+    "in the workers of Dask, Ray and Spark, and in a page that is open": (ELSEWHERE,),
+    "is not resumed with another one": (ELSEWHERE + "[run]",),
     "loads every model file but a pickle in a process of its own first": (
         MODEL_FILES + "TestTrial::test_harm_is_one_line",
     ),
@@ -145,6 +152,12 @@ PROMISES: dict[str, tuple[str, ...]] = {
         RUNS + "TestSeals::test_no_chunk_by_a_link",
         RUNS + "TestSeals::test_no_file_of_a_run_by_a_link",
         RUNS + "TestSeals::test_no_link_is_followed_to_write",
+    ),
+    "clocks that jump change nothing": (SHARE + "[surroundings]", PLANTED + "test_a_run_that_asks_for_the_time"),
+    "Where the system refuses a file, or the disk is full": (
+        SHARE + "[surroundings]",
+        PLANTED + "test_an_error_that_is_not_told",
+        PLANTED + "test_files_that_are_written_in_place",
     ),
     "writes to stdout goes to stderr, and with `--quiet` nowhere": (
         RUNS + "TestModels::test_one_that_prints_does_not_break_json_nor_quiet",
