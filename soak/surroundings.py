@@ -185,8 +185,8 @@ def _again(place: Place, what: str) -> str:
 
 def wide(n_columns: int, folder: Path) -> str:
     """A table of so many columns, explained by the command in a process of its own."""
-    cells = np.random.default_rng(0).normal(size=(40, n_columns)).round(2)
-    lines = [",".join(f"c{at}" for at in range(n_columns)) + ",y"]
+    cells = np.random.default_rng(0).normal(size=(40, n_columns - 1)).round(2)
+    lines = [",".join(f"c{at}" for at in range(n_columns - 1)) + ",y"]
     lines += [",".join(map(str, row)) + f",{int(row[0] > 0)}" for row in cells.tolist()]
     (folder / "wide.csv").write_text("\n".join(lines) + "\n")
     typed = ("explain", folder / "wide.csv", "--target", "y", "--train", "logistic", "--rows", "0", "--quiet")

@@ -94,8 +94,7 @@ def day_first(found: frozenset[Writing]) -> Writing:
 def swapped(found: frozenset[Writing], writing: Writing) -> Writing | None:
     """The one writing of a column that has day and month the other way round than this one, if it has."""
     (only,) = found if len(found) == 1 else (ISO,)
-    starts = {"31": 0, "12": 1}
-    return only if {starts.get(one[:2]) for one in (only, writing)} == {0, 1} else None
+    return only if {only[:2], writing[:2]} == {"31", "12"} else None
 
 
 def converted(frame: Any, writings: Mapping[str, Writing]) -> Any:
