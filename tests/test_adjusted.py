@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
-from xcid.contributions.adjusted import to_d1
 
 import xcid
 from xcid._kernels import ridge
