@@ -181,10 +181,11 @@ def _searched(setup: Setup, found: Explanation, rows: Array, keys: Unsigned, out
 
 
 def _told(found: Explanation) -> Flags:
-    """(n,) rows with a feature that is significant beside all others."""
-    if found.p_values is None:
+    """(n,) rows with a feature whose importance, or whose value where that has no p-value, is surely not chance."""
+    p_values = found.p_values if found.importance_p_values is None else found.importance_p_values
+    if p_values is None:
         return np.zeros(len(found), dtype=bool)
-    told: Flags = np.any(found.p_values < SURE / found.p_values.shape[1], axis=1)
+    told: Flags = np.any(p_values < SURE / p_values.shape[1], axis=1)
     return told
 
 
