@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import matplotlib as mpl
@@ -15,6 +16,7 @@ import pytest
 import xcid
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.generators import Balanced
+from xcid.show.wording.rows import list_ends
 
 RNG = np.random.default_rng(41)
 TABLE = pd.DataFrame(
@@ -246,3 +248,63 @@ class TestComparisons:
         assert [text.get_text() for text in ax.texts] == ["1.00", f"{share:.2f}", f"{share:.2f}", "1.00"]
         with approved.raises(InvalidParameter):
             xcid.plots.agreement({"ours": explanation})
+
+
+class TestSums:
+    """From the base value to the output."""
+
+    def test_a_waterfall_leads_from_the_base_value_to_the_output(self, explanation):
+        one = explanation[3]
+        ax = xcid.plots.waterfall(explanation, 3)
+        bars = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in ax.patches]
+        base, output = float(one.base_values[0]), float(one.base_values[0] + one.values[0].sum())
+        assert bars[0][0] == pytest.approx(base)
+        assert bars[-1][1] == pytest.approx(output)
+        assert all(left[1] == pytest.approx(right[0]) for left, right in itertools.pairwise(bars))
+        order = np.argsort(-np.abs(one.values[0]), kind="stable")[::-1]
+        assert [end - start for start, end in bars] == pytest.approx(one.values[0, order])
+
+    def test_its_ends_are_named_in_the_unit(self, explanation):
+        ax = xcid.plots.waterfall(explanation)
+        (above,) = ax.child_axes
+        texts = [label.get_text().replace("−", "-") for label in above.get_xticklabels()]
+        start, end = list_ends(explanation[0])
+        assert texts == [f"average: {start}", f"here: {end}"]
+        assert ax.get_xlabel().startswith("contributions in log odds of class ")
+
+    def test_the_rest_is_one_bar(self, explanation):
+        ax = xcid.plots.waterfall(explanation, most=2)
+        labels = [label.get_text() for label in ax.get_yticklabels()]
+        assert labels[0] == "2 other features"
+        order = np.argsort(-np.abs(explanation.values[0]), kind="stable")
+        assert ax.patches[0].get_width() == pytest.approx(explanation.values[0, order[2:]].sum())
+        assert len(xcid.plots.waterfall(explanation, most=3).patches) == 4  # one other would take as much room
+
+    def test_exact_values_have_no_limits(self, explanation):
+        sampled = replace(explanation, exact=np.zeros(25, dtype=bool))
+        exact = replace(explanation, exact=np.ones(25, dtype=bool))
+        assert "95% limits" in xcid.plots.waterfall(sampled).get_xlabel()
+        assert "95% limits" not in xcid.plots.waterfall(exact).get_xlabel()
+
+    def test_a_heat_map_of_all_rows_under_their_outputs(self, explanation):
+        ax = xcid.plots.heatmap(explanation)
+        outputs = explanation.base_values + explanation.values.sum(axis=1)
+        order = np.argsort(-np.abs(explanation.values).mean(axis=0), kind="stable")
+        due = explanation.values[np.argsort(outputs, kind="stable")][:, order].T
+        assert np.allclose(ax.images[0].get_array(), due)
+        low, high = ax.images[0].get_clim()
+        assert low == -high == -np.abs(due).max()
+        (above,) = ax.child_axes
+        assert above.lines[0].get_ydata() == pytest.approx(np.sort(outputs))
+
+    @pytest.mark.parametrize("draw", [xcid.plots.waterfall, xcid.plots.heatmap])
+    def test_what_does_not_add_up_is_not_drawn_as_a_sum(self, explanation, draw):
+        with pytest.raises(InvalidParameter, match="these values do not add up"):
+            draw(replace(explanation, base_values=None, scale="d1"))
+
+    def test_rows_that_are_not_there(self, explanation):
+        failed = replace(explanation, status=np.full(25, "model_failed"))
+        with pytest.raises(InvalidData, match="row 0: not explained"):
+            xcid.plots.waterfall(failed)
+        with pytest.raises(InvalidData, match="no rows to draw"):
+            xcid.plots.heatmap(explanation[[]])

@@ -89,6 +89,9 @@ def explained(seed=0, n=30, s=200):
         lower=values - width,
         upper=values + width,
         p_values=np.where(np.abs(values) < width, 0.5, 0.001),
+        base_values=np.full(n, 0.2),
+        about=np.full(n, "yes"),
+        scale="log_odds",
         cloud=cloud,
         density=Mixed(),
     )
@@ -115,6 +118,8 @@ def made():
     plots = xcid.plots
     return {
         "bar": lambda: plots.bar(explanation, 1),
+        "waterfall": lambda: plots.waterfall(explanation, 1, most=3),
+        "heatmap": lambda: plots.heatmap(explanation),
         "densities": lambda: plots.densities(explanation, hole),
         "beeswarm": lambda: plots.beeswarm(explanation),
         "scatter": lambda: plots.scatter(explanation, "noise"),

@@ -19,6 +19,7 @@ from xcid.outcomes.classes import OTHER_LABEL
 from xcid.records import FEATURE_STATUSES, SIGNIFICANT, STATUSES, Status
 from xcid.show import wording
 from xcid.show.wording import names
+from xcid.show.wording.rows import find_hangs, word_importance
 from xcid_lab.adapters.interpret import LocalExplanation
 
 TABLE = np.random.default_rng(0).normal(size=(120, 3)).round(2)
@@ -163,3 +164,43 @@ def test_what_is_left_out():
 def test_elided_names_are_short_and_keep_both_ends(most):
     assert len(names.elide("abcdefghij", most)) == most
     assert names.elide("abcdefghij", 7) == "abc…hij"
+
+
+class TestWhatItHangsOn:
+    """Sentences from counts: shares of usual values that flip the row alone."""
+
+    def told(self, one, values, alone):
+        shown = replace(one, values=np.array([values]), flips_alone=np.array([alone]))
+        return [word_importance(shown, *found) for found in find_hangs(shown)]
+
+    def test_counts(self, one):
+        assert self.told(one, [0.3, -0.2, 0.1], [0.625, 0.0, 0.25]) == [
+            "With 62% of the usual values of first, nothing else changed, the decision would be another.",
+            "With 25% of the usual values of third, nothing else changed, the decision would be another.",
+        ]
+
+    def test_little_done_and_much_decided(self, one):
+        (first,) = self.told(one, [0.002, -0.2, 0.3], [0.5, 0.0, np.nan])[:1]
+        assert first == (
+            "first has hardly moved the output (+0.002), but with 50% of its usual values, nothing else changed, "
+            "the decision would be another."
+        )
+
+    def test_much_done_and_nothing_decided(self, one):
+        told = self.told(one, [-0.45, 0.2, 0.1], [0.0, 0.1, 0.2])
+        assert told[-1] == (
+            "first has done much (-0.450), and with none of its usual values, nothing else changed, "
+            "the decision would be another."
+        )
+        assert len(told) == 3
+
+    def test_nothing_is_said_of_what_was_not_tried(self, one):
+        assert find_hangs(replace(one, flips_alone=None)) == []
+        assert self.told(one, [0.3, 0.2, 0.1], [np.nan] * 3) == []
+
+    def test_the_column_beside_it(self, one):
+        shown = str(replace(one, flips_alone=np.array([[0.625, 0.0, np.nan]])))
+        assert re.search(r"importance +alone", shown)
+        assert " 62% " in shown
+        assert "alone: the usual values with which, nothing else changed, it flips" in shown
+        assert "alone" not in str(replace(one, flips_alone=None))

@@ -235,9 +235,8 @@ class TestAnswers:
     def test_a_question_with_one_side(self, two):
         question = {"kind": "threshold", "target": 1, "level": 5}
         record = answered(two, question=question)
-        assert "Nothing that was tried" in record["problem"]
-        assert record["outputs"]
-        assert "row" not in record
+        assert record["row"]["status"] == "insufficient_flips"
+        assert any(record["row"]["score"])  # what values did is known all the same
         (found,) = sought(two, question=question)["counterfactuals"]
         assert found["kind"] == "not reached"
 

@@ -238,7 +238,7 @@
     at("sentences").textContent = answer.row ? answer.row.sentences.join(" ") : "";
     at("question").textContent = answer.question || "";
     at("facts").textContent = answer.row ? facts(answer.row, answer.phrases) : "";
-    showEffects(answer.row || {}, answer.phrases);
+    showEffects(answer.row || {}, answer.row ? page() : {});
     if (!answer.row) return;
     if (!seen.hasOpened) state.feature = sorted(items(answer.row, page()), "size")[0].key; // the page opens on the strongest
     seen.hasOpened = true;

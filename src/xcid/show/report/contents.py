@@ -34,7 +34,7 @@ from xcid.whatif import Counterfactuals
 
 TITLE = "What decides these predictions"
 BUDGET = 1_900_000  # bytes of all data: the page around them has some 70 kB, and 2 MB are promised
-ROWS_SHARE = 0.79  # of what the names leave, for scores; the rest is for evidence
+ROWS_SHARE = 0.82  # of what the names leave, for scores; the rest is for evidence
 MOST_FEATURES = 500
 MOST_NOTES = 20
 COMMON = {
@@ -78,6 +78,7 @@ def collect_phrases(explanation: Explanation, values: Values) -> dict[str, Any]:
         "importance": words.explain_importance(explanation),
         "unit": "shares of the largest" if hides_unit(explanation, values) else wording.name_unit(explanation),
         "sum": words.SUM,
+        "hangs": words.list_hangs(explanation),
     }
     asked = clean(explanation.ask(values.number), 200)
     signed = wording.is_signed(explanation)

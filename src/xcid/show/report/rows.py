@@ -67,12 +67,12 @@ def _scores_of(one: Explanation, chosen: Integers, unit: float, values: Values) 
     fixed = [[int(at), clean(status[at])] for at in np.flatnonzero(status != "ok")]
     is_hidden, is_exact = hides_unit(one, values), bool(one.exact[0])  # type: ignore[index]
     worths = {} if is_hidden else dict(enumerate(wording.list_worths(one)))
-    alone = one.flips_alone
+    alone, place = one.flips_alone, {at: key for key, at in enumerate(chosen.tolist())}
     return {
         "sum": None if is_hidden else words.list_ends(one) or None,
         "about": clean(one.about[0]) if one.outputs.shape[1] > 2 else None,
         "effects": word_effects(one, values) or None,
-        "hangs": words.list_sentences(one, (lambda text: "") if is_hidden else str) or None,
+        "hangs": [[kind, place[at]] for kind, at in words.find_hangs(one) if at in place] or None,
         "score": _count_steps(one.values[0, chosen], unit),
         "exact": is_exact or None,
         "d1": _count_steps(one.importance[0, chosen], 0.001),

@@ -17,7 +17,6 @@ SUM = "{exact}contributions in {unit}: from {start} on average over the referenc
 BARS = "bars: mean absolute contribution"
 MOST_SENTENCES = 3
 HARDLY = 0.02  # of all that the features of a row did
-USUAL = "nothing else changed,"
 
 
 def format_on_scale(explanation: Explanation, value: float, write: Callable[[float], str] = format_number) -> str:
@@ -102,40 +101,38 @@ def get_share(one: Explanation, at: int) -> float:
     return np.nan if one.flips_alone is None else float(one.flips_alone[0, at])
 
 
-def word_importance(one: Explanation, at: int, cell: Callable[[str], str] = str) -> str:
-    """What the decision hangs on, in a sentence from counts; "" where nothing is known of the feature alone.
+def find_hangs(one: Explanation) -> list[tuple[int, int]]:
+    """Features to say something of, each with the place of its sentence in :func:`list_hangs`.
 
-    "With 62% of the usual values of BMI, nothing else changed, the decision would be another." A feature that has done
-    little is said to have; of one with which nothing flips, what it has done.
-    """
-    share, value, name = (
-        get_share(one, at),
-        float(one.values[0, at]),
-        clean(one.feature_names[at], wording.MOST_LETTERS),
-    )
-    if np.isnan(share):
-        return ""
-    moves = wording.choose_verb(one) == "move"
-    answer = "decision" if wording.name_subject(one) == wording.PREDICTION else "answer"
-    what = "the output would move" if moves else f"the {answer} would be another"
-    did = cell(wording.format_score(one, value))
-    told = f" ({did})" if did else ""
-    if share == 0:
-        return f"{name} has done much{told}, and with none of its usual values, {USUAL} {what}."
-    if abs(value) <= HARDLY * np.abs(one.values[0]).sum():
-        return f"{name} has hardly moved the output{told}, but with {share:.0%} of its usual values, {USUAL} {what}."
-    return f"With {share:.0%} of the usual values of {name}, {USUAL} {what}."
-
-
-def list_sentences(one: Explanation, cell: Callable[[str], str] = str) -> list[str]:
-    """Some sentences about what a single row hangs on: the features that flip it most often alone.
-
-    The last one is about the feature that has done most, if that is none of them.
+    Those that flip a single row most often alone; the last is the one that has done most, if that flips nothing.
     """
     if one.base_values is None or one.flips_alone is None or one.n_rows is not None:
         return []
-    shares, strongest = np.nan_to_num(one.flips_alone[0]), int(wording.rank_largest(one.values[0], 1)[0])
+    sizes, shares = np.abs(one.values[0]), np.nan_to_num(one.flips_alone[0])
     found = [at for at in wording.rank_largest(shares, MOST_SENTENCES).tolist() if shares[at] > 0]
-    if shares[strongest] == 0 and one.values[0, strongest] and not wording.is_faint(one)[0, strongest]:
-        found = [*found[: MOST_SENTENCES - 1], strongest]
-    return [text for at in found if (text := word_importance(one, at, cell))]
+    told, strongest = [(int(sizes[at] <= HARDLY * sizes.sum()), at) for at in found], int(sizes.argmax())
+    if get_share(one, strongest) == 0 and sizes[strongest] > 0 and not wording.is_faint(one)[0, strongest]:
+        return [*told[: MOST_SENTENCES - 1], (2, strongest)]
+    return told
+
+
+def list_hangs(explanation: Explanation) -> list[str]:
+    """Sentences about what a decision hangs on, by counts: what flips it, what has done little and does, what does not.
+
+    ``{name}`` stands for the feature, ``{share}`` for that of its usual values which flip alone, and ``{did}`` for its
+    contribution.
+    """
+    answer = "decision" if wording.name_subject(explanation) == wording.PREDICTION else "answer"
+    moves = wording.choose_verb(explanation) == "move"
+    what = f"nothing else changed, the {'output would move' if moves else f'{answer} would be another'}."
+    return [
+        f"With {{share}} of the usual values of {{name}}, {what}",
+        f"{{name}} has hardly moved the output ({{did}}), but with {{share}} of its usual values, {what}",
+        f"{{name}} has done much ({{did}}), and with none of its usual values, {what}",
+    ]
+
+
+def word_importance(one: Explanation, kind: int, at: int) -> str:
+    """One of the sentences of :func:`list_hangs` about a feature of a single row."""
+    name, did = clean(one.feature_names[at], wording.MOST_LETTERS), wording.format_score(one, one.values[0, at])
+    return list_hangs(one)[kind].format(name=name, did=did, share=f"{get_share(one, at):.0%}")

@@ -44,7 +44,7 @@
     at("next").disabled = list.selectedIndex < 0 || list.selectedIndex >= list.options.length - 1;
     at("summary-title").textContent = `Row ${row.name}`;
     at("sentences").textContent = row.sentences.join(" ");
-    showEffects(row, data.phrases);
+    showEffects(row, data);
     at("reasons").hidden = !row.reasons;
     at("reasons").textContent = row.reasons || "";
     at("facts").textContent = facts(row, data.phrases);

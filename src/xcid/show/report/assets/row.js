@@ -90,15 +90,26 @@
     return null;
   }
 
+  function filled(text, parts) {
+    return Object.entries(parts).reduce((said, [name, part]) => said.replace(`{${name}}`, () => part), text);
+  }
+
+  /* What a row hangs on, in sentences. */
+  function hangs(row, page) {
+    const did = (key) => fixed(times(row.score[key], page.unit), decimals(page.unit), true);
+    return (row.hangs || []).map(([kind, key]) => filled(page.phrases.hangs[kind], { share: whole(row.alone[key] / 1000), did: did(key), name: page.features[key] }));
+  }
+
   /* Where contributions begin and end; those of several classes are about the row's own. */
   function sum({ sum: [start, end], about, exact }, { sum: text, unit }) {
     const own = about ? unit.replace("the predicted class", () => about) : unit;
-    return Object.entries({ exact: exact ? "exact " : "", unit: own, start, end, here: "here" }).reduce((said, [name, part]) => said.replace(`{${name}}`, () => part), text);
+    return filled(text, { exact: exact ? "exact " : "", unit: own, start, end, here: "here" });
   }
 
   /* What the strongest features do and what the row hangs on, in sentences; the sum, and what stands beside scores. */
-  function showEffects(row, phrases) {
-    at("effects").replaceChildren(...[...(row.effects || []), ...(row.hangs || [])].map((text) => element("li", null, text)));
+  function showEffects(row, page) {
+    const { phrases } = page;
+    at("effects").replaceChildren(...[...(row.effects || []), ...hangs(row, page)].map((text) => element("li", null, text)));
     at("sum").textContent = row.sum ? sum(row, phrases) : "";
     at("worth-means").textContent = [...(row.worth ? [phrases.worth] : []), ...(row.score ? phrases.importance : [])].join("; ");
   }
