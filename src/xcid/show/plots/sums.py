@@ -55,7 +55,7 @@ def waterfall(explanation: Explanation, row: int = 0, *, ax: Any = None, most: i
     _name_ends(ax, one, starts)
     has_limits = any(step.limits for step in steps)
     marks = _style.explain_marks(values if has_limits else None, np.array([step.is_hollow for step in steps]))
-    ax.set_title(_style.title_row(one), fontsize=10)
+    ax.set_title(_style.title_row(one), fontsize=10, pad=18)  # above the names of both ends
     _style.explain_axis(ax, one, marks)
     return ax
 
@@ -104,18 +104,14 @@ def _name_steps(ax: Any, one: Explanation, steps: list[_Step], starts: Array) ->
 
 
 def _name_ends(ax: Any, one: Explanation, starts: Array) -> None:
-    """Mark the base value and the output, and name them on an axis above."""
+    """Mark the base value and the output, and name them above."""
     ends, names = (float(starts[0]), float(starts[-1])), ("average", "here" if one.n_rows is None else "average here")
-    for end in ends:
-        ax.axvline(end, color=colours.INK, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
-    texts = [f"{name}: {rows.format_on_scale(one, end)}" for name, end in zip(names, ends, strict=True)]
-    above = ax.secondary_xaxis("top")
-    above.set_xticks(ends, [_style.escape_dollars(text.replace("-", "−")) for text in texts], fontsize=_style.SMALL)
-    above.tick_params(length=3)
-    above.spines[:].set_visible(False)
     sides = ("right", "left") if ends[0] <= ends[1] else ("left", "right")
-    for label, side in zip(above.get_xticklabels(), sides, strict=True):
-        label.set_horizontalalignment(side)
+    for end, name, side in zip(ends, names, sides, strict=True):
+        ax.axvline(end, color=colours.INK, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
+        text = _style.escape_dollars(f"{name}: {rows.format_on_scale(one, end)}".replace("-", "−"))
+        place = {"xycoords": ("data", "axes fraction"), "xytext": (0, 3), "textcoords": "offset points"}
+        ax.annotate(text, (end, 1), **place, ha=side, va="bottom", fontsize=_style.SMALL, annotation_clip=False)
 
 
 def heatmap(explanation: Explanation, *, ax: Any = None, most: int = 12) -> Any:

@@ -63,11 +63,13 @@
     const sought = at("filter").value.trim().toLowerCase();
     const isOut = (item) => at("significant").checked && (item.faint || item.fixed);
     const found = items(data.rows[chosen.row], data).filter((item) => item.name.toLowerCase().includes(sought) && !isOut(item));
-    bars = xcid.showBars(sorted(found, at("sort").value), data, { limit: LIMIT, isAll: chosen.all, selected: chosen.feature, onSelect: showFeature });
+    bars = xcid.showBars(sorted(found, at("sort").value), data, { limit: limitOf(largestOf(data.rows[chosen.row]), data.scale), isAll: chosen.all, selected: chosen.feature, onSelect: showFeature });
   }
 
-  /* One axis for all rows, so that bars can be compared from row to row. */
-  const LIMIT = limitOf(data.unit * data.rows.reduce((most, row) => (row.score || []).reduce((one, steps) => Math.max(one, Math.abs(steps || 0)), most), 0), data.scale);
+  /* The largest size of a row: its bars fill the axis, whatever other rows have. */
+  function largestOf(row) {
+    return data.unit * row.score.reduce((most, steps) => Math.max(most, Math.abs(steps || 0)), 0);
+  }
 
   function showFeature(key) {
     chosen.feature = key;
