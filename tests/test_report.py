@@ -497,7 +497,7 @@ class TestSize:
         size = (tmp_path / "r.html").stat().st_size
         assert 1_000_000 < size < 2_000_000
         assert len(data["rows"]) == 1000
-        assert all(data["rows"][at]["evidence"][0] for at in range(20))
+        assert all(data["rows"][at]["evidence"][0] for at in range(12))
         assert re.match(
             r"To keep the file small, the evidence of [\d,]+ of 30,000 scores is left out", data["left_out"][0]
         )

@@ -340,7 +340,7 @@ def test_counterfactuals_of_a_search_with_hidden_values(opened, tmp_path):
 
 
 def test_overview(page, explanation):
-    mean = in_steps(explanation.aggregate().values[0])
+    mean = in_steps(explanation.aggregate().size[0])
     assert page.texts("td.feature") == [NAMES[at] for at in np.argsort(-mean, kind="stable")]
     page.one("#overview th button").click()
     assert page.texts("td.feature") == ["x10", "x9", "nothing", "glucose", "city", "bmi", "age"]
@@ -401,7 +401,7 @@ def test_roles_and_names(page):
     )
     assert unnamed == []
     option = page.one(".bar").get_attribute("aria-label")
-    assert "score" in option
+    assert "contribution" in option
     assert "limits" in option
 
 
@@ -528,6 +528,7 @@ def test_text_is_shown_and_never_run(opened, harmless, tmp_path, text):
         feature_names=(text, "city"),
         column_names=(text, "city"),
         output_names=(text,) * len(harmless.output_names),
+        about=np.full(2, text),
         levels=((), tuple(f"{text}{at}" for at in range(len(harmless.levels[1])))),
         index=index,
         status=np.array([text, "ok"]),
