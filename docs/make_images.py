@@ -153,6 +153,8 @@ def pictures(diabetes: Diabetes, heart: Heart) -> dict[str, Callable[[], Any]]:
     runs = [diabetes.explainer(diabetes.test.iloc[:1], seed=seed) for seed in range(10)]
     return {
         "bar": lambda: plots.bar(diabetes.explanation, 1),
+        "waterfall": lambda: plots.waterfall(diabetes.explanation, 1),
+        "heatmap": lambda: plots.heatmap(diabetes.explanation),
         "densities": lambda: plots.densities(heart.explanation, 0, most=8),
         "beeswarm": lambda: plots.beeswarm(diabetes.explanation),
         "scatter": lambda: plots.scatter(diabetes.explanation[:60], "Glucose"),

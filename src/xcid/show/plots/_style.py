@@ -158,7 +158,7 @@ def draw_heat(ax: Any, shares: Array, names: Sequence[str], vmax: float = 1.0, *
     ax.imshow(shares, **shown | look)
     for row, column in zip(*np.nonzero(~np.isnan(shares)), strict=True):
         ink = "white" if abs(shares[row, column]) > 0.6 * vmax else colours.INK
-        figure = f"{shares[row, column]:.2f}".replace("-", "−")
+        figure = f"{shares[row, column]:.{2 if vmax >= 0.1 else 3}f}".replace("-", "−")  # small ones would all be 0.01
         ax.text(column, row, figure, ha="center", va="center", color=ink, fontsize=SMALL + 1)
     ax.set_xticks(np.arange(len(names)), [shorten_name(name) for name in names], rotation=30, ha="right")
     ax.set_yticks(np.arange(len(names)), [shorten_name(name) for name in names])
