@@ -18,10 +18,11 @@ import xcid
 
 STORED = Path(__file__).with_name("values.npz")
 SAVED = Path(__file__).with_name("saved")
+EARLIER = Path(__file__).with_name("earlier.npz")  # what was said, in its own terms, by the version that wrote these
 MOST_POINTS = 40  # of a density that are stored
 SUMMARY = (" size", " sums")  # all that is stored of groups: points of theirs that tie have no order to rely on
 FIELDS = (
-    "values", "importance", "direction", "lower", "upper", "p_values", "null_mean", "null_quantile", "spread",
+    "values", "importance", "lower", "upper", "p_values", "base_values", "about", "exact", "spread",
     "share_significant", "status", "feature_status", "n_evaluations", "n_flips", "n_positive", "n_negative",
     "outputs", "index", "data", "scales", "feature_names", "column_names", "output_names", "units",
 )  # fmt: skip

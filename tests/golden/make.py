@@ -1,7 +1,7 @@
 """Write the golden values, or compare what the code gives today with them.
 
-``python tests/golden/make.py`` writes ``values.npz`` and the files in ``saved``; only a change that is meant to change
-results is a reason to. ``--compare`` writes nothing: it prints the largest absolute difference of each case from the
+``python tests/golden/make.py`` writes ``values.npz``; only a change that is meant to change results is a reason to.
+The files in ``saved`` are of earlier versions, and stay. ``--compare`` writes nothing: it prints the largest absolute difference of each case from the
 stored values, and ends with 1 where one is above ``--tolerance``. ``--only TEXT`` takes the cases whose names hold it.
 """
 
@@ -18,7 +18,7 @@ import time  # noqa: E402
 from collections.abc import Callable  # noqa: E402
 
 import golden_record as record  # noqa: E402
-from golden_answers import CASES, FILES  # noqa: E402
+from golden_answers import CASES  # noqa: E402
 from golden_command import COMMANDS  # noqa: E402
 
 
@@ -35,9 +35,6 @@ def main(arguments: list[str] | None = None) -> int:
     if options.only:
         parser.error("--only goes with --compare: the stored values are written all at once")
     record.save({name: record.run(case) for name, case in wanted.items()})
-    record.SAVED.mkdir(exist_ok=True)
-    for name, make in FILES.items():
-        make().save(record.SAVED / name)
     return 0
 
 

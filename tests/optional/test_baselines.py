@@ -110,7 +110,6 @@ class TestSigns:
         explanation = make(decides_by_first, TABLE)(rows)
         assert explanation.outputs.argmax(axis=1).tolist() == [1, 0]
         assert np.all(explanation.values[:, 1] < 0)
-        assert np.array_equal(explanation.direction, np.sign(explanation.values))
 
     @each_signed
     def test_of_a_regression_above_0_where_the_value_raises_the_output(self, make):
@@ -286,7 +285,7 @@ class TestDice:
         explanation = DiceImportance(decides_by_first, TABLE)(TABLE[:3])
         assert np.all((explanation.values >= 0) & (explanation.values <= 1))
         assert np.array_equal(explanation.values, explanation.importance)
-        assert not explanation.direction.any()
+        assert np.all(explanation.values >= 0)
         assert explanation.values.argmax(axis=1).tolist() == [0, 0, 0]
 
     def test_another_generator(self):

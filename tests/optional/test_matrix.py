@@ -532,7 +532,7 @@ def test_cell_in_the_papers_setting(cell):
     assert_sound(explanation, cell)
     mean = np.abs(explanation.values).mean(axis=0)
     assert mean[cell.names.index("ignored")] < 0.6 * mean[cell.names.index("planted")]
-    assert not explanation.direction.any()
+    assert explanation.base_values is None
 
 
 def test_threshold_of_a_model_that_gives_labels():

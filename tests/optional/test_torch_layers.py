@@ -227,7 +227,7 @@ class TestWatchLayer:
         assert explanation.importance[:, :3].min(axis=1).mean() > 3 * explanation.importance[:, 3:].mean()
         assert np.mean(explanation.p_values[:, :3] < 0.05) > 0.9
         assert np.mean(explanation.p_values[:, 3:] < 0.05) < 0.15
-        assert not explanation.direction.any()
+        assert explanation.base_values is None
         with torch.no_grad():
             assert np.allclose(explanation.data, net[:2](numbers(8, 6, seed=1)).numpy(), atol=1e-6)
 

@@ -99,11 +99,11 @@ class TestScores:
 
         explanation = TextExplainer(additive)("not good at all", seed=seed)
         assert explanation.p_values[0].tolist() == [0, 0, 1, 1]
-        assert explanation.direction[0].tolist() == [1, -1, 0, 0]
+        assert np.sign(explanation.values[0]).tolist() == [1, -1, 0, 0]
 
     def test_signs(self):
         explanation = TextExplainer(mood)("a good film and bad music")
-        signs = dict(zip(["a", "good", "film", "and", "bad", "music"], explanation.direction[0], strict=True))
+        signs = dict(zip(["a", "good", "film", "and", "bad", "music"], np.sign(explanation.values[0]), strict=True))
         kept = 1 if mood(["a good film and bad music"])[0] > 0.5 else -1
         assert signs["good"] == kept
         assert signs["bad"] == -kept
