@@ -143,6 +143,13 @@ class Subject:
         parts: Any = {"usual": _usual(known, self.space), "exact": _exact(predict, self.space, self.features)}
         return replace(self, predict=predict, known=known, standing=standing, **parts)
 
+    def answered_by(self, ask: Any) -> Subject:
+        """The same table before another call of a model, whose answers for the reference rows are the usual ones."""
+        predict = replace(self.predict, ask=ask)
+        known = predict(self.space.rows)
+        usual = _usual(known, self.space) | {"output_scales": self.usual["output_scales"]}
+        return replace(self, predict=predict, known=known, usual=usual, exact=None)
+
     def is_as_tried(self) -> bool:
         """Whether the model still predicts for some reference rows what it did, and what was read of it."""
         chosen = thinned(len(self.known), TRIED)

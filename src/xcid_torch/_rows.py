@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +18,8 @@ import numpy as np
 from xcid import pipeline
 from xcid._faults import Failed, Piece, counted, filled, warn_of_few
 from xcid.cid.per_feature import Score, Scores
+from xcid.contributions.effects import Measured
+from xcid.contributions.sampled import Measure
 from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
@@ -40,8 +43,11 @@ def setup_of(ask: Ask, table: Array, names: Sequence[str], kind: str, settings: 
 
 def explained(setup: Setup, row: Array, ask: Ask, seed: int) -> Piece:
     """Explain a (1, d) row by its own model; what all rows lack is said once, by :func:`gathered`."""
-    subject = replace(setup.subject, predict=replace(setup.subject.predict, ask=ask))
-    (piece,) = pipeline.explain_block(replace(setup, subject=subject), subject.space.encode(row), seed)
+    subject, how = setup.subject.answered_by(ask), setup.contributing
+    if how is not None:
+        how = replace(how, scale=replace(how.scale, least=subject.usual["least"]))
+    own = replace(setup, subject=subject, contributing=how)
+    (piece,) = pipeline.explain_block(own, subject.space.encode(row), seed)
     return piece
 
 
@@ -67,6 +73,8 @@ def gathered(
     like = [] if done else [piece for piece in reference() if not isinstance(piece, Failed)]
     width = max(map(_width, [*pieces, *like]))
     alike = all(_width(piece) == width for piece in done)
+    if len(done) > 1:  # each begins at a base of its own, of which a record of many rows has one
+        pieces = [piece if isinstance(piece, Failed) else _without_outputs(piece) for piece in pieces]
     kept = [_padded(piece, width) for piece in pieces]
     size = sum(piece.cloud.nbytes for piece in kept if not isinstance(piece, Failed) and piece.cloud is not None)
     if not alike or size > settings.get("max_evidence_bytes", MOST_BYTES):
@@ -82,6 +90,10 @@ def gathered(
         )
     warn_of_few(joined)
     return Explanation.of(joined)
+
+
+def _without_outputs(piece: Explanation) -> Explanation:
+    return piece if piece.cloud is None else replace(piece, cloud=replace(piece.cloud, outputs=None))
 
 
 def _width(piece: Piece) -> int:
@@ -125,6 +137,16 @@ class Kept:
 
     def __call__(self, cloud: Perturbations) -> Scores:
         return self.score(binary(cloud))
+
+    @property
+    def measured(self) -> Measure | None:
+        """How the other score measures effects, if it does."""
+        measure = getattr(self.score, "measured", None)
+        return None if measure is None else partial(_measured, measure)
+
+
+def _measured(measure: Measure, cloud: Perturbations, numbers: Array) -> Measured:
+    return measure(binary(cloud), numbers)
 
 
 def binary(cloud: Perturbations) -> Perturbations:

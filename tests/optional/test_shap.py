@@ -41,7 +41,7 @@ def tidied_up():
 def test_parts(explanation):
     converted = explanation.to_shap()
     assert isinstance(converted, shap.Explanation)
-    assert np.array_equal(converted.values, explanation.towards(explanation.output_names[1]).log_odds)
+    assert np.array_equal(converted.values, explanation.values)
     assert np.array_equal(converted.data, explanation.data)
     assert np.array_equal(converted.base_values, np.zeros(12))
     assert list(converted.feature_names) == NAMES
@@ -137,4 +137,4 @@ def test_scatter(mixed, feature):
 def test_bar_of_one_row(explanation):
     ax = shap.plots.bar(explanation.to_shap()[0], show=False)
     widths = sorted(abs(bar.get_width()) for bar in (ax or plt.gca()).patches)[-3:]
-    assert np.allclose(widths, np.sort(np.abs(explanation.log_odds[0])))
+    assert np.allclose(widths, np.sort(np.abs(explanation.values[0])))

@@ -18,7 +18,7 @@ RNG = np.random.default_rng(3)
 TABLE = RNG.normal(size=(300, 6))
 TABLE[:, 1] = np.round(TABLE[:, 1])  # values that pile up
 TABLE[:, 2] = np.where(RNG.random(300) < 0.4, 0.0, TABLE[:, 2])
-PARTS = ("values", "importance", "lower", "upper", "p_values", "null_mean", "null_quantile", "outputs", "n_positive")
+PARTS = ("values", "importance", "lower", "upper", "p_values", "base_values", "outputs", "n_positive")
 
 
 def network(n_outputs, dtype=None):
