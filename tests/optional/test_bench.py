@@ -45,7 +45,7 @@ import numpy as np
 whole = Adjusted.__call__
 def row_by_row(self, cloud):
     parts = [whole(self, cloud[[row]]) for row in range(len(cloud))]
-    return Scores(*(np.concatenate(part) for part in zip(*parts)))
+    return Scores(*(part[0] if part[0] is None else np.concatenate(part) for part in zip(*parts)))
 Adjusted.__call__ = row_by_row
 """
 

@@ -43,7 +43,7 @@ def test_parts(explanation):
     assert isinstance(converted, shap.Explanation)
     assert np.array_equal(converted.values, explanation.values)
     assert np.array_equal(converted.data, explanation.data)
-    assert np.array_equal(converted.base_values, np.zeros(12))
+    assert np.array_equal(converted.base_values, explanation.base_values)
     assert list(converted.feature_names) == NAMES
 
 

@@ -152,7 +152,7 @@ class TestPerturbLayer:
         rows = torch.tensor([[0.5, 1.5, 0.0], [0.5, -1.5, 0.0]])
         explanation = LayerExplainer(Skipping(), "layer", numbers(100, 3))(rows)
         assert explanation.outputs.argmax(axis=1).tolist() == [1, 0]
-        assert np.all(explanation.values[:, 0] > 0.2)
+        assert np.all(explanation.values[:, 0] * [1, -1] > 0.2)
         assert np.all(explanation.p_values[:, 1:] > 0.01)
 
     def test_layers_that_give_several_things(self):
@@ -208,7 +208,7 @@ class TestAblateLayer:
     def test_equal_masks_are_asked_about_once(self):
         net = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 2))
         explanation = LayerExplainer(net, "1", numbers(40, 3), how=AblateLayer(Zero()))(numbers(1, 3, seed=1))
-        assert explanation.n_evaluations[0] <= 2**3 + 1
+        assert explanation.n_evaluations[0] <= 2**3 + 2  # and all of it filled, for the base value
 
     def test_several_fills(self):
         how = AblateLayer(xcid_torch.Background(most=30))
