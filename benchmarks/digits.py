@@ -27,6 +27,7 @@ from scipy import stats
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
+from xcid.directions import supporting
 from xcid.generators import Balanced
 from xcid_torch import AblateLayer, ImageExplainer, LayerExplainer, Patches, PerturbLayer
 
@@ -199,14 +200,14 @@ def xcid_patches(subject: Subject, images: torch.Tensor, known: torch.Tensor, **
     explainer = ImageExplainer(
         subject.net, subject.background, segments=Patches(PATCH), fill=lambda image, others: fills, n=N, **settings
     )
-    return explainer(images).values
+    return supporting(explainer(images))
 
 
 def xcid_channels(subject: Subject, images: torch.Tensor, known: torch.Tensor, **settings: Any) -> Array:
     fills = known.double().numpy()
     how = PerturbLayer() if len(fills) > 1 else AblateLayer(fill=lambda own, others: fills)
     settings = {"generator": Balanced(n=N), **settings}
-    return LayerExplainer(subject.net, LAYER, subject.background, how=how, **settings)(images).values
+    return supporting(LayerExplainer(subject.net, LAYER, subject.background, how=how, **settings)(images))
 
 
 PEERS = {

@@ -1,4 +1,4 @@
-"""Do signs and limits mean what they say? Signs beside SHAP's, and how often limits of effects hold.
+"""Do signs and limits mean what they say? Signs beside SHAP's, and how often limits of contributions hold.
 
 - signs: for forests on Diabetes and on a mixed table, the share of the five strongest features of each row for which
   ``towards`` and SHAP (of the probability, converged) have the same sign, where xcid's is significant and SHAP's lies
@@ -104,14 +104,14 @@ def classes() -> Iterator[tuple[str, str, Any, Any, Any]]:
 
 
 def coverage(n_rows: int, seeds: int) -> None:
-    print("\n| table | model | limits of effects hold |\n|---|---|---|")
+    print("\n| table | model | limits of contributions hold |\n|---|---|---|")
     shares = []
     for table, name, model, train, test in [*regressions(), *classes()]:
         explainer = xcid.Explainer(model, train)
         runs = [explainer(test[:n_rows], seed=seed) for seed in range(2 * seeds)]
-        truth = np.mean([run.effects for run in runs[seeds:]], axis=0)
+        truth = np.mean([run.values for run in runs[seeds:]], axis=0)
         close = 1e-9 * np.abs(truth).max()
-        held = [(run.effects_lower <= truth + close) & (truth - close <= run.effects_upper) for run in runs[:seeds]]
+        held = [(run.lower <= truth + close) & (truth - close <= run.upper) for run in runs[:seeds]]
         shares.append(float(np.mean(held)))
         print(f"| {table} | {name} | {shares[-1]:.3f} |", flush=True)
     print(f"| mean | | {np.mean(shares):.3f} |")

@@ -30,6 +30,7 @@ from sklearn.model_selection import train_test_split
 
 import xcid
 from xcid import metrics
+from xcid.directions import supporting
 from xcid.generators import Balanced, Complements
 from xcid.metrics.maskings import Masking
 from xcid_lab import metrics as lab_metrics
@@ -90,10 +91,10 @@ def measure(make: Callable[[Any, Array], Any], model: Any, train: Array, rows: A
     again = explain(rows, seed=1)
     comprehensiveness, sufficiency = {}, {}
     for name, masking in MASKINGS.items():
-        curves = metrics.masking_curves(model, rows, explanation.values, train, masking=masking)
+        curves = metrics.masking_curves(model, rows, supporting(explanation), train, masking=masking)
         comprehensiveness[name] = (curves.full[:, None] - curves.masked).mean(axis=1)
         sufficiency[name] = (curves.full[:, None] - curves.kept).mean(axis=1)
-    agreement = metrics.feature_agreement(explanation.values, again.values, k=min(4, rows.shape[1] // 2))
+    agreement = metrics.feature_agreement(supporting(explanation), supporting(again), k=min(4, rows.shape[1] // 2))
     return Figures(comprehensiveness, sufficiency, agreement, explanation.n_evaluations, milliseconds)
 
 

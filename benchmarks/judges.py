@@ -30,6 +30,7 @@ from unseen import SPLIT, TABLES, TEST_SHARE
 
 import xcid
 from xcid._require import quiet_and_seeded
+from xcid.directions import supporting
 from xcid_lab.baselines import Lime, Shap
 
 CHOSEN = ("moons", "shells", "Friedman 1, classes", "redundant", "mixed")
@@ -104,7 +105,7 @@ class Tensors:
         return self.predict_proba(X).argmax(axis=1)
 
     def explain(self, X: Any, **_: Any) -> Any:
-        return self.tensor(self.case.explainer(np.asarray(X, dtype=float)).values)
+        return self.tensor(supporting(self.case.explainer(np.asarray(X, dtype=float))))
 
     def feature_order(self, attributions: Any) -> Any:
         return (-attributions).argsort(axis=1)
@@ -184,7 +185,7 @@ def cases(n_tables: int, n_rows: int) -> Iterator[dict[str, Case]]:
         here = {}
         for name, make in METHODS.items():
             explainer = make(model, known)
-            here[name] = Case(model, known, rows, explainer, explainer(rows).values)
+            here[name] = Case(model, known, rows, explainer, supporting(explainer(rows)))
         yield here
 
 

@@ -20,6 +20,7 @@ from cells import Array
 
 import xcid
 from xcid._require import quiet_and_seeded
+from xcid.directions import supporting
 from xcid.generators import Balanced
 from xcid.metrics import JointRows
 from xcid_lab.baselines import Lime, Occlusion
@@ -250,7 +251,7 @@ def lightshap_estimate(game: Game, coalitions: int, seed: int) -> Array:
 
 def of_xcid(model: Any, train: Array, budget: int, seed: int) -> Explain:
     explainer = xcid.Explainer(model, train, generator=Balanced(budget - 1))
-    return lambda rows: explainer(rows, seed=seed).values
+    return lambda rows: supporting(explainer(rows, seed=seed))
 
 
 def of_lime(model: Any, train: Array, budget: int, seed: int) -> Explain:

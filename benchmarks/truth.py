@@ -92,11 +92,6 @@ def probabilities(logit: Callable[[Array], Array]) -> Callable[[Array], Array]:
     return model
 
 
-def log_odds(d1: Array) -> Array:
-    """The log odds ratio behind a score; d1 of 1 stands for 60."""
-    return np.sign(d1) * -2 * np.log(np.maximum(1 - np.abs(d1), 1e-13))
-
-
 def holds(found: xcid.Explanation, truth: Array) -> Any:
     """Which limits hold a true score, but for rounding."""
     assert found.lower is not None
@@ -114,15 +109,13 @@ def linear(scale: float, seeds: int) -> str:
     """How much of the truth the scores have, and how often the limits hold it."""
     weights = scale * np.array([1.0, -0.5, 0.3, 0.2, 0.1, 0.0, 0.0, 0.0])
     explainer, rows = xcid.Explainer(probabilities(lambda X: X @ weights), TABLE), TABLE[:20]
-    truth = weights * (rows - TABLE.mean(axis=0)) * np.sign(rows @ weights)[:, None]
-    truth = np.where(np.abs(truth) < 20, truth, np.nan)  # beyond that d1 has no digits left
-    d1 = np.sign(truth) * -np.expm1(-np.abs(truth) / 2)
+    truth = weights * (rows - TABLE.mean(axis=0))
     runs = [explainer(rows, seed=seed) for seed in range(seeds)]
-    found = np.array([log_odds(run.values) for run in runs])
+    found = np.array([run.values for run in runs])
     large = np.abs(truth) > 0.2
     share = np.nanmedian((found / np.where(large, truth, np.nan))[:, large])
     worst = np.nanmax(np.abs(found - truth)) / np.nanmax(np.abs(truth))
-    held = np.mean([holds(run, d1) for run in runs], where=~np.isnan(d1))
+    held = np.mean([holds(run, truth) for run in runs])
     return f"{share:.3f} of the truth, off by {worst:.1%} of the largest at most, limits hold it in {held:.1%}"
 
 

@@ -74,7 +74,7 @@ def gathered(
     width = max(map(_width, [*pieces, *like]))
     alike = all(_width(piece) == width for piece in done)
     if len(done) > 1:  # each begins at a base of its own, of which a record of many rows has one
-        pieces = [piece if isinstance(piece, Failed) else _without_outputs(piece) for piece in pieces]
+        pieces = [_without_outputs(piece) for piece in pieces]
     kept = [_padded(piece, width) for piece in pieces]
     size = sum(piece.cloud.nbytes for piece in kept if not isinstance(piece, Failed) and piece.cloud is not None)
     if not alike or size > settings.get("max_evidence_bytes", MOST_BYTES):
@@ -92,8 +92,10 @@ def gathered(
     return Explanation.of(joined)
 
 
-def _without_outputs(piece: Explanation) -> Explanation:
-    return piece if piece.cloud is None else replace(piece, cloud=replace(piece.cloud, outputs=None))
+def _without_outputs(piece: Piece) -> Piece:
+    if isinstance(piece, Failed) or piece.cloud is None:
+        return piece
+    return replace(piece, cloud=replace(piece.cloud, outputs=None))
 
 
 def _width(piece: Piece) -> int:

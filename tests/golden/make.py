@@ -2,8 +2,8 @@
 
 ``python tests/golden/make.py`` writes ``values.npz``; only a change that is meant to change results is a reason to.
 The files in ``saved`` are of earlier versions, and stay. ``--compare`` writes nothing: it prints the largest absolute
-difference of each case from the stored values, and ends with 1 where one is above ``--tolerance``. ``--only TEXT`` takes
-the cases whose names hold it.
+difference of each case from the stored values, and ends with 1 where one is above ``--tolerance``. ``--only TEXT``
+takes the cases whose names hold it.
 """
 
 from __future__ import annotations

@@ -165,7 +165,10 @@ class TestModules:
         net = Model()
         net.train()
         explanation = TextExplainer(net, tokenizer=Tokenizer())(["it was a good film", "a bad film"])
-        assert [explanation.shown(row, int(np.argmax(np.abs(explanation.values[row])))) for row in (0, 1)] == ["good", "bad"]
+        assert [explanation.shown(row, int(np.argmax(np.abs(explanation.values[row])))) for row in (0, 1)] == [
+            "good",
+            "bad",
+        ]
         assert net.training
         assert explanation.outputs[0].sum() == pytest.approx(1)
 
