@@ -97,7 +97,9 @@ def soft_and_hard() -> Any:
 
 def curves(diabetes: Diabetes) -> Any:
     """Ours and chance."""
-    rows, scores = diabetes.test.iloc[:60], diabetes.explanation.values[:60]
+    some = diabetes.explanation[:60]
+    sign = np.where(some.outputs.argmax(axis=1) == 1, 1, -1)[:, None]  # about the predicted class
+    rows, scores = diabetes.test.iloc[:60], sign * some.values
     shuffled = np.random.default_rng(0).permuted(scores, axis=1)
     named = {"xcid": scores, "chance": shuffled}
     return xcid.plots.masking_curve(
@@ -150,8 +152,11 @@ def page(name: str, heading: str = "## Images") -> dict[str, Any]:
 def pictures(diabetes: Diabetes, heart: Heart) -> dict[str, Callable[[], Any]]:
     """Every picture by its name."""
     plots = xcid.plots
-    runs = [diabetes.explainer(diabetes.test.iloc[:1], seed=seed) for seed in range(10)]
+    called = xcid.Explainer(lambda frame: diabetes.model.predict_proba(frame), diabetes.train)  # sampled
+    runs = [called(diabetes.test.iloc[:1], seed=seed) for seed in range(10)]
     return {
+        "waterfall": lambda: plots.waterfall(diabetes.explanation, 1),
+        "heatmap": lambda: plots.heatmap(diabetes.explanation),
         "bar": lambda: plots.bar(diabetes.explanation, 1),
         "waterfall": lambda: plots.waterfall(diabetes.explanation, 1),
         "heatmap": lambda: plots.heatmap(diabetes.explanation),
