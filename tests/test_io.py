@@ -196,6 +196,18 @@ class TestReading:
         with pytest.raises(InvalidFile, match=r"x\.npz is not a saved explanation, or it is damaged"):
             xcid.load(path)
 
+    @pytest.mark.parametrize("limit", ["lower", "upper"])
+    def test_one_limit_without_the_other(self, tmp_path, limit):
+        """Found by soak/fuzz.py: such a file was loaded, and could not be made a frame."""
+        path = tmp_path / "e.npz"
+        rows = np.random.default_rng(0).normal(size=(40, 2))
+        xcid.Explainer(lambda table: 1 / (1 + np.exp(-table[:, 0])), rows)(rows[:2]).save(path)
+        with np.load(path) as archive:
+            parts = {name: archive[name] for name in archive.files if name != limit}
+        np.savez(path, **parts)
+        with pytest.raises(InvalidFile, match="one limit of its scores and not the other"):
+            xcid.load(path)
+
     def test_pickle_is_never_run(self, tmp_path):
         class Bomb:
             def __reduce__(self):

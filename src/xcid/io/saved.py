@@ -112,6 +112,8 @@ def _check_shapes(explanation: Explanation) -> None:
     known = set(range(len(explanation.column_names)))
     if not all(columns and known.issuperset(columns) for columns in explanation.features):
         raise InvalidFile("the file is damaged: its features are made of columns that it does not have")
+    if (explanation.lower is None) != (explanation.upper is None):
+        raise InvalidFile("the file is damaged: it has one limit of its scores and not the other")
     sizes = {fields.ROW: len(explanation.status), fields.FEATURE: len(explanation.feature_names)}
     sizes |= {fields.COLUMN: len(explanation.column_names), fields.OUTPUT: len(explanation.output_names)}
     for each in fields.declared(explanation):
