@@ -333,7 +333,11 @@ FILES = [
     Case("category that is nowhere", packed(lambda: column("level", NO_CATEGORY))),
     Case("dates", packed(lambda: column("day", pd.date_range("2024-01-01", periods=N_ROWS)))),
     Case("dates with a zone", packed(lambda: column("day", pd.date_range("2024-01-01", periods=N_ROWS, tz="UTC")))),
-    Case("unsigned 64 bits", packed(lambda: column("b", np.arange(N_ROWS, dtype=np.uint64) + np.uint64(2**63))), notes=ROUNDED),
+    Case(
+        "unsigned 64 bits",
+        packed(lambda: column("b", np.arange(N_ROWS, dtype=np.uint64) + np.uint64(2**63))),
+        notes=ROUNDED,
+    ),
     Case("half precision", packed(arrow_column("h", pa.array(np.arange(N_ROWS, dtype=np.float16))))),
     Case("JSON with nested cells", bare('[{"a": [1], "y": 0}, {"a": [2], "y": 1}]', "t.json"), ("t.json", "'a'")),
     Case("JSON deep down", bare("[" * 100_000, "t.json"), ("t.json",)),
