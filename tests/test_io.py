@@ -65,7 +65,7 @@ def assert_equal(first, second):
     for field in fields(xcid.Explanation):
         one, other = getattr(first, field.name), getattr(second, field.name)
         if isinstance(one, np.ndarray):
-            assert np.array_equal(one, other), field.name
+            assert np.array_equal(one, other, equal_nan=one.dtype.kind == "f"), field.name
             assert one.dtype == other.dtype, field.name
         elif field.name == "cloud" and one is not None:
             for part in fields(xcid.Perturbations):

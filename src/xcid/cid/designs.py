@@ -133,8 +133,9 @@ def _normed(functions: Array) -> Array:
 
 def block_sums(functions: Array, numbers: Array, size: int) -> Array:
     """(k, b, 1 + t, n) sums of (k, 1 + t, p) functions times (k or 1, p, n) numbers over blocks of pairs."""
-    used = functions.shape[2] // size * size
-    split = functions[:, :, :used].reshape(*functions.shape[:2], -1, size).swapaxes(1, 2)
-    sums = split @ numbers[:, :used].reshape(len(numbers), -1, size, numbers.shape[2])
+    n_blocks = functions.shape[2] // size
+    used = n_blocks * size
+    split = functions[:, :, :used].reshape(*functions.shape[:2], n_blocks, size).swapaxes(1, 2)
+    sums = split @ numbers[:, :used].reshape(len(numbers), n_blocks, size, numbers.shape[2])
     last = functions[:, :, used:] @ numbers[:, used:]
     return np.concatenate([sums, last[:, None]], axis=1) if used < functions.shape[2] else sums

@@ -153,6 +153,9 @@ def write_parquet(explanation: Explanation, file: BinaryIO) -> None:
     arrow, parquet = require("pyarrow", extra="pyarrow"), require("pyarrow.parquet", extra="pyarrow")
     document = to_document(explanation)
     table = arrow.Table.from_pylist(document.pop("rows"))
+    nothing, numbers = arrow.list_(arrow.null()), arrow.list_(arrow.float64())
+    types = [numbers if each.type == nothing else each.type for each in table.schema]  # numbers that are all none
+    table = table.cast(arrow.schema(list(zip(table.schema.names, types, strict=True))))
     parquet.write_table(table.replace_schema_metadata({KEY: json.dumps(document)}), file)
 
 
