@@ -155,8 +155,6 @@ def pictures(diabetes: Diabetes, heart: Heart) -> dict[str, Callable[[], Any]]:
     called = xcid.Explainer(lambda frame: diabetes.model.predict_proba(frame), diabetes.train)  # sampled
     runs = [called(diabetes.test.iloc[:1], seed=seed) for seed in range(10)]
     return {
-        "waterfall": lambda: plots.waterfall(diabetes.explanation, 1),
-        "heatmap": lambda: plots.heatmap(diabetes.explanation),
         "bar": lambda: plots.bar(diabetes.explanation, 1),
         "waterfall": lambda: plots.waterfall(diabetes.explanation, 1),
         "heatmap": lambda: plots.heatmap(diabetes.explanation),
