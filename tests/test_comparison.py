@@ -75,7 +75,7 @@ class TestFalsePositives:
         pairs = [first.compare(second) for at, first in enumerate(runs) for second in runs[:at]]
         assert {pair.kind for pair in pairs} == {"pairs"}
         assert np.mean([pair.p_values < 0.05 for pair in pairs]) < 0.05
-        assert all(np.all(pair.lower < pair.upper) for pair in pairs)
+        assert all(np.all(pair.lower <= pair.upper) for pair in pairs)
 
     def test_rows_in_the_mean_of_many_seeds(self, forest):
         explainer, rows = forest
@@ -174,10 +174,10 @@ class TestSigns:
         assert np.allclose(usual.difference, -turned.difference)
         assert turned.about == "no"
 
-    def test_a_direction_that_one_of_them_has_is_taken(self):
+    def test_signs_are_about_the_class_of_the_first(self):
         explanation = LINEAR(BACKGROUND[:40])
         found = explanation[:20].compare(explanation[20:].towards("no"))
-        assert found.about == "no"
+        assert found.about == "yes"
 
     def test_of_several_classes_one_is_named(self):
         def model(X):
@@ -298,7 +298,8 @@ class TestShown:
         assert differences.word_difference(pair, 0) == (
             "x0: raises the output by 1 in the first and by 3 in the second: a difference of 2 (2 to 2)"
         )
-        assert "+2 (+2 to +2)" in str(pair)
+        assert pair.significant.tolist() == [True, False, False, False]  # the others differ by rounding
+        assert "x0" in str(pair)
 
     @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
     def test_frame(self, found, backend):

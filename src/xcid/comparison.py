@@ -24,6 +24,7 @@ from xcid.records import UNKNOWN, Array, Backend, Explanation, Flags, benjamini_
 
 Kind: TypeAlias = Literal["groups", "pairs", "rows"]
 CONFIDENCE = 0.95
+ROUNDING = 1e-9  # of the largest contribution
 NORMAL = float(special.ndtri((1 + CONFIDENCE) / 2))
 
 
@@ -158,11 +159,12 @@ def compare(first: Explanation, second: Explanation, names: tuple[str, str], abo
         kind = "pairs"
     errors = [_paired(*measured, shares_plans)] if kind == "pairs" else [_error(*one, shares_plans) for one in measured]
     before, after = (one.values.mean(axis=0) for one in measured)
-    lower, upper, p_values = _tested(after - before, errors)
+    difference = _without_rounding(after - before, measured)
+    lower, upper, p_values = _tested(difference, errors)
     return Comparison(
         first=before,
         second=after,
-        difference=after - before,
+        difference=difference,
         lower=lower,
         upper=upper,
         p_values=p_values,
@@ -264,6 +266,12 @@ def _shared(errors: Array) -> Array:
     """(d,) variance of the mean of (n, d) errors that are the same for all rows of a plan."""
     of_plans = 1 / N_VARIANTS + (1 - 1 / N_VARIANTS) / len(errors)
     return np.mean(errors**2, axis=0) * of_plans
+
+
+def _without_rounding(difference: Array, measured: tuple[_Measured, _Measured]) -> Array:
+    """(d,) differences, 0 where they are no more than what rounding leaves: exact values have no other error."""
+    largest = max(float(np.abs(one.values).max(initial=0.0)) for one in measured)
+    return np.where(np.abs(difference) <= ROUNDING * largest, 0.0, difference)
 
 
 def _tested(difference: Array, errors: list[_Error]) -> tuple[Array, Array, Array]:

@@ -643,7 +643,7 @@ def prices(tmp_path_factory):
 def test_large_numbers_have_room(opened, prices, screen, width):
     screen(width)
     page = Page(opened(prices))
-    assert any(len(text) > 25 for text in page.texts(".bar .worth"))
+    assert any(len(text) > 6 for text in page.texts(".bar .score"))
     assert any(len(text) > 7 for text in page.texts(".changes .adds"))
     for at in range(3):
         page.choose("#row", str(at))
