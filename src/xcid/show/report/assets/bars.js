@@ -119,8 +119,8 @@
   function axis(data, share) {
     const drawn = svg("svg", { "aria-hidden": "true" });
     const draw = () => drawn.replaceChildren(...fitting(data, drawn.getBoundingClientRect().width).flatMap((tick) => {
-      const x = percent(share(tick));
-      return [svg("line", { class: "zero", x1: x, x2: x, y1: 0, y2: 4 }), svg("text", { x, y: 18, "text-anchor": "middle" }, plain(tick))];
+      const [x, side] = [percent(share(tick)), share(tick) > 0.95 ? "end" : share(tick) < 0.05 && data.signed ? "start" : "middle"];
+      return [svg("line", { class: "zero", x1: x, x2: x, y1: 0, y2: 4 }), svg("text", { x, y: 18, "text-anchor": side }, plain(tick))];
     }));
     new ResizeObserver(draw).observe(drawn);
     return element("div", { class: "bar-axis" }, drawn);
