@@ -69,10 +69,11 @@ def count_out(
         values, base = found[:, :, 0] * sign[:, None], bases[0] * sign
     else:
         values, base = np.take_along_axis(found, column[:, None, None], axis=2)[:, :, 0], bases[column]
-    own = scale(outputs, column)
+    own, size = scale(outputs, column), np.abs(values)
+    is_rounded = size < sampled.ROUNDING * np.maximum(np.abs(own), size.max(axis=1, initial=0.0))[:, None]
+    values, size = (np.where(is_rounded, 0.0, part) for part in (values, size))
     gap = own - base - values.sum(axis=1)
     is_rounding = np.abs(gap) <= ROUNDED * (1 + np.abs(own))
-    size = np.abs(values)
     values = values + np.where(is_rounding, gap, 0.0)[:, None] * ratio(size, size.sum(axis=1)[:, None])
     estimate = Estimate(values, values, values, np.where(values == 0, 1.0, 0.0))
     told = _told(scale, base, column, names) | {"exact": np.ones(len(base), dtype=bool)}
