@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from xcid.cid.distances import Overlap
-from xcid.distances import d_k, overlap, total_variation
+from xcid.cid.distances import Overlap, total_variation
+from xcid.distances import d_k, overlap
 
 heights = st.floats(0, 1e6).map(lambda x: 0.0 if x < 1e-6 else x)
 densities = npst.arrays(np.float64, 12, elements=heights).filter(lambda p: p.any())

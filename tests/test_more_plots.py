@@ -16,6 +16,7 @@ import pytest
 import xcid
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.generators import Balanced
+from xcid.show.plots import ExplanationDisplay
 from xcid.show.wording.rows import list_ends
 
 RNG = np.random.default_rng(41)
@@ -186,7 +187,7 @@ class TestScatter:
 
 class TestDisplay:
     def test_from_estimator(self, explanation):
-        display = xcid.plots.ExplanationDisplay.from_explainer(xcid.Explainer(model, TABLE), TABLE[:3], row=1, most=2)
+        display = ExplanationDisplay.from_explainer(xcid.Explainer(model, TABLE), TABLE[:3], row=1, most=2)
         assert len(display.ax_.patches) == 2
         assert display.figure_ is display.ax_.figure
         due = xcid.Explainer(model, TABLE)(TABLE[:3])
@@ -194,12 +195,12 @@ class TestDisplay:
 
     def test_from_explanation_on_given_axes(self, explanation):
         _, ax = plt.subplots()
-        display = xcid.plots.ExplanationDisplay.from_explanation(explanation, draw=xcid.plots.beeswarm, ax=ax)
+        display = ExplanationDisplay.from_explanation(explanation, draw=xcid.plots.beeswarm, ax=ax)
         assert display.ax_ is ax
 
     def test_several_axes(self, explanation):
         _, axes = plt.subplots(1, 2)
-        display = xcid.plots.ExplanationDisplay(explanation, draw=xcid.plots.densities)
+        display = ExplanationDisplay(explanation, draw=xcid.plots.densities)
         assert not hasattr(display, "ax_")
         assert display.plot(axes, row=2) is display
         assert display.ax_ is axes

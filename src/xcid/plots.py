@@ -5,7 +5,6 @@ the position of a row, and ``most`` the number of features that are shown, those
 """
 
 from xcid.show.plots import (
-    ExplanationDisplay,
     agreement,
     bar,
     beeswarm,
@@ -20,7 +19,6 @@ from xcid.show.plots import (
 )
 
 __all__ = [
-    "ExplanationDisplay",
     "agreement",
     "bar",
     "beeswarm",

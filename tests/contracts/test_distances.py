@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from xcid.cid.distances import Overlap, hellinger
-from xcid.distances import total_variation
+from xcid.cid.distances import Overlap, hellinger, total_variation
 
 DISTANCES = [Overlap(), total_variation, hellinger]
 ids = [getattr(distance, "__name__", repr(distance)) for distance in DISTANCES]

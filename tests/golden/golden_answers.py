@@ -14,7 +14,7 @@ from golden_subjects import MIXED, MIXED_ROWS, NUMBERS, ROWS
 
 import xcid
 from xcid import densities, metrics
-from xcid.cid.distances import hellinger
+from xcid.cid.distances import hellinger, total_variation
 from xcid.generators import Balanced, Marginal
 from xcid.metrics.agreement import kendall_tau, sparsity
 from xcid.metrics.maskings import MarginalRows, median
@@ -97,7 +97,7 @@ def one_feature() -> Found:
 def distances_and_agreement() -> Found:
     p, q = (np.abs(part) / np.abs(part).sum() for part in NUMBERS[:40, :2].T)
     found = {f"d_{k}": xcid.distances.d_k(p, q, weights=np.ones(40), k=k) for k in (1, 2)}
-    found |= {one.__name__: one(p, q, np.ones(40)) for one in (hellinger, xcid.distances.total_variation)}
+    found |= {one.__name__: one(p, q, np.ones(40)) for one in (hellinger, total_variation)}
     first, second = (explainer(generator=Balanced(n=100))(ROWS, seed=seed).values for seed in (0, 1))
     for one in (metrics.feature_agreement, metrics.rank_agreement, metrics.sign_agreement):
         found[one.__name__] = one(first, second, k=3)

@@ -37,7 +37,7 @@ class ExplanationDisplay:
     --------
     >>> import xcid
     >>> explainer = xcid.Explainer(model, train)  # doctest: +SKIP
-    >>> display = xcid.plots.ExplanationDisplay.from_explainer(
+    >>> display = ExplanationDisplay.from_explainer(
     ...     explainer, test, draw=xcid.plots.beeswarm
     ... )  # doctest: +SKIP
     >>> display.figure_.savefig("swarm.png")  # doctest: +SKIP
