@@ -461,3 +461,16 @@ class TestSummary:
     def test_refuses_other_rows(self, approved):
         with approved.raises(InvalidParameter):
             lab_metrics.paired([1.0], [1.0, 2.0])
+
+
+def test_an_explanation_is_ranked_by_what_supports_each_prediction():
+    table = np.random.default_rng(3).normal(size=(200, 3))
+
+    def model(X):
+        return 1 / (1 + np.exp(-(2 * X[:, 0] - X[:, 1])))
+
+    found = xcid.Explainer(model, table)(table[:20])
+    side = np.where(model(table[:20]) > 0.5, 1.0, -1.0)[:, None]
+    due = xcid.metrics.comprehensiveness(model, table[:20], side * found.values, table)
+    assert np.array_equal(xcid.metrics.comprehensiveness(model, table[:20], found, table), due)
+    assert due.mean() > xcid.metrics.comprehensiveness(model, table[:20], found.values, table).mean()

@@ -9,10 +9,11 @@ from typing import Any, TypeAlias, TypedDict, Unpack
 import numpy as np
 
 from xcid._check import as_int, require_callable
+from xcid.directions import supporting
 from xcid.errors import InvalidData
 from xcid.metrics.agreement import matrix
 from xcid.metrics.maskings import Masking, mean
-from xcid.records import Array
+from xcid.records import Array, Explanation
 from xcid.subject import Subject
 
 Reduce: TypeAlias = Callable[..., Array]
@@ -59,8 +60,9 @@ def masking_curves(
         As for :class:`xcid.Explainer`.
     X : table
         n rows.
-    scores : (n, d)
-        Signed scores are taken as they are: the highest comes first.
+    scores : (n, d), or Explanation
+        Scores are taken as they are: the highest comes first. Of an explanation it is what supports the prediction of
+        each row most: contributions are about one class, whichever is predicted.
     background : table
         What masked features take their values from.
     masking : Masking
@@ -126,8 +128,8 @@ def sufficiency(
 
 
 def checked(scores: Any, shape: tuple[int, ...]) -> Array:
-    """Scores of rows of this shape."""
-    ranked = matrix(scores)
+    """Scores of rows of this shape; an explanation gives those that support the present answer of each row."""
+    ranked = matrix(supporting(scores) if isinstance(scores, Explanation) else scores)
     if ranked.shape != shape:
         raise InvalidData(
             f"the scores have the shape {ranked.shape}, and the rows {shape}: give one score for each cell"
