@@ -194,11 +194,6 @@ class TestFaithfulness:
         with pytest.raises(error):
             metrics.comprehensiveness(crossed, ROWS, scores, TABLE)
 
-    def test_an_explanation_is_not_its_values(self, approved):
-        explanation = xcid.Explainer(crossed, TABLE)(ROWS)
-        with approved.raises(InvalidParameter):
-            metrics.sufficiency(crossed, ROWS, explanation, TABLE)
-
     def test_refuses_what_is_no_masking(self, approved):
         with approved.raises(InvalidParameter):
             metrics.sufficiency(crossed, ROWS, ROWS, TABLE, masking="mean")
