@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 
 import xcid
-from xcid._kernels import ridge
 from xcid._kernels.random import run_key
 from xcid.errors import InvalidParameter
 from xcid.generators import Balanced, Complements, Growing, Marginal
@@ -278,36 +277,3 @@ class TestAdjusted:
         assert np.all(one.p_values < 0.05)
         twice = np.repeat(TABLE[:10], 30, axis=0)
         assert np.all(np.isfinite(xcid.Explainer(model, twice)(TABLE[:3]).values))
-
-
-class TestRegression:
-    """Of clouds without a plan."""
-
-    def test_columns_without_noise_are_found(self):
-        design = RNG.normal(size=(2, 400, 3))
-        fit = ridge.fit(design, design @ np.array([0.5, -1.0, 0.0]) + 0.3, np.ones((2, 400)))
-        assert np.allclose(fit.coefficients, [0.5, -1.0, 0.0], atol=1e-3)
-
-    @pytest.mark.parametrize("n_columns", [5, 40])
-    def test_coefficients_are_those_of_the_normal_equations(self, n_columns):
-        design, responses, weight = RNG.normal(size=(2, 12, n_columns)), RNG.random((2, 12)), RNG.random((2, 12))
-        weight[:, 0] = 0
-        fit = ridge.fit(design, responses, weight)
-        for row in range(2):
-            by = weight[row]
-            centred = design[row] - np.average(design[row], axis=0, weights=by)
-            apart = responses[row] - np.average(responses[row], weights=by)
-            penalty = 11 / 4 * (ridge.LEAST_PENALTY + ridge.WIDE_PENALTY * (n_columns / 11) ** 2)
-            normal = (centred.T * by) @ centred + penalty * np.eye(n_columns)
-            assert np.allclose(fit.coefficients[row], np.linalg.solve(normal, (centred.T * by) @ apart))
-            assert np.allclose(fit.coefficients[row], (by * apart) @ fit.solution[row])
-
-    def test_samples_without_weight_do_not_count(self):
-        design, responses = RNG.normal(size=(1, 300, 3)), RNG.random((1, 300))
-        weight = np.ones((1, 300))
-        weight[:, 200:] = 0
-        changed, other = design.copy(), responses.copy()
-        changed[:, 200:], other[:, 200:] = 99.0, 0.9
-        first, second = ridge.fit(design, responses, weight), ridge.fit(changed, other, weight)
-        assert np.allclose(first.coefficients, second.coefficients)
-        assert np.all(first.residuals[:, 200:] == 0)

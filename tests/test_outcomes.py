@@ -147,12 +147,12 @@ def test_bad_questions_are_refused(make, message):
         make()
 
 
-def test_what_values_did_is_told_where_nothing_reaches_what_is_asked():
+def test_a_question_that_nothing_reaches_is_an_error(approved):
     explainer = xcid.Explainer(lambda X: 5 * X[:, 3], TABLE, outcome=Within(1e6, 2e6))
-    with pytest.warns(xcid.XcidWarning, match="2 of 2 rows have too few perturbations that flip"):
-        found = explainer(TABLE[:2])
-    assert not found.importance.any()
-    assert found.values[:, 3] == pytest.approx(5 * (TABLE[:2, 3] - TABLE[:, 3].mean()))  # another question
+    with approved.raises(xcid.errors.NotEnoughFlips):
+        explainer(TABLE[:2])
+    found = explainer.contributions(TABLE[:2])  # another question
+    assert found.values[:, 3] == pytest.approx(5 * (TABLE[:2, 3] - TABLE[:, 3].mean()))
 
 
 @pytest.mark.parametrize("outcome", [Flip(soft=True), ToClass("1", soft=True)], ids=str)

@@ -13,6 +13,7 @@ import xcid
 from xcid.cid.densities.mixed import MOST_CELLS, Slotted
 from xcid.densities import Discrete, Kernel, Mixed
 from xcid.distances import d_k
+from xcid.scores import PerFeature
 
 RNG = np.random.default_rng(5)
 VALUES = {
@@ -60,7 +61,7 @@ def reference(cloud, atoms):
 @pytest.mark.parametrize("name", ["normal", "skewed", "half of it zero", "two humps"])
 def test_error_below_a_thousandth(name):
     values = VALUES[name]
-    explanation = explained(values, values.mean() + 0.1234)
+    explanation = explained(values, values.mean() + 0.1234, score=PerFeature(Mixed()))
     pair = explanation.evidence(0, 0)
     atoms = pair.points[pair.atoms & (pair.points != explanation.data[0, 0])]
     assert explanation.importance[0, 0] == pytest.approx(reference(explanation.cloud, atoms), abs=1e-3)
@@ -70,7 +71,7 @@ def test_error_below_a_thousandth(name):
 def test_importance_is_d1_of_the_evidence(name):
     values = VALUES[name]
     for own in (values[3], values.max(), np.median(values)):
-        explanation = explained(values, own)
+        explanation = explained(values, own, score=PerFeature(Mixed()))
         pair = explanation.evidence(0, 0)
         assert explanation.importance[0, 0] == pytest.approx(d_k(pair.p, pair.q, pair.weights), abs=1e-9)
         assert pair.weights @ pair.p == pytest.approx(1, abs=1e-9)

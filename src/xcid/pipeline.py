@@ -181,8 +181,10 @@ def _searched(setup: Setup, found: Explanation, rows: Array, keys: Unsigned, out
 
 
 def _told(found: Explanation) -> Flags:
-    """(n,) rows with a feature whose importance, or whose value where that has no p-value, is surely not chance."""
-    p_values = found.p_values if found.importance_p_values is None else found.importance_p_values
+    """(n,) rows with a feature whose importance is not chance, or whose contribution where probabilities tell of it."""
+    by_probability = found.outcome is not None and as_question(found.outcome).least is not None
+    p_values = found.p_values if by_probability else found.importance_p_values
+    p_values = found.p_values if p_values is None else p_values
     if p_values is None:
         return np.zeros(len(found), dtype=bool)
     told: Flags = np.any(p_values < SURE / p_values.shape[1], axis=1)

@@ -199,7 +199,7 @@ def _chance(sums: Array, least: Array) -> Array:
     By a gamma distribution with the first three moments that squared totals have over all draws.
     """
     total, sums = (sums.sum(axis=1) ** 2).sum(axis=1), sums.transpose(0, 3, 1, 2)
-    across, own = sums.swapaxes(2, 3) @ sums, np.sum(sums**2, axis=3)
+    across, own = np.ascontiguousarray(sums.swapaxes(2, 3)) @ sums, np.sum(sums**2, axis=3)
     mean, twice = own.sum(axis=2), np.sum((sums @ across) * sums, axis=3)
     second = 2 * (np.sum(across**2, axis=(2, 3)) - np.sum(own**2, axis=2))
     third = 8 * (np.sum((across @ across) * across, axis=(2, 3)) + np.sum(2 * own**3 - 3 * twice * own, axis=2))
