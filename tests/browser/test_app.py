@@ -320,7 +320,6 @@ def test_pin(page, table):
     strongest = page.texts(".bar .name > bdi")[0]
     with page.answered():
         page.control(strongest, ".pin input").click()
-    assert page.scores[strongest] == "frozen"
     assert FEATURE_STATUSES["frozen"].meaning in page.text("#figures")
     assert page.text("#sentences") == due(table, constraints=xcid.Constraints(frozen=[strongest]))
     page.sought()
@@ -583,7 +582,7 @@ def test_all_by_keyboard(page):
     pin = page.control("age", ".pin input")
     with page.answered():
         pin.send_keys(Keys.SPACE)
-    assert page.scores["age"] == "frozen"
+    assert FEATURE_STATUSES["frozen"].meaning in page.text("#figures")
     assert page.focused == pin
 
 
@@ -892,7 +891,7 @@ def test_large_numbers_have_room(visit, prices, screen, width):
     screen(width)
     page = visit(prices)
     page.sought()
-    assert any(len(text) > 25 for text in page.texts(".bar .worth"))
+    assert max(map(len, page.scores.values())) > 7, page.scores
     assert clashes(page.browser) == []
     widths = "return [...document.querySelectorAll('.bar > svg')].map((node) => node.getBoundingClientRect().width)"
     assert min(page.run(widths)) > 100
