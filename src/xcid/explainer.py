@@ -219,7 +219,9 @@ class Explainer:
         Where the model is read exactly, nothing is perturbed.
         """
         with telling(InvalidParameter, WORK):
-            setup = self.replace(score=ContributionsAlone(), search=None, one_sided=ignore, max_evidence_bytes=0).setup
+            alone: Any = {"score": ContributionsAlone(), "search": None, "max_evidence_bytes": 0}
+            measured = self if self.made.contributing is not None else self.replace(score=alone["score"])
+            setup = replace(measured.setup, **alone)
             explanation = pipeline.explain_table(setup, X, as_int(seed, "seed"))
             return Explanation.of(replace(explanation, index=labels(X, len(explanation))))
 
