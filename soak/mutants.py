@@ -57,11 +57,12 @@ ROOMS = {
     "scores": Room(
         ("contributions/sampled.py", "contributions/scale.py", "contributions/effects.py", "cid/per_feature.py",
          "cid/planned.py", "cid/calibrated.py", "cid/resampled.py"),
-        ("tests/golden/test_values.py", "tests/test_adjusted.py", "tests/test_bad_input.py", "tests/test_intervals.py"),
+        ("tests/golden/test_values.py", "tests/test_contributions.py", "tests/test_adjusted.py", "tests/test_bad_input.py",
+         "tests/test_intervals.py", "tests/cid/test_calibrated.py"),
         QUICK, 0.6,
     ),
     "other-scores": Room(
-        ("contributions/moves.py", "contributions/pairs.py"),
+        ("contributions/pairs.py", "directions.py"),
         ("tests/test_interactions.py", "tests/golden/test_values.py"),
         QUICK, 0.6,
     ),
