@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ import numpy as np
 from xcid._require import require
 from xcid.errors import InvalidData
 from xcid.explainer import Explainer
-from xcid.models.predictor import is_instance
+from xcid.models.predictor import LOGITS, is_instance
 from xcid.outcomes import Outcome, ToClass
 from xcid.outcomes.classes import are_probabilities
 from xcid.records import Array
@@ -73,8 +75,9 @@ def _classes(targets: Any, size: int) -> Any:
 def _of_module(nn: Any, model: Any, flat: Array, shape: tuple[int, ...], weights: Any) -> Explainer:
     """Wrap a module in layers that shape its inputs and turn its answers into probabilities."""
     layers = [nn.Unflatten(1, shape), model] if len(shape) > 1 else [model]
-    explainer = Explainer(nn.Sequential(*layers), flat, weights=weights)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=re.escape(LOGITS))
+        explainer = Explainer(nn.Sequential(*layers), flat, weights=weights)
     if are_probabilities(explainer.subject.outputs):
         return explainer
-    last = nn.Softmax(dim=1) if explainer.subject.outputs.shape[1] > 1 else nn.Sigmoid()
-    return Explainer(nn.Sequential(*layers, last), flat, weights=weights)
+    return Explainer(nn.Sequential(*layers, nn.Sigmoid()), flat, weights=weights)
