@@ -77,7 +77,7 @@ def difference(explainer: Any, device: Any, X: Any) -> float:
     host, there = explainer(X), device(explainer, X)
     return max(
         float(np.abs(getattr(host, part) - getattr(there, part)).max())
-        for part in ("values", "importance", "lower", "upper", "p_values")
+        for part in ("values", "lower", "upper", "p_values")
     )
 
 

@@ -46,7 +46,8 @@ ROWS = 131_072  # at a time
 class Device:
     """Explain the decisions of a ``torch.nn.Module`` on the device that it lives on.
 
-    The result is that of ``explainer(X, seed=seed)`` to 1e-5, without the samples. The module is asked in evaluation
+    Contributions are those of ``explainer(X, seed=seed)`` to 1e-5; importance is the plain d1 of the same samples, with
+    the noise that the explainer takes out, and without limits; samples are not kept. The module is asked in evaluation
     mode and in its own precision; everything else is in double precision.
 
     It takes ``rows`` at a time, and half of them where the device's memory does not suffice.

@@ -130,7 +130,7 @@ class TestPlantedFaults:
 
     def test_files_that_are_written_in_place(self, fails, monkeypatch):
         in_place = lambda path, *token: contextlib.nullcontext(path)  # noqa: E731
-        for module in ("io.writers", "runs.fragments", "runs.run"):
+        for module in ("io.writers", "runs.folder", "runs.run"):
             monkeypatch.setattr(f"xcid.{module}.replacing", in_place)
         fails("surroundings", "--count", "12", "--columns", "20", ATTACKS=lambda known: known[2:3])
 

@@ -165,7 +165,9 @@ def test_obeys_constraints_levels_and_missing_cells():
 
 
 def test_explains_a_module():
-    explainer = xcid.Explainer(Net(), TABLE, generator=Gradient(Net(), m=M, steps=STEPS), outcome=xcid.outcomes.Flip())
+    search = Gradient(Net(), m=M, steps=STEPS)
+    with pytest.warns(xcid.XcidWarning, match="taken for logits"):
+        explainer = xcid.Explainer(Net(), TABLE, generator=search, outcome=xcid.outcomes.Flip())
     explanation = explainer(TABLE[:5])
     assert np.all(explanation.status == "ok")
     assert np.all(np.abs(explanation.values[:, 3]) < np.abs(explanation.values).max(axis=1))

@@ -30,6 +30,8 @@ from xcid.generators import Balanced
 from xcid.outcomes import Threshold, ToClass, Within
 from xcid.setup import READ, bind_generator
 
+pytestmark = pytest.mark.filterwarnings("ignore:the module's outputs are no probabilities")
+
 N, ROWS = 300, 6
 MILD = 0.5  # the most that one mild feature adds
 DECIDED = 4 * MILD  # an effect beyond it is well out of the mild ones' reach, for two classes and for three
@@ -693,7 +695,7 @@ def test_the_names_of_classes_change_no_score(cell, labels):
     table = background(cell.table)
     model = Renamed(known.subject.predict, known.space, labels)
     explainer = xcid.Explainer(model, table, outcome=renamed_outcome(cell, labels), **names_for(cell.table))
-    is_sampled = known.subject.predict.is_quick and known.subject.exact is None
+    is_sampled = known.subject.predict.is_quick and known.subject.adds_up_on is None
     usual = READ if is_sampled else None  # as many perturbations as the model that is read
     explainer = explainer.replace(generator=bind_generator(Balanced(usual), explainer.subject))
     assert_same_scores(explainer(rows_of(cell.table, table)), expected)

@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 
 import xcid
+from xcid.densities import Mixed
 from xcid.errors import InvalidParameter, ModelError
 from xcid.generators import Balanced, Marginal
 from xcid.outcomes import Flip, Interval, Raise, Threshold, ToClass, Within
+from xcid.scores import PerFeature
 
 torch = pytest.importorskip("torch", reason="needs the extra torch")
 from xcid_torch.device import Device  # noqa: E402
@@ -18,7 +20,7 @@ RNG = np.random.default_rng(3)
 TABLE = RNG.normal(size=(300, 6))
 TABLE[:, 1] = np.round(TABLE[:, 1])  # values that pile up
 TABLE[:, 2] = np.where(RNG.random(300) < 0.4, 0.0, TABLE[:, 2])
-PARTS = ("values", "importance", "lower", "upper", "p_values", "base_values", "outputs", "n_positive")
+PARTS = ("values", "lower", "upper", "p_values", "base_values", "outputs", "n_positive")
 
 
 def network(n_outputs, dtype=None):
@@ -41,6 +43,8 @@ def test_same_as_on_the_host(n_outputs, outcome):
     host, there = explainer(rows, seed=2), Device(rows=7)(explainer, rows, seed=2)
     for part in PARTS:
         assert np.allclose(getattr(there, part), getattr(host, part), atol=1e-5), part
+    plain = explainer.replace(score=PerFeature(Mixed()))(rows, seed=2).importance
+    assert np.allclose(there.importance, plain, atol=1e-5)
     assert np.array_equal(there.status, host.status)
     assert np.array_equal(there.n_flips, host.n_flips)
     assert np.array_equal(there.n_evaluations, host.n_evaluations)

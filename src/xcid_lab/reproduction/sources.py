@@ -21,8 +21,6 @@ SOURCES = (  # generator, question and score of the paper's method
     "cid/distances.py",
     "cid/densities/kernel.py",
     "cid/densities/bandwidths.py",
-    "_kernels/binned.py",
-    "_kernels/exact.py",
 )
 
 
