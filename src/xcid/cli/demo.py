@@ -15,7 +15,7 @@ A {kind} was trained on {known} patients to predict who has diabetes. On {held} 
 {right:.0%}. Take one of them: what does the model predict, and why?
 """
 END = """
-The same for {rows} patients, with the evidence behind every score, is in {page}: open it in a browser.
+The same for {rows} patients, with the evidence of every feature, is in {page}: open it in a browser.
 {picture}
 Now with a table of your own, here data.csv with a column outcome:
   xcid explain data.csv --target outcome
@@ -44,7 +44,7 @@ def _tell(out: Path) -> None:
 
     writers.check(out, extensions=(".html", ".htm"))
     made = training.demo("diabetes", "logistic", seed=0)
-    found = Explainer(made.model, made.background)(tables.part(made.data, range(ROWS)))
+    found = Explainer(made.model, made.background)(tables.part(made.data, range(ROWS))).towards("diabetes")
     known, held = tables.size(made.background), len(made.positions)
     show(STORY.format(kind="logistic regression", known=known, held=held, right=made.right))
     show_scores(bars(found))
