@@ -153,3 +153,12 @@ def test_many_features_take_as_few_values_alone_as_ever():
     space = FeatureSpace.of(RNG.normal(size=(50, 21)))
     plan = Balanced(3_000).draw(space, run_key(0)).plan
     assert len(plan.alone) == 8
+
+
+def test_more_features_than_there_are_blocks_for_have_the_plain_distance():
+    table = np.random.default_rng(8).normal(size=(200, 70))
+    explainer = xcid.Explainer(lambda X: 1 / (1 + np.exp(-X[:, 0])), table)
+    found = explainer(table[:2])
+    assert np.isnan(found.importance_p_values).all()
+    plain = explainer.replace(score=xcid.scores.PerFeature(xcid.densities.Mixed()))(table[:2])
+    assert np.array_equal(found.importance, plain.importance)

@@ -25,7 +25,7 @@ from scipy import special
 from xcid._kernels import student
 from xcid._kernels.arrays import blocks, ratio, same
 from xcid.cid import planned
-from xcid.cid.designs import Design, Shared, block_sums, shared
+from xcid.cid.designs import Design, Shared, block_sums, is_wide, shared
 from xcid.cid.per_feature import PerFeature
 from xcid.records import Array, Density, Flags, Perturbations, Plan
 from xcid.records.fields import Estimate
@@ -48,8 +48,9 @@ def importance(cloud: Perturbations, density: Density) -> Estimate:
     variance and skewness; where a plan has fewer than 12 blocks, as if each pair had signs of its own). Where p is 0.05
     or more, the lower limit is 0; where no single change moves the output either, so is the value.
 
-    Features without a plan (rare flips that were searched for, constraints), groups, and densities that differ from row
-    to row have their plain d1, and NaN for limits and p-values; rows without flips have 0 and NaN. Features that may
+    Features without a plan (rare flips that were searched for, constraints), groups, densities that differ from row to
+    row, and more features than the plan has blocks for (beyond 64 at 3,000 perturbations) have their plain d1, and NaN
+    for limits and p-values; rows without flips have 0 and NaN. Features that may
     not change have 0 and a p-value of 1.
 
     Parameters
@@ -65,6 +66,8 @@ def importance(cloud: Perturbations, density: Density) -> Estimate:
         Of (n, f) arrays.
     """
     plan, parts = cloud.plan, planned.parts(cloud, density)
+    if plan is not None and is_wide(plan):
+        parts = []
     covered = [feature for part in parts for feature in part.features]
     shape = len(cloud), len(cloud.features)
     plain = np.zeros(shape) if len(covered) == shape[1] else PerFeature(density)(cloud).importance

@@ -19,6 +19,7 @@ MOST_COLUMNS = 1 / 3  # of the number of pairs
 PENALTY = 1e-10  # of each column, for each pair
 MOST_LEVERAGE = 0.9
 FEWEST = 12  # blocks whose differences tell of chance
+MOST_SIGNS = 2**14  # of a plan whose pairs are each a block
 
 
 class Design(NamedTuple):
@@ -65,9 +66,19 @@ class Shared(NamedTuple):
 def shared(plan: Plan, parts: list[Part]) -> Shared:
     """Make what all rows of a plan share."""
     designs = [design for part in parts if (design := _design(plan, part)).features.size]
-    size = hadamard_order(len(plan.free))
-    size = size if len(plan.masks) >= FEWEST * size else 1
+    size = block_size(plan)
     return Shared(designs, _fit(plan, designs, size), size)
+
+
+def block_size(plan: Plan) -> int:
+    """Pairs of a block, whose signs are drawn together; 1 where there are few blocks."""
+    size = hadamard_order(len(plan.free))
+    return size if len(plan.masks) >= FEWEST * size else 1
+
+
+def is_wide(plan: Plan) -> bool:
+    """Whether a plan has so many features, and so few blocks, that noise is not worth measuring pair by pair."""
+    return block_size(plan) == 1 and plan.masks.size > MOST_SIGNS
 
 
 def _design(plan: Plan, part: Part) -> Design:
