@@ -414,3 +414,11 @@ class TestWordsForUpAndDown:
         explainer = xcid.Explainer(two, TABLE, class_names=["down", "up"])
         assert set(explainer.counterfactuals(TABLE[:3], target="up").to_frame()["about"]) == {"up"}
         assert explainer(TABLE[:3]).towards("down").about.tolist() == ["down"] * 3
+
+
+def test_samples_under_constraints_give_no_other_scale():
+    explainer = xcid.Explainer(lambda X: special.expit(logit(X)), TABLE, constraints=xcid.Constraints(frozen=["x0"]))
+    found = explainer(TABLE[:3])
+    assert np.all(found.values[:, 0] != 0)  # what a frozen value did
+    with pytest.raises(xcid.errors.EvidenceNotKept, match="obey constraints"):
+        found.on("probability")

@@ -16,7 +16,18 @@ from xcid.contributions.scale import Scale
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.outcomes.classes import Flip, class_names, column_of
 from xcid.outcomes.protocol import as_question
-from xcid.records import UNKNOWN, Array, DensityPair, Estimate, Explanation, Integers, Outcome, Perturbations, fields
+from xcid.records import (
+    UNKNOWN,
+    Array,
+    DensityPair,
+    Estimate,
+    Explanation,
+    Integers,
+    Outcome,
+    Perturbations,
+    Plan,
+    fields,
+)
 
 E = TypeVar("E", bound=Explanation)
 ROUNDED = 1e-5  # of an output, by a model that computes in single precision
@@ -24,6 +35,10 @@ NOT_KEPT = (
     "the outputs of the samples behind this explanation were not kept: too many rows were explained at once, or it "
     "comes from a file; explain fewer rows at once or raise max_evidence_bytes of the Explainer, and after loading "
     "explain the rows again"
+)
+LIMITED = (
+    "the samples that were kept obey constraints, and contributions are about features without them: explain the rows "
+    "again with Explainer(..., scale=...), or with a question about the class that is meant"
 )
 NEVER_KEPT = "the generator of this explanation does not keep outputs: explain the rows again with the recommended one"
 
@@ -187,6 +202,8 @@ def _again(explanation: E, column: Integers, name: str) -> E:
     cloud = explanation.cloud
     if cloud is None or cloud.outputs is None:
         raise EvidenceNotKept(NOT_KEPT if cloud is None or cloud.plans else NEVER_KEPT)
+    if any(plan.fitted.any() or not plan.free.all() for plan in cloud.plans if isinstance(plan, Plan)):
+        raise EvidenceNotKept(LIMITED)
     usual = {"base_outputs": explanation.base_outputs, "base_log_odds": explanation.base_log_odds}
     scale = Scale(name, explanation.least)  # type: ignore[arg-type]
     found = contribute(cloud, explanation.outputs, explanation.output_names, column, scale, usual)
