@@ -14,6 +14,7 @@ import json
 import logging
 import os
 import pickle
+import secrets
 import shutil
 import sys
 import tempfile
@@ -98,12 +99,21 @@ def ray() -> Iterator[Engine]:
     folder = tempfile.mkdtemp(prefix="ray")  # sockets in there need a short path
     quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
     logging.getLogger("ray.data").setLevel("ERROR")
-    ray.init(num_cpus=1, _node_ip_address="127.0.0.1", _temp_dir=folder, object_store_memory=10**8, **quiet)
+    token = os.environ.setdefault("XCID_RAY_TOKEN", secrets.token_hex(32))  # Ray keeps the first of a process
+    before = {name: os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_MODE")}  # Ray sets the mode itself
+    os.environ["RAY_AUTH_TOKEN"] = token
     try:
+        ray.init(num_cpus=1, _node_ip_address="127.0.0.1", _temp_dir=folder, object_store_memory=10**8, **quiet)
         ray.data.DataContext.get_current().enable_progress_bars = False
         yield lambda explainer: explain(explainer, ray.data.from_pandas(ROWS), row="row").to_pandas()
     finally:
+        started = ray._private.worker._global_node  # noqa: SLF001
+        servers = [one.process for each in started.all_processes.values() for one in each] if started else []
         ray.shutdown()
+        for server in servers:
+            server.wait(timeout=30)  # else Python complains of them when it collects them
+        for name, value in before.items():
+            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
         shutil.rmtree(folder, ignore_errors=True)
 
 

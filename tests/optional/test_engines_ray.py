@@ -27,7 +27,8 @@ pytestmark = pytest.mark.filterwarnings(
 def instance():
     """Two workers, reached by a token of this run on the loopback interface only."""
     folder = tempfile.mkdtemp(prefix="ray")  # sockets in there need a short path
-    settings = {"RAY_AUTH_TOKEN": secrets.token_hex(32), "RAY_USAGE_STATS_ENABLED": "0"}
+    token = os.environ.setdefault("XCID_RAY_TOKEN", secrets.token_hex(32))  # Ray keeps the first of a process
+    settings = {"RAY_AUTH_TOKEN": token, "RAY_USAGE_STATS_ENABLED": "0"}
     before = {name: os.environ.get(name) for name in (*settings, "RAY_AUTH_MODE")}  # Ray sets the mode itself
     os.environ.update(settings)
     try:
