@@ -111,7 +111,7 @@ class Explanation(records.Explanation):
     ) -> Any:
         """Give the k strongest significant features that work against an outcome, in your own texts.
 
-        Features are significant by :meth:`adjusted_p_values`. One line per row and reason: row, rank, feature, text,
+        Features are significant by :attr:`significant`. One line per row and reason: row, rank, feature, text,
         value, worth, p_value (adjusted) and tied_with, the features whose limits overlap its own, so that their order
         is not decided. Equal scores stand in the order of the columns. A row with fewer reasons has fewer lines; one
         without any has a line of rank 0 that says why.
@@ -125,7 +125,7 @@ class Explanation(records.Explanation):
             value. A feature without one has its name and value.
         against : str, optional
             The outcome: a class, or "higher" or "lower" for a regression, which needs it. By default reasons support
-            the prediction, so that they work against every other class; where ``towards`` chose a class, against that.
+            the prediction, so that they work against every other class.
         backend : str
             The library of the frame: "pandas", "polars" or "pyarrow".
         """
