@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from sklearn.linear_model import LogisticRegression
 
 import xcid
 from xcid import calibration
-from xcid.calibration import Decided, Repeats
+from xcid.calibration import Decided, Precise, Repeats
 from xcid.cid.per_feature import held_in_place
 from xcid.densities import Mixed
 from xcid.errors import InvalidData, InvalidParameter
@@ -260,3 +261,39 @@ class TestResampled:
         for settings in ({"permutations": 5}, {"resamples": 1}):
             with pytest.raises(InvalidParameter):
                 Resampled(**settings)
+
+
+class TestPrecision:
+    def widest(self, found):
+        return (found.upper - found.lower).max(axis=1) / np.abs(found.values).max(axis=1)
+
+    def test_runs_are_added_until_limits_are_narrow(self):
+        once = xcid.Explainer(bent, TABLE)(TABLE[:6])
+        found = xcid.Explainer(bent, TABLE, precision=0.6 * float(self.widest(once).min()))(TABLE[:6])
+        assert (self.widest(found) <= 0.6 * self.widest(once).min()).all()
+        assert (found.n_evaluations > once.n_evaluations).all()
+        sums = found.base_values + found.values.sum(axis=1)
+        assert np.allclose(sums, once.base_values + once.values.sum(axis=1), atol=1e-9)
+
+    def test_the_budget_is_an_end(self):
+        found = xcid.Explainer(bent, TABLE, stop=Precise(1e-6, max_evaluations=4_000))(TABLE[:3])
+        assert (found.n_evaluations <= 4_000).all()
+        assert (found.n_evaluations > 2_000).all()
+
+    def test_what_is_exact_or_wide_enough_runs_once(self):
+        once, wide = (xcid.Explainer(bent, TABLE, **how)(TABLE[:3]) for how in ({}, {"precision": 50.0}))
+        assert np.array_equal(once.n_evaluations, wide.n_evaluations)
+        assert np.array_equal(once.values, wide.values)
+        linear = LogisticRegression().fit(TABLE, TABLE[:, 0] > 0)
+        exact = xcid.Explainer(linear, TABLE, precision=1e-9).contributions(TABLE[:3])
+        assert (exact.n_evaluations == 1).all()
+
+    @pytest.mark.parametrize("settings", [{"precision": 0.0}, {"precision": 0.1, "repeats": 2}])
+    def test_settings_that_are_none(self, settings):
+        with pytest.raises(InvalidParameter, match="precision"):
+            xcid.Explainer(bent, TABLE, **settings)
+
+
+def bent(X):
+    odds = np.exp(np.clip(X[:, 0] * X[:, 1] + X[:, 2], -9, 9))
+    return np.column_stack([1 / (1 + odds), odds / (1 + odds)])

@@ -19,7 +19,7 @@ from xcid.distances import d_k
 from xcid.errors import InvalidData, InvalidParameter, XcidWarning
 from xcid.generators import Genetic, Marginal, Random
 from xcid.outcomes import Flip, Interval
-from xcid.outcomes.crossing import FlipOrTie
+from xcid.outcomes.classes import FlipOrTie
 from xcid.table import FeatureSpace
 
 RNG = np.random.default_rng(29)

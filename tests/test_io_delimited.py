@@ -47,6 +47,13 @@ def test_counting_agrees_with_reading(tmp_path, monkeypatch, seed, block):
     assert counted is not None or seed % 2 or width == 1
 
 
+def test_a_quote_within_the_first_name_opens_no_cell(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('a"\nb"\n5\n')
+    assert readers.opened(path).names == ('a"',)
+    assert readers.opened(path).n_rows == 2
+
+
 def test_codes_that_turn_late(tmp_path):
     """Pieces of a file must not be taken for numbers by themselves."""
     n = 300_000

@@ -201,7 +201,8 @@ def test_dicts_with_their_vectoriser():
 
 
 def test_sparse_matrices():
-    matrix = scipy.sparse.random_array((200, 6), density=0.3, rng=np.random.default_rng(1), format="csr")
+    draws = np.random.default_rng(1).random((2, 200, 6))
+    matrix = scipy.sparse.csr_array(np.where(draws[0] < 0.3, draws[1], 0.0))
     model = RandomForestClassifier(10, random_state=0).fit(matrix, matrix.toarray()[:, 2] > 0)
     seen = []
     ask = lambda table: seen.append(table) or model.predict_proba(table)  # noqa: E731

@@ -133,6 +133,9 @@ def other_state(model: Any) -> None:
     vars(model).update(vars(RandomForestClassifier(8, max_depth=4, random_state=1).fit(X, AFTER)))
 
 
+# Unless it is told, scikit-learn 1.5 votes by SAMME.R, which has no weights to change; later ones know SAMME alone.
+WEIGHTED = {"algorithm": "SAMME"} if AdaBoostClassifier().get_params().get("algorithm") == "SAMME.R" else {}
+
 CHANGES: dict[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {
     "tree: fit": (tree, refit),
     "tree: a leaf": (tree, one_leaf),
@@ -176,7 +179,7 @@ CHANGES: dict[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {
     "histograms: base": (histogram, lambda model: model._baseline_prediction.__iadd__(2.0)),
     "votes: weights": (
         lambda: AdaBoostClassifier(
-            DecisionTreeClassifier(max_depth=2, random_state=0), n_estimators=6, random_state=0
+            DecisionTreeClassifier(max_depth=2, random_state=0), n_estimators=6, random_state=0, **WEIGHTED
         ).fit(X, BEFORE),
         lambda model: model.estimator_weights_.__setitem__(0, 9.0),
     ),

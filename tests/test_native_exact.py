@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -31,6 +32,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from tests.test_model_changes import WEIGHTED
 from tests.test_native_tables import LEVELS, NUMBERS, fitted, frame, lightgbm, targets, xgboost
 
 import xcid
@@ -134,7 +136,7 @@ MODELS = {
         n_estimators=9, loss="exponential", random_state=0)),
     "boosting, classes": (3, "margins", lambda: GradientBoostingClassifier(n_estimators=5, random_state=0)),
     "boosting, numbers": (0, "number", lambda: GradientBoostingRegressor(n_estimators=9, random_state=0)),
-    "adaptive": (2, "log_odds", lambda: AdaBoostClassifier(n_estimators=6, random_state=0)),
+    "adaptive": (2, "log_odds", lambda: AdaBoostClassifier(n_estimators=6, random_state=0, **WEIGHTED)),
     "histograms": (2, "log_odds", lambda: HistGradientBoostingClassifier(max_iter=12, min_samples_leaf=5)),
     "histograms, classes": (3, "margins", lambda: HistGradientBoostingClassifier(max_iter=6, min_samples_leaf=5)),
     "histograms, numbers": (0, "number", lambda: HistGradientBoostingRegressor(max_iter=12, min_samples_leaf=5)),
@@ -152,6 +154,8 @@ MODELS = {
     "naive bayes": (2, "margins", lambda: GaussianNB()),
 }  # fmt: skip
 COMPLETE = ("boosting", "exponential", "adaptive", "logistic", "softmax", "least", "naive", "bagging")
+if sklearn.__version__.startswith("1.5."):
+    COMPLETE += ("extra trees",)  # they take missing cells from 1.6 on
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -184,7 +188,9 @@ def encoded(model):
 
 
 TABLES = {
-    "histograms": lambda: HistGradientBoostingClassifier(max_iter=12, min_samples_leaf=5),
+    "histograms": lambda: HistGradientBoostingClassifier(
+        max_iter=12, min_samples_leaf=5, categorical_features="from_dtype"
+    ),
     "lightgbm": lambda: lightgbm("LGBMClassifier"),
     "lightgbm, one by one": lambda: lightgbm("LGBMClassifier", max_cat_to_onehot=9),
     "xgboost": lambda: xgboost("XGBClassifier", enable_categorical=True, max_depth=4, max_cat_to_onehot=1),

@@ -68,7 +68,8 @@ def boosting(n_classes, depth, seed):
 
 def histograms(n_classes, depth, seed):
     make = pair(HistGradientBoostingClassifier, HistGradientBoostingRegressor)
-    return make(n_classes, max_iter=6, max_depth=depth, min_samples_leaf=3, random_state=seed)
+    more = {"categorical_features": "from_dtype"}  # as is usual from scikit-learn 1.6 on; 1.5 warns if nothing is said
+    return make(n_classes, max_iter=6, max_depth=depth, min_samples_leaf=3, random_state=seed, **more)
 
 
 def xgboost(n_classes, depth, seed):

@@ -26,7 +26,6 @@ from sklearn.ensemble import (
     VotingRegressor,
 )
 from sklearn.feature_selection import SelectKBest
-from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import (
     ElasticNet,
@@ -355,8 +354,9 @@ def test_what_wraps_a_marked_function_is_not_marked():
 
 
 def test_frozen_models_are_read(form):
+    frozen = pytest.importorskip("sklearn.frozen", reason="scikit-learn has frozen models from 1.6 on")
     cells, y = numbers(1), targets(frame(1))
-    inner = FrozenEstimator(fitted(SVC(kernel="linear"), cells, y))
+    inner = frozen.FrozenEstimator(fitted(SVC(kernel="linear"), cells, y))
     assert gap(fitted(CalibratedClassifierCV(inner), cells, y), cells) <= 1e-9
 
 

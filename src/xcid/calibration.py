@@ -16,7 +16,7 @@ from xcid import directions
 from xcid._check import as_float, as_int
 from xcid._kernels.random import TOP, uniform
 from xcid.errors import InvalidData, InvalidParameter
-from xcid.records import Array, Explanation, Integers, fields
+from xcid.records import Array, Explanation, Flags, Integers, fields
 from xcid.table import is_missing
 
 __all__ = ["Decided"]
@@ -80,19 +80,61 @@ class Decided:
         if first.lower is None:
             raise InvalidParameter("only a score with limits, such as xcid.scores.Adjusted(), can say what is decided")
         k = min(self.k, first.values.shape[1])
-        runs = [(np.arange(len(first)), first)]
-        done: dict[int, Explanation] = {}
-        while len(rows := runs[-1][0]):
-            here = [_of(rows, *run) for run in runs]
-            joined = average(here)
-            if joined.spread is None:
-                joined = replace(joined, spread=np.full(joined.values.shape, np.nan))  # of one run there is none
-            open_ = top_agreement(joined, k) < self.confidence
-            open_ &= joined.n_evaluations + runs[-1][1].n_evaluations <= self.max_evaluations
-            done |= {int(row): joined[at] for at, row in enumerate(rows) if not open_[at]}
-            rows = rows[open_]
-            runs.append((rows, more(rows, len(runs)) if len(rows) else first[[]]))
-        return Explanation.concatenate([done[row] for row in range(len(first))])
+        return _run_while(lambda joined: top_agreement(joined, k) < self.confidence, self.max_evaluations, first, more)
+
+
+@dataclass(frozen=True, slots=True)
+class Precise:
+    """Go on with the rows whose limits are wider than a share of their largest contribution.
+
+    Parameters
+    ----------
+    width : float
+        Of the widest limits of a row, from the lower to the upper one, as a share of its largest contribution.
+    max_evaluations : int
+        Most rows that the model is asked to predict for each row.
+    """
+
+    width: float = 0.05
+    max_evaluations: int = 100_000
+
+    def __post_init__(self) -> None:
+        as_int(self.max_evaluations, "max_evaluations", at_least=1)
+        if not 0 < as_float(self.width, "precision") < np.inf:
+            raise InvalidParameter(f"precision must be a share above 0, not {self.width}")
+
+    def __call__(self, first: Explanation, more: More) -> Explanation:
+        """Run the rows again whose limits are too wide, until they are not or their budget is spent."""
+        if first.lower is None:
+            raise InvalidParameter("only values with limits have a precision: explain by xcid.scores.Adjusted()")
+        return _run_while(lambda joined: _widest(joined) > self.width, self.max_evaluations, first, more)
+
+
+def _widest(explanation: Explanation) -> Array:
+    """(n,) the widest limits of each row as a share of its largest value; 0 where runs do not make them narrower."""
+    assert explanation.lower is not None
+    assert explanation.upper is not None
+    widths, largest = (explanation.upper - explanation.lower).max(axis=1), np.abs(explanation.values).max(axis=1)
+    is_known = np.isfinite(widths) & (largest > 0)
+    return np.divide(widths, largest, out=np.zeros(len(widths)), where=is_known)
+
+
+def _run_while(
+    is_open: Callable[[Explanation], Flags], max_evaluations: int, first: Explanation, more: More
+) -> Explanation:
+    """Run the rows that are open again, until they are not or their budget is spent; average the runs of each."""
+    runs = [(np.arange(len(first)), first)]
+    done: dict[int, Explanation] = {}
+    while len(rows := runs[-1][0]):
+        here = [_of(rows, *run) for run in runs]
+        joined = average(here)
+        if joined.spread is None:
+            joined = replace(joined, spread=np.full(joined.values.shape, np.nan))  # of one run there is none
+        open_ = is_open(joined) & (joined.n_evaluations + runs[-1][1].n_evaluations <= max_evaluations)
+        done |= {int(row): joined[at] for at, row in enumerate(rows) if not open_[at]}
+        rows = rows[open_]
+        runs.append((rows, more(rows, len(runs)) if len(rows) else first[[]]))
+    return Explanation.concatenate([done[row] for row in range(len(first))])
 
 
 def _of(rows: Integers, at: Integers, run: Explanation) -> Explanation:

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from xcid import answers, pipeline
 from xcid._check import LOG, Progress, as_float, as_int, given_or, require_callable, silent, telling, usual, warn
-from xcid.calibration import Repeats, Stop
-from xcid.cid.adjusted import Adjusted, ContributionsAlone
+from xcid.calibration import Precise, Repeats, Stop
+from xcid.cid.calibrated import Adjusted, ContributionsAlone
 from xcid.cid.generators.growing import Growing
 from xcid.cid.generators.search import Generator
 from xcid.cid.method import paper_parts
 from xcid.cid.per_feature import Score
 from xcid.errors import InvalidParameter
 from xcid.explanation import Explanation
+from xcid.models.predictor import Naming
 from xcid.outcomes import Outcome
 from xcid.pipeline import Apply
 from xcid.records import Density
@@ -58,7 +59,10 @@ class Explainer:
         What counts as a flip: an object of :mod:`xcid.outcomes` or a function. By default a change of the predicted
         class, by its probability; for a regression a move of the output, by degrees.
     class_names : sequence of str or mapping, optional
-        What the classes are called, in the order of the model's or by its labels: ``["no diabetes", "diabetes"]``.
+        What the classes are called, in the order of the model's or by its labels: ``["no diabetes", "diabetes"]``; or
+        the targets of a regressor that has several.
+    target : int or str, optional
+        Which one of several targets of a regressor is explained, by its place or by its name in ``class_names``.
     feature_names : sequence of str, optional
         For arrays; a data frame brings its own.
     kinds : mapping of str to str, optional
@@ -75,6 +79,9 @@ class Explainer:
         Independent runs of each row, whose scores are averaged; ``explanation.spread`` says how they differ.
     stop : Stop, optional
         In place of ``repeats``: when to end the runs of a row, such as ``calibration.Decided(k=4)``.
+    precision : float, optional
+        In place of either: runs are added to a row until its widest limits are this share of its largest contribution,
+        or until 100,000 evaluations (``stop=calibration.Precise(width, max_evaluations)`` for others).
     time_limit : float, optional
         Seconds that a run of one row may take; a row that takes longer gets the status "too_slow". It is looked at
         between model calls: a call that never ends is not ended.
@@ -107,11 +114,13 @@ class Explainer:
         outcome: Outcome | None = None,
         feature_names: Sequence[str] | None = None,
         class_names: Sequence[str] | Mapping[Any, str] | None = None,
+        target: int | str | None = None,
         kinds: Mapping[str, Kind] | None = None,
         constraints: Constraints | None = None,
         scale: str = "auto",
         repeats: int = 1,
         stop: Stop | None = None,
+        precision: float | None = None,
         time_limit: float | None = None,
         memory: int = 2**28,
         max_evidence_bytes: int = 2**28,
@@ -121,6 +130,10 @@ class Explainer:
                 raise InvalidParameter("give a score or a density, not both: a score has its own density")
             if stop is not None and repeats != 1:
                 raise InvalidParameter("give repeats or stop, not both: a stop decides on the number of runs itself")
+            if precision is not None:
+                if stop is not None or repeats != 1:
+                    raise InvalidParameter("give precision alone, without repeats or stop: it decides on the runs")
+                stop = Precise(precision)
             if time_limit is not None and not as_float(time_limit, "time_limit (seconds)") > 0:
                 raise InvalidParameter(f"time_limit must be a number of seconds above 0, not {time_limit}")
             stop = given_or(stop, partial(Repeats, repeats), "stop", "xcid.calibration.Decided()")
@@ -130,7 +143,9 @@ class Explainer:
             score = given_or(score, usual, "score", "xcid.scores.Adjusted()")
             search = Growing() if generator is None else None
             memory = as_int(memory, "memory (bytes)", at_least=1)
-            subject = Subject.of(model, reference, feature_names, kinds, constraints, memory, weights, class_names)
+            subject = Subject.of(
+                model, reference, feature_names, kinds, constraints, memory, weights, Naming(class_names, target)
+            )
             given = Given(outcome, generator, scale)
             kept = as_int(max_evidence_bytes, "max_evidence_bytes", at_least=0)
             parts: Any = {"score": score, "stop": stop, "time_limit": time_limit, "memory": memory, "given": given}
@@ -218,12 +233,15 @@ class Explainer:
 
         Where the model is read exactly, nothing is perturbed.
         """
+        return self.without_importance()(X, seed=seed, progress=silent)
+
+    def without_importance(self) -> Explainer:
+        """The same explainer for the first question alone: engines and runs call it as any other."""
         with telling(InvalidParameter, WORK):
-            alone: Any = {"score": ContributionsAlone(), "search": None, "max_evidence_bytes": 0}
-            measured = self if self.made.contributing is not None else self.replace(score=alone["score"])
-            setup = replace(measured.setup, **alone)
-            explanation = pipeline.explain_table(setup, X, as_int(seed, "seed"))
-            return Explanation.of(replace(explanation, index=labels(X, len(explanation))))
+            measured = self if self.made.contributing is not None else self.replace(score=ContributionsAlone())
+            other = object.__new__(type(self))
+            other._set(replace(measured.made, score=ContributionsAlone(), search=None, max_evidence_bytes=0))
+            return other
 
     def stream(self, pieces: Iterable[Any], *, seed: int = 0, apply: Apply = map) -> Iterator[Explanation]:
         """Explain table after table, such as chunks of a file that does not fit into memory.

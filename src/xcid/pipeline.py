@@ -13,7 +13,7 @@ from xcid import directions
 from xcid._check import LOG, Progress, silent, warn
 from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_few
 from xcid._kernels.random import run_key, variants
-from xcid.cid.adjusted import ContributionsAlone
+from xcid.cid.calibrated import ContributionsAlone
 from xcid.cid.generators.search import Drawn, Generator
 from xcid.outcomes import Outcome
 from xcid.outcomes.protocol import as_question
@@ -206,12 +206,15 @@ def _scored(setup: Setup, cloud: Perturbations) -> dict[str, Any]:
 def _recorded(setup: Setup, seed: int, cloud: Perturbations, outputs: Array, measured: dict[str, Any]) -> Explanation:
     spent = measured.pop("n_evaluations", cloud.n_evaluations)
     n_flips = np.sum(cloud.positive > 0.5, axis=1)
+    status = flipless(cloud.status, n_flips, setup.outcome)
+    if isinstance(setup.score, ContributionsAlone):
+        status = np.full(len(cloud), "ok")  # contributions need no flips
     return record(
         setup,
         outputs,
         seed,
         rows=cloud.origin,
-        status=flipless(cloud.status, n_flips, setup.outcome),
+        status=status,
         n_evaluations=spent,
         n_flips=n_flips,
         n_positive=cloud.positive.sum(axis=1),
@@ -299,6 +302,8 @@ def is_nothing(found: Explanation) -> bool:
 
 def checked(setup: Setup, explanation: Explanation) -> Explanation:
     """Do what the setup says where no decision could be explained; warn where some rows lack perturbations."""
+    if isinstance(setup.score, ContributionsAlone):
+        return explanation
     if is_nothing(explanation) and is_one_sided(setup.outcome, setup.subject):
         setup.one_sided(
             f"all {len(setup.subject.space.rows)} reference rows and all perturbations lie on one side of "

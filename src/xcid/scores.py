@@ -4,7 +4,7 @@
 recommended one. ``variability`` is the paper's heuristic before any density.
 """
 
-from xcid.cid.adjusted import Adjusted
+from xcid.cid.calibrated import Adjusted
 from xcid.cid.per_feature import PerFeature, held_in_place
 from xcid.cid.resampled import Resampled
 from xcid.cid.variability import variability

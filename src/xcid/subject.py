@@ -15,8 +15,8 @@ from xcid._kernels.arrays import spread, thinned
 from xcid.contributions.scale import NAMES, Name, Scale
 from xcid.errors import ModelError
 from xcid.models import Predictor, agrees, names_for, wrap
-from xcid.models.predictor import EXACT, TRIED
-from xcid.outcomes.classes import are_probabilities, least_probability, renamed
+from xcid.models.predictor import EXACT, TRIED, USUAL_NAMING, Naming
+from xcid.outcomes.classes import are_probabilities, least_probability
 from xcid.records import Array, Explanation
 from xcid.table import Constraints, Features, FeatureSpace, Kind, Rules
 
@@ -88,7 +88,7 @@ class Subject:
     rules: Rules  # for counterfactuals
     constraints: Constraints  # that all of this obeys
     memory: int  # bytes that one call of the model may take
-    class_names: Sequence[str] | Mapping[Any, str] | None  # as the user gave them
+    naming: Naming  # of the outputs, as the user gave it
     standing: Standing  # which says whether the model is still the one that all of this was made of
     exact: Exact | None = None  # its Shapley values, where what was read of it adds up
 
@@ -102,7 +102,7 @@ class Subject:
         constraints: Constraints | None = None,
         memory: int = MEMORY,
         weights: Any = None,
-        class_names: Sequence[str] | Mapping[Any, str] | None = None,
+        naming: Naming = USUAL_NAMING,
     ) -> Subject:
         """Learn what the table holds, and try the model on it."""
         limits = Constraints() if constraints is None else constraints
@@ -110,9 +110,9 @@ class Subject:
             names = names_for(model, background, feature_names)
         space = FeatureSpace.of(background, names, kinds, limits, weights)
         features, rules = Features.of(space, limits), limits.rules(space.columns, space.rows)
-        standing, predict, known = _tried(model, space, memory, class_names)
+        standing, predict, known = _tried(model, space, memory, naming)
         usual, exact = _usual(known, space), _exact(predict, space, features)
-        return cls(model, space, features, predict, known, usual, rules, limits, memory, class_names, standing, exact)
+        return cls(model, space, features, predict, known, usual, rules, limits, memory, naming, standing, exact)
 
     @property
     def outputs(self) -> Array:
@@ -134,7 +134,7 @@ class Subject:
 
     def renewed(self) -> Subject:
         """The same table, and the model tried again."""
-        standing, predict, known = _tried(self.model, self.space, self.memory, self.class_names)
+        standing, predict, known = _tried(self.model, self.space, self.memory, self.naming)
         if known.shape[1] != self.known.shape[1]:
             raise ModelError(
                 f"the model has changed since the explainer was made: it has {known.shape[1]} outputs, where it had "
@@ -200,13 +200,11 @@ class Subject:
         )
 
 
-def _tried(model: Any, space: FeatureSpace, memory: int, class_names: Any) -> tuple[Standing, Predictor, Array]:
+def _tried(model: Any, space: FeatureSpace, memory: int, naming: Naming) -> tuple[Standing, Predictor, Array]:
     """Try a model on the rows of a space: what it is now, how to call it, and its outputs for the reference data."""
     standing = Standing(model)
     with telling(ModelError, f"this {type(model).__name__} cannot be asked"):
-        predict, outputs = wrap(model, space, memory, is_readable=standing.fingerprint is not None)
-    if class_names is not None:
-        predict = replace(predict, read=replace(predict.read, names=renamed(predict.read.names, class_names)))
+        predict, outputs = wrap(model, space, memory, is_readable=standing.fingerprint is not None, naming=naming)
     return standing, predict, outputs
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from xcid.directions import supporting
 from xcid.errors import InvalidData, XcidError, XcidWarning
 from xcid.explainer import Explainer
 from xcid.io.tables import part, size
+from xcid.method import CID
 from xcid.metrics.faithfulness import Curves
 from xcid.metrics.maskings import Masking
 from xcid.records import Array
@@ -32,7 +33,7 @@ MARKERS = dict(zip(MASKINGS, "os", strict=True))
 COLOURS = {"comp": colours.SUPPORTS, "suff": colours.OPPOSES}
 MAKERS: dict[str, Callable[..., Any]] = {
     "xcid": Explainer,
-    "paper": Explainer.paper,
+    "cid": CID,
     "shap": baselines.Shap,
     "lime": baselines.Lime,
     "dice": baselines.DiceImportance,
@@ -81,17 +82,17 @@ def compare(
     model: Any,
     train: Any,
     rows: Any,
-    methods: Sequence[str],
+    methods: Mapping[str, Callable[..., Any]],
     seed: int,
     progress: Callable[[int, int], None],
     weights: Any = None,
 ) -> Comparison:
-    """Run the methods on the rows; one that cannot run is left out. Weights are those of the training rows."""
+    """Run methods, by what makes each, on the rows; one that cannot run is left out. Weights are of training rows."""
     runs: dict[str, Runs] = {}
     left_out: dict[str, str] = {}
     steps = 2 * min(BLOCKS, size(rows))
     total = len(methods) * steps
-    for place, method in enumerate(methods):
+    for place, (method, make) in enumerate(methods.items()):
 
         def further(more: int, done: int = place * steps) -> None:
             progress(done + more, total)
@@ -100,7 +101,7 @@ def compare(
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", XcidWarning)  # rows with few flips are part of the comparison
-                runs[method] = _run(MAKERS[method](model, train, weights=weights), rows, seed, further)
+                runs[method] = _run(make(model, train, weights=weights), rows, seed, further)
         except XcidError as error:
             left_out[method] = " ".join(str(error).split())
     progress(total, total)

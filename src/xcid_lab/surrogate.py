@@ -12,13 +12,12 @@ from scipy.spatial import distance
 from xcid._check import as_int, require_callable
 from xcid._kernels.arrays import blocks, thinned
 from xcid._kernels.random import N_VARIANTS, column_keys, content_keys, hadamard_masks, hadamard_order, run_key
-from xcid.cid.adjusted import Adjusted
+from xcid.cid.calibrated import Adjusted
 from xcid.cid.densities.mixed import Mixed
-from xcid.cid.per_feature import Scores
 from xcid.contributions import effects
 from xcid.contributions.effects import Measured
 from xcid.contributions.sampled import full, measured, shared
-from xcid.records import Array, Density, Flags, Integers, Perturbations, Plan
+from xcid.records import Array, Density, Flags, Integers, Perturbations, Plan, Scores
 
 FEWEST_PAIRS = 50  # from which a surrogate is fitted
 PAIRS, ENDS = 4_096, 64  # samples by which the values of the surrogate itself are found: it is quickly asked

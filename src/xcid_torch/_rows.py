@@ -17,7 +17,7 @@ import numpy as np
 
 from xcid import pipeline
 from xcid._faults import Failed, Piece, counted, filled, warn_of_few
-from xcid.cid.per_feature import Score, Scores
+from xcid.cid.per_feature import Score
 from xcid.contributions.effects import Measured
 from xcid.contributions.sampled import Measure
 from xcid.errors import InvalidParameter, ModelError, NotEnoughFlips
@@ -25,7 +25,7 @@ from xcid.explainer import Explainer
 from xcid.explanation import Explanation
 from xcid.generators import Balanced
 from xcid.outcomes import Interval, Outcome
-from xcid.records import Array, Density, Integers, Perturbations
+from xcid.records import Array, Density, Integers, Perturbations, Scores
 from xcid.records.fields import COLUMN, FEATURE, declared
 from xcid.scores import Adjusted
 from xcid.setup import Setup

@@ -22,7 +22,7 @@ from xcid._kernels.random import run_key, variants
 from xcid._require import require
 from xcid.calibration import Repeats
 from xcid.cid import planned
-from xcid.cid.adjusted import Adjusted
+from xcid.cid.calibrated import Adjusted
 from xcid.cid.distances import Overlap
 from xcid.cid.generators.search import LEAST_WEIGHT, Drawn, lacking, limited
 from xcid.contributions import effects, sampled

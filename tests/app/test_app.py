@@ -779,3 +779,14 @@ class TestConnections:
             return [one.transport.aborted for one in opened], len(state.connections)
 
         assert anyio.run(crowd) == ([False, True, True, False, False], 3)
+
+
+def test_cid_in_the_app():
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(80, 3)), columns=["a", "b", "c"])
+    session = app.Session(lambda X: X["b"].to_numpy() > 0, table, table[:3], cid={"m": 20, "repeats": 2})
+    body = json.dumps(request(session)).encode()
+    explanation = session.explainer()(table[:1])
+    assert np.array_equal(explanation.values, explanation.importance)
+    assert "xcid.CID(model, reference, m=20, repeats=2)" in session.code(body)["code"]
+    found = session.explain(body)
+    assert np.allclose(np.array(found["row"]["score"]) * found["unit"], explanation.values[0], atol=found["unit"])

@@ -15,7 +15,7 @@ import pytest
 import xcid
 from xcid._check import warn
 from xcid.cid.densities.bandwidths import SHAPES
-from xcid.cli import _method, explain
+from xcid.cli import _wanted, explain
 from xcid.errors import ModelError
 from xcid.io import tables, training
 from xcid.io.writers import original
@@ -102,6 +102,35 @@ def test_cid_with_its_settings(command, options, csv, tmp_path):
     assert np.allclose(pd.read_csv(tmp_path / "s.csv")["value"], due.values.ravel(), atol=1e-9)
 
 
+@pytest.mark.parametrize("kind", ["logistic", "network"])
+def test_contributions_alone(command, options, csv, tmp_path, kind):
+    typed, out = (*options[:-1], kind, "--rows", "2:7", "--out", tmp_path / "scores.parquet"), tmp_path / "run.parquet"
+    status, printed, _ = command(*typed, "--only", "contributions")
+    assert status == 0
+    assert "importance" not in printed
+    found = pd.read_parquet(tmp_path / "scores.parquet")
+    table = pd.read_csv(csv)
+    background = table.drop(columns="y")
+    explainer = xcid.Explainer(training.train(table, "y", kind, 0).model, background)
+    due = explainer.contributions(background.iloc[2:7]).to_frame()
+    assert np.allclose(found["value"], due["value"], atol=1e-9)
+    assert found["importance"].isna().all()
+    assert np.array_equal(found["n_evaluations"] == 1, found["exact"])
+    assert set(found["exact"]) == {kind == "logistic"}
+    assert set(found["status"]) == {"ok"}
+    assert command(*typed[:-1], out, "--only", "contributions", "--run", tmp_path / "folder")[0] == 0
+    assert np.allclose(pd.read_parquet(out)["value"], due["value"], atol=1e-9)
+    status, _, err = command(*typed[:-1], out, "--run", tmp_path / "folder")  # another question than what is kept
+    assert status == 2
+    assert "only" in err
+
+
+def test_contributions_alone_are_not_the_paper(command, options):
+    status, _, err = command(*options, "--only", "contributions", "--method", "cid")
+    assert status == 2
+    assert "leave out --only" in err
+
+
 def test_settings_of_cid_need_it(command, options):
     status, _, err = command(*options, "--m", "20", "--kernel", "cosine")
     assert status == 2
@@ -109,7 +138,7 @@ def test_settings_of_cid_need_it(command, options):
 
 
 def test_kernels_are_all_that_there_are():
-    assert set(_method.KERNELS) == set(SHAPES)
+    assert set(_wanted.KERNELS) == set(SHAPES)
 
 
 def test_seed(command, options):

@@ -147,7 +147,12 @@ def test_damaged_files(tmp_path, suffix):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("t.xlsx", "the extensions are"), ("t.csv", "cannot be found"), ("d.csv", "not a plain file")],
+    [
+        ("t.xlsx", "the extensions are"),
+        ("longer.csv", r"cannot be found in .*; the .csv files there are \['d.csv'\]: check the name"),
+        ("longer.tsv", r"cannot be found in .*; there are no .tsv files there: check the name"),
+        ("d.csv", "not a plain file"),
+    ],
 )
 def test_files_that_are_none(tmp_path, name, message):
     (tmp_path / "d.csv").mkdir()

@@ -40,7 +40,7 @@ save(bench.measure(extent, print, {steps}), Path({path!r}))
 """
 A_LOOP_OVER_ROWS = """
 from xcid.scores import Adjusted
-from xcid.cid.per_feature import Scores
+from xcid.records import Scores
 import numpy as np
 whole = Adjusted.__call__
 def row_by_row(self, cloud):

@@ -57,13 +57,19 @@ def read_outcome(explainer: Explainer, fields: Fields) -> Outcome:
     fields.only("kind", *NEEDED[kind])
     subject, names = explainer.subject, class_names(explainer.subject.output_names)
     if kind in ("flip", "move"):
-        return usual_outcome(subject)
+        return usual_question(explainer)
     if kind == "interval":
         return Interval(fields.number("half_width"))
     target = names[fields.position("target", len(names))]
     if kind == "threshold":
         return Threshold(fields.number("level"), target)
-    return ToClass(target, soft=are_probabilities(subject.outputs))
+    is_soft = explainer.made.given.outcome is None and are_probabilities(subject.outputs)
+    return ToClass(target, soft=is_soft)
+
+
+def usual_question(explainer: Explainer) -> Outcome:
+    """The question of a page where none is chosen: that of the explainer, which has hard sets by the paper's method."""
+    return explainer.made.given.outcome or usual_outcome(explainer.subject)
 
 
 def _middle(outputs: Array) -> float:

@@ -12,17 +12,17 @@ import numpy as np
 
 from xcid._faults import quietly
 from xcid._kernels.arrays import same
-from xcid.app.requests import Pins, Request, questions, read, targets
+from xcid.app.requests import Pins, Request, questions, read, targets, usual_question
 from xcid.errors import ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
+from xcid.method import CID
 from xcid.records import Array, Failure
-from xcid.setup import usual_outcome
 from xcid.show import wording
-from xcid.show.report.contents import COMMON, collect_phrases
+from xcid.show.report.contents import COMMON
 from xcid.show.report.evidence import describe_evidence, list_changes_found
 from xcid.show.report.page import SHOWN
-from xcid.show.report.rows import choose_unit, describe_row, list_outputs, round_number
+from xcid.show.report.rows import choose_unit, collect_phrases, describe_row, list_outputs, round_number
 from xcid.show.wording.names import clean, join_names
 from xcid.table import Column, labels
 from xcid.whatif import Counterfactuals
@@ -117,14 +117,20 @@ def _draw_evidence(explanation: Explanation, feature: int) -> list[Any]:
     return [describe_evidence(explanation, 0, at, SHOWN) if at in drawn else None for at in range(n_features)]
 
 
-def write_code(explainer: Explainer, request: Request, seed: int, recipe: str = GIVEN) -> str:
+def write_code(
+    explainer: Explainer, request: Request, seed: int, recipe: str = GIVEN, cid: Mapping[str, Any] | None = None
+) -> str:
     """Python code that repeats an explanation and a search; ``recipe`` makes ``model`` and ``reference``."""
+    naming, is_usual = explainer.subject.naming, request.outcome == usual_question(explainer)
     columns = explainer.space.columns
     edited = np.flatnonzero(~same(request.cells, request.own)).tolist()
     options = {
         "weights": "" if explainer.space.weights is None else "weights",
         "constraints": _write_constraints(request.pins, columns),
-        "outcome": "" if request.outcome == usual_outcome(explainer.subject) else f"xcid.outcomes.{request.outcome!r}",
+        "class_names": "" if naming.names is None else repr(naming.names),
+        "target": "" if naming.target is None else repr(naming.target),
+        "outcome": "" if is_usual else f"xcid.outcomes.{request.outcome!r}",
+        **{name: repr(part) for name, part in (cid or {}).items()},
     }
     given = "".join(f", {name}={text}" for name, text in options.items() if text)
     target = "" if request.target is None else f", target={request.target!r}"
@@ -134,7 +140,7 @@ def write_code(explainer: Explainer, request: Request, seed: int, recipe: str = 
         "import xcid",
         "",
         recipe,
-        f"explainer = xcid.Explainer(model, reference{given})",
+        f"explainer = xcid.{type(explainer).__name__}(model, reference{given})",
         row_code(columns, request.own),
         *(cell_code(columns[at], request.cells[at]) for at in edited),
         f"explanation = explainer(row{seeded})",
@@ -155,8 +161,9 @@ class Session:
     """A model with reference data and rows that can be picked; for one thread at a time.
 
     Rows may have ``names``, and features ``words`` that explain them; ``notes`` are what else to know, and ``weights``
-    those of the reference rows. ``recipe`` are lines of Python that make the ``model`` and the ``reference``, for those
-    who copy code. ``explainer(pins)`` is the explainer that obeys some pins; the last ones are remembered.
+    those of the reference rows. With ``cid``, settings of :class:`xcid.CID`, rows are explained by that. ``recipe`` are
+    lines of Python that make the ``model`` and the ``reference``, for those who copy code. ``explainer(pins)`` is the
+    explainer that obeys some pins; the last ones are remembered.
     """
 
     model: Any
@@ -169,6 +176,8 @@ class Session:
     seed: int = 0
     weights: Any = None
     class_names: Sequence[str] | None = None
+    target: int | str | None = None
+    cid: Mapping[str, Any] | None = None
     recipe: str = GIVEN
 
     def __post_init__(self) -> None:
@@ -192,12 +201,15 @@ class Session:
     def code(self, body: bytes) -> dict[str, Any]:
         """Write what a request wants to know as Python code."""
         explainer = self.explainer()
-        return {"code": write_code(explainer, read(explainer, body), self.seed, self.recipe)}
+        return {"code": write_code(explainer, read(explainer, body), self.seed, self.recipe, self.cid)}
 
     def _make_explainer(self, pins: Pins = NO_PINS) -> Explainer:
         columns = self.explainer().space.columns if any(pins) else ()
-        known: dict[str, Any] = {"weights": self.weights, "class_names": self.class_names, "time_limit": PATIENCE}
-        return Explainer(self.model, self.reference, **known, constraints=pins.constraints(columns))
+        known: dict[str, Any] = {"weights": self.weights, "class_names": self.class_names, "target": self.target}
+        known |= {"time_limit": PATIENCE, "constraints": pins.constraints(columns)}
+        if self.cid is None:
+            return Explainer(self.model, self.reference, **known)
+        return CID(self.model, self.reference, **self.cid, **known)
 
 
 STEPS = 200  # of a slider, about

@@ -17,17 +17,20 @@ h has is linear in the differences of w within pairs of complements, so one plan
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
-from xcid._kernels import student
-from xcid._kernels.arrays import blocks, ratio, same
+from xcid._kernels.arrays import blocks, ratio, same, student_quantile
 from xcid.cid import planned
+from xcid.cid.densities.mixed import Mixed
 from xcid.cid.designs import Design, Shared, block_sums, is_wide, shared
 from xcid.cid.per_feature import PerFeature
-from xcid.records import Array, Density, Flags, Perturbations, Plan
+from xcid.contributions import sampled
+from xcid.contributions.effects import Measured
+from xcid.records import Array, Density, Flags, Perturbations, Plan, Scores, plan_by_plan
 from xcid.records.fields import Estimate
 
 TESTED = 8  # functions that p-values look at
@@ -150,7 +153,7 @@ def _measured(made: Shared, at: int, cloud: Perturbations, is_moved: Flags) -> E
     both *= 1 / pairs
     slope = 4 * ratio(size * (1 - 2 * mean), scale)
     error, freedom = _error(made, at, found, slope[:, None] * both)
-    reach = student.quantile(np.array(freedom), (1 + CONFIDENCE) / 2) * error
+    reach = student_quantile(np.array(freedom), (1 + CONFIDENCE) / 2) * error
     value, low, high = (_unbiased(part, bias) for part in (size, size - reach, size + reach))
     is_clear = p < 1 - CONFIDENCE
     parts = (np.where(is_clear | is_moved, value, 0.0), np.where(is_clear, low, 0.0), high)
@@ -219,3 +222,37 @@ def _unbiased(size: Array, bias: Array) -> Array:
 def _d1(variation: Array) -> Array:
     variation = np.minimum(variation, 1.0)
     return 2 * variation / (1 + variation)
+
+
+@dataclass(frozen=True, slots=True)
+class Adjusted:
+    """Calibrated d1 of every feature; the contributions beside it are measured by the same perturbations.
+
+    Parameters
+    ----------
+    density : Density
+        Of the evidence.
+    """
+
+    density: Density = field(default_factory=Mixed)
+
+    def __call__(self, cloud: Perturbations) -> Scores:
+        return plan_by_plan(self._scored, cloud)
+
+    def _scored(self, cloud: Perturbations) -> Scores:
+        value, lower, upper, p = importance(cloud, self.density)
+        ends = {"importance_lower": lower, "importance_upper": upper, "importance_p_values": p}
+        return Scores(value, value, lower, upper, p, **ends, flips_alone=flips_alone(cloud))
+
+    def measured(self, cloud: Perturbations, numbers: Array) -> Measured:
+        """Measure mean effects on (n, s) numbers, of which contributions are made."""
+        return sampled.measured(cloud, numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class ContributionsAlone(Adjusted):
+    """Contributions alone: of importance nothing is known."""
+
+    def __call__(self, cloud: Perturbations) -> Scores:
+        nothing = np.full((len(cloud), len(cloud.features)), np.nan)
+        return Scores(nothing, nothing)

@@ -14,6 +14,7 @@ from xcid.records import Array, Integers, Plan
 BINS = 16  # of about equal mass, that the cells of a number are put together to
 RARE = 0.02  # cells of less mass count less in what functions are chosen
 LEAST_SPREAD = 1e-3  # of a function of the value: what varies less is noise
+TILT = 1e-4  # tells functions of equal spread apart, which rounding would mix as the processor has it
 FITTED = 5  # functions of each feature in the regression
 MOST_COLUMNS = 1 / 3  # of the number of pairs
 PENALTY = 1e-10  # of each column, for each pair
@@ -88,7 +89,8 @@ def _design(plan: Plan, part: Part) -> Design:
     share = weights.mean(axis=2, keepdims=True)
     scale = np.sqrt(share + RARE)
     scaled = (weights - share) / scale
-    size, turn = np.linalg.eigh(products(scaled) / pairs)
+    tilt = np.diag(np.linspace(0.0, TILT, share.shape[1]))
+    size, turn = np.linalg.eigh(products(scaled) / pairs + tilt)
     varies = size[:, ::-1] > LEAST_SPREAD
     turn = (turn[:, :, ::-1] * varies[:, None])[:, :, np.any(varies, axis=0)]
     functions = np.concatenate([np.ones((len(chosen), 1, pairs)), turn.swapaxes(1, 2) @ scaled], axis=1)

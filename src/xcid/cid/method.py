@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,14 +14,13 @@ from xcid._require import require
 from xcid.cid.densities.bandwidths import Bandwidth
 from xcid.cid.densities.kernel import Kernel
 from xcid.cid.distances import Overlap
-from xcid.cid.generators.genetic import Genetic
-from xcid.cid.generators.gradient import Gradient
 from xcid.cid.generators.random import Random
 from xcid.cid.generators.search import Generator, Member
 from xcid.cid.per_feature import PerFeature, unsigned
 from xcid.errors import InvalidParameter
 from xcid.models.libraries import evaluating, home_of
-from xcid.outcomes.crossing import Crossing
+from xcid.outcomes import Interval, Question
+from xcid.outcomes.classes import FlipOrTie
 from xcid.records import Array, Density, Perturbations, Unsigned
 from xcid.table import FeatureSpace
 
@@ -56,12 +55,25 @@ def paper_parts(
     return made | {"outcome": Crossing() if outcome is None else outcome} | settings
 
 
+class Crossing(Question):
+    """Whether the output crosses to the other side: of two or more classes, or of an interval around a number."""
+
+    __slots__ = ()
+
+    def bind(self, names: Sequence[str], outputs: Array) -> Any:
+        """The question that fits the model."""
+        question = FlipOrTie() if outputs.shape[1] > 1 else Interval()
+        return question.bind(names, outputs)
+
+
 def _random(model: Any, m: int) -> Generator:
     return Random(m=m)
 
 
 def _genetic(model: Any, m: int) -> Generator:
     """With the population and the budget that m = 50 has by default, in proportion."""
+    from xcid.cid.generators.genetic import Genetic
+
     return Genetic(m=m, population=max(75, 3 * m // 2), max_evaluations=max(4_000, 80 * m))
 
 
@@ -84,8 +96,10 @@ class OwnGradient:
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         return self.bind(space, np.empty((0, 2)))(rows, keys, space, member)
 
-    def bind(self, space: FeatureSpace, outputs: Array) -> Gradient:
+    def bind(self, space: FeatureSpace, outputs: Array) -> Generator:
         """Find out whether the module gives probabilities."""
+        from xcid.cid.generators.gradient import Gradient
+
         if outputs.shape[1] == 1:
             raise InvalidParameter("a gradient search for another number needs Gradient(module, outputs=margin)")
         torch, (device, dtype) = require("torch", extra="torch"), home_of(self.module)

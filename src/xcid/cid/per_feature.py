@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,37 +21,12 @@ from xcid.cid.densities.mixed import Discrete
 from xcid.cid.densities.product import Product
 from xcid.cid.distances import Distance, Overlap
 from xcid.errors import InvalidData
-from xcid.records import Array, Density, DensityPair, Flags, Integers, Perturbations
+from xcid.records import Array, Density, DensityPair, Flags, Integers, Perturbations, Scores, plan_by_plan
 
 MOST_ITEMS = 128  # features of rows whose densities are held at a time: they stay in the cache
 
 Direction: TypeAlias = Callable[[Perturbations], Array]
 """Which way a feature pulls: ``direction(cloud) -> (n, f)`` of -1, 0 and +1."""
-
-
-class Scores(NamedTuple):
-    """(n, f) each; see :class:`xcid.Explanation`."""
-
-    values: Array
-    importance: Array
-    lower: Array | None = None
-    upper: Array | None = None
-    p_values: Array | None = None
-    importance_lower: Array | None = None
-    importance_upper: Array | None = None
-    importance_p_values: Array | None = None
-    flips_alone: Array | None = None
-
-
-def plan_by_plan(score: Callable[[Perturbations], Scores], cloud: Perturbations) -> Scores:
-    """Score rows that follow one plan together, and put them back in their order."""
-    if cloud.follows is None:
-        return score(cloud)
-    parts = [np.flatnonzero(cloud.follows == plan) for plan in np.unique(cloud.follows)]
-    order = np.argsort(np.concatenate(parts))
-    pieces: Any = zip(*(score(cloud[part]) for part in parts), strict=True)
-    joined: list[Any] = [None if piece[0] is None else np.concatenate(piece)[order] for piece in pieces]
-    return Scores(*joined)
 
 
 class Score(Protocol):

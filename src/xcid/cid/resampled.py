@@ -12,8 +12,8 @@ from xcid._check import as_int
 from xcid._kernels.arrays import number_distinct, sum_weights
 from xcid._kernels.random import RESAMPLED, below
 from xcid.cid.densities.mixed import Mixed
-from xcid.cid.per_feature import PerFeature, Scores, held_in_place
-from xcid.records import SIGNIFICANT, Array, Density, Integers, Perturbations
+from xcid.cid.per_feature import PerFeature, held_in_place
+from xcid.records import SIGNIFICANT, Array, Density, Integers, Perturbations, Scores
 
 NORMAL_95 = 1.959964
 CELLS = 48  # of a smooth part

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xcid.cli import _method, _subjects, _wanted
+from xcid.cli import _subjects, _wanted
 from xcid.cli._terminal import Progress, show
 from xcid.cli.explain import note_statuses
 from xcid.errors import XcidError
@@ -31,7 +31,8 @@ class Recipe:
     """How any process makes the explainer of a run, from files."""
 
     subject: _subjects.SubjectOptions
-    cid: _method.CidOptions | None = None
+    cid: _wanted.CidOptions | None = None
+    only: str | None = None
     reasons: _wanted.ReasonOptions | None = None
 
     def __call__(self) -> Explainer:
@@ -41,7 +42,7 @@ class Recipe:
         """Make the explainer for reference data that were read already."""
         model = _subjects.get_model(self.subject, background, lambda note: None)
         settings = _wanted.evidence_settings(self.reasons)
-        return _subjects.make_explainer(self.subject, model, background, self.cid, **settings)
+        return _subjects.make_explainer(self.subject, model, background, self.cid, self.only, **settings)
 
 
 def run(options: argparse.Namespace, reasons: Reasons | None, path: Path, out: Path, progress: Progress) -> None:
@@ -90,7 +91,7 @@ def _prepare(
         model = subject.model or _train_once(subject, background, files_read["background"].sha256, folder, note)
         trust = OWN_TYPES if subject.model is None else subject.trust
         files_read["model"] = files_read.get("model") or fingerprint(model)
-        recipe = Recipe(replace(subject, model=model, trust=trust), options.cid, wanted)
+        recipe = Recipe(replace(subject, model=model, trust=trust), options.cid, options.only, wanted)
         if options.time_limit is None:  # else it might hang, and only a worker can be ended
             with _subjects.try_model(recipe.subject) as call:
                 call(background.features)
@@ -100,8 +101,9 @@ def _prepare(
                     reasons.check(made.features.names, made.output_names)
     settings: dict[str, Any] = {name: getattr(subject, name) for name in ("seed", "target", "weights", "train")}
     settings |= {"paper": options.cid is not None} | {name: getattr(options, name) for name in ("chunk", "time_limit")}
-    if options.cid not in (None, _method.USUAL_CID):
+    if options.cid not in (None, _wanted.USUAL_CID):
         settings["cid"] = asdict(options.cid)
+    settings |= {} if options.only is None else {"only": options.only}
     settings |= {"rows": _describe_positions(job.rows.positions), "format": suffix}
     if wanted is not None:
         settings |= {"reasons": wanted.k, "against": wanted.against}

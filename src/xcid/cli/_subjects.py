@@ -10,9 +10,9 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xcid.cli._method import CidOptions
 from xcid.cli._rows import HELP, are_names, describe_missing_id, read_rows_option, select_rows
 from xcid.cli._terminal import MODELS, USUAL_MODEL, read_names, whole_number
+from xcid.cli._wanted import CidOptions
 
 if TYPE_CHECKING:
     from xcid.explainer import Explainer
@@ -90,8 +90,10 @@ def add(parser: argparse.ArgumentParser, demos: Sequence[str] = ()) -> None:
         "--train", choices=MODELS, help=f"train one on the reference data instead (default: {USUAL_MODEL})"
     )
     parser.add_argument(
-        "--class-names", type=read_names, metavar="A,B", help="what the classes are called, in the order of the model's"
-    )
+        "--class-names", type=read_names, metavar="A,B",
+        help="what the classes are called, in the order of the model's; or the targets of a regressor with several, of "
+        "which --target names the one to explain",
+    )  # fmt: skip
     parser.add_argument(
         "--trust", nargs="+", action="extend", default=[], metavar="TYPE",
         help="types that a .skops file may contain; those of scikit-learn, XGBoost and LightGBM need no trust",
@@ -272,15 +274,30 @@ def load_model(subject: SubjectOptions, table: Any) -> Any:
     return model
 
 
+def naming_of(subject: SubjectOptions, model: Any) -> dict[str, Any]:
+    """What the outputs are called; of a regressor with several targets, the one that --target names is explained."""
+    from xcid.models.tables import is_regressor
+
+    named = {"class_names": subject.class_names}
+    is_target = subject.target in (subject.class_names or ()) and is_regressor(model)
+    return named | {"target": subject.target} if is_target else named
+
+
 def make_explainer(
-    subject: SubjectOptions, model: Any, background: Background, cid: CidOptions | None = None, **settings: Any
+    subject: SubjectOptions,
+    model: Any,
+    background: Background,
+    cid: CidOptions | None = None,
+    only: str | None = None,
+    **settings: Any,
 ) -> Explainer:
     """Make the explainer, which knows the weights of the reference rows and what the classes are called."""
-    known: dict[str, Any] = {"weights": background.weights, "class_names": subject.class_names}
+    known: dict[str, Any] = {"weights": background.weights, **naming_of(subject, model)}
     if cid is not None:
         from xcid.method import CID
 
         return CID(model, background.features, **asdict(cid), **known, **settings)
     from xcid.explainer import Explainer
 
-    return Explainer(model, background.features, **known, **settings)
+    explainer = Explainer(model, background.features, **known, **settings)
+    return explainer if only is None else explainer.without_importance()

@@ -12,9 +12,14 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TextIO
+from itertools import tee, zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
 from xcid._require import make_printable
+
+if TYPE_CHECKING:
+    from xcid.io.writers import Columns
 
 MODELS = ("logistic", "forest", "boosting", "network")
 USUAL_MODEL = "forest"  # what is trained where no model is given
@@ -240,3 +245,21 @@ def _nowhere(handle: int) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, handle)
     os.close(nowhere)
+
+
+def print_json(columns: Iterator[Columns]) -> Iterator[Columns]:
+    """Columns that are printed as JSON on their way."""
+    from xcid.io.writers import array, pack_json
+
+    ours, theirs = tee(columns)
+    for text, piece in zip_longest(array(map(pack_json, ours)), theirs):
+        show(text.decode(), end="")
+        if piece is not None:
+            yield piece
+
+
+def show_more(total: int, n_shown: int, out: Path | None) -> None:
+    """Say how many more rows there are, and where."""
+    if total > n_shown:
+        where = f"all of them are in {out}" if out is not None else "--out FILE keeps all of them"
+        show(f"and {total - n_shown:,} more rows: {where}")

@@ -1,4 +1,4 @@
-"""What is wanted beside scores, as it is typed: reasons, the outcome of a search, and rules that changes obey."""
+"""What is wanted, as it is typed: the method, reasons, the outcome of a search, and rules that changes obey."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from xcid.table import Constraints
 
 MOST_BYTES = 10_000_000  # of a file of texts or rules
+MOST_WORKERS = 256
+MOST_SAMPLES, MOST_REPEATS = 5_000, 1_000  # of either kind, and runs
+KERNELS = ("gaussian", "epanechnikov", "exponential", "tophat", "triangular", "cosine")
+
 _SHARE = re.compile(r"0?\.\d+")
 
 
@@ -233,3 +237,56 @@ def _read(path: Path, readers: Mapping[str, Callable[[str], Any]], what: str) ->
         if path.stat().st_size > MOST_BYTES:
             raise InvalidFile(f"{path} cannot be read: it has more than {MOST_BYTES:,} bytes")
         return readers[path.suffix.lower()](path.read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True, slots=True)
+class CidOptions:
+    """Settings of the paper's method."""
+
+    m: int = 50
+    repeats: int = 1
+    kernel: str = "gaussian"
+    generator: str = "random"
+
+
+USUAL_CID = CidOptions()
+
+
+def add_workers(parser: argparse.ArgumentParser, who: str = "threads") -> None:
+    """Add the option of verbs that explain many rows."""
+    workers = whole_number(1, MOST_WORKERS)
+    parser.add_argument("--workers", type=workers, default=1, metavar="N", help=f"{who} that explain rows at once")
+
+
+def add_method(parser: argparse.ArgumentParser) -> None:
+    """Add the paper's method and its settings."""
+    parser.add_argument(
+        "--method", choices=("cid",),
+        help="cid: the method of the paper (arXiv 2511.15371) as it is, unsigned d1 between the densities of positive "
+        "and negative counterfactuals, nothing calibrated",
+    )  # fmt: skip
+    parser.add_argument("--paper", action="store_const", const="cid", dest="method", help="the same as --method cid")
+    add_cid(parser)
+
+
+def add_cid(parser: argparse.ArgumentParser) -> None:
+    """Add the settings of the paper's method."""
+    counted = {"m": (2, MOST_SAMPLES, "counterfactuals of either kind"), "repeats": (1, MOST_REPEATS, "runs, averaged")}
+    for name, (least, most, what) in counted.items():
+        usual = getattr(USUAL_CID, name)
+        number = whole_number(least, most)
+        parser.add_argument(f"--{name}", type=number, metavar="N", help=f"with cid: {what} (default: {usual})")
+    named = {"kernel": (KERNELS, "of the densities"), "generator": (("random", "genetic"), "of counterfactuals")}
+    for name, (choices, what) in named.items():
+        usual = getattr(USUAL_CID, name)
+        parser.add_argument(f"--{name}", choices=choices, help=f"with cid: that {what} (default: {usual})")
+
+
+def cid_of(options: argparse.Namespace, parser: argparse.ArgumentParser) -> CidOptions | None:
+    """The settings of the paper's method, where it is wanted; end with the usage where they are typed without it."""
+    given = {field.name: getattr(options, field.name) for field in fields(CidOptions)}
+    given = {name: value for name, value in given.items() if value is not None}
+    is_wanted = "cid" in (options.method or ())  # one method, or several that are compared
+    if given and not is_wanted:
+        parser.error(f"{' and '.join(f'--{name}' for name in given)} needs --method cid, which it is a setting of")
+    return CidOptions(**given) if is_wanted else None

@@ -6,11 +6,12 @@ import argparse
 import sys
 import tempfile
 import threading
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xcid.cli import _subjects
+from xcid.cli import _subjects, _wanted
 from xcid.cli._rows import select_rows
 from xcid.cli._terminal import Progress, to_sentences, whole_number
 
@@ -30,6 +31,7 @@ OF_A_TABLE = ("target", "weights", "id", "model", "class_names", "drop", "dates"
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     _subjects.add(parser, DEMOS)
+    _wanted.add_method(parser)
     port = whole_number(0, MOST_PORT)
     parser.add_argument("--port", type=port, default=0, help="of the page's address (default: one that is free)")
     parser.add_argument("--title", metavar="TEXT", help="headline of the page")
@@ -48,6 +50,7 @@ def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace)
         parser.error("give --demo or a table of yours, not both")
     else:
         options.subject = _subjects.subject_of(options, parser)
+    options.cid = _wanted.cid_of(options, parser)
     run(options)
 
 
@@ -101,7 +104,8 @@ def _open_table(options: argparse.Namespace) -> Session:
         notes=to_sentences(notes),
         seed=subject.seed,
         weights=background.weights,
-        class_names=subject.class_names,
+        cid=options.cid and asdict(options.cid),
+        **_subjects.naming_of(subject, model),
     )
 
 
@@ -116,4 +120,6 @@ def _open_demo(options: argparse.Namespace) -> Session:
     names, title = [made.positions[at] for at in positions], options.title or made.title
     notes = to_sentences([made.note])
     shown = tables.part(made.data, positions), names, title, notes, made.descriptions, subject.seed
-    return Session(made.model, made.background, *shown, recipe=RECIPE.format(*what))
+    return Session(
+        made.model, made.background, *shown, cid=options.cid and asdict(options.cid), recipe=RECIPE.format(*what)
+    )

@@ -6,13 +6,12 @@ import argparse
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import tee, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xcid._require import make_printable
-from xcid.cli import _method, _subjects, _terminal, _wanted
-from xcid.cli._terminal import ROWS_OF_A_CHUNK, ROWS_OF_A_SAMPLE, show, show_scores
+from xcid.cli import _subjects, _terminal, _wanted
+from xcid.cli._terminal import ROWS_OF_A_CHUNK, ROWS_OF_A_SAMPLE, print_json, show, show_more, show_scores
 
 if TYPE_CHECKING:
     from xcid.explainer import Explainer
@@ -31,10 +30,15 @@ ARCHIVE = ".npz"  # what xcid.load and compare-runs read
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     _subjects.add(parser)
-    _method.add_method(parser, "threads, or with --run processes,")
+    _wanted.add_workers(parser, "threads, or with --run processes,")
+    _wanted.add_method(parser)
     parser.add_argument(
         "--out", type=Path, metavar="FILE",
         help="one line per row and feature: .csv, .parquet, .feather, .json, .jsonl; .npz for compare-runs, xcid.load",
+    )  # fmt: skip
+    parser.add_argument(
+        "--only", choices=("contributions",),
+        help="the first question alone, without importance; where the model is read exactly, nothing is perturbed",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="the same lines as JSON on stdout, in place of bars")
     _wanted.add_reasons(parser, "reasons as columns beside the scores, and under the bars")
@@ -55,7 +59,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     options.subject, options.reasons = _subjects.subject_of(options, parser), _wanted.reasons_of(options, parser)
-    options.cid = _method.cid_of(options, parser)
+    options.cid = _wanted.cid_of(options, parser)
+    if options.only is not None and options.cid is not None:
+        parser.error("--method cid gives importance alone: leave out --only contributions")
     if options.reasons is not None and options.out is not None and options.out.suffix.lower() == ARCHIVE:
         parser.error(f"--reasons are columns of a table, which a {ARCHIVE} file is not: give --out another extension")
     if options.folder is not None and (options.out is None or options.json):
@@ -86,7 +92,7 @@ def run(options: argparse.Namespace) -> None:
         subject, line.note, most, lambda found: _wanted.check_reasons(wanted, _subjects.output_names(subject, found))
     )
     settings = _wanted.evidence_settings(wanted)
-    explainer = _subjects.make_explainer(subject, model, background, options.cid, **settings)
+    explainer = _subjects.make_explainer(subject, model, background, options.cid, options.only, **settings)
     _wanted.check_reasons(wanted, explainer.subject.output_names)
     if reasons is not None:
         reasons.check(explainer.subject.features.names, explainer.subject.output_names)
@@ -149,24 +155,6 @@ def note_statuses(statuses: Counter[str], reason: str) -> int:
             why = f": {meaning(statuses.most_common(1)[0][0])}{why}"
         warn(f"{n_rows - statuses['ok']:,} of {n_rows:,} rows do not have the status ok ({found}){why}")
     return sum(statuses[status] for status in UNKNOWN)
-
-
-def print_json(columns: Iterator[Columns]) -> Iterator[Columns]:
-    """Columns that are printed as JSON on their way."""
-    from xcid.io.writers import array, pack_json
-
-    ours, theirs = tee(columns)
-    for text, piece in zip_longest(array(map(pack_json, ours)), theirs):
-        show(text.decode(), end="")
-        if piece is not None:
-            yield piece
-
-
-def show_more(total: int, n_shown: int, out: Path | None) -> None:
-    """Say how many more rows there are, and where."""
-    if total > n_shown:
-        where = f"all of them are in {out}" if out is not None else "--out FILE keeps all of them"
-        show(f"and {total - n_shown:,} more rows: {where}")
 
 
 def _write(options: argparse.Namespace, found: Iterator[Explanation], total: int, reasons: Reasons | None) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xcid.cli import _method, _subjects, _wanted
+from xcid.cli import _subjects, _wanted
 from xcid.cli._terminal import ROWS_OF_A_SAMPLE, Progress, keep_streams_apart, to_sentences
 from xcid.cli.explain import explain_pieces
 from xcid.cli.whatif import RowSearch
@@ -27,7 +27,8 @@ EXTENSIONS = (".html", ".htm")
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     _subjects.add(parser)
-    _method.add_method(parser)
+    _wanted.add_workers(parser)
+    _wanted.add_method(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the page: .html")
     parser.add_argument("--title", metavar="TEXT", help="headline of the page")
     parser.add_argument(
@@ -40,7 +41,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     options.subject, options.reasons = _subjects.subject_of(options, parser), _wanted.reasons_of(options, parser)
-    options.rules, options.cid = _wanted.RuleOptions.of(options), _method.cid_of(options, parser)
+    options.rules, options.cid = _wanted.RuleOptions.of(options), _wanted.cid_of(options, parser)
     with keep_streams_apart(options.quiet):
         run(options)
 

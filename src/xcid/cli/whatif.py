@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from xcid._require import make_printable
 from xcid.cli import _subjects, _terminal, _wanted
-from xcid.cli._terminal import ROWS_OF_A_CHUNK, Progress, show, whole_number
-from xcid.cli.explain import print_json, show_more
+from xcid.cli._terminal import ROWS_OF_A_CHUNK, Progress, print_json, show, show_more, whole_number
 
 if TYPE_CHECKING:
     from xcid.explainer import Explainer

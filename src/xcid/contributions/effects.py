@@ -173,22 +173,20 @@ def summing(found: Measured, total: Array, able: Flags) -> Measured:
     """Let (n, f) effects of features that are able to have one add up to (n,) totals; arrays or tensors.
 
     What the sum lacks is due to chance, whose variance is known, and to Simpson's rule, which may lack a share of how
-    far an effect bends between q = 0, 1/2 and 1: kriging divides it between the features by these. The share is the
-    one that the gap itself tells where chance alone does not explain it. Where neither tells of a gap, it is divided by
-    the size of the effects, and equally where there are none.
+    far an effect bends between q = 0, 1/2 and 1: kriging divides it between the features by these. Features that bend
+    against most others have no part in the rule's: bends that cancel would make it larger than the gap. Where neither
+    tells of a gap, it is divided by the size of the effects, and equally where there are none.
     """
     xp, missing = namespace(found.effects), total - found.effects.sum(1)
-    whole = found.bend.sum(1)
-    square = xp.where(whole != 0, whole**2, 1.0)
-    rule = ((missing**2 - found.variance.sum(1)) / square).clip(BEND**2) * (whole != 0)
-    likely = found.variance + (rule * whole)[:, None] * found.bend
+    bend = xp.where(found.bend * found.bend.sum(1)[:, None] > 0, found.bend, 0.0)
+    likely = found.variance + BEND**2 * bend.sum(1)[:, None] * bend
     is_told = (likely.sum(1) > TINY * missing**2)[:, None]
     sizes = xp.where((found.effects != 0).any(1)[:, None], abs(found.effects), able * 1.0)
     share = xp.where(is_told, likely, sizes)
     part = share / share.sum(1)[:, None].clip(np.finfo(np.float64).tiny)
     variance = xp.where(
         is_told,
-        (found.variance + rule[:, None] * found.bend**2 - part * likely).clip(0.0),
+        (found.variance + BEND**2 * bend**2 - part * likely).clip(0.0),
         missing[:, None] ** 2 * part,
     )
     return found._replace(effects=found.effects + part * missing[:, None], variance=variance)

@@ -11,8 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from xcid._kernels import student
-from xcid._kernels.arrays import blocks, namespace, ratio, same
+from xcid._kernels.arrays import blocks, namespace, ratio, same, student_quantile, student_tails
 from xcid.contributions import effects
 from xcid.contributions.effects import Measured, Shared
 from xcid.records import Array, Estimate, Flags, Perturbations, Plan
@@ -127,6 +126,6 @@ def calibrated(found: Measured, gap: Array, unit: Array, able: Flags, small: boo
 def estimated(value: Array, error: Array, freedom: Array) -> Estimate:
     """Values with limits and p-values, by their standard errors; what has no error is not left to chance."""
     xp, freedom = namespace(value), freedom.clip(1.0)
-    reach = xp.where(error > 0, student.quantile(freedom, (1 + CONFIDENCE) / 2) * error, 0.0)
-    chance = student.both_tails(freedom, ratio(abs(value), error))
+    reach = xp.where(error > 0, student_quantile(freedom, (1 + CONFIDENCE) / 2) * error, 0.0)
+    chance = student_tails(freedom, ratio(abs(value), error))
     return Estimate(value, value - reach, value + reach, xp.where((value != 0) & (error == 0), 0.0, chance))

@@ -49,7 +49,6 @@ def open_parquet(path: Path) -> Source:
 def open_feather(path: Path) -> Source:
     """Open a Feather or Arrow file, which is read by record batches."""
     schema, n_rows = _feather_file(path).schema, 0
-    tables.check_width(path, len(schema.names))
     files.check_cells(path, 1, len(schema.names))
     for batch in _feather_batches(path, [0]):  # there is no other way to their number of rows
         n_rows += len(batch)
@@ -80,9 +79,8 @@ def parquet_file(path: Path, inner: Callable[[Any], Any] = lambda kind: kind) ->
     said = file.metadata  # of groups only: those of a column end the process where they are damaged
     groups = [said.row_group(at) for at in range(said.num_row_groups)]
     n_rows = max(said.num_rows, sum(max(0, group.num_rows) for group in groups))
-    tables.check_width(path, said.num_columns)
-    files.check_cells(path, n_rows, said.num_columns, sum(max(0, group.total_byte_size) for group in groups))
     schema = check_schema(path, file.schema_arrow, inner)
+    files.check_cells(path, n_rows, said.num_columns, sum(max(0, group.total_byte_size) for group in groups))
     coded = [file.schema.column(at).path for at, field in enumerate(schema) if _is(inner(field.type), *TEXT)]
     return schema, open_file(path, buffer_size=BUFFER, read_dictionary=coded)
 

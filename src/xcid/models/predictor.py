@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from xcid._check import LOG, said, telling, warn
 from xcid._kernels.arrays import thinned
 from xcid.errors import ModelError, XcidError
 from xcid.models.libraries import ADAPTERS, Adapted
-from xcid.models.tables import Cells, Reader, as_trained, of_logits, reader
+from xcid.models.tables import Cells, Reader, as_trained, of_logits, of_target, reader
+from xcid.outcomes.classes import renamed
 from xcid.records import Array, Plan
 from xcid.table import FeatureSpace
 
@@ -37,6 +38,16 @@ DEPENDENT = (
     "a smaller call (by up to {gap:.3g}), so explanations depend on how rows are put together: give a model that "
     "answers each row by itself"
 )
+
+
+class Naming(NamedTuple):
+    """What a user says of the outputs: what they are called, and which of several numbers is explained."""
+
+    names: Sequence[str] | Mapping[Any, str] | None = None
+    target: int | str | None = None
+
+
+USUAL_NAMING = Naming()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +151,9 @@ def _trial(space: FeatureSpace) -> Plan:
     return Plan(masks, all_of_it, none, donors, donors[:0], donors[:0], space.rows, columns)
 
 
-def wrap(model: Any, space: FeatureSpace, memory: int, *, is_readable: bool = True) -> tuple[Predictor, Array]:
+def wrap(
+    model: Any, space: FeatureSpace, memory: int, *, is_readable: bool = True, naming: Naming = USUAL_NAMING
+) -> tuple[Predictor, Array]:
     """Find out how to call a model and how to read what it predicts; give its outputs for the rows of the space, too.
 
     A model has ``predict_proba`` or ``predict``, or is a callable. It may predict class probabilities (n, k),
@@ -158,15 +171,24 @@ def wrap(model: Any, space: FeatureSpace, memory: int, *, is_readable: bool = Tr
     except ModelError as error:
         raise ModelError(f"{error}{_hint(space)}") from error.__cause__
     precision = float(np.finfo(answers.dtype).eps) if answers.dtype.kind == "f" else 0.0
-    logits = of_logits(answers) if is_instance(given, "torch", "Module") else None
-    if logits is not None:
-        warn(LOGITS)
-    predict = Predictor(ask, decode, logits or reader(model, answers), max_rows, precision)
+    is_module = is_instance(given, "torch", "Module")
+    predict = Predictor(ask, decode, _reader(model, answers, is_module, naming), max_rows, precision)
     preflight(predict, space.rows, len(predict.read.names), precision)
     predict = replace(predict, native=_read(given, predict, space) if is_readable else None)
     rest = space.rows[max_rows:]
     outputs = predict.checked(answers, sample)
     return predict, np.concatenate([outputs, predict(rest)]) if len(rest) else outputs
+
+
+def _reader(model: Any, answers: Cells, is_module: bool, naming: Naming) -> Reader:
+    """How to read what a model predicts, from its predictions for the reference data."""
+    if naming.target is not None:
+        return of_target(model, answers, naming.target, naming.names)
+    logits = of_logits(answers) if is_module else None
+    if logits is not None:
+        warn(LOGITS)
+    read = logits or reader(model, answers)
+    return read if naming.names is None else replace(read, names=renamed(read.names, naming.names))
 
 
 def find_call(model: Any, space: FeatureSpace) -> tuple[Callable[[Any], Any], Callable[[Array], Any]]:

@@ -10,8 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.special import softmax
 
-from xcid.errors import ModelError
-from xcid.outcomes.classes import OTHER_LABEL
+from xcid._check import meant, position_of, shown
+from xcid.errors import InvalidParameter, ModelError
+from xcid.outcomes.classes import OTHER_LABEL, renamed
 from xcid.records import Array
 from xcid.table import FeatureSpace, ToRows, cells_maker, frame_maker, in_order
 
@@ -70,6 +71,30 @@ class Reader:
         return self.read(answers)
 
 
+def of_target(model: Any, answers: Cells, target: int | str, given: Sequence[str] | Mapping[Any, str] | None) -> Reader:
+    """Reads one of the numbers that a regressor predicts for a row, by its place or by the name that was given."""
+    if callable(getattr(model, "predict_proba", None)) or len(getattr(model, "classes_", ())):
+        raise InvalidParameter("target chooses among the numbers of a regressor, and this model has classes")
+    n_targets = answers.shape[1] if answers.ndim == 2 else 1
+    if n_targets < 2:
+        raise InvalidParameter("target chooses among the numbers of a regressor, and this model predicts one: omit it")
+    check_number(n_targets)
+    names = tuple(map(str, range(n_targets)))
+    names = names if given is None else renamed(names, given)
+    if isinstance(target, str):
+        if target not in names:
+            known = f"the targets are {shown(names)}" if given else "give the names of all as class_names, or a number"
+            raise InvalidParameter(f"there is no target {target!r}{meant(target, names)}: {known}")
+        target = names.index(target)
+    at = position_of(target, n_targets, "target")
+    return Reader((names[at] if given else f"target {at}",), partial(_one_of, n_targets, at))
+
+
+def _one_of(n_targets: int, at: int, answers: Cells) -> Array:
+    """One of several numbers."""
+    return _columns(n_targets, answers)[:, [at]]
+
+
 def reader(model: Any, answers: Cells) -> Reader:
     """Decide what a model's answers mean, from those for the background."""
     if answers.dtype.kind == "c":
@@ -79,10 +104,11 @@ def reader(model: Any, answers: Cells) -> Reader:
         classes = None
     several = answers.ndim == 2 and answers.shape[1] > 1
     if callable(getattr(model, "predict_proba", None)) or several:
-        if several and (_is_of_a_regressor(model) or _is_regressor(model)):
+        if several and (_is_of_a_regressor(model) or is_regressor(model)):
             raise ModelError(
-                f"this regressor predicts {answers.shape[1]} targets for a row, which are no classes: explain one at a "
-                "time, the first by xcid.Explainer(lambda X: model.predict(X)[:, 0], reference)"
+                f"this regressor predicts {answers.shape[1]} targets for a row, which are no classes, and an "
+                "explanation is about one of them: choose it by target=0, 1, ..., or by name with class_names=[...], "
+                "the names of all; on the command line by --target NAME --class-names A,B --drop OTHERS"
             )
         return _of_columns(answers.shape, classes)
     if answers.dtype.kind != "f" or classes is not None:
@@ -111,10 +137,10 @@ def as_shares(n_columns: int, answers: Cells) -> Array:
 
 def _is_of_a_regressor(method: Any) -> bool:
     """Whether this is a method of a regressor."""
-    return _is_regressor(getattr(method, "__self__", None))
+    return is_regressor(getattr(method, "__self__", None))
 
 
-def _is_regressor(model: Any) -> bool:
+def is_regressor(model: Any) -> bool:
     """Whether a model is a regressor, by the ways in which scikit-learn and its like mark one."""
     tags = getattr(model, "__sklearn_tags__", None)  # from scikit-learn 1.6 on
     return (tags().estimator_type if callable(tags) else getattr(model, "_estimator_type", None)) == "regressor"

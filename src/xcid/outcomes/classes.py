@@ -14,6 +14,7 @@ from xcid.errors import InvalidParameter
 from xcid.outcomes.protocol import FAINTEST, Number, Question, as_ones, remember, signed
 from xcid.records import Array, Integers
 
+TIE = 0.5  # the membership of what lies on both sides
 MOST_LEAST = 0.01
 CLOSE = 1e-6  # to a probability of 0
 SINGLE = 2.0**-24  # what single precision can tell a probability from 1 by
@@ -241,3 +242,28 @@ def least_probability(outputs: Array) -> float:
         return min(MOST_LEAST, float(of_class.min()) / 2)
     is_single = bool(np.all(outputs == outputs.astype(np.float32)))
     return SINGLE if is_single and of_class.max() > SINGLE else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FlipOrTie(Flip):
+    """The predicted class changes; where two classes are equally probable, a perturbation lies on both sides.
+
+    So dice-ml has it: a probability of 1/2 is enough for either class that it is asked for. The model itself names the
+    first of the two.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> outputs, reference = np.array([[0.9, 0.1], [0.5, 0.5], [0.4, 0.6]]), np.array([[0.8, 0.2]] * 3)
+    >>> FlipOrTie()(outputs, reference).tolist()
+    [0.0, 0.5, 1.0]
+    """
+
+    has_ties = True
+
+    def __call__(self, outputs: Array, reference: Array) -> Array:
+        found = Flip.__call__(self, outputs, reference)
+        if outputs.shape[-1] != 2:
+            return found  # of several classes it takes the first of the most probable ones
+        tied: Array = namespace(outputs).where(outputs[..., 0] == outputs[..., 1], TIE, found)
+        return tied

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -252,3 +252,28 @@ def _apart(cloud: Perturbations) -> Perturbations:
     """The same cloud, whose rows each follow their own samples."""
     plans = tuple(Sampled(cells) for cells in cloud.samples)
     return replace(cloud, given=None, plans=plans, follows=np.arange(len(cloud)))
+
+
+class Scores(NamedTuple):
+    """(n, f) each; see :class:`xcid.Explanation`."""
+
+    values: Array
+    importance: Array
+    lower: Array | None = None
+    upper: Array | None = None
+    p_values: Array | None = None
+    importance_lower: Array | None = None
+    importance_upper: Array | None = None
+    importance_p_values: Array | None = None
+    flips_alone: Array | None = None
+
+
+def plan_by_plan(score: Callable[[Perturbations], Scores], cloud: Perturbations) -> Scores:
+    """Score rows that follow one plan together, and put them back in their order."""
+    if cloud.follows is None:
+        return score(cloud)
+    parts = [np.flatnonzero(cloud.follows == plan) for plan in np.unique(cloud.follows)]
+    order = np.argsort(np.concatenate(parts))
+    pieces: Any = zip(*(score(cloud[part]) for part in parts), strict=True)
+    joined: list[Any] = [None if piece[0] is None else np.concatenate(piece)[order] for piece in pieces]
+    return Scores(*joined)

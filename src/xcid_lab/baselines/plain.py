@@ -10,14 +10,13 @@ import numpy as np
 from xcid._check import require_callable
 from xcid._kernels.random import CHANCE, uniform
 from xcid.cid.generators.search import Generator
-from xcid.cid.per_feature import Scores
 from xcid.densities import Mixed
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
 from xcid.generators import Dice
 from xcid.metrics.maskings import Masking, mean
 from xcid.outcomes import Flip
-from xcid.records import Array, Density, Perturbations, Unsigned
+from xcid.records import Array, Density, Perturbations, Scores, Unsigned
 from xcid.subject import Subject
 from xcid_lab.baselines._common import Found, explained
 

@@ -10,12 +10,11 @@ import numpy as np
 
 from xcid._check import require_callable
 from xcid._kernels.arrays import ratio
-from xcid.cid.per_feature import Scores
 from xcid.densities import Mixed
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
 from xcid.generators import Balanced
-from xcid.records import Array, Density, Perturbations
+from xcid.records import Array, Density, Perturbations, Scores
 
 Statistic: TypeAlias = Callable[[Array, Array], Array]
 """``statistic(gap (n, s), mass (n, s)) -> (n,)``: from F+ - F- at samples, and the share of each among all samples."""

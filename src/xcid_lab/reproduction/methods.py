@@ -12,12 +12,12 @@ import numpy as np
 from xcid import CID, Explainer, Explanation, Perturbations
 from xcid._check import as_int
 from xcid.cid.generators.search import Generator
-from xcid.cid.per_feature import Score, Scores
+from xcid.cid.method import Crossing
+from xcid.cid.per_feature import Score
 from xcid.densities import Kernel
 from xcid.errors import InvalidParameter
 from xcid.generators import Dice, Random
-from xcid.outcomes.crossing import Crossing
-from xcid.records import Array, Flags
+from xcid.records import Array, Flags, Scores
 from xcid.scores import PerFeature
 from xcid_lab.baselines import Chance, DiceImportance, Lime, Shap
 from xcid_lab.subjects import Subject

@@ -15,7 +15,7 @@ SOURCES = (  # generator, question and score of the paper's method
     "cid/generators/random.py",
     "cid/generators/search.py",
     "cid/generators/genetic.py",
-    "outcomes/crossing.py",
+    "outcomes/classes.py",
     "cid/method.py",
     "cid/per_feature.py",
     "cid/distances.py",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid._require import make_printable
-from xcid.cli import _subjects
+from xcid.cli import _subjects, _wanted
 from xcid.cli._terminal import (
     Progress,
     console,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from xcid.table import FeatureSpace
     from xcid_lab.comparison import Comparison
 
-USUAL_METHODS = ("xcid", "paper", "shap", "lime", "dice", "occlusion", "chance")
+USUAL_METHODS = ("xcid", "cid", "shap", "lime", "dice", "occlusion", "chance")
 MORE_METHODS = (
     *("cf-shap", "bayes-shap", "kolmogorov-smirnov", "cramer-von-mises"),
     *("kernelshap", "permutation", "leverageshap", "regression-msr", "proxyshap", "oddshap"),
@@ -37,18 +38,21 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     _subjects.add(parser)
     parser.add_argument(
-        "--methods",
+        "--methods", "--method",
         type=_methods,
         default=USUAL_METHODS,
+        dest="method",
         metavar="A,B",
-        help=f"by default {','.join(USUAL_METHODS)}; also {', '.join(MORE_METHODS)}",
-    )
+        help=f"by default {','.join(USUAL_METHODS)}; also {', '.join(MORE_METHODS)}; cid is the paper's method",
+    )  # fmt: skip
+    _wanted.add_cid(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for figures.csv, figures.json, comparison.png")
     parser.set_defaults(run=partial(_check_and_run, parser))
 
 
 def _methods(text: str) -> tuple[str, ...]:
-    chosen = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    typed = (name.strip() for name in text.split(","))
+    chosen = tuple(dict.fromkeys("cid" if name == "paper" else name for name in typed))
     unknown = [name for name in chosen if name not in METHODS]
     if unknown:
         raise argparse.ArgumentTypeError(f"unknown methods {unknown}: there are {', '.join(METHODS)}")
@@ -56,7 +60,7 @@ def _methods(text: str) -> tuple[str, ...]:
 
 
 def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    options.subject = _subjects.subject_of(options, parser)
+    options.subject, options.cid = _subjects.subject_of(options, parser), _wanted.cid_of(options, parser)
     with keep_streams_apart(options.quiet):
         run(options)
 
@@ -64,16 +68,17 @@ def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace)
 def run(options: argparse.Namespace) -> None:
     """Compare, print the tables, and keep them where asked."""
     from xcid.io.writers import folder
-    from xcid_lab.comparison import compare, markdown
+    from xcid.method import CID
+    from xcid_lab.comparison import MAKERS, compare, markdown
 
     out = None if options.out is None else folder(options.out)
     line = Progress("runs", options.quiet)
     parts = split(options.subject)
     for note in parts.notes:
         line.note(note)
-    comparison = compare(
-        parts.model, parts.train, parts.rows, options.methods, options.subject.seed, line, parts.weights
-    )
+    makers = MAKERS if options.cid is None else MAKERS | {"cid": partial(CID, **asdict(options.cid))}
+    chosen = {name: makers[name] for name in options.method}
+    comparison = compare(parts.model, parts.train, parts.rows, chosen, options.subject.seed, line, parts.weights)
     show_markdown(f"{parts.description}\n\n{markdown(comparison)}")
     if out is not None:
         _keep(comparison, parts.description, out, line)

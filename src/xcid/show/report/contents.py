@@ -22,13 +22,13 @@ from xcid.show.report.evidence import TOP, describe_evidence, list_changes_found
 from xcid.show.report.page import Name, Values, assemble_page, count_bytes, encode_json, find_values
 from xcid.show.report.rows import (
     choose_unit,
+    collect_phrases,
     describe_all_rows,
     describe_row,
     find_largest,
     hides_unit,
     word_reasons,
 )  # fmt: skip
-from xcid.show.wording import rows as words
 from xcid.show.wording.names import clean, count_in_words, make_sentence
 from xcid.whatif import Counterfactuals
 
@@ -59,30 +59,6 @@ class Page:
 
 
 Search: TypeAlias = Callable[[Explanation], Counterfactuals | None]
-
-
-def collect_phrases(explanation: Explanation, values: Values) -> dict[str, Any]:
-    """What was asked, on which scale, and the words of a page about scores."""
-    raises, lowers = wording.word_directions(explanation)
-    phrases = {
-        "supports": raises,
-        "opposes": lowers,
-        "unsigned": wording.explain_unsigned(explanation),
-        "not_significant": wording.NOT_SIGNIFICANT,
-        "verb": wording.choose_verb(explanation),
-        "flips": wording.name_flips(explanation),
-        "stays": wording.STAYS,
-        "both": wording.BOTH,
-        "at_one_value": wording.AT_ONE_VALUE,
-        "worth": wording.explain_unit(explanation),
-        "importance": words.explain_importance(explanation),
-        "unit": "shares of the largest" if hides_unit(explanation, values) else wording.name_unit(explanation),
-        "sum": words.SUM,
-        "hangs": words.list_hangs(explanation),
-    }
-    asked = clean(explanation.ask(values.number), 200)
-    signed = wording.is_signed(explanation)
-    return {"question": asked, "signed": signed, "scale": explanation.scale, "phrases": phrases}
 
 
 def report(

@@ -8,6 +8,7 @@ import html
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from typing import Any, Literal, TypeAlias
 
@@ -90,8 +91,7 @@ class Values:
     setting: Callable[[str], str]  # a setting as it was written down
 
 
-def _cut(text: object) -> str:
-    return clean(text, MOST_LETTERS)
+_cut = partial(clean, most=MOST_LETTERS)
 
 
 def _from_0_to_1(low: float, high: float) -> Callable[[Array], Array]:

@@ -265,3 +265,27 @@ def _list_names(one: Explanation, chosen: Integers) -> str:
 
 def _clean_name(one: Explanation, feature: int) -> str:
     return clean(one.feature_names[feature], MOST_LETTERS)
+
+
+def collect_phrases(explanation: Explanation, values: Values) -> dict[str, Any]:
+    """What was asked, on which scale, and the words of a page about scores."""
+    raises, lowers = wording.word_directions(explanation)
+    phrases = {
+        "supports": raises,
+        "opposes": lowers,
+        "unsigned": wording.explain_unsigned(explanation),
+        "not_significant": wording.NOT_SIGNIFICANT,
+        "verb": wording.choose_verb(explanation),
+        "flips": wording.name_flips(explanation),
+        "stays": wording.STAYS,
+        "both": wording.BOTH,
+        "at_one_value": wording.AT_ONE_VALUE,
+        "worth": wording.explain_unit(explanation),
+        "importance": words.explain_importance(explanation),
+        "unit": "shares of the largest" if hides_unit(explanation, values) else wording.name_unit(explanation),
+        "sum": words.SUM,
+        "hangs": words.list_hangs(explanation),
+    }
+    asked = clean(explanation.ask(values.number), 200)
+    signed = wording.is_signed(explanation)
+    return {"question": asked, "signed": signed, "scale": explanation.scale, "phrases": phrases}
