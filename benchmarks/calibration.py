@@ -1,143 +1,97 @@
-"""Are the limits and p-values what they say, and do two runs agree?
+"""Do the limits of sampled contributions hold the truth? For models that are called, where the truth is known.
 
-For tables and models, in the recommended setting and in the paper's:
-
+- coverage: share of 95% limits that hold the true contribution of a column that the model is given;
+- bias: what contributions lack or have too much in size, by regression on the truth;
+- rmse: root mean square error, as a share of the root mean square of the truth;
 - false positives: share of p < 0.05 on columns that the model provably ignores (nominal 5%);
-- coverage: share of 95% limits that hold the true score, the mean over many other seeds;
-- agreement: share of the top 4 that two seeds have in common, at the evaluations that each row takes.
+- gap: how far base value and contributions are from the output, at most, on the scale of the contributions.
 
-Run: python benchmarks/calibration.py [--rows 40] [--seeds 10] [--n 1000 3000] [--as-it-comes]
+Run: python benchmarks/calibration.py [--rows 20] [--seeds 10] [--folder TABLES [--design]]
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
 
 import numpy as np
-from cells import paper_tables
-from sklearn import datasets
-from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import train_test_split
-from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from known import IGNORED, Case, cases
 
 import xcid
-from xcid.generators import Balanced
 
-IGNORED = 2  # columns shuffled against all others, which the model never gets
-
-
-def tables() -> Iterator[tuple[str, Any, Any]]:
-    """Numbers only; missing cells of Heart are filled with the median."""
-    for name, X, y in paper_tables():
-        yield name.lower(), X, np.asarray(y)
-    for name in ("breast_cancer", "wine"):
-        table = getattr(datasets, f"load_{name}")()
-        yield name, table.data, table.target
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(1_000, 10))
-    yield "linear", X, (X[:, :3] @ [2.0, -1.0, 0.5] + rng.logistic(size=1_000) > 0).astype(int)
-    yield "products", X, (X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * rng.normal(size=1_000) > 0).astype(int)
-
-
-def models() -> Iterator[tuple[str, Any]]:
-    """Fresh models."""
-    yield "logistic", make_pipeline(StandardScaler(), LogisticRegression(max_iter=2_000))
-    yield "forest", RandomForestClassifier(100, random_state=0)
-    yield "boosting", HistGradientBoostingClassifier(max_iter=60, random_state=0)
-    yield "network", make_pipeline(StandardScaler(), MLPClassifier((32,), max_iter=500, random_state=0))
-    yield "labels", RandomForestClassifier(100, random_state=0)  # whose probabilities nobody sees
-
-
-class Blind:
-    """A model that never sees the last columns."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-
-    def predict_proba(self, X: Any) -> Any:
-        """Probabilities from all but the last columns."""
-        return self.model.predict_proba(X[:, :-IGNORED])
-
-    def labels(self, X: Any) -> Any:
-        """Labels from all but the last columns."""
-        return self.model.predict(X[:, :-IGNORED])
+ALL = 10**6
+BUILT_IN = [
+    *(("diabetes", kind, 600) for kind in ("forest", "boosting", "mlp", "labels")),
+    *(("heart", kind, 240) for kind in ("forest", "boosting", "mlp", "labels")),
+    *(("wine", kind, ALL) for kind in ("forest", "boosting", "mlp")),
+    ("digits", "forest", ALL),
+    *(("progression", kind, ALL) for kind in ("forest", "boosting", "mlp")),
+    *(("friedman", kind, ALL) for kind in ("boosting", "mlp")),
+    *(("drawn_60", kind, ALL) for kind in ("forest", "boosting", "mlp")),
+    *(("drawn_20000", kind, ALL) for kind in ("boosting", "mlp")),
+]
+DESIGN = [
+    (table, kind, most)
+    for table, most in (("phoneme", 4_000), ("spambase", 3_000), ("ionosphere", ALL), ("bupa", ALL))
+    for kind in ("forest", "boosting", "mlp", "labels")
+]
+UNSEEN = [
+    *(("magic", kind, ALL) for kind in ("boosting", "mlp")),
+    *(("ring", kind, ALL) for kind in ("boosting", "mlp")),
+    *(("sonar", kind, ALL) for kind in ("forest", "boosting", "mlp")),
+    *(("vehicle", kind, ALL) for kind in ("forest", "mlp")),
+    *(("satimage", kind, 3_000) for kind in ("forest",)),
+    *(("saheart", kind, ALL) for kind in ("forest", "boosting", "mlp", "labels")),
+]
+NAMES = ("coverage", "bias", "rmse", "false positives", "gap")
 
 
-def read_from_inside(model: Any, train: Any) -> Any:
-    """The same as a pipeline, whose trees are read from inside."""
-    kept = ColumnTransformer([("kept", "passthrough", list(range(train.shape[1] - IGNORED)))])
-    return make_pipeline(kept.fit(train), model)
-
-
-def with_ignored(X: Any) -> Any:
-    """Copies of the first columns, rows shuffled: like real columns, but never seen by the model."""
-    rng = np.random.default_rng(1)
-    return np.column_stack([X, *(rng.permutation(X[:, column]) for column in range(IGNORED))])
-
-
-def measure(explainer: xcid.Explainer, rows: Any, seeds: int) -> dict[str, float]:
-    """False positives on the last columns, coverage of all, agreement of the top 4."""
-    runs = [explainer(rows, seed=seed) for seed in range(2 * seeds)]
-    truth = np.mean([run.values for run in runs[seeds:]], axis=0)
-    found = {
-        "agreement": float(np.mean(xcid.metrics.stability([run.values for run in runs[:seeds]], k=4))),
+def measure(case: Case, seeds: int) -> dict[str, float]:
+    """Hold the contributions of some seeds against the truth."""
+    explainer = xcid.Explainer(case.ask, case.train, scale=case.scale)
+    runs = [explainer.contributions(case.rows, seed=seed) for seed in range(seeds)]
+    found, lower, upper, p = (np.array([getattr(r, n) for r in runs]) for n in ("values", "lower", "upper", "p_values"))
+    slack = 1e-7 * np.abs(case.truth).max()
+    holds = (lower <= case.truth + slack) & (case.truth - slack <= upper)
+    base = np.array([run.base_values for run in runs])
+    return {
+        "coverage": float(holds[:, :, :-IGNORED].mean()),
+        "bias": float((found * case.truth).sum() / (seeds * np.sum(case.truth**2)) - 1),
+        "rmse": float(np.sqrt(np.mean((found - case.truth) ** 2) / np.mean(case.truth**2))),
+        "false positives": float(np.mean(p[:, :, -IGNORED:] < 0.05)),
+        "gap": float(np.abs(base + found.sum(axis=2) - case.number(case.rows, case.about)).max()),
         "evaluations": float(np.mean(runs[0].n_evaluations)),
     }
-    if runs[0].p_values is not None:
-        p_values, lower, upper = (
-            np.array([getattr(run, name) for run in runs]) for name in ("p_values", "lower", "upper")
-        )
-        found["false positives"] = float(np.mean(p_values[:, :, -IGNORED:] < 0.05))
-        found["coverage"] = float(np.mean((lower[:seeds] <= truth) & (truth <= upper[:seeds])))
-    return found
+
+
+def line(name: str, reference: str, truth: str, found: dict[str, float]) -> str:
+    """One line of the table."""
+    shares = f"{found['coverage']:.3f} | {found['bias']:+.1%} | {found['rmse']:.3f} | {found['false positives']:.1%}"
+    return f"| {name} | {reference} | {truth} | {found['evaluations']:,.0f} | {shares} | {found['gap']:.0e} |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=40)
+    parser.add_argument("--rows", type=int, default=20)
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--n", type=int, nargs="*", default=[1_000, 3_000])
-    parser.add_argument("--models", nargs="*", help="some of: logistic, forest, boosting, network, labels")
-    parser.add_argument(
-        "--as-it-comes", action="store_true", help="the default setting alone, with models that are read"
-    )
+    parser.add_argument("--folder", type=Path, help="of comma-separated files, last column the class")
+    parser.add_argument("--design", action="store_true", help="the tables that settings were chosen on")
+    parser.add_argument("--tables", nargs="*", help="some of them")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    settings = {f"recommended, n = {n}": Balanced(n) for n in options.n}
-    print("| table | model | setting | false positives | coverage | agreement | evaluations |")
-    print("|---|---|---|---|---|---|---|")
-    means: dict[str, list[dict[str, float]]] = {}
-    for table, X, y in tables():
-        train, test, y_train, _ = train_test_split(with_ignored(X), y, test_size=0.25, random_state=0)
-        for name, model in models():
-            if options.models and name not in options.models:
-                continue
-            blind = Blind(model.fit(train[:, :-IGNORED], y_train))
-            asked = blind.labels if name == "labels" else blind
-            explainers = {which: xcid.Explainer(asked, train, generator=made) for which, made in settings.items()}
-            explainers["paper"] = xcid.Explainer.paper(asked, train)
-            if options.as_it_comes:
-                explainers = {"as it comes": xcid.Explainer(read_from_inside(model, train), train)}
-            for which, explainer in explainers.items():
-                found = measure(explainer, test[: options.rows], options.seeds)
-                means.setdefault(which, []).append(found)
-                print(line(table, name, which, found), flush=True)
-    for which, all_found in means.items():
-        keys = all_found[0]
-        print(line("mean", "", which, {key: float(np.mean([found[key] for found in all_found])) for key in keys}))
-
-
-def line(table: str, model: str, which: str, found: dict[str, float]) -> str:
-    """One line of the table."""
-    shares = [f"{found[key]:.3f}" if key in found else "" for key in ("false positives", "coverage", "agreement")]
-    return f"| {table} | {model} | {which} | {' | '.join(shares)} | {found['evaluations']:,.0f} |"
+    wanted = (DESIGN if options.design else UNSEEN) if options.folder else BUILT_IN
+    wanted = [one for one in wanted if not options.tables or one[0] in options.tables]
+    print(f"| table | model | columns, reference rows | truth | evaluations | {' | '.join(NAMES)} |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    every = []
+    for one in cases(wanted, options.folder, options.rows):
+        every.append(measure(one, options.seeds))
+        size = f"{one.train.shape[1] - IGNORED}, {len(one.train):,}"
+        truth = one.how + (f" ±{one.error:.3f}" if one.error else "")
+        print(line(one.name, size, truth, every[-1]), flush=True)
+    mean = {name: float(np.mean([found[name] for found in every])) for name in every[0]}
+    print(line("mean |", f"{len(every)} cells", "", mean))
 
 
 if __name__ == "__main__":

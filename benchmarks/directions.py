@@ -1,12 +1,9 @@
-"""Do signs and limits mean what they say? Signs beside SHAP's, and how often limits of contributions hold.
+"""Do signs mean what they say? Those of ``towards`` beside SHAP's, for forests on Diabetes and on a mixed table.
 
-- signs: for forests on Diabetes and on a mixed table, the share of the five strongest features of each row for which
-  ``towards`` and SHAP (of the probability, converged) have the same sign, where xcid's is significant and SHAP's lies
-  farther from 0 than its own noise (two seeds agree on its sign);
-- coverage: the share of 95% limits of ``effects`` that hold what unlimited sampling gives (the mean of as many other
-  seeds), for regressions and for probabilities, on tables by models as in ``calibration.py``.
+Counted are the five strongest features of each row where xcid's sign is significant and SHAP's (of the probability,
+converged) lies farther from 0 than its own noise: two seeds agree on it.
 
-Run: python benchmarks/directions.py [--rows 40] [--seeds 6]
+Run: python benchmarks/directions.py [--rows 40]
 """
 
 from __future__ import annotations
@@ -18,11 +15,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from cells import MODELS, paper_tables
-from sklearn import datasets
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
-from sklearn.linear_model import Ridge
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -81,50 +75,12 @@ def signs(n_rows: int) -> None:
         print(f"| {name}, forest | {sure.sum()} in {len(rows)} rows | {same.mean():.3f} |", flush=True)
 
 
-def regressions() -> Iterator[tuple[str, str, Any, Any, Any]]:
-    tables = (
-        ("progression", *datasets.load_diabetes(return_X_y=True)),
-        ("Friedman 1", *datasets.make_friedman1(800, 8, random_state=2)),
-    )
-    for table, X, y in tables:
-        train, test, y_train, _ = train_test_split(X, y, random_state=0)
-        for model in (
-            Ridge(),
-            RandomForestRegressor(100, random_state=0),
-            HistGradientBoostingRegressor(random_state=0),
-        ):
-            yield table, type(model).__name__, model.fit(train, y_train), train, test
-
-
-def classes() -> Iterator[tuple[str, str, Any, Any, Any]]:
-    for table, X, y in paper_tables():
-        train, test, y_train, _ = train_test_split(X, y, test_size=0.25, random_state=0)
-        for name, make in MODELS.items():
-            yield table, name, make().fit(train, y_train), train, test
-
-
-def coverage(n_rows: int, seeds: int) -> None:
-    print("\n| table | model | limits of contributions hold |\n|---|---|---|")
-    shares = []
-    for table, name, model, train, test in [*regressions(), *classes()]:
-        explainer = xcid.Explainer(model, train)
-        runs = [explainer(test[:n_rows], seed=seed) for seed in range(2 * seeds)]
-        truth = np.mean([run.values for run in runs[seeds:]], axis=0)
-        close = 1e-9 * np.abs(truth).max()
-        held = [(run.lower <= truth + close) & (truth - close <= run.upper) for run in runs[:seeds]]
-        shares.append(float(np.mean(held)))
-        print(f"| {table} | {name} | {shares[-1]:.3f} |", flush=True)
-    print(f"| mean | | {np.mean(shares):.3f} |")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=40)
-    parser.add_argument("--seeds", type=int, default=6)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     signs(options.rows)
-    coverage(min(options.rows, 15), options.seeds)
 
 
 if __name__ == "__main__":
