@@ -83,7 +83,8 @@ ROOMS = {
         ("io/cells.py", "io/delimited.py", "io/files.py", "io/objects.py", "io/packed.py", "io/readers.py",
          "io/tables.py"),
         ("tests/hostile/test_promises.py", "tests/hostile/test_kinds.py", "tests/hostile/test_bombs.py",
-         "tests/test_io.py", "tests/hostile/test_tables.py", "tests/cli/test_time_zones.py"),
+         "tests/test_io.py", "tests/test_io_delimited.py", "tests/hostile/test_tables.py", "tests/cli/test_tables.py",
+         "tests/cli/test_time_zones.py"),
         (), 0.5,
     ),
     "model-files": Room(

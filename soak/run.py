@@ -1,7 +1,7 @@
 """All of the soak in one table: what was tried of each family and held; and the changes of checks that no test noticed.
 
 ``make soak``: the scripts of this folder and the hostile tests, as many at a time as there are cores; on two it takes
-about half an hour. The exit status is 1 where anything did not hold.
+about forty minutes. The exit status is 1 where anything did not hold.
 """
 
 from __future__ import annotations
@@ -116,8 +116,11 @@ def run(check: Check) -> Outcome:
     found = [LAST.fullmatch(line) for line in done.stdout.splitlines()]
     name, tried, held = found[-1].groups() if found and found[-1] else (check.script, "1", "0")
     lost = done.returncode != 0 and tried == held  # it says one thing and its exit status another
-    print(f"{name}: {seconds:.0f} s", file=sys.stderr, flush=True)
-    return Outcome(check, name, int(tried), int(held) - lost, seconds, done.stdout)
+    outcome = Outcome(check, name, int(tried), int(held) - lost, seconds, done.stdout)
+    print(f"{name}: {outcome.held:,} of {outcome.tried:,} held, {seconds:.0f} s", file=sys.stderr, flush=True)
+    if not outcome.is_good:  # said at once, should the rest not end
+        print(done.stdout.rstrip(), file=sys.stderr, flush=True)
+    return outcome
 
 
 def row(family: str, parts: Sequence[Outcome]) -> str:

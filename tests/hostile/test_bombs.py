@@ -174,6 +174,17 @@ def test_reading_ends_where_text_gets_too_much(tmp_path, monkeypatch):
     assert sum(n_read) < 2**17
 
 
+def test_text_in_lists_counts_with_its_cells(tmp_path, monkeypatch):
+    """A saved explanation has lists of text, and one long name may be coded once for all of them."""
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": [["x" * 2**12] * 8] * 64}), path)
+    kept = packed.read_parquet(path, packed.list_values)[1]
+    assert kept["a"].to_pylist() == [["x" * 2**12] * 8] * 64
+    monkeypatch.setattr(files, "SMALL", 2**20)
+    with pytest.raises(InvalidFile, match=rf"column 'a' of .* to {64 * 8 * (files.CELL + 2**12):,} bytes: refused"):
+        packed.read_parquet(path, packed.list_values)
+
+
 def test_archives_within_an_archive_count(tmp_path):
     for name, content in (("inner.zip", bytes(2**20)), ("outer.zip", tmp_path / "inner.zip")):
         with zipfile.ZipFile(tmp_path / name, "w", zipfile.ZIP_DEFLATED) as archive:
