@@ -442,3 +442,16 @@ class TestReasons:
         status, _, err = command(*options, "--rows", "0:2", "--reasons", "2", "--texts", path)
         assert status == 2
         assert said in " ".join(err.split())
+
+
+@pytest.mark.parametrize(("n_rows", "kind"), [(10_000, "forest"), (10_001, "boosting")])
+def test_the_model_that_is_trained_fits_the_length_of_the_table(n_rows, kind):
+    assert training.choose_family("auto", n_rows) == training.choose_family(kind, 2)
+
+
+def test_a_long_table_gets_a_model_that_is_read_exactly(command, tmp_path):
+    draws = np.random.default_rng(0).normal(size=(10_001, 2))
+    pd.DataFrame(draws, columns=["a", "b"]).assign(y=draws[:, 0] > 0).to_csv(tmp_path / "long.csv", index=False)
+    status, _, err = command("explain", tmp_path / "long.csv", "--target", "y", "--rows", "0:1")
+    assert status == 0
+    assert "HistGradientBoostingClassifier trained on 10,001 rows" in err

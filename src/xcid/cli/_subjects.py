@@ -87,7 +87,10 @@ def add(parser: argparse.ArgumentParser, demos: Sequence[str] = ()) -> None:
     model = parser.add_mutually_exclusive_group()
     model.add_argument("--model", type=Path, metavar="FILE", help=".skops, .onnx, .json, .ubj, .txt (LightGBM), .cbm")
     model.add_argument(
-        "--train", choices=MODELS, help=f"train one on the reference data instead (default: {USUAL_MODEL})"
+        "--train",
+        choices=MODELS,
+        help=f"train one on the reference data instead (default: {USUAL_MODEL}, which is boosting "
+        "for more than 10,000 rows and else a forest)",
     )
     parser.add_argument(
         "--class-names", type=read_names, metavar="A,B",

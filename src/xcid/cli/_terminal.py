@@ -21,8 +21,8 @@ from xcid._require import make_printable
 if TYPE_CHECKING:
     from xcid.io.writers import Columns
 
-MODELS = ("logistic", "forest", "boosting", "network")
-USUAL_MODEL = "forest"  # what is trained where no model is given
+MODELS = ("auto", "logistic", "forest", "boosting", "network")
+USUAL_MODEL = "auto"  # what is trained where no model is given: a forest, or boosting on a long table
 ROWS_OF_A_SAMPLE = 100  # explained where none are typed, and nothing keeps the others
 ROWS_OF_A_CHUNK = 256  # of a large run: as many as an explainer takes at once
 SUPPORTS, OPPOSES, UNSIGNED = "#009E73", "#D55E00", "#56B4E9"  # as in pictures and reports
