@@ -132,7 +132,7 @@ class TestScales:
             found.on("probability")
 
     def test_refused(self):
-        with pytest.raises(InvalidParameter, match="a scale is 'log_odds' or 'probability', not 'odds'"):
+        with pytest.raises(InvalidParameter, match="a scale is 'log_odds', 'margins' or 'probability', not 'odds'"):
             xcid.Explainer(two, TABLE)(TABLE[:2]).on("odds")
         with pytest.raises(InvalidParameter, match="not 'odds'"):
             xcid.Explainer(two, TABLE, scale="odds")

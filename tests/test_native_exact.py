@@ -151,7 +151,7 @@ MODELS = {
     "logistic": (2, "log_odds", lambda: make_pipeline(StandardScaler(), LogisticRegression())),
     "softmax": (3, "margins", lambda: LogisticRegression()),
     "least squares": (0, "number", lambda: make_pipeline(StandardScaler(), LinearRegression())),
-    "naive bayes": (2, "margins", lambda: GaussianNB()),
+    "naive bayes": (2, "log_odds", lambda: GaussianNB()),
 }  # fmt: skip
 COMPLETE = ("boosting", "exponential", "adaptive", "logistic", "softmax", "least", "naive", "bagging")
 if sklearn.__version__.startswith("1.5."):

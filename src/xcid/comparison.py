@@ -144,6 +144,11 @@ def compare(first: Explanation, second: Explanation, names: tuple[str, str], abo
     if parts[0].scale != parts[1].scale:
         parts = parts[0], directions.on(parts[1], parts[0].scale)
     known = [_known(part) for part in parts]
+    if len({name for part in parts if part.against is not None for name in part.against.tolist()}) > 1:
+        raise InvalidParameter(
+            "these are margins against another class in each row, which cannot be compared: "
+            "explanation.on('log_odds') gives log odds of a class against all others"
+        )
     is_paired = _same_rows(first, second)
     if is_paired:
         known = [known[0] & known[1]] * 2

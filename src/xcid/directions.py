@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from xcid._check import position_of, sign_of
 from xcid._kernels.arrays import ratio
 from xcid.cid.per_feature import evidence as densities_of
 from xcid.contributions import sampled
-from xcid.contributions.scale import Scale
+from xcid.contributions.scale import Name, Scale, rival_of
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.outcomes.classes import Flip, class_names, column_of
 from xcid.outcomes.protocol import as_question
@@ -30,6 +30,7 @@ from xcid.records import (
 )
 
 E = TypeVar("E", bound=Explanation)
+BASES = {"log_odds": "base_log_odds", "margins": "base_margins"}
 ROUNDED = 1e-5  # of an output, by a model that computes in single precision
 NOT_KEPT = (
     "the outputs of the samples behind this explanation were not kept: too many rows were explained at once, or it "
@@ -66,46 +67,63 @@ def contribute(
     """Contributions by the samples of a cloud, about an output of each row, by the names that a record has for them."""
     if cloud.outputs is None:
         raise EvidenceNotKept(NEVER_KEPT)
-    base = np.array(usual["base_log_odds" if scale.name == "log_odds" else "base_outputs"])[column]
-    gap = scale(outputs, column) - base
-    found = sampled.contributions(cloud, scale(cloud.outputs, column[:, None]), gap, measure)
-    return {**fields.named(Explanation, "values", found), **_told(scale, base, column, names)}
+    rival = rival_of(outputs, column) if scale.name == "margins" else None
+    base = _base(np.array(usual[BASES.get(scale.name, "base_outputs")]), column, rival)
+    gap = scale(outputs, column, rival) - base
+    numbers = scale(cloud.outputs, column[:, None], None if rival is None else rival[:, None])
+    found = sampled.contributions(cloud, numbers, gap, measure)
+    return {**fields.named(Explanation, "values", found), **_told(scale, base, column, rival, names)}
 
 
 def count_out(
     found: Array, bases: Array, outputs: Array, names: Sequence[str], column: Integers, scale: Scale
 ) -> dict[str, Any]:
-    """Exact contributions by name: from (n, f, q) values and (q,) bases of every class, or of the second of two.
+    """Exact contributions by name: from (n, f, q) values and (q,) bases of every output, or of the second of two.
 
     What the model's own rounding leaves between their sum and its (n, k) outputs is divided by their size.
     """
+    rival = rival_of(outputs, column) if scale.name == "margins" else None
     if found.shape[2] == 1:
         sign = np.where((column == 0) & (scale.name == "log_odds"), -1.0, 1.0)
         values, base = found[:, :, 0] * sign[:, None], bases[0] * sign
     else:
-        values, base = np.take_along_axis(found, column[:, None, None], axis=2)[:, :, 0], bases[column]
-    own, size = scale(outputs, column), np.abs(values)
+        line = np.arange(len(found))
+        values = found[line, :, column] - (0.0 if rival is None else found[line, :, rival])
+        base = _base(bases, column, rival)
+    own, size = scale(outputs, column, rival), np.abs(values)
     is_rounded = size < sampled.ROUNDING * np.maximum(np.abs(own), size.max(axis=1, initial=0.0))[:, None]
     values, size = (np.where(is_rounded, 0.0, part) for part in (values, size))
     gap = own - base - values.sum(axis=1)
     is_rounding = np.abs(gap) <= ROUNDED * (1 + np.abs(own))
     values = values + np.where(is_rounding, gap, 0.0)[:, None] * ratio(size, size.sum(axis=1)[:, None])
     estimate = Estimate(values, values, values, np.where(values == 0, 1.0, 0.0))
-    told = _told(scale, base, column, names) | {"exact": np.ones(len(base), dtype=bool)}
-    return {**fields.named(Explanation, "values", estimate), **told}
+    told = _told(scale, base, column, rival, names) | {"exact": np.ones(len(base), dtype=bool)}
+    every = {"every_class": found if found.shape[2] > 2 else None}
+    return {**fields.named(Explanation, "values", estimate), **told, **every}
 
 
-def _told(scale: Scale, base: Array, column: Integers, names: Sequence[str]) -> dict[str, Any]:
+def _base(bases: Array, column: Integers, rival: Integers | None) -> Array:
+    """(n,) base values about an output each, and against another."""
+    return np.asarray(bases[column] if rival is None else bases[column] - bases[rival])
+
+
+def _told(scale: Scale, base: Array, column: Integers, rival: Integers | None, names: Sequence[str]) -> dict[str, Any]:
     """What is told of contributions beside their values."""
-    about = np.full(len(column), "") if len(names) == 1 else np.array(names)[column]
-    return {"base_values": base, "about": about, "exact": np.zeros(len(base), dtype=bool), "scale": scale.name}
+    about, rivals = (
+        None if at is None else np.full(len(at), "") if len(names) == 1 else np.array(names)[at]
+        for at in (column, rival)
+    )
+    is_exact = np.zeros(len(base), dtype=bool)
+    told = {"base_values": base, "about": about, "against": rivals, "exact": is_exact, "scale": scale.name}
+    return told | {"every_class": None}
 
 
 def contributed(explanation: Explanation) -> dict[str, Any]:
     """What an explanation has about contributions, by name; nothing where its values are none."""
     if explanation.base_values is None:
         return {}
-    names = (*fields.parts_of(explanation, "values").values(), "base_values", "about", "exact", "scale")
+    told = ("base_values", "about", "against", "every_class", "exact", "scale")
+    names = [*fields.parts_of(explanation, "values").values(), *told]
     return {name: getattr(explanation, name) for name in names}
 
 
@@ -173,17 +191,25 @@ def towards(explanation: E, name: str) -> E:
         return explanation
     if len(class_names(names)) == 2 and explanation.scale != "number":
         return _turned(explanation, names[column])
-    return _again(explanation, np.full(len(explanation), column), explanation.scale)
+    columns = np.full(len(explanation), column)
+    if explanation.every_class is None:
+        return _again(explanation, columns, explanation.scale)
+    bases = np.array(getattr(explanation, BASES.get(explanation.scale, "base_outputs")))
+    scale = Scale(cast(Name, explanation.scale), explanation.least)
+    known = count_out(explanation.every_class, bases, explanation.outputs, names, columns, scale)
+    return replace(explanation, **known)
 
 
 def on(explanation: E, scale: str) -> E:
-    """The same explanation on another scale: "log_odds" or "probability"."""
+    """The same explanation on another scale: "log_odds", "margins" or "probability"."""
     if explanation.scale == scale:
         return explanation
-    if scale not in ("log_odds", "probability"):
-        raise InvalidParameter(f"a scale is 'log_odds' or 'probability', not {scale!r}")
+    if scale not in ("log_odds", "margins", "probability"):
+        raise InvalidParameter(f"a scale is 'log_odds', 'margins' or 'probability', not {scale!r}")
     if explanation.base_values is None or explanation.scale == "number":
         raise InvalidParameter(f"these values are measured in {explanation.unit}: they have no other scale")
+    if scale == "margins" and len(explanation.output_names) == 2:
+        return on(explanation, "log_odds")
     columns = np.array([column_of(name, explanation.output_names) for name in explanation.about])
     return _again(explanation, columns, scale)
 
@@ -204,7 +230,7 @@ def _again(explanation: E, column: Integers, name: str) -> E:
         raise EvidenceNotKept(NOT_KEPT if cloud is None or cloud.plans else NEVER_KEPT)
     if any(plan.fitted.any() or not plan.free.all() for plan in cloud.plans if isinstance(plan, Plan)):
         raise EvidenceNotKept(LIMITED)
-    usual = {"base_outputs": explanation.base_outputs, "base_log_odds": explanation.base_log_odds}
-    scale = Scale(name, explanation.least)  # type: ignore[arg-type]
+    usual = {name: getattr(explanation, name) for name in ("base_outputs", *BASES.values())}
+    scale = Scale(cast(Name, name), explanation.least)
     found = contribute(cloud, explanation.outputs, explanation.output_names, column, scale, usual)
     return replace(explanation, **found)

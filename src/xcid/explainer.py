@@ -71,10 +71,11 @@ class Explainer:
     constraints : Constraints, optional
         Frozen features, ranges, allowed levels, monotone directions and groups that every perturbation obeys; and rules
         of the world for counterfactuals.
-    scale : "auto", "log_odds" or "probability"
+    scale : "auto", "log_odds", "margins" or "probability"
         What contributions add up on. By default log odds of a class where the model adds up there or gives
         probabilities between 0 and 1, its probability for averages of votes and for labels, and the output's own number
-        for a regression.
+        for a regression. Of several classes, "margins" are log odds of a class against its strongest rival in the row:
+        boosted trees and linear models add up there, so that contributions are exact.
     repeats : int
         Independent runs of each row, whose scores are averaged; ``explanation.spread`` says how they differ.
     stop : Stop, optional

@@ -64,7 +64,7 @@ class Explanation(records.Explanation):
 
         return directions.towards(self, name)
 
-    def on(self, scale: Literal["log_odds", "probability"]) -> Self:
+    def on(self, scale: Literal["log_odds", "margins", "probability"]) -> Self:
         """The same explanation on another scale, by the same evaluations: the model is not called again."""
         from xcid import directions
 

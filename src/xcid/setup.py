@@ -77,7 +77,8 @@ class Given:
     def bound(self, subject: Subject, score: Score) -> dict[str, Any]:
         """What they are for a subject, by the names that a setup has for them."""
         outcome = bind_outcome(usual_outcome(subject) if self.outcome is None else self.outcome, subject)
-        usual = partial(Balanced, READ if subject.predict.is_quick and subject.adds_up_on is None else None)
+        is_sampled = choose_scale(self.scale, subject.known, subject.adds_up_on).name != subject.adds_up_on
+        usual = partial(Balanced, READ if subject.predict.is_quick and is_sampled else None)
         generator = given_or(self.generator, usual, "generator", "xcid.generators.Balanced()")
         return {
             "outcome": outcome,

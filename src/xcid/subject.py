@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from xcid._check import telling, warn
 from xcid._kernels.arrays import spread, thinned
-from xcid.contributions.scale import NAMES, Name, Scale
+from xcid.contributions.scale import Scale
 from xcid.errors import ModelError
 from xcid.models import Predictor, agrees, names_for, wrap
 from xcid.models.predictor import EXACT, TRIED, USUAL_NAMING, Naming
@@ -120,9 +120,9 @@ class Subject:
         return self.known if self.space.weights is None else self.known[self.space.copied]
 
     @property
-    def adds_up_on(self) -> Name | None:
+    def adds_up_on(self) -> str | None:
         """The scale on which what was read of the model adds up, if any."""
-        return None if self.exact is None or self.exact.scale not in NAMES else cast(Name, self.exact.scale)
+        return None if self.exact is None else self.exact.scale
 
     def unlimited(self) -> Features:
         """The same features, which may take every value that the reference data have."""
@@ -214,6 +214,8 @@ def _usual(known: Array, space: FeatureSpace) -> dict[str, Any]:
     least = least_probability(known) if are_probabilities(known) else None
     if least is not None:
         found["base_log_odds"] = Scale("log_odds", least).bases(known, space.weights)
+        if known.shape[1] > 2:
+            found["base_margins"] = Scale("margins", least).bases(known, space.weights)
     return {name: tuple(part.tolist()) for name, part in found.items()} | {"least": least or 0.0}
 
 

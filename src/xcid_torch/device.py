@@ -132,6 +132,8 @@ class _Task:
         """Send to the device what all rows share."""
         subject, how, self.torch = setup.subject, setup.contributing, require("torch", extra="torch")
         assert how is not None
+        if how.scale.name == "margins":
+            raise InvalidParameter("margins are not computed on a device: call the explainer")
         self.module, self.n_outputs = subject.model, len(subject.output_names)
         self.are_logits = getattr(subject.predict.read.read, "func", None) is as_shares
         self.device, self.dtype = one_home(self.module)

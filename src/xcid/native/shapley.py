@@ -45,6 +45,8 @@ def scale_of(link: Any, n_sums: int) -> Scale | None:
     if not isinstance(link, partial):
         if link is doubled:
             return Scale(LOG_ODDS, 2 * same, zeros)
+        if SCALES.get(link) == MARGINS and n_sums == 2:
+            return Scale(LOG_ODDS, np.array([[-1.0], [1.0]]), np.zeros(1))
         return Scale(SCALES[link], same, zeros) if link in SCALES else None
     if link.func is averaged:
         return Scale(NUMBER if n_sums == 1 else PROBABILITY, same / link.args[0], zeros)

@@ -62,7 +62,9 @@ class Explanation:
         Whether ``values`` are computed and not sampled.
     about : (n,) str
         The class that signs are about: the second of two, the predicted one of several; "" for a number.
-    scale : "log_odds", "probability", "number" or "d1"
+    against : (n,) str or None
+        Where ``scale`` is "margins": the other class of the log odds, the strongest rival of the one in ``about``.
+    scale : "log_odds", "margins", "probability", "number" or "d1"
     importance : (n, d)
         What does the decision hang on? d1 of the evidence, in [0, 1]; NaN where it was not asked for.
     importance_lower, importance_upper, importance_p_values : (n, d) or None
@@ -103,8 +105,11 @@ class Explanation:
         Mean absolute deviation of each column of the reference data: the unit of distances.
     output_scales : tuple of float
         Standard deviation of each output over the reference data.
-    base_outputs, base_log_odds : tuple of float
-        Mean output of the reference rows, and mean log odds of each class; empty where there are none.
+    every_class : (n, d, k) or None
+        Exact contributions to each of several outputs, from which ``towards`` takes those about another class.
+    base_outputs, base_log_odds, base_margins : tuple of float
+        Mean output of the reference rows, mean log odds of each class, and of several classes the mean logarithms of
+        probabilities; empty where there are none.
     least : float
         What a probability of 0 stands for in log odds.
     size, share_significant, n_rows : (n, d), (n, d) and (n,), or None
@@ -158,6 +163,8 @@ class Explanation:
     )
     exact: Flags | None = per(ROW, dtype=np.bool_, unknown=False, line="exact", runs=first, rows=np.all, default=None)
     about: Texts = per(ROW, dtype=np.str_, line="about", runs=first, rows=first, wide=True, default=None)
+    against: Texts | None = per(ROW, dtype=np.str_, line="against", runs=first, rows=first, default=None)
+    every_class: Array | None = per(ROW, FEATURE, OUTPUT, unknown=np.nan, runs=first, default=None)
     importance_lower: Array | None = per(
         ROW, FEATURE, unknown=np.nan, line="importance_lower", of="importance", part=LOWER, default=None
     )
@@ -177,6 +184,7 @@ class Explanation:
     output_scales: tuple[float, ...] = per(OUTPUT, default=())
     base_outputs: tuple[float, ...] = per(OUTPUT, default=())
     base_log_odds: tuple[float, ...] = per(OUTPUT, default=())
+    base_margins: tuple[float, ...] = per(OUTPUT, default=())
     cloud: Perturbations | None = per(ROW, dtype=Perturbations, runs=first, default=None)
     density: Density | None = None
     outcome: Outcome | None = None
@@ -219,7 +227,7 @@ class Explanation:
     @property
     def odds(self) -> Array:
         """(n, d) what the present value multiplies the odds of the class in ``about`` by."""
-        if self.scale != "log_odds":
+        if self.scale not in ("log_odds", "margins"):
             raise InvalidParameter("these values are not log odds: explanation.on('log_odds') gives those that are")
         return np.exp(self.values)
 
@@ -230,6 +238,9 @@ class Explanation:
             return self.scale if self.scale == D1 else self.output_names[-1]
         names = {*self.about.tolist()}
         of_class = names.pop() if len(names) == 1 else "the predicted class"
+        if self.against is not None:
+            rivals = {*self.against.tolist()}
+            return f"log odds of {of_class} against {rivals.pop() if len(rivals) == 1 else 'its strongest rival'}"
         return f"{self.scale.replace('_', ' ')} of {of_class}"
 
     @property

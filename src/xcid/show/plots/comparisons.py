@@ -39,7 +39,7 @@ def comparison(found: Comparison, *, ax: Any = None, most: int = 20) -> Any:
     edges = [colours.SUPPORTS if value >= 0 else colours.OPPOSES for value in values]
     filled = ["white" if hollow else edge for edge, hollow in zip(edges, is_hollow, strict=True)]
     ax.scatter(values, places, s=36, facecolors=filled, edgecolors=edges, linewidths=1.3, zorder=3)
-    if found.scale == "log_odds":
+    if wording.is_odds(found.scale):
         _name_factors(ax)
     ax.set_title(_style.escape_dollars(differences.title_comparison(found).replace(": ", "\n")), fontsize=10)
     left_out = wording.count_left_out(len(found), len(order), "difference")

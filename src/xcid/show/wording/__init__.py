@@ -27,6 +27,7 @@ from xcid.show.wording.names import (
     format_factor,
     format_limits,
     format_number,
+    is_odds,
 )
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def name_unit(found: Explanation | Interactions) -> str:
     """What contributions are measured in: "log odds of diabetes", "probability of class 1", "the output"."""
     if found.scale in (D1, "number"):
         return "the output"
-    return f"{found.scale.replace('_', ' ')} of {name_whom(found)}"
+    return f"{'log odds' if is_odds(found.scale) else found.scale} of {name_whom(found)}"
 
 
 SHARE = "%: share of rows where the feature is significant"
@@ -127,7 +128,7 @@ def explain_score(explanation: Explanation) -> str:
     """What a score means, and its unit."""
     if explanation.base_values is None:
         return f"score: {explain_unsigned(explanation)}"
-    mean, it = "mean " if explanation.n_rows is not None else "", "them" if explanation.scale == "log_odds" else "it"
+    mean, it = "mean " if explanation.n_rows is not None else "", "them" if is_odds(explanation.scale) else "it"
     return f"{mean}contribution in {name_unit(explanation)}: + raises {it}, − lowers {it}"
 
 
@@ -140,9 +141,8 @@ def word_directions(explanation: Explanation) -> tuple[str, str]:
     """What contributions above and below 0 say of a present value."""
     if explanation.scale == "number":
         return "raises the output", "lowers it"
-    is_odds = explanation.scale == "log_odds"
-    what = f"the {'odds' if is_odds else 'probability'} of {name_whom(explanation)}"
-    return f"raises {what}", f"lowers {'them' if is_odds else 'it'}"
+    what, it = ("odds", "them") if is_odds(explanation.scale) else ("probability", "it")
+    return f"raises the {what} of {name_whom(explanation)}", f"lowers {it}"
 
 
 def name_subject(explanation: Explanation) -> str:
@@ -167,7 +167,7 @@ def explain_unit(explanation: Explanation) -> str:
     """What stands beside the contributions of a single row, of each of many, or of averages."""
     present = "the values" if explanation.n_rows is not None else "the present value"
     ends = "" if is_exact(explanation) else ", with 95% limits"
-    if explanation.scale == "log_odds":
+    if is_odds(explanation.scale):
         does = "multiply or divide" if explanation.n_rows is not None else "multiplies or divides"
         return f"× and ÷: what {present} {does} the odds of {name_whom(explanation)} by{ends}"
     return "in brackets: 95% limits of the contribution"
@@ -199,7 +199,7 @@ def list_worths(one: Explanation, write: Callable[[float], str] = format_number)
     if one.n_rows is not None and one.lower is not None and one.upper is not None:
         is_shown &= one.lower[0] * one.upper[0] > 0
     texts = [format_worth(one, at, write) if is_shown[at] else "" for at in range(len(one.feature_names))]
-    return texts if one.scale == "log_odds" else [text.partition(" ")[2] for text in texts]
+    return texts if is_odds(one.scale) else [text.partition(" ")[2] for text in texts]
 
 
 def word_feature(
@@ -224,7 +224,7 @@ def word_feature(
 
 def _puts(one: Explanation, write: Callable[[float], str]) -> tuple[Callable[[float], str], tuple[str, str], str]:
     """How sizes of contributions are written, the verbs for those above and below 0, and their object."""
-    if one.scale == "log_odds":
+    if is_odds(one.scale):
         return (lambda size: format_factor(np.exp(size))), ("multiplies", "divides"), f"the odds of {name_whom(one)}"
     if one.scale == "probability":
         whom = f"the probability of {name_whom(one)}"
@@ -233,9 +233,13 @@ def _puts(one: Explanation, write: Callable[[float], str]) -> tuple[Callable[[fl
 
 
 def name_whom(one: Explanation | Interactions) -> str:
-    """Whom contributions are about: a class, or the predicted class where rows are about several."""
-    names = {*one.about.tolist()}
-    return name_class(str(names.pop())) if len(names) == 1 else "the predicted class"
+    """Whom contributions are about: a class, or the predicted class where rows are about several; and its rival."""
+    names, against = {*one.about.tolist()}, getattr(one, "against", None)
+    whom = name_class(str(names.pop())) if len(names) == 1 else "the predicted class"
+    if against is None:
+        return whom
+    rivals = {*against.tolist()}
+    return f"{whom} against {name_class(str(rivals.pop())) if len(rivals) == 1 else 'its strongest rival'}"
 
 
 def name_class(name: str) -> str:

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xcid.show.wording import MOST_LETTERS, NOT_SIGNIFICANT, count_left_out, name_class, rank_largest
-from xcid.show.wording.names import clean, count_in_words, format_effect, format_factor, format_limits, format_number
+from xcid.show.wording.names import (
+    clean,
+    count_in_words,
+    format_effect,
+    format_factor,
+    format_limits,
+    format_number,
+    is_odds,
+)
 
 if TYPE_CHECKING:
     from xcid.comparison import Comparison
@@ -42,7 +50,7 @@ def list_cells(found: Comparison, at: int) -> list[str]:
 
 def explain_unit(found: Comparison) -> str:
     """What the numbers of :func:`list_cells` are."""
-    if found.scale == "log_odds":
+    if is_odds(found.scale):
         return f"× and ÷: what present values multiply or divide the odds of {name_class(found.about)} by"
     return f"+ and -: what present values add to {_what(found)}"
 
@@ -77,11 +85,11 @@ def word_difference(found: Comparison, at: int) -> str:
         return f"{name}: no significant difference"
     values = [float(part[at]) for part in (found.first, found.second)]
     verbs = [_verb(found, value) for value in values]
-    what, it = _what(found), "them" if found.scale == "log_odds" else "it"
+    what, it = _what(found), "them" if is_odds(found.scale) else "it"
     again = "" if verbs[0] == verbs[1] else f"{verbs[1]} {it} "
     sizes, (first, second) = [_size(found, value) for value in values], _names(found)
     ends = sorted(abs(float(end[at])) for end in (found.lower, found.upper))  # both have the sign of the difference
-    apart = "ratio" if found.scale == "log_odds" else "difference"
+    apart = "ratio" if is_odds(found.scale) else "difference"
     return (
         f"{name}: {verbs[0]} {what} by {sizes[0]} in {first} and {again}by {sizes[1]} in {second}: a {apart} of "
         f"{_size(found, found.difference[at])} ({' to '.join(_size(found, end) for end in ends)})"
@@ -94,7 +102,7 @@ def _names(found: Comparison) -> tuple[str, str]:
 
 def _size(found: Comparison, value: float) -> str:
     """A number without its sign: what odds are multiplied or divided by, or in the unit of the output."""
-    return format_factor(np.exp(abs(value))) if found.scale == "log_odds" else format_number(abs(value))
+    return format_factor(np.exp(abs(value))) if is_odds(found.scale) else format_number(abs(value))
 
 
 def _what(found: Comparison) -> str:
@@ -109,5 +117,5 @@ def _p_value(value: float) -> str:
 
 
 def _verb(found: Comparison, value: float) -> str:
-    up, down = ("multiplies", "divides") if found.scale == "log_odds" else ("raises", "lowers")
+    up, down = ("multiplies", "divides") if is_odds(found.scale) else ("raises", "lowers")
     return up if value >= 0 else down

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 MOST_LETTERS = 160
+ODDS = ("log_odds", "margins")  # scales whose numbers say what odds are multiplied by
 MOST_TIMES = 1_000_000  # that odds are said to be multiplied by
 _ORDERS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _UNSEEN = frozenset(("Cc", "Cs", "Zl", "Zp"))
@@ -38,6 +39,11 @@ def _seen(letter: str) -> str:
     if letter in _ORDERS or unicodedata.category(letter) in _UNSEEN:
         return f"⟨U+{ord(letter):04X}⟩"
     return letter
+
+
+def is_odds(scale: str) -> bool:
+    """Whether contributions say what odds are multiplied by."""
+    return scale in ODDS
 
 
 def join_names(names: list[str]) -> str:
@@ -135,7 +141,7 @@ def format_effect(value: float, scale: str, write: Callable[[float], str] = form
     >>> format_effect(0.7, "log_odds"), format_effect(-0.0412, "probability"), format_effect(41.0, "number")
     ('×2.01', '-0.041', '+41')
     """
-    if scale == "log_odds":
+    if is_odds(scale):
         return f"{'×' if value >= 0 else '÷'}{format_factor(np.exp(abs(value)))}"
     return f"{value:+.3f}" if scale == "probability" else f"{'+' if value >= 0 else ''}{write(value)}"
 
@@ -153,7 +159,7 @@ def format_limits(
     low, high = ends
     if low == high:
         return format_effect(value, scale, write)
-    if scale != "log_odds" or low < 0 < high:  # from dividing to multiplying
+    if not is_odds(scale) or low < 0 < high:  # from dividing to multiplying
         shown = [format_effect(end, scale, write) for end in ends]
     else:
         shown = [format_factor(np.exp(size)) for size in sorted((abs(low), abs(high)))]

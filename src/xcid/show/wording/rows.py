@@ -9,7 +9,7 @@ from scipy import special
 
 from xcid.records import Explanation
 from xcid.show import wording
-from xcid.show.wording.names import clean, format_number, format_percent
+from xcid.show.wording.names import clean, format_number, format_percent, is_odds
 
 IMPORTANCE = "importance: CID's d1, from 0 to 1"
 ALONE = "alone: the usual values with which, nothing else changed, {it}"
@@ -25,6 +25,8 @@ def format_on_scale(explanation: Explanation, value: float, write: Callable[[flo
         return write(value)
     if explanation.scale == "probability":
         return format_percent(value)
+    if explanation.scale == "margins":  # a share of two classes is no probability
+        return f"{value:+.2f}"
     return f"{value:+.2f} ({format_percent(float(special.expit(value)))})"
 
 
@@ -59,7 +61,7 @@ def list_table(one: Explanation, shown: list[int]) -> list[list[str]]:
 def list_row_headings(one: Explanation) -> list[str]:
     """What stands above the columns of :func:`list_row_cells`."""
     score = "contribution" if one.base_values is not None else "score"
-    worth = "odds (95% limits)" if one.scale == "log_odds" else "95% limits"
+    worth = "odds (95% limits)" if is_odds(one.scale) else "95% limits"
     beside = "value" if one.n_rows is None else "significant"
     return [
         "feature", beside, score, worth.partition(" (")[0] if wording.is_exact(one) else worth, "importance", "alone",

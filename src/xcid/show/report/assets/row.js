@@ -70,7 +70,7 @@
   /* The end of an axis for scores up to a size; no probability and no distance is above 1. */
   function limitOf(largest, scale) {
     const room = largest * 1.15;
-    return room <= 1 || largest > 1 || scale === "log_odds" || scale === "number" ? roundUp(room) : 1;
+    return room <= 1 || largest > 1 || scale !== "probability" && scale !== "d1" ? roundUp(room) : 1;
   }
 
   function showMore(button, total, isAll, most) {
