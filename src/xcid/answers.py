@@ -12,6 +12,7 @@ from xcid import directions, pipeline
 from xcid._check import warn
 from xcid.calibration import Repeats
 from xcid.cid.generators.search import status as lacks
+from xcid.contributions.scale import get_contributions
 from xcid.errors import NotEnoughFlips
 from xcid.outcomes import ToClass
 from xcid.outcomes.classes import check_has_classes, class_names
@@ -38,7 +39,7 @@ def answer_again(setup: Setup, found: Explanation, seed: int) -> Explanation:
         some = replace(some, positive=positive, negative=1 - positive, status=lacks(positive))
         some, outputs = pipeline.by_log_odds(some, setup.outcome), found.outputs[kept]
         turned = directions.about_question(found[kept], setup.outcome)
-        pieces.append(pipeline.score_cloud(setup, seed, some, outputs, directions.contributed(turned)))
+        pieces.append(pipeline.score_cloud(setup, seed, some, outputs, get_contributions(turned)))
     if anew.size:
         pieces.append(pipeline.explain(setup, found.data[anew], seed))
         size = pieces[0].cloud.positive.shape[1] if kept.size and pieces[0].cloud is not None else None

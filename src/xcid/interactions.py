@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xcid import directions, frames, pipeline
+from xcid import frames, pipeline
 from xcid._check import selection
 from xcid._faults import filled, isolated
 from xcid._kernels.random import run_key
 from xcid.cid.generators.balanced import Repeated
 from xcid.contributions.pairs import pairs
-from xcid.contributions.scale import choose_scale
+from xcid.contributions.scale import choose_scale, column_in_question
 from xcid.errors import NotEnoughFlips
 from xcid.records import (
     SIGNIFICANT,
@@ -168,7 +168,7 @@ def explain_pairs(setup: Setup, rows: Array, seed: int, n: int | None) -> Intera
 
 def _paired(setup: Setup, cloud: Perturbations, outputs: Array) -> Interactions:
     names, subject = setup.subject.output_names, setup.subject
-    column = directions.column_in_question(setup.outcome, outputs, names)
+    column = column_in_question(setup.outcome, outputs, names)
     how = setup.contributing
     scale = choose_scale("auto", subject.known, subject.adds_up_on) if how is None else how.scale
     n_flips = np.sum(cloud.positive > 0.5, axis=1)

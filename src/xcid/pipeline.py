@@ -9,24 +9,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from xcid import directions
 from xcid._check import LOG, Progress, silent, warn
 from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_few
 from xcid._kernels.random import run_key, variants
 from xcid.cid.calibrated import ContributionsAlone
 from xcid.cid.generators.search import Drawn, Generator
+from xcid.contributions.scale import column_in_question, contribute, count_out, get_contributions
 from xcid.outcomes import Outcome
 from xcid.outcomes.protocol import as_question
-from xcid.records import (
-    UNKNOWN,
-    Array,
-    Explanation,
-    Flags,
-    Integers,
-    Perturbations,
-    Unsigned,
-    fields,
-)
+from xcid.records import UNKNOWN, Array, Explanation, Flags, Integers, Perturbations, Unsigned, fields
 from xcid.setup import Membership, Setup, is_one_sided, weights
 from xcid.table import met
 
@@ -112,8 +103,8 @@ def _exact_contributions(setup: Setup, rows: Array, outputs: Array) -> dict[str,
     how, exact, names = setup.contributing, setup.subject.exact, setup.subject.output_names
     if how is None or exact is None or exact.scale != how.scale.name:
         return None
-    column = directions.column_in_question(setup.outcome, outputs, names)
-    return directions.count_out(*exact(rows), outputs, names, column, how.scale)
+    column = column_in_question(setup.outcome, outputs, names)
+    return count_out(*exact(rows), outputs, names, column, how.scale)
 
 
 def _unperturbed(setup: Setup, rows: Array, outputs: Array, seed: int, known: dict[str, Any]) -> Explanation:
@@ -138,8 +129,8 @@ def _sampled_contributions(
         parts, clouds = perturb_by_plan(other, cloud.origin, keys, outputs, run)
         cloud = Perturbations.concatenate(clouds, parts)
         spent = spent + cloud.n_evaluations
-    column = directions.column_in_question(setup.outcome, outputs, names)
-    found = directions.contribute(cloud, outputs, names, column, how.scale, setup.subject.usual, how.measure)
+    column = column_in_question(setup.outcome, outputs, names)
+    found = contribute(cloud, outputs, names, column, how.scale, setup.subject.usual, how.measure)
     return {**found, "n_evaluations": spent}
 
 
@@ -166,7 +157,7 @@ def _searched(setup: Setup, found: Explanation, rows: Array, keys: Unsigned, out
     if setup.search is None or not rare.size:
         return found
     cloud = perturb(setup, setup.search, rows[rare], keys[rare], outputs[rare])
-    more = score_cloud(setup, seed, cloud, outputs[rare], directions.contributed(found[rare]))
+    more = score_cloud(setup, seed, cloud, outputs[rare], get_contributions(found[rare]))
     better = np.flatnonzero(more.n_flips >= FEWEST_FLIPS)
     spent = found.n_evaluations.copy()
     spent[rare] += more.n_evaluations
@@ -267,13 +258,7 @@ def by_log_odds(cloud: Perturbations, outcome: Outcome) -> Perturbations:
 
 
 def record(
-    setup: Setup,
-    outputs: Array,
-    seed: int,
-    *,
-    rows: Array,
-    n_evaluations: Integers,
-    **known: Any,
+    setup: Setup, outputs: Array, seed: int, *, rows: Array, n_evaluations: Integers, **known: Any
 ) -> Explanation:
     """Put all that is known of (n, d) rows together, their scores by name; engines call it too."""
     parts = {name: getattr(setup, name) for name in ("generator", "score", "outcome", "stop")}

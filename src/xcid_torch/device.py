@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xcid import directions, pipeline, records
+from xcid import pipeline, records
 from xcid._check import as_int
 from xcid._faults import filled, isolated
 from xcid._kernels.arrays import blocks as slices
@@ -26,6 +26,7 @@ from xcid.cid.calibrated import Adjusted
 from xcid.cid.distances import Overlap
 from xcid.cid.generators.search import LEAST_WEIGHT, Drawn, lacking, limited
 from xcid.contributions import effects, sampled
+from xcid.contributions.scale import column_in_question
 from xcid.errors import InvalidParameter, ModelError, XcidError
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
@@ -149,7 +150,7 @@ class _Task:
         self.base = self.send(subject.usual["base_log_odds" if how.scale.name == "log_odds" else "base_outputs"])
         names = subject.output_names
         is_one = as_question(setup.outcome).target is not None or len(class_names(names)) <= 2
-        column = directions.column_in_question(setup.outcome, subject.known[:1], names)
+        column = column_in_question(setup.outcome, subject.known[:1], names)
         self.column = self.send(column) if is_one else None
 
     def regression(self, discrete: Flags) -> Any:

@@ -9,7 +9,7 @@ import pytest
 
 import xcid
 from xcid._kernels.random import run_key
-from xcid.cid import designs
+from xcid.cid import planned
 from xcid.cid.calibrated import flips_alone, importance
 from xcid.cid.per_feature import PerFeature
 from xcid.densities import Kernel, Mixed
@@ -167,13 +167,13 @@ def test_more_features_than_there_are_blocks_for_have_the_plain_distance():
 
 def test_rounding_of_other_processors_does_not_count(monkeypatch):
     """Few reference rows, each as often, have functions of equal spread, of which any mixture would do."""
-    space, products, noise = FeatureSpace.of(TABLE[:10]), designs.products, np.random.default_rng(1)
+    space, products, noise = FeatureSpace.of(TABLE[:10]), planned.products, np.random.default_rng(1)
     due = importance(cloud_of(100, 3, space=space), Mixed())
 
     def rounded(each):
         found = products(each)
         return found * (1 + 1e-15 * noise.normal(size=found.shape))
 
-    monkeypatch.setattr(designs, "products", rounded)
+    monkeypatch.setattr(planned, "products", rounded)
     for found, known in zip(importance(cloud_of(100, 3, space=space), Mixed()), due, strict=True):
         np.testing.assert_allclose(found, known, atol=1e-8)

@@ -26,8 +26,8 @@ from scipy import special
 from xcid._kernels.arrays import blocks, ratio, same, student_quantile
 from xcid.cid import planned
 from xcid.cid.densities.mixed import Mixed
-from xcid.cid.designs import Design, Shared, block_sums, is_wide, shared
 from xcid.cid.per_feature import PerFeature
+from xcid.cid.planned import Design, Shared, block_sums, is_wide, shared
 from xcid.contributions import sampled
 from xcid.contributions.effects import Measured
 from xcid.records import Array, Density, Flags, Perturbations, Plan, Scores, plan_by_plan

@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcid.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from xcid.cli._subjects import SubjectOptions
+    from xcid.io.readers import Background
 
 HELP = "which rows: 0:10, 3,5,9, -3: or a condition on columns such as 'age > 60'; with --id also names of rows"
 _PART = r"-?\d+|-?\d*:-?\d*(:-?\d*)?"
@@ -41,6 +45,16 @@ def describe_missing_id(text: str) -> str:
     """What is said where names of rows are typed and no column holds them."""
     what = f"--rows {text!r:.80} is neither places ({PLACES}) nor a condition (such as age > 60)"
     return f"{what}; to call rows by their names, name the column of these with --id"
+
+
+def find_positions(subject: SubjectOptions, background: Background, n_rows: int) -> Sequence[int]:
+    """Positions of the rows that were typed; a condition may be about any column of the file."""
+    from xcid.io.readers import dated, opened
+    from xcid.io.rows import names_of
+
+    path = subject.data or subject.reference
+    names = None if subject.id is None else lambda: names_of(opened(path), background.layout)
+    return select_rows(subject.rows or ":", n_rows, lambda: dated(opened(path), background.writings), names)
 
 
 def select_rows(

@@ -10,7 +10,7 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xcid.cli._rows import HELP, are_names, describe_missing_id, read_rows_option, select_rows
+from xcid.cli._rows import HELP, are_names, describe_missing_id, find_positions, read_rows_option
 from xcid.cli._terminal import MODELS, USUAL_MODEL, read_names, whole_number
 from xcid.cli._wanted import CidOptions
 
@@ -236,16 +236,6 @@ def find_rows(subject: SubjectOptions, background: Background, most: int | None 
 
         positions = tuple(sorted(default_rng(subject.seed).permutation(source.n_rows)[:most].tolist()))
     return Rows(source, background.layout, positions)
-
-
-def find_positions(subject: SubjectOptions, background: Background, n_rows: int) -> Sequence[int]:
-    """Positions of the rows that were typed; a condition may be about any column of the file."""
-    from xcid.io.readers import dated, opened
-    from xcid.io.rows import names_of
-
-    path = subject.data or subject.reference
-    names = None if subject.id is None else lambda: names_of(opened(path), background.layout)
-    return select_rows(subject.rows or ":", n_rows, lambda: dated(opened(path), background.writings), names)
 
 
 def get_model(subject: SubjectOptions, background: Background, note: Callable[[str], None]) -> Any:

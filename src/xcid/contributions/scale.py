@@ -1,4 +1,4 @@
-"""The scale that contributions add up on: log odds of a class, margins, its probability, or the output's own number.
+"""What contributions are about, and the scale that they add up on: log odds, margins, a probability, or a number.
 
 Margins are log odds of a class against one other, its strongest rival in the row. Boosted trees and linear models of
 several classes add up there, and not in log odds of a class against all others.
@@ -6,18 +6,24 @@ several classes add up there, and not in log odds of a class against all others.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from xcid._kernels.arrays import namespace
-from xcid.errors import InvalidParameter
-from xcid.outcomes.classes import CLOSE, are_probabilities, least_probability
-from xcid.records import Array, Integers
+from xcid._kernels.arrays import namespace, ratio
+from xcid.contributions import sampled
+from xcid.errors import EvidenceNotKept, InvalidParameter
+from xcid.outcomes.classes import CLOSE, are_probabilities, class_names, column_of, least_probability
+from xcid.outcomes.protocol import as_question
+from xcid.records import Array, Estimate, Explanation, Integers, Outcome, Perturbations, fields
 
 Name: TypeAlias = Literal["log_odds", "margins", "probability", "number"]
 FARTHEST = 34.0  # log odds beyond this lose their digits where the larger probability is held in double precision
+BASES = {"log_odds": "base_log_odds", "margins": "base_margins"}
+ROUNDED = 1e-5  # of an output, by a model that computes in single precision
+NEVER_KEPT = "the generator of this explanation does not keep outputs: explain the rows again with the recommended one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +101,86 @@ def has_votes(outputs: Array) -> bool:
     """Whether probabilities of 0 are among (N, k) outputs which do not come close to it otherwise."""
     smallest = np.where(outputs > 0, outputs, np.inf).min()
     return bool((outputs == 0).any() and smallest > CLOSE)
+
+
+def column_in_question(outcome: Outcome | None, outputs: Array, names: Sequence[str]) -> Integers:
+    """(n,) the output that contributions of rows with (n, k) outputs are about.
+
+    The target of the question, the second of two classes, the predicted one of several, or the one number.
+    """
+    target, n_classes = None if outcome is None else as_question(outcome).target, len(class_names(names))
+    if target is not None or n_classes <= 2:
+        return np.full(len(outputs), column_of(target, names))
+    return np.asarray(np.nan_to_num(outputs, nan=-np.inf).argmax(axis=1))
+
+
+def contribute(
+    cloud: Perturbations,
+    outputs: Array,
+    names: Sequence[str],
+    column: Integers,
+    scale: Scale,
+    usual: Mapping[str, Sequence[float]],
+    measure: sampled.Measure | None = None,
+) -> dict[str, Any]:
+    """Contributions by the samples of a cloud, about an output of each row, by the names that a record has for them."""
+    if cloud.outputs is None:
+        raise EvidenceNotKept(NEVER_KEPT)
+    rival = rival_of(outputs, column) if scale.name == "margins" else None
+    base = _base(np.array(usual[BASES.get(scale.name, "base_outputs")]), column, rival)
+    gap = scale(outputs, column, rival) - base
+    numbers = scale(cloud.outputs, column[:, None], None if rival is None else rival[:, None])
+    found = sampled.contributions(cloud, numbers, gap, measure)
+    return {**fields.named(Explanation, "values", found), **_tell(scale, base, column, rival, names)}
+
+
+def count_out(
+    found: Array, bases: Array, outputs: Array, names: Sequence[str], column: Integers, scale: Scale
+) -> dict[str, Any]:
+    """Exact contributions by name: from (n, f, q) values and (q,) bases of every output, or of the second of two.
+
+    What the model's own rounding leaves between their sum and its (n, k) outputs is divided by their size.
+    """
+    rival = rival_of(outputs, column) if scale.name == "margins" else None
+    if found.shape[2] == 1:
+        sign = np.where((column == 0) & (scale.name == "log_odds"), -1.0, 1.0)
+        values, base = found[:, :, 0] * sign[:, None], bases[0] * sign
+    else:
+        line = np.arange(len(found))
+        values = found[line, :, column] - (0.0 if rival is None else found[line, :, rival])
+        base = _base(bases, column, rival)
+    own, size = scale(outputs, column, rival), np.abs(values)
+    is_rounded = size < sampled.ROUNDING * np.maximum(np.abs(own), size.max(axis=1, initial=0.0))[:, None]
+    values, size = (np.where(is_rounded, 0.0, part) for part in (values, size))
+    gap = own - base - values.sum(axis=1)
+    is_rounding = np.abs(gap) <= ROUNDED * (1 + np.abs(own))
+    values = values + np.where(is_rounding, gap, 0.0)[:, None] * ratio(size, size.sum(axis=1)[:, None])
+    estimate = Estimate(values, values, values, np.where(values == 0, 1.0, 0.0))
+    known = _tell(scale, base, column, rival, names) | {"exact": np.ones(len(base), dtype=bool)}
+    every = {"every_class": found if found.shape[2] > 2 else None}
+    return {**fields.named(Explanation, "values", estimate), **known, **every}
+
+
+def _base(bases: Array, column: Integers, rival: Integers | None) -> Array:
+    """(n,) base values about an output each, and against another."""
+    return np.asarray(bases[column] if rival is None else bases[column] - bases[rival])
+
+
+def _tell(scale: Scale, base: Array, column: Integers, rival: Integers | None, names: Sequence[str]) -> dict[str, Any]:
+    """What a record has of contributions beside their values."""
+    about, rivals = (
+        None if at is None else np.full(len(at), "") if len(names) == 1 else np.array(names)[at]
+        for at in (column, rival)
+    )
+    is_exact = np.zeros(len(base), dtype=bool)
+    told = {"base_values": base, "about": about, "against": rivals, "exact": is_exact, "scale": scale.name}
+    return told | {"every_class": None}
+
+
+def get_contributions(explanation: Explanation) -> dict[str, Any]:
+    """What an explanation has about contributions, by name; nothing where its values are none."""
+    if explanation.base_values is None:
+        return {}
+    told = ("base_values", "about", "against", "every_class", "exact", "scale")
+    names = [*fields.parts_of(explanation, "values").values(), *told]
+    return {name: getattr(explanation, name) for name in names}

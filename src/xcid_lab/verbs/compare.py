@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid._require import make_printable
-from xcid.cli import _subjects, _wanted
+from xcid.cli import _rows, _subjects, _wanted
 from xcid.cli._terminal import (
     Progress,
     console,
@@ -183,7 +183,7 @@ def _held_out(subject: _subjects.SubjectOptions, reference: Background, n_others
     shuffled = np.random.default_rng(subject.seed).permutation(n_others).tolist()
     if subject.rows is not None:
         n_rows = n_others if subject.data is not None else reference.source.n_rows
-        asked = list(_subjects.find_positions(subject, reference, n_rows))
+        asked = list(_rows.find_positions(subject, reference, n_rows))
         if subject.data is None:  # rows without a target are not there
             places = {row: at for at, row in enumerate(reference.positions)}
             asked = [places[row] for row in asked if row in places]
