@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from scipy import special
 
 from xcid import directions
-from xcid._check import as_float, as_int
+from xcid._check import as_float, as_int, given_or
 from xcid._kernels.random import TOP, uniform
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.records import Array, Explanation, Flags, Integers, fields
@@ -108,6 +109,17 @@ class Precise:
         if first.lower is None:
             raise InvalidParameter("only values with limits have a precision: explain by xcid.scores.Adjusted()")
         return _run_while(lambda joined: _widest(joined) > self.width, self.max_evaluations, first, more)
+
+
+def choose_stop(repeats: int, stop: Stop | None, precision: float | None) -> Stop:
+    """When to end the runs of a row, which is said in one of three ways."""
+    if stop is not None and repeats != 1:
+        raise InvalidParameter("give repeats or stop, not both: a stop decides on the number of runs itself")
+    if precision is not None:
+        if stop is not None or repeats != 1:
+            raise InvalidParameter("give precision alone, without repeats or stop: it decides on the runs")
+        return Precise(precision)
+    return given_or(stop, partial(Repeats, repeats), "stop", "xcid.calibration.Decided()")
 
 
 def _widest(explanation: Explanation) -> Array:

@@ -156,7 +156,7 @@ def _searched(setup: Setup, found: Explanation, rows: Array, keys: Unsigned, out
     rare = np.flatnonzero((found.n_flips < FEWEST_FLIPS) & ~_told(found))
     if setup.search is None or not rare.size:
         return found
-    cloud = perturb(setup, setup.search, rows[rare], keys[rare], outputs[rare])
+    cloud = perturb(setup, setup.search(), rows[rare], keys[rare], outputs[rare])
     more = score_cloud(setup, seed, cloud, outputs[rare], get_contributions(found[rare]))
     better = np.flatnonzero(more.n_flips >= FEWEST_FLIPS)
     spent = found.n_evaluations.copy()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid._check import given_or, require_callable
+from xcid._check import as_float, as_int, given_or, require_callable
 from xcid._faults import Deadline, warn_of_failure
 from xcid.calibration import Stop
 from xcid.cid.generators.balanced import Balanced
@@ -17,7 +17,7 @@ from xcid.cid.generators.search import Generator, has_limits, limited
 from xcid.cid.per_feature import Score
 from xcid.contributions.sampled import Measure
 from xcid.contributions.scale import Scale, choose_scale
-from xcid.errors import NotEnoughFlips
+from xcid.errors import InvalidParameter, NotEnoughFlips
 from xcid.outcomes import Flip, Interval, Outcome, Question
 from xcid.outcomes.classes import are_probabilities
 from xcid.outcomes.protocol import as_question, side
@@ -64,6 +64,17 @@ def refuse(reason: str) -> None:
 
 def ignore(reason: str) -> None:
     """Go on where there is no decision: other questions may have one."""
+
+
+def check_budget(time_limit: float | None, memory: int, max_evidence_bytes: int) -> dict[str, Any]:
+    """Seconds and bytes, by their names in a setup."""
+    if time_limit is not None and not as_float(time_limit, "time_limit (seconds)") > 0:
+        raise InvalidParameter(f"time_limit must be a number of seconds above 0, not {time_limit}")
+    memory, kept = (
+        as_int(memory, "memory (bytes)", at_least=1),
+        as_int(max_evidence_bytes, "max_evidence_bytes", at_least=0),
+    )
+    return {"time_limit": time_limit, "memory": memory, "max_evidence_bytes": kept}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,7 +142,7 @@ class Setup:
     max_evidence_bytes: int
     given: Given  # what these were before they were bound
     contributing: Contributing | None = None  # None where values are those of the score
-    search: Generator | None = None  # for rows whose flips are too rare for the generator
+    search: Callable[[], Generator] | None = None  # makes one for rows whose flips are too rare for the generator
     one_sided: Callable[[str], None] = refuse  # what is done where no perturbation crosses to another side
     failed: Callable[[Failure], None] = warn_of_failure  # and where rows cannot be explained
 
@@ -147,6 +158,13 @@ def bind_generator(generator: Generator, subject: Subject) -> Generator:
     """Let a generator that wants to know it know the background and its outputs."""
     bind = getattr(generator, "bind", None)
     return generator if bind is None else bind(subject.features.space, subject.outputs)
+
+
+def make_search() -> Generator:
+    """The search for rows whose flips are too rare for the usual generator; it is loaded where there are such rows."""
+    from xcid.cid.generators.growing import Growing
+
+    return Growing()
 
 
 def renew(setup: Setup) -> Setup:
