@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+from tests.test_native_exact import pairs_counted_out
 
 import xcid
 from xcid import outcomes, plots
@@ -214,6 +217,7 @@ class TestShown:
     def test_frames_have_a_line_for_each_row_and_pair(self, found):
         frame = found.to_frame()
         names = ["row", "first", "second", "value", "lower", "upper", "p_value", "status", "n_evaluations", "about"]
+        names += ["exact"]
         assert list(frame.columns) == names
         assert len(frame) == 4 * 15
         assert frame["row"].tolist() == np.repeat(found.index, 15).tolist()
@@ -251,3 +255,40 @@ class TestShown:
         assert "3 more features" in mean.get_xlabel()
         with approved.raises(InvalidData):
             plots.interactions(found[:0])
+
+
+class TestExact:
+    def test_trees_are_counted_out(self):
+        X = table(0, 200)
+        y = X[:, 0] * X[:, 1] + X[:, 2]
+        forest = RandomForestRegressor(5, random_state=0).fit(X, y)
+        found = xcid.Explainer(forest, X[:40]).interactions(X[:3])
+        shares = np.full(40, 1 / 40)
+        wanted = pairs_counted_out(forest.predict, X[:3], X[:40], shares, [(at,) for at in range(X.shape[1])])
+        assert found.exact.all()
+        assert np.abs(found.values - wanted[..., 0]).max() <= 1e-12
+        assert (found.lower == found.upper).all()
+        assert (found.p_values == (found.values == 0)).all()
+        assert "exact" in str(found[0])
+
+    def test_linear_models_have_none(self):
+        X = table(0, 200)
+        y = X[:, 0] * X[:, 1] + X[:, 2]
+        found = xcid.Explainer(LinearRegression().fit(X, y), X).interactions(X[:3])
+        assert found.exact.all()
+        assert not found.values.any()
+
+    def test_margins_and_other_classes(self):
+        X = table(0, 200)
+        y = X[:, 0] * X[:, 1] + X[:, 2]
+        classes = np.digitize(y, np.quantile(y, [0.3, 0.6]))
+        boosted = GradientBoostingClassifier(n_estimators=3, random_state=0).fit(X, classes)
+        found = xcid.Explainer(boosted, X[:30], scale="margins").interactions(X[:4])
+        players, shares = [(at,) for at in range(X.shape[1])], np.full(30, 1 / 30)
+        every = pairs_counted_out(lambda rows: np.log(boosted.predict_proba(rows)), X[:4], X[:30], shares, players)
+        for row in range(4):
+            wanted = every[row, ..., int(found.about[row])] - every[row, ..., int(found.against[row])]
+            assert np.abs(found.values[row] - wanted).max() <= 1e-12
+        sampled = xcid.Explainer(lambda rows: boosted.predict_proba(rows), X[:30], scale="margins").interactions(X[:4])
+        assert (sampled.against == found.against).all()
+        assert not sampled.exact.any()

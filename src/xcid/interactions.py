@@ -13,10 +13,12 @@ import numpy.typing as npt
 from xcid import frames, pipeline
 from xcid._check import selection
 from xcid._faults import filled, isolated
+from xcid._kernels.arrays import blocks
 from xcid._kernels.random import run_key
 from xcid.cid.generators.balanced import Repeated
 from xcid.contributions.pairs import pairs
-from xcid.contributions.scale import choose_scale, column_in_question
+from xcid.contributions.sampled import ROUNDING
+from xcid.contributions.scale import Scale, choose_scale, column_in_question, rival_of, take_output
 from xcid.errors import NotEnoughFlips
 from xcid.records import (
     SIGNIFICANT,
@@ -32,6 +34,8 @@ from xcid.records import (
 )
 from xcid.records.fields import COLUMN, FEATURE, LOWER, ROW, UPPER, P, per
 from xcid.setup import Setup, is_one_sided
+
+MOST_CELLS = 2**23  # of the pairs that are held of some rows at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +64,11 @@ class Interactions:
         The rows as numbers.
     about : (n,) str
         The class that signs are about, as in :class:`Explanation`.
+    against : (n,) str or None
+        As in :class:`Explanation`.
+    exact : (n,) bool
+        Whether ``values`` are Shapley interaction indices, counted out from the inside of the model. What is sampled
+        are Banzhaf's interaction indices, which weigh the other features in another way.
     scale : str
         As in :class:`Explanation`.
     """
@@ -75,6 +84,8 @@ class Interactions:
     feature_names: tuple[str, ...] = per(FEATURE)
     data: Array = per(ROW, COLUMN)
     about: Texts = per(ROW, dtype=np.str_, line="about")
+    exact: Flags = per(ROW, dtype=np.bool_, unknown=False, line="exact")
+    against: Texts | None = per(ROW, dtype=np.str_, default=None)
     scale: str = "log_odds"
 
     def __len__(self) -> int:
@@ -145,6 +156,9 @@ def _lines(one: Interactions) -> dict[str, Any]:
 def explain_pairs(setup: Setup, rows: Array, seed: int, n: int | None) -> Interactions:
     """Score all pairs of features of (n, d) rows, by so many perturbations of each."""
     subject = setup.subject
+    how = _scale(setup)
+    if subject.adds_up_on == how.name:
+        return _counted(setup, rows, how)
     setup = replace(setup, generator=Repeated(n).bind(subject.features.space, subject.outputs))
 
     def score(some: Array) -> Interactions:
@@ -167,14 +181,16 @@ def explain_pairs(setup: Setup, rows: Array, seed: int, n: int | None) -> Intera
 
 
 def _paired(setup: Setup, cloud: Perturbations, outputs: Array) -> Interactions:
-    names, subject = setup.subject.output_names, setup.subject
+    names, scale = setup.subject.output_names, _scale(setup)
     column = column_in_question(setup.outcome, outputs, names)
-    how = setup.contributing
-    scale = choose_scale("auto", subject.known, subject.adds_up_on) if how is None else how.scale
+    rival = rival_of(outputs, column) if scale.name == "margins" else None
+    numbers = scale(np.asarray(cloud.outputs), column[:, None], None if rival is None else rival[:, None])
     n_flips = np.sum(cloud.positive > 0.5, axis=1)
     return Interactions(
-        **fields.named(Interactions, "values", pairs(cloud, scale(np.asarray(cloud.outputs), column[:, None]))),
+        **fields.named(Interactions, "values", pairs(cloud, numbers)),
         about=np.full(len(cloud), "") if len(names) == 1 else np.array(names)[column],
+        against=None if rival is None else np.array(names)[rival],
+        exact=np.zeros(len(cloud), dtype=bool),
         scale=scale.name,
         status=np.where((cloud.status == "ok") & (n_flips == 0), "no_flips", cloud.status),
         n_evaluations=cloud.n_evaluations + 1,  # and the row itself
@@ -182,4 +198,47 @@ def _paired(setup: Setup, cloud: Perturbations, outputs: Array) -> Interactions:
         index=np.arange(len(cloud)),
         feature_names=setup.subject.features.names,
         data=cloud.origin,
+    )
+
+
+def _scale(setup: Setup) -> Scale:
+    """What pairs are measured in: as contributions, where the setting has any."""
+    how, subject = setup.contributing, setup.subject
+    return choose_scale("auto", subject.known, subject.adds_up_on) if how is None else how.scale
+
+
+def _counted(setup: Setup, rows: Array, scale: Scale) -> Interactions:
+    """Exact interactions of all pairs of (n, d) rows, of a model that adds up on the scale."""
+    n_pairs, n_outputs = len(setup.subject.features.names) ** 2, setup.subject.known.shape[1]
+    some = blocks(len(rows), max(1, MOST_CELLS // (n_pairs * n_outputs)))
+    pieces = [
+        piece for part in some for piece in isolated(functools.partial(_count_out, setup, scale=scale), rows[part])
+    ]
+    reference = setup.subject.space.rows[: pipeline.REFERENCE_ROWS]
+    return fields.join(filled(pieces, lambda: isolated(functools.partial(_count_out, setup, scale=scale), reference)))
+
+
+def _count_out(setup: Setup, rows: Array, scale: Scale) -> Interactions:
+    subject, names = setup.subject, setup.subject.output_names
+    assert subject.exact is not None
+    outputs = subject.predict.own(rows)
+    column = column_in_question(setup.outcome, outputs, names)
+    rival = rival_of(outputs, column) if scale.name == "margins" else None
+    values = take_output(subject.exact.pairs(rows), scale, column, rival)
+    values = np.where(np.abs(values) < ROUNDING * np.abs(values).max(axis=(1, 2), keepdims=True), 0.0, values)
+    return Interactions(
+        values=values,
+        lower=values,
+        upper=values,
+        p_values=np.where(values == 0, 1.0, 0.0),
+        status=np.full(len(rows), "ok"),
+        n_evaluations=np.ones(len(rows), dtype=np.int64),
+        n_flips=np.zeros(len(rows), dtype=np.int64),
+        index=np.arange(len(rows)),
+        feature_names=subject.features.names,
+        data=rows,
+        about=np.full(len(rows), "") if len(names) == 1 else np.array(names)[column],
+        against=None if rival is None else np.array(names)[rival],
+        exact=np.ones(len(rows), dtype=bool),
+        scale=scale.name,
     )

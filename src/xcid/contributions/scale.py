@@ -142,13 +142,8 @@ def count_out(
     What the model's own rounding leaves between their sum and its (n, k) outputs is divided by their size.
     """
     rival = rival_of(outputs, column) if scale.name == "margins" else None
-    if found.shape[2] == 1:
-        sign = np.where((column == 0) & (scale.name == "log_odds"), -1.0, 1.0)
-        values, base = found[:, :, 0] * sign[:, None], bases[0] * sign
-    else:
-        line = np.arange(len(found))
-        values = found[line, :, column] - (0.0 if rival is None else found[line, :, rival])
-        base = _base(bases, column, rival)
+    values = take_output(found, scale, column, rival)
+    base = take_output(np.broadcast_to(bases, (len(found), len(bases))), scale, column, rival)
     own, size = scale(outputs, column, rival), np.abs(values)
     is_rounded = size < sampled.ROUNDING * np.maximum(np.abs(own), size.max(axis=1, initial=0.0))[:, None]
     values, size = (np.where(is_rounded, 0.0, part) for part in (values, size))
@@ -159,6 +154,15 @@ def count_out(
     known = _tell(scale, base, column, rival, names) | {"exact": np.ones(len(base), dtype=bool)}
     every = {"every_class": found if found.shape[2] > 2 else None}
     return {**fields.named(Explanation, "values", estimate), **known, **every}
+
+
+def take_output(found: Array, scale: Scale, column: Integers, rival: Integers | None) -> Array:
+    """(n, ...) of (n, ..., q) exact numbers of every output, or of the second of two: what is about one, on a scale."""
+    line = np.arange(len(found))
+    if found.shape[-1] > 1:
+        return np.asarray(found[line, ..., column] - (0.0 if rival is None else found[line, ..., rival]))
+    sign = np.where((column == 0) & (scale.name == "log_odds"), -1.0, 1.0)
+    return np.asarray(found[..., 0] * sign.reshape(-1, *(1,) * (found.ndim - 2)))
 
 
 def _base(bases: Array, column: Integers, rival: Integers | None) -> Array:

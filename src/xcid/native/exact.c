@@ -10,6 +10,8 @@
  * parsimony (Syst. Zool. 20, 1971) on the values of the leaves. A term knows the distinct patterns of players that
  * reference rows satisfy, and the weight of each; with few players, the values for all patterns that x may have.
  * Rows x that satisfy the same players go down together: a split divides them, and both parts go to both children.
+ * The interactions of two players (Grabisch and Roubens, Int. J. Game Theory 28, 1999) are in the same way
+ *     (a-2)! b! / (a+b-1)! of two of A,    - (a-1)! (b-1)! / (a+b-1)! of one of each,    a! (b-2)! / (a+b-1)! of two of B.
  *
  * What a tree needs is kept while there is room, and else made again at every call.
  */
@@ -20,7 +22,8 @@ typedef struct {
     const double *cells; int64_t n_rows; /* (columns, rows) */
     int32_t *group, *hits;
     int16_t *place; int32_t players[MOST]; int n_players;
-    double *out; /* (rows, players, sums) */
+    double *out; /* (rows, players, sums), or (rows, players, players, sums) if there is a square */
+    double *square;
 } Walk;
 
 static void add(const Walk *k, const double *values, const double *coefficients, int64_t first, int64_t last) {
@@ -37,6 +40,46 @@ static void add(const Walk *k, const double *values, const double *coefficients,
         double *to = k->out + k->group[g] * s->n_players * n_sums + k->slot;
         for (int j = 0; j < k->n_players; j++)
             for (int64_t o = 0; o < n_values; o++) to[k->players[j] * n_sums + o] += coefficients[o] * values[j];
+    }
+}
+
+/* Interactions of the players of a term, by its patterns, as `evaluate` finds values; how many patterns count. */
+static int interact(const Walk *k, const uint32_t *patterns, const double *shares, const int32_t *ends, uint64_t own) {
+    const Exact *e = k->exact; const int n = k->n_players, n_words = n > 32 ? 2 : 1;
+    const uint64_t failed = ~own & (~UINT64_C(0) >> (64 - n)); const int b = COUNT(failed);
+    double *square = k->square, lost = 0;
+    int found = 0;
+    memset(square, 0, (size_t)(n * n) * sizeof *square);
+    for (int32_t i = 0; i < ends[PARTS - 1]; i++) {
+        const uint64_t pattern = pattern_at(patterns, i, n_words), gained = own & ~pattern;
+        if ((pattern & failed) != failed) continue;
+        const int a = COUNT(gained);
+        const double both = a > 1 ? shares[i] * e->up[b][a - 1] : 0, mixed = b ? shares[i] * e->up[b - 1][a] : 0;
+        found++;
+        if (b > 1) lost += shares[i] * e->up[b - 2][a + 1];
+        for (uint64_t rest = gained; rest; rest &= rest - 1) {
+            double *line = square + LOWEST(rest) * n;
+            for (uint64_t more = rest & (rest - 1); more; more &= more - 1) line[LOWEST(more)] += both;
+            for (uint64_t more = failed; more; more &= more - 1) line[LOWEST(more)] -= mixed;
+        }
+    }
+    for (uint64_t rest = failed; rest; rest &= rest - 1)
+        for (uint64_t more = rest & (rest - 1); more; more &= more - 1) square[LOWEST(rest) * n + LOWEST(more)] += lost;
+    return found;
+}
+
+static void add_pairs(const Walk *k, const double *coefficients, int64_t first, int64_t last) {
+    const Source *s = &k->exact->source; const int64_t d = s->n_players, n_sums = s->n_sums; const int n = k->n_players;
+    for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) {
+        const double value = k->square[i * n + j]; const int64_t p = k->players[i], q = k->players[j];
+        if (value == 0) continue;
+        for (int64_t g = first; g < last; g++) {
+            double *to = k->out + k->group[g] * d * d * n_sums + k->slot;
+            for (int64_t o = 0; o < s->n_values; o++) {
+                to[(p * d + q) * n_sums + o] += coefficients[o] * value;
+                to[(q * d + p) * n_sums + o] += coefficients[o] * value;
+            }
+        }
     }
 }
 
@@ -59,7 +102,11 @@ static void walk(Walk *k, int32_t at, uint64_t own, int64_t first, int64_t last)
         const Term *term = t->terms + node->term; const int n = k->n_players;
         const double *coefficients = t->coefficients + node->term * k->exact->source.n_values;
         double values[MOST];
-        if (n <= TABLE) add(k, t->tables + term->first + (int64_t)own * n, coefficients, first, last);
+        if (k->square) {
+            if (interact(k, t->patterns + term->first, t->shares + term->share, term->ends, own))
+                add_pairs(k, coefficients, first, last);
+            else return;
+        } else if (n <= TABLE) add(k, t->tables + term->first + (int64_t)own * n, coefficients, first, last);
         else if (evaluate(k->exact, t->patterns + term->first, t->shares + term->share, term->ends, n, own,
                           k->hits, values)) add(k, values, coefficients, first, last);
         else return; /* no reference row holds what these rows fail, here or below */
@@ -116,10 +163,9 @@ Exact *xcid_exact_new(const Source *source, double *base, int64_t *status) {
     return e;
 }
 
-/* Add to (n, players, sums) values of rows, whose (columns, n) cells are given; 0, or what went wrong. */
-int64_t xcid_exact_values(const Exact *e, const double *cells, int64_t n, double *out) {
+static int64_t explain(const Exact *e, const double *cells, int64_t n, double *out, double *square) {
     const Source *s = &e->source;
-    Walk k = {.exact = e, .cells = cells, .n_rows = n, .out = out};
+    Walk k = {.exact = e, .cells = cells, .n_rows = n, .out = out, .square = square};
     Making m = {0};
     Tree other = {0};
     int64_t status = FINE;
@@ -131,8 +177,9 @@ int64_t xcid_exact_values(const Exact *e, const double *cells, int64_t n, double
     for (int64_t i = 0; i < n && !status; i++) k.group[i] = (int32_t)i;
     for (int64_t i = 0; i < s->n_trees && n && !status; i++) {
         k.tree = e->trees + i; k.slot = s->slot[i];
-        if (!k.tree->nodes) { /* there was no room to keep it */
+        if (!k.tree->nodes || square) { /* there was no room to keep it, or tables lack what pairs need */
             if (!made++) start(&m, e, NULL);
+            if (square) m.table = 0;
             if (!m.status) make(&m, i, &other);
             status = m.status; k.tree = &other;
         }
@@ -142,4 +189,15 @@ int64_t xcid_exact_values(const Exact *e, const double *cells, int64_t n, double
     if (made) finish(&m);
     free(k.group); free(k.hits); free(k.place);
     return status;
+}
+
+/* Add to (n, players, sums) values of rows, whose (columns, n) cells are given; 0, or what went wrong. */
+int64_t xcid_exact_values(const Exact *e, const double *cells, int64_t n, double *out) {
+    return explain(e, cells, n, out, NULL);
+}
+
+/* The same for the (n, players, players, sums) interactions of pairs. */
+int64_t xcid_exact_pairs(const Exact *e, const double *cells, int64_t n, double *out) {
+    double square[MOST * MOST];
+    return explain(e, cells, n, out, square);
 }

@@ -100,7 +100,8 @@ def _load() -> Any | None:
 def declared(library: Any) -> Any:
     """The same library, which knows what its functions take and give; one that lacks any of them is an error."""
     library.xcid_sums.restype = ctypes.c_int
-    library.xcid_exact_new.restype, library.xcid_exact_values.restype = ctypes.c_void_p, ctypes.c_int64
+    library.xcid_exact_new.restype = ctypes.c_void_p
+    library.xcid_exact_values.restype = library.xcid_exact_pairs.restype = ctypes.c_int64
     library.xcid_exact_free.argtypes, library.xcid_exact_free.restype = [ctypes.c_void_p], None
     return library
 

@@ -76,6 +76,11 @@ class Part:
         found: Array = self._prepared()(self._compared(rows))
         return found
 
+    def pairs(self, rows: Array) -> Array:
+        """(n, f, f, k) what two features add together to the sums of (n, d) rows beyond the sum of both."""
+        found: Array = self._prepared().pairs(self._compared(rows))
+        return found
+
     @property
     def base(self) -> Array:
         """(k,) the mean sums of the reference rows."""
@@ -137,6 +142,10 @@ class Added:
             found[:, self._players] = np.add.reduceat(each, self._starts, axis=1)
         return found
 
+    def pairs(self, cells: Array) -> Array:
+        """(n, f, f, k) interactions of (n, m) cells: there are none."""
+        return np.zeros((len(cells), self._n_players, self._n_players, self._weights.shape[1]))
+
 
 def _depth(trees: Trees) -> int:
     """Levels below the root of the deepest tree."""
@@ -192,6 +201,11 @@ class Exact:
         pairs = list(zip(self.parts, self.matrices, strict=True))
         values = sum((part.values(rows) @ matrix for part, matrix in pairs), np.zeros(1))
         return values, sum((part.base @ matrix for part, matrix in pairs), self.start)
+
+    def pairs(self, rows: Array) -> Array:
+        """(n, f, f, q) Shapley interaction indices of (n, d) rows; 0 on the diagonal."""
+        pairs = zip(self.parts, self.matrices, strict=True)
+        return sum((part.pairs(rows) @ matrix for part, matrix in pairs), np.zeros(1))
 
 
 class _Found(NamedTuple):

@@ -76,7 +76,7 @@ typedef struct {
     uint64_t *levels[MOST + 1]; /* patterns of reference rows at the node of each level */
     uint64_t *keys; double *weights; int32_t *stamps, stamp; int64_t size; /* a hash table of patterns */
     uint32_t *patterns; double *shares; int32_t *hits; /* of one term */
-    int status;
+    int status, table; /* players whose values are listed */
 } Making;
 
 static int alike(const Source *s, int64_t one, int64_t other) {
@@ -218,7 +218,7 @@ static void keep(Making *m, int32_t at, const uint64_t *rows, int n_players) {
     const double *coefficient = t->coefficients + t->nodes[at].term * m->s->n_values;
     if (m->base) for (int i = 0; i < n; i++) if (pattern_at(m->patterns, i, n_words) == full)
         for (int64_t o = 0; o < m->s->n_values; o++) m->base[m->slot + o] += coefficient[o] * m->shares[i];
-    if (n_players <= TABLE) {
+    if (n_players <= m->table) {
         const int64_t size = (int64_t)n_players << n_players;
         if (!grow(&t->tables, &t->room_tables, t->n_tables, size, sizeof(double))) { m->status = NO_MEMORY; return; }
         term->first = t->n_tables; t->n_tables += size;
@@ -286,7 +286,7 @@ static void finish(Making *m) {
 
 static void start(Making *m, const Exact *e, double *base) {
     const Source *s = &e->source; const size_t n = (size_t)s->n_rows + 1;
-    *m = (Making){.exact = e, .s = s, .base = base, .size = 16};
+    *m = (Making){.exact = e, .s = s, .base = base, .size = 16, .table = TABLE};
     while (m->size < 2 * s->n_rows) m->size *= 2;
     m->place = malloc((size_t)(s->n_players + 1) * sizeof *m->place);
     m->levels[0] = calloc(n, sizeof(uint64_t));

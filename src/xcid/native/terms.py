@@ -1,7 +1,7 @@
 """Trees prepared for exact Shapley values against reference rows: by the compiled library, or by NumPy.
 
-Both have a ``base`` (k,), the mean sums of the reference rows, and make (n, f, k) values of (n, m) cells. ``exact.c``
-says how; NumPy takes the leaves one by one, and is as exact.
+Both have a ``base`` (k,), the mean sums of the reference rows, and make (n, f, k) values and (n, f, f, k) interactions
+of (n, m) cells. ``exact.c`` says how; NumPy takes the leaves one by one, and is as exact.
 """
 
 from __future__ import annotations
@@ -73,10 +73,16 @@ class Compiled:
 
     def __call__(self, cells: Array) -> Array:
         """(n, f, k) values of (n, m) cells."""
-        found = np.zeros((len(cells), self._reference.n_players, self._reference.n_sums))
+        return self._run(self._library.xcid_exact_values, cells, self._reference.n_players)
+
+    def pairs(self, cells: Array) -> Array:
+        """(n, f, f, k) interactions of (n, m) cells."""
+        return self._run(self._library.xcid_exact_pairs, cells, self._reference.n_players, self._reference.n_players)
+
+    def _run(self, function: Any, cells: Array, *shape: int) -> Array:
+        found = np.zeros((len(cells), *shape, self._reference.n_sums))
         across = np.ascontiguousarray(cells.T)
-        size = ctypes.c_int64(len(cells))
-        _check(self._library.xcid_exact_values(self._prepared, _pointer(across), size, _pointer(found)))
+        _check(function(self._prepared, _pointer(across), ctypes.c_int64(len(cells)), _pointer(found)))
         return found
 
 
@@ -147,6 +153,17 @@ class Plain:
             found[:, list(leaf.players), at] += values[which][:, :, None] * leaf.value
         return found
 
+    def pairs(self, cells: Array) -> Array:
+        """(n, f, f, k) interactions of (n, m) cells."""
+        n_players = self._reference.n_players
+        found = np.zeros((len(cells), n_players, n_players, self._reference.n_sums))
+        for leaf in self._leaves:
+            patterns, which = _distinct(_satisfied(leaf.path, len(leaf.players), cells))
+            squares = np.array([_interactions(own, leaf.patterns, leaf.shares) for own in patterns])
+            at, players = slice(leaf.slot, leaf.slot + len(leaf.value)), list(leaf.players)
+            found[:, np.array(players)[:, None], players, at] += squares[which][..., None] * leaf.value
+        return found
+
 
 def _satisfied(path: Any, n_players: int, cells: Array) -> Flags:
     """(n, D) whether rows go along a path at all splits of each player."""
@@ -174,3 +191,16 @@ def _values(own: Flags, patterns: Flags, shares: Array) -> Array:
     up = np.where(a > 0, counts * beta(np.maximum(a, 1), b + 1), 0.0)
     down = np.where(b > 0, counts * beta(a + 1, np.maximum(b, 1)), 0.0)
     return holds * (up @ lacks) - (1 - holds) * down.sum(axis=1, keepdims=True)
+
+
+def _interactions(own: Flags, patterns: Flags, shares: Array) -> Array:
+    """(D, D) interactions in reaching a leaf, for a row that satisfies these of its (D,) players."""
+    some = patterns[:, ~own].all(axis=1)
+    gains, lacks, counts = (own & ~patterns[some]) * 1.0, ~own * 1.0, shares[some]
+    a, b = gains.sum(axis=1), lacks.sum()
+    both = np.where(a > 1, counts * beta(np.maximum(a - 1, 1), b + 1), 0.0)
+    mixed = counts * beta(np.maximum(a, 1), max(b, 1)) @ gains if b else 0 * lacks
+    lost = (counts * beta(a + 1, b - 1)).sum() if b > 1 else 0.0
+    found = (gains.T * both) @ gains - np.outer(mixed, lacks) - np.outer(lacks, mixed) + lost * np.outer(lacks, lacks)
+    np.fill_diagonal(found, 0.0)
+    return np.asarray(found)

@@ -76,9 +76,12 @@ def pairs(interactions: Interactions, *, most: int = 12) -> str:
         return repr(found)
     if len(found) == 1:
         spent = count_in_words(int(found.n_evaluations[0]), "evaluation")
-        title = f"pairs of row {found.index[0]} in {wording.name_unit(found)}, with 95% limits ({spent})"
+        is_exact, unit = bool(found.exact[0]), wording.name_unit(found)
+        how = f"exact, in {unit}" if is_exact else f"in {unit}, with 95% limits"
+        title = f"pairs of row {found.index[0]}, {how} ({spent})"
         parts = (part[0][places] for part in (found.values, found.lower, found.upper, found.p_values))
-        ends = ["{:+.3f}  [{:+.3f}, {:+.3f}]  p = {:.2g}".format(*each) for each in zip(*parts, strict=True)]
+        line = "{:+.3f}" if is_exact else "{:+.3f}  [{:+.3f}, {:+.3f}]  p = {:.2g}"
+        ends = [line.format(*each) for each in zip(*parts, strict=True)]
         faint = ~found.significant[0][places]
         ends = [f"{end}{'  ~' if is_faint else ''}" for end, is_faint in zip(ends, faint, strict=True)]
     else:
