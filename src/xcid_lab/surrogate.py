@@ -183,8 +183,9 @@ def _codes(cells: Array, plan: Plan, discrete: Flags) -> tuple[Array, Integers]:
     made, owner = [np.empty((len(cells), 0))], list[int]()
     for feature, columns in enumerate(plan.features):
         for column in columns:
-            make = effects.levels if discrete[column] else effects.numbers
-            part, _ = make(cells[:, column], plan.background[:, column], effects.MOST_LEVELS if discrete[column] else 2)
+            is_discrete = bool(discrete[column])
+            made_of, _ = effects.functions_of(plan, column, is_discrete, effects.MOST_LEVELS if is_discrete else 2)
+            part = made_of(cells[:, column])
             made.append(np.clip(part, -CLIP, CLIP))
             owner += [feature] * part.shape[1]
     return np.concatenate(made, axis=1), np.array(owner, dtype=np.int64)

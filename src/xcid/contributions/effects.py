@@ -17,7 +17,7 @@ import numpy as np
 
 from xcid._kernels.arrays import namespace, products
 from xcid._kernels.random import hadamard_order
-from xcid.records import Array, Flags, Plan
+from xcid.records import Array, Flags, Plan, once_for
 
 FEWEST = 12  # blocks, and donors, whose differences tell of chance
 MOST_COLUMNS = 1 / 3  # of the number of pairs
@@ -61,21 +61,18 @@ def shared(plan: Plan, discrete: Flags) -> Shared:
     stacked = np.concatenate([plan.values, plan.alone, plan.rest])
     most = int(MOST_COLUMNS * pairs / max(n_free, 1)) - 1
     parts, of_feature, penalties = [np.ones((len(stacked), n_free))], [np.arange(n_free)], [np.full(n_free, REST)]
-    means, n_known = [np.zeros(n_free)], len(plan.background)
-    shares = np.full(n_known, 1 / n_known) if plan.weights is None else plan.weights
+    means = [np.zeros(n_free)]
     if n_free > pairs / 2:
         penalties = [np.full(n_free, CROWDED)]
     for at, feature in enumerate(free):
         for column in plan.features[feature]:
             if plan.fitted[feature] or most < 1:
                 continue
-            make = levels if discrete[column] else numbers
-            known = plan.background[:, column]
-            made, penalty = make(np.concatenate([stacked[:, column], known]), known, most)
-            means.append(shares @ made[len(stacked) :])
-            parts.append(made[: len(stacked)])
-            of_feature.append(np.full(made.shape[1], at))
-            penalties.append(penalty)
+            made, mean = functions_of(plan, column, bool(discrete[column]), most)
+            means.append(mean)
+            parts.append(made(stacked[:, column]))
+            of_feature.append(np.full(len(mean), at))
+            penalties.append(made.penalties)
     functions, owner, penalty = np.concatenate(parts, axis=1), np.concatenate(of_feature), np.concatenate(penalties)
     values, alone, rest = np.split(functions, np.cumsum([pairs, len(plan.alone)]))
     mean = np.concatenate(means)
@@ -107,33 +104,73 @@ def inflation(columns: Array, solved: Array) -> Array:
     return np.asarray((1 - leverage) ** -CORRECTION)
 
 
-def numbers(cells: Array, known: Array, most: int) -> tuple[Array, Array]:
-    """Functions of a number: itself in standard deviations, what lies beyond each knot, and whether it is missing."""
+class Numbers(NamedTuple):
+    """Functions of a number: itself in standard deviations, whether it is missing, and what lies beyond each knot."""
+
+    exponent: int  # squares of 1e-300 and 1e300 are no numbers
+    mean: float
+    spread: float
+    holes: int  # 1 where it is said whether a number is missing
+    knots: Array
+    penalties: Array
+
+    def __call__(self, cells: Array) -> Array:
+        """(n, c) functions of (n,) cells."""
+        if not len(self.penalties):
+            return np.empty((len(cells), 0))
+        cells = np.ldexp(cells, -self.exponent)
+        place = np.nan_to_num((cells - self.mean) / self.spread)
+        missing = [np.isnan(cells) * 1.0] * self.holes
+        return np.stack([place, *missing, *(np.maximum(place - knot, 0.0) for knot in self.knots)], axis=1)
+
+
+class Levels(NamedTuple):
+    """Whether a category has one of its commonest levels; -1 stands for a missing cell."""
+
+    common: Array
+
+    @property
+    def penalties(self) -> Array:
+        """(c,) of the columns."""
+        return np.full(len(self.common), REST)
+
+    def __call__(self, cells: Array) -> Array:
+        """(n, c) functions of (n,) codes."""
+        code = np.where(np.isnan(cells), -1.0, cells)
+        return (code[:, None] == self.common) * 1.0
+
+
+def numbers(known: Array, most: int) -> Numbers:
+    """At most so many functions of a number, by its values in the reference data."""
     _, exponent = np.frexp(np.nanmax(np.abs(known), initial=0.0))
-    cells, known = (np.ldexp(part, -exponent) for part in (cells, known))  # squares of 1e-300 and 1e300 are no numbers
+    known = np.ldexp(known, -exponent)
     there = known[~np.isnan(known)]
     if not there.size or there.min() == there.max():
-        return np.empty((len(cells), 0)), np.empty(0)
-    mean, spread = there.mean(), there.std()
-    place = np.nan_to_num((cells - mean) / spread)
-    made, penalties = [place], [REST]
-    if np.isnan(known).any() and most > 1:
-        made.append(np.isnan(cells) * 1.0)
-        penalties.append(REST)
+        return Numbers(0, 0.0, 1.0, 0, np.empty(0), np.empty(0))
+    mean, spread, holes = there.mean(), there.std(), int(len(there) < len(known) and most > 1)
     knots = np.unique((np.quantile(there, KNOTS) - mean) / spread)
     knots = knots[knots > (there.min() - mean) / spread]
-    if most >= len(made) + len(knots):
-        made += [np.maximum(place - knot, 0.0) for knot in knots]
-        penalties += [BENDS] * len(knots)
-    return np.stack(made, axis=1), np.array(penalties)
+    knots = knots[:0] if most < 1 + holes + len(knots) else knots
+    return Numbers(int(exponent), mean, spread, holes, knots, np.array([REST] * (1 + holes) + [BENDS] * len(knots)))
 
 
-def levels(cells: Array, known: Array, most: int) -> tuple[Array, Array]:
-    """Whether a category has one of its commonest levels; -1 stands for a missing cell."""
-    code, known = (np.where(np.isnan(part), -1.0, part) for part in (cells, known))
-    level, count = np.unique(known, return_counts=True)
-    common = level[np.argsort(-count, kind="stable")[: min(most, MOST_LEVELS)]]
-    return (code[:, None] == common) * 1.0, np.full(len(common), REST)
+def levels(known: Array, most: int) -> Levels:
+    """At most so many functions of a category, by its levels in the reference data."""
+    level, count = np.unique(np.where(np.isnan(known), -1.0, known), return_counts=True)
+    return Levels(level[np.argsort(-count, kind="stable")[: min(most, MOST_LEVELS)]])
+
+
+def functions_of(plan: Plan, column: int, is_discrete: bool, most: int) -> tuple[Numbers | Levels, Array]:
+    """Functions of a column, and their means over the reference rows; made once for all plans of these rows."""
+
+    def make(background: Array) -> tuple[Numbers | Levels, Array]:
+        known = background[:, column]
+        made = (levels if is_discrete else numbers)(known, most)
+        shares = np.full(len(known), 1 / len(known)) if plan.weights is None else plan.weights
+        return made, shares @ made(known)
+
+    weights = None if plan.weights is None else plan.weights.tobytes()
+    return once_for(plan.background, ("functions", column, is_discrete, most, weights), make)
 
 
 def measured(plan: Shared, responses: Array) -> Measured:

@@ -100,8 +100,8 @@ def _leading(plan: Plan, discrete: Flags) -> tuple[Array, Array]:
     stacked, found = np.concatenate([plan.values, plan.background]), []
     for feature in np.flatnonzero(plan.free):
         column = plan.features[feature][0]
-        make = effects.levels if discrete[column] else effects.numbers
-        made, _ = make(stacked[:, column], plan.background[:, column], 1)
+        functions, _ = effects.functions_of(plan, column, bool(discrete[column]), 1)
+        made = functions(stacked[:, column])
         found.append(made[:, :1] if made.shape[1] and not plan.fitted[feature] else np.zeros((len(stacked), 1)))
     made = np.concatenate(found, axis=1) if found else np.zeros((len(stacked), 0))
     return made[: len(plan.values)], made[len(plan.values) :]

@@ -15,7 +15,7 @@ from xcid.records.arrays import (
     in_words,
     is_significant,
 )
-from xcid.records.cloud import Perturbations, Plan, Scores, plan_by_plan
+from xcid.records.cloud import Perturbations, Plan, Scores, once_for, plan_by_plan
 from xcid.records.explanation import Explanation
 from xcid.records.fields import Estimate
 from xcid.records.status import FEATURE_STATUSES, POOR, STATUSES, UNKNOWN, Failure, Status, meaning

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
@@ -91,6 +92,22 @@ class Plan:
 
 _NONE = np.uint64(0)
 _MADE: WeakKeyDictionary[Plan, dict[Any, Any]] = WeakKeyDictionary()
+_MADE_OF: dict[int, dict[Any, Any]] = {}
+
+
+def once_for(array: Array, key: Any, make: Callable[[Array], T]) -> T:
+    """Make something of an array that nobody changes, or give what was made under the same key before.
+
+    It is kept as long as the array is in use, and must not refer to it.
+    """
+    if id(array) not in _MADE_OF:
+        _MADE_OF[id(array)] = {}
+        weakref.finalize(array, _MADE_OF.pop, id(array), None).atexit = False
+    made = _MADE_OF[id(array)]
+    if key not in made:
+        made[key] = make(array)
+    found: T = made[key]
+    return found
 
 
 def _taken(plan: Plan) -> Flags:

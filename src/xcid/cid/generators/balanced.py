@@ -182,10 +182,17 @@ def _planned(
         space,
         masks,
         space.background[donors],
-        alone=np.take_along_axis(np.sort(space.background, axis=0), place, axis=0),
+        alone=np.take_along_axis(_ascending(space), place, axis=0),
         rest=space.background[_spread(order, sizes.rest, uniform(_REST.of(key)))],
         run=run,
     )
+
+
+def _ascending(space: FeatureSpace) -> Array:
+    """(N, d) each column of the background in ascending order, missing cells last."""
+    pools = space.pools  # the same, where every value is allowed
+    is_whole = np.all(pools.sizes + pools.n_missing == len(space.background))
+    return pools.values if is_whole else np.sort(space.background, axis=0)
 
 
 def _spread(order: Integers, count: int, start: Array) -> Integers:
