@@ -42,7 +42,7 @@ def content_keys(rows: Array, seed: int, replicate: int = 0) -> Unsigned:
     """(n,) keys of (n, d) rows: a hash of the seed, the replicate and the row's values."""
     keys = np.repeat(run_key(seed, replicate), len(rows))
     canonical = np.where(np.isnan(rows), np.nan, rows + 0.0)  # one NaN; -0.0 and 0.0 are one value
-    for column in np.ascontiguousarray(canonical).view(np.uint64).T:
+    for column in np.ascontiguousarray(canonical.T).view(np.uint64):
         keys = mix((keys ^ column) + GAMMA)
     return keys
 

@@ -21,6 +21,7 @@ Kind: TypeAlias = Literal["continuous", "integer", "ordinal", "categorical", "bo
 Unit: TypeAlias = Literal["", "D", "s"]
 Cells: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
+MOST_TRIED = 1_000  # values before all are looked at
 MOST_DECIMALS = 6
 MOST_LEVELS = 2.0**51  # beyond it every float is whole
 MOST_SHOWN = 8
@@ -164,12 +165,16 @@ def to_times(codes: Array, unit: Unit) -> Cells:
 def resolution(values: Array) -> float:
     """Levels in one unit, from the decimals of the values; 0 where they have too many to be rounded."""
     values = values[np.isfinite(values)]
-    for decimals in range(MOST_DECIMALS + 1):
-        scaled = values * 10.0**decimals
-        off = np.abs(scaled - np.round(scaled))
-        if np.all(off <= 4 * np.finfo(np.float64).eps * np.abs(scaled)) and np.all(np.abs(scaled) < MOST_LEVELS):
+    for decimals in range(MOST_DECIMALS + 1):  # a few values tell of most decimals that they are not enough
+        if _has_decimals(values[:MOST_TRIED], decimals) and _has_decimals(values, decimals):
             return float(10.0**decimals)
     return 0.0
+
+
+def _has_decimals(values: Array, decimals: int) -> bool:
+    scaled = values * 10.0**decimals
+    off = np.abs(scaled - np.round(scaled))
+    return bool(np.all(off <= 4 * np.finfo(np.float64).eps * np.abs(scaled)) and np.all(np.abs(scaled) < MOST_LEVELS))
 
 
 def usual_resolution(values: Array) -> float:

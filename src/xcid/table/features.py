@@ -35,10 +35,12 @@ class Pools(NamedTuple):
 
     def distinct(self) -> Pools:
         """Every value once."""
-        repeated = np.zeros(self.values.shape, dtype=bool)
-        repeated[1:] = self.values[1:] == self.values[:-1]
-        values = np.sort(np.where(repeated, np.nan, self.values), axis=0)
-        return Pools(values, np.sum(~np.isnan(values), axis=0), self.n_missing)
+        sizes, values = self.sizes.copy(), np.full(self.values.shape, np.nan)
+        for feature, size in enumerate(self.sizes):
+            column = self.values[:size, feature]
+            once = column[np.concatenate([[True], column[1:] != column[:-1]])[:size]]
+            sizes[feature], values[: len(once), feature] = len(once), once
+        return Pools(values[: max(sizes.max(), 1)], sizes, self.n_missing)
 
     def between(self, low: Array, high: Array) -> tuple[Integers, Integers]:
         """First position and number of the values between (n, d) limits."""
@@ -123,6 +125,7 @@ class FeatureSpace:
             0.0 if wanted.get(name) == "continuous" and raw.dtype.kind not in "iu" else resolution(cells)
             for name, cells, raw in zip(table.names, matrix.T, table.cells, strict=True)
         ]
+        pools, is_whole = Pools.of(known, allowed[found.copied]), np.array_equal(found.copied, np.arange(len(matrix)))
         return cls(
             columns=columns,
             rows=matrix,
@@ -136,8 +139,8 @@ class FeatureSpace:
             missing=np.isnan(matrix).mean(axis=0),
             frozen=np.isin(table.names, constraints.frozen),
             direction=constraints.direction(columns),
-            pools=Pools.of(known, allowed[found.copied]),
-            distinct=Pools.of(matrix, allowed).distinct(),
+            pools=pools,
+            distinct=(pools if is_whole else Pools.of(matrix, allowed)).distinct(),
             scales=scales(known),
             rank=np.argsort(np.argsort(column_keys(known), kind="stable"), kind="stable"),
             decode=maker(table, columns),
