@@ -40,6 +40,7 @@ PUBLIC = [
     "metrics",
     "outcomes",
     "plots",
+    "refits",
     "scores",
     "whatif",
 ]

@@ -109,6 +109,7 @@ class TestStreams:
             ("table.contradictions", "run"): [71],
             ("whatif.pruning", "row"): [72],
             ("calibration", "none"): [None],
+            ("uncertainty", "none"): [81],
         }
 
     @pytest.mark.parametrize("owner", sorted({stream.owner for stream in STREAMS}))

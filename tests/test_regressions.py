@@ -9,6 +9,7 @@ import pytest
 
 import xcid
 from xcid import Constraints
+from xcid.cid.per_feature import held_in_place
 from xcid.densities import Kernel
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.generators import Marginal, Random
@@ -85,7 +86,7 @@ def test_allowed_levels_exclude_missing_cells(generator):
 
 def test_a_tie_of_the_sign_keeps_the_size():
     table = np.random.default_rng(0).uniform(-1, 1, (400, 2))
-    score = xcid.scores.PerFeature(direction=xcid.scores.held_in_place)
+    score = xcid.scores.PerFeature(direction=held_in_place)
     explainer = xcid.Explainer(lambda X: np.abs(X[:, 0]) + 0.3 * X[:, 1] > 0.5, table, score=score)
     for seed in range(10):
         explanation = explainer(table[225], seed=seed)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from xcid.explainer import Explainer
     from xcid.explanation import Explanation, load
     from xcid.method import CID
+    from xcid.models.refits import refits
     from xcid.records import DensityPair, Perturbations
     from xcid.show.reasons import Reasons
     from xcid.table import Constraints
@@ -59,6 +60,7 @@ __all__ = [
     "metrics",
     "outcomes",
     "plots",
+    "refits",
     "scores",
     "whatif",
 ]
@@ -75,6 +77,7 @@ _HOMES = {
     "XcidWarning": "xcid.errors",
     "d1": "xcid.cid.per_feature",
     "load": "xcid.explanation",
+    "refits": "xcid.models.refits",
 }  # all other names are rooms
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from xcid._check import position_of, sign_of
+from xcid._check import position_of, sign_of, warn
 from xcid.cid.per_feature import evidence as densities_of
 from xcid.contributions.scale import BASES, NEVER_KEPT, Name, Scale, contribute, count_out
 from xcid.errors import EvidenceNotKept, InvalidParameter
@@ -25,6 +25,13 @@ LIMITED = (
     "the samples that were kept obey constraints, and contributions are about features without them: explain the rows "
     "again with Explainer(..., scale=...), or with a question about the class that is meant"
 )
+
+NO_SOURCES = (
+    "what refits and other reference rows told was about other numbers, and is left out: limits allow for our own "
+    "sampling alone; to keep it, choose the class by outcome=xcid.outcomes.ToClass(name), or the scale by scale=, when "
+    "the rows are explained"
+)
+SOURCES = ("sd_computation", "sd_reference", "sd_training", "retrained")
 
 
 def about_question(explanation: E, outcome: Outcome) -> E:
@@ -97,7 +104,7 @@ def towards(explanation: E, name: str) -> E:
     bases = np.array(getattr(explanation, BASES.get(explanation.scale, "base_outputs")))
     scale = Scale(cast(Name, explanation.scale), explanation.least)
     known = count_out(explanation.every_class, bases, explanation.outputs, names, columns, scale)
-    return replace(explanation, **known)
+    return replace(_without_sources(explanation), **known)
 
 
 def on(explanation: E, scale: str) -> E:
@@ -133,4 +140,13 @@ def _again(explanation: E, column: Integers, name: str) -> E:
     usual = {name: getattr(explanation, name) for name in ("base_outputs", *BASES.values())}
     scale = Scale(cast(Name, name), explanation.least)
     found = contribute(cloud, explanation.outputs, explanation.output_names, column, scale, usual)
-    return replace(explanation, **found)
+    return replace(_without_sources(explanation), **found)
+
+
+def _without_sources(explanation: E) -> E:
+    """The same without what refits and other reference rows told, which was about other numbers."""
+    if explanation.sd_computation is None:
+        return explanation
+    warn(NO_SOURCES)
+    nothing: Any = dict.fromkeys(SOURCES)
+    return replace(explanation, **nothing, limits=fields.COMPUTATION)

@@ -22,6 +22,7 @@ from xcid.records import Density
 from xcid.setup import Given, Setup, bind_outcome, check_budget, ignore, make_search, renew
 from xcid.subject import Subject
 from xcid.table import Constraints, FeatureSpace, Kind, labels
+from xcid.uncertainty import find_sources
 
 if TYPE_CHECKING:
     from xcid.interactions import Interactions
@@ -83,6 +84,12 @@ class Explainer:
         Bytes that a block of rows and its perturbations may take, roughly.
     max_evidence_bytes : int
         Samples are kept with the explanation up to this size, for :meth:`Explanation.evidence` and the plots.
+    refits : models, optional
+        The same kind of model, trained again: ``xcid.refits(model, X, y)``. Each contribution then has its standard
+        deviation over trainings, and each reason the share of refits that agree.
+    limits : "computation", "reference" or "training"
+        What limits and p-values of contributions allow for: our own sampling, which by default is all; samples of other
+        reference rows as well; and with ``refits``, another training as well.
 
     Examples
     --------
@@ -118,6 +125,8 @@ class Explainer:
         time_limit: float | None = None,
         memory: int = 2**28,
         max_evidence_bytes: int = 2**28,
+        refits: Iterable[Any] | None = None,
+        limits: str = "computation",
     ) -> None:
         with telling(InvalidParameter, SETTINGS):
             parts: Any = {"score": choose_score(score, density), "stop": choose_stop(repeats, stop, precision)}
@@ -126,7 +135,8 @@ class Explainer:
             subject = Subject.of(model, reference, feature_names, kinds, constraints, memory, weights, naming)
             given = Given(outcome, generator, scale)
             parts |= {"given": given, "search": make_search if generator is None else None}
-            object.__setattr__(self, "made", Setup(subject, **parts, **given.bound(subject, parts["score"])))
+            setup = Setup(subject, **parts, **given.bound(subject, parts["score"]))
+            object.__setattr__(self, "made", replace(setup, sources=find_sources(setup, refits, limits)))
 
     def __repr__(self) -> str:
         setup, subject = self.made, self.made.subject

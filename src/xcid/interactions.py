@@ -20,6 +20,7 @@ from xcid.contributions.pairs import pairs
 from xcid.contributions.sampled import ROUNDING
 from xcid.contributions.scale import Scale, choose_scale, column_in_question, rival_of, take_output
 from xcid.errors import NotEnoughFlips
+from xcid.perturbing import perturb_by_plan
 from xcid.records import (
     SIGNIFICANT,
     UNKNOWN,
@@ -164,7 +165,7 @@ def explain_pairs(setup: Setup, rows: Array, seed: int, n: int | None) -> Intera
     def score(some: Array) -> Interactions:
         keys, run = subject.space.keys(some, seed, 0), functools.partial(run_key, seed, 0)
         outputs = subject.predict(some)
-        parts, clouds = pipeline.perturb_by_plan(setup, some, keys, outputs, run)
+        parts, clouds = perturb_by_plan(setup, some, keys, outputs, run)
         each = zip(clouds, parts, strict=True)
         return fields.join([_paired(setup, cloud, outputs[part]) for cloud, part in each], parts)
 

@@ -9,23 +9,23 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from xcid import uncertainty
 from xcid._check import LOG, Progress, silent, warn
-from xcid._faults import Deadline, Failed, counted, filled, isolated, warn_of_few
-from xcid._kernels.random import run_key, variants
+from xcid._faults import Failed, counted, filled, isolated, warn_of_few
+from xcid._kernels.random import run_key
 from xcid.cid.calibrated import ContributionsAlone
-from xcid.cid.generators.search import Drawn, Generator
 from xcid.contributions.scale import column_in_question, contribute, count_out, get_contributions
 from xcid.outcomes import Outcome
 from xcid.outcomes.protocol import as_question
+from xcid.perturbing import perturb, perturb_by_plan
 from xcid.records import UNKNOWN, Array, Explanation, Flags, Integers, Perturbations, Unsigned, fields
-from xcid.setup import Membership, Setup, is_one_sided, weights
+from xcid.setup import Setup, is_one_sided
 from xcid.table import met
 
 Blocks: TypeAlias = list[Explanation | Failed]
 Apply: TypeAlias = Callable[[Callable[[Array], Blocks], list[Array]], Iterable[Blocks]]
 REFERENCE_ROWS = 4  # that a model is tried on when it failed for all others
 FEWEST_FLIPS = 5  # that a set can be described by
-CHANGED = 1e-5  # of an output: further than a model that is read from inside may be from what it answers
 SURE = 0.01  # p-value of some feature of a row that needs no flips to be explained
 
 
@@ -48,7 +48,8 @@ def explain_table(setup: Setup, table: Any, seed: int, apply: Apply = map, progr
     space, rows, unseen = met(setup.subject.space, table)
     if not unseen.any():
         return explain(setup, rows, seed, apply, progress)
-    wide = replace(setup, subject=setup.subject.with_room(space))
+    sources = None if setup.sources is None else setup.sources.with_room(space)
+    wide = replace(setup, subject=setup.subject.with_room(space), sources=sources)
     found = explain(wide, rows, seed, apply, progress)
     refused = unseen & (found.status == "model_failed")
     taken = int(np.sum(unseen & ~refused))
@@ -77,7 +78,7 @@ def explain_block(setup: Setup, rows: Array, seed: int) -> Blocks:
 
     def explain(some: Array) -> Explanation:
         more = functools.partial(_run, setup, some, setup.subject.predict.own(some), seed)
-        return setup.stop(more(slice(None), 0), more)
+        return uncertainty.allow_for(setup, setup.stop(more(slice(None), 0), more), some, seed)
 
     return isolated(explain, rows)
 
@@ -132,23 +133,6 @@ def _sampled_contributions(
     column = column_in_question(setup.outcome, outputs, names)
     found = contribute(cloud, outputs, names, column, how.scale, setup.subject.usual, how.measure)
     return {**found, "n_evaluations": spent}
-
-
-def perturb_by_plan(
-    setup: Setup, rows: Array, keys: Unsigned, outputs: Array, run: Callable[[int], Unsigned]
-) -> tuple[list[Integers], list[Perturbations]]:
-    """Perturb rows: the places of some of them, and their cloud.
-
-    A generator that draws for many rows at once draws for some of them, chosen by what is in them: a row gets the same
-    scores alone and in a batch, and rows do not all share what chance does.
-    """
-    draw = getattr(setup.generator, "draw", None)
-    if draw is None:
-        return [np.arange(len(rows))], [perturb(setup, setup.generator, rows, keys, outputs)]
-    which, shared = variants(keys), setup.subject.features.space
-    parts = [np.flatnonzero(which == variant) for variant in np.unique(which)]
-    drawn = [(part, draw(shared, run(int(which[part[0]])))) for part in parts]
-    return parts, [perturb(setup, one, rows[part], keys[part], outputs[part]) for part, one in drawn]
 
 
 def _searched(setup: Setup, found: Explanation, rows: Array, keys: Unsigned, outputs: Array, seed: int) -> Explanation:
@@ -213,48 +197,6 @@ def _recorded(setup: Setup, seed: int, cloud: Perturbations, outputs: Array, mea
         cloud=cloud,
         **measured,
     )
-
-
-def perturb(setup: Setup, generator: Generator, rows: Array, keys: Unsigned, outputs: Array) -> Perturbations:
-    """Let a generator perturb the features, and give its cloud back in columns of the table."""
-    subject, deadline = setup.subject, Deadline(setup.time_limit, len(rows))
-    heard, cloud = list[Array](), None
-    if isinstance(generator, Drawn):
-        cloud = _read(setup, generator, rows, outputs, deadline)
-    if cloud is None:
-        more = {"hear": heard.append} if isinstance(generator, Drawn) else {}  # a search asks about more than it keeps
-        member = Membership(subject, setup.outcome, rows, outputs, deadline, **more)
-        cloud = generator(subject.features.fold(rows), keys, subject.features.space, member)
-    if heard:
-        cloud = replace(cloud, outputs=np.concatenate(heard).reshape(*cloud.positive.shape, -1))
-    return subject.features.unfold_cloud(by_log_odds(cloud, setup.outcome), rows, subject.space)
-
-
-def _read(setup: Setup, drawn: Drawn, rows: Array, outputs: Array, deadline: Deadline) -> Perturbations | None:
-    """The cloud of a plan by a model that is read from inside; None where it is not, or samples are made for rows."""
-    subject, plan = setup.subject, drawn.plan
-    if plan.fitted.any():
-        return None
-    answers = subject.predict.planned(subject.features.unfold_plan(plan, subject.space), len(rows))
-    if answers is None:
-        return None
-    deadline.check()
-    found = answers(rows)
-    deadline.check()
-    own = found[:, ~plan.taken.any(axis=1)]  # samples that take nothing: the row itself
-    if np.any(np.abs(own - outputs[:, None]) > CHANGED * np.maximum(1, np.abs(outputs[:, None]))):
-        LOG.info("the model is asked, since it has changed since the explainer read it")
-        return None
-    folded, space = subject.features.fold(rows), subject.features.space
-    return replace(drawn.cloud(folded, weights(setup.outcome, found, outputs), space), outputs=found)
-
-
-def by_log_odds(cloud: Perturbations, outcome: Outcome) -> Perturbations:
-    """The same cloud, which knows how small its probabilities get where it has some; log odds need no flips."""
-    least = as_question(outcome).least
-    if least is not None and cloud.plans:
-        cloud = replace(cloud, status=np.full(len(cloud), "ok"))
-    return replace(cloud, least=least)
 
 
 def record(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from xcid.outcomes.protocol import as_question, side
 from xcid.records import Array, Failure, Integers
 from xcid.subject import Subject
 from xcid.table import Features
+
+if TYPE_CHECKING:
+    from xcid.uncertainty import Sources
 
 MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enough
 READ = 8_000  # perturbations of each row where trees are read from inside, in less time than 1,000 answers take
@@ -143,6 +146,7 @@ class Setup:
     given: Given  # what these were before they were bound
     contributing: Contributing | None = None  # None where values are those of the score
     search: Callable[[], Generator] | None = None  # makes one for rows whose flips are too rare for the generator
+    sources: Sources | None = None  # what limits allow for beside the sampling of contributions
     one_sided: Callable[[str], None] = refuse  # what is done where no perturbation crosses to another side
     failed: Callable[[Failure], None] = warn_of_failure  # and where rows cannot be explained
 
@@ -169,10 +173,10 @@ def make_search() -> Generator:
 
 def renew(setup: Setup) -> Setup:
     """The same setup of the model as it is now."""
-    subject = setup.subject.current()
-    if subject is setup.subject:
-        return setup
-    return replace(setup, subject=subject, **setup.given.bound(subject, setup.score))
+    subject, sources = setup.subject.current(), setup.sources
+    if subject is not setup.subject:
+        setup = replace(setup, subject=subject, **setup.given.bound(subject, setup.score))
+    return setup if sources is None else replace(setup, sources=sources.current(setup))
 
 
 class Membership:

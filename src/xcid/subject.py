@@ -134,14 +134,19 @@ class Subject:
 
     def renewed(self) -> Subject:
         """The same table, and the model tried again."""
-        standing, predict, known = _tried(self.model, self.space, self.memory, self.naming)
-        if known.shape[1] != self.known.shape[1]:
+        found = self.of_model(self.model)
+        if found.known.shape[1] != self.known.shape[1]:
             raise ModelError(
-                f"the model has changed since the explainer was made: it has {known.shape[1]} outputs, where it had "
-                f"{self.known.shape[1]}; make a new explainer"
+                f"the model has changed since the explainer was made: it has {found.known.shape[1]} outputs, where it "
+                f"had {self.known.shape[1]}; make a new explainer"
             )
+        return found
+
+    def of_model(self, model: Any) -> Subject:
+        """The same table before another model, such as one that was trained again."""
+        standing, predict, known = _tried(model, self.space, self.memory, self.naming)
         parts: Any = {"usual": _usual(known, self.space), "exact": _exact(predict, self.space, self.features)}
-        return replace(self, predict=predict, known=known, standing=standing, **parts)
+        return replace(self, model=model, predict=predict, known=known, standing=standing, **parts)
 
     def answered_by(self, ask: Any) -> Subject:
         """The same table before another call of a model, whose answers for the reference rows are the usual ones."""

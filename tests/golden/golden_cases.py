@@ -15,6 +15,7 @@ from golden_subjects import MIXED, MIXED_ROWS, NAMES, NUMBERS, ROWS
 import xcid
 from xcid import calibration, densities
 from xcid.cid.generators.conditional import Neighbours
+from xcid.cid.per_feature import held_in_place
 from xcid.generators import (
     Balanced,
     Complements,
@@ -27,7 +28,7 @@ from xcid.generators import (
     Random,
 )
 from xcid.outcomes import Flip, Interval, Threshold, ToClass, Within
-from xcid.scores import PerFeature, Resampled, held_in_place
+from xcid.scores import PerFeature, Resampled
 from xcid_lab.generators import Nearest
 
 CASES: dict[str, Callable[[], Found]] = {}

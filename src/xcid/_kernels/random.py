@@ -133,10 +133,11 @@ FLIPS = _streams("xcid_lab.metrics.flips", "row", donor=51, size=52, order=53)
 (MIXTURES,) = _streams("table.contradictions", "run", cells=71)
 (ORDERS,) = _streams("whatif.pruning", "row", orders=72)
 (TOP,) = _streams("calibration", "none", draws=None)
+(GROUPS,) = _streams("uncertainty", "none", groups=81)
 
 STREAMS: tuple[Stream, ...] = (
     *(*HADAMARD, *BALANCED, LIMITS, *RANDOM, MARGINAL, *GENETIC, *CONDITIONAL, *NEAREST, *GRADIENT, *GROWING, *WALK),
-    *(*DICE, *RESAMPLED, MASKING, *FLIPS, CHANCE, SEEDS, MIXTURES, ORDERS, TOP),
+    *(*DICE, *RESAMPLED, MASKING, *FLIPS, CHANCE, SEEDS, MIXTURES, ORDERS, TOP, GROUPS),
 )
 
 ONE_SEARCH = "a run has one of the two generators"

@@ -127,11 +127,24 @@ def contribute(
     if cloud.outputs is None:
         raise EvidenceNotKept(NEVER_KEPT)
     rival = rival_of(outputs, column) if scale.name == "margins" else None
-    base = _base(np.array(usual[BASES.get(scale.name, "base_outputs")]), column, rival)
-    gap = scale(outputs, column, rival) - base
-    numbers = scale(cloud.outputs, column[:, None], None if rival is None else rival[:, None])
-    found = sampled.contributions(cloud, numbers, gap, measure)
+    base, found = measure_sampled(cloud, outputs, column, rival, scale, usual, measure)
     return {**fields.named(Explanation, "values", found), **_tell(scale, base, column, rival, names)}
+
+
+def measure_sampled(
+    cloud: Perturbations,
+    outputs: Array,
+    column: Integers,
+    rival: Integers | None,
+    scale: Scale,
+    usual: Mapping[str, Sequence[float]],
+    measure: sampled.Measure | None,
+) -> tuple[Array, Estimate]:
+    """(n,) base values, and contributions by the samples of a cloud, about an output each and against a rival."""
+    bases = np.array(usual[BASES.get(scale.name, "base_outputs")])
+    base = np.asarray(bases[column] if rival is None else bases[column] - bases[rival])
+    numbers = scale(np.asarray(cloud.outputs), column[:, None], None if rival is None else rival[:, None])
+    return base, sampled.contributions(cloud, numbers, scale(outputs, column, rival) - base, measure)
 
 
 def count_out(
@@ -165,11 +178,6 @@ def take_output(found: Array, scale: Scale, column: Integers, rival: Integers | 
     return np.asarray(found[..., 0] * sign.reshape(-1, *(1,) * (found.ndim - 2)))
 
 
-def _base(bases: Array, column: Integers, rival: Integers | None) -> Array:
-    """(n,) base values about an output each, and against another."""
-    return np.asarray(bases[column] if rival is None else bases[column] - bases[rival])
-
-
 def _tell(scale: Scale, base: Array, column: Integers, rival: Integers | None, names: Sequence[str]) -> dict[str, Any]:
     """What a record has of contributions beside their values."""
     about, rivals = (
@@ -185,6 +193,6 @@ def get_contributions(explanation: Explanation) -> dict[str, Any]:
     """What an explanation has about contributions, by name; nothing where its values are none."""
     if explanation.base_values is None:
         return {}
-    told = ("base_values", "about", "against", "every_class", "exact", "scale")
+    told = ("base_values", "about", "against", "every_class", "exact", "scale", "limits")
     names = [*fields.parts_of(explanation, "values").values(), *told]
     return {name: getattr(explanation, name) for name in names}

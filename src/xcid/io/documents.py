@@ -46,7 +46,7 @@ VERSION = 1
 KEY = b"xcid"  # in the metadata of Parquet
 RENAMED = {"significant": "share_significant"}  # fields that had another name in earlier files
 DESCRIBED = ("density", "outcome")
-PLAIN = ("scale", "least")  # text and numbers that all rows share
+PLAIN = ("scale", "least", "limits")  # text and numbers that all rows share
 EARLIER_FIELDS = ("direction", *(f"{name}{end}" for name in ("moved", "mean") for end in earlier.ENDS))
 INDEX_KINDS = "iufbUM"
 ROOMS = ("xcid.cid.densities", "xcid.outcomes")
@@ -106,7 +106,7 @@ def from_document(document: Mapping[str, Any], n_bytes: int = 0) -> Explanation:
     if index_type.kind not in INDEX_KINDS:
         raise InvalidFile(f"an index of the type {index_type} is not understood")
     widths = {fields.FEATURE: len(common["feature_names"]), fields.COLUMN: len(common["column_names"])}
-    widths[fields.OUTPUT] = len(common["output_names"])
+    widths |= {fields.OUTPUT: len(common["output_names"]), fields.REFIT: 0}
     parts: dict[str, Any] = {}
     for name in EARLIER_FIELDS:
         if rows and rows[0].get(name) is not None:

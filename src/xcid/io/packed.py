@@ -86,8 +86,8 @@ def parquet_file(path: Path, inner: Callable[[Any], Any] = lambda kind: kind) ->
 
 
 def list_values(kind: Any) -> Any:
-    """What a cell of a column is, or the cells of its lists are."""
-    return kind.value_type if _is(kind, "list") else kind
+    """What a cell of a column is, or the cells of its lists, which may hold lists, are."""
+    return list_values(kind.value_type) if _is(kind, "list") else kind
 
 
 def check_schema(path: Path, schema: Any, inner: Callable[[Any], Any] = lambda kind: kind) -> Any:

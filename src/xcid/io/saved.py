@@ -116,6 +116,7 @@ def _check_shapes(explanation: Explanation) -> None:
         raise InvalidFile("the file is damaged: it has one limit of its scores and not the other")
     sizes = {fields.ROW: len(explanation.status), fields.FEATURE: len(explanation.feature_names)}
     sizes |= {fields.COLUMN: len(explanation.column_names), fields.OUTPUT: len(explanation.output_names)}
+    sizes[fields.REFIT] = 0 if explanation.retrained is None else explanation.retrained.shape[-1]
     for each in fields.declared(explanation):
         part = getattr(explanation, each.name)
         if part is None or not each.is_per_row:

@@ -28,7 +28,23 @@ from xcid.records.arrays import (
     is_significant,
 )
 from xcid.records.cloud import Perturbations
-from xcid.records.fields import COLUMN, FEATURE, LOWER, NOISE, OUTPUT, ROW, UPPER, P, first, per
+from xcid.records.fields import (
+    AGAIN,
+    COLUMN,
+    COMPUTATION,
+    FEATURE,
+    LOWER,
+    NOISE,
+    OUTPUT,
+    REFERENCE,
+    REFIT,
+    ROW,
+    TRAINING,
+    UPPER,
+    P,
+    first,
+    per,
+)
 from xcid.records.status import UNKNOWN, Failure, meaning
 
 E = TypeVar("E", bound="Explanation")
@@ -56,6 +72,13 @@ class Explanation:
         up to the output. In the paper's setting the unsigned d1, and equal to ``importance``.
     lower, upper, p_values : (n, d) or None
         Limits (95%) of ``values``, and p-values against "this feature does nothing"; None where the setting has none.
+    limits : "computation", "reference" or "training"
+        What these limits allow for: our own sampling; other reference rows as well; another training as well.
+    sd_computation, sd_reference, sd_training : (n, d) or None
+        Standard deviations of ``values``: over our sampling (0 where they are exact), over samples of as many reference
+        rows, and over models trained again; None where they were not asked for.
+    retrained : (n, d, B) or None
+        The values of the same rows by each of B refits of the model.
     base_values : (n,) or None
         The mean output of the reference rows on the same scale; None where values do not add up.
     exact : (n,) bool
@@ -178,6 +201,18 @@ class Explanation:
         ROW, FEATURE, unknown=np.nan, line="flips_alone", runs=np.mean, rows=np.mean, wide=True, default=None
     )
     spread: Array | None = per(ROW, FEATURE, unknown=0.0, line="spread", of="values", part=NOISE, default=None)
+    sd_computation: Array | None = per(
+        ROW, FEATURE, unknown=np.nan, line="sd_computation", rows=np.mean, of="values", part=COMPUTATION, default=None
+    )
+    sd_reference: Array | None = per(
+        ROW, FEATURE, unknown=np.nan, line="sd_reference", rows=np.mean, of="values", part=REFERENCE, default=None
+    )
+    sd_training: Array | None = per(
+        ROW, FEATURE, unknown=np.nan, line="sd_training", of="values", part=TRAINING, default=None
+    )
+    retrained: Array | None = per(
+        ROW, FEATURE, REFIT, unknown=np.nan, rows=np.mean, of="values", part=AGAIN, default=None
+    )
     size: Array | None = per(ROW, FEATURE, unknown=0.0, line="size", default=None)
     share_significant: Array | None = per(ROW, FEATURE, unknown=0.0, line="share_significant", default=None)
     n_rows: Integers | None = per(ROW, dtype=np.int64, unknown=0, default=None)
@@ -191,6 +226,7 @@ class Explanation:
     settings: Mapping[str, str] | None = None
     scale: str = D1
     least: float = 0.0
+    limits: str = COMPUTATION
 
     def __post_init__(self) -> None:
         if self.about is None:
@@ -242,11 +278,6 @@ class Explanation:
             rivals = {*self.against.tolist()}
             return f"log odds of {of_class} against {rivals.pop() if len(rivals) == 1 else 'its strongest rival'}"
         return f"{self.scale.replace('_', ' ')} of {of_class}"
-
-    @property
-    def limits(self) -> str:
-        """What ``lower`` and ``upper`` are limits of: the chance of our own sampling."""
-        return "computation"
 
     @property
     def question(self) -> str:

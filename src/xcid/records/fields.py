@@ -14,12 +14,14 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-ROW, FEATURE, COLUMN, OUTPUT, SAMPLE = "row", "feature", "column", "output", "sample"
+ROW, FEATURE, COLUMN, OUTPUT, SAMPLE, REFIT = "row", "feature", "column", "output", "sample", "refit"
 KEY = "xcid"  # of what is declared, in the metadata of a dataclass field
 COPY = object()  # an unknown row holds what the row has that it is padded from
 
 VALUE, LOWER, UPPER, P, NOISE = "value", "lower", "upper", "p", "noise"  # parts of an estimate
-MIRRORED = {VALUE: VALUE, LOWER: UPPER, UPPER: LOWER}  # the part that each is with the other sign
+COMPUTATION, REFERENCE, TRAINING = "computation", "reference", "training"  # its standard deviations, by what differs
+AGAIN = "again"  # its values by other models
+MIRRORED = {VALUE: VALUE, LOWER: UPPER, UPPER: LOWER, AGAIN: AGAIN}  # the part that each is with the other sign
 
 R = TypeVar("R")
 Combine: TypeAlias = Callable[..., Any]

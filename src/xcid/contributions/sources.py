@@ -1,0 +1,72 @@
+"""What the limits of contributions allow for: our own sampling, other reference rows, another training.
+
+Variances of independent sources add up. What is seen here and what would be seen with other reference rows, or after
+another training, are both off the value that is to be expected, independently: so these two count twice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from xcid.contributions.sampled import estimated
+from xcid.errors import InvalidParameter
+from xcid.records import Array, Estimate
+from xcid.records.fields import COMPUTATION, REFERENCE, TRAINING
+
+SOURCES = (COMPUTATION, REFERENCE, TRAINING)  # limits that allow for one allow for those before it
+N_GROUPS = 20  # of reference rows
+NORMAL = 1.959964  # limits of our own sampling are so many standard deviations away, as far as is told of them
+AGAIN = 2.0  # variances: of what is seen, and of what would be
+
+
+def check_limits(limits: str) -> str:
+    """Refuse limits that there are not."""
+    if limits not in SOURCES:
+        raise InvalidParameter(f"limits must be 'computation', 'reference' or 'training', not {limits!r}")
+    return limits
+
+
+def of_computation(found: Estimate) -> Array:
+    """Standard deviations over our own sampling, by its limits."""
+    spread: Array = (found.upper - found.lower) / (2 * NORMAL)
+    return spread
+
+
+def of_reference(by_group: Array, shares: Array) -> Array:
+    """(n, d) standard deviations over samples of reference rows, by (g, n, d) values against groups of them.
+
+    ``shares`` (g,) of the groups add up to 1. A contribution is the mean of those against the groups.
+    """
+    weights = shares[:, None, None]
+    centre = (weights * by_group).sum(axis=0)
+    variance = (weights**2 * (by_group - centre) ** 2).sum(axis=0) * len(shares) / (len(shares) - 1)
+    return np.asarray(np.sqrt(variance))
+
+
+def of_training(value: Array, retrained: Array) -> Array:
+    """Standard deviations over trainings, by (..., b) values of refits, about the value that is shown.
+
+    Refits are centred elsewhere where they have fewer rows to learn from, and that is part of what training changes.
+    """
+    about_shown = ((retrained - value[..., None]) ** 2).mean(axis=-1)
+    return np.asarray(np.sqrt(np.maximum(about_shown, retrained.var(axis=-1, ddof=1))))
+
+
+def widened(value: Array, spreads: dict[str, Array], freedom: dict[str, float]) -> Estimate:
+    """Values with limits and p-values that allow for some sources, by their standard deviations.
+
+    What is told of a source by few groups or refits has few degrees of freedom; those of the sum are Satterthwaite's.
+    """
+    parts = {name: (1.0 if name == COMPUTATION else AGAIN) * spread**2 for name, spread in spreads.items()}
+    variance = sum(parts.values(), np.zeros(value.shape))
+    unsure = sum((parts[name] ** 2 / freedom[name] for name in parts if name in freedom), np.zeros(value.shape))
+    largest = np.full(value.shape, 1e6)
+    with np.errstate(invalid="ignore", over="ignore"):
+        told = np.divide(variance**2, unsure, out=largest, where=unsure > 0)
+    told = np.where(np.isfinite(told), np.minimum(told, 1e6), 1e6)
+    return estimated(value, np.sqrt(variance), told)
+
+
+def stretched(value: Array, retrained: Array) -> Array:
+    """(..., b) what refits say of models trained afresh, which are not centred on the value that is shown."""
+    return np.asarray(value[..., None] + np.sqrt(AGAIN) * (retrained - value[..., None]))

@@ -1,0 +1,195 @@
+"""Where else contributions could lie: with other reference rows, or with the model trained again."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from xcid._check import telling
+from xcid._kernels.random import GROUPS, run_key
+from xcid.contributions import sources
+from xcid.contributions.scale import BASES, Scale, measure_sampled, take_output
+from xcid.errors import InvalidParameter, ModelError
+from xcid.outcomes.classes import column_of
+from xcid.perturbing import perturb_by_plan
+from xcid.records import Array, Explanation, Integers, Perturbations, Texts, fields
+from xcid.records.fields import COMPUTATION, REFERENCE, TRAINING
+from xcid.setup import Setup
+from xcid.subject import Subject
+from xcid.table import FeatureSpace
+
+if TYPE_CHECKING:
+    from xcid.native.shapley import Exact
+
+FEWEST = 2  # refits that have a spread
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sources:
+    """What tells of other reference rows and of another training.
+
+    Attributes
+    ----------
+    limits : str
+        What limits are to allow for.
+    subject : Subject
+        Whose reference rows were divided.
+    refits : tuple of Subject
+        The same table before each model that was trained again.
+    groups : tuple of Exact
+        Exact values against groups of the reference rows; none where contributions are sampled.
+    shares : (g,)
+        Of the groups among the reference rows.
+    """
+
+    limits: str
+    subject: Subject
+    refits: tuple[Subject, ...]
+    groups: tuple[Exact, ...]
+    shares: Array
+
+    @classmethod
+    def of(cls, setup: Setup, refits: Sequence[Subject], limits: str) -> Sources:
+        """Divide the reference rows, where contributions are exact."""
+        subject, how = setup.subject, setup.contributing
+        is_exact = how is not None and subject.exact is not None and subject.exact.scale == how.scale.name
+        groups, shares = _grouped(subject) if is_exact else ((), np.zeros(0))
+        if limits == REFERENCE and not groups:
+            raise InvalidParameter(
+                "limits='reference' needs contributions that are computed exactly, and those of this model are "
+                "sampled: use limits='computation', or explain with other reference rows and compare"
+            )
+        return cls(limits, subject, tuple(refits), groups, shares)
+
+    def current(self, setup: Setup) -> Sources:
+        """The same of the models as they are now."""
+        refits = [one.current() for one in self.refits]
+        if setup.subject is self.subject and all(map(operator.is_, refits, self.refits)):
+            return self
+        return Sources.of(setup, refits, self.limits)
+
+    def with_room(self, space: FeatureSpace) -> Sources:
+        """The same before a table with room for rows that hold what the reference data do not."""
+        return replace(self, refits=tuple(one.with_room(space) for one in self.refits), groups=())
+
+
+def find_sources(setup: Setup, refits: Any, limits: str) -> Sources | None:
+    """What an explainer needs for limits of a kind; None for those of its own sampling alone."""
+    sources.check_limits(limits)
+    models = [] if refits is None else list(refits)
+    if not models and limits == COMPUTATION:
+        return None
+    if limits == TRAINING and not models:
+        raise InvalidParameter("limits='training' needs refits: give refits=xcid.refits(model, X, y)")
+    if len(models) == 1:
+        raise InvalidParameter("one refit has no spread: give at least two, such as xcid.refits(model, X, y, n=20)")
+    if setup.contributing is None:
+        raise InvalidParameter("refits and limits are about contributions, which the score of this explainer lacks")
+    subjects = [_refitted(setup.subject, model, at) for at, model in enumerate(models)]
+    return Sources.of(setup, subjects, limits)
+
+
+def _refitted(subject: Subject, model: Any, at: int) -> Subject:
+    """The same table before a model that was trained again."""
+    with telling(ModelError, f"refit {at} cannot be asked"):
+        try:
+            found = subject.of_model(model)
+        except ModelError as error:
+            raise ModelError(f"refit {at} of the model: {error}") from error
+    if found.output_names != subject.output_names:
+        raise InvalidParameter(
+            f"refit {at} has the outputs {list(found.output_names)}, and the model {list(subject.output_names)}: "
+            "refits are the same kind of model, trained on the same classes"
+        )
+    return found
+
+
+def _grouped(subject: Subject) -> tuple[tuple[Exact, ...], Array]:
+    """Exact values against random groups of the reference rows, and the shares of the groups."""
+    from xcid.native.shapley import Exact
+
+    space = subject.space
+    given = np.ones(len(space.rows)) if space.weights is None else np.asarray(space.weights, dtype=np.float64)
+    used = np.flatnonzero(given)
+    used = used[np.argsort(GROUPS.constant(np.arange(len(used), dtype=np.uint64)))]
+    parts = [used[at :: sources.N_GROUPS] for at in range(min(sources.N_GROUPS, len(used)))]
+    made = [Exact.of(subject.predict.native, space.rows[at], given[at], subject.features.columns) for at in parts]
+    known = tuple(one for one in made if one is not None)
+    shares = np.array([given[at].sum() for at in parts])
+    return (known, shares / shares.sum()) if 1 < len(known) == len(parts) else ((), np.zeros(0))
+
+
+def allow_for(setup: Setup, found: Explanation, rows: Array, seed: int) -> Explanation:
+    """The explanation of (n, d) rows with what is known of other reference rows and other trainings."""
+    asked, estimate = setup.sources, fields.estimate(found, "values")
+    if asked is None or estimate is None or setup.contributing is None:
+        return found
+    about = About.of(found, setup.contributing.scale)
+    known = {COMPUTATION: sources.of_computation(estimate)}
+    more: dict[str, Any] = {"limits": asked.limits}
+    if asked.groups:
+        by_group = np.stack([about.pick(exact(rows)[0]) for exact in asked.groups])
+        known[REFERENCE] = sources.of_reference(by_group, asked.shares)
+    if asked.refits:
+        each = [_explained_by(setup, refit, rows, seed, about) for refit in asked.refits]
+        more["retrained"] = np.stack(each, axis=-1)
+        known[TRAINING] = sources.of_training(found.values, more["retrained"])
+    more |= {f"sd_{name}": spread for name, spread in known.items()}
+    return widen(replace(found, **more), asked.limits)
+
+
+def widen(found: Explanation, limits: str) -> Explanation:
+    """The same explanation with limits and p-values that allow for all sources up to one."""
+    if limits == COMPUTATION:
+        return found
+    allowed = sources.SOURCES[: sources.SOURCES.index(limits) + 1]
+    spreads = {name: part for name in allowed if (part := getattr(found, f"sd_{name}")) is not None}
+    n_refits = 0 if found.retrained is None else found.retrained.shape[-1]
+    freedom = {REFERENCE: sources.N_GROUPS - 1.0, TRAINING: n_refits - 1.0}
+    wide = sources.widened(found.values, spreads, freedom)
+    return replace(found, **fields.named(found, "values", wide))
+
+
+class About(NamedTuple):
+    """What the contributions of the model that is shown are about; those of all others are about the same."""
+
+    column: Integers  # (n,) the output
+    rival: Integers | None  # (n,) the one that it is held against, by margins
+    scale: Scale
+
+    @classmethod
+    def of(cls, found: Explanation, scale: Scale) -> About:
+        """The outputs that an explanation names."""
+        names = found.output_names
+
+        def places(known: Texts) -> Integers:
+            return np.array([0 if len(names) == 1 else column_of(name, names) for name in known], dtype=np.int64)
+
+        return cls(places(found.about), None if found.against is None else places(found.against), scale)
+
+    def pick(self, values: Array) -> Array:
+        """(n, f) values of (n, f, q) about every output."""
+        return take_output(values, self.scale, self.column, self.rival)
+
+
+def _explained_by(setup: Setup, subject: Subject, rows: Array, seed: int, about: About) -> Array:
+    """(n, f) contributions by a refit, against the same reference rows and by the same plan."""
+    how, outputs = setup.contributing, subject.predict.own(rows)
+    assert how is not None
+    if subject.exact is not None and subject.exact.scale == about.scale.name:
+        return about.pick(subject.exact(rows)[0])
+    if how.generator is not None and how.features is not None:
+        subject = replace(subject, features=how.features)
+    other = replace(setup, subject=subject, generator=how.generator or setup.generator)
+    keys, run = subject.space.keys(rows, seed), functools.partial(run_key, seed, 0)
+    parts, clouds = perturb_by_plan(other, rows, keys, outputs, run)
+    cloud = Perturbations.concatenate(clouds, parts)
+    bases = about.scale.bases(subject.known, subject.space.weights).tolist()
+    usual = dict.fromkeys(("base_outputs", *BASES.values()), bases)
+    found: Array = measure_sampled(cloud, outputs, *about, usual, how.measure)[1].value
+    return found

@@ -1,0 +1,225 @@
+"""Limits that allow for other reference rows and another training, held against what they are about."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, Ridge
+from sklearn.model_selection import TimeSeriesSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import xcid
+from xcid.errors import InvalidData, InvalidParameter, ModelError
+
+RNG = np.random.default_rng(0)
+X = pd.DataFrame(RNG.normal(size=(240, 4)), columns=list("abcd"))
+NUMBER = (X.a + X.b * X.c + RNG.normal(size=240)).to_numpy()
+TWO, THREE = np.where(NUMBER > 0, "yes", "no"), np.digitize(NUMBER, [-0.7, 0.7])
+MODELS = {
+    "logistic": (make_pipeline(StandardScaler(), LogisticRegression()), TWO),
+    "forest": (RandomForestClassifier(12, random_state=0), TWO),
+    "three classes": (RandomForestClassifier(12, random_state=0), THREE),
+    "regression": (RandomForestRegressor(12, random_state=0), NUMBER),
+    "ridge": (Ridge(), NUMBER),
+}
+
+
+class Remembers:
+    """A model that is called, and remembers how many rows it was asked about; its refits learn in their own way."""
+
+    def __init__(self, strength=1.0):
+        self.strength, self.asked = strength, 0
+
+    def get_params(self, deep=True):
+        return {"strength": self.strength}
+
+    def set_params(self, **params):
+        vars(self).update(params)
+        return self
+
+    def fit(self, table, target):
+        self.coefficients = np.linalg.lstsq(np.asarray(table), target, rcond=None)[0]
+        return self
+
+    def predict(self, table):
+        self.asked += len(table)
+        return np.sin(np.asarray(table) @ self.coefficients)
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def case(request):
+    model, target = MODELS[request.param]
+    model.fit(X, target)
+    return model, xcid.refits(model, X, target, n=5)
+
+
+def test_the_spread_over_trainings_is_that_of_refits_explained_by_themselves(case):
+    model, models = case
+    found = xcid.Explainer(model, X, refits=models, limits="training").contributions(X[:7])
+    for at, refit in enumerate(models):
+        alone = xcid.Explainer(refit, X).contributions(X[:7])
+        same = alone.about == found.about  # of several classes a refit may predict another one
+        np.testing.assert_allclose(found.retrained[same, :, at], alone.values[same], atol=1e-9)
+        assert same.sum() > 3
+    about_shown = np.sqrt(np.mean((found.retrained - found.values[:, :, None]) ** 2, axis=2))
+    assert (found.sd_training >= about_shown - 1e-12).all()
+    assert (found.sd_training <= np.hypot(about_shown, found.retrained.std(axis=2, ddof=1)) + 1e-12).all()
+
+
+def test_each_kind_of_limits_is_wider_than_the_one_before(case):
+    model, models = case
+    made = [
+        xcid.Explainer(model, X, refits=models, limits=limits) for limits in ("computation", "reference", "training")
+    ]
+    own, reference, training = (explainer.contributions(X[:7]) for explainer in made)
+    assert [each.limits for each in (own, reference, training)] == ["computation", "reference", "training"]
+    widths = [each.upper - each.lower for each in (own, reference, training)]
+    assert (widths[0] <= widths[1] + 1e-12).all()
+    assert (widths[1] <= widths[2] + 1e-12).all()
+    for each in (reference, training):
+        np.testing.assert_array_equal(each.values, own.values)
+        excludes = (each.lower > 0) | (each.upper < 0)
+        np.testing.assert_array_equal(excludes, each.p_values < 0.05)
+
+
+def test_the_spread_over_reference_rows_is_that_of_samples_of_them(case):
+    model, models = case
+    found = xcid.Explainer(model, X, refits=models).contributions(X[:7])
+    draws = [X.sample(len(X), replace=True, random_state=seed) for seed in range(40)]
+    seen = [xcid.Explainer(model, draw).contributions(X[:7]).values for draw in draws]
+    due = np.std(seen, axis=0, ddof=1)
+    ratio = np.sqrt((found.sd_reference**2).sum() / (due**2).sum())
+    assert 0.7 < ratio < 1.4  # 20 groups tell it to 16%, 40 draws to 11%
+
+
+def test_without_refits_the_model_is_asked_as_often_and_with_them_no_more():
+    model = Remembers().fit(X, NUMBER)
+    xcid.Explainer(model, X)(X[:3])
+    plain, model.asked = model.asked, 0
+    xcid.Explainer(model, X, refits=xcid.refits(model, X, NUMBER, n=3), limits="training")(X[:3])
+    assert model.asked == plain
+
+
+def test_refits_of_a_called_model_follow_the_same_plan():
+    model = Remembers().fit(X, NUMBER)
+    same = [Remembers().fit(X, NUMBER) for _ in range(3)]
+    found = xcid.Explainer(model, X, refits=same, limits="training")(X[:3])
+    np.testing.assert_allclose(found.sd_training, 0, atol=1e-12)
+    assert found.sd_reference is None
+    assert (found.sd_computation > 0).all()
+
+
+def test_explanations_carry_refits_everywhere(case, tmp_path):
+    model, models = case
+    explainer = xcid.Explainer(model, X, refits=models, limits="training")
+    found = explainer(X[:7])
+    again = pickle.loads(pickle.dumps(explainer))(X[:7])
+    np.testing.assert_allclose(again.lower, found.lower, atol=1e-9)
+    for name in ("saved.npz", "saved.json", "saved.parquet"):
+        found.save(tmp_path / name)
+        loaded = xcid.load(tmp_path / name)
+        assert loaded.limits == "training"
+        np.testing.assert_array_equal(loaded.retrained, found.retrained)
+        np.testing.assert_array_equal(loaded.sd_training, found.sd_training)
+    frame = found.to_frame()
+    np.testing.assert_array_equal(frame["sd_training"], found.sd_training.ravel())
+    assert found[2].retrained.shape == (1, 4, 5)
+    assert xcid.Explainer(model, X)(X[:2]).sd_training is None
+
+
+def test_the_other_class_has_the_other_signs():
+    model = MODELS["logistic"][0].fit(X, TWO)
+    found = xcid.Explainer(model, X, refits=xcid.refits(model, X, TWO, n=4), limits="training").contributions(X[:5])
+    turned = found.towards("no")
+    np.testing.assert_array_equal(turned.retrained, -found.retrained)
+    np.testing.assert_array_equal(turned.lower, -found.upper)
+    np.testing.assert_array_equal(turned.sd_training, found.sd_training)
+
+
+class Samples(DecisionTreeClassifier):
+    """A tree that remembers what it was trained on."""
+
+    def fit(self, table, target, sample_weight=None):
+        self.table_, self.target_, self.weight_ = table, target, sample_weight
+        return super().fit(table, target, sample_weight)
+
+
+def test_trees_get_halves_and_linear_models_bootstrap_samples():
+    halves = xcid.refits(Samples(random_state=0).fit(X, TWO), X, TWO, n=4, weights=np.arange(240.0))
+    for one in halves:
+        assert isinstance(one.table_, pd.DataFrame)
+        assert len(one.table_) == 120 == one.table_.index.nunique()
+        np.testing.assert_array_equal(one.target_, TWO[one.table_.index])
+        np.testing.assert_array_equal(one.weight_, one.table_.index)
+    assert len({one.random_state for one in halves}) == 4
+    from xcid.models.refits import _is_linear
+
+    linear = [
+        LogisticRegression(),
+        make_pipeline(StandardScaler(), Ridge()),
+        CalibratedClassifierCV(LogisticRegression()),
+    ]
+    assert all(map(_is_linear, linear))
+    others = [
+        LogisticRegressionCV(),
+        HistGradientBoostingClassifier(),
+        CalibratedClassifierCV(RandomForestClassifier()),
+    ]
+    assert not any(map(_is_linear, others))
+
+
+def test_seeds_are_new_in_nested_parts_and_the_same_for_the_same_seed():
+    model = make_pipeline(StandardScaler(), CalibratedClassifierCV(RandomForestClassifier(3, random_state=5)))
+    first, again = (xcid.refits(model, X, TWO, n=2, seed=3) for _ in range(2))
+    seeds = [one.steps[-1][1].estimator.random_state for one in first]
+    assert 5 not in seeds
+    assert seeds[0] != seeds[1]
+    np.testing.assert_array_equal(first[1].predict_proba(X), again[1].predict_proba(X))
+
+
+def test_groups_stay_together_and_a_split_is_obeyed():
+    groups = np.repeat(np.arange(60), 4)
+    for one in xcid.refits(Samples(random_state=0).fit(X, TWO), X, TWO, n=3, groups=groups):
+        assert (np.bincount(groups[one.table_.index], minlength=60) % 4 == 0).all()
+        assert len(one.table_) == 120
+    chosen = xcid.refits(Samples(random_state=0).fit(X, TWO), X, TWO, n=3, split=lambda rng, y: np.arange(50))
+    assert all(len(one.table_) == 50 for one in chosen)
+    in_order = xcid.refits(Samples(random_state=0).fit(X, TWO), X, TWO, n=3, split=TimeSeriesSplit(3))
+    assert [len(one.table_) for one in in_order] == [60, 120, 180]
+
+
+def test_a_sample_without_a_class_is_drawn_again(approved):
+    rare = np.where(np.arange(240) == 7, "rare", TWO)
+    for one in xcid.refits(Samples(random_state=0).fit(X, rare), X, rare, n=3):
+        assert "rare" in one.target_
+    groups = np.where(rare == "rare", 0, 1)
+    with approved.raises(InvalidData):
+        xcid.refits(Samples(random_state=0).fit(X, rare), X, rare, n=3, groups=groups)
+
+
+def test_what_cannot_be_trained_again_is_refused(approved):
+    with approved.raises(InvalidParameter):
+        xcid.refits(lambda table: table, X, TWO)
+    with approved.raises(ModelError):
+        xcid.refits(LogisticRegression(C=-1.0), X, TWO)
+    with approved.raises(InvalidData):
+        xcid.refits(Samples(random_state=0), X, TWO[:9])
+
+
+def test_settings_that_do_not_go_together_are_refused(approved):
+    model = LogisticRegression().fit(X, TWO)
+    with approved.raises(InvalidParameter):
+        xcid.Explainer(model, X, limits="training")
+    with approved.raises(InvalidParameter):
+        xcid.Explainer(model, X, limits="all")
+    with approved.raises(InvalidParameter):
+        xcid.Explainer(model, X, refits=[model])
+    with approved.raises(InvalidParameter):
+        xcid.Explainer(model, X, refits=[model, LogisticRegression().fit(X, THREE)])
+    with approved.raises(InvalidParameter):
+        xcid.Explainer(lambda table: model.predict_proba(table), X, limits="reference")
