@@ -5,8 +5,8 @@ recommended one. ``variability`` is the paper's heuristic before any density.
 """
 
 from xcid.cid.calibrated import Adjusted
+from xcid.cid.distances import variability
 from xcid.cid.per_feature import PerFeature
 from xcid.cid.resampled import Resampled
-from xcid.cid.variability import variability
 
 __all__ = ["Adjusted", "PerFeature", "Resampled", "variability"]

@@ -1,4 +1,4 @@
-"""The paper's overlap o(p, q) = ∫min(p, q) / ∫max(p, q) and its dissimilarity d_k = k - o; others beside it."""
+"""The overlap o(p, q) = ∫min(p, q) / ∫max(p, q) of the paper, its d_k = k - o, and what is compared with it."""
 
 from __future__ import annotations
 
@@ -121,3 +121,31 @@ def _checked(p: npt.ArrayLike, q: npt.ArrayLike, weights: npt.ArrayLike) -> tupl
         shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
         raise InvalidData(f"the shapes do not fit together: {shapes}") from error
     return arrays["p"], arrays["q"], arrays["weights"]
+
+
+def variability(positive: npt.ArrayLike, negative: npt.ArrayLike) -> Array:
+    """Compute (1/m) Σ (x+ - x-)², the mean squared difference of paired counterfactuals, for each feature.
+
+    It knows nothing of the distribution, depends on how the sets are ordered, and has the squared unit of the feature.
+
+    Parameters
+    ----------
+    positive, negative : (m, d) or (m,)
+        As many counterfactuals of C+ as of C-, in any order that is fixed.
+
+    Returns
+    -------
+    (d,) or ()
+
+    Examples
+    --------
+    >>> variability([[1.0, 0.0], [2.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]).tolist()
+    [2.5, 0.5]
+    """
+    try:
+        first, second = (np.asarray(part, dtype=np.float64) for part in (positive, negative))
+    except (TypeError, ValueError) as error:
+        raise InvalidData(f"counterfactuals must be numbers: {error}") from error
+    if first.shape != second.shape or first.ndim not in (1, 2) or not len(first):
+        raise InvalidData(f"give as many positives as negatives, (m, d) each, not {first.shape} and {second.shape}")
+    return np.asarray(np.mean((first - second) ** 2, axis=0))

@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from xcid._check import number as format_number
+
 MOST_LETTERS = 160
 ODDS = ("log_odds", "margins")  # scales whose numbers say what odds are multiplied by
 MOST_TIMES = 1_000_000  # that odds are said to be multiplied by
@@ -92,17 +94,6 @@ def elide(name: str, most: int) -> str:
         return name
     head = (most - 1) // 2
     return f"{name[:head].rstrip()}…{name[len(name) - (most - 1 - head) :].lstrip()}"
-
-
-def format_number(value: float) -> str:
-    """A number with four digits, or all digits of its whole part.
-
-    Examples
-    --------
-    >>> format_number(0.123456), format_number(-12345.6), format_number(1e12)
-    ('0.1235', '-12,346', '1e+12')
-    """
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def format_factor(factor: float) -> str:
