@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -10,8 +13,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import xcid
 from xcid.errors import InvalidParameter
-from xcid.outcomes import Flip, Interval, Threshold, ToClass, Within
-from xcid.outcomes.classes import least_probability
+from xcid.outcomes import Flip, Interval, Lower, Raise, Threshold, ToClass, Within
+from xcid.outcomes.classes import least_probability, log_odds, renamed
 
 TABLE = np.random.default_rng(0).normal(size=(400, 4))
 
@@ -188,3 +191,81 @@ def test_the_ends_of_an_interval_are_in_it():
 def test_of_two_classes_the_other_one_counts():
     outputs, rows = np.array([[0.7, 0.3], [0.7, 0.3]]), np.array([[0.9, 0.1], [0.2, 0.8]])
     assert Flip(soft=True)(outputs, rows) == pytest.approx([0.3, 0.7])
+
+
+CHANCES = np.array([[0.7, 0.3], [0.2, 0.8], [0.4, 0.6]])
+
+
+@pytest.mark.parametrize("outcome", [Flip(), ToClass("b"), Threshold(0.4), Within(0.5, 1.0), Raise()], ids=str)
+def test_what_a_question_has_learnt_is_not_part_of_what_it_says(outcome):
+    bound = outcome.bind(["a", "b"], CHANCES)
+    assert [field.name for field in dataclasses.fields(bound) if field.init] == list(
+        inspect.signature(type(bound)).parameters
+    )
+    assert "_" not in repr(bound).replace("half_width", "")
+    assert bound == outcome.bind(["a", "b"], CHANCES[:1])
+
+
+def test_only_degrees_know_what_a_probability_of_0_stands_for():
+    assert Flip().bind(["a", "b"], CHANCES).least is None
+    assert Flip(soft=True).bind(["a", "b"], CHANCES).least == 0.01
+
+
+def test_a_class_must_be_known_before_it_can_be_asked_about():
+    with pytest.raises(InvalidParameter, match="bind it to them first"):
+        ToClass("b")(CHANCES, CHANCES)
+
+
+def test_a_level_and_a_range_are_about_the_last_class_by_default():
+    assert Threshold(0.5, soft=False)(CHANCES, CHANCES).tolist() == [0, 1, 1]
+    assert Within(0.5, 0.7)(CHANCES, CHANCES).tolist() == [0, 0, 1]
+
+
+def test_scores_that_are_no_probabilities_have_differences_in_place_of_log_odds():
+    scores = np.array([[-3.0, 0.5], [0.5, 4.0]])  # one of them is below 0, the other above 1
+    assert log_odds(scores[:1], np.array([1]), 0.0) == pytest.approx([3.5])
+    assert log_odds(scores[1:], np.array([0]), 0.0) == pytest.approx([-3.5])
+
+
+def test_gains_are_distances_from_the_level():
+    outputs = np.array([[0.9], [1.3], [2.5]])
+    assert Threshold(1.0, soft=False).gain(outputs, outputs) == pytest.approx([-0.1, 0.3, 1.5])
+    assert Within(1.0, 2.0).gain(outputs, outputs) == pytest.approx([-0.1, 0.3, -0.5])
+
+
+def test_classes_get_other_names_in_their_order_or_by_label():
+    assert renamed(["0", "1"], {1: "yes"}) == ("0", "yes")
+    assert renamed(["0", "1"], ["no", "yes"]) == ("no", "yes")
+    with pytest.raises(InvalidParameter, match="which are not among the model's"):
+        renamed(["0", "1"], {2: "maybe"})
+
+
+@pytest.mark.parametrize("make", [Raise, Lower])
+@pytest.mark.parametrize("by", [-0.1, np.inf, np.nan])
+def test_a_share_is_not_below_0(make, by):
+    with pytest.raises(InvalidParameter, match="by must be a share from 0 up"):
+        make(by=by)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "sides", "goal"),
+    [
+        (Within(low=1.0), ["it below 1", "it above 1"], "at least 1"),
+        (Within(high=1.0), ["it below 1", "it above 1"], "at most 1"),
+        (Within(1.0, 5.0), ["it out of the range from 1 to 5", "it in the range from 1 to 5"], "1 to 5"),
+        (Threshold(1.0), ["it below 1", "it above 1"], "the other side of the question"),
+        (Raise(), ["it below that"] * 2, "at least a tenth more"),
+        (Lower(by=0.5), ["it above that"] * 2, "at least 0.5 of what it is less"),
+    ],
+    ids=str,
+)
+def test_words_for_a_number(outcome, sides, goal):
+    said = [outcome.describe_side(np.array([value]), ["output"], "{:g}".format) for value in (0.5, 2.0)]
+    assert said == sides
+    assert outcome.describe_goal(["output"], "{:g}".format) == goal
+
+
+def test_words_for_the_probability_of_a_class():
+    assert Raise(target="b").describe_goal(["a", "b"], "{:g}".format) == "at least a tenth more of the probability of b"
+    assert Within(0.5, target="b").describe_goal(["a", "b"], "{:g}".format) == "the probability of b at least 0.5"
+    assert Threshold(0.5, "a").describe_side(CHANCES[0], ["a", "b"], "{:g}".format) == "the probability of a above 0.5"
