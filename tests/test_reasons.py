@@ -158,6 +158,22 @@ class TestChoice:
         assert np.array_equal(found.adjusted_p_values(), due)
         assert (benjamini_hochberg(found.p_values)[:, :2] > due[:, :2]).any()
 
+    @pytest.mark.parametrize("model", [two, bent], ids=["exact", "sampled"])
+    @pytest.mark.parametrize(
+        "rules",
+        [{"frozen": ["a", "b"]}, {"frozen": [*NAMES[:-1]]}, {"ranges": {"a": (0, 1)}}, {"monotone": {"b": "rises"}}],
+    )
+    def test_what_may_not_change_stays_a_reason(self, model, rules):
+        """Constraints say what perturbations and counterfactuals may do; a frozen value has done what it did."""
+        free, ruled = (explained(model, constraints=some, **GOOD) for some in (None, xcid.Constraints(**rules)))
+        due, found = free.reasons(5, against="approved"), ruled.reasons(5, against="approved")
+        same = ["row", "rank", "feature", "worth"]
+        assert found[same].equals(due[same])
+        is_frozen = found["feature"].isin(rules.get("frozen", []))
+        assert (found["note"] == np.where(is_frozen, "cannot be changed", "")).all()
+        told = " ".join(Reasons(5, against="approved").sentences(ruled))
+        assert told.count("(cannot be changed)") == is_frozen.sum()
+
     def test_columns_that_the_model_ignores_are_hardly_ever_cited(self):
         """Of 15 columns the model uses three; by single p-values, one row in six cited another one."""
         table = np.random.default_rng(0).normal(size=(1_000, 15))

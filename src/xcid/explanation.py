@@ -112,9 +112,9 @@ class Explanation(records.Explanation):
         """Give the k strongest significant features that work against an outcome, in your own texts.
 
         Features are significant by :attr:`significant`. One line per row and reason: row, rank, feature, text,
-        value, worth, p_value (adjusted) and tied_with, the features whose limits overlap its own, so that their order
-        is not decided. Equal scores stand in the order of the columns. A row with fewer reasons has fewer lines; one
-        without any has a line of rank 0 that says why.
+        value, worth, p_value (adjusted), tied_with, the features whose limits overlap its own, so that their order is
+        not decided, and a note where the constraints freeze it: it stays a reason. Equal scores stand in the order of
+        the columns. A row with fewer reasons has fewer lines; one without any has a line of rank 0 that says why.
 
         Parameters
         ----------

@@ -22,8 +22,9 @@ Text: TypeAlias = str | Callable[[Any], str]
 """A text in which ``{value}`` stands for the present value, or a function that makes one of that value."""
 
 SIDES = {1: "higher", -1: "lower"}  # outputs that reasons work against
-COLUMNS = ("row", "rank", "feature", "text", "value", "worth", "p_value", "tied_with")
+COLUMNS = ("row", "rank", "feature", "text", "value", "worth", "p_value", "tied_with", "note")
 NOT_DECIDED = "not decided: no feature is significant, corrected for their number"
+UNCHANGEABLE = "cannot be changed"  # of a reason that the constraints freeze: it stays a reason
 MOST_LETTERS = 160  # of a text in a sentence
 MOST_DIGITS = 16  # of a number that somebody wrote down
 
@@ -99,7 +100,7 @@ class Reasons:
         ``cell`` puts present values.
         """
         for one, found in self._find_reasons(explanation, cell):
-            listing = "; ".join(f"{place}. {clean(reason.text, MOST_LETTERS)}" for place, reason in enumerate(found, 1))
+            listing = "; ".join(f"{place}. {_say_reason(one, reason)}" for place, reason in enumerate(found, 1))
             head = f"for {_name_answer(one)}" if self._supports(one) else f"against {self._outcome(one)}"
             yield (
                 " ".join([f"Reasons {head}: {listing}.", *_say_undecided(found)])
@@ -242,10 +243,21 @@ def _list_lines(one: Explanation, found: list[Reason], nothing: str) -> Iterator
     """The lines of a single row."""
     p_values = one.adjusted_p_values()[0]
     if not found:
-        yield one.index[0], 0, "", nothing, "", "", np.nan, ""
+        yield one.index[0], 0, "", nothing, "", "", np.nan, "", ""
     for place, (at, text, ties) in enumerate(found, start=1):
         name, value, p_value = one.feature_names[at], quote_value(one, at), float(p_values[at])
-        yield one.index[0], place, name, text, value, wording.format_worth(one, at), p_value, _join_names(one, ties)
+        worth, tied_with = wording.format_worth(one, at), _join_names(one, ties)
+        yield one.index[0], place, name, text, value, worth, p_value, tied_with, _note(one, at)
+
+
+def _say_reason(one: Explanation, reason: Reason) -> str:
+    """The text of a reason, and whether it can be changed."""
+    text, note = clean(reason.text, MOST_LETTERS), _note(one, reason.feature)
+    return f"{text} ({note})" if note else text
+
+
+def _note(one: Explanation, at: int) -> str:
+    return UNCHANGEABLE if one.feature_status[0, at] == "frozen" else ""
 
 
 def _name_answer(one: Explanation) -> str:
