@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import re
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression
 
 import xcid
+from xcid._kernels.permutations import deal_out
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.show.wording import differences
 
@@ -63,10 +65,32 @@ class TestFalsePositives:
         random, found = np.random.default_rng(2), []
         for seed in range(3):
             explanation = explainer(rows, seed=seed)
-            for _ in range(150):
+            for _ in range(60):
                 order = random.permutation(len(rows))
                 found.append(explanation[order[:150]].compare(explanation[order[150:]]).p_values < 0.05)
         assert 0.03 < np.mean(found) < 0.07
+
+    @pytest.mark.parametrize("sizes", [(10, 10), (10, 390), (20, 200)])
+    def test_small_groups_of_rare_levels_and_skewed_numbers(self, sizes):
+        """Welch's t, which a group without a rare level leaves without an error, finds 20 to 60% of them."""
+        random = np.random.default_rng(6)
+        n, m = sum(sizes), sizes[0]
+        found = []
+        for _ in range(40):
+            rare = random.random((n, 30)) < 0.04
+            values = np.column_stack([rare, np.exp(random.normal(size=(n, 30)))]).astype(float)
+            found.append(deal_out(values[:m], values[m:], np.zeros(60)).p_values < 0.05)
+        by_column = np.mean(found, axis=0)
+        assert by_column[:30].mean() < 0.06
+        assert 0.03 < by_column[30:].mean() < 0.07
+
+    def test_groups_that_vary_differently(self):
+        random = np.random.default_rng(7)
+        found = []
+        for _ in range(60):
+            first, second = random.normal(size=(15, 30)) * 3, random.normal(size=(300, 30))
+            found.append(deal_out(first, second, np.zeros(30)).p_values < 0.05)
+        assert 0.03 < np.mean(found) < 0.08
 
     def test_one_model_with_other_seeds_row_by_row(self, forest):
         """Rows of a plan share what chance does: a paired t alone finds about half of these features different."""
@@ -91,6 +115,37 @@ class TestFalsePositives:
 
 
 class TestKnownAnswers:
+    def test_every_way_to_deal_out_a_few_rows(self):
+        random = np.random.default_rng(8)
+        first, second = random.normal(size=(4, 3)) + np.array([0, 1, 5]), random.normal(size=(5, 3))
+        pooled, seen = np.concatenate([first, second]), []
+        for members in itertools.combinations(range(9), 4):
+            there = np.isin(np.arange(9), members)
+            error = np.sqrt(pooled[there].var(axis=0, ddof=1) / 4 + pooled[~there].var(axis=0, ddof=1) / 5)
+            seen.append((pooled[there].mean(axis=0) - pooled[~there].mean(axis=0)) / error)
+        above = np.mean(np.array(seen) > seen[0], axis=0) + 0.5 / len(seen)  # those that equal it count one half
+        due = np.maximum(2 * np.minimum(above, 1 - above), 1 / len(seen))
+        assert np.allclose(deal_out(first, second, np.zeros(3)).p_values, due)
+
+    def test_the_order_of_rows_makes_no_difference(self):
+        explanation = LINEAR(BACKGROUND[:60])
+        once, again = (explanation[rows].compare(explanation[20:]) for rows in (np.arange(20), np.arange(20)[::-1]))
+        assert np.array_equal(once.p_values, again.p_values)
+        assert np.array_equal(once.lower, again.lower)
+
+    def test_what_counts_double_is_found_in_sizes(self, approved):
+        """Contributions that are twice as large in one group, up and down: their mean is 0 in both."""
+        random = np.random.default_rng(9)
+        first, second = random.normal(size=(2, 150, 4))
+        second[:, 0] *= 2
+        found = LINEAR(first).compare(LINEAR(second), NAMES)
+        assert found.sizes is not None
+        assert not found.significant[0]
+        assert found.sizes.significant.tolist() == [True, False, False, False]
+        assert np.isclose(found.sizes.difference[0], 2 / np.sqrt(np.pi / 2) - 1 / np.sqrt(np.pi / 2), atol=0.2)
+        assert found.sizes.lower[0] < np.sqrt(2 / np.pi) < found.sizes.upper[0]
+        approved(str(found).splitlines()[-1])
+
     def test_two_rows_of_linear_log_odds(self):
         explanation = LINEAR(BACKGROUND[:2])
         pair = explanation[0].compare(explanation[1])
@@ -272,7 +327,7 @@ class TestShown:
         """One of 20 features with p < 0.05 is what chance gives: the table has it, and no sentence does."""
         parts = {name: np.tile(getattr(found, name), 5) for name in ("first", "second", "difference", "lower", "upper")}
         names, p_values = tuple(f"x{at}" for at in range(20)), np.array([0.04, *[0.9] * 19])
-        many = replace(found, **parts, feature_names=names, p_values=p_values)
+        many = replace(found, **parts, feature_names=names, p_values=p_values, sizes=None)
         assert not many.significant.any()
         said = str(many)
         assert "  No difference is significant, with p-values adjusted for 20 features." in said.splitlines()
@@ -305,6 +360,7 @@ class TestShown:
     def test_frame(self, found, backend):
         frame = found.to_frame(backend)
         columns = ["feature", "first", "second", "difference", "lower", "upper", "p_value", "about", "unit"]
+        columns += ["size_first", "size_second", "size_difference", "size_p_value"]
         assert list(frame.column_names if backend == "pyarrow" else frame.columns) == columns
         assert np.allclose(np.asarray(frame["difference"]), found.difference)
 

@@ -1,15 +1,16 @@
 """Comparison: by how much two explanations differ. Groups of rows, the same rows explained twice, single rows.
 
-The error of a mean over rows is seen in how the rows differ. One part is not: rows of a run follow one of a few plans,
-and those of a plan share what chance does. Between groups of one run that cancels, as far as their rows are alike. Else
-each mean gets the error of a row, by its limits, as if the rows of a plan shared all of it; this errs on the safe side.
-The errors of two single rows are taken as independent.
+The error of a mean over rows is seen in how the rows differ; whether two groups do is judged by dealing their rows out
+anew (``_kernels.permutations``). One part of the error is not seen: rows of a run follow one of a few plans, and those
+of a plan share what chance does. Between groups of one run that cancels, as far as their rows are alike. Else each mean
+gets the error of a row, by its limits, as if the rows of a plan shared all of it; this errs on the safe side. The
+errors of two single rows are taken as independent.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,6 +18,7 @@ from scipy import special
 
 from xcid import directions, frames
 from xcid._kernels.arrays import ratio
+from xcid._kernels.permutations import MOST_ROWS, deal_out
 from xcid._kernels.random import N_VARIANTS
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.outcomes.classes import class_names
@@ -26,6 +28,7 @@ Kind: TypeAlias = Literal["groups", "pairs", "rows"]
 CONFIDENCE = 0.95
 ROUNDING = 1e-9  # of the largest contribution
 NORMAL = float(special.ndtri((1 + CONFIDENCE) / 2))
+WIDEST = float(special.stdtrit(1, (1 + CONFIDENCE) / 2))  # errors that limits are away at most, those of two rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +60,9 @@ class Comparison:
         What was asked, in words.
     shown : tuple of (str, str)
         The values of each feature in two single rows, in words; empty where there are more rows.
+    sizes : Comparison, optional
+        The same about sizes, the means of absolute contributions: a feature that counts more in one of the two, up in
+        some rows and down in others, differs here and not in ``difference``.
     """
 
     first: Array
@@ -74,6 +80,7 @@ class Comparison:
     unit: str
     question: str = ""
     shown: tuple[tuple[str, str], ...] = ()
+    sizes: Comparison | None = None
 
     def __len__(self) -> int:
         return len(self.difference)
@@ -116,7 +123,11 @@ class Comparison:
         parts = ("first", "second", "difference", "lower", "upper")
         columns: dict[str, Any] = {"feature": np.array(self.feature_names)}
         columns |= {name: getattr(self, name) for name in parts} | {"p_value": self.p_values}
-        return columns | {name: np.repeat(getattr(self, name), len(self)) for name in ("about", "unit")}
+        columns |= {name: np.repeat(getattr(self, name), len(self)) for name in ("about", "unit")}
+        if self.sizes is not None:
+            columns |= {f"size_{name}": getattr(self.sizes, name) for name in parts[:3]}
+            columns["size_p_value"] = self.sizes.p_values
+        return columns
 
 
 class _Measured(NamedTuple):
@@ -162,17 +173,8 @@ def compare(first: Explanation, second: Explanation, names: tuple[str, str], abo
         kind = "rows"
     elif is_paired:
         kind = "pairs"
-    errors = [_paired(*measured, shares_plans)] if kind == "pairs" else [_error(*one, shares_plans) for one in measured]
-    before, after = (one.values.mean(axis=0) for one in measured)
-    difference = _without_rounding(after - before, measured)
-    lower, upper, p_values = _tested(difference, errors)
-    return Comparison(
-        first=before,
-        second=after,
-        difference=difference,
-        lower=lower,
-        upper=upper,
-        p_values=p_values,
+    found = Comparison(
+        *(np.zeros(0),) * 6,
         feature_names=first.feature_names,
         names=(str(names[0]), str(names[1])),
         n_rows=(len(parts[0]), len(parts[1])),
@@ -183,6 +185,30 @@ def compare(first: Explanation, second: Explanation, names: tuple[str, str], abo
         question=first.question,
         shown=_shown(*parts) if kind == "rows" else (),
     )
+    numbers = _numbers(found.kind, _with_sizes(measured[0]), _with_sizes(measured[1]), shares_plans)
+    halves = slice(None, len(first.feature_names)), slice(len(first.feature_names), None)
+    of_values, of_sizes = ({name: part[half] for name, part in numbers.items()} for half in halves)
+    return replace(found, **of_values, sizes=replace(found, **of_sizes))
+
+
+def _with_sizes(one: _Measured) -> _Measured:
+    """Values, and beside them their sizes."""
+    return _Measured(np.column_stack([one.values, np.abs(one.values)]), np.column_stack([one.errors, one.errors]))
+
+
+def _numbers(kind: Kind, first: _Measured, second: _Measured, shares_plans: bool) -> dict[str, Any]:
+    """Means, their difference, its limits and p-values."""
+    before, after = (one.values.mean(axis=0) for one in (first, second))
+    difference = _without_rounding(after - before, (first, second))
+    errors = [_error(*one, shares_plans) for one in (first, second)]
+    if kind == "pairs":
+        errors = [_paired(first, second, shares_plans)]
+    if kind == "groups" and 1 < min(len(first.values), len(second.values)) <= MOST_ROWS:
+        lower, upper, p_values = _dealt(difference, first, second, errors)
+    else:
+        lower, upper, p_values = _tested(difference, errors)
+    limits = {"lower": lower, "upper": upper, "p_values": p_values}
+    return {"first": before, "second": after, "difference": difference, **limits}
 
 
 def _shown(one: Explanation, other: Explanation) -> tuple[tuple[str, str], ...]:
@@ -277,6 +303,17 @@ def _without_rounding(difference: Array, measured: tuple[_Measured, _Measured]) 
     """(d,) differences, 0 where they are no more than what rounding leaves: exact values have no other error."""
     largest = max(float(np.abs(one.values).max(initial=0.0)) for one in measured)
     return np.where(np.abs(difference) <= ROUNDING * largest, 0.0, difference)
+
+
+def _dealt(difference: Array, first: _Measured, second: _Measured, errors: list[_Error]) -> tuple[Array, Array, Array]:
+    """Limits and p-values of the difference of two groups, by all ways to deal out their rows."""
+    nothing = np.zeros_like(difference)
+    seen, unseen = sum((one.seen for one in errors), nothing), sum((one.unseen for one in errors), nothing)
+    dealt = deal_out(second.values, first.values, unseen)
+    error = np.sqrt(seen + unseen)
+    low, high = (np.clip(end, -WIDEST, WIDEST) * error for end in (dealt.low, dealt.high))
+    p_values = np.where(difference == 0, 1.0, dealt.p_values)
+    return difference - np.maximum(high, 0.0), difference - np.minimum(low, 0.0), p_values
 
 
 def _tested(difference: Array, errors: list[_Error]) -> tuple[Array, Array, Array]:

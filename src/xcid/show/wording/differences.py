@@ -66,7 +66,29 @@ def word_strongest(found: Comparison, most: int) -> list[str]:
     """Sentences about the strongest significant differences, or one that says that there is none."""
     strongest = [at for at in rank_largest(found.difference).tolist() if found.significant[at]]
     nothing = f"No difference is significant, with p-values adjusted for {count_in_words(len(found), 'feature')}."
-    return [word_difference(found, at) for at in strongest[:most]] if strongest else [nothing]
+    told = [word_difference(found, at) for at in strongest[:most]] if strongest else [nothing]
+    return told + _word_sizes(found, most)
+
+
+def _word_sizes(found: Comparison, most: int) -> list[str]:
+    """Sentences about features that count more in one of the two, where their means do not say so."""
+    sizes = found.sizes
+    if sizes is None:
+        return []
+    hidden = sizes.significant & ~found.significant
+    return [_word_size(sizes, at) for at in rank_largest(sizes.difference).tolist() if hidden[at]][:most]
+
+
+def _word_size(sizes: Comparison, at: int) -> str:
+    """Such as "debt: counts more in women, up or down: a factor of 2.2 on average in women, 1.5 in men"."""
+    name, names = clean(sizes.feature_names[at], MOST_LETTERS), _names(sizes)
+    more = names[int(sizes.difference[at] > 0)]
+    ends = [_size(sizes, float(part[at])) for part in (sizes.first, sizes.second)]
+    of = "a factor of " if sizes.scale == "log_odds" else ""
+    return (
+        f"{name}: counts more in {more}, up or down: {of}{ends[0]} on average in {names[0]}, "
+        f"{ends[1]} in {names[1]} (adjusted p {_p_value(sizes.adjusted_p_values()[at])})"
+    )
 
 
 def explain_axis(found: Comparison) -> str:
