@@ -299,12 +299,15 @@ class Explainer:
         An action is the same for all rows: one or two features are moved by a step, brought up or down to a value, or
         set to a level; a row that may not do so by the constraints stays as it is. A line of ``to_frame()`` has the
         action in words, the share of rows that it flips, its cost (the mean distance of the flips) and what this action
-        and those above it cover together. The first action does most for all rows, where cheap flips count more; each
-        next one adds most. Rows that have the wanted output already are left out. ``target`` is that of
-        :meth:`counterfactuals`.
+        and those above it cover of rows that they were not chosen on. The first action does most for all rows, where
+        cheap flips count more; each next one adds most. Rows that have the wanted output already are left out.
+        ``target`` is that of :meth:`counterfactuals`.
         """
         from xcid.whatif.actions import find_actions
 
         with telling(InvalidParameter, WORK):
             rows, setup = self.space.encode(X), self.setup
-            return find_actions(setup.subject, setup.outcome, rows, target, k, setup.time_limit)
+            found = find_actions(setup.subject, setup.outcome, rows, target, k, setup.time_limit)
+        for note in found.notes:
+            LOG.warning(note)
+        return found

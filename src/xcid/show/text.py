@@ -122,6 +122,9 @@ def _bar(share: float, width: int) -> str:
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
+COVERED = "covered: rows like these that actions down to this one flip, by leaving out a tenth of the rows in turn"
+
+
 @_printable
 def changes(found: Counterfactuals, *, most: int = 20) -> str:
     """List counterfactuals, a line each: the row, the kind, the changes, the output before and after, the likeness."""
@@ -149,12 +152,15 @@ def format_outputs(found: Counterfactuals, line: int) -> str:
 
 @_printable
 def actions(found: Actions) -> str:
-    """List actions for a group: what to do, how many rows that flips, what it costs, what all so far cover."""
+    """List actions for a group: what to do, how many rows that flips, what it costs, what so far is covered."""
     columns, n = found.to_columns(), found.flips.shape[1]
     lines = [("action", "flips", "cost", "covered")]
     for action, _, flipped, cost, covered in zip(*columns.values(), strict=True):
-        lines.append((str(action), f"{flipped:,} of {n:,}", f"{cost:.2f}", f"{covered:.0%}"))
-    return "\n".join([repr(found), *(align_cells(lines) if len(lines) > 1 else [])])
+        lines.append(
+            (str(action), f"{flipped:,} of {n:,}", f"{cost:.2f}", "" if np.isnan(covered) else f"{covered:.0%}")
+        )
+    listed = [*align_cells(lines), COVERED] if len(lines) > 1 else []
+    return "\n".join([repr(found), *listed, *found.notes])
 
 
 def align_cells(lines: Sequence[Sequence[str]]) -> list[str]:

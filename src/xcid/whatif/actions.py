@@ -21,6 +21,7 @@ from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers
 from xcid.subject import Subject
 from xcid.table import Backend
+from xcid.whatif.engine import note_unchangeable
 from xcid.whatif.evaluator import Evaluator, goal_of
 from xcid.whatif.parts import Part, apply_part, propose_parts
 from xcid.whatif.search_space import SearchSpace
@@ -29,6 +30,7 @@ MOST_SCREENED, MOST_EVALUATED = 256, 200_000  # rows that all parts are tried on
 BEST, BEST_OF_ONE = 20, 4  # parts that pairs are made of, and most of one feature
 FINALISTS = 40  # actions that are tried on all rows
 MOST_CELLS = 2**22
+PARTS = 10  # that rows are left out in
 
 Action: TypeAlias = tuple[Part, ...]
 
@@ -40,9 +42,18 @@ class Actions:
     actions: tuple[Action, ...]
     flips: Flags  # (a, n) rows that get the wanted output
     cost: Array  # (a, n) how far a flip is; infinite where there is none
+    covered: Array  # (a,) share of rows that actions up to this one flip, of rows that they were not chosen on
     n_already: int  # rows that had it before
     n_evaluations: int
     subject: Subject
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What there is to know beside: actions on features that people cannot change."""
+        moved = np.zeros((len(self.actions), len(self.subject.features.names)), dtype=bool)
+        for line, action in enumerate(self.actions):
+            moved[line, [part.at for part in action]] = True
+        return tuple(note_unchangeable(self.subject, moved, "actions"))
 
     def __repr__(self) -> str:
         n, flipped = self.flips.shape[1], int(self.flips.any(axis=0).sum())
@@ -66,13 +77,13 @@ class Actions:
 
     def to_columns(self) -> dict[str, Any]:
         """The columns of :meth:`to_frame` as arrays by name."""
-        covered, paid = np.logical_or.accumulate(self.flips, axis=0), zip(self.cost, self.flips, strict=True)
+        paid = zip(self.cost, self.flips, strict=True)
         return {
             "action": np.array([self.words(line) for line in range(len(self.actions))], dtype=np.str_),
             "flips": self.flips.mean(axis=1),
             "n_flipped": self.flips.sum(axis=1),
             "cost": np.array([float(cost[flips].mean()) for cost, flips in paid]),
-            "covered": covered.mean(axis=1),
+            "covered": self.covered,
         }
 
 
@@ -91,11 +102,13 @@ def find_actions(
     own, n = subject.features.fold(table), len(table)
     deadline = Deadline(time_limit, n)
     evaluator = Evaluator(search_space, goal, own, table, outputs[is_open], deadline, np.zeros(n, dtype=np.int64))
-    found = _search(_Trial(evaluator, _usual_cost(evaluator)), tuple(propose_parts(search_space)), k)
+    tried = _search(_Trial(evaluator, _usual_cost(evaluator)), tuple(propose_parts(search_space)), k)
+    found = tried[_chosen(tried.value, k)]
     if not found.actions:
         warn(f"no action on one or two features gives any of {n} rows the wanted output: see counterfactuals")
     n_evaluated = len(rows) + int(evaluator.n_evaluations.sum())
-    return Actions(found.actions, found.flips, found.cost, int((~is_open).sum()), n_evaluated, subject)
+    covered = _covered(tried, k)[: len(found.actions)]
+    return Actions(found.actions, found.flips, found.cost, covered, int((~is_open).sum()), n_evaluated, subject)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,7 +174,7 @@ class _Trial:
 
 
 def _search(trial: _Trial, parts: tuple[Part, ...], k: int) -> _Tried:
-    """The k best actions: all are tried on some of the rows, and the best of them on all rows."""
+    """All actions that are tried, and with many rows the best of them: all are tried on some, and these on all rows."""
     n = len(trial.evaluator.own)
     n_screened = min(n, MOST_SCREENED, max(32, MOST_EVALUATED // max(1, len(parts))))
     few = trial if n_screened == n else trial.on(np.arange(n_screened))
@@ -173,7 +186,24 @@ def _search(trial: _Trial, parts: tuple[Part, ...], k: int) -> _Tried:
         best = np.argsort(-tried.value.sum(axis=1), kind="stable")[:FINALISTS]
         finalists = np.unique(np.concatenate([_chosen(tried.value, 4 * k), best]))
         tried = trial(tried[finalists].actions)
-    return tried[_chosen(tried.value, k)]
+    return tried
+
+
+def _covered(tried: _Tried, k: int) -> Array:
+    """(k,) share of rows that the first actions flip where they are chosen without them: a tenth is left out in turn.
+
+    Actions that are chosen on few rows suit these better than others like them.
+    """
+    n = tried.flips.shape[1]
+    if n < 2:
+        return np.full(k, np.nan)
+    part, covered = np.arange(n) % min(PARTS, n), np.zeros((k, n), dtype=bool)
+    for one in range(min(PARTS, n)):
+        chosen = _chosen(tried.value[:, part != one], k)
+        flips = np.logical_or.accumulate(tried.flips[chosen][:, part == one], axis=0)
+        if len(chosen):
+            covered[:, part == one] = flips[np.minimum(np.arange(k), len(chosen) - 1)]
+    return np.asarray(covered.mean(axis=1))
 
 
 def _promising(singles: _Tried) -> list[Action]:

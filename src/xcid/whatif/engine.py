@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -240,16 +240,21 @@ def _unknown(settings: SearchSettings, failed: Failed) -> Block:
 
 def _notes(subject: Subject, rows: Array, whole: Block, notes: list[str]) -> tuple[str, ...]:
     """What there is to know: features that people cannot change, rows that break a rule themselves."""
-    names = np.array(subject.features.names)
-    for at in np.flatnonzero(suspects(subject) & whole.moved.any(axis=0)):
-        notes.append(
-            f"{names[at]} changes in {whole.moved[:, at].sum()} of {len(whole.row)} lines: if people cannot change it, "
-            f"give the explainer constraints=xcid.Constraints(frozen=[{str(names[at])!r}])"
-        )
+    notes = [*notes, *note_unchangeable(subject, whole.moved, "lines")]
     for name, broken in subject.rules.broken(rows) if len(rows) else []:
         if broken.any():
             notes.append(f"{broken.sum()} of {len(rows)} rows break the relation {name} themselves")
     return tuple(notes)
+
+
+def note_unchangeable(subject: Subject, moved: Flags, what: str) -> Iterator[str]:
+    """Say which features people may not be able to change, where (m, f) lines or actions change them."""
+    for at in np.flatnonzero(suspects(subject) & moved.any(axis=0)):
+        name = subject.features.names[at]
+        yield (
+            f"{name} changes in {moved[:, at].sum()} of {len(moved)} {what}: if people cannot change it, "
+            f"give the explainer constraints=xcid.Constraints(frozen=[{name!r}])"
+        )
 
 
 def suspects(subject: Subject) -> Flags:
