@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from xcid import directions, perturbing, pipeline
+from xcid import directions, pipeline
 from xcid._check import warn
 from xcid.calibration import Repeats
 from xcid.cid.generators.search import status as lacks
@@ -17,7 +17,7 @@ from xcid.errors import NotEnoughFlips
 from xcid.outcomes import ToClass
 from xcid.outcomes.classes import check_has_classes, class_names
 from xcid.records import Explanation
-from xcid.setup import Setup, bind_outcome, weights
+from xcid.setup import Setup, bind_outcome, by_log_odds, weights
 
 
 def answer_again(setup: Setup, found: Explanation, seed: int) -> Explanation:
@@ -37,7 +37,7 @@ def answer_again(setup: Setup, found: Explanation, seed: int) -> Explanation:
         some = cloud[kept]
         positive = weights(setup.outcome, np.asarray(some.outputs), found.outputs[kept])
         some = replace(some, positive=positive, negative=1 - positive, status=lacks(positive))
-        some, outputs = perturbing.by_log_odds(some, setup.outcome), found.outputs[kept]
+        some, outputs = by_log_odds(some, setup.outcome), found.outputs[kept]
         turned = directions.about_question(found[kept], setup.outcome)
         pieces.append(pipeline.score_cloud(setup, seed, some, outputs, get_contributions(turned)))
     if anew.size:

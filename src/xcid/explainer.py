@@ -22,7 +22,6 @@ from xcid.records import Density
 from xcid.setup import Given, Setup, bind_outcome, check_budget, ignore, make_search, renew
 from xcid.subject import Subject
 from xcid.table import Constraints, FeatureSpace, Kind, labels
-from xcid.uncertainty import find_sources
 
 if TYPE_CHECKING:
     from xcid.interactions import Interactions
@@ -68,9 +67,9 @@ class Explainer:
         What every perturbation obeys: frozen features, ranges, levels, directions, groups; rules of counterfactuals.
     scale : "auto", "log_odds", "margins" or "probability"
         What contributions add up on. By default log odds of a class where the model adds up there or gives
-        probabilities between 0 and 1, its probability for averages of votes and for labels, and the output's own number
-        for a regression. Of several classes, "margins" are log odds of a class against its strongest rival in the row:
-        boosted trees and linear models add up there, so that contributions are exact.
+        probabilities between 0 and 1, its probability for votes and labels, and the number of a regression. "margins"
+        are log odds of a class against its strongest rival: boosted trees and linear models of several classes add up
+        there, so that contributions are exact.
     repeats : int
         Independent runs of each row, whose scores are averaged; ``explanation.spread`` says how they differ.
     stop : Stop, optional
@@ -85,11 +84,11 @@ class Explainer:
     max_evidence_bytes : int
         Samples are kept with the explanation up to this size, for :meth:`Explanation.evidence` and the plots.
     refits : models, optional
-        The same kind of model, trained again: ``xcid.refits(model, X, y)``. Each contribution then has its standard
-        deviation over trainings, and each reason the share of refits that agree.
+        The same kind of model, trained again: ``xcid.refits(model, X, y)``. Contributions then have their standard
+        deviations over trainings, and reasons the share of refits that agree.
     limits : "computation", "reference" or "training"
-        What limits and p-values of contributions allow for: our own sampling, which by default is all; samples of other
-        reference rows as well; and with ``refits``, another training as well.
+        What limits and p-values of contributions allow for: our own sampling; other reference rows as well; and with
+        ``refits``, another training as well.
 
     Examples
     --------
@@ -136,7 +135,7 @@ class Explainer:
             given = Given(outcome, generator, scale)
             parts |= {"given": given, "search": make_search if generator is None else None}
             setup = Setup(subject, **parts, **given.bound(subject, parts["score"]))
-            object.__setattr__(self, "made", replace(setup, sources=find_sources(setup, refits, limits)))
+            object.__setattr__(self, "made", replace(setup, sources=pipeline.find_sources(setup, refits, limits)))
 
     def __repr__(self) -> str:
         setup, subject = self.made, self.made.subject
@@ -150,15 +149,13 @@ class Explainer:
         return renew(self.made)
 
     @classmethod
-    def paper(
-        cls, model: Any, reference: Any, *, m: int = 50, density: Density | None = None, **settings: Any
-    ) -> Explainer:
+    def paper(cls, model: Any, reference: Any, *, m: int = 50, **settings: Any) -> Explainer:
         """Build the paper's standard setting, nothing added.
 
         DiCE-style random perturbations, m positives and m negatives, a Gaussian kernel with Silverman's bandwidth for
         each set by itself, and the unsigned d1 as the value. The other settings are those of the constructor.
         """
-        return cls(model, reference, **paper_parts(model, m=m, density=density, **settings))
+        return cls(model, reference, **paper_parts(model, m=m, **settings))
 
     def replace(self, **parts: Any) -> Explainer:
         """The same explainer with other parts of its :class:`~xcid.setup.Setup`."""
@@ -190,23 +187,19 @@ class Explainer:
         return self.made.subject.space
 
     def __call__(self, X: Any, *, seed: int = 0, apply: Apply = map, progress: Progress | None = None) -> Explanation:
-        """Explain one row or many.
+        """Explain one row or many: a data frame, an array, a sequence of rows or a single row.
 
         Parameters
         ----------
-        X : table
-            A data frame, an array, a sequence of rows or a single row.
         seed : int
             The same seed gives a row the same explanation, alone, in a batch and in any order.
         apply : callable
             Applies a function to each block of rows, as ``map`` does; see :class:`xcid.engines.Threads`.
         progress : callable, optional
-            Shows how far it has come, as ``tqdm.tqdm`` does, which serves terminals and notebooks for work of more than
-            two seconds if it is installed. The logger "xcid" tells of each block.
+            Shows how far it has come; by default ``tqdm.tqdm``, if it is installed. The logger "xcid" tells it, too.
         """
         with telling(InvalidParameter, WORK):
-            shown = usual() if progress is None else progress
-            setup = self.setup
+            setup, shown = self.setup, usual() if progress is None else progress
             explanation = pipeline.explain_table(setup, X, as_int(seed, "seed"), apply, shown)
             named = replace(explanation, index=labels(X, len(explanation)))
             return Explanation.of(pipeline.checked(setup, named))
@@ -236,8 +229,7 @@ class Explainer:
     def per_class(self, X: Any, *, seed: int = 0) -> dict[str, Explanation]:
         """Explain what would take each row to each class (or out of it, where the row is in it).
 
-        Classes that no perturbation of any row reaches are left out, with a warning. All classes are answered by the
-        same evaluations.
+        Classes that no perturbation reaches are left out, with a warning; all are answered by the same evaluations.
         """
         kept = self.replace(one_sided=ignore)
         found = answers.explain_classes(self.setup, lambda: kept(X, seed=seed), as_int(seed, "seed"))
@@ -273,22 +265,17 @@ class Explainer:
         ----------
         target : object, optional
             A class, by name or label; for a regression "raise" or "lower" (by at least a tenth); or any outcome, whose
-            far side is wanted: ``xcid.outcomes.Raise(by=0.2)``, ``Lower(by=0.2)``, ``Within(low, high)``, and for the
-            probability of a class ``Within(0.7, target="good")``. By default the other side of the explainer's
-            question: any other class.
-        k : int
-            Counterfactuals of each row, at most.
-        seed : int
-            Of the shares of more than ten changes, the one thing that is drawn.
+            far side is wanted, such as ``xcid.outcomes.Raise(by=0.2)``, or ``Within(0.7, target="good")`` for a
+            probability. By default the other side of the explainer's question: any other class.
+        k, seed : int
+            Most counterfactuals of each row; of the shares of more than ten changes, the one thing that is drawn.
         """
         from xcid.whatif.engine import find_counterfactuals
 
         with telling(InvalidParameter, WORK):
             rows, setup = self.space.encode(X), self.setup
-            asked = labels(X, len(rows)), target, k, as_int(seed, "seed")
-            found = find_counterfactuals(
-                setup.subject, setup.outcome, rows, *asked, time_limit=setup.time_limit, memory=setup.memory
-            )
+            asked: Any = labels(X, len(rows)), target, k, as_int(seed, "seed"), setup.time_limit, setup.memory
+            found = find_counterfactuals(setup.subject, setup.outcome, rows, *asked)
         for note in found.notes:
             LOG.warning(note)
         return found
@@ -300,8 +287,8 @@ class Explainer:
         set to a level; a row that may not do so by the constraints stays as it is. A line of ``to_frame()`` has the
         action in words, the share of rows that it flips, its cost (the mean distance of the flips) and what this action
         and those above it cover of rows that they were not chosen on. The first action does most for all rows, where
-        cheap flips count more; each next one adds most. Rows that have the wanted output already are left out.
-        ``target`` is that of :meth:`counterfactuals`.
+        cheap flips count more; each next one adds most. Rows that have the wanted output are left out. ``target`` is
+        that of :meth:`counterfactuals`.
         """
         from xcid.whatif.actions import find_actions
 

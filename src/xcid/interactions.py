@@ -20,7 +20,6 @@ from xcid.contributions.pairs import pairs
 from xcid.contributions.sampled import ROUNDING
 from xcid.contributions.scale import Scale, choose_scale, column_in_question, rival_of, take_output
 from xcid.errors import NotEnoughFlips
-from xcid.perturbing import perturb_by_plan
 from xcid.records import (
     SIGNIFICANT,
     UNKNOWN,
@@ -34,7 +33,7 @@ from xcid.records import (
     fields,
 )
 from xcid.records.fields import COLUMN, FEATURE, LOWER, ROW, UPPER, P, per
-from xcid.setup import Setup, is_one_sided
+from xcid.setup import Setup, is_one_sided, perturb_by_plan
 
 MOST_CELLS = 2**23  # of the pairs that are held of some rows at a time
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from xcid import uncertainty
 from xcid._check import LOG, Progress, silent, warn
 from xcid._faults import Failed, counted, filled, isolated, warn_of_few
 from xcid._kernels.random import run_key
@@ -17,10 +16,12 @@ from xcid.cid.calibrated import ContributionsAlone
 from xcid.contributions.scale import column_in_question, contribute, count_out, get_contributions
 from xcid.outcomes import Outcome
 from xcid.outcomes.protocol import as_question
-from xcid.perturbing import perturb, perturb_by_plan
 from xcid.records import UNKNOWN, Array, Explanation, Flags, Integers, Perturbations, Unsigned, fields
-from xcid.setup import Setup, is_one_sided
+from xcid.setup import Setup, is_one_sided, perturb, perturb_by_plan
 from xcid.table import met
+
+if TYPE_CHECKING:
+    from xcid.uncertainty import Sources
 
 Blocks: TypeAlias = list[Explanation | Failed]
 Apply: TypeAlias = Callable[[Callable[[Array], Blocks], list[Array]], Iterable[Blocks]]
@@ -78,9 +79,26 @@ def explain_block(setup: Setup, rows: Array, seed: int) -> Blocks:
 
     def explain(some: Array) -> Explanation:
         more = functools.partial(_run, setup, some, setup.subject.predict.own(some), seed)
-        return uncertainty.allow_for(setup, setup.stop(more(slice(None), 0), more), some, seed)
+        return _allow_for_sources(setup, setup.stop(more(slice(None), 0), more), some, seed)
 
     return isolated(explain, rows)
+
+
+def find_sources(setup: Setup, refits: Any, limits: str) -> Sources | None:
+    """What limits of a kind need beside sampling; where they need nothing, nothing of it is loaded."""
+    if refits is None and limits == fields.COMPUTATION:
+        return None
+    from xcid.uncertainty import find_sources
+
+    return find_sources(setup, refits, limits)
+
+
+def _allow_for_sources(setup: Setup, found: Explanation, rows: Array, seed: int) -> Explanation:
+    if setup.sources is None:
+        return found
+    from xcid.uncertainty import allow_for
+
+    return allow_for(setup, found, rows, seed)
 
 
 def _run(setup: Setup, rows: Array, outputs: Array, seed: int, chosen: Any, replicate: int) -> Explanation:

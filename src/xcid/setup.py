@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xcid._check import as_float, as_int, given_or, require_callable
+from xcid._check import LOG, as_float, as_int, given_or, require_callable
 from xcid._faults import Deadline, warn_of_failure
+from xcid._kernels.random import variants
 from xcid.calibration import Stop
 from xcid.cid.generators.balanced import Balanced
-from xcid.cid.generators.search import Generator, has_limits, limited
+from xcid.cid.generators.search import Drawn, Generator, has_limits, limited
 from xcid.cid.per_feature import Score
 from xcid.contributions.sampled import Measure
 from xcid.contributions.scale import Scale, choose_scale
@@ -21,7 +22,7 @@ from xcid.errors import InvalidParameter, NotEnoughFlips
 from xcid.outcomes import Flip, Interval, Outcome, Question
 from xcid.outcomes.classes import are_probabilities
 from xcid.outcomes.protocol import as_question, side
-from xcid.records import Array, Failure, Integers
+from xcid.records import Array, Failure, Integers, Perturbations, Unsigned
 from xcid.subject import Subject
 from xcid.table import Features
 
@@ -32,6 +33,7 @@ MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enoug
 READ = 8_000  # perturbations of each row where trees are read from inside, in less time than 1,000 answers take
 SAMPLES_PER_ROW = 4096  # that a block has room for
 HELD = 8  # numbers of a sample that are held where its cells are not
+CHANGED = 1e-5  # of an output: further than a model that is read from inside may be from what it predicts
 
 
 def usual_outcome(subject: Subject) -> Question:
@@ -206,3 +208,62 @@ class Membership:
         self.deadline.check()
         self.hear(outputs)
         return np.abs(self.own[owner] - side(self.outcome, outputs, self.reference[owner]))
+
+
+def perturb_by_plan(
+    setup: Setup, rows: Array, keys: Unsigned, outputs: Array, run: Callable[[int], Unsigned]
+) -> tuple[list[Integers], list[Perturbations]]:
+    """Perturb rows: the places of some of them, and their cloud.
+
+    A generator that draws for many rows at once draws for some of them, chosen by what is in them: a row gets the same
+    scores alone and in a batch, and rows do not all share what chance does.
+    """
+    draw = getattr(setup.generator, "draw", None)
+    if draw is None:
+        return [np.arange(len(rows))], [perturb(setup, setup.generator, rows, keys, outputs)]
+    which, shared = variants(keys), setup.subject.features.space
+    parts = [np.flatnonzero(which == variant) for variant in np.unique(which)]
+    drawn = [(part, draw(shared, run(int(which[part[0]])))) for part in parts]
+    return parts, [perturb(setup, one, rows[part], keys[part], outputs[part]) for part, one in drawn]
+
+
+def perturb(setup: Setup, generator: Generator, rows: Array, keys: Unsigned, outputs: Array) -> Perturbations:
+    """Let a generator perturb the features, and give its cloud back in columns of the table."""
+    subject, deadline = setup.subject, Deadline(setup.time_limit, len(rows))
+    heard, cloud = list[Array](), None
+    if isinstance(generator, Drawn):
+        cloud = _read(setup, generator, rows, outputs, deadline)
+    if cloud is None:
+        more = {"hear": heard.append} if isinstance(generator, Drawn) else {}  # a search evaluates more than it keeps
+        member = Membership(subject, setup.outcome, rows, outputs, deadline, **more)
+        cloud = generator(subject.features.fold(rows), keys, subject.features.space, member)
+    if heard:
+        cloud = replace(cloud, outputs=np.concatenate(heard).reshape(*cloud.positive.shape, -1))
+    return subject.features.unfold_cloud(by_log_odds(cloud, setup.outcome), rows, subject.space)
+
+
+def _read(setup: Setup, drawn: Drawn, rows: Array, outputs: Array, deadline: Deadline) -> Perturbations | None:
+    """The cloud of a plan by a model that is read from inside; None where it is not, or samples are made for rows."""
+    subject, plan = setup.subject, drawn.plan
+    if plan.fitted.any():
+        return None
+    predict = subject.predict.planned(subject.features.unfold_plan(plan, subject.space), len(rows))
+    if predict is None:
+        return None
+    deadline.check()
+    found = predict(rows)
+    deadline.check()
+    own = found[:, ~plan.taken.any(axis=1)]  # samples that take nothing: the row itself
+    if np.any(np.abs(own - outputs[:, None]) > CHANGED * np.maximum(1, np.abs(outputs[:, None]))):
+        LOG.info("the model is called, since it has changed since the explainer read it")
+        return None
+    folded, space = subject.features.fold(rows), subject.features.space
+    return replace(drawn.cloud(folded, weights(setup.outcome, found, outputs), space), outputs=found)
+
+
+def by_log_odds(cloud: Perturbations, outcome: Outcome) -> Perturbations:
+    """The same cloud, which knows how small its probabilities get where it has some; log odds need no flips."""
+    least = as_question(outcome).least
+    if least is not None and cloud.plans:
+        cloud = replace(cloud, status=np.full(len(cloud), "ok"))
+    return replace(cloud, least=least)

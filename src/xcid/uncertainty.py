@@ -16,10 +16,9 @@ from xcid.contributions import sources
 from xcid.contributions.scale import BASES, Scale, measure_sampled, take_output
 from xcid.errors import InvalidParameter, ModelError
 from xcid.outcomes.classes import column_of
-from xcid.perturbing import perturb_by_plan
 from xcid.records import Array, Explanation, Integers, Perturbations, Texts, fields
 from xcid.records.fields import COMPUTATION, REFERENCE, TRAINING
-from xcid.setup import Setup
+from xcid.setup import Setup, perturb_by_plan
 from xcid.subject import Subject
 from xcid.table import FeatureSpace
 
