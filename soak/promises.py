@@ -17,6 +17,7 @@ PLANTED = "tests/hostile/test_soak.py::TestPlantedFaults::"
 MODELS = "tests/hostile/test_models.py::"
 MODEL_FILES = "tests/hostile/test_model_files.py::"
 LOADED = "tests/cli/test_model_files.py::"
+SHEETS = "tests/cli/test_sheets.py::"
 VETTED = "tests/cli/test_vetted.py::"
 FOREIGN = "tests/test_foreign.py::"
 REDACTION = "tests/hostile/test_redaction.py::test_no_value_is_in_a_redacted_report"
@@ -41,6 +42,10 @@ PROMISES: dict[str, tuple[str, ...]] = {
     "Packed text (`.gz`, `.zip`, ...) is not read": (
         TABLES + "test_explain[gzip-by-its-name]",
         TABLES + "test_explain[gzip-named-csv]",
+    ),
+    "The bytes of an Excel workbook are counted as they are unpacked": (SHEETS + "test_a_bomb_is_refused",),
+    "no room is made for cells before the place of the last one is known": (
+        SHEETS + "test_a_cell_far_out_is_refused_before_there_is_room_for_all_before_it",
     ),
     "unpack to more than 128 MiB and to more than 100 times their size are refused": (
         KINDS + "test_kinds_that_unpack_to_anything[coded-text.parquet]",

@@ -65,7 +65,7 @@ def add(parser: argparse.ArgumentParser, demos: Sequence[str] = ()) -> None:
 
     Demos are tables that are there without a file: the first is taken where none is typed.
     """
-    table = "CSV, TSV, Parquet, Feather or JSON lines"
+    table = "CSV, TSV, Excel, Parquet, Feather or JSON lines"
     parser.add_argument("table", nargs="?", type=Path, metavar="DATA", help=f"the same as --data: {table}")
     parser.add_argument("--data", type=Path, metavar="FILE", help="rows to explain (default: the reference data)")
     parser.add_argument(

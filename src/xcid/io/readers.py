@@ -17,7 +17,7 @@ import numpy as np
 from xcid._check import MOST_SHOWN, meant, shown
 from xcid._require import require
 from xcid.errors import InvalidData, InvalidFile
-from xcid.io import cells, dates, delimited, files, objects, packed, tables
+from xcid.io import cells, dates, delimited, files, objects, packed, sheets, tables
 from xcid.io.dates import Writing
 from xcid.io.files import FEATHER, PARQUET, check_packed, naming
 from xcid.io.sources import Layout, Roles, Source, held
@@ -91,6 +91,7 @@ OPENERS: dict[str, Callable[[Path], Source]] = {
     ".jsonl": objects.of_lines,
     ".ndjson": objects.of_lines,
     ".json": objects.of_list,
+    ".xlsx": sheets.opened,
 }
 
 
