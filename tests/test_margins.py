@@ -7,6 +7,7 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from tests.test_native_exact import counted_out
 
 import xcid
+from xcid.contributions import scale as scales
 
 X, Y = load_wine(return_X_y=True)
 X = X[:, :6]
@@ -80,3 +81,35 @@ def test_margins_against_several_rivals_are_not_compared():
     found = xcid.Explainer(BOOSTED, REFERENCE, scale="margins")(ROWS)
     with pytest.raises(xcid.errors.InvalidParameter, match="another class in each row"):
         found[:2].compare(found[2:], towards="1")
+
+
+@pytest.mark.parametrize(("model", "scale"), [(BOOSTED, "log_odds"), (BOOSTED, "probability"), (FOREST, "log_odds")])
+def test_what_is_exact_on_one_scale_helps_on_another(model, scale, monkeypatch):
+    """Exact contributions as control variate: less error, by the same samples, and the same sum."""
+    explainer = xcid.Explainer(model, REFERENCE, scale=scale)
+    number = explainer.made.contributing.scale
+    own = model.predict_proba(ROWS).argmax(axis=1)
+    players, shares = [(at,) for at in range(X.shape[1])], np.full(len(REFERENCE), 1 / len(REFERENCE))
+    truth = np.array([
+        counted_out(
+            lambda rows, at=at: number(model.predict_proba(rows), np.full(len(rows), at))[:, None],
+            ROWS[row : row + 1], REFERENCE, shares, players,
+        )[0, :, 0]
+        for row, at in enumerate(own)
+    ])  # fmt: skip
+
+    def measure():
+        runs = [explainer.contributions(ROWS, seed=seed) for seed in range(5)]
+        inside = [(one.lower - 1e-9 <= truth) & (truth <= one.upper + 1e-9) for one in runs]
+        sums = [one.base_values + one.values.sum(axis=1) - number(one.outputs, own) for one in runs]
+        assert np.abs(sums).max() <= 1e-9
+        return np.mean([(one.values - truth) ** 2 for one in runs]), np.mean(inside)
+
+    helped, coverage = measure()
+    monkeypatch.setattr(scales, "_know", lambda *parts: None)
+    alone, _ = measure()
+    assert helped < 0.95 * alone
+    assert coverage > 0.9
+    found = explainer(ROWS)
+    other = found.on("margins" if model is BOOSTED else "probability")
+    assert not other.exact.any()

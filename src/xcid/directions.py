@@ -139,7 +139,9 @@ def _again(explanation: E, column: Integers, name: str) -> E:
         raise EvidenceNotKept(LIMITED)
     usual = {name: getattr(explanation, name) for name in ("base_outputs", *BASES.values())}
     scale = Scale(cast(Name, name), explanation.least)
-    found = contribute(cloud, explanation.outputs, explanation.output_names, column, scale, usual)
+    found = contribute(
+        cloud, explanation.outputs, explanation.output_names, column, scale, usual, exact=_known(explanation, column)
+    )
     return replace(_without_sources(explanation), **found)
 
 
@@ -150,3 +152,13 @@ def _without_sources(explanation: E) -> E:
     warn(NO_SOURCES)
     nothing: Any = dict.fromkeys(SOURCES)
     return replace(explanation, **nothing, limits=fields.COMPUTATION)
+
+
+def _known(explanation: Explanation, column: Integers) -> tuple[str, Array] | None:
+    """The scale of an exact explanation, and its contributions to every output, or to the one that is asked about."""
+    if not explanation.exact.all():  # type: ignore[union-attr]
+        return None
+    if explanation.every_class is not None:
+        return explanation.scale, explanation.every_class
+    sign = np.where((column == 0) & (explanation.scale == "log_odds"), -1.0, 1.0)
+    return explanation.scale, (sign[:, None] * explanation.values)[:, :, None]

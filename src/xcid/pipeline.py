@@ -149,7 +149,9 @@ def _sampled_contributions(
         cloud = Perturbations.concatenate(clouds, parts)
         spent = spent + cloud.n_evaluations
     column = column_in_question(setup.outcome, outputs, names)
-    found = contribute(cloud, outputs, names, column, how.scale, setup.subject.usual, how.measure)
+    subject, exact = setup.subject, setup.subject.exact
+    known = None if exact is None else (exact.scale, exact(cloud.origin)[0])
+    found = contribute(cloud, outputs, names, column, how.scale, subject.usual, how.measure, known)
     return {**found, "n_evaluations": spent}
 
 

@@ -7,7 +7,7 @@ up to what the row's own number differs from that mean by.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from xcid.contributions.effects import Measured, Shared
 from xcid.records import Array, Estimate, Flags, Perturbations, Plan
 
 CONFIDENCE = 0.95
+LEAST = 1e-12  # of what other numbers vary by, which keeps those that are multiples of each other apart
 ROUNDING = 1e-8  # effects and errors below this share of the largest number that was given are 0
 MOST_CELLS = 2**18  # of an array that is held for some rows at a time: they stay in the cache
 
@@ -24,7 +25,16 @@ Measure: TypeAlias = Callable[[Perturbations, Array], Measured]
 """From clouds of one plan and their (n, s) numbers to effects, as :func:`measured`."""
 
 
-def contributions(cloud: Perturbations, numbers: Array, gap: Array, measure: Measure | None = None) -> Estimate:
+class Known(NamedTuple):
+    """Other numbers of the same samples, whose contributions are known exactly: control variates."""
+
+    numbers: Array  # (n, s, c)
+    values: Array  # (n, f, c)
+
+
+def contributions(
+    cloud: Perturbations, numbers: Array, gap: Array, measure: Measure | None = None, known: Known | None = None
+) -> Estimate:
     """Contributions to (n, s) numbers of the samples of a cloud, which add up to (n,) gaps.
 
     NaN for rows that follow no plan.
@@ -37,17 +47,39 @@ def contributions(cloud: Perturbations, numbers: Array, gap: Array, measure: Mea
         for part in blocks(len(rows), MOST_CELLS // numbers.shape[1]):
             some = rows[part]
             if cloud[some].plan is not None:
-                for whole, one in zip(
-                    found, _contributions(cloud[some], numbers[some], gap[some], measure or measured), strict=True
-                ):
+                also = None if known is None else Known(*(each[some] for each in known))
+                made = _contributions(cloud[some], numbers[some], gap[some], measure or measured, also)
+                for whole, one in zip(found, made, strict=True):
                     whole[some] = one
     return found
 
 
-def _contributions(cloud: Perturbations, numbers: Array, gap: Array, measure: Measure) -> Estimate:
-    plan, unit = cloud.plan, unit_of(numbers)
+def _contributions(cloud: Perturbations, numbers: Array, gap: Array, measure: Measure, known: Known | None) -> Estimate:
+    """Of numbers, from which what is known is taken as far as they go along with it, and to which it is added again."""
+    plan, part = cloud.plan, np.zeros((len(cloud), 1))
     assert plan is not None
-    return calibrated(measure(cloud, numbers / unit), gap[:, None] / unit, unit, changes(cloud), is_small(plan))
+    if known is not None:
+        slope = _slopes(shared(plan, cloud.discrete), numbers, known.numbers)
+        part = np.einsum("nfc,nc->nf", known.values, slope)
+        numbers = numbers - np.einsum("nsc,nc->ns", known.numbers, slope)
+    unit = unit_of(numbers)
+    left, able = (gap - part.sum(axis=1))[:, None] / unit, changes(cloud)
+    return calibrated(measure(cloud, numbers / unit), left, unit, able, is_small(plan), part / unit)
+
+
+def _slopes(plan: Shared, numbers: Array, others: Array) -> Array:
+    """(n, c) coefficients with which (n, s, c) other numbers take most of the chance from (n, s) numbers."""
+    pairs = len(plan.columns)
+
+    def residuals(part: Array) -> Array:
+        differences = part[..., :pairs] - part[..., pairs : 2 * pairs]
+        return np.asarray(differences - (differences @ plan.solution) @ plan.columns.T)
+
+    along, own = residuals(np.moveaxis(others, -1, 1)), residuals(numbers)  # (n, c, p) and (n, p)
+    square = along @ np.moveaxis(along, 1, 2)
+    size = np.trace(square, axis1=1, axis2=2)[:, None, None]
+    ridge = np.where(size > 0, LEAST * size, 1.0) * np.eye(others.shape[2])
+    return np.asarray(np.linalg.solve(square + ridge, along @ own[:, :, None])[:, :, 0])
 
 
 def measured(cloud: Perturbations, numbers: Array) -> Measured:
@@ -110,17 +142,18 @@ def fixed(plan: Plan) -> Array:
     return np.where(same(plan.new, first).all(axis=0), first, np.inf)
 
 
-def calibrated(found: Measured, gap: Array, unit: Array, able: Flags, small: bool) -> Estimate:
+def calibrated(found: Measured, gap: Array, unit: Array, able: Flags, small: bool, part: Any = 0.0) -> Estimate:
     """Turn what was measured of numbers in a (n, 1) unit into contributions with limits, which add up to (n, 1) gaps.
 
-    Features that are not ``able`` to change have none. Arrays of NumPy or tensors of torch.
+    A ``part`` of them, which is known, is added. Features that are not ``able`` to change have none. Arrays of NumPy or
+    tensors of torch.
     """
     xp = namespace(found.effects)
     found = effects.summing(Measured(*(xp.where(able, part, 0.0) for part in found)), gap[:, 0], able)
     effect, error = (xp.where(abs(part) < ROUNDING, 0.0, part) for part in (found.effects, xp.sqrt(found.variance)))
     effect = effect + ratio(abs(effect), abs(effect).sum(1)[:, None]) * (gap - effect.sum(1)[:, None])  # of rounding
     error = xp.where(able, np.inf, 0.0) if small else error
-    return estimated(effect * unit, error * unit, found.freedom)
+    return estimated((effect + part) * unit, error * unit, found.freedom)
 
 
 def estimated(value: Array, error: Array, freedom: Array) -> Estimate:

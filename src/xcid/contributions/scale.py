@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from xcid.records import Array, Estimate, Explanation, Integers, Outcome, Pertur
 Name: TypeAlias = Literal["log_odds", "margins", "probability", "number"]
 FARTHEST = 34.0  # log odds beyond this lose their digits where the larger probability is held in double precision
 BASES = {"log_odds": "base_log_odds", "margins": "base_margins"}
+MOST_RIVALS = 4  # against which margins help to find log odds of a class
 ROUNDED = 1e-5  # of an output, by a model that computes in single precision
 NEVER_KEPT = "the generator of this explanation does not keep outputs: explain the rows again with the recommended one"
 
@@ -122,12 +123,19 @@ def contribute(
     scale: Scale,
     usual: Mapping[str, Sequence[float]],
     measure: sampled.Measure | None = None,
+    exact: tuple[str, Array] | None = None,
 ) -> dict[str, Any]:
-    """Contributions by the samples of a cloud, about an output of each row, by the names that a record has for them."""
+    """Contributions by the samples of a cloud, about an output of each row, by the names that a record has for them.
+
+    ``exact`` has another scale, and the (n, f, q) exact contributions on it.
+    """
     if cloud.outputs is None:
         raise EvidenceNotKept(NEVER_KEPT)
+    known = None
+    if exact is not None:
+        known = _know(cloud.outputs, outputs, column, Scale(cast(Name, exact[0]), scale.least), exact[1])
     rival = rival_of(outputs, column) if scale.name == "margins" else None
-    base, found = measure_sampled(cloud, outputs, column, rival, scale, usual, measure)
+    base, found = measure_sampled(cloud, outputs, column, rival, scale, usual, measure, known)
     return {**fields.named(Explanation, "values", found), **_tell(scale, base, column, rival, names)}
 
 
@@ -139,12 +147,25 @@ def measure_sampled(
     scale: Scale,
     usual: Mapping[str, Sequence[float]],
     measure: sampled.Measure | None,
+    known: sampled.Known | None = None,
 ) -> tuple[Array, Estimate]:
     """(n,) base values, and contributions by the samples of a cloud, about an output each and against a rival."""
     bases = np.array(usual[BASES.get(scale.name, "base_outputs")])
     base = np.asarray(bases[column] if rival is None else bases[column] - bases[rival])
     numbers = scale(np.asarray(cloud.outputs), column[:, None], None if rival is None else rival[:, None])
-    return base, sampled.contributions(cloud, numbers, scale(outputs, column, rival) - base, measure)
+    return base, sampled.contributions(cloud, numbers, scale(outputs, column, rival) - base, measure, known)
+
+
+def _know(samples: Array, outputs: Array, column: Integers, scale: Scale, found: Array) -> sampled.Known:
+    """What is known exactly of (n, s, k) samples: contributions on another scale; margins against each strong rival."""
+    if scale.name != "margins":
+        numbers, values = scale(samples, column[:, None]), take_output(found, scale, column, None)
+        return sampled.Known(numbers[..., None], values[..., None])
+    order = np.argsort(np.where(np.arange(outputs.shape[1]) == column[:, None], np.inf, -outputs), axis=1)
+    rivals = order[:, : min(MOST_RIVALS, outputs.shape[1] - 1)].T
+    each = [(scale(samples, column[:, None], one[:, None]), take_output(found, scale, column, one)) for one in rivals]
+    numbers, values = (np.stack(part, axis=-1) for part in zip(*each, strict=True))
+    return sampled.Known(numbers, values)
 
 
 def count_out(
