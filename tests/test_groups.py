@@ -9,10 +9,12 @@ import pytest
 import xcid
 from xcid import outcomes
 from xcid.cid.densities.joint import Joint
+from xcid.cid.per_feature import held_in_place
 from xcid.densities import Discrete
 from xcid.distances import d_k
 from xcid.errors import InvalidParameter
 from xcid.generators import Marginal, Random
+from xcid.records import Perturbations
 
 RNG = np.random.default_rng(11)
 XOR = RNG.normal(size=(400, 4))
@@ -267,3 +269,13 @@ class TestTablesComeBack:
         for kinds in (None, {"x0": "continuous"} if dtype is np.int16 else {"x0": "categorical"}):
             xcid.Explainer(model, table, kinds=kinds)(rows)
             assert seen == {np.dtype(dtype)}
+
+
+def test_a_group_holds_a_decision_in_place_where_all_of_it_stays():
+    samples = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0]])  # the last two flip
+    flips = np.array([[0.0, 0.0, 1.0, 1.0]])
+    cloud = Perturbations(
+        np.zeros((1, 3)), samples[None], flips, 1 - flips, np.array([4]), np.array(["ok"]), np.zeros(3, bool),
+        features=((0, 1), (2,)),
+    )  # fmt: skip
+    assert held_in_place(cloud).tolist() == [[1, -1]]
