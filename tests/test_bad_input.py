@@ -250,9 +250,9 @@ BAD_MODELS = {
     "ragged": (lambda X: [[1, 2]] * (len(X) - 1) + [[1]], "the model failed on 40 rows: ValueError"),
     "text-probabilities": (Proba(lambda X: np.full((len(X), 2), "x")), "not numbers but <U1"),
     "complex": (lambda X: np.full((len(X), 2), 1j), "not real numbers but complex128"),
-    "nan": (lambda X: np.full((len(X), 2), np.nan), r"answered \[nan, nan\] for row 0 of"),
-    "nan-probability": (lambda X: np.full(len(X), np.nan), r"answered \[nan, nan\] for row 0 of"),
-    "inf": (Proba(lambda X: np.full((len(X), 2), np.inf)), r"answered \[inf, inf\] for row"),
+    "nan": (lambda X: np.full((len(X), 2), np.nan), r"gave \[nan, nan\] for row 0 of"),
+    "nan-probability": (lambda X: np.full(len(X), np.nan), r"gave \[nan, nan\] for row 0 of"),
+    "inf": (Proba(lambda X: np.full((len(X), 2), np.inf)), r"gave \[inf, inf\] for row"),
     "one-class": (Proba(lambda X: np.ones((len(X), 1))), r"shape \(40, 1\).*at least two classes"),
     "flat-probabilities": (Proba(probability), r"shape \(40,\).*at least two classes"),
     "mixed-labels": (lambda X: np.array(["u", 1] * len(X), dtype=object)[: len(X)], "labels of different kinds"),
@@ -291,7 +291,7 @@ class TestModels:
         def model(X):
             return np.where(np.asarray(X)[:, :1] == TABLE[1, 0], np.nan, [[0.4, 0.6]])
 
-        with pytest.raises(ModelError, match="for row 1 of the 40"):
+        with pytest.raises(ModelError, match="for row 1 of 40"):
             xcid.Explainer(model, TABLE)(TABLE[:3])
 
     @pytest.mark.parametrize("build", [xcid.Explainer, xcid.Explainer.paper])

@@ -88,7 +88,7 @@ def test_properties_of_a_model_that_raise(name):
         raise LookupError("odd")
 
     broken = type("Broken", (), {"predict": lambda self, X: NUMBERS[: len(X)], name: property(fail)})
-    with pytest.raises(ModelError, match="this Broken cannot be asked: LookupError: odd"):
+    with pytest.raises(ModelError, match="this Broken cannot be called: LookupError: odd"):
         xcid.Explainer(broken(), GOOD)
 
 
@@ -102,7 +102,7 @@ def test_a_model_whose_error_cannot_be_printed():
 
 @pytest.mark.parametrize("mask", [True, [True] + [False] * 29])
 def test_masked_answers_are_none(mask):
-    with pytest.raises(ModelError, match=r"masked (30|1) of its answers for 30 rows"):
+    with pytest.raises(ModelError, match=r"masked (30|1) of its outputs for 30 rows"):
         xcid.Explainer(lambda X: np.ma.array(NUMBERS[: len(X)], mask=mask), GOOD)
 
 

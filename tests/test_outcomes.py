@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 
 import numpy as np
@@ -199,9 +198,7 @@ CHANCES = np.array([[0.7, 0.3], [0.2, 0.8], [0.4, 0.6]])
 @pytest.mark.parametrize("outcome", [Flip(), ToClass("b"), Threshold(0.4), Within(0.5, 1.0), Raise()], ids=str)
 def test_what_a_question_has_learnt_is_not_part_of_what_it_says(outcome):
     bound = outcome.bind(["a", "b"], CHANCES)
-    assert [field.name for field in dataclasses.fields(bound) if field.init] == list(
-        inspect.signature(type(bound)).parameters
-    )
+    assert not [name for name in inspect.signature(type(bound)).parameters if name.startswith("_")]
     assert "_" not in repr(bound).replace("half_width", "")
     assert bound == outcome.bind(["a", "b"], CHANCES[:1])
 

@@ -29,7 +29,7 @@ Piece: TypeAlias = Explanation | Failed
 
 
 def isolated(explain: Callable[[Array], T], rows: Array) -> list[T | Failed]:
-    """Explain a block of rows; where the model fails, ask about halves of it, and about single rows once more."""
+    """Explain a block of rows; where the model fails, try halves of it, and single rows once more."""
     try:
         return [explain(rows)]
     except ModelError as error:

@@ -21,9 +21,9 @@ from xcid.setup import Setup, bind_outcome, by_log_odds, weights
 
 
 def answer_again(setup: Setup, found: Explanation, seed: int) -> Explanation:
-    """Answer the question of a setup for rows that were explained under another one; the model is not asked again.
+    """Answer the question of a setup for rows that were explained under another one; the model is not called again.
 
-    Rows whose perturbations followed no plan are explained anew: what the model answered for them was not kept. So are
+    Rows whose perturbations followed no plan are explained anew: what the model predicted for them was not kept. So are
     all rows where there are several runs of each, of which the first alone is kept.
     """
     cloud = found.cloud

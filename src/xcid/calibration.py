@@ -63,7 +63,7 @@ class Decided:
     confidence : float
         A top set is decided when this share of it is expected to be truly there.
     max_evaluations : int
-        Most rows that the model is asked to predict for each row.
+        Most evaluations for each row.
     """
 
     k: int = 4
@@ -93,7 +93,7 @@ class Precise:
     width : float
         Of the widest limits of a row, from the lower to the upper one, as a share of its largest contribution.
     max_evaluations : int
-        Most rows that the model is asked to predict for each row.
+        Most evaluations for each row.
     """
 
     width: float = 0.05

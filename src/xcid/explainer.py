@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xcid import answers, pipeline
 from xcid._check import LOG, Progress, as_int, silent, telling, usual, warn
 from xcid.calibration import Stop, choose_stop
-from xcid.cid.calibrated import ContributionsAlone, choose_score
+from xcid.cid.calibrated import ContributionsAlone
 from xcid.cid.generators.search import Generator
 from xcid.cid.method import paper_parts
 from xcid.cid.per_feature import Score
@@ -19,7 +19,8 @@ from xcid.models.predictor import Naming
 from xcid.outcomes import Outcome
 from xcid.pipeline import Apply
 from xcid.records import Density
-from xcid.setup import Given, Setup, bind_outcome, check_budget, ignore, make_search, renew
+from xcid.records.fields import COMPUTATION
+from xcid.setup import Given, Setup, bind_outcome, check_budget, choose_score, ignore, make_search, renew
 from xcid.subject import Subject
 from xcid.table import Constraints, FeatureSpace, Kind, labels
 
@@ -125,7 +126,7 @@ class Explainer:
         memory: int = 2**28,
         max_evidence_bytes: int = 2**28,
         refits: Iterable[Any] | None = None,
-        limits: str = "computation",
+        limits: str = COMPUTATION,
     ) -> None:
         with telling(InvalidParameter, SETTINGS):
             parts: Any = {"score": choose_score(score, density), "stop": choose_stop(repeats, stop, precision)}
@@ -135,7 +136,11 @@ class Explainer:
             given = Given(outcome, generator, scale)
             parts |= {"given": given, "search": make_search if generator is None else None}
             setup = Setup(subject, **parts, **given.bound(subject, parts["score"]))
-            object.__setattr__(self, "made", replace(setup, sources=pipeline.find_sources(setup, refits, limits)))
+            if refits is not None or limits != COMPUTATION:
+                from xcid.uncertainty import find_sources
+
+                setup = replace(setup, sources=find_sources(setup, refits, limits))
+            object.__setattr__(self, "made", setup)
 
     def __repr__(self) -> str:
         setup, subject = self.made, self.made.subject
@@ -150,11 +155,7 @@ class Explainer:
 
     @classmethod
     def paper(cls, model: Any, reference: Any, *, m: int = 50, **settings: Any) -> Explainer:
-        """Build the paper's standard setting, nothing added.
-
-        DiCE-style random perturbations, m positives and m negatives, a Gaussian kernel with Silverman's bandwidth for
-        each set by itself, and the unsigned d1 as the value. The other settings are those of the constructor.
-        """
+        """Build the paper's standard setting, nothing added; the other settings are those of the constructor."""
         return cls(model, reference, **paper_parts(model, m=m, **settings))
 
     def replace(self, **parts: Any) -> Explainer:
@@ -218,8 +219,7 @@ class Explainer:
     def stream(self, pieces: Iterable[Any], *, seed: int = 0, apply: Apply = map) -> Iterator[Explanation]:
         """Explain table after table, such as chunks of a file that does not fit into memory.
 
-        Only one piece is held at a time, and its explanation comes without samples: it takes a few kilobytes a row. A
-        piece in which nothing flips has the status for it, since others may have flips.
+        Only one piece is held at a time, and its explanation has no samples; one without flips says so by status.
         """
         if hasattr(pieces, "shape"):
             raise InvalidParameter("stream takes tables one after the other: give a list of pieces, or one by a call")

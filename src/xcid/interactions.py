@@ -54,7 +54,7 @@ class Interactions:
     status : (n,) str
         As in :class:`Explanation`.
     n_evaluations : (n,)
-        Rows that the model was asked to predict.
+        Rows that the model predicted.
     n_flips : (n,)
         Perturbations that flip the output.
     index : (n,)

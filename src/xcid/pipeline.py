@@ -1,11 +1,11 @@
-"""What happens to a block of rows: perturb, ask, score, record. Functions of a setup, a seed and rows."""
+"""What happens to a block of rows: perturb, predict, score, record. Functions of a setup, a seed and rows."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from xcid.outcomes.protocol import as_question
 from xcid.records import UNKNOWN, Array, Explanation, Flags, Integers, Perturbations, Unsigned, fields
 from xcid.setup import Setup, is_one_sided, perturb, perturb_by_plan
 from xcid.table import met
-
-if TYPE_CHECKING:
-    from xcid.uncertainty import Sources
 
 Blocks: TypeAlias = list[Explanation | Failed]
 Apply: TypeAlias = Callable[[Callable[[Array], Blocks], list[Array]], Iterable[Blocks]]
@@ -45,7 +42,7 @@ def explain(setup: Setup, rows: Array, seed: int, apply: Apply = map, progress: 
 
 
 def explain_table(setup: Setup, table: Any, seed: int, apply: Apply = map, progress: Progress = silent) -> Explanation:
-    """Explain the rows of a table; the model decides about those that hold what the background does not."""
+    """Explain the rows of a table; the model decides about those that hold what the reference data do not."""
     space, rows, unseen = met(setup.subject.space, table)
     if not unseen.any():
         return explain(setup, rows, seed, apply, progress)
@@ -69,7 +66,7 @@ def split(setup: Setup, rows: Array) -> list[Array]:
 
 
 def _of_reference(setup: Setup, seed: int) -> Blocks:
-    """Explain some background rows, without their samples."""
+    """Explain some reference rows, without their samples."""
     pieces = explain_block(setup, setup.subject.space.rows[:REFERENCE_ROWS], seed)
     return [piece if isinstance(piece, Failed) else replace(piece, cloud=None) for piece in pieces]
 
@@ -82,15 +79,6 @@ def explain_block(setup: Setup, rows: Array, seed: int) -> Blocks:
         return _allow_for_sources(setup, setup.stop(more(slice(None), 0), more), some, seed)
 
     return isolated(explain, rows)
-
-
-def find_sources(setup: Setup, refits: Any, limits: str) -> Sources | None:
-    """What limits of a kind need beside sampling; where they need nothing, nothing of it is loaded."""
-    if refits is None and limits == fields.COMPUTATION:
-        return None
-    from xcid.uncertainty import find_sources
-
-    return find_sources(setup, refits, limits)
 
 
 def _allow_for_sources(setup: Setup, found: Explanation, rows: Array, seed: int) -> Explanation:
@@ -168,7 +156,7 @@ def _searched(setup: Setup, found: Explanation, rows: Array, keys: Unsigned, out
     if better.size:
         size = None if found.cloud is None else found.cloud.positive.shape[1]
         others = np.setdiff1d(np.arange(len(rows)), rare[better])
-        none = np.full((better.size, size or 0, outputs.shape[1]), np.nan)  # what was asked on the way was not kept
+        none = np.full((better.size, size or 0, outputs.shape[1]), np.nan)  # what was evaluated on the way was not kept
         kept = None if size is None else replace(cloud[better].sized(size), outputs=none)
         more = replace(more[better], cloud=kept)
         found = Explanation.concatenate([found[others], more])[np.argsort(np.concatenate([others, rare[better]]))]
@@ -242,7 +230,7 @@ def flipless(status: Any, n_flips: Integers, outcome: Outcome) -> Any:
 
 
 def is_nothing(found: Explanation) -> bool:
-    """Whether no row that the model could be asked about has a flip, nor a significant feature."""
+    """Whether no row that the model can take has a flip, nor a significant feature."""
     is_known = not np.isin(found.status, UNKNOWN).all()
     return is_known and not found.n_flips.any() and not _told(found).any()
 
@@ -255,7 +243,7 @@ def checked(setup: Setup, explanation: Explanation) -> Explanation:
         setup.one_sided(
             f"all {len(setup.subject.space.rows)} reference rows and all perturbations lie on one side of "
             f"{setup.outcome!r}: one class only, no decision to explain ({counted(explanation, 0)}); check the "
-            "model and the outcome, or give reference data (background) that reach both sides"
+            "model and the outcome, or give reference data that reach both sides"
         )
     warn_of_few(explanation)
     return explanation

@@ -13,6 +13,7 @@ from xcid._check import LOG, as_float, as_int, given_or, require_callable
 from xcid._faults import Deadline, warn_of_failure
 from xcid._kernels.random import variants
 from xcid.calibration import Stop
+from xcid.cid.calibrated import Adjusted
 from xcid.cid.generators.balanced import Balanced
 from xcid.cid.generators.search import Drawn, Generator, has_limits, limited
 from xcid.cid.per_feature import Score
@@ -22,7 +23,7 @@ from xcid.errors import InvalidParameter, NotEnoughFlips
 from xcid.outcomes import Flip, Interval, Outcome, Question
 from xcid.outcomes.classes import are_probabilities
 from xcid.outcomes.protocol import as_question, side
-from xcid.records import Array, Failure, Integers, Perturbations, Unsigned
+from xcid.records import Array, Density, Failure, Integers, Perturbations, Unsigned
 from xcid.subject import Subject
 from xcid.table import Features
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from xcid.uncertainty import Sources
 
 MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enough
-READ = 8_000  # perturbations of each row where trees are read from inside, in less time than 1,000 answers take
+READ = 8_000  # perturbations of each row where trees are read from inside, in less time than 1,000 predictions take
 SAMPLES_PER_ROW = 4096  # that a block has room for
 HELD = 8  # numbers of a sample that are held where its cells are not
 CHANGED = 1e-5  # of an output: further than a model that is read from inside may be from what it predicts
@@ -48,7 +49,7 @@ def bind_outcome(outcome: Outcome, subject: Subject) -> Outcome:
 
 
 def is_one_sided(outcome: Outcome, subject: Subject) -> bool:
-    """Whether all background rows lie on one side of the question."""
+    """Whether all reference rows lie on one side of the question."""
     outputs = subject.outputs
     found = side(outcome, outputs, np.repeat(outputs[:1], len(outputs), axis=0))
     return bool(np.all((found > 0.5) == (found[0] > 0.5)))
@@ -69,6 +70,16 @@ def refuse(reason: str) -> None:
 
 def ignore(reason: str) -> None:
     """Go on where there is no decision: other questions may have one."""
+
+
+def choose_score(score: Score | None, density: Density | None) -> Score:
+    """The score that was given, or the usual one, with the density that was given."""
+    if score is not None and density is not None:
+        raise InvalidParameter("give a score or a density, not both: a score has its own density")
+    if density is not None:
+        require_callable(density, "density", "xcid.densities.Mixed()")
+    usual = Adjusted if density is None else partial(Adjusted, density)
+    return given_or(score, usual, "score", "xcid.scores.Adjusted()")
 
 
 def check_budget(time_limit: float | None, memory: int, max_evidence_bytes: int) -> dict[str, Any]:
@@ -161,7 +172,7 @@ class Setup:
 
 
 def bind_generator(generator: Generator, subject: Subject) -> Generator:
-    """Let a generator that wants to know it know the background and its outputs."""
+    """Let a generator that wants to know it know the reference data and its outputs."""
     bind = getattr(generator, "bind", None)
     return generator if bind is None else bind(subject.features.space, subject.outputs)
 

@@ -106,7 +106,7 @@ class Subject:
     ) -> Subject:
         """Learn what the table holds, and try the model on it."""
         limits = Constraints() if constraints is None else constraints
-        with telling(ModelError, f"this {type(model).__name__} cannot be asked"):
+        with telling(ModelError, f"this {type(model).__name__} cannot be called"):
             names = names_for(model, background, feature_names)
         space = FeatureSpace.of(background, names, kinds, limits, weights)
         features, rules = Features.of(space, limits), limits.rules(space.columns, space.rows)
@@ -116,7 +116,7 @@ class Subject:
 
     @property
     def outputs(self) -> Array:
-        """(N, k) outputs of the background, in which a row of weight k stands k times."""
+        """(N, k) outputs of the reference data, in which a row of weight k stands k times."""
         return self.known if self.space.weights is None else self.known[self.space.copied]
 
     @property
@@ -208,7 +208,7 @@ class Subject:
 def _tried(model: Any, space: FeatureSpace, memory: int, naming: Naming) -> tuple[Standing, Predictor, Array]:
     """Try a model on the rows of a space: what it is now, how to call it, and its outputs for the reference data."""
     standing = Standing(model)
-    with telling(ModelError, f"this {type(model).__name__} cannot be asked"):
+    with telling(ModelError, f"this {type(model).__name__} cannot be called"):
         predict, outputs = wrap(model, space, memory, is_readable=standing.fingerprint is not None, naming=naming)
     return standing, predict, outputs
 

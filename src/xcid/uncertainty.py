@@ -95,7 +95,7 @@ def find_sources(setup: Setup, refits: Any, limits: str) -> Sources | None:
 
 def _refitted(subject: Subject, model: Any, at: int) -> Subject:
     """The same table before a model that was trained again."""
-    with telling(ModelError, f"refit {at} cannot be asked"):
+    with telling(ModelError, f"refit {at} cannot be called"):
         try:
             found = subject.of_model(model)
         except ModelError as error:

@@ -86,7 +86,7 @@ class Device:
             each = zip(parts, ahead, strict=True)
             for found in _one_late(chain.from_iterable(starmap(blocks, each))):
                 if not bool(found.pop("is_finite").all()):  # the device has to be waited for here, not earlier
-                    raise ModelError("the module's answers are not finite")
+                    raise ModelError("the module's outputs are not finite")
                 for name, part in found.items():
                     if name not in whole:
                         whole[name] = np.empty((len(some), *part.shape[1:]))

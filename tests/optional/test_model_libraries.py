@@ -219,7 +219,7 @@ class TestCatBoost:
         assert_planted(model, FRAME, model.predict(FRAME, prediction_type="Probability"))
 
     def test_not_fitted(self, catboost):
-        with pytest.raises(ModelError, match="CatBoostClassifier cannot be asked"):
+        with pytest.raises(ModelError, match="CatBoostClassifier cannot be called"):
             xcid.Explainer(catboost.CatBoostClassifier(), FRAME)
 
 

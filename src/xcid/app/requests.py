@@ -111,7 +111,7 @@ class Pins(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A question about a row, which is a table of the background's own kind."""
+    """A question about a row, which is a table of the reference data's own kind."""
 
     cells: Array  # (d,) as numbers
     own: Array  # (d,) the row before it was edited

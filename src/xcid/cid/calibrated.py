@@ -18,21 +18,18 @@ h has is linear in the differences of w within pairs of complements, so one plan
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
-from xcid._check import given_or, require_callable
 from xcid._kernels.arrays import blocks, ratio, same, student_quantile
 from xcid.cid import planned
 from xcid.cid.densities.mixed import Mixed
-from xcid.cid.per_feature import PerFeature, Score
+from xcid.cid.per_feature import PerFeature
 from xcid.cid.planned import Design, Shared, block_sums, is_wide, shared
 from xcid.contributions import sampled
 from xcid.contributions.effects import Measured
-from xcid.errors import InvalidParameter
 from xcid.records import Array, Density, Flags, Perturbations, Plan, Scores, plan_by_plan
 from xcid.records.fields import Estimate
 
@@ -250,16 +247,6 @@ class Adjusted:
     def measured(self, cloud: Perturbations, numbers: Array) -> Measured:
         """Measure mean effects on (n, s) numbers, of which contributions are made."""
         return sampled.measured(cloud, numbers)
-
-
-def choose_score(score: Score | None, density: Density | None) -> Score:
-    """The score that was given, or the usual one, with the density that was given."""
-    if score is not None and density is not None:
-        raise InvalidParameter("give a score or a density, not both: a score has its own density")
-    if density is not None:
-        require_callable(density, "density", "xcid.densities.Mixed()")
-    usual = Adjusted if density is None else partial(Adjusted, density)
-    return given_or(score, usual, "score", "xcid.scores.Adjusted()")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from xcid.records import Array, Flags, Plan, once_for
 FEWEST = 12  # blocks, and donors, whose differences tell of chance
 MOST_COLUMNS = 1 / 3  # of the number of pairs
 MOST_LEVELS = 12  # of a category with columns of their own
-KNOTS = (0.25, 0.5, 0.75)  # shares of the background below the knots of a number
+KNOTS = (0.25, 0.5, 0.75)  # shares of the reference data below the knots of a number
 BENDS, REST = 1e-2, 1e-10  # penalties of columns that bend, and of the others, for each pair
 CROWDED = 0.1  # penalty of the signs where they are more than half as many as the pairs
 MOST_LEVERAGE = 0.9

@@ -96,7 +96,7 @@ def prepared(plan: Plan, discrete: Flags) -> Shared:
 
 
 def _leading(plan: Plan, discrete: Flags) -> tuple[Array, Array]:
-    """(p, f) and (N, f) one number for each feature of donors and of background rows; 0 where there is none to have."""
+    """(p, f) and (N, f) one number for each feature of donors and of reference rows; 0 where there is none to have."""
     stacked, found = np.concatenate([plan.values, plan.background]), []
     for feature in np.flatnonzero(plan.free):
         column = plan.features[feature][0]

@@ -37,7 +37,7 @@ class Work:
     """Explain the rows of a pandas frame; it can be pickled, and needs nothing but what it holds."""
 
     payload: bytes = field(repr=False)  # the explainer
-    columns: tuple[str, ...]  # of the background: the only ones that are read, with the one that names rows
+    columns: tuple[str, ...]  # of the reference data: the only ones that are read, with the one that names rows
     feature_names: tuple[str, ...]
     seed: int
     row: str | None  # the column that names rows; None for the index of the frame
@@ -60,7 +60,7 @@ class Work:
 
     @property
     def needed(self) -> list[str]:
-        """Columns to read: those of the background, and the one that names rows."""
+        """Columns to read: those of the reference data, and the one that names rows."""
         return list(dict.fromkeys([*self.columns, *([] if self.row is None else [self.row])]))
 
     @property

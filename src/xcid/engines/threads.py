@@ -20,7 +20,7 @@ class Threads:
     """Explain blocks of rows in several threads at once.
 
     It helps where the model lets other threads run while it computes, as scikit-learn's forests, XGBoost, LightGBM,
-    torch and NumPy do, and where its answers do not depend on what other threads ask. Each thread's matrix products
+    torch and NumPy do, and where its outputs do not depend on what other threads call. Each thread's matrix products
     are kept to one core, so that they do not fight; the model's own threads are its own affair.
 
     Examples

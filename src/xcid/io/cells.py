@@ -42,7 +42,7 @@ ZONES = {
 
 
 def check(source: Source, frame: Any) -> None:
-    """Refuse columns and cells of a background that no model could be asked about."""
+    """Refuse columns and cells of reference data that no model could take."""
     narwhal, path = nw.from_native(frame, eager_only=True), source.path
     check_types(path, frame)
     for name, dtype in narwhal.schema.items():
@@ -56,7 +56,7 @@ def check(source: Source, frame: Any) -> None:
 
 
 def check_types(path: Path, frame: Any) -> None:
-    """Refuse columns of a kind that no model could be asked about."""
+    """Refuse columns of a kind that no model could take."""
     for name, dtype in nw.from_native(frame, eager_only=True).schema.items():
         if isinstance(dtype, NESTED):
             raise InvalidFile(f"column {name!r} of {path} has lists or objects in its cells ({dtype}): flatten it")
@@ -130,7 +130,7 @@ def first(flags: Flags) -> int:
 
 
 class Fitted(NamedTuple):
-    """A column as the background has it, and the (n,) cells that are missing or cannot be in it."""
+    """A column as the reference data have it, and the (n,) cells that are missing or cannot be in it."""
 
     values: Any
     missing: Flags
@@ -138,7 +138,7 @@ class Fitted(NamedTuple):
 
 
 def fitted(source: Source, columns: Columns, positions: Sequence[int], layout: Layout) -> Columns:
-    """Give rows at some positions of a source with the types of the background; refuse a cell that does not fit it."""
+    """Give rows at some positions of a source with the types of the reference data; refuse a cell that does not fit."""
     return {name: _fitted(source, name, columns[name], positions, rule) for name, rule in layout.columns.items()}
 
 
@@ -198,7 +198,7 @@ def _dates(source: Source, name: str, cells: Any, rule: Rule) -> tuple[Fitted, b
 
 
 def _levels(cells: Any, rule: Rule) -> Fitted:
-    """Levels that the background does not have are no mistake, as long as they could be levels."""
+    """Levels that the reference data do not have are no mistake, as long as they could be levels."""
     plain = cells.tolist() if isinstance(cells, np.ndarray) else cells
     values, kind = [None if is_missing(cell) else cell for cell in plain], _kind(rule.levels[0])
     wrong = np.array([cell is not None and _kind(cell) != kind for cell in values])

@@ -91,7 +91,7 @@ def list_values(kind: Any) -> Any:
 
 
 def check_schema(path: Path, schema: Any, inner: Callable[[Any], Any] = lambda kind: kind) -> Any:
-    """Refuse kinds of columns that no model could be asked about: some of them unpack from nothing to anything."""
+    """Refuse kinds of columns that no model could take: some of them unpack from nothing to anything."""
     tables.check_names(path, schema.names)
     for field in schema:
         if not _is(_value(inner(field.type)), *KNOWN):

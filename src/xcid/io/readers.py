@@ -1,6 +1,6 @@
 """The one way in: a file is looked through by the reader of its kind, and every error names it.
 
-The background is read at once, since all rows are explained against it, and is the measure of what other tables hold.
+The reference data are read at once, since all rows are explained against them, and are the measure of other tables.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def opened(path: Path) -> Source:
 
 
 def joined(source: Source, drop: Sequence[str] = ()) -> Any:
-    """Read all rows into a data frame; refuse cells that no model could be asked about."""
+    """Read all rows into a data frame; refuse cells that no model could take."""
     with naming(source.path):
         frame = tables.without(source.joined(), *drop)
         cells.check(source, frame)
@@ -175,7 +175,7 @@ class Background:
         return cls(source, table, features, found, space, layout, positions, (*of_commas(source), *notes))
 
     def opened(self, path: Path | None) -> Source:
-        """Open a table of rows to explain, by default the background itself, with all rows of its file."""
+        """Open a table of rows to explain, by default the reference data themselves, with all rows of its file."""
         if path is None and self.layout.roles.id is None and len(self.positions) == self.source.n_rows:
             return held(self.source.path, self.features, self.source.line)
         source = self.source if path is None else opened(path)

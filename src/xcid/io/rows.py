@@ -64,7 +64,7 @@ class Unseen(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Rows of a source, by their positions in it, that are explained as the layout of the background has them."""
+    """Rows of a source, by their positions in it, that are explained as the layout of the reference data has them."""
 
     source: Source
     layout: Layout
@@ -94,7 +94,7 @@ class Rows:
     def check(self, space: FeatureSpace) -> Unseen | None:
         """Read all rows once and refuse the first that cannot be explained: better now than after hours.
 
-        Give how many hold what the background does not have, and the first of them; None where none does.
+        Give how many hold what the reference data do not have, and the first of them; None where none does.
         """
         n_unseen, first = 0, None
         for chunk in self.chunks(sources.ROWS_AT_ONCE):
@@ -138,7 +138,7 @@ class Rows:
             yield from self.source.pieces(first, self.layout)
 
     def _fitted(self, columns: Columns, first: int, rows: list[int]) -> Columns:
-        """Some rows of a piece, as the background has them."""
+        """Some rows of a piece, as the reference data have them."""
         at = [row - first for row in rows]
         chosen = {name: _taken(columns[name], at) for name in self.layout.columns}
         return fitted(self.source, chosen, rows, self.layout)

@@ -21,7 +21,7 @@ VERSION = 4
 NONE = "not a saved explanation, or it is damaged"
 CLOUD, PLAN = "cloud_", "cloud_plan_"  # what the names of their arrays begin with
 LEAST = CLOUD + "least"
-# Of the plan that samples follow from its background is left out, and so is what the model answered: no score is
+# Of the plan that samples follow from its background is left out, and so is what the model predicted: no score is
 # computed again from a file.
 _PLAN = ("masks", "free", "fitted", "values", "alone", "rest")
 _CLOUD = tuple(each.name for each in fields.declared(Perturbations) if each.name != "outputs")

@@ -1,6 +1,6 @@
 """A table in a file, however it is written: what its columns must be, and its rows at once or some at a time.
 
-What the columns must be, the background decides, not the rows that a piece happens to have.
+What the columns must be, the reference data decide, not the rows that a piece happens to have.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Layout:
 
     @classmethod
     def of(cls, background: Any, space: FeatureSpace, roles: Roles, writings: Mapping[str, Writing]) -> Layout:
-        """The layout of a background that has none of the columns that are left out."""
+        """The layout of reference data that have none of the columns that are left out."""
         types = nw.from_native(background, eager_only=True).schema
         columns = {}
         for column, dtype in zip(space.columns, types.values(), strict=True):

@@ -130,10 +130,10 @@ def _catboost(model: Any, space: FeatureSpace) -> Adapted:
 
 
 def _torch(model: Any, space: FeatureSpace) -> Adapted:
-    """``torch.nn.Module``: asked in evaluation mode, on its own device and in its own precision.
+    """``torch.nn.Module``: called in evaluation mode, on its own device and in its own precision.
 
-    Several columns of raw answers are taken as they are (the largest decides); one column within [0, 1] for the
-    background are probabilities of the second class, any other one column are numbers.
+    Several columns of raw outputs are taken as they are (the largest decides); one column within [0, 1] for the
+    reference data are probabilities of the second class, any other one column are numbers.
     """
     torch = require("torch", extra="torch")
 
@@ -203,7 +203,7 @@ def _feeds(inputs: Sequence[Any], names: tuple[str, ...], columns: Sequence[Cell
 
 
 def _best(answers: Sequence[Any]) -> Cells:
-    """Probabilities where there are any, else the first answer."""
+    """Probabilities where there are any, else the first output."""
     for answer in answers:
         if isinstance(answer, list) and answer and isinstance(answer[0], dict):
             return np.array([[row[name] for name in answer[0]] for row in answer])

@@ -26,7 +26,7 @@ TOLERANCE = 1e-6  # relative to the largest output
 LARGEST = 1e38  # cells that single precision holds
 EXACT = 1e-9  # the same, of a model that is read from inside
 RANDOM = (
-    "the model is not deterministic: {rows} reference rows got another answer when asked again (by up to {gap:.3g}), "
+    "the model is not deterministic: {rows} reference rows got another output when called again (by up to {gap:.3g}), "
     "so explanations will not repeat: switch its randomness off or fix its seed"
 )
 LOGITS = (
@@ -34,9 +34,9 @@ LOGITS = (
     "end the module with a softmax of its own to say so"
 )
 DEPENDENT = (
-    "the model's answer for a row depends on the other rows of the call: {rows} reference rows got another answer in "
+    "the model's output for a row depends on the other rows of the call: {rows} reference rows got another output in "
     "a smaller call (by up to {gap:.3g}), so explanations depend on how rows are put together: give a model that "
-    "answers each row by itself"
+    "predicts each row by itself"
 )
 
 
@@ -98,12 +98,12 @@ class Predictor:
 
     def checked(self, answers: Cells, matrix: Array) -> Array:
         """Read raw predictions of an (n, d) matrix."""
-        with telling(ModelError, "the model's answers cannot be read"):
+        with telling(ModelError, "the model's outputs cannot be read"):
             outputs = self.read(answers)
         if not np.isfinite(outputs).all():
             row = int(np.argwhere(~np.isfinite(outputs))[0, 0])
             raise ModelError(
-                f"the model answered {outputs[row].tolist()} for row {row} of the {len(matrix)} that it was asked: "
+                f"the model gave {outputs[row].tolist()} for row {row} of {len(matrix)}: "
                 "every output must be a finite number"
             )
         return outputs
@@ -201,7 +201,7 @@ def adapt(model: Any, space: FeatureSpace) -> Adapted | None:
     """A model that can be called and how to make its tables, or None where the model needs no help."""
     for (package, name), adapt in ADAPTERS.items():
         if is_instance(model, package, name):
-            with telling(ModelError, f"this {package}.{type(model).__name__} cannot be asked"):
+            with telling(ModelError, f"this {package}.{type(model).__name__} cannot be called"):
                 return adapt(model, space)
     return None
 
@@ -237,10 +237,10 @@ def _raw(ask: Callable[[Any], Any], table: Any, n_rows: int) -> Cells:
     except (Exception, SystemExit) as error:  # a model that ends the process is a failing model
         raise ModelError(f"the model failed on {n_rows} row{'' if n_rows == 1 else 's'}: {said(error)}") from error
     if n_masked:
-        raise ModelError(f"the model masked {n_masked} of its answers for {n_rows} rows: every one must be a value")
+        raise ModelError(f"the model masked {n_masked} of its outputs for {n_rows} rows: every one must be a value")
     if answers.ndim not in (1, 2) or answers.shape[0] != n_rows:
         raise ModelError(
-            f"the model answered with shape {answers.shape} for {n_rows} rows: "
+            f"the model gave outputs of shape {answers.shape} for {n_rows} rows: "
             f"it must be ({n_rows}, number of classes) or ({n_rows},)"
         )
     return answers

@@ -1,4 +1,4 @@
-"""The tables that models are given, and what their raw answers mean: probabilities, labels or numbers."""
+"""The tables that models are given, and what their raw outputs mean: probabilities, labels or numbers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def as_trained(model: Any, space: FeatureSpace) -> Callable[[Array], Any]:
 
 
 def ordered(space: FeatureSpace, names: Sequence[str] | None) -> Callable[[Array], Any]:
-    """Make tables of the background's kind with the columns in the model's order, where it has the same ones."""
+    """Make tables of the reference data's kind with the columns in the model's order, where it has the same ones."""
     if names is None or tuple(names) == space.names or set(names) != set(space.names):
         return space.decode
     return in_order(space.decode, space.names, names)
@@ -62,7 +62,7 @@ def stacked(columns: Sequence[Cells], dtype: Any) -> Cells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reader:
-    """Reads the model's answers as (n, k) numbers; ``names`` are those of the k outputs."""
+    """Reads the model's outputs as (n, k) numbers; ``names`` are those of the k outputs."""
 
     names: tuple[str, ...]
     read: Callable[[Cells], Array]
@@ -96,9 +96,9 @@ def _one_of(n_targets: int, at: int, answers: Cells) -> Array:
 
 
 def reader(model: Any, answers: Cells) -> Reader:
-    """Decide what a model's answers mean, from those for the background."""
+    """Decide what a model's outputs mean, from those for the reference data."""
     if answers.dtype.kind == "c":
-        raise ModelError(f"the model's answers are not real numbers but {answers.dtype}")
+        raise ModelError(f"the model's outputs are not real numbers but {answers.dtype}")
     classes = getattr(model, "classes_", None)
     if classes is not None and len(classes) == 0:  # of CatBoost's regressor, also at the end of a Pipeline
         classes = None
@@ -166,16 +166,16 @@ def _of_columns(shape: tuple[int, ...], classes: Any) -> Reader:
 
 def _columns(n_columns: int, answers: Cells) -> Array:
     if answers.ndim != 2 or answers.shape[1] != n_columns:
-        raise ModelError(f"the model answered with shape {answers.shape}; {n_columns} columns came before")
+        raise ModelError(f"the model gave outputs of shape {answers.shape}; {n_columns} columns came before")
     return _floats(answers)
 
 
 def _of_labels(answers: Cells) -> Reader:
-    """Labels become indicators; a label that the background never got has a column of its own at the end."""
+    """Labels become indicators; a label that the reference data never got has a column of its own at the end."""
     try:
         classes = np.unique(_one_column(answers))
     except TypeError as error:
-        raise ModelError(f"the model's answers are labels of different kinds: {error}; give all one type") from error
+        raise ModelError(f"the model's outputs are labels of different kinds: {error}; give all one type") from error
     return Reader((*(str(label) for label in classes), OTHER_LABEL), partial(_indicators, classes))
 
 
@@ -194,7 +194,7 @@ def _both_classes(answers: Cells) -> Array:
     second = _floats(_one_column(answers))
     if np.any((second < 0) | (second > 1)):
         raise ModelError(
-            f"the model's answers were probabilities before, and now go from {second.min():g} to "
+            f"the model's outputs were probabilities before, and now go from {second.min():g} to "
             f"{second.max():g}: give numbers in [0, 1] for every row"
         )
     return np.column_stack([1 - second, second])
@@ -202,14 +202,14 @@ def _both_classes(answers: Cells) -> Array:
 
 def _one_column(answers: Cells) -> Cells:
     if answers.size != len(answers):
-        raise ModelError(f"the model answered with shape {answers.shape}; one number or label for each row was due")
+        raise ModelError(f"the model gave outputs of shape {answers.shape}; one number or label for each row was due")
     return answers.reshape(len(answers))
 
 
 def _floats(answers: Cells) -> Array:
     if answers.dtype.kind == "c":
-        raise ModelError(f"the model's answers are not real numbers but {answers.dtype}")
+        raise ModelError(f"the model's outputs are not real numbers but {answers.dtype}")
     try:
         return answers.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ModelError(f"the model's answers are not numbers but {answers.dtype}: {error}") from error
+        raise ModelError(f"the model's outputs are not numbers but {answers.dtype}: {error}") from error

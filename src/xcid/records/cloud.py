@@ -45,7 +45,7 @@ class Plan:
     features : tuple of tuples of int
         The columns of each feature.
     weights : (N,) or None
-        The shares of the background rows among the donors; None where each is as likely as any other.
+        The shares of the reference rows among the donors; None where each is as likely as any other.
     run : int
         How many pairs have the same donor, one after the other.
     """
@@ -160,7 +160,7 @@ class Perturbations:
     positive, negative : (n, s)
         Weights in C+ (the output flips) and in C- (it does not).
     n_evaluations : (n,)
-        How many rows the model was asked to predict for each row.
+        Evaluations of the model for each row.
     status : (n,) str
         "ok", or what the search did not find; see :data:`xcid.records.STATUSES`.
     discrete : (d,) bool
@@ -174,7 +174,7 @@ class Perturbations:
     least : float or None
         Where the weights are probabilities: the least one that counts. None where they are degrees of membership.
     outputs : (n, s, k) or None
-        What the model answered for each sample, where all samples of a plan were asked about: further questions about
+        What the model predicted for each sample, where all samples of a plan were evaluated: further questions about
         the same rows need no further calls. NaN for rows that follow no plan, or that the model failed for.
     """
 

@@ -245,7 +245,7 @@ class Explanation:
     def concatenate(blocks: list[E]) -> E:
         """Join explanations of the same features made by the same setting; evidence is kept if all blocks have it.
 
-        Blocks that met different levels beyond those of the background get the codes of all of them, and lose it.
+        Blocks that met different levels beyond those of the reference data get the codes of all of them, and lose it.
         """
         if any(one.levels != blocks[0].levels for one in blocks):
             met = zip(*(one.levels for one in blocks), strict=True)

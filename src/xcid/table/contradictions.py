@@ -129,7 +129,7 @@ def _with(rows: Array, at: int, values: Array) -> Array:
 
 
 def _mixtures(background: Array) -> Array:
-    """Rows of the background, and as many rows again whose cells come from rows of their own."""
+    """Rows of the reference data, and as many rows again whose cells come from rows of their own."""
     counters = np.arange(N_MIXTURES * background.shape[1], dtype=np.uint64).reshape(N_MIXTURES, -1)
     which = below(MIXTURES.bits(run_key(0), counters)[0], len(background))
     return np.concatenate([background, background[which, np.arange(background.shape[1])]])

@@ -274,7 +274,7 @@ def _checked(weights: Any, background: Any, n_rows: int) -> Array:
     names, own = getattr(weights, "index", None), getattr(background, "index", None)
     if names is not None and hasattr(names, "equals") and hasattr(own, "equals") and not names.equals(own):
         raise InvalidParameter(
-            "the weights have another index than the reference rows: give weights.loc[background.index], or "
+            "the weights have another index than the reference rows: give weights.loc[reference.index], or "
             "weights.to_numpy() where they stand in the same order"
         )
     wanted = f"weights must be one number for each of the {n_rows} reference rows"

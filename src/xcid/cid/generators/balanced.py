@@ -1,4 +1,4 @@
-"""Masks with their complements; each pair takes its new values from one donor row of the background."""
+"""Masks with their complements; each pair takes its new values from one donor row of the reference data."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ _START, _MASKS, _DONORS, _ALONE, _REST = BALANCED
 class Balanced:
     """Perturbations of three kinds, from which Shapley values are read with little noise: the recommended setting.
 
-    Two thirds change about half of the features. Their donors follow an order of the background in which neighbours are
-    alike, and have alike outputs. Runs of them share one shuffled Hadamard matrix as masks, so that within a run what a
-    donor does through one feature does not leak into the others. Every mask comes with its complement and the same
-    donor.
+    Two thirds change about half of the features. Their donors follow an order of the reference data in which neighbours
+    are alike, and have alike outputs. Runs of them share one shuffled Hadamard matrix as masks, so that within a run
+    what a donor does through one feature does not leak into the others. Every mask comes with its complement and the
+    same donor.
 
     The last third is divided between samples in which one feature alone changes, to values spread evenly over the
-    background's, and samples in which all features but one change. Where there are too many features for that (beyond
-    some hundred at 3,000 perturbations), all samples are pairs.
+    reference data's, and samples in which all features but one change. Where there are too many features for that
+    (beyond some hundred at 3,000 perturbations), all samples are pairs.
 
     Masks and donors depend on the seed alone: all rows have the same, so that what follows from them is computed once,
-    and rows are compared like with like. All samples are asked about and kept, with the weights that the outcome gives
+    and rows are compared like with like. All samples are evaluated and kept, with the weights that the outcome gives
     them.
 
     Parameters
@@ -60,7 +60,7 @@ class Balanced:
         _check(self.n)
 
     def bind(self, space: FeatureSpace, outputs: Array) -> Bound:
-        """Put the background in order, by its values and the model's outputs for it."""
+        """Put the reference data in order, by its values and the model's outputs for it."""
         return Bound(self, _similar_order(space, outputs))
 
     def draw(self, space: FeatureSpace, key: Unsigned) -> Drawn:
@@ -68,7 +68,7 @@ class Balanced:
         return self.bind(space, np.zeros((len(space.background), 0))).draw(space, key)
 
     def plan(self, space: FeatureSpace, key: Unsigned, order: Integers) -> Plan:
-        """Draw masks, and donors that are spread evenly over an order of the background."""
+        """Draw masks, and donors that are spread evenly over an order of the reference data."""
         sizes = _sizes(self.n, space)
         donors = _spread(order, sizes.pairs, uniform(_START.of(key)))
         masks = hadamard_masks(key, space.rank, sizes.pairs)
@@ -80,7 +80,7 @@ class Balanced:
 
 @dataclass(frozen=True, slots=True)
 class Complements:
-    """Independent masks with their complements; donors are background rows in random order.
+    """Independent masks with their complements; donors are reference rows in random order.
 
     All else is as by :class:`Balanced`.
 
@@ -136,11 +136,11 @@ class Repeated:
             as_int(self.n, "n (perturbations)", at_least=FEWEST_REPEATED)
 
     def bind(self, space: FeatureSpace, outputs: Array) -> Bound:
-        """Put the background in order, as :class:`Balanced` does."""
+        """Put the reference data in order, as :class:`Balanced` does."""
         return Bound(self, _similar_order(space, outputs))
 
     def plan(self, space: FeatureSpace, key: Unsigned, order: Integers) -> Plan:
-        """Draw masks, and donors that are spread evenly over an order of the background."""
+        """Draw masks, and donors that are spread evenly over an order of the reference data."""
         n_donors = (self.n or (4_000 if len(space.names) <= MOST_FITTED else 8_000)) // (2 * RUN)
         donors = np.repeat(_spread(order, n_donors, uniform(_START.of(key))), RUN)
         masks = hadamard_masks(key, space.rank, n_donors * RUN)
@@ -189,7 +189,7 @@ def _planned(
 
 
 def _ascending(space: FeatureSpace) -> Array:
-    """(N, d) each column of the background in ascending order, missing cells last."""
+    """(N, d) each column of the reference data in ascending order, missing cells last."""
     pools = space.pools  # the same, where every value is allowed
     is_whole = np.all(pools.sizes + pools.n_missing == len(space.background))
     return pools.values if is_whole else np.sort(space.background, axis=0)
@@ -202,9 +202,9 @@ def _spread(order: Integers, count: int, start: Array) -> Integers:
 
 
 def _similar_order(space: FeatureSpace, outputs: Array) -> Integers:
-    """Put the background in an order in which neighbours are alike, by halving it along its leading direction.
+    """Put the reference data in an order in which neighbours are alike, by halving it along its leading direction.
 
-    Gives positions of at most ``MOST_DONORS`` rows; (N, k) are the model's outputs for the background, k may be 0.
+    Gives positions of at most ``MOST_DONORS`` rows; (N, k) are the model's outputs for the reference data, k may be 0.
     """
     chosen = thinned(len(space.background), MOST_DONORS)
     points = np.concatenate(

@@ -34,17 +34,17 @@ class Method(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Take all new values from one background row that is like the row in the features that stay.
+    """Take all new values from one reference row that is like the row in the features that stay.
 
     Likeness is a sum over the kept features: the difference of ranks for numbers and ordered levels, 0 or 1 for other
-    levels and for missing cells. The donor is the most alike among some random rows of the background, one in k of
+    levels and for missing cells. The donor is the most alike among some random rows of the reference data, one in k of
     them: so it is the k-th nearest on average, equals have equal odds, and nothing has to be sorted. Rows with a value
     that the constraints forbid here come last; of such a one only the allowed values are taken.
 
     Parameters
     ----------
     k : int, optional
-        How near the donors are; by default the square root of the number of background rows.
+        How near the donors are; by default the square root of the number of reference rows.
     """
 
     k: int | None = None
@@ -54,7 +54,7 @@ class Neighbours:
             as_int(self.k, "k (neighbours)", at_least=1)
 
     def __call__(self, rows: Array, space: FeatureSpace) -> Draw:
-        """Rank the background."""
+        """Rank the reference data."""
         donors, reach, n_rows = donors_of(space.background), Reach.of(rows, space), len(donors_of(space.rows))
         n_tried = max(1, round(n_rows / (self.k or np.sqrt(n_rows))))
         ordered = _has_order(space)
@@ -78,7 +78,7 @@ class Neighbours:
 
 @dataclass(frozen=True, slots=True)
 class Copula:
-    """Draw new values by a Gaussian copula of the background.
+    """Draw new values by a Gaussian copula of the reference data.
 
     Every column becomes normal scores by its ranks; their correlations are shrunk towards 0 by the share of noise in
     them (Schäfer and Strimmer, 2005). The scores of the replaced features are normal given the kept ones, and go back
@@ -120,10 +120,10 @@ class Conditional:
     Parameters
     ----------
     m, max_evaluations : int
-        Positives and negatives to find for each row, and the most rows that the model is asked to predict for it.
+        Positives and negatives to find for each row, and the most evaluations for it.
     method : Neighbours or Copula
-        How to draw given the kept features: from like rows of the background, which serves every table and any kind of
-        dependence, or by a Gaussian copula, which comes nearer to the background where all features are numbers.
+        How to draw given the kept features: from like rows of the reference data, which serves every table and any kind
+        of dependence, or by a Gaussian copula, which comes nearer to the reference data where all features are numbers.
     """
 
     m: int = 200
@@ -151,7 +151,7 @@ def _has_order(space: FeatureSpace) -> Flags:
 
 
 def _ranks(cells: Array, space: FeatureSpace) -> Array:
-    """(n, f) share of the background below each cell, equal ones counted half; NaN where missing."""
+    """(n, f) share of the reference data below each cell, equal ones counted half; NaN where missing."""
     shares = np.empty(cells.shape)
     for feature, column in enumerate(space.background.T):
         known = np.sort(column[~np.isnan(column)])
@@ -172,7 +172,7 @@ def _nearest(tried: Integers, apart: Array, forbidden: Array, replaced: Flags) -
 
 
 def _scores(cells: Array, space: FeatureSpace) -> Array:
-    """(n, f) normal scores; those of cells beyond the background are those of its outermost cells."""
+    """(n, f) normal scores; those of cells beyond the reference data are those of its outermost cells."""
     least = 0.5 / len(space.background)
     return ndtri(np.clip(_ranks(cells, space), least, 1 - least))
 

@@ -31,7 +31,7 @@ class Dice:
 
     To dice-ml flipping is class 1 and staying class 0, and it is asked for either. It gets the features that may
     change, with only values that the constraints allow; the others are kept out of its sight. Its results are put on
-    the lattice and into the range, and the model is asked about each once more. A probability of 1/2 is enough for
+    the lattice and into the range, and the model is called for each once more. A probability of 1/2 is enough for
     either to it: what the question puts on both sides alike, as :class:`xcid.CID` does ties, it may give for both.
 
     It is used without post-hoc sparsity, which only slows it down, and without its seed, which makes all features move
@@ -174,7 +174,7 @@ class DiceTable:
 
     reach: Reach  # of the one row
     features: Integers  # (k,) those of the frame
-    frame: Any  # the background, with the row itself behind it
+    frame: Any  # the reference data, with the row itself behind it
     query: Any  # the row
 
     @staticmethod

@@ -27,7 +27,7 @@ from xcid.table import FeatureSpace
 BROOD = 2  # children of both kinds for each member of a population
 NEWCOMERS = 0.15  # of the children have no parents
 BACK, NEARER = 0.2, 0.3  # of the changed features return to the row's own value, or part of the way
-MUTATIONS = 0.5  # features of a child that take a background value, expected
+MUTATIONS = 0.5  # features of a child that take a reference value, expected
 PATIENCE = 3  # generations without a new candidate before a row gives up
 
 
@@ -36,9 +36,9 @@ class Genetic:
     """Near, sparse and diverse perturbations by a genetic search in the manner of DiCE's and of NSGA-II.
 
     A row has two populations, one of candidates that flip and one of candidates that do not, and every candidate that
-    the model is asked about may enter the one where it belongs. Children mix the features of two parents; then some
-    features take a background value, go back to the row's own, or part of the way. Some children have no parents but
-    background values in a random share of their features. Nothing is asked about twice.
+    the model has evaluated may enter the one where it belongs. Children mix the features of two parents; then some
+    features take a reference value, go back to the row's own, or part of the way. Some children have no parents but
+    reference values in a random share of their features. Nothing is evaluated twice.
 
     A population keeps those of the best mean rank in three aims: a short distance to the row (in mean absolute
     deviations), few changes, and changes to values that are rare and far from those of the others. In the end m of each
@@ -47,7 +47,7 @@ class Genetic:
     Parameters
     ----------
     m, max_evaluations : int
-        Positives and negatives to find for each row, and the most rows that the model is asked to predict for it.
+        Positives and negatives to find for each row, and the most evaluations for it.
     population : int
         Candidates of each kind to keep; a generation has twice as many children.
     generations : int
@@ -102,7 +102,7 @@ class _Herds:
         return np.flatnonzero(lacking & affordable & (self.barren < PATIENCE))
 
     def ask(self, at: Integers, children: Array) -> None:
-        """Ask about (a, c, f) children of some rows, and let the best stay."""
+        """Evaluate (a, c, f) children of some rows, and let the best stay."""
         content, n_known = contents(children), self.known.shape[1]
         new = first_seen(np.concatenate([self.known[at], content], axis=1))[:, n_known:]
         weights, there = self.search.ask(at, children, new)

@@ -20,9 +20,9 @@ from xcid.table import FeatureSpace
 class Given:
     """Samples of your own, which the model splits into positives and negatives.
 
-    Samples that a row may not become under the constraints, or that leave the background's range, are left out for
+    Samples that a row may not become under the constraints, or that leave the reference data's range, are left out for
     that row; the others are taken as they are. Nothing is drawn: the seed makes no difference. Grouped columns must
-    hold combinations that the background has.
+    hold combinations that the reference data have.
 
     Parameters
     ----------

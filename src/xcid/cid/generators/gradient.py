@@ -28,11 +28,11 @@ _MASK, _PICK, _VALUE, _SHARE = GRADIENT
 class Gradient:
     """Perturbations that follow the gradient of a PyTorch module.
 
-    A candidate may move one random feature and each of the others with probability 1/2. It starts from background
-    values in these; numbers then follow the gradient of the objective within their range, while levels keep the value
-    they have started with. Of all places where the module's output flips the nearest to the row is taken, numbers are
-    rounded away from the row to their lattice, and the model is asked. For each of them a point is asked about, too,
-    that lies a random share of the way from the row to there: it mostly does not flip. Samples are distinct.
+    A candidate may move one random feature and each of the others with probability 1/2. It starts from reference values
+    in these; numbers then follow the gradient of the objective within their range, while levels keep the value they
+    have started with. Of all places where the module's output flips the nearest to the row is taken, numbers are
+    rounded away from the row to their lattice, and evaluated. For each of them a point is evaluated, too, that lies a
+    random share of the way from the row to there: it mostly does not flip. Samples are distinct.
 
     The module sees the matrix of features that the library works with: levels by their position, no groups. A missing
     number of the row stays missing unless a candidate moves it; no value goes missing.
@@ -43,9 +43,9 @@ class Gradient:
     Parameters
     ----------
     module : torch.nn.Module
-        From (N, f) to (N, k); asked in evaluation mode, on its own device and in its own precision.
+        From (N, f) to (N, k); called in evaluation mode, on its own device and in its own precision.
     m, max_evaluations : int
-        As for :class:`Random`; a round has m candidates, and what the module is asked counts, too.
+        As for :class:`Random`; a round has m candidates, and evaluations of the module count, too.
     objective : Objective or "wachter" or "diverse"
     outputs : Margin or "logits" or "probabilities"
         What the module gives, or a function that tells how far outputs are from flipping: for other questions than a

@@ -27,16 +27,16 @@ _NEW, _EACH, _ODDS, _FORCED = WALK
 
 @dataclass(frozen=True, slots=True)
 class Marginal:
-    """Independent masks with values from the background's marginals.
+    """Independent masks with values from the reference data's marginals.
 
-    Each feature of each candidate is replaced with probability 1/2, by the value of a random background row, drawn
-    for every feature by itself, among the values that the constraints allow. So a feature that makes no difference is
+    Each feature of each candidate is replaced with probability 1/2, by the value of a random reference row, drawn for
+    every feature by itself, among the values that the constraints allow. So a feature that makes no difference is
     independent of flipping.
 
     Parameters
     ----------
     m, max_evaluations : int
-        Positives and negatives to find for each row, and the most rows that the model is asked to predict for it.
+        Positives and negatives to find for each row, and the most evaluations for it.
     """
 
     m: int = 200
@@ -57,18 +57,18 @@ class Marginal:
 class Growing:
     """Let another generator search, and search further where it lacks flips or stays.
 
-    Rows that it serves keep what it found. For others the model is asked about real rows of the background, then about
-    perturbations with more features changed and with values further out, until some flip. From there m walkers set
-    out: each step redraws some features as :class:`Marginal` does, and counts if the output still flips. So what rare
-    flips look like in the end is what Marginal would find in a very long search. Stays that are rare are looked for
-    from the row itself. Rows that get all they need in this way have the status "rare_flips" or "rare_stays".
+    Rows that it serves keep what it found. For others the model is called for real rows of the reference data, then
+    for perturbations with more features changed and with values further out, until some flip. From there m walkers
+    set out: each step redraws some features as :class:`Marginal` does, and counts if the output still flips. So what
+    rare flips look like in the end is what Marginal would find in a very long search. Stays that are rare are looked
+    for from the row itself. Rows that get all they need in this way have the status "rare_flips" or "rare_stays".
 
     Parameters
     ----------
     inner : generator
         Half of the places in its result is m.
     max_evaluations : int
-        Most rows that the model is asked to predict for each row, those of the inner generator included.
+        Most evaluations for each row, those of the inner generator included.
     """
 
     inner: Generator = field(default_factory=lambda: Marginal(max_evaluations=2_000))
@@ -83,7 +83,7 @@ class Growing:
             )
 
     def bind(self, space: FeatureSpace, outputs: Array) -> Growing:
-        """Let the inner generator learn about the background, if it wants to."""
+        """Let the inner generator learn about the reference data, if it wants to."""
         bind: Any = getattr(self.inner, "bind", None)
         return self if bind is None else replace(self, inner=bind(space, outputs))
 

@@ -35,13 +35,13 @@ class Random:
     What the question puts on both sides alike is a candidate of both kinds: under :class:`xcid.CID` a tie of two
     classes is, since for DiCE a probability of 1/2 is enough for either class.
 
-    Unlike DiCE it asks the model about as many candidates as it needs, not about all of the pool, and does without
-    a second pool for the samples that do not flip.
+    Unlike DiCE it evaluates as many candidates as it needs, not all of the pool, and does without a second pool
+    for the samples that do not flip.
 
     Parameters
     ----------
     m, max_evaluations : int
-        Positives and negatives to find for each row, and the most rows that the model is asked to predict for it.
+        Positives and negatives to find for each row, and the most evaluations for it.
     pool : int
         Copies of the row that are changed round by round.
     """
@@ -97,7 +97,7 @@ class _Deck(NamedTuple):
     last: Integers  # (a, c) and the last round that has changed it
     fresh: Flags  # (a, c) False for a candidate that another one equals
     content: Unsigned  # (a, c) hash of the changes that make each candidate
-    weights: Array  # (a, c) in C+; NaN for those that the model was not asked about
+    weights: Array  # (a, c) in C+; NaN for those that were not evaluated
 
 
 def _recall(deck: _Deck, answers: dict[int, _Answers]) -> None:
@@ -111,7 +111,7 @@ def _recall(deck: _Deck, answers: dict[int, _Answers]) -> None:
 
 
 def _remember(deck: _Deck, answers: dict[int, _Answers], search: Search) -> None:
-    """Keep the answers about a deck for the rows that will need another one."""
+    """Keep what is known of a deck for the rows that will need another one."""
     for at in np.flatnonzero(np.isin(deck.rows, search.open)):
         row, asked = int(deck.rows[at]), deck.fresh[at] & ~np.isnan(deck.weights[at])
         content, weights = deck.content[at][asked], deck.weights[at][asked]
@@ -123,7 +123,7 @@ def _remember(deck: _Deck, answers: dict[int, _Answers], search: Search) -> None
 
 
 def _deal(search: Search, decks: list[_Deck]) -> None:
-    """Go through the decks until the rows have what they need; ask about candidates that no earlier deck had."""
+    """Go through the decks until the rows have what they need; evaluate candidates that no earlier deck had."""
     start, size = 0, decks[0].fresh.shape[1]
     while start < size:
         part = slice(start, min(start + search.chunk(start), size))
@@ -140,7 +140,7 @@ def _deal(search: Search, decks: list[_Deck]) -> None:
 
 
 def _places(search: Search, deck: _Deck, part: slice) -> Integers:
-    """Rows of a deck that lack samples and may find some here: they can afford to ask, or know the answers."""
+    """Rows of a deck that lack samples and may find some here: they can afford evaluations, or know what these gave."""
     is_known = ~np.isnan(deck.weights[:, part]).all(axis=1)
     return np.flatnonzero(np.isin(deck.rows, search.lacking) & (is_known | np.isin(deck.rows, search.open)))
 
@@ -192,7 +192,7 @@ def _draw(random: Unsigned, rows: Array, feature: Integers, space: FeatureSpace)
     """Values uniform over what the given (a, copies, r) features of (a, d) rows may take; inf where that is nothing.
 
     Numbers are uniform over their range and rounded as DiCE does it where its rule applies, else on their lattice where
-    they have one; levels are equally likely; a value is missing as often as in the background.
+    they have one; levels are equally likely; a value is missing as often as in the reference data.
     """
     share = uniform(random)
     pools = space.pools

@@ -1,6 +1,6 @@
-"""What the features of a row may become: values of background rows, within its limits and what the constraints allow.
+"""What the features of a row may become: values of reference rows, within its limits and what the constraints allow.
 
-Numbers may have a lattice: so many steps in a unit, as many as the background's decimals tell.
+Numbers may have a lattice: so many steps in a unit, as many as the reference data's decimals tell.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.table import FeatureSpace
 from xcid.table.features import Pools, step_range
 
-MOST_DONORS = 4_096  # background rows that are looked at; more do not spread any better
+MOST_DONORS = 4_096  # reference rows that are looked at; more do not spread any better
 _ONE, _TOP_BIT = np.uint64(1), np.uint64(63)
 
 
@@ -38,7 +38,7 @@ class Reach:
 
     @staticmethod
     def of(rows: Array, space: FeatureSpace, pools: Pools | None = None) -> Reach:
-        """Look up what the constraints leave to each row, among all background values or those of other pools."""
+        """Look up what the constraints leave to each row, among all reference values or those of other pools."""
         pools = space.pools if pools is None else pools
         low, high = space.bounds(rows)
         first, count = pools.between(low, high)
@@ -98,7 +98,7 @@ class Reach:
 
 
 def donors_of(rows: Array) -> Array:
-    """Background rows, evenly thinned where there are very many."""
+    """Reference rows, evenly thinned where there are very many."""
     return rows[thinned(len(rows), MOST_DONORS)]
 
 
@@ -107,7 +107,7 @@ UNITS = 2.0**20  # differences are whole numbers of such parts: their sums are e
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Metric:
-    """Distances between samples, feature by feature in units of the background's spread.
+    """Distances between samples, feature by feature in units of the reference data's spread.
 
     A number counts in mean absolute deviations from its median. Other levels, and a missing cell beside a present one,
     count 1. Features are summed in the ``order`` of the ranks, so that moving a column does not change the last digit.
@@ -119,7 +119,7 @@ class Metric:
 
     @staticmethod
     def of(space: FeatureSpace) -> Metric:
-        """Measure the spread of the background."""
+        """Measure the spread of the reference data."""
         return Metric(space.scales, space.discrete, np.argsort(space.rank))
 
     def gap(self, a: Array, b: Array, feature: int) -> Array:

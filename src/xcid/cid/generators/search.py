@@ -69,12 +69,12 @@ class Search:
             start += self.chunk(start)
 
     def offer(self, rows: Integers, candidates: Array, there: Flags | None = None) -> None:
-        """Ask about (a, c, d) candidates of (a,) rows; places where ``there`` (a, c) is False hold none."""
+        """Evaluate (a, c, d) candidates of (a,) rows; places where ``there`` (a, c) is False hold none."""
         weights, asked = self.ask(rows, candidates, there)
         self.keep(rows, candidates, weights, asked)
 
     def ask(self, rows: Integers, candidates: Array, there: Flags | None = None) -> tuple[Array, Flags]:
-        """Ask without keeping: (a, c) weights in C+, and for which candidates the budget was enough."""
+        """Evaluate without keeping: (a, c) weights in C+, and for which candidates the budget was enough."""
         there = np.ones(candidates.shape[:2], dtype=bool) if there is None else there
         left = self.budget - self.n_evaluations[rows]
         asked = there & (np.cumsum(there, axis=1) <= left[:, None])
@@ -170,7 +170,7 @@ MOST_BYTES = 2**23  # of samples at a time: larger pieces are slower to get from
 
 
 class Choice(Protocol):
-    """What a user chose: how to draw a plan when background rows are in a given order."""
+    """What a user chose: how to draw a plan when reference rows are in a given order."""
 
     def bind(self, space: FeatureSpace, outputs: Array) -> Bound: ...
 
@@ -178,7 +178,7 @@ class Choice(Protocol):
 
 
 class Bound:
-    """A choice for one background: draws the plans of runs, and keeps the last ones in a cache.
+    """A choice for one set of reference data: draws the plans of runs, and keeps the last ones in a cache.
 
     It looks like the choice in records of settings, and travels without its cache. Threads get one and the same plan.
     """
@@ -195,7 +195,7 @@ class Bound:
         return Bound, (self.choice, self.order)
 
     def bind(self, space: FeatureSpace, outputs: Array) -> Bound:
-        """Bind the choice to another background."""
+        """Bind the choice to other reference data."""
         return self.choice.bind(space, outputs)
 
     def draw(self, space: FeatureSpace, key: Unsigned) -> Drawn:
@@ -214,7 +214,7 @@ def _plan(choice: Choice, order: Integers, space: FeatureSpace, key: int) -> Pla
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drawn:
-    """A generator that follows a plan: all of its samples are asked about and kept."""
+    """A generator that follows a plan: all of its samples are evaluated and kept."""
 
     plan: Plan
 
@@ -265,7 +265,7 @@ def make_plan(space: FeatureSpace, masks: Flags, donors: Array, **more: Any) -> 
 def _fitted(new: Array, rows: Array, random: Unsigned, space: FeatureSpace) -> Array:
     """Fit (p, f) new values to what (n, f) rows may change to, by (n, p, f) random bits: (n, p, f).
 
-    A frozen feature keeps its value. A value that the constraints forbid is replaced by an allowed background value at
+    A frozen feature keeps its value. A value that the constraints forbid is replaced by an allowed reference value at
     random; where there is none, by the row's own.
     """
     reach, own = Reach.of(rows, space), rows[:, None]
@@ -276,7 +276,7 @@ def _fitted(new: Array, rows: Array, random: Unsigned, space: FeatureSpace) -> A
 
 
 def limited(space: FeatureSpace) -> Flags:
-    """(f,) features that some background values may not be changed to."""
+    """(f,) features that some reference values may not be changed to."""
     pools = space.pools
     return (pools.sizes + pools.n_missing < len(space.background)) | (space.direction != 0)
 
