@@ -32,6 +32,7 @@ PEOPLE = pd.DataFrame(
     }
 )
 COLUMNS = ["row", "kind", "changes", "n_changes", "distance", "output", "was", "about", "plausibility", "likeness"]
+COLUMNS += ["proof", "bound"]
 NUMBERS = RNG.normal(size=(300, 5))
 DIABETES = xcid.datasets.load_diabetes()
 
@@ -401,7 +402,7 @@ class TestInWords:
         assert repr(found) == f"<xcid.whatif.Counterfactuals: {len(found)} lines; 60 of 60 rows reach the target>"
         lines = str(found).splitlines()
         assert lines[0] == repr(found)
-        assert lines[1].split() == ["row", "kind", "changes", "output", "likeness"]
+        assert lines[1].split() == ["row", "kind", "changes", "output", "likeness", "proof"]
         first = f"class {found.about[0]} {found.was[0]:.2f} -> {found.output[0]:.2f}"
         for said in (found.kind[0], found.in_words(0), first, found.likeness[0]):
             assert lines[2].index(said) == lines[1].index(

@@ -155,9 +155,11 @@ def _describe_rows(found: Counterfactuals, subject: Subject, most: int, target: 
         for line in lines:
             changes, outputs = (*found.changes(line), *found.derived(line)), format_outputs(found, line)
             if found.kind[line] != NOT_REACHED:
-                block.append(f"  {found.kind[line]}: {outputs}; {found.likeness[line]}")
+                told = filter(None, (outputs, found.likeness[line], found.proved(line)))
+                block.append(f"  {found.kind[line]}: {'; '.join(told)}")
             else:
-                block.append(f"  not reached; the best that was found: {outputs}" if changes else "  not reached")
+                missed = found.proved(line) or "not reached"
+                block.append(f"  {missed}; the best that was found: {outputs}" if changes else f"  {missed}")
             cells = [(one.feature, f"{one.before} -> {one.after}") for one in changes]
             block += [f"    {line}" for line in align_cells(cells)]
         yield "\n".join(block)

@@ -1,4 +1,4 @@
-"""What is compiled: ``bits.c`` and ``exact.c``, built once for a user where there is a compiler.
+"""What is compiled: ``bits.c``, ``exact.c`` and ``nearest.c``, built once for a user where there is a compiler.
 
 ``XCID_NATIVE=numpy`` in the environment keeps to NumPy's form, which gives the same numbers.
 """
@@ -27,7 +27,7 @@ from xcid.native.planned import Sets
 from xcid.native.program import Program
 from xcid.records import Array
 
-SOURCES = tuple(Path(__file__).with_name(name) for name in ("bits.c", "exact.c", "terms.h"))
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("bits.c", "exact.c", "nearest.c", "terms.h"))
 COMPILERS = ("cc", "gcc", "clang")
 SWITCH = "XCID_NATIVE"
 SECONDS = 60  # that a compiler may take
@@ -100,6 +100,7 @@ def _load() -> Any | None:
 def declared(library: Any) -> Any:
     """The same library, which knows what its functions take and give; one that lacks any of them is an error."""
     library.xcid_sums.restype = ctypes.c_int
+    library.xcid_nearest.restype = ctypes.c_int
     library.xcid_exact_new.restype = ctypes.c_void_p
     library.xcid_exact_values.restype = library.xcid_exact_pairs.restype = ctypes.c_int64
     library.xcid_exact_free.argtypes, library.xcid_exact_free.restype = [ctypes.c_void_p], None

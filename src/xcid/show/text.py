@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from xcid.whatif import Actions, Counterfactuals
 
 MOST_WIDE = 60  # letters of a column that is padded
-CHANGE_HEADS = ("row", "kind", "changes", "output", "likeness")
+CHANGE_HEADS = ("row", "kind", "changes", "output", "likeness", "proof")
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 Given = ParamSpec("Given")
 
@@ -127,7 +127,7 @@ COVERED = "covered: rows like these that actions down to this one flip, by leavi
 
 @_printable
 def changes(found: Counterfactuals, *, most: int = 20) -> str:
-    """List counterfactuals, a line each: the row, the kind, the changes, the output before and after, the likeness."""
+    """List counterfactuals, a line each: row, kind, changes, the output before and after, likeness and proof."""
     shown = range(min(len(found), as_int(most, "most", at_least=1)))
     lines = [change_cells(found, line) for line in shown]
     left = len(found) - len(shown)
@@ -136,9 +136,10 @@ def changes(found: Counterfactuals, *, most: int = 20) -> str:
 
 
 def change_cells(found: Counterfactuals, line: int) -> tuple[str, ...]:
-    """A counterfactual in words: its row, its kind, the changes, the output before and after, the likeness."""
+    """A counterfactual in words: row, kind, changes, the output before and after, likeness and proof."""
     row, said = str(found.index[found.row[line]]), found.in_words(line)
-    return row, str(found.kind[line]), said, format_outputs(found, line), str(found.likeness[line])
+    likeness, proved = str(found.likeness[line]), found.proved(line)
+    return row, str(found.kind[line]), said, format_outputs(found, line), likeness, proved
 
 
 def format_outputs(found: Counterfactuals, line: int) -> str:

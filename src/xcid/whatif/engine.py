@@ -26,6 +26,7 @@ from xcid.whatif.evaluator import (
     pick_one_of_each_set,
     take_over_real_rows,
 )
+from xcid.whatif.proof import NO_SUCH, prove
 from xcid.whatif.pruning import prune, prune_and_refill, refine, shares
 from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED, Counterfactuals
 from xcid.whatif.search import PAIRS, search_flips
@@ -61,6 +62,8 @@ class Block(NamedTuple):
     about: Texts
     plausibility: Array
     likeness: Texts
+    proof: Texts
+    bound: Array
     shares: Array
     order: Integers
     path: Array
@@ -124,7 +127,12 @@ def _block(settings: SearchSettings, table: Array) -> Block:
     open_ = np.flatnonzero(start <= 0)
     some = evaluator.of_rows(open_)
     flips, best = search_flips(some, start[open_], settings.k)
-    found, kinds = _chosen(some, *_finished(some, flips, settings.k), settings.k)
+    flips, likeliest = _finished(some, flips, settings.k)
+    proofs = prove(some, flips, settings.time_limit)
+    flips = join_found([flips, proofs.better])
+    flips = flips[pick_one_of_each_set(some.find_moved(flips), flips.owner, flips.distance)]
+    found, kinds = _chosen(some, flips, likeliest, settings.k)
+    proof, bound = proofs.of_lines(found, kinds, some.find_moved(found).sum(axis=1))
     missed = best[np.setdiff1d(np.arange(len(open_)), found.owner)]
     evaluator.n_evaluations[open_] += some.n_evaluations
     done = np.flatnonzero(start > 0)
@@ -134,9 +142,12 @@ def _block(settings: SearchSettings, table: Array) -> Block:
         Found(own[done], done, start[done], np.zeros(len(done))),
     ]
     kind = np.concatenate([kinds, np.full(len(missed.owner), NOT_REACHED), np.full(len(done), ALREADY)])
-    lines = join_found(parts)
+    unreached = np.where(proofs.none_exists(missed.owner), NO_SUCH, "")
+    lines, nothing = join_found(parts), np.full(len(missed.owner) + len(done), np.nan)
     order = np.argsort(lines.owner, kind="stable")
-    return _described(settings, evaluator, lines[order], kind[order])
+    proof = np.concatenate([proof, unreached, np.full(len(done), "")])[order]
+    block = _described(settings, evaluator, lines[order], kind[order])
+    return block._replace(proof=proof, bound=np.concatenate([bound, nothing])[order])
 
 
 def _finished(evaluator: Evaluator, flips: Found, k: int) -> tuple[Found, Found]:
@@ -211,6 +222,8 @@ def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kin
         about=about,
         plausibility=near.distance,
         likeness=near.words,
+        proof=np.full(len(owner), ""),
+        bound=np.full(len(owner), np.nan),
         **split._asdict(),
         n_evaluations=evaluator.n_evaluations,
     )
@@ -231,6 +244,8 @@ def _unknown(settings: SearchSettings, failed: Failed) -> Block:
         about=np.full(n, ""),
         plausibility=nothing,
         likeness=np.full(n, ""),
+        proof=np.full(n, ""),
+        bound=nothing,
         shares=none,
         order=none.astype(np.int64),
         path=np.full(folded.shape, np.nan),

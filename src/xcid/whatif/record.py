@@ -16,6 +16,12 @@ from xcid.table import Backend, Column
 
 NOT_REACHED, ALREADY, FAILED = "not reached", "already there", "failed"
 
+PROVED = {
+    "nearest": "proved: nothing nearer",
+    "sparsest": "proved: no fewer changes",
+    "none exists": "proved: there is none within the rules",
+}
+
 
 class Change(NamedTuple):
     """One change of a counterfactual: in words, what it adds to the output, and the output when it is made."""
@@ -51,6 +57,8 @@ class Counterfactuals:
     about: Texts  # (m,) that class; for a regression "higher" or "lower", "" where the output stays as it was
     plausibility: Array  # (m,) distance to the nearest real row with the wanted output; larger is less plausible
     likeness: Texts  # (m,) the same in words
+    proof: Texts  # (m,) "nearest", "sparsest", "within" (a bound), "none exists", "found" (nothing is proved), or ""
+    bound: Array  # (m,) the distance over the least for which it is not proved that there is nothing; NaN: not known
     shares: Array  # (m, f) what each change adds to the output; they sum to output - was
     order: Integers  # (m, f) in which order changes work best, from 1; 0 for features that do not change
     path: Array  # (m, f) the output when a change is made in this order; NaN for features that do not change
@@ -124,6 +132,14 @@ class Counterfactuals:
         derived = ", ".join(self._change(line, at) for at in self._derived(line))
         return moved + (f" ({derived})" if derived else "")
 
+    def proved(self, line: int) -> str:
+        """What is proved of a line, in words: "proved: nothing nearer"; empty where that is nothing."""
+        line = position_of(line, len(self), "line")
+        said = str(self.proof[line])
+        if said == "within":
+            return f"within {np.ceil(100 * self.bound[line] - 1e-6) / 100:g} of the nearest"
+        return PROVED.get(said, "")
+
     def code(self, line: int) -> str:
         """Python code that makes the changes of a line one by one, with the output before and after."""
         line = position_of(line, len(self), "line")
@@ -141,7 +157,7 @@ class Counterfactuals:
         return [*lines, *(cell_code(self.columns[at], new[at]) for at in self._derived(line))]
 
     def to_frame(self, backend: Backend = "pandas") -> Any:
-        """One line each: row, kind, changes, n_changes, distance, output, was, about, plausibility, likeness."""
+        """One line each: row, kind, changes, n_changes, distance, output, was, about, likeness, proof, bound ...."""
         return frame_of(self.to_columns(), backend)
 
     def to_columns(self) -> dict[str, Any]:
@@ -157,6 +173,8 @@ class Counterfactuals:
             "about": self.about,
             "plausibility": self.plausibility,
             "likeness": self.likeness,
+            "proof": self.proof,
+            "bound": self.bound,
         }
 
     def is_number(self, line: int) -> bool:

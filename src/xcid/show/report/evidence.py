@@ -160,7 +160,7 @@ def list_changes_found(found: Counterfactuals, row: int, values: Values) -> list
 
     Each has its ``kind``, the ``changes`` in the order in which they work best ([feature, before, after, what it adds
     to the output, the output then]), how many ``more`` there are, what the output ``was``, the ``output`` now, the
-    class that this is ``about`` (none for a regression), and its ``likeness`` to real rows.
+    class that this is ``about`` (none for a regression), its ``likeness`` to real rows, and what ``proof`` there is.
     """
     return [_line(found, int(line), values) for line in np.flatnonzero(found.row == row)]
 
@@ -174,6 +174,7 @@ def _line(found: Counterfactuals, line: int, values: Values) -> dict[str, Any]:
         "changes": [_change(change, values, has_numbers) for change in changes[:MOST_CHANGES]],
         "more": max(0, len(changes) - MOST_CHANGES),
         "likeness": str(found.likeness[line]),
+        "proof": found.proved(line),
         "about": "" if is_number else clean(found.about[line]),
     }
     return record | (_outputs(found.was[line], found.output[line]) if has_numbers else {})

@@ -1,0 +1,152 @@
+"""Options of features in cells: what no split of an ensemble tells apart counts as one."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from xcid.native.nearest import MOST_LEVELS, Nodes
+from xcid.native.trees import Trees
+from xcid.records import Array, Flags, Integers, Unsigned
+from xcid.whatif.options import MOST_LINEAR, MOST_VALUES, Options, View, plausible_values, values_beside
+
+
+class Cells(NamedTuple):
+    """The options of a feature, by what splits tell apart: in order, or as sets of levels.
+
+    ``cell`` (K,) and ``own`` (n,) say where options and the rows' own values are; in order they count from 1, and 0 is
+    an own value without a place among them.
+    """
+
+    options: Options
+    n_cells: int
+    is_set: bool
+    cell: Integers
+    own: Integers
+    codes: Array  # (cells, columns that splits compare)
+
+    def costs(self, cost: Array, rows: slice) -> Array:
+        """(b, cells) the least costs of (b, K) options, 0 where rows are themselves."""
+        found = np.full((len(cost), self.n_cells), np.inf)
+        if self.cell.size:
+            order = np.argsort(self.cell, kind="stable")
+            cells, first = np.unique(self.cell[order], return_index=True)
+            found[:, cells] = np.minimum.reduceat(cost[:, order], first, axis=1)
+        found[np.arange(len(cost)), self.own[rows]] = 0.0
+        return found
+
+
+def cells_of(options: Options, compared: Array, own: Array, thresholds: list[Array]) -> Cells | None:
+    """Put (K, c) and (n, c) compared columns of options and of rows in cells; None where there are too many."""
+    codes, own_codes = (
+        np.column_stack(
+            [np.where(np.isnan(z), -1, np.searchsorted(t, z)) for z, t in zip(part.T, thresholds, strict=True)]
+        )
+        for part in (compared, own)
+    )
+    has_place = (own_codes >= 0).all(axis=1)
+    for known in (np.concatenate([codes, own_codes[has_place]]), codes):
+        ordered = np.unique(known, axis=0)
+        if _is_in_order(ordered):
+            where = _positions(ordered, np.concatenate([codes, own_codes])) + 1
+            return Cells(options, len(ordered) + 1, False, where[: len(codes)], where[len(codes) :], ordered)
+        levels = np.unique(np.concatenate([codes, own_codes]), axis=0)
+        if len(levels) <= MOST_LEVELS:
+            where = _positions(levels, np.concatenate([codes, own_codes]))
+            return Cells(options, len(levels), True, where[: len(codes)], where[len(codes) :], levels)
+    return None
+
+
+def _is_in_order(codes: Array) -> bool:
+    """Whether all columns of codes in the order of the first ones rise, and none is missing."""
+    return bool(np.all(codes >= 0) and np.all(np.diff(codes, axis=0) >= 0))
+
+
+def _positions(known: Array, codes: Array) -> Integers:
+    """Where (K, c) codes are among those that are known, -1 for those that are not."""
+    places = {one.tobytes(): at for at, one in enumerate(np.ascontiguousarray(known, dtype=np.int64))}
+    rows = np.ascontiguousarray(codes, dtype=np.int64)
+    return np.array([places.get(one.tobytes(), -1) for one in rows], dtype=np.int64)
+
+
+class Divided(NamedTuple):
+    """The features that an ensemble splits on, by cells, and its nodes in terms of these."""
+
+    cells: tuple[Cells, ...]
+    nodes: Nodes
+    own_left: Flags  # (n, nodes) where own values go
+
+    @property
+    def start(self) -> Integers:
+        """(f + 1,) where the costs of each feature begin."""
+        return np.cumsum([0, *(one.n_cells for one in self.cells)])
+
+
+def divide(view: View, trees: Trees) -> Divided | None:
+    """Put the features that trees split on in cells; None where that cannot be done."""
+    walk, core = trees.walk, view.own.shape[1]
+    is_leaf = walk.left == np.arange(len(walk.left))
+    columns = np.unique(walk.feature[~is_leaf])
+    owner = np.concatenate([view.owner, view.owner[trees.indicators.source]]).astype(np.int64)
+    own = trees.compared(view.own)
+    thresholds = {int(c): np.unique(walk.threshold[~is_leaf & (walk.feature == c)]) for c in columns}
+    found = list[Cells]()
+    for at in np.unique(owner[columns]).tolist():
+        mine = columns[owner[columns] == at]
+        options = _options(view, at, [thresholds[int(c)] for c in mine], mine, core)
+        if options is None:
+            return None
+        full = np.repeat(view.own[:1], len(options.values), axis=0)
+        full[:, options.columns] = options.cells
+        made = cells_of(options, trees.compared(full)[:, mine], own[:, mine], [thresholds[int(c)] for c in mine])
+        if made is None:
+            return None
+        found.append(made)
+    places = {one.options.at: place for place, one in enumerate(found)}
+    goes_left = own[:, walk.feature] <= walk.threshold
+    goes_left |= np.isnan(own[:, walk.feature]) & walk.missing_left
+    nodes = _nodes(trees, found, is_leaf, columns, owner, places, thresholds)
+    return Divided(tuple(found), nodes, goes_left)
+
+
+def _options(view: View, at: int, thresholds: list[Array], columns: Integers, n_columns: int) -> Options | None:
+    search_space = view.evaluator.search_space
+    values = plausible_values(search_space, at, MOST_VALUES)
+    if values is None and len(columns) == 1 and columns[0] < n_columns:
+        values = values_beside(view, at, thresholds[0], int(columns[0]))
+    if values is None:
+        values = plausible_values(search_space, at, MOST_LINEAR)
+    return None if values is None else view.options(at, values)
+
+
+def _nodes(
+    trees: Trees,
+    cells: list[Cells],
+    is_leaf: Flags,
+    columns: Integers,
+    owner: Integers,
+    places: dict[int, int],
+    thresholds: dict[int, Array],
+) -> Nodes:
+    walk = trees.walk
+    cut, mask = np.zeros(len(walk.feature), dtype=np.int64), np.zeros(len(walk.feature), dtype=np.uint64)
+    feature = np.full(len(walk.feature), -1)
+    for column in columns.tolist():
+        mine = np.flatnonzero(~is_leaf & (walk.feature == column))
+        one = cells[places[int(owner[column])]]
+        own_columns = [c for c in columns.tolist() if owner[c] == owner[column]]
+        codes = one.codes[:, own_columns.index(column)]
+        k = np.searchsorted(thresholds[column], walk.threshold[mine])
+        feature[mine] = places[int(owner[column])]
+        if one.is_set:
+            mask[mine] = _mask(codes, k, walk.missing_left[mine])
+        else:
+            cut[mine] = np.searchsorted(codes, k, side="right")
+    return Nodes(feature, walk.left, walk.right, cut, mask, walk.roots)
+
+
+def _mask(codes: Array, k: Integers, missing_left: Flags) -> Unsigned:
+    """(M,) the levels that go left at nodes with these places of thresholds."""
+    left = (codes <= k[:, None]) & ((codes >= 0) | missing_left[:, None])
+    return np.asarray((left.astype(np.uint64) << np.arange(len(codes), dtype=np.uint64)).sum(axis=1, dtype=np.uint64))

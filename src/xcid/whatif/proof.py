@@ -1,0 +1,135 @@
+"""The nearest and the sparsest changes with a proof, or the proof that there are none, for models read from inside.
+
+A proof is about this model, these rules and the values that the search may give: it says nothing of other values. Every
+answer is predicted by the model itself before it counts. Relations between columns are left out of the search: a limit
+without them holds with them, and an answer that breaks one does not count.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from xcid._kernels.arrays import blocks
+from xcid.native.nearest import NONE, Limits
+from xcid.records import Array, Flags, Texts
+from xcid.whatif.conditions import Conditions
+from xcid.whatif.evaluator import Evaluator, Found, join_found
+from xcid.whatif.solvers import Solver, Task, solver_of
+
+MOST_WORK, MOST_BYTES = 4e8, 2.0**28  # leaves that are looked at for a row: some 4 s
+ROWS = 32  # whose costs are held at a time
+SHOWN = 1.3  # times the distance below which there is proved to be nothing, at most, for this to be said
+NEAREST, SPARSEST, NO_SUCH, WITHIN, FOUND = "nearest", "sparsest", "none exists", "within", "found"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Proofs:
+    """Answers that beat those of the search, and what is proved: 0 for nothing, infinity where there is no answer."""
+
+    better: Found
+    nearest: Array  # (n,) no changes are nearer
+    sparsest: Array  # (n,) no changes have fewer features times ``step`` plus distance
+    step: float
+
+    def of_lines(self, lines: Found, kind: Texts, n_changes: Any) -> tuple[Texts, Array]:
+        """(m,) what is proved of lines of these kinds, and how many times as far as need be they are at most."""
+        nearest, sparsest = self.nearest[lines.owner], self.sparsest[lines.owner]
+        close = 1e-9 + 1e-7 * lines.distance
+        is_nearest = (nearest > 0) & (lines.distance <= nearest + close)
+        is_sparsest = (sparsest > 0) & (self.step * n_changes + lines.distance <= sparsest + close)
+        titles = np.array([SPARSEST in one.split(" and ") for one in kind.tolist()], dtype=bool)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bound = np.where(nearest > 0, lines.distance / nearest, np.nan)
+        bound = np.where(is_nearest | (titles & is_sparsest), 1.0, bound)
+        said = np.where(bound <= SHOWN, WITHIN, FOUND).astype("<U11")
+        said = np.where(titles & is_sparsest, SPARSEST, said)
+        return np.where(is_nearest, NEAREST, said), bound
+
+    def none_exists(self, rows: Any) -> Flags:
+        """Whether it is proved that some rows have no answer at all."""
+        return np.isinf(self.nearest[rows]) | np.isinf(self.sparsest[rows])
+
+
+class Budget:
+    """What is left of the work and of half of the time of a row: the model needs time, too."""
+
+    def __init__(self, work: float, time_limit: float | None) -> None:
+        self.work, self.end = work, None if time_limit is None else time.monotonic() + time_limit / 2
+
+    def limits(self) -> Limits:
+        """When the next search stops."""
+        seconds = 0.0 if self.end is None else max(self.end - time.monotonic(), 1e-6)
+        return Limits(max(self.work, 0.0), seconds, MOST_BYTES)
+
+
+def prove(evaluator: Evaluator, flips: Found, time_limit: float | None) -> Proofs:
+    """Search for the nearest and the sparsest answers of all rows of a block, which lie on the near side."""
+    n, step = len(evaluator.own), _step(evaluator)
+    nothing = Proofs(flips[np.zeros(0, dtype=np.int64)], np.zeros(n), np.zeros(n), step)
+    solver = solver_of(evaluator) if n else None
+    if solver is None:
+        return nothing
+    size = evaluator.find_moved(flips).sum(axis=1)
+    known = np.full((2, n), np.inf)
+    np.minimum.at(known[0], flips.owner, flips.distance)
+    np.minimum.at(known[1], flips.owner, step * size + flips.distance)
+    lower, answers = np.zeros((2, n)), [flips[np.zeros(0, dtype=np.int64)]]
+    for part in blocks(n, ROWS):
+        rows = range(*part.indices(n))
+        solver.rows(part)
+        asked = {row: one for row in rows if (one := solver.conditions(row)) is not None}
+        budgets = {row: Budget(MOST_WORK, time_limit) for row in asked}
+        for kind, price in ((1, step), (0, 0.0)):  # fewest changes first: what they find helps the other search
+            wanted = [row for row in asked if not np.isinf(lower[1, row])]
+            for is_strict in (False, True):  # with room where rounding, or a relation, was in the way
+                made = dict[int, Array]()
+                for row in wanted:
+                    task = Task(row, price, float(known[kind, row]), is_strict)
+                    limit, found = _cheapest(solver, task, asked[row], budgets[row])
+                    lower[kind, row] = lower[kind, row] if is_strict else limit
+                    if found is not None:
+                        made[row] = found
+                good = _checked(evaluator, made)
+                answers.append(good)
+                size = evaluator.find_moved(good).sum(axis=1)
+                np.minimum.at(known[0], good.owner, good.distance)
+                np.minimum.at(known[1], good.owner, step * size + good.distance)
+                wanted = sorted(made.keys() - set(good.owner.tolist()))
+    lower[0, np.isinf(lower[1])] = np.inf
+    return Proofs(join_found(answers), lower[0], lower[1], step)
+
+
+def _cheapest(solver: Solver, task: Task, asked: list[Conditions], budget: Budget) -> tuple[float, Array | None]:
+    """What no answer can cost less than, and the cheapest changed row over all ways to reach the goal."""
+    limits, found = [np.inf], None
+    for one in asked:
+        solved, made = solver.solve(task, one, budget.limits())
+        budget.work -= solved.work
+        limits.append(np.inf if solved.status == NONE else solved.lower)
+        if made is not None:
+            found, task = made, task._replace(incumbent=solved.cost)
+    return min(limits), found
+
+
+def _step(evaluator: Evaluator) -> float:
+    """More than all changes of a row can cost together, so that one change less always wins."""
+    search_space = evaluator.search_space
+    width = np.where(np.isfinite(search_space.upper - search_space.lower), search_space.upper - search_space.lower, 0.0)
+    space = search_space.subject.features.space
+    own = np.nan_to_num(np.abs(evaluator.own - np.nan_to_num(search_space.usual))).max(axis=0, initial=0.0)
+    wide = np.where(space.discrete, 1.0, (width + own) / search_space.metric.scale)
+    total = float(((wide + 2) * search_space.weights)[~search_space.fixed].sum())
+    return float(2.0 ** np.ceil(np.log2(max(total, 1.0) + 1)))
+
+
+def _checked(evaluator: Evaluator, made: dict[int, Array]) -> Found:
+    """Changed rows by their own that are there by the model itself, with their distances."""
+    owner, rows = np.array(sorted(made), dtype=np.int64), np.zeros((0, evaluator.own.shape[1]))
+    if len(owner):
+        rows = np.stack([made[row] for row in owner.tolist()])
+    gain = evaluator.gain(rows, owner) if len(owner) else np.zeros(0)
+    return Found(rows, owner, gain, evaluator.distance(rows, owner))[gain > 0]

@@ -1,0 +1,272 @@
+"""What counterfactuals claim to be proved, against all values that a row may take, one by one."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from lightgbm import LGBMClassifier, LGBMRegressor
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, SplineTransformer, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from xgboost import XGBClassifier, XGBRegressor
+
+import xcid
+from xcid.native.library import whole
+from xcid.outcomes import Lower, Raise, Within
+from xcid.whatif.evaluator import goal_of
+from xcid.whatif.search_space import SearchSpace
+
+pytestmark = pytest.mark.skipif(whole() is None, reason="trees are searched by the compiled library")
+N_ROWS = 160
+
+
+def table(seed, levels=False, missing=False, wide=5):
+    """Whole numbers from 0 to ``wide``, so that all rows there can be are few."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({name: rng.integers(0, wide + 1, N_ROWS).astype(float) for name in "abc"})
+    if levels:
+        X["kind"] = rng.choice(["p", "q", "r", "s"], N_ROWS)
+    score = X.a + X.b * (X.c > 2) + (3 * (X.kind == "q") if levels else 0) + rng.normal(size=N_ROWS)
+    if missing:
+        X.loc[rng.random(N_ROWS) < 0.2, "b"] = np.nan
+    return X, score
+
+
+def encoded(model):
+    return make_pipeline(
+        make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["kind"]), remainder="passthrough"), model
+    )
+
+
+def every_row(space, row):
+    """All rows that a row may become, as (N, f) codes, with what they cost, from the definition of the distance."""
+    names, parts, prices = space.subject.features.names, [], []
+    table = space.subject.features.space
+    for at in range(len(names)):
+        own, weight = row[at], space.weights[at]
+        pool = table.distinct.values[: table.distinct.sizes[at], at]
+        if space.fixed[at]:
+            pool = pool[:0]
+        if not table.discrete[at]:
+            pool = np.arange(space.lower[at], space.upper[at] + 1)
+        low, high = (end[0] for end in space.limits(row[None], at))
+        pool = pool[(pool >= low) & (pool <= high)]
+        if table.discrete[at]:
+            pool = pool[space.may_become(np.array([own]), pool, at)]
+            price = np.where(pool == own, 0.0, 1.0)
+        elif np.isnan(own):
+            price = 1 + np.abs(pool - space.usual[at]) / space.metric.scale[at]
+        else:
+            price = np.abs(pool - own) / space.metric.scale[at]
+        other = pool != own
+        parts.append(np.append(own, pool[other]))
+        prices.append(np.append(0.0, price[other] * weight))
+    rows = np.array(list(itertools.product(*parts)))
+    return rows, np.array([sum(price) for price in itertools.product(*prices)])
+
+
+def check_against_all_rows(explainer, X, target=None):
+    """Every claim of every line, against all rows there can be."""
+    found, frame = (made := explainer.counterfactuals(X, target=target)), made.to_frame()
+    space = SearchSpace.of(explainer.subject)
+    goal = goal_for(explainer, target)
+    counts = {"nearest": 0, "sparsest": 0, "none exists": 0}
+    folded = space.subject.features.fold(found.data)
+    for at in range(len(found.data)):
+        own = found.data[at : at + 1]
+        rows, cost = every_row(space, folded[at])
+        whole_rows = space.subject.features.unfold(rows, own, np.zeros(len(rows), dtype=int))
+        own_output = np.repeat(space.subject.predict(own), len(rows), axis=0)
+        there = goal.gain(space.subject.predict(whole_rows), own_output) > 0
+        there &= space.subject.rules.allows(
+            whole_rows, np.repeat(own, len(rows), axis=0), space.subject.space.lower, space.subject.space.upper,
+            space.subject.space.direction,
+        )  # fmt: skip
+        size = (~((rows == rows[0]) | (np.isnan(rows) & np.isnan(rows[0])))).sum(axis=1)[there]
+        for line in np.flatnonzero(found.row == at):
+            said, kind = frame.proof[line], frame.kind[line]
+            if kind == "already there":
+                continue
+            if said == "none exists":
+                assert not there.any()
+            if kind == "not reached":
+                assert said in ("none exists", "")
+                counts["none exists"] += said == "none exists"
+                continue
+            assert said in ("nearest", "sparsest", "within", "found")
+            least = cost[there].min()
+            if said == "nearest":
+                assert frame.distance[line] == pytest.approx(least, abs=1e-7)
+                assert frame.bound[line] == 1
+            if said == "sparsest":
+                assert frame.n_changes[line] == size.min()
+                assert frame.distance[line] == pytest.approx(cost[there][size == size.min()].min(), abs=1e-7)
+            if said == "within":
+                assert frame.distance[line] <= frame.bound[line] * least * (1 + 1e-7)
+                assert frame.bound[line] <= 1.3
+            counts[said] = counts.get(said, 0) + 1
+    return counts, frame
+
+
+def goal_for(explainer, target):
+    return goal_of(target, explainer.subject, explainer.setup.outcome)
+
+
+NUMBERS = {
+    "tree": DecisionTreeClassifier(max_depth=4, random_state=0),
+    "forest": RandomForestClassifier(12, random_state=0),
+    "shallow forest": RandomForestClassifier(15, max_depth=3, random_state=0),
+    "extra trees": ExtraTreesClassifier(10, max_depth=4, random_state=0),
+    "boosting": GradientBoostingClassifier(n_estimators=15, random_state=0),
+    "histograms": HistGradientBoostingClassifier(max_iter=15, min_samples_leaf=5, random_state=0),
+    "adaboost": AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=8, random_state=0),
+    "xgboost": XGBClassifier(n_estimators=15, max_depth=3, n_jobs=1),
+    "lightgbm": LGBMClassifier(n_estimators=15, min_child_samples=5, n_jobs=1, verbose=-1),
+    "logistic": LogisticRegression(),
+    "scaled": make_pipeline(StandardScaler(), LogisticRegression()),
+    "splines": make_pipeline(SplineTransformer(), LogisticRegression()),
+    "scaled forest": make_pipeline(StandardScaler(), RandomForestClassifier(8, random_state=0)),
+    "bins": make_pipeline(KBinsDiscretizer(4, encode="onehot-dense"), RandomForestClassifier(8, random_state=0)),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.filterwarnings("ignore")
+def test_two_classes(name):
+    X, score = table(1)
+    model = NUMBERS[name].fit(X, (score > score.median()).astype(int))
+    counts, frame = check_against_all_rows(xcid.Explainer(model, X), X[:14])
+    nearest = frame[frame.kind.str.contains("nearest")]
+    assert set(nearest.proof) == {"nearest"}
+    assert counts["nearest"] >= 8
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.filterwarnings("ignore")
+def test_a_probability_that_few_reach_or_none(name):
+    X, score = table(2)
+    model = NUMBERS[name].fit(X, (score > score.median()).astype(int))
+    limits = xcid.Constraints(frozen=["a"], monotone={"b": "rises"})
+    explainer = xcid.Explainer(model, X, constraints=limits)
+    counts, frame = check_against_all_rows(explainer, X[:14], Within(0.8, target="1"))
+    assert not (frame.proof[frame.kind == "not reached"] == "").any()
+    assert name == "tree" or counts["none exists"] > 0
+
+
+SEVERAL = {
+    "forest": RandomForestClassifier(12, max_depth=4, random_state=0),
+    "boosting": GradientBoostingClassifier(n_estimators=8, random_state=0),
+    "histograms": HistGradientBoostingClassifier(max_iter=8, min_samples_leaf=5, random_state=0),
+    "xgboost": XGBClassifier(n_estimators=8, max_depth=3, n_jobs=1),
+    "lightgbm": LGBMClassifier(n_estimators=8, min_child_samples=5, n_jobs=1, verbose=-1),
+    "logistic": LogisticRegression(),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize("target", [None, "mid"])
+@pytest.mark.filterwarnings("ignore")
+def test_several_classes(name, target):
+    X, score = table(3)
+    y = np.array([0, 1, 2])[np.searchsorted(np.quantile(score, [0.3, 0.7]), score)]
+    model = SEVERAL[name].fit(X, y)
+    explainer = xcid.Explainer(model, X, class_names=["low", "mid", "high"])
+    counts, frame = check_against_all_rows(explainer, X[:10], target)
+    assert counts["nearest"] >= 4
+    assert set(frame.proof[frame.kind.str.contains("nearest")]) == {"nearest"}
+
+
+REGRESSIONS = {
+    "forest": RandomForestRegressor(12, max_depth=5, random_state=0),
+    "boosting": GradientBoostingRegressor(n_estimators=15, random_state=0),
+    "histograms": HistGradientBoostingRegressor(max_iter=15, min_samples_leaf=5, random_state=0),
+    "xgboost": XGBRegressor(n_estimators=15, max_depth=3, n_jobs=1),
+    "lightgbm": LGBMRegressor(n_estimators=15, min_child_samples=5, n_jobs=1, verbose=-1),
+    "linear": LinearRegression(),
+    "poisson": PoissonRegressor(),
+}
+
+
+@pytest.mark.parametrize("name", REGRESSIONS)
+@pytest.mark.parametrize("target", [None, Raise(0.2), Lower(0.2), Within(6.0, 6.5), Within(high=4.0)], ids=str)
+@pytest.mark.filterwarnings("ignore")
+def test_regressions(name, target):
+    X, score = table(4)
+    model = REGRESSIONS[name].fit(X, score + 10 - score.min())
+    explainer = xcid.Explainer(model, X)
+    _, frame = check_against_all_rows(explainer, X[:6], target)
+    claims = frame.proof[frame.kind.str.contains("nearest") | (frame.kind == "not reached")]
+    assert set(claims) <= {"nearest", "none exists"}
+
+
+@pytest.mark.parametrize("name", ["histograms", "xgboost", "lightgbm"])
+@pytest.mark.filterwarnings("ignore")
+def test_missing_cells(name):
+    X, score = table(5, missing=True)
+    model = NUMBERS[name].fit(X, (score > score.median()).astype(int))
+    rows = pd.concat([X[X.b.isna()][:8], X[X.b.notna()][:10]])
+    _, frame = check_against_all_rows(xcid.Explainer(model, X), rows)
+    assert set(frame.proof[frame.kind.str.contains("nearest")]) == {"nearest"}
+    assert frame.changes.str.contains("missing|nan|->").any()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_missing_cells_that_are_filled_before_the_model_and_flagged():
+    X, score = table(5, missing=True)
+    model = make_pipeline(SimpleImputer(add_indicator=True), RandomForestClassifier(10, random_state=0))
+    model.fit(X, (score > score.median()).astype(int))
+    rows = pd.concat([X[X.b.isna()][:8], X[X.b.notna()][:10]])
+    _, frame = check_against_all_rows(xcid.Explainer(model, X), rows)
+    assert set(frame.proof[frame.kind.str.contains("nearest")]) == {"nearest"}
+
+
+LEVELS = {
+    "one-hot forest": encoded(RandomForestClassifier(10, random_state=0)),
+    "one-hot boosting": encoded(XGBClassifier(n_estimators=12, max_depth=3, n_jobs=1)),
+    "one-hot logistic": encoded(LogisticRegression()),
+    "ordinal": make_pipeline(
+        make_column_transformer((OrdinalEncoder(), ["kind"]), remainder="passthrough"),
+        RandomForestClassifier(10, random_state=0),
+    ),
+    "native histograms": HistGradientBoostingClassifier(
+        max_iter=15, min_samples_leaf=5, categorical_features="from_dtype", random_state=0
+    ),
+    "native lightgbm": LGBMClassifier(n_estimators=15, min_child_samples=5, n_jobs=1, verbose=-1),
+    "native xgboost": XGBClassifier(n_estimators=12, max_depth=3, enable_categorical=True, n_jobs=1),
+}
+RULES = {
+    "free": xcid.Constraints(),
+    "rules": xcid.Constraints(
+        transitions={"kind": ["p", "q", "r", "s"]}, costs={"a": 2.0, "kind": 0.5}, ranges={"b": (1, 4)}
+    ),
+    "group": xcid.Constraints(groups={"both": ["kind", "c"]}),
+    "relation": xcid.Constraints(relations=["a <= b + 2"]),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("name", LEVELS)
+@pytest.mark.filterwarnings("ignore")
+def test_levels_and_rules(name, rule):
+    X, score = table(6, levels=True)
+    if name.startswith("native"):
+        X["kind"] = X.kind.astype("category")
+    model = LEVELS[name].fit(X, (score > score.median()).astype(int))
+    counts, frame = check_against_all_rows(xcid.Explainer(model, X, constraints=RULES[rule]), X[:10])
+    claims = set(frame.proof[frame.kind.str.contains("nearest") | (frame.kind == "not reached")])
+    assert rule == "relation" or claims <= {"nearest", "none exists"}
+    assert counts["nearest"] > 2
