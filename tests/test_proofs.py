@@ -59,10 +59,10 @@ def every_row(space, row):
     for at in range(len(names)):
         own, weight = row[at], space.weights[at]
         pool = table.distinct.values[: table.distinct.sizes[at], at]
-        if space.fixed[at]:
-            pool = pool[:0]
         if not table.discrete[at]:
             pool = np.arange(space.lower[at], space.upper[at] + 1)
+        if space.fixed[at]:
+            pool = pool[:0]
         low, high = (end[0] for end in space.limits(row[None], at))
         pool = pool[(pool >= low) & (pool <= high)]
         if table.discrete[at]:
@@ -160,11 +160,11 @@ def test_two_classes(name):
 def test_a_probability_that_few_reach_or_none(name):
     X, score = table(2)
     model = NUMBERS[name].fit(X, (score > score.median()).astype(int))
-    limits = xcid.Constraints(frozen=["a"], monotone={"b": "rises"})
+    limits = xcid.Constraints(frozen=["a"], monotone={"b": "rises"}, ranges={"c": (0, 3)})
     explainer = xcid.Explainer(model, X, constraints=limits)
-    counts, frame = check_against_all_rows(explainer, X[:14], Within(0.8, target="1"))
+    counts, frame = check_against_all_rows(explainer, X[:14], Within(0.9, target="1"))
     assert not (frame.proof[frame.kind == "not reached"] == "").any()
-    assert name == "tree" or counts["none exists"] > 0
+    assert counts["none exists"] > 0
 
 
 SEVERAL = {
