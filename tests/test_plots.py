@@ -17,6 +17,7 @@ from matplotlib.colors import to_hex
 
 import xcid
 import xcid.show.wording
+from xcid.cid.distances import Overlap
 from xcid.cid.drawn import drawn as drawn_evidence
 from xcid.cid.drawn import kept_shares
 from xcid.densities import Discrete, Kernel, Mixed
@@ -198,6 +199,18 @@ class TestDensities:
         order = np.argsort(-np.abs(explanation.values[2]), kind="stable")
         titles = [drawn(ax).get_title() for ax in axes]
         assert titles == [f"{NAMES[i]}\nd1 = {explanation.importance[2, i]:.2f}" for i in order]
+
+    def test_titles_say_how_far_apart_the_curves_are_where_noise_is_taken_out(self):
+        X = np.random.default_rng(0).normal(size=(300, 3))
+        model = lambda X: 1 / (1 + np.exp(-2 * X[:, 0]))  # noqa: E731
+        explanation = xcid.Explainer(model, X)(X[:1])
+        titles = [drawn(ax).get_title() for ax in xcid.plots.densities(explanation)]
+        for feature in (1, 2):
+            pair = drawn_evidence(explanation.cloud, 0, feature, explanation.density).pair
+            apart = float(Overlap()(pair.p, pair.q, pair.weights))
+            assert apart > 0.02
+            assert f"x{feature}\nd1 = 0.00 ({apart:.2f} with noise)" in titles
+        assert not any("noise" in ax.get_title() for ax in xcid.plots.densities(xcid.CID(model, X)(X[:1])))
 
     @pytest.mark.parametrize("most", [1, 2, 3, 5])
     def test_long_names_stay_within_the_picture(self, most):

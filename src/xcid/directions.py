@@ -41,7 +41,7 @@ def about_question(explanation: E, outcome: Outcome) -> E:
 
 
 def evidence(explanation: Explanation, row: int, feature: int | str) -> DensityPair:
-    """The two densities whose distance one importance is."""
+    """The two densities whose distance, without the noise of few samples, one importance is."""
     row, column = position_of(row, len(explanation), "row"), explanation.position(feature)
     if explanation.cloud is None:
         raise EvidenceNotKept(

@@ -71,7 +71,7 @@ class Explanation(records.Explanation):
         return directions.on(self, scale)
 
     def evidence(self, row: int, feature: int | str) -> DensityPair:
-        """Give the two densities whose d1 one importance is.
+        """Give the two densities whose d1, without the noise of few samples, one importance is.
 
         Parameters
         ----------

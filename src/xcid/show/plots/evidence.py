@@ -28,7 +28,8 @@ def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most:
     """Draw the densities of C+ and C- of the features of one row, those with the largest scores first.
 
     What both have is shaded, the row's own value marked, d1 printed, and words say how many of either set keep the own
-    value. Values that are taken again and again have lines as high as their shares, on the right-hand scale; levels are
+    value. Curves hold the noise of few samples, which is taken out of d1: theirs stands in brackets where it differs.
+    Values that are taken again and again have lines as high as their shares, on the right-hand scale; levels are
     paired bars; missing cells stand last. Curves have no scale: the area under one is the share of all other values.
     They end where values end, but for those of a plain kernel, which have the d1 that is printed. ``axes`` is an array
     of Axes, one for each feature drawn, and comes back.
@@ -46,7 +47,9 @@ def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most:
             found = drawn(one.cloud, 0, feature, one.density)
             _draw_column(ax, one, feature, found)
         name = _style.shorten_name(one.feature_names[feature])
-        ax.set_title(f"{name}\nd1 = {one.importance[0, feature]:.2f}", fontsize=10)
+        noise = wording.measure_noise(one, 0, feature, pair if found is None else found.pair)
+        with_noise = "" if noise is None else f" ({noise:.2f} with noise)"
+        ax.set_title(f"{name}\nd1 = {one.importance[0, feature]:.2f}{with_noise}", fontsize=10)
         _say_why(ax, one, feature, found)
     _draw_legend(flat[0].figure, wording.name_flips(one))
     return axes

@@ -46,7 +46,9 @@ def describe_evidence(explanation: Explanation, row: int, feature: int, values: 
     columns = explanation.features[feature]
     found = drawn(cloud, row, feature, density) if len(columns) == 1 else None
     kept, verb = kept_shares(cloud, row, feature, found), wording.choose_verb(explanation)
-    why = {"why": wording.word_evidence(kept, shown, verb)}
+    noise = wording.measure_noise(explanation, row, feature, pair if found is None else found.pair)
+    drawn_apart = "" if noise is None else f" These curves have a d1 of {noise:.2f}, noise included."
+    why = {"why": wording.word_evidence(kept, shown, verb) + drawn_apart}
     if found is None:
         return _shares(pair) | why
     (column,) = columns

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xcid._check import number as number
+from xcid.cid.distances import Overlap
 from xcid.cid.drawn import Kept
 from xcid.outcomes.classes import OTHER_LABEL, are_probabilities
 from xcid.outcomes.protocol import as_question
-from xcid.records import SIGNIFICANT, Array, Explanation, Flags, Integers
+from xcid.records import SIGNIFICANT, Array, DensityPair, Explanation, Flags, Integers
 from xcid.records.explanation import D1
 from xcid.records.status import UNKNOWN
 from xcid.records.status import meaning as status_in_words
@@ -286,6 +287,15 @@ def word_evidence(kept: Kept, shown: str, does: str = "flip") -> str:
     stay, flip = (f"{100 * share:.0f}%" for share in kept)
     keep = "leave it missing" if shown == "missing" else f"keep {shown}"
     return f"Among the perturbations that stay, {stay} {keep}; among those that {does}, {flip}."
+
+
+def measure_noise(one: Explanation, row: int, feature: int, pair: DensityPair) -> float | None:
+    """The d1 of what is drawn, where it is not the importance beside it, which noise was taken out of; else None."""
+    tested = one.importance_p_values
+    if tested is None or np.isnan(tested[row, feature]):
+        return None
+    apart = float(Overlap()(pair.p, pair.q, pair.weights))
+    return None if f"{apart:.2f}" == f"{one.importance[row, feature]:.2f}" else apart
 
 
 def rank_largest(scores: Array, most: int | None = None) -> Integers:
