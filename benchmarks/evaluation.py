@@ -4,6 +4,7 @@ Each table stands between a comment with its name and one that ends it. What a s
 
     python benchmarks/evaluation.py                # all of them: about an hour on two cores
     python benchmarks/evaluation.py truth          # in a minute
+    python benchmarks/evaluation.py --folder TABLES importance    # from files of the KEEL collection
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ SCRIPTS = {
     "calibration": ["calibration.py", "--rows", "12", "--seeds", "6"],
     "directions": ["directions.py"],
     "faithfulness": ["faithfulness.py", "--rows", "15"],
+    "importance": ["importance.py"],
 }
+FROM_FOLDER = ("importance",)  # tables that are not part of this package
 
 
 def replaced(page: str, name: str, table: str) -> str:
@@ -35,11 +38,18 @@ def replaced(page: str, name: str, table: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"some of: {', '.join(SCRIPTS)}")
-    chosen = parser.parse_args().tables or list(SCRIPTS)
+    parser.add_argument("--folder", type=Path, help="of comma-separated files, last column the class")
+    given = parser.parse_args()
+    known = [name for name in SCRIPTS if given.folder or name not in FROM_FOLDER]
+    chosen = given.tables or known
     if unknown := set(chosen) - set(SCRIPTS):
         parser.error(f"there is no table {', '.join(sorted(unknown))}; the tables are {', '.join(SCRIPTS)}")
+    if lacking := set(chosen) - set(known):
+        parser.error(f"{', '.join(sorted(lacking))} needs --folder with the files")
     for name in chosen:
         script, *options = SCRIPTS[name]
+        if name in FROM_FOLDER:
+            options += ["--folder", str(given.folder)]
         done = subprocess.run([sys.executable, HERE / script, *options], stdout=subprocess.PIPE, text=True, check=True)
         PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), name, done.stdout), encoding="utf-8")
         print(f"{name}: {len(done.stdout.splitlines())} lines", flush=True)

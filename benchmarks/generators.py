@@ -369,8 +369,9 @@ How to read it:
   method does not always find m.
 - Distance and diversity pull against each other: what is far away has room to differ, what is near has not. No
   generator is best in both, so compare those of like distance, or the spread.
-- Random draws by the law of dice-ml's random method, also where changes of one or two features flip too rarely, as long
-  as dice-ml finds m at all.
+- Random draws by the law of dice-ml's random method (under `xcid.CID` ties included: to dice-ml a probability of
+  exactly 1/2 is enough for either class, while other questions go by the model's word), also where changes of one or
+  two features flip too rarely, as long as dice-ml finds m at all.
 - Genetic is several times nearer and sparser than dice-ml's genetic method, and by as much less diverse: dice-ml's
   results are no nearer than the rows of the background that its kdtree method gives. On diversity it loses. With
   `diversity=4` it goes about as far as dice-ml does, and its samples differ more. (The weight was chosen on training

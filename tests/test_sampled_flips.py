@@ -1,4 +1,4 @@
-"""Counterfactuals among the samples behind scores: in words, nearest first, the diverse ones apart."""
+"""Flips among the samples of an explanation: in words, nearest first, the diverse ones apart."""
 
 from __future__ import annotations
 

@@ -1,8 +1,11 @@
-"""xcid explains single decisions of any model by counterfactual importance distributions.
+"""xcid explains single decisions of any model: what a value did, what the decision hangs on, what would change it.
 
 >>> import xcid
->>> explainer = xcid.Explainer(model, background)  # doctest: +SKIP
->>> explanation = explainer(rows)                  # doctest: +SKIP
+>>> explainer = xcid.Explainer(model, reference)  # doctest: +SKIP
+>>> explanation = explainer(rows)                 # doctest: +SKIP
+
+Importance, what a decision hangs on, comes from CID, counterfactual importance distributions; ``xcid.CID`` is the
+method as its paper has it.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Flips among the samples behind scores: the nearest, and the most diverse."""
+"""Flips among the samples of an explanation: the nearest, and the most diverse."""
 
 from __future__ import annotations
 

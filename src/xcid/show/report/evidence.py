@@ -1,4 +1,4 @@
-"""What is behind the scores of a row, in few plain numbers: densities to draw, and changes that would flip it."""
+"""What importance is measured by, in few plain numbers: densities to draw, and changes that would flip it."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def _change(change: Change, values: Values, has_numbers: bool) -> list[Any]:
 
 
 def list_changes_sampled(explanation: Explanation, row: int, values: Values) -> list[dict[str, Any]]:
-    """The nearest perturbations that flip a row, among those behind its scores: without shares and likeness."""
+    """The nearest perturbations that flip a row, among those of the explanation: without shares and likeness."""
     try:
         flips = find_flips(explanation, row, NEAREST, 0)
     except (EvidenceNotKept, NotEnoughFlips):

@@ -20,7 +20,7 @@
   function introOf(found, verb) {
     if (!found) return INTROS.lost;
     if (!found.length) return `None of the perturbations that were tried ${verb}s the output.`;
-    return INTROS[found[0].kind] || (found[0].kind ? INTROS.search : `The nearest perturbations, among those behind the scores, that ${verb} the output.`);
+    return INTROS[found[0].kind] || (found[0].kind ? INTROS.search : `The nearest perturbations, among those that importance is measured by, that ${verb} the output.`);
   }
 
   function showChanges(found, options) {
