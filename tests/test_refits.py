@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, Ridge
@@ -223,3 +224,99 @@ def test_settings_that_do_not_go_together_are_refused(approved):
         xcid.Explainer(model, X, refits=[model, LogisticRegression().fit(X, THREE)])
     with approved.raises(InvalidParameter):
         xcid.Explainer(lambda table: model.predict_proba(table), X, limits="reference")
+
+
+def stretched_places(values, retrained, sign):
+    """(n, d, b) the place of each feature among those that speak for a side, counted the long way."""
+    worth = sign * (values[..., None] + np.sqrt(2) * (retrained - values[..., None]))
+    return np.array([[[np.sum(row[:, b] > row[f, b]) for b in range(row.shape[1])] for f in range(len(row))]
+                     for row in worth]), worth  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def lasting():
+    model = MODELS["logistic"][0].fit(X, TWO)
+    models = xcid.refits(model, X, TWO, n=10)
+    return xcid.Explainer(model, X, refits=models).contributions(X[:30])
+
+
+def test_a_reason_has_the_share_of_stretched_refits_that_have_it_too(lasting):
+    place, worth = stretched_places(lasting.values, lasting.retrained, -1.0)
+    due = np.mean((place < 2) & (worth > 0), axis=2)
+    frame = lasting.reasons(2, against="yes")
+    found = frame[frame["rank"] > 0]
+    assert len(found) > 20
+    for line in found.itertuples():
+        assert line.share == pytest.approx(due[line.row, lasting.position(line.feature)])
+    assert found.share.min() < 1.0
+    kept = lasting.reasons(2, against="yes", min_share=0.8)
+    assert kept[kept["rank"] > 0].share.min() >= 0.8
+    assert "share" not in xcid.Explainer(MODELS["logistic"][0], X).contributions(X[:3]).reasons(2, against="yes")
+
+
+def test_reasons_say_in_how_many_retrained_models_they_are(lasting, approved):
+    approved("\n".join(xcid.Reasons(2, {"a": "a is low"}, "yes").sentences(lasting[:4])))
+    approved("\n".join(xcid.Reasons(2, against="yes", min_share=1.0).sentences(lasting[:4])))
+    with approved.raises(InvalidParameter):
+        xcid.Explainer(MODELS["logistic"][0], X).contributions(X[:3]).reasons(2, against="yes", min_share=0.9)
+    with approved.raises(InvalidParameter):
+        xcid.Reasons(min_share=90)
+
+
+def test_every_printed_limit_says_what_it_allows_for(approved):
+    model = MODELS["logistic"][0].fit(X, TWO)
+    models = xcid.refits(model, X, TWO, n=4)
+    for limits in ("computation", "reference", "training"):
+        approved(xcid.Explainer(model, X, refits=models, limits=limits).contributions(X[:1]))
+    approved(xcid.Explainer(model, X, refits=models, limits="training").contributions(X[:9]).aggregate())
+
+
+def test_a_mean_has_the_spread_of_the_means_of_refits(case):
+    model, models = case
+    found = xcid.Explainer(model, X, refits=models, limits="training").contributions(X[:40])
+    mean = found.aggregate()
+    if len(set(found.about)) > 1:
+        return  # its rows are about several classes
+    means = [xcid.Explainer(refit, X).contributions(X[:40]).values.mean(axis=0) for refit in models]
+    least = np.sqrt(np.mean((means - found.values.mean(axis=0)) ** 2, axis=0))
+    assert (mean.sd_training[0] >= least - 1e-9).all()
+    assert (mean.sd_training[0] <= found.sd_training.mean(axis=0) + 1e-9).all()
+    assert mean.limits == "training"
+
+
+def test_another_class_of_several_is_told_without_refits():
+    model = HistGradientBoostingClassifier(max_iter=5, random_state=0).fit(X, THREE)
+    found = xcid.Explainer(model, X, refits=[model, model], limits="training", scale="margins").contributions(X[:6])
+    np.testing.assert_allclose(found.retrained, found.values[:, :, None] + np.zeros(2), atol=1e-9)
+    with pytest.warns(xcid.XcidWarning, match="what refits"):
+        turned = found.towards("0")
+    assert turned.limits == "computation"
+    assert turned.retrained is None
+
+
+def draw(n, rng):
+    table = rng.normal(size=(n, 6))
+    logit = 1.5 * np.sin(1.5 * table[:, 0]) + table[:, 1] * table[:, 2] + 0.8 * table[:, 3]
+    return table, (rng.random(n) < 1 / (1 + np.exp(-logit))).astype(int)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "model",
+    [LogisticRegression(), HistGradientBoostingClassifier(max_iter=30, random_state=0)],
+    ids=["linear", "trees"],
+)
+def test_limits_over_trainings_hold_models_of_fresh_data(model):
+    rng = np.random.default_rng(3)
+    rows, reference = draw(30, rng)[0], draw(100, rng)[0]
+    samples = [draw(500, rng) for _ in range(13)]
+    fitted = [clone(model).fit(*sample) for sample in samples]
+    inside = {"computation": [], "training": []}
+    for at in range(3):
+        models = xcid.refits(fitted[at], *samples[at], seed=at)
+        fresh = xcid.Explainer(fitted[at], reference, refits=fitted[3:]).contributions(rows).retrained
+        for limits, shares in inside.items():
+            own = xcid.Explainer(fitted[at], reference, refits=models, limits=limits).contributions(rows)
+            shares.append(np.mean((own.lower[:, :, None] <= fresh) & (fresh <= own.upper[:, :, None])))
+    assert np.mean(inside["computation"]) < 0.3
+    assert 0.9 < np.mean(inside["training"]) < 0.99

@@ -16,6 +16,7 @@ from scipy import special
 from xcid import directions
 from xcid._check import as_float, as_int, given_or
 from xcid._kernels.random import TOP, uniform
+from xcid.contributions import sources
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.records import Array, Explanation, Flags, Integers, fields
 from xcid.table import is_missing
@@ -234,8 +235,10 @@ def _mean_of(whole: E, name: str) -> E:
     centre = values.mean(axis=0, keepdims=True)
     error = values.std(axis=0, ddof=1, keepdims=True) / np.sqrt(n) if n > 1 else np.zeros_like(centre)
     reach = special.stdtrit(max(n - 1, 1), 0.975) * error
-    if part.lower is not None and part.upper is not None:  # rows may share what chance does: it does not average out
-        reach = np.hypot(reach, np.mean(part.upper - part.lower, axis=0, keepdims=True) / 2)
+    mean = replace(fields.over_rows(part), values=centre)
+    if mean.retrained is not None:
+        mean = replace(mean, sd_training=sources.of_training(centre, mean.retrained))
+    reach = np.hypot(reach, _reach_of_all(part, mean))
     is_level = np.array([bool(levels) for levels in part.levels])
     numbers = np.where(is_level, 0.0, part.data)
     n_known = np.sum(~np.isnan(numbers), axis=0)
@@ -245,8 +248,7 @@ def _mean_of(whole: E, name: str) -> E:
         middle[column] = codes[np.argmax(counts)]
     same = np.all(part.feature_status == part.feature_status[:1], axis=0)
     return replace(
-        fields.over_rows(part),
-        values=centre,
+        mean,
         size=np.abs(values).mean(axis=0, keepdims=True),
         about=np.array([part.about[0] if (part.about == part.about[0]).all() else MANY]),
         status=np.array(["ok" if np.all(whole.status == "ok") else "some_rows_lack_samples"]),
@@ -258,6 +260,16 @@ def _mean_of(whole: E, name: str) -> E:
         share_significant=None if part.significant is None else part.significant.mean(axis=0, keepdims=True),
         n_rows=np.array([n]),
     )
+
+
+def _reach_of_all(part: Explanation, mean: Explanation) -> Array | float:
+    """How far limits of a mean reach for what rows may share: our sampling, reference rows, models trained again."""
+    if part.lower is None or part.upper is None:
+        return 0.0
+    if part.limits == fields.COMPUTATION:
+        return np.asarray(np.mean(part.upper - part.lower, axis=0, keepdims=True) / 2)
+    wide = sources.widen(mean, part.limits)
+    return np.asarray(wide.upper - wide.lower) / 2  # type: ignore[operator]
 
 
 def in_top(explanation: Explanation, k: int) -> Array:

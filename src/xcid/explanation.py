@@ -107,14 +107,17 @@ class Explanation(records.Explanation):
         texts: Mapping[str, str | Callable[[Any], str]] | None = None,
         *,
         against: str | None = None,
+        min_share: float = 0.0,
         backend: Backend = "pandas",
     ) -> Any:
         """Give the k strongest significant features that work against an outcome, in your own texts.
 
         Features are significant by :attr:`significant`. One line per row and reason: row, rank, feature, text,
         value, worth, p_value (adjusted), tied_with, the features whose limits overlap its own, so that their order is
-        not decided, and a note where the constraints freeze it: it stays a reason. Equal scores stand in the order of
-        the columns. A row with fewer reasons has fewer lines; one without any has a line of rank 0 that says why.
+        not decided, and a note where the constraints freeze it: it stays a reason. With refits there is a share, too:
+        of models trained again that have the feature among their first k, with the same sign. Equal scores stand in the
+        order of the columns. A row with fewer reasons has fewer lines; one without any has a line of rank 0 that says
+        why.
 
         Parameters
         ----------
@@ -126,12 +129,14 @@ class Explanation(records.Explanation):
         against : str, optional
             The outcome: a class, or "higher" or "lower" for a regression, which needs it. By default reasons support
             the prediction, so that they work against every other class.
+        min_share : float
+            Leave out reasons with a smaller share; it needs an explainer with refits.
         backend : str
             The library of the frame: "pandas", "polars" or "pyarrow".
         """
         from xcid.show.reasons import Reasons
 
-        return Reasons(k, {} if texts is None else texts, against).frame(self, backend)
+        return Reasons(k, {} if texts is None else texts, against, min_share).frame(self, backend)
 
     def in_top(self, k: int) -> Array:
         """(n, d) probability that each feature is truly among the k with the largest absolute values."""

@@ -139,19 +139,7 @@ def allow_for(setup: Setup, found: Explanation, rows: Array, seed: int) -> Expla
         more["retrained"] = np.stack(each, axis=-1)
         known[TRAINING] = sources.of_training(found.values, more["retrained"])
     more |= {f"sd_{name}": spread for name, spread in known.items()}
-    return widen(replace(found, **more), asked.limits)
-
-
-def widen(found: Explanation, limits: str) -> Explanation:
-    """The same explanation with limits and p-values that allow for all sources up to one."""
-    if limits == COMPUTATION:
-        return found
-    allowed = sources.SOURCES[: sources.SOURCES.index(limits) + 1]
-    spreads = {name: part for name in allowed if (part := getattr(found, f"sd_{name}")) is not None}
-    n_refits = 0 if found.retrained is None else found.retrained.shape[-1]
-    freedom = {REFERENCE: sources.N_GROUPS - 1.0, TRAINING: n_refits - 1.0}
-    wide = sources.widened(found.values, spreads, freedom)
-    return replace(found, **fields.named(found, "values", wide))
+    return sources.widen(replace(found, **more), asked.limits)
 
 
 class About(NamedTuple):

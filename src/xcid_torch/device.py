@@ -259,6 +259,7 @@ def _draw(setup: Setup) -> Callable[..., Drawn]:
         "some columns have levels": any(column.levels for column in subject.space.columns),
         "there are groups": bool(subject.features.values),
         "constraints fit the new values to each row": bool(limited(subject.features.space).any()),
+        "limits are to allow for more than sampling": setup.sources is not None,
         "the outcome takes no tensors": not as_question(setup.outcome).takes_tensors,
     }
     if found := [reason for reason, holds in reasons.items() if holds]:

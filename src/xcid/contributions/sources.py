@@ -6,17 +6,23 @@ another training, are both off the value that is to be expected, independently: 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeVar
+
 import numpy as np
 
 from xcid.contributions.sampled import estimated
 from xcid.errors import InvalidParameter
-from xcid.records import Array, Estimate
+from xcid.records import Array, Estimate, Explanation, fields
 from xcid.records.fields import COMPUTATION, REFERENCE, TRAINING
 
 SOURCES = (COMPUTATION, REFERENCE, TRAINING)  # limits that allow for one allow for those before it
 N_GROUPS = 20  # of reference rows
 NORMAL = 1.959964  # limits of our own sampling are so many standard deviations away, as far as is told of them
 AGAIN = 2.0  # variances: of what is seen, and of what would be
+ENDLESS = 1e6  # degrees of freedom
+E = TypeVar("E", bound=Explanation)
 
 
 def check_limits(limits: str) -> str:
@@ -52,19 +58,28 @@ def of_training(value: Array, retrained: Array) -> Array:
     return np.asarray(np.sqrt(np.maximum(about_shown, retrained.var(axis=-1, ddof=1))))
 
 
-def widened(value: Array, spreads: dict[str, Array], freedom: dict[str, float]) -> Estimate:
+def widen(found: E, limits: str) -> E:
+    """The same explanation with limits and p-values that allow for all sources up to one."""
+    if limits == COMPUTATION:
+        return found
+    spreads = {name: getattr(found, f"sd_{name}") for name in SOURCES[: SOURCES.index(limits) + 1]}
+    known = {name: spread for name, spread in spreads.items() if spread is not None}
+    n_refits = 0 if found.retrained is None else found.retrained.shape[-1]
+    return replace(found, **fields.named(found, "values", combine(found.values, known, n_refits)))
+
+
+def combine(value: Array, spreads: Mapping[str, Array], n_refits: int) -> Estimate:
     """Values with limits and p-values that allow for some sources, by their standard deviations.
 
     What is told of a source by few groups or refits has few degrees of freedom; those of the sum are Satterthwaite's.
     """
+    freedom = {REFERENCE: N_GROUPS - 1.0, TRAINING: n_refits - 1.0}
     parts = {name: (1.0 if name == COMPUTATION else AGAIN) * spread**2 for name, spread in spreads.items()}
     variance = sum(parts.values(), np.zeros(value.shape))
     unsure = sum((parts[name] ** 2 / freedom[name] for name in parts if name in freedom), np.zeros(value.shape))
-    largest = np.full(value.shape, 1e6)
-    with np.errstate(invalid="ignore", over="ignore"):
-        told = np.divide(variance**2, unsure, out=largest, where=unsure > 0)
-    told = np.where(np.isfinite(told), np.minimum(told, 1e6), 1e6)
-    return estimated(value, np.sqrt(variance), told)
+    is_told = (unsure > 0) & np.isfinite(variance)
+    told = np.divide(variance**2, unsure, out=np.full(value.shape, ENDLESS), where=is_told)
+    return estimated(value, np.sqrt(variance), np.minimum(told, ENDLESS))
 
 
 def stretched(value: Array, retrained: Array) -> Array:

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from xcid import directions, frames
-from xcid._check import as_int, shown, shown_and_meant, sign_of, telling
+from xcid._check import as_float, as_int, shown, shown_and_meant, sign_of, telling
+from xcid.contributions.sources import stretched
 from xcid.errors import InvalidParameter
 from xcid.outcomes.classes import column_of
 from xcid.outcomes.protocol import as_question
@@ -23,6 +24,7 @@ Text: TypeAlias = str | Callable[[Any], str]
 
 SIDES = {1: "higher", -1: "lower"}  # outputs that reasons work against
 COLUMNS = ("row", "rank", "feature", "text", "value", "worth", "p_value", "tied_with", "note")
+SHARE = "share"  # the column that an explanation with refits has besides
 NOT_DECIDED = "not decided: no feature is significant, corrected for their number"
 UNCHANGEABLE = "cannot be changed"  # of a reason that the constraints freeze: it stays a reason
 MOST_LETTERS = 160  # of a text in a sentence
@@ -30,11 +32,15 @@ MOST_DIGITS = 16  # of a number that somebody wrote down
 
 
 class Reason(NamedTuple):
-    """One reason of a row: which feature, what is said of it, and the features whose limits overlap its own."""
+    """One reason of a row: which feature, what is said of it, and the features whose limits overlap its own.
+
+    ``share`` of the refits have it among as many reasons, with the same sign; NaN where there are none.
+    """
 
     feature: int
     text: str
     tied_with: tuple[int, ...]
+    share: float = np.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +50,12 @@ class Reasons:
     k: int = 4
     texts: Mapping[str, Text] = field(default_factory=dict)
     against: str | None = None
+    min_share: float = 0.0
 
     def __post_init__(self) -> None:
         as_int(self.k, "k", at_least=1)
+        if not 0 <= as_float(self.min_share, "min_share") <= 1:
+            raise InvalidParameter(f"min_share must be a share between 0 and 1, not {self.min_share}")
         if not isinstance(self.texts, Mapping):
             raise InvalidParameter(f"texts must be a dict from features to texts, not {self.texts!r:.60}")
         for name, text in self.texts.items():
@@ -72,7 +81,8 @@ class Reasons:
             for one, found in self._find_reasons(explanation)
             for line in _list_lines(one, found, self._say_nothing(one))
         ]
-        columns = {name: [line[at] for line in lines] for at, name in enumerate(COLUMNS)}
+        names = COLUMNS if explanation.retrained is None else (*COLUMNS, SHARE)
+        columns = {name: [line[at] for line in lines] for at, name in enumerate(names)}
         frame = frames.frame_of(columns, backend)
         if backend == "pandas":
             frame.attrs.update(question=asked.question, unit=asked.unit)
@@ -81,16 +91,20 @@ class Reasons:
     def columns(self, explanation: Explanation) -> dict[str, Any]:
         """The columns of a frame of scores, and beside them reason_rank, reason and reason_tied_with.
 
-        Features that are no reason have rank 0; in a row without reasons their ``reason`` says why there is none.
+        Features that are no reason have rank 0; in a row without reasons their ``reason`` says why there is none. With
+        refits there is reason_share, too.
         """
         shape = explanation.values.shape
+        share = np.full(shape, np.nan)
         rank, text, ties = np.zeros(shape, dtype=np.int64), np.full(shape, "", object), np.full(shape, "", object)
         for row, (one, found) in enumerate(self._find_reasons(explanation)):
             text[row] = "" if found else self._say_nothing(one)
             for place, reason in enumerate(found, start=1):
                 at = row, reason.feature
                 rank[at], text[at], ties[at] = place, reason.text, _join_names(one, reason.tied_with)
+                share[at] = reason.share
         parts = {"reason_rank": rank.ravel()}
+        parts |= {} if explanation.retrained is None else {"reason_share": share.ravel()}
         parts |= {name: part.ravel().astype(np.str_) for name, part in (("reason", text), ("reason_tied_with", ties))}
         return frames.to_columns(explanation) | parts
 
@@ -116,6 +130,8 @@ class Reasons:
         is_signed = wording.is_signed(explanation)
         if explanation.p_values is None or (explanation.values.any() and not is_signed):
             raise InvalidParameter("reasons need signs and p-values: explain with the recommended setting")
+        if self.min_share and explanation.retrained is None:
+            raise InvalidParameter("min_share needs refits: give Explainer(..., refits=xcid.refits(model, X, y))")
         if not is_signed:  # no rows, or none that was explained
             return explanation, np.ones(len(explanation))
         is_number, n = explanation.outputs.shape[1] == 1, len(explanation)
@@ -134,7 +150,10 @@ class Reasons:
         """The explanation of each row with signs about the outcome, and its reasons."""
         asked, signs = self._turn_signs(explanation)
         for one, sign in zip(replace(asked, cloud=None), signs.tolist(), strict=True):
-            yield one, [self._reason(one, at, ties, cell) for at, ties in rank_reasons(one, sign, self.k)]
+            shares = find_shares(one, sign, self.k)
+            ranked = rank_reasons(one, sign, len(one.feature_names))
+            kept = [(at, ties) for at, ties in ranked if not shares[at] < self.min_share]
+            yield one, [self._reason(one, at, ties, cell)._replace(share=shares[at]) for at, ties in kept[: self.k]]
 
     def _reason(self, one: Explanation, at: int, ties: tuple[int, ...], cell: Callable[[str], str]) -> Reason:
         name, shown = one.feature_names[at], cell(quote_value(one, at))
@@ -153,6 +172,8 @@ class Reasons:
             return wording.say_not_explained(one)
         if not np.any(one.significant):
             return NOT_DECIDED
+        if self.min_share:
+            return f"no significant feature is a reason in {self.min_share:.0%} of the retrained models"
         if self._supports(one):
             return f"no significant feature supports {wording.name_subject(one)}"
         return f"no significant feature works against {self._outcome(one)}"
@@ -180,6 +201,27 @@ def rank_reasons(one: Explanation, sign: float, k: int) -> list[tuple[int, tuple
     low, high = _turn_limits(one, sign)
     overlap = (low[:, None] <= high) & (low <= high[:, None])
     return [(int(at), tuple(int(other) for other in order if other != at and overlap[at, other])) for at in order[:k]]
+
+
+def find_shares(one: Explanation, sign: float, k: int) -> Array:
+    """(d,) shares of models trained afresh that have each feature among the first k of a single row, with its sign.
+
+    Counted over the refits, whose distances from the values that are shown are stretched: a model trained afresh is not
+    centred on them. NaN without refits.
+    """
+    if one.retrained is None:
+        return np.full(len(one.feature_names), np.nan)
+    worth = sign * stretched(one.values[0], one.retrained[0])
+    place = np.argsort(np.argsort(-worth, axis=0, kind="stable"), axis=0)
+    return np.asarray(np.mean((place < k) & (worth > 0), axis=1))
+
+
+def _say_share(one: Explanation, reason: Reason) -> str:
+    """In how many of the retrained models a reason returns: "in 18 of 20 retrained models"."""
+    if one.retrained is None:
+        return ""
+    n_refits = one.retrained.shape[-1]
+    return f"in {round(reason.share * n_refits)} of {n_refits} retrained models"
 
 
 def _say_undecided(found: list[Reason]) -> Iterator[str]:
@@ -243,17 +285,18 @@ def _list_lines(one: Explanation, found: list[Reason], nothing: str) -> Iterator
     """The lines of a single row."""
     p_values = one.adjusted_p_values()[0]
     if not found:
-        yield one.index[0], 0, "", nothing, "", "", np.nan, "", ""
-    for place, (at, text, ties) in enumerate(found, start=1):
+        yield one.index[0], 0, "", nothing, "", "", np.nan, "", "", np.nan
+    for place, (at, text, ties, share) in enumerate(found, start=1):
         name, value, p_value = one.feature_names[at], quote_value(one, at), float(p_values[at])
         worth, tied_with = wording.format_worth(one, at), _join_names(one, ties)
-        yield one.index[0], place, name, text, value, worth, p_value, tied_with, _note(one, at)
+        yield one.index[0], place, name, text, value, worth, p_value, tied_with, _note(one, at), float(share)
 
 
 def _say_reason(one: Explanation, reason: Reason) -> str:
-    """The text of a reason, and whether it can be changed."""
-    text, note = clean(reason.text, MOST_LETTERS), _note(one, reason.feature)
-    return f"{text} ({note})" if note else text
+    """The text of a reason, in how many retrained models it is one, and whether it can be changed."""
+    notes = ", ".join(filter(None, (_say_share(one, reason), _note(one, reason.feature))))
+    text = clean(reason.text, MOST_LETTERS)
+    return f"{text} ({notes})" if notes else text
 
 
 def _note(one: Explanation, at: int) -> str:

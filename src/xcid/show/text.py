@@ -77,7 +77,7 @@ def pairs(interactions: Interactions, *, most: int = 12) -> str:
     if len(found) == 1:
         spent = count_in_words(int(found.n_evaluations[0]), "evaluation")
         is_exact, unit = bool(found.exact[0]), wording.name_unit(found)
-        how = f"exact, in {unit}" if is_exact else f"in {unit}, with 95% limits"
+        how = f"exact, in {unit}" if is_exact else f"in {unit}, with 95% limits over our sampling"
         title = f"pairs of row {found.index[0]}, {how} ({spent})"
         parts = (part[0][places] for part in (found.values, found.lower, found.upper, found.p_values))
         line = "{:+.3f}" if is_exact else "{:+.3f}  [{:+.3f}, {:+.3f}]  p = {:.2g}"

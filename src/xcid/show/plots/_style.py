@@ -115,16 +115,16 @@ def explain_axis(ax: Any, explanation: Explanation, *notes: str) -> None:
 
 def measure_limits(explanation: Explanation, chosen: Any) -> Array | None:
     """(2, n) how far limits lie to either side of chosen scores, as ``errorbar`` takes it; None without limits."""
-    if explanation.lower is None or explanation.upper is None or wording.is_exact(explanation):
+    if explanation.lower is None or explanation.upper is None or not wording.has_limits(explanation):
         return None
     values = explanation.values[chosen]
     return np.maximum([values - explanation.lower[chosen], explanation.upper[chosen] - values], 0.0)
 
 
-def explain_marks(limits: Array | None, is_hollow: Flags) -> str:
+def explain_marks(limits: Array | None, is_hollow: Flags, said: str = "95% limits") -> str:
     """What lines and hollow marks mean, where there are any."""
     hollow = f"hollow: {wording.NOT_SIGNIFICANT}" if is_hollow.any() else ""
-    return "; ".join(filter(None, ["" if limits is None else "lines: 95% limits", hollow]))
+    return "; ".join(filter(None, ["" if limits is None else f"lines: {said}", hollow]))
 
 
 def choose_faces(edges: Sequence[str], is_hollow: Flags) -> list[str]:

@@ -53,8 +53,8 @@ def waterfall(explanation: Explanation, row: int = 0, *, ax: Any = None, most: i
     _draw_limits(ax, steps, starts)
     _name_steps(ax, one, steps, starts)
     _name_ends(ax, one, starts)
-    has_limits = any(step.limits for step in steps)
-    marks = _style.explain_marks(values if has_limits else None, np.array([step.is_hollow for step in steps]))
+    has_limits, said = any(step.limits for step in steps), wording.name_limits_briefly(one)
+    marks = _style.explain_marks(values if has_limits else None, np.array([step.is_hollow for step in steps]), said)
     ax.set_title(_style.title_row(one), fontsize=10, pad=18)  # above the names of both ends
     _style.explain_axis(ax, one, marks)
     return ax
@@ -65,7 +65,8 @@ def _list_steps(one: Explanation, most: int) -> list[_Step]:
     n, faint = len(one.feature_names), wording.is_faint(one)[0]
     order = wording.rank_largest(one.values[0] if one.size is None else one.size[0])
     shown, left = order[: most if n > most + 1 else n], order[most if n > most + 1 else n :]
-    limits = None if wording.is_exact(one) or one.lower is None or one.upper is None else (one.lower[0], one.upper[0])
+    is_bare = one.lower is None or one.upper is None or not wording.has_limits(one)
+    limits = None if is_bare else (one.lower[0], one.upper[0])  # type: ignore[index]
     steps = [
         _Step(
             _style.label_cell(one, at),

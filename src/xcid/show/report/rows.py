@@ -66,6 +66,7 @@ def _scores_of(one: Explanation, chosen: Integers, unit: float, values: Values) 
     status = one.feature_status[0, chosen]
     fixed = [[int(at), clean(status[at])] for at in np.flatnonzero(status != "ok")]
     is_hidden, is_exact = hides_unit(one, values), bool(one.exact[0])  # type: ignore[index]
+    is_bare = not wording.has_limits(one)
     worths = {} if is_hidden else dict(enumerate(wording.list_worths(one)))
     alone, place = one.flips_alone, {at: key for key, at in enumerate(chosen.tolist())}
     return {
@@ -79,8 +80,8 @@ def _scores_of(one: Explanation, chosen: Integers, unit: float, values: Values) 
         "alone": None if alone is None else _count_steps(alone[0, chosen], 0.001),
         "flips": int(one.n_flips[0]) if tried else None,
         "tried": tried or None,
-        "lower": None if one.lower is None or is_exact else _count_steps(one.lower[0, chosen], unit),
-        "upper": None if one.upper is None or is_exact else _count_steps(one.upper[0, chosen], unit),
+        "lower": None if one.lower is None or is_bare else _count_steps(one.lower[0, chosen], unit),
+        "upper": None if one.upper is None or is_bare else _count_steps(one.upper[0, chosen], unit),
         "p": None if one.p_values is None else _round_up(one.p_values[0, chosen]),
         "faint": np.flatnonzero(wording.is_faint(one)[0, chosen]).tolist() or None,
         "fixed": fixed or None,
@@ -140,6 +141,7 @@ def describe_all_rows(explanation: Explanation, chosen: Integers, unit: float) -
             "mean": _count_steps(mean.values[0, chosen], unit),
             "lower": _count_steps(mean.lower[0, chosen], unit),  # type: ignore[index]
             "upper": _count_steps(mean.upper[0, chosen], unit),  # type: ignore[index]
+            "limits": wording.name_limits(mean),
         }
     return record
 
@@ -274,13 +276,14 @@ def collect_phrases(explanation: Explanation, values: Values) -> dict[str, Any]:
         "supports": raises,
         "opposes": lowers,
         "unsigned": wording.explain_unsigned(explanation),
-        "not_significant": wording.NOT_SIGNIFICANT,
+        "not_significant": wording.explain_faint(explanation),
         "verb": wording.choose_verb(explanation),
         "flips": wording.name_flips(explanation),
         "stays": wording.STAYS,
         "both": wording.BOTH,
         "at_one_value": wording.AT_ONE_VALUE,
         "worth": wording.explain_unit(explanation),
+        "limits": wording.name_limits(explanation),
         "importance": words.explain_importance(explanation),
         "unit": "shares of the largest" if hides_unit(explanation, values) else wording.name_unit(explanation),
         "sum": words.SUM,

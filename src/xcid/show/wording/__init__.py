@@ -19,6 +19,7 @@ from xcid.outcomes.classes import OTHER_LABEL, are_probabilities
 from xcid.outcomes.protocol import as_question
 from xcid.records import SIGNIFICANT, Array, DensityPair, Explanation, Flags, Integers
 from xcid.records.explanation import D1
+from xcid.records.fields import COMPUTATION, REFERENCE, TRAINING
 from xcid.records.status import UNKNOWN
 from xcid.records.status import meaning as status_in_words
 from xcid.show.wording.names import (
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 PREDICTION, ANSWER = "the prediction", "the present answer"  # what signs are about: by default, and for other questions
 NOT_SIGNIFICANT = f"not significant (adjusted p > {SIGNIFICANT:g})"
+OVER = {COMPUTATION: "our sampling", REFERENCE: "reference rows", TRAINING: "trainings"}  # what limits allow for
 NO_OUTPUT = "no output"
 MOST_LETTERS = 40  # of a class in a sentence
 
@@ -164,14 +166,39 @@ def title_changes(names: tuple[str, ...]) -> str:
     return f"What would {'change' if len(names) == 1 else 'flip'} it"
 
 
+def name_limits(explanation: Explanation) -> str:
+    """What limits of contributions, or of their averages, allow for: "95% limits over our sampling"."""
+    over = OVER[explanation.limits]
+    if explanation.n_rows is not None:
+        over = "rows" if explanation.limits == COMPUTATION else f"rows and {over}"
+    return f"95% limits over {over}"
+
+
+def name_limits_briefly(explanation: Explanation) -> str:
+    """The same where notes or captions say more: "95% limits" for those that all explanations have."""
+    return "95% limits" if explanation.limits == COMPUTATION else name_limits(explanation)
+
+
+def explain_faint(explanation: Explanation) -> str:
+    """What a mark of features that are not significant means, where their p-values allow for more than sampling."""
+    if explanation.limits == COMPUTATION:
+        return NOT_SIGNIFICANT
+    return NOT_SIGNIFICANT.replace("significant", f"significant over {OVER[explanation.limits]}", 1)
+
+
+def has_limits(explanation: Explanation) -> bool:
+    """Whether there is anything for limits to allow for: our own sampling, or something else that was asked for."""
+    return explanation.limits != COMPUTATION or not is_exact(explanation)
+
+
 def explain_unit(explanation: Explanation) -> str:
     """What stands beside the contributions of a single row, of each of many, or of averages."""
     present = "the values" if explanation.n_rows is not None else "the present value"
-    ends = "" if is_exact(explanation) else ", with 95% limits"
+    ends = f", with {name_limits(explanation)}" if has_limits(explanation) else ""
     if is_odds(explanation.scale):
         does = "multiply or divide" if explanation.n_rows is not None else "multiplies or divides"
         return f"× and ÷: what {present} {does} the odds of {name_whom(explanation)} by{ends}"
-    return "in brackets: 95% limits of the contribution"
+    return f"in brackets: {name_limits(explanation)}"
 
 
 def is_exact(explanation: Explanation) -> bool:

@@ -61,10 +61,11 @@ def list_table(one: Explanation, shown: list[int]) -> list[list[str]]:
 def list_row_headings(one: Explanation) -> list[str]:
     """What stands above the columns of :func:`list_row_cells`."""
     score = "contribution" if one.base_values is not None else "score"
-    worth = "odds (95% limits)" if is_odds(one.scale) else "95% limits"
+    limits = wording.name_limits_briefly(one)
+    worth = f"odds ({limits})" if is_odds(one.scale) else limits
     beside = "value" if one.n_rows is None else "significant"
     return [
-        "feature", beside, score, worth.partition(" (")[0] if wording.is_exact(one) else worth, "importance", "alone",
+        "feature", beside, score, worth if wording.has_limits(one) else worth.partition(" (")[0], "importance", "alone",
     ]  # fmt: skip
 
 
@@ -85,7 +86,7 @@ def list_notes(one: Explanation, shown: list[int], mark: str) -> list[str]:
     notes.append(wording.SHARE if one.share_significant is not None else "")
     notes.append(BARS if one.size is not None and one.base_values is not None else "")
     notes.append(wording.explain_unit(one) if any(worths[at] for at in shown) else "")
-    notes.append(f"{mark}{wording.NOT_SIGNIFICANT}" if wording.is_faint(one)[0, shown].any() else "")
+    notes.append(f"{mark}{wording.explain_faint(one)}" if wording.is_faint(one)[0, shown].any() else "")
     return [note for note in notes if note]
 
 

@@ -143,7 +143,7 @@
     const hidden = data.hidden ? " · values are hidden" : "";
     at("subtitle").textContent = `${count(data.rows.length, "row")}, ${count(data.features.length, "feature")}${data.classes.length ? `, ${count(data.classes.length, "class").replace("classs", "classes")}` : ""}${hidden}`;
     at("question").textContent = data.question;
-    at("overview-means").textContent = data.overview.mean ? `mean size and mean contribution are in ${data.phrases.unit}; in brackets: 95% limits` : "";
+    at("overview-means").textContent = data.overview.mean ? `mean size and mean contribution are in ${data.phrases.unit}; in brackets: ${data.overview.limits}` : "";
     at("notes").replaceChildren(...data.notes.map(note));
     at("left-out").replaceChildren(...data.left_out.map(note));
     at("settings").replaceChildren(...[...data.settings, ["versions", data.versions]].flatMap(([name, value]) => [element("dt", null, name), element("dd", null, value)]));

@@ -143,8 +143,8 @@
     if (item.fixed && item.score === 0) return found;
     if (item.worth) found.push(["worth", item.worth]);
     found.push([signed ? `contribution in ${phrases.unit}` : "score", score(item.score)]);
-    if (row.exact) return [...found, ["95% limits", "none: it is exact"]];
-    if (item.lower !== null && item.upper !== null) found.push(["95% limits", `${score(item.lower)} to ${score(item.upper)}`]);
+    if (row.exact && item.lower === null) return [...found, [phrases.limits, "none: it is exact"]];
+    if (item.lower !== null && item.upper !== null) found.push([phrases.limits, `${score(item.lower)} to ${score(item.upper)}`]);
     if (item.p !== null) found.push(["p-value", (item.p <= 0.001 ? "≤ 0.001" : fixed(item.p, 3)) + (item.faint ? `: ${phrases.not_significant}` : "")]);
     return found;
   }
