@@ -58,8 +58,8 @@ ROOMS = {
         ("contributions/sampled.py", "contributions/scale.py", "contributions/effects.py", "cid/per_feature.py",
          "cid/planned.py", "cid/calibrated.py", "cid/resampled.py"),
         ("tests/golden/test_values.py", "tests/test_contributions.py", "tests/test_adjusted.py",
-         "tests/test_bad_input.py", "tests/test_intervals.py", "tests/cid/test_calibrated.py"),
-        QUICK, 0.6,
+         "tests/test_bad_input.py", "tests/test_intervals.py", "tests/cid", "tests/test_groups.py"),
+        QUICK, 0.73,
     ),
     "other-scores": Room(
         ("contributions/pairs.py", "directions.py"),

@@ -101,13 +101,6 @@ class TestANewEstimate:
         assert np.array_equal(turned.pull_p, pulled.pull_p)
         assert np.array_equal(turned.leaning, pulled.leaning)
 
-    def test_dropped_with_the_score_that_it_describes(self, pulled):
-        anew = declared_fields.rescore(pulled, "values", values=-pulled.values)
-        assert anew.leaning is None
-        assert anew.lower is None
-        assert anew.pull is pulled.pull
-        assert anew.importance is pulled.importance
-
     def test_pooled_over_runs(self, pulled):
         over = calibration.average([pulled] * 4)
         assert np.allclose(over.pull, pulled.pull)

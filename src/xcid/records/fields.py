@@ -136,12 +136,6 @@ def turn(record: R, name: str, sign: Any) -> R:
     return _changed(record, changes)
 
 
-def rescore(record: R, name: str, **known: Any) -> R:
-    """The same record with another estimate in place of one: parts of which nothing is known are dropped."""
-    optional = {each.name: None for each in declared(record) if each.of == name and not each.is_needed}
-    return _changed(record, optional | known)
-
-
 def select(record: R, rows: Any) -> R:
     """Some rows of a record."""
     return _changed(record, {name: part[rows] for name, part in per_row(record).items()})

@@ -10,7 +10,7 @@ import numpy as np
 
 from xcid._kernels.arrays import blocks, same
 from xcid._kernels.random import NEAREST, below, uniform
-from xcid.cid.generators.reach import Reach, differences, donors_of, robust_scales
+from xcid.cid.generators.reach import Reach, differences, donors_of
 from xcid.cid.generators.search import Member, Search, check_search, counters
 from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.table import FeatureSpace
@@ -118,7 +118,7 @@ def _in_turn(reach: Reach, donors: Array, stride: int) -> Array:
     The nearest alone may never differ in some feature.
     """
     real, space = reach.nearest(donors[None]), reach.space
-    distance = differences(reach.rows, real, robust_scales(space), space.discrete).sum(axis=2)
+    distance = differences(reach.rows, real, _robust_scales(space), space.discrete).sum(axis=2)
     place = np.arange(len(donors))
     turn = np.where(place % stride == 0, np.minimum(2 * place, 2 * (place // stride) + 1), 2 * place)
     order = np.argsort(distance, axis=1, kind="stable")[:, np.argsort(turn, kind="stable")]
@@ -159,7 +159,7 @@ def _put_back(search: Search, flipping: Points) -> Points:
     points, weights, there = flipping.points[:, few], flipping.weights[:, few], flipping.there[:, few]
     own = np.broadcast_to(search.rows[:, None], points.shape)
     by_rank = np.argsort(space.rank)
-    change = differences(search.rows, points, robust_scales(space), space.discrete)[:, :, by_rank]
+    change = differences(search.rows, points, _robust_scales(space), space.discrete)[:, :, by_rank]
     order = by_rank[np.argsort(-change, axis=2, kind="stable")]
     shorter = np.zeros(there.shape, dtype=bool)
     for step in range(n_features if there.any() else 0):
@@ -228,3 +228,11 @@ def _fill(search: Search, paths: Paths, crossing: Crossing, there: Flags, keys: 
         )
         points = paths.point(rows, which, np.where(own_way < OWN_WAY, own_part, part[:, :, None]))
         search.offer(rows, points, search.fresh(rows, points))
+
+
+def _robust_scales(space: FeatureSpace) -> Array:
+    """(f,) spread of each number: the median absolute deviation, or the standard deviation where that is 0."""
+    middle = np.nanmedian(space.background, axis=0)
+    deviation = 1.4826 * np.nanmedian(np.abs(space.background - middle), axis=0)
+    spread = np.where(deviation > 0, deviation, np.nanstd(space.background, axis=0))
+    return np.where(spread > 0, spread, 1.0)

@@ -146,11 +146,3 @@ def differences(rows: Array, cells: Array, scales: Array, levels: Flags) -> Arra
     apart = np.where(levels, 1.0, np.abs(cells - own) / scales)
     apart = np.where(np.isnan(apart), 1.0, apart)
     return np.where(same(cells, own), 0.0, np.rint(np.minimum(apart, UNITS) * UNITS))
-
-
-def robust_scales(space: FeatureSpace) -> Array:
-    """(f,) spread of each number: the median absolute deviation, or the standard deviation where that is 0."""
-    middle = np.nanmedian(space.background, axis=0)
-    deviation = 1.4826 * np.nanmedian(np.abs(space.background - middle), axis=0)
-    spread = np.where(deviation > 0, deviation, np.nanstd(space.background, axis=0))
-    return np.where(spread > 0, spread, 1.0)

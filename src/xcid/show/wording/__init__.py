@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from xcid._check import number as number
 from xcid.cid.distances import Overlap
 from xcid.cid.drawn import Kept
 from xcid.outcomes.classes import OTHER_LABEL, are_probabilities
