@@ -84,7 +84,7 @@ class PerFeature:
         is_group = np.array([len(columns) > 1 for columns in cloud.features])
         compared = (cloud.positive.sum(axis=1) > 0) & (cloud.negative.sum(axis=1) > 0)
         waiting = ~is_group
-        for part in planned.parts(cloud, self.density):
+        for part in planned.parts(cloud, self.density) if cloud.plans else ():
             importance[:, part.features] = planned.distances(part, cloud, self.distance)
             waiting[part.features] = False
         for density, chosen in ((self.density, ~cloud.discrete[first]), (Discrete(), cloud.discrete[first])):
