@@ -1,8 +1,8 @@
 """How an explanation is worded wherever it is shown: terminal, notebooks, plots, reports, the app.
 
 What the model predicts, what a score means and what it is worth is worded here and nowhere else; ``rows.py`` has the
-table of a row and its sum, ``names.py`` formats names and numbers, ``differences.py`` words comparisons, and
-``colours.py`` has the colours.
+table of a row and its sum, ``evidence.py`` words the evidence, ``names.py`` formats names and numbers,
+``differences.py`` words comparisons, and ``colours.py`` has the colours.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from xcid.cid.distances import Overlap
-from xcid.cid.drawn import Kept
 from xcid.outcomes.classes import OTHER_LABEL, are_probabilities
 from xcid.outcomes.protocol import as_question
-from xcid.records import SIGNIFICANT, Array, DensityPair, Explanation, Flags, Integers
+from xcid.records import SIGNIFICANT, Array, Explanation, Flags, Integers
 from xcid.records.explanation import D1
 from xcid.records.fields import COMPUTATION, REFERENCE, TRAINING
 from xcid.records.status import UNKNOWN
@@ -286,42 +284,6 @@ def _worth(one: Explanation, at: int) -> tuple[float, tuple[float, float]] | Non
     if one.lower is None or one.upper is None or one.base_values is None:
         return None
     return float(one.values[0, at]), (float(one.lower[0, at]), float(one.upper[0, at]))
-
-
-STAYS, BOTH = "perturbations that stay (C−)", "in both"
-OWN, AT_ONE_VALUE = "this row's value", "lines with dots: share at exactly one value (right-hand scale)"
-
-
-def name_flips(explanation: Explanation) -> str:
-    """What C+ is: "perturbations that flip the output (C+)"."""
-    return f"perturbations that {choose_verb(explanation)} the output (C+)"
-
-
-def word_evidence(kept: Kept, shown: str, does: str = "flip") -> str:
-    """What the evidence of a feature comes to, in a sentence: how many perturbations of either set keep its value.
-
-    ``does`` is the verb of C+, as :func:`choose_verb` gives it.
-
-    Examples
-    --------
-    >>> from xcid.cid.drawn import Kept
-    >>> word_evidence(Kept(0.6, 0.24), "98")
-    'Among the perturbations that stay, 60% keep 98; among those that flip, 24%.'
-    """
-    if np.isnan(kept.flip) or np.isnan(kept.stay):
-        return f"None of the perturbations {does if np.isnan(kept.flip) else 'stay'}s."
-    stay, flip = (f"{100 * share:.0f}%" for share in kept)
-    keep = "leave it missing" if shown == "missing" else f"keep {shown}"
-    return f"Among the perturbations that stay, {stay} {keep}; among those that {does}, {flip}."
-
-
-def measure_noise(one: Explanation, row: int, feature: int, pair: DensityPair) -> float | None:
-    """The d1 of what is drawn, where it is not the importance beside it, which noise was taken out of; else None."""
-    tested = one.importance_p_values
-    if tested is None or np.isnan(tested[row, feature]):
-        return None
-    apart = float(Overlap()(pair.p, pair.q, pair.weights))
-    return None if f"{apart:.2f}" == f"{one.importance[row, feature]:.2f}" else apart
 
 
 def rank_largest(scores: Array, most: int | None = None) -> Integers:
