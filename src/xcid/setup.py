@@ -11,6 +11,7 @@ import numpy as np
 
 from xcid._check import LOG, as_float, as_int, given_or, require_callable
 from xcid._faults import Deadline, warn_of_failure
+from xcid._kernels.arrays import thinned
 from xcid._kernels.random import variants
 from xcid.calibration import Stop
 from xcid.cid.calibrated import Adjusted
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from xcid.uncertainty import Sources
 
 MOST_ROWS = 256  # of a block: beyond that the calls of the model are long enough
+MIXTURES = 22  # samples of a plan that are held against the same rows, read by themselves
 READ = 8_000  # perturbations of each row where trees are read from inside, in less time than 1,000 predictions take
 SAMPLES_PER_ROW = 4096  # that a block has room for
 HELD = 8  # numbers of a sample that are held where its cells are not
@@ -105,7 +107,7 @@ class Given:
         """What they are for a subject, by the names that a setup has for them."""
         outcome = bind_outcome(usual_outcome(subject) if self.outcome is None else self.outcome, subject)
         is_sampled = choose_scale(self.scale, subject.known, subject.adds_up_on).name != subject.adds_up_on
-        usual = partial(Balanced, READ if subject.predict.is_quick and is_sampled else None)
+        usual = partial(Balanced, READ if is_sampled and subject.predict.is_quick else None)
         generator = given_or(self.generator, usual, "generator", "xcid.generators.Balanced()")
         return {
             "outcome": outcome,
@@ -258,16 +260,20 @@ def _read(setup: Setup, drawn: Drawn, rows: Array, outputs: Array, deadline: Dea
     subject, plan = setup.subject, drawn.plan
     if plan.fitted.any():
         return None
-    predict = subject.predict.planned(subject.features.unfold_plan(plan, subject.space), len(rows))
+    whole = subject.features.unfold_plan(plan, subject.space)
+    predict = subject.predict.planned(whole, len(rows))
     if predict is None:
         return None
     deadline.check()
     found = predict(rows)
     deadline.check()
+    some = thinned(len(whole.taken), MIXTURES)  # samples of one row are made, and read by themselves
+    alone = subject.predict.own(np.where(whole.taken[some], whole.new[some], rows[:1]))
     own = found[:, ~plan.taken.any(axis=1)]  # samples that take nothing: the row itself
-    if np.any(np.abs(own - outputs[:, None]) > CHANGED * np.maximum(1, np.abs(outputs[:, None]))):
-        LOG.info("the model is called, since it has changed since the explainer read it")
-        return None
+    for one, due in ((own, outputs[:, None]), (found[0, some], alone)):
+        if np.any(np.abs(one - due) > CHANGED * np.maximum(1, np.abs(due))):
+            LOG.info("the model is called, since it has changed since the explainer read it")
+            return None
     folded, space = subject.features.fold(rows), subject.features.space
     return replace(drawn.cloud(folded, weights(setup.outcome, found, outputs), space), outputs=found)
 

@@ -6,6 +6,7 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -159,30 +160,35 @@ FEWEST_ROWS = 8  # at a time, for which NumPy's form is faster than asking
 STEPS = 8  # of a tree and a row that take NumPy as long as the tree's own answers
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)  # without slots, so that the program is kept
 class Trees:
     """An ensemble and its program, which the compiled library runs where it was built, and else NumPy."""
 
     ensemble: Ensemble
     indicators: Indicators
-    program: Program
     walk: Walk
 
     @staticmethod
     def of(ensemble: Ensemble, n_columns: int) -> Trees | None:
-        """Write the program of an ensemble; None where it is damaged, or so large that asking is faster."""
+        """Put the trees of an ensemble together; None where it is damaged."""
         if not all(tree.is_sound(n_columns, len(ensemble.base)) for tree in ensemble.trees):
             return None
         found = indicated(ensemble.trees, n_columns)
         if found is None:
             return None
         ensemble = replace(ensemble, trees=found[0])
-        program = compiled(ensemble)
-        return None if program is None else Trees(ensemble, found[1], program, Walk.of(ensemble))
+        return Trees(ensemble, found[1], Walk.of(ensemble))
+
+    @cached_property
+    def program(self) -> Program | None:
+        """The program, written when samples are first asked for; None where it is so large that asking is faster."""
+        return compiled(self.ensemble)
 
     @property
     def fewest_rows(self) -> int:
         """Rows for which this is faster than asking."""
+        if self.program is None:
+            return sys.maxsize
         if loaded() is not None:
             return 1
         by_steps = len(self.program.steps) // (STEPS * max(1, len(self.ensemble.trees)))
@@ -191,24 +197,26 @@ class Trees:
     @property
     def is_quick(self) -> bool:
         """Whether many more samples are read in the time that the model would take to answer for some."""
-        return not self.ensemble.quickly
+        return not self.ensemble.quickly and self.program is not None
 
     def planned(self, part: Part) -> Callable[[Array], Array] | None:
         """From (n, m) cells to the outputs of all samples of a plan; None where its sets take too much memory."""
-        new, width = self.ensemble.rounded(part.new), part.new.shape[1]
+        new, width, program = self.ensemble.rounded(part.new), part.new.shape[1], self.program
+        if program is None:
+            return None
 
         def column(at: int) -> tuple[Array, Flags]:
             if at < width:
                 return new[:, at], part.taken[:, at]
             return self.indicators.column(new, at - width), part.taken[:, self.indicators.source[at - width]]
 
-        known = sets(self.program, len(new), column)
+        known = sets(program, len(new), column)
         if known is None:
             return None
         library = loaded()
-        add: Callable[[Array], Array] = functools.partial(sums, self.program, known)
+        add: Callable[[Array], Array] = functools.partial(sums, program, known)
         if library is not None:
-            add = runner(library, self.program, known, width + len(self.indicators.source))
+            add = runner(library, program, known, width + len(self.indicators.source))
 
         def outputs(cells: Array) -> Array:
             found = add(self.compared(cells))
