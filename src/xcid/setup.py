@@ -268,7 +268,7 @@ def _read(setup: Setup, drawn: Drawn, rows: Array, outputs: Array, deadline: Dea
     found = predict(rows)
     deadline.check()
     some = thinned(len(whole.taken), MIXTURES)  # samples of one row are made, and read by themselves
-    alone = subject.predict.own(np.where(whole.taken[some], whole.new[some], rows[:1]))
+    alone = subject.predict.own(whole.samples(rows[:1])[0, some])
     own = found[:, ~plan.taken.any(axis=1)]  # samples that take nothing: the row itself
     for one, due in ((own, outputs[:, None]), (found[0, some], alone)):
         if np.any(np.abs(one - due) > CHANGED * np.maximum(1, np.abs(due))):
