@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -14,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import xcid
+from xcid.native import library
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -156,3 +159,15 @@ class TestPapers:
         yaml = pytest.importorskip("yaml", reason="needs the extra test")
         jobs = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]
         assert all(step.keys() & {"uses", "run"} for job in jobs.values() for step in job["steps"])
+
+
+def test_a_wheel_for_a_platform_holds_the_library(tmp_path):
+    if not any(map(shutil.which, library.COMPILERS)):
+        pytest.skip("there is no C compiler")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path]
+    subprocess.run(command, cwd=ROOT, env={**os.environ, "XCID_BUILD_LIBRARY": "1"}, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    assert "py3-none-" in wheel.name
+    assert not wheel.name.endswith("-any.whl")
+    found = Path(zipfile.ZipFile(wheel).extract(f"xcid/native/{library.SHIPPED.name}", tmp_path))
+    assert library.declared(ctypes.CDLL(str(found)))

@@ -143,3 +143,17 @@ def test_models_are_called_for_rows_that_they_may_refuse(cell):
     assert asked == [1]
     predict.own(X[:2])
     assert asked == [1]
+
+
+@needs_compiler
+def test_a_wheel_brings_the_library_along(tmp_path, monkeypatch):
+    """What is shipped is loaded, also without a compiler; one of other sources is not."""
+    shipped = library.build(tmp_path / "shipped.so")
+    monkeypatch.setattr(library, "SHIPPED", shipped)
+    monkeypatch.setattr(library, "build", lambda: pytest.fail("it was built again"))
+    library.forget()
+    assert library.road() == "the library in C, shipped with xcid"
+    monkeypatch.setattr(library, "SHIPPED", tmp_path / "none.so")
+    monkeypatch.setenv(library.SWITCH, "numpy")
+    library.forget()
+    assert library.road() == "NumPy (XCID_NATIVE=numpy)"

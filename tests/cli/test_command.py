@@ -201,3 +201,10 @@ def test_interrupt_as_typed(csv, tmp_path):
     assert process.wait(timeout=60) == 130
     assert errors == ""
     assert [path.name for path in tmp_path.iterdir()] == ["train.csv"]
+
+
+def test_version_says_what_reads_trees(command):
+    status, out = command("--version", "--verbose")[:2]
+    assert status == 0
+    assert out.startswith(f"xcid {xcid.__version__}\nPython ")
+    assert out.splitlines()[2].startswith(("trees: the library in C", "trees: NumPy"))

@@ -87,6 +87,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if not given:
                 show(WELCOME)
                 return 0
+            if sorted(given) == ["--verbose", "--version"]:
+                show(_describe_version())
+                return 0
             options = _parse(given)
             with _warnings_as_notes():
                 options.run(options)
@@ -108,6 +111,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(_describe_refusal(error))
         return BAD_INPUT
     return 0
+
+
+def _describe_version() -> str:
+    """The version, and what it runs on: what a report of a fault should say."""
+    import platform
+
+    from xcid.native.library import road
+
+    return f"xcid {__version__}\nPython {platform.python_version()} on {platform.platform()}\ntrees: {road()}"
 
 
 def parser(typed: Collection[str] = tuple(VERBS)) -> argparse.ArgumentParser:

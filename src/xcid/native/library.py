@@ -1,6 +1,7 @@
 """What is compiled: ``bits.c``, ``exact.c`` and ``nearest.c``, built once for a user where there is a compiler.
 
-``XCID_NATIVE=numpy`` in the environment keeps to NumPy's form, which gives the same numbers.
+Wheels for a platform bring it along (``hatch_build.py``). ``XCID_NATIVE=numpy`` in the environment keeps to NumPy's
+form, which gives the same numbers.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from xcid.native.program import Program
 from xcid.records import Array
 
 SOURCES = tuple(Path(__file__).with_name(name) for name in ("bits.c", "exact.c", "nearest.c", "terms.h"))
+SHIPPED = Path(__file__).with_name("compiled.dll" if os.name == "nt" else "compiled.so")
 COMPILERS = ("cc", "gcc", "clang")
 SWITCH = "XCID_NATIVE"
 SECONDS = 60  # that a compiler may take
@@ -83,10 +85,23 @@ def forget() -> None:
         _load.cache_clear()
 
 
+def road() -> str:
+    """Which form reads trees, in words: "the library in C, shipped with xcid", built in a folder, or "NumPy"."""
+    library = whole()
+    if library is None:
+        return f"NumPy ({SWITCH}=numpy)" if os.environ.get(SWITCH) == "numpy" else "NumPy (no library, no C compiler)"
+    made = Path(library._name)  # noqa: SLF001
+    return f"the library in C, {'shipped with xcid' if made == SHIPPED else f'built here: {made}'}"
+
+
 @functools.cache
 def _load() -> Any | None:
     if os.environ.get(SWITCH) == "numpy":
         return None
+    try:
+        return declared(ctypes.CDLL(str(SHIPPED)))
+    except (OSError, AttributeError):  # not there, or not of these sources
+        pass
     try:
         path = next(filter(_is_intact, sorted(folder().glob(f"{edition()}*.so"))), None) or build()
         if not _is_intact(path):
