@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import xcid
-from xcid.cid.generators.reach import Metric
 from xcid.errors import InvalidData, InvalidParameter, XcidWarning
 from xcid.outcomes import Lower, Raise, Within
 from xcid.whatif.actions import Actions, find_actions
@@ -83,7 +82,7 @@ class TestTruth:
     def test_costs_are_distances_of_counterfactuals(self):
         made = explainer()
         frame, record = made.actions(REFUSED, "approved").to_frame(), found(made, REFUSED, "approved")
-        metric = Metric.of(made.space)
+        metric = SearchSpace.of(made.subject).metric
         own = made.space.encode(REFUSED)
         for line, action in enumerate(record.actions):
             rows, _ = changed(made, REFUSED, action)
@@ -122,7 +121,7 @@ class TestTruth:
         record = found(made, REFUSED, "approved", k=1)
         subject = made.subject
         parts = list(propose_parts(SearchSpace.of(subject)))
-        metric, own = Metric.of(made.space), made.space.encode(REFUSED)
+        metric, own = SearchSpace.of(made.subject).metric, made.space.encode(REFUSED)
         goal = goal_of("approved", subject, made.setup.outcome)
         reached = goal.gain(subject.outputs, subject.outputs) > 0
         usual = np.median([metric.between(made.space.background[reached], row).min() for row in own])

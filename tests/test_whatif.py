@@ -433,7 +433,8 @@ class TestInWords:
         assert repr(made) == lines[0]
         assert lines[0].endswith(f"3 actions that flip {made.flips.any(axis=0).sum()} of {made.flips.shape[1]} rows>")
         assert lines[2].startswith(frame["action"][0])
-        assert lines[-1].endswith(f"{frame['covered'].iloc[-1]:.0%}")
+        assert lines[1 + len(frame)].endswith(f"{frame['covered'].iloc[-1]:.0%}")
+        assert any(line.startswith("covered: ") for line in lines)
 
 
 class TestMissingCells:
@@ -517,6 +518,86 @@ class TestMissingCells:
         assert not np.any(np.isnan(together.rows) & ~np.isnan(together.data[together.row]))
 
 
+class TestValuesAsPeopleWriteThem:
+    n = 600
+    random = np.random.default_rng(21)
+    region = random.integers(0, 3, n)
+    table = pd.DataFrame({
+        "loan": random.gamma(4, 30, n).round() * 500,
+        "hours": (random.gamma(4, 40, n).round() * 0.25),
+        "income": random.gamma(3, 1000, n).round(2),
+        "region_north": (region == 0).astype(int),
+        "region_south": (region == 1).astype(int),
+        "region_west": (region == 2).astype(int),
+        "phone": random.integers(0, 2, n),
+        "post": 0,
+        "since": np.datetime64("2015-01-01", "s") + 86400 * random.integers(0, 3000, n),
+        "rating": pd.Categorical(random.choice(["AA", "A", "B", "C"], n), ["C", "B", "A", "AA"], ordered=True),
+    })  # fmt: skip
+    table["post"] = 1 - table["phone"]
+
+    @staticmethod
+    def worth(frame):
+        days = (pd.to_datetime(frame["since"]) - pd.Timestamp("2015-01-01")).dt.days
+        level = pd.Categorical(frame["rating"], ["C", "B", "A", "AA"], ordered=True).codes
+        score = frame["income"] / 1000 + frame["hours"] / 20 - frame["loan"] / 20000 - days / 1000 + 0.8 * level
+        return score + 2.0 * frame["region_south"] - frame["region_west"] + frame["phone"] - 3.5
+
+    def explainer(self, **more):
+        return xcid.Explainer(lambda rows: 1 / (1 + np.exp(-self.worth(rows))), self.table, **more)
+
+    def test_new_values_lie_on_the_steps_of_the_data(self):
+        found = self.explainer().counterfactuals(self.table.iloc[:80])
+        table = found.table()
+        for name, step in (("loan", 500), ("hours", 0.25), ("income", 0.01)):
+            moved = found.moved[:, found.feature_names.index(name)]
+            assert moved.any()
+            assert np.allclose(np.remainder(table[name][moved] / step + 0.5, 1), 0.5, atol=1e-6)
+        assert (pd.to_datetime(table["since"]).dt.normalize() == pd.to_datetime(table["since"])).all()
+
+    def test_a_step_needs_every_value(self):
+        odd = self.table.assign(loan=self.table["loan"].where(self.table.index != 5, 12_001))
+        search_space = SearchSpace.of(xcid.Explainer(lambda rows: self.worth(rows), odd).subject)
+        assert search_space.step[0] == 1
+
+    def test_codes_of_one_thing_change_together(self):
+        found = self.explainer().counterfactuals(self.table.iloc[:80])
+        table = found.table()
+        assert (table[["region_north", "region_south", "region_west"]].sum(axis=1) == 1).all()
+        assert (table["phone"] + table["post"] == 1).all()
+        assert {"region", "phone or post"} < set(found.feature_names)
+        moved = found.moved[:, found.feature_names.index("region")]
+        assert moved.any()
+        assert found.n_changes[moved].min() == 1
+        assert set(found.distance[moved & (found.n_changes == 1)]) == {1.0}
+
+    def test_codes_of_which_one_is_frozen_stay(self):
+        rules = xcid.Constraints(frozen=["region_west"])
+        found = self.explainer(constraints=rules).counterfactuals(self.table.iloc[:80])
+        regions = [at for at, name in enumerate(self.table.columns) if name.startswith("region")]
+        assert np.array_equal(found.rows[:, regions], found.data[found.row][:, regions])
+
+    def test_actions_move_codes_together(self):
+        refused = self.table[self.worth(self.table) < 0]
+        made = self.explainer().actions(refused, k=20)
+        words = made.to_frame()["action"]
+        assert words.str.contains("set region to region_north 0, region_south 1, region_west 0").any()
+        assert not words.str.contains("set region_").any()
+
+    def test_a_level_further_costs_more(self):
+        levels = ["C", "B", "A", "AA"]
+        explainer = xcid.Explainer(lambda rows: pd.Categorical(rows["rating"], levels).codes >= 1, self.table)
+        found = explainer.counterfactuals(self.table[self.table["rating"] == "C"].iloc[:5], k=1)
+        assert set(found.to_frame()["changes"]) == {"rating C -> B"}
+        two = xcid.Explainer(lambda rows: pd.Categorical(rows["rating"], levels).codes >= 2, self.table)
+        assert two.counterfactuals(self.table[self.table["rating"] == "C"].iloc[:5], k=1).distance.tolist() == [2.0] * 5
+
+    def test_large_numbers_are_written_out(self, approved):
+        table = pd.DataFrame({"assets": self.random.gamma(3, 5e6, 400).round(2), "other": self.random.normal(size=400)})
+        explainer = xcid.Explainer(lambda rows: rows["assets"] > 2e7, table)
+        approved(explainer.counterfactuals(table.iloc[:1], k=1).in_words(0))
+
+
 def small_table(seed):
     """Up to six discrete features, a forest on them, and every row there can be."""
     rng = np.random.default_rng(seed)
@@ -524,6 +605,8 @@ def small_table(seed):
     table = pd.DataFrame({f"f{at}": rng.integers(0, size, 400) for at, size in enumerate(sizes)})
     for at in range(0, len(sizes), 2):
         table[f"f{at}"] = np.array(list("abcd"))[table[f"f{at}"]]
+        if at % 4 == 0:
+            table[f"f{at}"] = pd.Categorical(table[f"f{at}"], ordered=True)
     codes = np.column_stack([pd.factorize(table[name], sort=True)[0] for name in table])
     weights = rng.normal(size=len(sizes))
     signal = codes @ weights + 1.5 * (codes[:, 0] == codes[:, 1]) * rng.normal()
@@ -548,6 +631,7 @@ def test_the_sparsest_and_the_nearest_are_found_in_small_tables():
         every = np.array(list(itertools.product(*values)))
         outputs = explainer.subject.predict(every)
         metric = Metric.of(explainer.space)
+        ordered = [at for at, column in enumerate(explainer.space.columns) if column.kind == "ordinal"]
         for row in range(50):
             own = found.data[row]
             present = explainer.subject.predict(own[None])[0].argmax()
@@ -557,7 +641,8 @@ def test_the_sparsest_and_the_nearest_are_found_in_small_tables():
                 assert found.kind[lines].tolist() == ["not reached"]
                 continue
             sparsest.append(found.n_changes[lines].min() == (flips != own).sum(axis=1).min())
-            nearest.append(found.distance[lines].min() <= metric.between(flips, own).min() + 1e-9)
+            further = np.maximum(np.abs(flips - own)[:, ordered] - 1, 0).sum(axis=1)  # each level further costs 1 more
+            nearest.append(found.distance[lines].min() <= (metric.between(flips, own) + further).min() + 1e-9)
     assert len(sparsest) > 300
     assert np.mean(sparsest) >= 0.98
     assert np.mean(nearest) >= 0.95

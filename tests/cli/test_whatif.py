@@ -157,9 +157,10 @@ class TestFiles:
         lines = out.splitlines()
         assert lines[0].startswith("wanted: good; ")
         assert lines[1].split() == ["action", "flips", "cost", "covered"]
-        assert len(lines) == 4
+        assert len(lines) == 5
+        assert lines[4].startswith("covered: ")
         _, printed, _ = command(*given, *QUICK, "--json")
-        assert [line["action"] for line in json.loads(printed)] == [line.split("  ")[0] for line in lines[2:]]
+        assert [line["action"] for line in json.loads(printed)] == [line.split("  ")[0] for line in lines[2:4]]
         assert command(*given, *QUICK, "--out", tmp_path / "actions.csv")[0] == 0
         assert pd.read_csv(tmp_path / "actions.csv")["n_flipped"].min() > 0
 

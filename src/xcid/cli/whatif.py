@@ -49,11 +49,11 @@ class RowSearch:
         space, cells, unseen = met(self.subject.space, frame)
         subject = self.subject.with_room(space) if unseen.any() else self.subject
         found = find_counterfactuals(subject, self.outcome, cells, index, self.target, self.k, self.seed)
-        names = subject.features.names
+        moved, names = dict(zip(found.feature_names, found.moved.sum(axis=0), strict=True)), subject.features.names
         self.n_lines += int((found.n_changes > 0).sum())
         self.n_rows += len(cells)
         self.n_failed += int((found.kind == FAILED).sum())
-        self.changed.update({names[at]: int(found.moved[:, at].sum()) for at in suspects(subject).nonzero()[0]})
+        self.changed.update({names[at]: int(moved.get(names[at], 0)) for at in suspects(subject).nonzero()[0]})
         self.broken.update({name: int(is_broken.sum()) for name, is_broken in subject.rules.broken(cells)})
         return found, subject
 

@@ -23,12 +23,22 @@ def in_words(code: float, unit: str, levels: tuple[str, ...]) -> str:
     --------
     >>> in_words(1.0, "", ("no", "yes")), in_words(3.0, "", ()), in_words(19000.0, "D", ())
     ('yes', '3', '2022-01-08')
+    >>> in_words(10076637.88, "", ()), in_words(1250000.0, "", ()), in_words(0.123456789, "", ())
+    ('10,076,637.88', '1,250,000', '0.123457')
     """
     if np.isnan(code):
         return "missing"
     if unit:
         return str(np.array(round(code)).astype(f"datetime64[{unit}]"))
-    return levels[int(code)] if levels else f"{code + 0.0:.6g}"
+    return levels[int(code)] if levels else _number_in_words(code + 0.0)
+
+
+def _number_in_words(number: float) -> str:
+    """Six digits; all digits before the point, and the cents of a number that has no others after it."""
+    if not 1e5 <= abs(number) < 1e15:
+        return f"{number:.6g}"
+    decimals = 2 if round(number, 2) == number and not number.is_integer() else 0
+    return f"{number:,.{decimals}f}" if abs(number) >= 1e6 else f"{number:.{decimals}f}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,13 +21,14 @@ from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers
 from xcid.subject import Subject
 from xcid.table import Backend
+from xcid.whatif.blocks import join_blocks
 from xcid.whatif.engine import note_unchangeable
 from xcid.whatif.evaluator import Evaluator, goal_of
 from xcid.whatif.parts import Part, apply_part, propose_parts
 from xcid.whatif.search_space import SearchSpace
 
 MOST_SCREENED, MOST_EVALUATED = 256, 200_000  # rows that all parts are tried on, and evaluations for that
-BEST, BEST_OF_ONE = 20, 4  # parts that pairs are made of, and most of one feature
+BEST, BEST_OF_ONE = 24, 6  # parts that pairs are made of, and most of one feature
 FINALISTS = 40  # actions that are tried on all rows
 MOST_CELLS = 2**22
 PARTS = 10  # that rows are left out in
@@ -92,6 +93,7 @@ def find_actions(
 ) -> Actions:
     """Find k actions for (n, d) rows; ``time_limit`` is in seconds a row."""
     as_int(k, "k", at_least=1)
+    subject = join_blocks(subject)
     search_space, goal = SearchSpace.of(subject), goal_of(target, subject, outcome)
     rows = rows[np.argsort(subject.space.keys(rows, 0), kind="stable")]  # so that their order makes no difference
     outputs = subject.predict(rows)

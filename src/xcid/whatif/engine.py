@@ -15,6 +15,7 @@ from xcid._kernels.arrays import blocks, same
 from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers, Texts
 from xcid.subject import Subject
+from xcid.whatif.blocks import join_blocks
 from xcid.whatif.evaluator import (
     Evaluator,
     Found,
@@ -82,6 +83,7 @@ def find_counterfactuals(
     memory: int = 2**28,
 ) -> Counterfactuals:
     """Find k counterfactuals for each of (n, d) rows; the rows of a block and what is tried take ``memory`` bytes."""
+    subject = join_blocks(subject)
     search_space, goal = SearchSpace.of(subject), goal_of(target, subject, outcome)
     settings = SearchSettings(search_space, goal, as_int(k, "k", at_least=1), seed, time_limit)
     pieces = [
@@ -265,10 +267,10 @@ def _notes(subject: Subject, rows: Array, whole: Block, notes: list[str]) -> tup
 def note_unchangeable(subject: Subject, moved: Flags, what: str) -> Iterator[str]:
     """Say which features people may not be able to change, where (m, f) lines or actions change them."""
     for at in np.flatnonzero(suspects(subject) & moved.any(axis=0)):
-        name = subject.features.names[at]
+        frozen = [subject.space.names[column] for column in sorted(subject.features.columns[at])]
         yield (
-            f"{name} changes in {moved[:, at].sum()} of {len(moved)} {what}: if people cannot change it, "
-            f"give the explainer constraints=xcid.Constraints(frozen=[{name!r}])"
+            f"{subject.features.names[at]} changes in {moved[:, at].sum()} of {len(moved)} {what}: if people cannot "
+            f"change it, give the explainer constraints=xcid.Constraints(frozen={frozen})"
         )
 
 

@@ -16,6 +16,7 @@ from xcid.whatif.search_space import SearchSpace
 
 MOVES = (0.5, 1.0, 2.0)  # mean absolute deviations of a number
 LEVELS_MOVED = (1, 2)
+ROUNDED = 0.1  # mean absolute deviations that the ends of these are rounded to
 RAISED_TO, LOWERED_TO = (0.5, 0.75, 0.9), (0.5, 0.25, 0.1)  # quantiles of the reference data
 MOST_LEVELS = 12  # of a feature that are propose_parts, the most frequent ones
 SLACK = 0.01  # of a move, and at most half a step: what rounding may add to it
@@ -147,8 +148,9 @@ def _numbers(search_space: SearchSpace, at: int) -> Iterator[Part]:
     for by in sorted(moves):
         yield from (Move(at, by), Move(at, -by))
     low, high = search_space.lower[at : at + 1], search_space.upper[at : at + 1]
+    unit = max(step, round(_nice(ROUNDED * space.scales[at]) / step) * step)
     for sign, shares in ((1, RAISED_TO), (-1, LOWERED_TO)):
-        ends = np.nanquantile(space.background[:, at], shares)
+        ends = np.rint(np.nanquantile(space.background[:, at], shares) / unit) * unit
         for to in dict.fromkeys(search_space.fit_values(ends, at, low, high).tolist()):
             yield Bring(at, to, sign)
 

@@ -103,7 +103,8 @@ def refine(evaluator: Evaluator, flips: Found) -> Found:
     """Move each changed number back towards the row's own as far as the flip lasts, the largest change first."""
     search_space, own = evaluator.search_space, evaluator.own[flips.owner]
     rows = flips.rows.copy()
-    numbers = ~search_space.subject.features.space.discrete & ~np.isnan(own) & ~same(rows, own)
+    numbers = ~search_space.subject.features.space.discrete | search_space.ordered
+    numbers = numbers & ~np.isnan(own) & ~same(rows, own)
     order = np.argsort(-np.where(numbers, search_space.gaps(rows, own), -1.0), axis=1, kind="stable")
     for turn in range(min(MOST_MOVED, int(numbers.sum(axis=1).max(initial=0)))):
         at = np.flatnonzero(numbers.sum(axis=1) > turn)

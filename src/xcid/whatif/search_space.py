@@ -12,7 +12,7 @@ from xcid.cid.generators.reach import MOST_DONORS, Metric
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Flags, Integers
 from xcid.subject import Subject
-from xcid.table import Rows
+from xcid.table import FeatureSpace, Rows
 from xcid.table.rules import on_steps
 
 MOST_VALUES = 24  # of a number that takes no others, and that are all tried one by one
@@ -38,6 +38,7 @@ class SearchSpace:
     metric: Metric
     weights: Array  # (f,) of the features in distances; 0 for derived ones
     fixed: Flags  # (f,) features that never change by themselves: frozen ones and derived ones
+    ordered: Flags  # (f,) levels in order: each one further costs 1 more
     lower: Array
     upper: Array
     step: Array
@@ -69,12 +70,16 @@ class SearchSpace:
         pools = [pool[(pool >= low) & (pool <= high)] for pool, low, high in zip(pools, lower, upper, strict=True)]
         is_few = np.array([0 < len(pool) <= MOST_VALUES for pool in pools]) & ~space.discrete
         is_few &= ~np.array([at >= 0 and bool(rules.steps[at]) for at in single])
+        ordered = np.array([column.kind == "ordinal" for column in space.columns])
+        is_few |= ordered
+        metric = Metric.of(space)
         chosen = thinned(len(space.background), MOST_DONORS)
         search_space = SearchSpace(
             subject,
-            Metric.of(space),
+            replace(metric, scale=np.where(ordered, 1.0, metric.scale), discrete=metric.discrete & ~ordered),
             np.array([rules.weights.get(name, 1.0) for name in names]) * ~derived,
             fixed,
+            ordered,
             lower,
             upper,
             step,
@@ -245,8 +250,25 @@ def lattice(subject: Subject, single: Integers) -> tuple[Array, Array]:
     """(f,) step of new values and decimals to write them with: as declared, as in the data, or a part of the spread."""
     space = subject.features.space
     declared = np.where(single >= 0, subject.rules.steps[single], 0.0)
-    natural = np.where(space.resolution > 0, 1 / np.maximum(space.resolution, 1.0), 0.0)
+    natural = np.where(space.resolution > 0, common_divisors(space) / np.maximum(space.resolution, 1.0), 0.0)
     fine = 10.0 ** np.floor(np.log10(np.maximum(space.scales / FINEST, 1e-300)))
     step = np.where(declared > 0, declared, np.where(natural > 0, natural, fine))
-    digits = np.where(declared > 0, 6 - np.floor(np.log10(step)), np.ceil(-np.log10(step) - 1e-9))
+    fine_digits = np.where(natural > 0, np.log10(np.maximum(space.resolution, 1.0)), np.ceil(-np.log10(step) - 1e-9))
+    digits = np.where(declared > 0, 6 - np.floor(np.log10(step)), fine_digits)
     return step, np.maximum(digits, 0.0)
+
+
+def common_divisors(space: FeatureSpace) -> Array:
+    """(f,) the largest number of units that all values of each number are multiples of: 500 where loans are written so.
+
+    A value that stands apart is no number, and does not count.
+    """
+    found = np.ones(len(space.columns))
+    for at in np.flatnonzero(~space.discrete & (space.resolution > 0)).tolist():
+        values = np.unique(space.background[:, at])
+        values = values[~np.isnan(values)]
+        if len(values) > MOST_VALUES:
+            low, high, _ = bulk(space.background[:, at])
+            units = np.rint(values[(values >= low) & (values <= high)] * space.resolution[at]).astype(np.int64)
+            found[at] = max(1, int(np.gcd.reduce(units)))
+    return found
