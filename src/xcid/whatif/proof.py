@@ -119,9 +119,8 @@ def _step(evaluator: Evaluator) -> float:
     """More than all changes of a row can cost together, so that one change less always wins."""
     search_space = evaluator.search_space
     width = np.where(np.isfinite(search_space.upper - search_space.lower), search_space.upper - search_space.lower, 0.0)
-    space = search_space.subject.features.space
     own = np.nan_to_num(np.abs(evaluator.own - np.nan_to_num(search_space.usual))).max(axis=0, initial=0.0)
-    wide = np.where(space.discrete, 1.0, (width + own) / search_space.metric.scale)
+    wide = np.where(search_space.metric.discrete, 1.0, (width + own) / search_space.metric.scale)
     total = float(((wide + 2) * search_space.weights)[~search_space.fixed].sum())
     return float(2.0 ** np.ceil(np.log2(max(total, 1.0) + 1)))
 
