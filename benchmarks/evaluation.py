@@ -4,7 +4,7 @@ Each table stands between a comment with its name and one that ends it. What a s
 
     python benchmarks/evaluation.py                # all of them: about an hour on two cores
     python benchmarks/evaluation.py truth          # in a minute
-    python benchmarks/evaluation.py --folder TABLES importance    # from files of the KEEL collection
+    python benchmarks/evaluation.py --folder TABLES importance ignored    # from files of the KEEL collection
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ SCRIPTS = {
     "directions": ["directions.py"],
     "faithfulness": ["faithfulness.py", "--rows", "15"],
     "importance": ["importance.py"],
+    "ignored": ["ignored.py"],
 }
-FROM_FOLDER = ("importance",)  # tables that are not part of this package
+FROM_FOLDER = ("importance", "ignored")  # tables that are not part of this package
 
 
 def replaced(page: str, name: str, table: str) -> str:

@@ -52,9 +52,9 @@ def importance(cloud: Perturbations, density: Density) -> Estimate:
     or more, the lower limit is 0; where no single change moves the output either, so is the value.
 
     Features without a plan (rare flips that were searched for, constraints), groups, densities that differ from row to
-    row, and more features than the plan has blocks for (beyond 64 at 3,000 perturbations) have their plain d1, and NaN
-    for limits and p-values; rows without flips have 0 and NaN. Features that may
-    not change have 0 and a p-value of 1.
+    row, numbers that a grid of 384 cells is too coarse for (a few lie far out), and more features than the plan has
+    blocks for (beyond 64 at 3,000 perturbations) have their plain d1, and NaN for limits and p-values; rows without
+    flips have 0 and NaN. Features that may not change have 0 and a p-value of 1.
 
     Parameters
     ----------
