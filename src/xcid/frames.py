@@ -18,6 +18,7 @@ def to_frame(explanation: Explanation, backend: Backend) -> Any:
     frame = frame_of(to_columns(explanation), backend)
     if backend == "pandas":
         frame.attrs.update(question=explanation.question, unit=explanation.unit)
+        frame.attrs["settings"] = dict(explanation.settings or {})
     return frame
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xcid import provenance
 from xcid._check import telling, warn
 from xcid._kernels.arrays import spread, thinned
 from xcid.contributions.scale import Scale
@@ -45,10 +46,10 @@ class Standing:
     the model had changed before.
     """
 
-    __slots__ = ("fingerprint", "latest", "lock", "model", "trust")
+    __slots__ = ("fingerprint", "latest", "lock", "model", "origin", "trust")
 
     def __init__(self, model: Any, trust: str | None = None) -> None:
-        self.model, self.latest, self.lock = model, None, Lock()
+        self.model, self.latest, self.lock, self.origin = model, None, Lock(), dict[str, str]()
         self.fingerprint = _look_at(model) if trust is None else None
         self.trust = trust or ("untold" if self.fingerprint is None else "watched")
 
@@ -73,6 +74,12 @@ class Standing:
                 self.latest = subject.renewed()
                 warn(CHANGED)
             return self.latest
+
+    def trace(self, space: FeatureSpace) -> dict[str, str]:
+        """Which model and which reference data these are, by their digests, and which versions met; found once."""
+        if not self.origin:
+            self.origin = provenance.trace(self.model, space, self.trust != "untold")
+        return self.origin
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,8 +179,8 @@ class Subject:
 
     @property
     def record(self) -> dict[str, str]:
-        """What was chosen about the table, for records of settings."""
-        return self.space.weighting | self.constraints.record
+        """What was chosen about the table, and where all of this comes from, for records of settings."""
+        return self.space.weighting | self.constraints.record | self.standing.trace(self.space)
 
     @property
     def output_names(self) -> tuple[str, ...]:

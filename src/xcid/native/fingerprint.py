@@ -7,6 +7,7 @@ time it takes; a model that is too large to be looked at before every call has n
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import zlib
 from collections.abc import Callable, Iterable
@@ -33,6 +34,7 @@ IDLE = {
     "thread_count",
     "cv_results_",
 }
+_WRITTEN = (np.generic, np.dtype, type, slice, range)  # what its text tells all of
 ATOMS = {type(None), str, bool, int, float, complex, np.float64, np.float32, np.int64, np.int32, np.bool_}
 
 Look: TypeAlias = Callable[[Any], Iterable[Any]]
@@ -138,6 +140,52 @@ class Fingerprint:
         if self._n_bytes > MOST_BYTES:
             raise Unknowable
         self.digest = zlib.crc32(data, self.digest)
+
+
+class Content(NamedTuple):
+    """What a model is made of, for records: it is the same in another process, and on another machine."""
+
+    sha256: str  # "" where a part of it cannot be looked at, such as a function
+    packages: tuple[str, ...]  # whose objects it holds
+
+
+class _Look(Fingerprint):
+    """The same look by a digest that nobody can aim at."""
+
+    __slots__ = ("is_whole", "sha256")
+
+    def __init__(self, model: Any) -> None:
+        self.sha256, self.is_whole = hashlib.sha256(), True
+        super().__init__(model)
+        self.sha256.update(self._short)
+
+    def _add(self, data: Any, n_bytes: int) -> None:
+        super()._add(data, n_bytes)
+        self.sha256.update(data)
+
+    def _look_into(self, part: Any, kind: type, depth: int) -> None:
+        if isinstance(part, _WRITTEN):
+            self._note(repr(part))
+        elif not isinstance(part, np.random.Generator | np.random.RandomState):
+            super()._look_into(part, kind, depth)
+            known = _known(kind)
+            self.is_whole &= known.is_open or known.look is not None
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        return tuple(sorted({kind.__module__.partition(".")[0] for kind in self._kinds}))
+
+
+def look_for_record(model: Any) -> Content:
+    """Look at all that the outputs of a model follow from; a model of no known package has no digest."""
+    package = name_of(model)[0]
+    if package not in PACKAGES:
+        return Content("", (package,))
+    try:
+        found = _Look(model)
+    except Exception:
+        return Content("", (package,))
+    return Content(found.sha256.hexdigest() if found.is_whole else "", found.packages)
 
 
 class Known(NamedTuple):
