@@ -15,8 +15,23 @@ from xcid._check import warn
 from xcid.cli import explain, main
 from xcid.errors import InvalidData, XcidWarning
 
-VERBS = ["demo", "explain", "report", "whatif", "app", "compare", "compare-runs", "reproduce", "bench", "completion"]
-LAB = ["bench", "compare", "reproduce"]
+VERBS = [
+    *(
+        "demo",
+        "explain",
+        "report",
+        "whatif",
+        "app",
+        "validate",
+        "verify",
+        "compare",
+        "compare-runs",
+        "reproduce",
+        "bench",
+    ),
+    "completion",
+]
+LAB = ["bench", "compare", "reproduce", "validate", "verify"]
 
 
 def typed(*arguments, **settings):

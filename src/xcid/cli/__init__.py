@@ -1,8 +1,9 @@
 """The command ``xcid``: one verb a file, each with ``add(parser)``, which adds its options and what runs them.
 
 It ends with 0 where all went well, 2 where it was called in a wrong way or something is wrong with a file or a table,
-1 where something else went wrong, such as a model that fails (one line on stderr says what), 130 after Ctrl-C and 141
-where the reader of a pipe went away. What a verb needs is imported when it runs: ``xcid --help`` comes at once.
+1 where something else went wrong, such as a model that fails (one line on stderr says what) or a check of ``validate``,
+130 after Ctrl-C and 141 where the reader of a pipe went away. What a verb needs is imported when it runs: ``xcid
+--help`` comes at once.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import errno
 import io
 import os
 import re
+import shlex
 import sys
 import warnings
 from collections.abc import Collection, Iterator, Sequence
@@ -31,13 +33,21 @@ VERBS = {  # as they are listed
     "report": "write a page to look at rows of a table",
     "whatif": "find the changes that give rows another output",
     "app": "edit rows on a page, and see what decides them",
+    "validate": "test xcid on your own model and table",
+    "verify": "run a validation again, and say what differs",
     "compare": "compare with other methods",
     "compare-runs": "what changed between two saved explanations",
     "reproduce": "reproduce the paper's tables",
     "bench": "compare its speed with other methods",
     "completion": "let your shell complete what you type",
 }
-MEASURING = ("compare", "reproduce", "bench")  # verbs of the lab, which is imported where one of them is typed
+MEASURING = (
+    "validate",
+    "verify",
+    "compare",
+    "reproduce",
+    "bench",
+)  # verbs of the lab, which is imported where one of them is typed
 LAB = "xcid_lab.verbs"
 WELCOME = """\
 xcid explains single decisions of any model. Try:
@@ -92,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return 0
             options = _parse(given)
             with _warnings_as_notes():
-                options.run(options)
+                status = options.run(options)
         except SystemExit:  # after --help
             sys.stdout.flush()
             raise
@@ -110,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         drop(sys.stdout)
         _say(_describe_refusal(error))
         return BAD_INPUT
-    return 0
+    return status or 0
 
 
 def _describe_version() -> str:
@@ -159,6 +169,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         unknown = f"{verb!r:.{MOST_SHOWN}}{meant(verb, VERBS)}"
         parser(()).error(f"there is no command {unknown}; the commands are {', '.join(VERBS)}")
     options = parser([verb]).parse_args(given)
+    options.command = shlex.join(["xcid", *arguments])
     for name, value in vars(options).items():
         if isinstance(value, Path):
             setattr(options, name, value.absolute())

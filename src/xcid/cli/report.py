@@ -78,6 +78,7 @@ def run(options: argparse.Namespace) -> None:
         values="hidden" if options.redact else "shown",
         reasons=reasons,
         search=lambda piece: _search_piece(search, frames[-1], piece),
+        command="" if options.redact else options.command,  # it may quote cells
     )
     for note in search.notes():
         line.note(note)

@@ -135,10 +135,11 @@ class HeldOut(NamedTuple):
     rows: Any
     description: str
     weights: Any  # of the rows it may know, where a column has them
+    target: Any = None  # (N,) of these
     notes: tuple[str, ...] = ()  # on columns that it should hardly learn from
 
 
-def split(subject: _subjects.SubjectOptions) -> HeldOut:
+def split(subject: _subjects.SubjectOptions, rows_at_most: int = ROWS) -> HeldOut:
     """Rows to explain and the others; a model that is trained has not seen the former.
 
     Of one table, the rows that are asked for are held out, or else a fifth of them, of which some are explained.
@@ -153,7 +154,7 @@ def split(subject: _subjects.SubjectOptions) -> HeldOut:
     train = tables.part(table, known)
     features, weights = tables.without(train, subject.target), None if weights is None else weights[known]
     rows = tables.without(others, subject.target)
-    most = ROWS if subject.rows is None else len(asked)
+    most = rows_at_most if subject.rows is None else len(asked)
     fit, passed_over = _fit(FeatureSpace.of(features, weights=weights), rows, asked, most)
     notes = tuple(_subjects.reading_notes(subject, reference))
     if subject.model is None:
@@ -170,7 +171,8 @@ def split(subject: _subjects.SubjectOptions) -> HeldOut:
     text = f"{text}; {len(fit)} other rows are explained"
     if passed_over:
         text += f" ({passed_over} passed over, with levels or missing cells that the {len(known):,} rows do not have)"
-    return HeldOut(model, features, tables.part(rows, fit), text, weights, notes)
+    target = None if subject.train is None else training.labels(tables.column_of(train, subject.lesson[0]))
+    return HeldOut(model, features, tables.part(rows, fit), text, weights, target, notes)
 
 
 def _held_out(subject: _subjects.SubjectOptions, reference: Background, n_others: int) -> tuple[list[int], list[int]]:

@@ -70,14 +70,15 @@ def report(
     values: Name = "shown",
     reasons: Reasons | None = None,
     search: Search | None = None,
+    command: str = "",
 ) -> None:
     """Write explanations of the same features as one page; the rest is as in :meth:`xcid.Explanation.report`.
 
     ``search`` gives the counterfactuals of the rows of a piece; where it gives none, the nearest of its samples that
-    flip stand in their place.
+    flip stand in their place. ``command`` is what was typed, where the page is of a command.
     """
     title = TITLE if title is None else title
-    text = assemble_page(title, collect_data(pieces, title, notes, find_values(values), reasons, search))
+    text = assemble_page(title, collect_data(pieces, title, notes, find_values(values), reasons, search, command))
     with replacing(Path(path)) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
@@ -89,6 +90,7 @@ def collect_data(
     values: Values,
     reasons: Reasons | None = None,
     search: Search | None = None,
+    command: str = "",
 ) -> str:
     """Give the data of a page in JSON that is safe within HTML.
 
@@ -111,6 +113,8 @@ def collect_data(
     if not rows:
         raise InvalidData("the explanation has no rows to report")
     joined = Explanation.concatenate(bare)
+    if command:
+        joined = replace(joined, settings={"command": command, **(joined.settings or {})})
     common = _common(joined, page, title, notes)
     common |= {"unit": page.unit, "overview": describe_all_rows(joined, page.chosen, page.unit)}
     common |= {"left_out": _say_left_out(page, joined)}
