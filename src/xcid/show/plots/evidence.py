@@ -26,7 +26,7 @@ MOST_TICKS = 4
 
 
 def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most: int = 12) -> Any:
-    """Draw the densities of C+ and C- of the features of one row, those with the largest scores first.
+    """Draw the densities of C+ and C- of the features of one row, those with the largest values first.
 
     What both have is shaded, the row's own value marked, d1 printed, and words say how many of either set keep the own
     value. Curves hold the noise of few samples, which is taken out of d1: theirs stands in brackets where it differs.
@@ -74,7 +74,8 @@ def _grid(one: Explanation, count: int) -> Any:
     pyplot = require("matplotlib.pyplot", extra="plot")
     figure, grid = pyplot.subplots(n_rows, n_columns, figsize=size, squeeze=False, layout="constrained")
     n_features = len(one.feature_names)
-    note = f"\nlargest scores: {count} of {n_features} features" if n_features > count else ""
+    what = "scores" if one.base_values is None else "contributions"
+    note = f"\nlargest {what}: {count} of {n_features} features" if n_features > count else ""
     figure.suptitle(f"{_style.title_row(one)}{note}", fontsize=10)
     for unused in grid.ravel()[count:]:
         unused.set_visible(False)
