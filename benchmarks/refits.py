@@ -60,8 +60,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "xgboost": lambda: XGBRegressor(**TREES, random_state=0),
     "network": lambda: make_pipeline(StandardScaler(), MLPRegressor(16, max_iter=200, random_state=0)),
 }
-DRAWN = ("friedman 1", "friedman 2", "shells", "redundant", "mixed")
-KEEL = ("ring", "twonorm", "satimage")
+DRAWN = ("mixed", "friedman 1", "redundant", "shells")
+KEEL = ("ring", "satimage", "twonorm")
 NAMES = ("computation", "reference", "training", "strongest", "both", "rows", "width", "reasons")
 
 
@@ -77,8 +77,6 @@ def draw(name: str) -> tuple[Array, Any]:
     """Rows of a population that is known."""
     if name == "friedman 1":
         return datasets.make_friedman1(NEEDED, 10, noise=1.0, random_state=41)
-    if name == "friedman 2":
-        return datasets.make_friedman2(NEEDED, noise=125.0, random_state=42)
     if name == "shells":
         return datasets.make_gaussian_quantiles(n_samples=NEEDED, n_features=8, n_classes=3, random_state=43)
     if name == "redundant":
