@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
 import xcid
-import xcid.show.wording.evidence
+import xcid.show.wording.rows
 from xcid.cid.distances import Overlap
 from xcid.cid.drawn import drawn as drawn_evidence
 from xcid.cid.drawn import kept_shares
@@ -178,7 +178,7 @@ class TestDensities:
         explanation = xcid.Explainer(lambda X: X.sum(axis=1) > 2 * np.median(values), months)(months[:1])
         found = drawn_evidence(explanation.cloud, 0, 0, explanation.density)
         own = found.pair.atoms & np.isclose(found.values(found.pair.points), months[0, 0])
-        said = xcid.show.wording.evidence.word_evidence(kept_shares(explanation.cloud, 0, 0, found), "6")
+        said = xcid.show.wording.rows.word_evidence(kept_shares(explanation.cloud, 0, 0, found), "6")
         stay, flip = (100 * part[own].sum() for part in (found.pair.q, found.pair.p))
         assert said == f"Among the perturbations that stay, {stay:.0f}% keep 6; among those that flip, {flip:.0f}%."
         for part in (found.pair.p, found.pair.q):

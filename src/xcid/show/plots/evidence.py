@@ -16,7 +16,7 @@ from xcid.records import Array, DensityPair, Explanation
 from xcid.show import wording
 from xcid.show.plots import _style
 from xcid.show.wording import colours
-from xcid.show.wording import evidence as evidence_words
+from xcid.show.wording import rows as words
 
 MOST_COLUMNS = 4
 MOST_LETTERS = 24  # of a value
@@ -48,11 +48,11 @@ def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most:
             found = drawn(one.cloud, 0, feature, one.density)
             _draw_column(ax, one, feature, found)
         name = _style.shorten_name(one.feature_names[feature])
-        noise = evidence_words.measure_noise(one, 0, feature, pair if found is None else found.pair)
+        noise = words.measure_noise(one, 0, feature, pair if found is None else found.pair)
         with_noise = "" if noise is None else f" ({noise:.2f} with noise)"
         ax.set_title(f"{name}\nd1 = {one.importance[0, feature]:.2f}{with_noise}", fontsize=10)
         _say_why(ax, one, feature, found)
-    _draw_legend(flat[0].figure, evidence_words.name_flips(one))
+    _draw_legend(flat[0].figure, words.name_flips(one))
     return axes
 
 
@@ -61,7 +61,7 @@ def _say_why(ax: Any, one: Explanation, feature: int, found: Drawn | None) -> No
     if one.cloud is None:
         return
     shown = _style.shorten_name(one.shown(0, feature), MOST_LETTERS)
-    said = evidence_words.word_evidence(kept_shares(one.cloud, 0, feature, found), shown, wording.choose_verb(one))
+    said = words.word_evidence(kept_shares(one.cloud, 0, feature, found), shown, wording.choose_verb(one))
     lines = textwrap.wrap(said.replace(" %", "\N{NO-BREAK SPACE}%"), LINE)
     ax.set_xlabel("\n".join([*filter(None, [ax.get_xlabel()]), *lines]), fontsize=_style.SMALL)
 
@@ -87,10 +87,10 @@ def _draw_legend(figure: Any, flips: str) -> None:
     line = require("matplotlib.lines", extra="plot").Line2D
     handles = [
         patch(color=colours.POSITIVE, label=flips),
-        patch(color=colours.NEGATIVE, label=evidence_words.STAYS),
-        patch(color=colours.OVERLAP, alpha=0.5, linewidth=0, label=evidence_words.BOTH),
-        line([], [], color=colours.INK, linewidth=1, linestyle=":", label=evidence_words.OWN),
-        line([], [], color=colours.INK, linewidth=2, marker="o", markersize=4, label=evidence_words.AT_ONE_VALUE),
+        patch(color=colours.NEGATIVE, label=words.STAYS),
+        patch(color=colours.OVERLAP, alpha=0.5, linewidth=0, label=words.BOTH),
+        line([], [], color=colours.INK, linewidth=1, linestyle=":", label=words.OWN),
+        line([], [], color=colours.INK, linewidth=2, marker="o", markersize=4, label=words.AT_ONE_VALUE),
     ]
     n_columns = 3 if figure.get_figwidth() > 11 else 2 if figure.get_figwidth() > 8 else 1
     place = {"loc": "outside lower center", "ncols": n_columns}

@@ -13,7 +13,7 @@ from xcid.records import Array, DensityPair, Explanation, Flags, Integers
 from xcid.show import wording
 from xcid.show.report.page import Values
 from xcid.show.report.rows import round_number
-from xcid.show.wording import evidence as evidence_words
+from xcid.show.wording import rows as words
 from xcid.show.wording.names import clean
 from xcid.whatif.record import Change, Counterfactuals
 from xcid.whatif.samples import find_flips
@@ -47,9 +47,9 @@ def describe_evidence(explanation: Explanation, row: int, feature: int, values: 
     columns = explanation.features[feature]
     found = drawn(cloud, row, feature, density) if len(columns) == 1 else None
     kept, verb = kept_shares(cloud, row, feature, found), wording.choose_verb(explanation)
-    noise = evidence_words.measure_noise(explanation, row, feature, pair if found is None else found.pair)
+    noise = words.measure_noise(explanation, row, feature, pair if found is None else found.pair)
     drawn_apart = "" if noise is None else f" These curves have a d1 of {noise:.2f}, noise included."
-    why = {"why": evidence_words.word_evidence(kept, shown, verb) + drawn_apart}
+    why = {"why": words.word_evidence(kept, shown, verb) + drawn_apart}
     if found is None:
         return _shares(pair) | why
     (column,) = columns

@@ -14,7 +14,6 @@ from xcid.records import Array, Explanation, Flags, Integers, meaning
 from xcid.show import wording
 from xcid.show.reasons import Reasons
 from xcid.show.report.page import SHOWN, Values
-from xcid.show.wording import evidence as evidence_words
 from xcid.show.wording import rows as words
 from xcid.show.wording.names import clean, join_names, make_sentence
 
@@ -279,10 +278,10 @@ def collect_phrases(explanation: Explanation, values: Values) -> dict[str, Any]:
         "unsigned": wording.explain_unsigned(explanation),
         "not_significant": wording.explain_faint(explanation),
         "verb": wording.choose_verb(explanation),
-        "flips": evidence_words.name_flips(explanation),
-        "stays": evidence_words.STAYS,
-        "both": evidence_words.BOTH,
-        "at_one_value": evidence_words.AT_ONE_VALUE,
+        "flips": words.name_flips(explanation),
+        "stays": words.STAYS,
+        "both": words.BOTH,
+        "at_one_value": words.AT_ONE_VALUE,
         "worth": wording.explain_unit(explanation),
         "limits": wording.name_limits(explanation),
         "importance": words.explain_importance(explanation),

@@ -1,8 +1,8 @@
 """How an explanation is worded wherever it is shown: terminal, notebooks, plots, reports, the app.
 
 What the model predicts, what a score means and what it is worth is worded here and nowhere else; ``rows.py`` has the
-table of a row and its sum, ``evidence.py`` words the evidence, ``names.py`` formats names and numbers,
-``differences.py`` words comparisons, and ``colours.py`` has the colours.
+table of a row, its sum and its evidence, ``names.py`` formats names and numbers, ``differences.py`` words comparisons,
+and ``colours.py`` has the colours.
 """
 
 from __future__ import annotations

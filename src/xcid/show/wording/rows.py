@@ -1,4 +1,4 @@
-"""A single row, or an average, in words: where its contributions begin and end, its table, and what it hangs on."""
+"""A single row, or an average, in words: its sum, its table, what it hangs on, and the evidence of a feature."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
-from xcid.records import Explanation
+from xcid.cid.distances import Overlap
+from xcid.cid.drawn import Kept
+from xcid.records import DensityPair, Explanation
 from xcid.show import wording
 from xcid.show.wording.names import clean, format_number, format_percent, is_odds
 
@@ -17,6 +19,8 @@ SUM = "{exact}contributions in {unit}: from {start} on average over the referenc
 BARS = "bars: mean absolute contribution"
 MOST_SENTENCES = 3
 HARDLY = 0.02  # of all that the features of a row did
+STAYS, BOTH = "perturbations that stay (C−)", "in both"
+OWN, AT_ONE_VALUE = "this row's value", "lines with dots: share at exactly one value (right-hand scale)"
 
 
 def format_on_scale(explanation: Explanation, value: float, write: Callable[[float], str] = format_number) -> str:
@@ -139,3 +143,35 @@ def word_importance(one: Explanation, kind: int, at: int) -> str:
     """One of the sentences of :func:`list_hangs` about a feature of a single row."""
     name, did = clean(one.feature_names[at], wording.MOST_LETTERS), wording.format_score(one, one.values[0, at])
     return list_hangs(one)[kind].format(name=name, did=did, share=f"{get_share(one, at):.0%}")
+
+
+def name_flips(explanation: Explanation) -> str:
+    """What C+ is: "perturbations that flip the output (C+)"."""
+    return f"perturbations that {wording.choose_verb(explanation)} the output (C+)"
+
+
+def word_evidence(kept: Kept, shown: str, does: str = "flip") -> str:
+    """What the evidence of a feature comes to, in a sentence: how many perturbations of either set keep its value.
+
+    ``does`` is the verb of C+, as :func:`xcid.show.wording.choose_verb` gives it.
+
+    Examples
+    --------
+    >>> from xcid.cid.drawn import Kept
+    >>> word_evidence(Kept(0.6, 0.24), "98")
+    'Among the perturbations that stay, 60% keep 98; among those that flip, 24%.'
+    """
+    if np.isnan(kept.flip) or np.isnan(kept.stay):
+        return f"None of the perturbations {does if np.isnan(kept.flip) else 'stay'}s."
+    stay, flip = (f"{100 * share:.0f}%" for share in kept)
+    keep = "leave it missing" if shown == "missing" else f"keep {shown}"
+    return f"Among the perturbations that stay, {stay} {keep}; among those that {does}, {flip}."
+
+
+def measure_noise(one: Explanation, row: int, feature: int, pair: DensityPair) -> float | None:
+    """The d1 of what is drawn, where it is not the importance beside it, which noise was taken out of; else None."""
+    tested = one.importance_p_values
+    if tested is None or np.isnan(tested[row, feature]):
+        return None
+    apart = float(Overlap()(pair.p, pair.q, pair.weights))
+    return None if f"{apart:.2f}" == f"{one.importance[row, feature]:.2f}" else apart
