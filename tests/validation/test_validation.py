@@ -121,7 +121,9 @@ class TestVariants:
         changed[:, 4:] = 99
         assert np.array_equal(setup.subject.predict(rows), setup.subject.predict(changed))
         assert np.array_equal(setup.subject.predict(rows), case.setup.subject.predict(case.rows))
-        assert [sorted(setup.subject.space.rows[:, at]) == sorted(TABLE[:, at]) for at in range(4)] == [True] * 4
+        own = [sorted(column) for column in TABLE.T]
+        assert all(sorted(column) in own for column in setup.subject.space.rows[:, 4:].T)
+        assert not any((column == other).all() for column in setup.subject.space.rows[:, 4:].T for other in TABLE.T)
         found = pipeline.explain(setup, rows, 0)
         assert found.values.shape == (len(case.rows), 7)
         assert not found.exact.any()
@@ -248,8 +250,9 @@ class TestTrainings:
         again = values[:, :, None] + rng.normal(size=(400, 3, 12))
         held = np.nanmean(stability.hold_left_out(values, again))
         assert 0.97 <= held <= 1  # the square root of two is for models of fresh data
-        again[:, :, 0] = values + 40
-        assert not stability.hold_left_out(values, again)[:, :, 0].any()
+        few = again[:, :, :8]
+        few[:, :, 0] = values + 40  # so far that limits which knew of it would hold it
+        assert not stability.hold_left_out(values, few)[:, :, 0].any()
 
     def test_refits_are_looked_at_where_there_are_some(self, case):
         rng = np.random.default_rng(0)
