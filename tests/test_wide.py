@@ -46,3 +46,18 @@ class TestProductsOfAMatrixWithItself:
                     bare = {re.sub(r"\.(T$|(transpose|swapaxes)\([^()]*\)$)", "", side) for side in sides}
                     is_one = len(bare) == 1 < len(set(sides)) and bare.pop().replace(".", "").isidentifier()
                     assert not is_one, f"{path.name}:{node.lineno}: use products"
+
+
+def test_what_is_no_shapley_value_says_so():
+    """Without samples in which one feature changes alone, effects are measured with half of the others kept."""
+    table = np.random.default_rng(0).normal(size=(200, 150))
+
+    def ask(rows):
+        return rows[:, 0] * rows[:, 1] + rows[:, 2]
+
+    wide = xcid.Explainer(ask, table)(table[:1])
+    narrow = xcid.Explainer(lambda rows: rows[:, 0] * rows[:, 1], table[:, :5])(table[:1, :5])
+    assert (wide.estimand, narrow.estimand) == ("Banzhaf", "Shapley")
+    assert "Banzhaf values" in str(wide)
+    assert "Banzhaf" not in str(narrow)
+    assert xcid.Explainer(ask, table, generator=xcid.generators.Balanced(20_000))(table[:1]).estimand == "Shapley"

@@ -17,7 +17,7 @@ from xcid.contributions import sampled
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.outcomes.classes import CLOSE, are_probabilities, class_names, column_of, least_probability
 from xcid.outcomes.protocol import as_question
-from xcid.records import Array, Estimate, Explanation, Integers, Outcome, Perturbations, fields
+from xcid.records import Array, Estimate, Explanation, Integers, Outcome, Perturbations, Plan, fields
 
 Name: TypeAlias = Literal["log_odds", "margins", "probability", "number"]
 FARTHEST = 34.0  # log odds beyond this lose their digits where the larger probability is held in double precision
@@ -136,7 +136,9 @@ def contribute(
         known = _know(cloud.outputs, outputs, column, Scale(cast(Name, exact[0]), scale.least), exact[1])
     rival = rival_of(outputs, column) if scale.name == "margins" else None
     base, found = measure_sampled(cloud, outputs, column, rival, scale, usual, measure, known)
-    return {**fields.named(Explanation, "values", found), **_tell(scale, base, column, rival, names)}
+    is_half = any(isinstance(plan, Plan) and not len(plan.alone) for plan in cloud.plans)  # no samples at q = 0 and 1
+    told = _tell(scale, base, column, rival, names) | {"estimand": "Banzhaf" if is_half else "Shapley"}
+    return {**fields.named(Explanation, "values", found), **told}
 
 
 def measure_sampled(
@@ -207,13 +209,13 @@ def _tell(scale: Scale, base: Array, column: Integers, rival: Integers | None, n
     )
     is_exact = np.zeros(len(base), dtype=bool)
     told = {"base_values": base, "about": about, "against": rivals, "exact": is_exact, "scale": scale.name}
-    return told | {"every_class": None}
+    return told | {"every_class": None, "estimand": "Shapley"}
 
 
 def get_contributions(explanation: Explanation) -> dict[str, Any]:
     """What an explanation has about contributions, by name; nothing where its values are none."""
     if explanation.base_values is None:
         return {}
-    told = ("base_values", "about", "against", "every_class", "exact", "scale", "limits")
+    told = ("base_values", "about", "against", "every_class", "exact", "scale", "limits", "estimand")
     names = [*fields.parts_of(explanation, "values").values(), *told]
     return {name: getattr(explanation, name) for name in names}

@@ -135,6 +135,9 @@ class Explanation:
         probabilities; empty where there are none.
     least : float
         What a probability of 0 stands for in log odds.
+    estimand : "Shapley" or "Banzhaf"
+        What ``values`` are where they add up: of so many features that samples are too few, effects with half of the
+        others kept (Banzhaf values), to which what their sum lacks was added.
     size, share_significant, n_rows : (n, d), (n, d) and (n,), or None
         Where rows were averaged: mean absolute values, the share of rows where a feature is significant, and how many
         rows there were.
@@ -226,6 +229,7 @@ class Explanation:
     settings: Mapping[str, str] | None = None
     scale: str = D1
     least: float = 0.0
+    estimand: str = "Shapley"
     limits: str = COMPUTATION
 
     def __post_init__(self) -> None:

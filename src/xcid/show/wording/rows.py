@@ -16,6 +16,7 @@ from xcid.show.wording.names import clean, format_number, format_percent, is_odd
 IMPORTANCE = "importance: CID's d1, from 0 to 1"
 ALONE = "alone: the usual values with which, nothing else changed, {it}"
 SUM = "{exact}contributions in {unit}: from {start} on average over the reference data to {end} {here}"
+BANZHAF = "Banzhaf values (others kept by halves), made to add up: too few samples for so many features"
 BARS = "bars: mean absolute contribution"
 MOST_SENTENCES = 3
 HARDLY = 0.02  # of all that the features of a row did
@@ -87,6 +88,7 @@ def list_notes(one: Explanation, shown: list[int], mark: str) -> list[str]:
     """What stands under the scores of some features of a single row: how many are left out, and what marks mean."""
     worths, left_out = wording.list_worths(one), wording.count_left_out(len(one.feature_names), len(shown))
     notes = [left_out, wording.explain_score(one), *explain_importance(one)]
+    notes.append(BANZHAF if one.estimand == "Banzhaf" and one.base_values is not None else "")
     notes.append(wording.SHARE if one.share_significant is not None else "")
     notes.append(BARS if one.size is not None and one.base_values is not None else "")
     notes.append(wording.explain_unit(one) if any(worths[at] for at in shown) else "")
