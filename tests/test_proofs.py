@@ -27,6 +27,7 @@ from xgboost import XGBClassifier, XGBRegressor
 import xcid
 from xcid.native.library import whole
 from xcid.outcomes import Lower, Raise, Within
+from xcid.whatif import engine
 from xcid.whatif.evaluator import goal_of
 from xcid.whatif.search_space import SearchSpace
 
@@ -270,3 +271,29 @@ def test_levels_and_rules(name, rule):
     claims = set(frame.proof[frame.kind.str.contains("nearest") | (frame.kind == "not reached")])
     assert rule == "relation" or claims <= {"nearest", "none exists"}
     assert counts["nearest"] > 2
+
+
+WIDE = {
+    "forest": RandomForestClassifier(40, max_depth=8, random_state=0),
+    "xgboost": XGBClassifier(n_estimators=60, max_depth=4, n_jobs=1),
+    "histograms": HistGradientBoostingClassifier(max_iter=40, min_samples_leaf=5, random_state=0),
+    "logistic": LogisticRegression(),
+    "three classes": LGBMClassifier(n_estimators=20, min_child_samples=5, n_jobs=1, verbose=-1),
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.filterwarnings("ignore")
+def test_without_the_help_of_the_search(name, seed, monkeypatch):
+    """What is proved must not hang on an answer that is known before: the search gives none here."""
+    finish = engine._finished
+    monkeypatch.setattr(engine, "_finished", lambda *given: tuple(part[:0] for part in finish(*given)))
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({name: rng.integers(0, 9, 400).astype(float) for name in "abcd"})
+    score = X.a * (X.b > 3) + X.c * (X.d < 6) + np.abs(X.a - X.d) + rng.normal(size=400)
+    y = np.searchsorted(np.quantile(score, [0.4, 0.8]), score) if name == "three classes" else score > score.median()
+    explainer = xcid.Explainer(WIDE[name].fit(X, y.astype(int)), X)
+    counts, frame = check_against_all_rows(explainer, X[:15])
+    assert set(frame.proof) <= {"nearest", "sparsest"}
+    assert counts["nearest"] == 15

@@ -22,11 +22,15 @@ CLOSE = 1e-12
 
 
 class Choice(NamedTuple):
-    """What became of a search: which option each feature takes, -1 for none; None if nothing beats the incumbent."""
+    """What became of a search: which option each feature takes, -1 for none; None if nothing beats the incumbent.
+
+    ``relaxed`` is the limit with mixed options: it holds with more options between those of a line, too.
+    """
 
     status: int
     cost: float
     lower: float
+    relaxed: float
     options: Integers | None
 
 
@@ -117,17 +121,17 @@ def cheapest_sum(
     problem, best, choice = _Sum(costs, gains, need), incumbent, None
     relaxed, count = problem.relax(problem.whole()), 0
     if np.isinf(relaxed.cost):
-        return Choice(NONE, np.inf, np.inf, None)
-    heap = [(relaxed.cost, count, problem.whole(), relaxed)]
+        return Choice(NONE, np.inf, np.inf, np.inf, None)
+    least, heap = min(relaxed.cost, incumbent), [(relaxed.cost, count, problem.whole(), relaxed)]
     while heap:
         lower, _, part, relaxed = heapq.heappop(heap)
         tolerance = 1e-9 * max(1.0, 1e-5 * min(best, lower))
         if lower >= best - tolerance:
             break
         if relaxed.between is None:
-            return Choice(PROVED, lower, lower, problem.named(relaxed.at))
+            return Choice(PROVED, lower, lower, least, problem.named(relaxed.at))
         if count > most_parts:
-            return Choice(STOPPED, best, lower, problem.named(choice))
+            return Choice(STOPPED, best, lower, least, problem.named(choice))
         j, wanted = relaxed.between
         middle = int(np.searchsorted(problem.features[j].gain, wanted, side="right"))  # the first that is enough
         enough = [*relaxed.at[:j], middle, *relaxed.at[j + 1 :]]
@@ -139,4 +143,4 @@ def cheapest_sum(
                 found, count = problem.relax(made), count + 1
                 if found.cost < best - tolerance:
                     heapq.heappush(heap, (found.cost, count, made, found))
-    return Choice(PROVED, best, best, problem.named(choice))
+    return Choice(PROVED, best, best, least, problem.named(choice))

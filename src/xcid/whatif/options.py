@@ -79,6 +79,13 @@ class View:
         return np.where(_allowed(search_space, options, own, like), cost, np.inf)
 
 
+def is_line(options: Options) -> bool:
+    """Whether what the model sees of values lies on a line, but for codes that stand apart at the ends."""
+    values, cells = options.values, options.cells
+    slope = (cells[-1] - cells[0]) / (values[-1] - values[0])
+    return bool(np.allclose(cells, cells[0] + slope * (values - values[0])[:, None], rtol=1e-9, atol=1e-9))
+
+
 def _allowed(search_space: SearchSpace, options: Options, own: Array, like: Flags | None) -> Flags:
     """(b, K) which options (b, f) rows have."""
     at, values = options.at, options.values[None]
@@ -107,6 +114,13 @@ def plausible_values(search_space: SearchSpace, at: int, most: int) -> Array | N
     if multiples[1] - multiples[0] > most:
         return None
     return _with_codes(search_space, at, _on_lattice(search_space, at, np.arange(multiples[0], multiples[1] + 1)))
+
+
+def spread_values(search_space: SearchSpace, at: int, count: int) -> Array:
+    """So many of the plausible values of a number with more, both ends among them."""
+    ends = _multiples(search_space, at) or (0.0, 0.0)
+    multiples = np.unique(np.rint(np.linspace(*ends, count)))
+    return _with_codes(search_space, at, _on_lattice(search_space, at, multiples))
 
 
 def values_beside(view: View, at: int, thresholds: Array, column: int) -> Array | None:

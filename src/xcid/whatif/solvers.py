@@ -17,7 +17,15 @@ from xcid.whatif.additive import cheapest_sum
 from xcid.whatif.cells import Cells, Divided, divide
 from xcid.whatif.conditions import Conditions, conditions
 from xcid.whatif.evaluator import Evaluator
-from xcid.whatif.options import MOST_LINEAR, MOST_VALUES, Options, View, plausible_values
+from xcid.whatif.options import (
+    MOST_LINEAR,
+    MOST_VALUES,
+    Options,
+    View,
+    is_line,
+    plausible_values,
+    spread_values,
+)
 
 WORK_OF_PART = 5e4  # of the search of a sum, in leaves that are looked at
 
@@ -197,20 +205,25 @@ class Sums:
     view: View
     linear: Linear
     options: list[Options]
+    is_thinned: bool  # where numbers have too many values for each to be an option
     costs: list[Array] = field(default_factory=list)
     first: int = 0  # row of the costs
 
     @staticmethod
     def of(view: View, linear: Linear) -> Sums | None:
-        """List the options of all features; None where one has too many."""
-        options = list[Options]()
+        """List the options of all features; None where one has too many, and what they add is no line."""
+        options, is_thinned = list[Options](), False
         for at in np.unique(view.owner).tolist():
             values = plausible_values(view.evaluator.search_space, at, MOST_LINEAR)
             if values is None:
-                return None
-            if len(values):
+                is_thinned = True
+                thinned = view.options(at, spread_values(view.evaluator.search_space, at, MOST_VALUES))
+                if not is_line(thinned):
+                    return None
+                options.append(thinned)
+            elif len(values):
                 options.append(view.options(at, values))
-        return Sums(view, linear, options)
+        return Sums(view, linear, options, is_thinned)
 
     def rows(self, some: slice) -> None:
         """Prepare the costs of some rows."""
@@ -240,7 +253,8 @@ class Sums:
         need = float(asked.needed(task.is_strict)[0] - sign * self._sum(task.row)[0])
         most = int(limits.work / WORK_OF_PART)
         found = cheapest_sum(costs, self._gains(task.row, sign), need, task.incumbent, most)
-        solved = Solved(found.status, found.cost, found.lower, found.options, 0.0)
+        lower = found.relaxed if self.is_thinned else found.lower
+        solved = Solved(found.status, found.cost, lower, found.options, 0.0)
         if found.options is None:
             return solved, None
         for one, place in zip(self.options, found.options.tolist(), strict=True):
