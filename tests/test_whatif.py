@@ -32,7 +32,7 @@ PEOPLE = pd.DataFrame(
     }
 )
 COLUMNS = ["row", "kind", "changes", "n_changes", "distance", "output", "was", "about", "plausibility", "likeness"]
-COLUMNS += ["proof", "bound"]
+COLUMNS += ["proof", "bound", "survival"]
 NUMBERS = RNG.normal(size=(300, 5))
 DIABETES = xcid.datasets.load_diabetes()
 
@@ -402,14 +402,15 @@ class TestInWords:
         assert repr(found) == f"<xcid.whatif.Counterfactuals: {len(found)} lines; 60 of 60 rows reach the target>"
         lines = str(found).splitlines()
         assert lines[0] == repr(found)
-        assert lines[1].split() == ["row", "kind", "changes", "output", "likeness", "proof"]
+        assert lines[1].split() == ["row", "kind", "changes", "output", "likeness", "proof", "survival"]
         first = f"class {found.about[0]} {found.was[0]:.2f} -> {found.output[0]:.2f}"
         for said in (found.kind[0], found.in_words(0), first, found.likeness[0]):
             assert lines[2].index(said) == lines[1].index(
                 {found.kind[0]: "kind", found.in_words(0): "changes", first: "output"}.get(said, "likeness")
             )
         assert lines[22] == f"(and {len(found) - 20} more lines: found.to_frame())"
-        assert lines[23:] == list(found.notes)
+        assert lines[23].startswith("survival: ")
+        assert lines[24:] == list(found.notes)
         page = found._repr_html_()
         assert page.count("<tr>") == 21
         assert found.in_words(0).replace(">", "&gt;") in page

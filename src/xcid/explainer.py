@@ -274,7 +274,8 @@ class Explainer:
 
         with telling(InvalidParameter, WORK):
             rows, setup = self.space.encode(X), self.setup
-            asked: Any = labels(X, len(rows)), target, k, as_int(seed, "seed"), setup.time_limit, setup.memory
+            refits = () if setup.sources is None else setup.sources.refits
+            asked: Any = labels(X, len(rows)), target, k, as_int(seed, "seed"), setup.time_limit, setup.memory, refits
             found = find_counterfactuals(setup.subject, setup.outcome, rows, *asked)
         for note in found.notes:
             LOG.warning(note)

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from xcid.whatif import Actions, Counterfactuals
 
 MOST_WIDE = 60  # letters of a column that is padded
-CHANGE_HEADS = ("row", "kind", "changes", "output", "likeness", "proof")
+CHANGE_HEADS = ("row", "kind", "changes", "output", "likeness", "proof", "survival")
+SURVIVAL = "survival: the chance that a model trained on other data agrees"
+UNMEASURED = "xcid.Explainer(..., refits=xcid.refits(model, X, y)) measures it"
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 Given = ParamSpec("Given")
 
@@ -132,14 +134,15 @@ def changes(found: Counterfactuals, *, most: int = 20) -> str:
     lines = [change_cells(found, line) for line in shown]
     left = len(found) - len(shown)
     more = [f"(and {count_in_words(left, 'more line')}: found.to_frame())"] if left else []
-    return "\n".join([repr(found), *align_cells([CHANGE_HEADS, *lines]), *more, *found.notes])
+    survival = SURVIVAL if np.isfinite(found.survival).any() else f"{SURVIVAL}; {UNMEASURED}"
+    return "\n".join([repr(found), *align_cells([CHANGE_HEADS, *lines]), *more, survival, *found.notes])
 
 
 def change_cells(found: Counterfactuals, line: int) -> tuple[str, ...]:
     """A counterfactual in words: row, kind, changes, the output before and after, likeness and proof."""
     row, said = str(found.index[found.row[line]]), found.in_words(line)
     likeness, proved = str(found.likeness[line]), found.proved(line)
-    return row, str(found.kind[line]), said, format_outputs(found, line), likeness, proved
+    return row, str(found.kind[line]), said, format_outputs(found, line), likeness, proved, found.survives(line)
 
 
 def format_outputs(found: Counterfactuals, line: int) -> str:

@@ -32,12 +32,13 @@ from xcid.whatif.pruning import prune, prune_and_refill, refine, shares
 from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED, Counterfactuals
 from xcid.whatif.search import PAIRS, search_flips
 from xcid.whatif.search_space import N_QUANTILES, SearchSpace
+from xcid.whatif.steady import find_steady, measure_survival
 
 MOST_ROWS = 256  # of a block
 COPIES = 4  # of what is tried at once: as features, as a table, for the model
 UNCHANGEABLE = {"age", "sex", "gender", "race", "ethnicity", "ethnic", "nationality", "religion", "caste"}
 UNCHANGEABLE |= {"birth", "born", "birthday", "birthdate", "marital", "date"}
-WITH_REAL = 3  # counterfactuals from which on one is made of real rows
+WITH_REAL, WITH_STEADY = 3, 4  # counterfactuals from which on one is made of real rows, and one to last without refits
 
 
 class SearchSettings(NamedTuple):
@@ -48,6 +49,7 @@ class SearchSettings(NamedTuple):
     k: int
     seed: int
     time_limit: float | None
+    refits: tuple[Subject, ...] = ()
 
 
 class Block(NamedTuple):
@@ -65,6 +67,7 @@ class Block(NamedTuple):
     likeness: Texts
     proof: Texts
     bound: Array
+    survival: Array
     shares: Array
     order: Integers
     path: Array
@@ -81,11 +84,15 @@ def find_counterfactuals(
     seed: int = 0,
     time_limit: float | None = None,
     memory: int = 2**28,
+    refits: tuple[Subject, ...] = (),
 ) -> Counterfactuals:
-    """Find k counterfactuals for each of (n, d) rows; the rows of a block and what is tried take ``memory`` bytes."""
+    """Find k counterfactuals for each of (n, d) rows; the rows of a block and what is tried take ``memory`` bytes.
+
+    ``refits`` are models of the same kind, trained again, which say how likely changes last.
+    """
     subject = join_blocks(subject)
     search_space, goal = SearchSpace.of(subject), goal_of(target, subject, outcome)
-    settings = SearchSettings(search_space, goal, as_int(k, "k", at_least=1), seed, time_limit)
+    settings = SearchSettings(search_space, goal, as_int(k, "k", at_least=1), seed, time_limit, refits)
     pieces = [
         piece
         for part in blocks(len(rows), _rows_at_once(search_space, memory))
@@ -133,7 +140,9 @@ def _block(settings: SearchSettings, table: Array) -> Block:
     proofs = prove(some, flips, settings.time_limit)
     flips = join_found([flips, proofs.better])
     flips = flips[pick_one_of_each_set(some.find_moved(flips), flips.owner, flips.distance)]
-    found, kinds = _chosen(some, flips, likeliest, settings.k)
+    wants_steady = settings.k >= (WITH_REAL if settings.refits else WITH_STEADY)
+    steady = find_steady(some, flips, settings.refits) if wants_steady else flips[np.zeros(0, dtype=np.int64)]
+    found, kinds = _chosen(some, flips, likeliest, steady, settings.k)
     proof, bound = proofs.of_lines(found, kinds, some.find_moved(found).sum(axis=1))
     missed = best[np.setdiff1d(np.arange(len(open_)), found.owner)]
     evaluator.n_evaluations[open_] += some.n_evaluations
@@ -170,23 +179,29 @@ def _finished(evaluator: Evaluator, flips: Found, k: int) -> tuple[Found, Found]
     return near[pick_one_of_each_set(evaluator.find_moved(near), near.owner, near.distance)], taken[first]
 
 
-def _chosen(evaluator: Evaluator, flips: Found, likeliest: Found, k: int) -> tuple[Found, Texts]:
-    """The sparsest, the nearest, the likeliest, and then those that share the fewest changes with what is chosen."""
-    everything = join_found([flips, likeliest])
-    moved = evaluator.find_moved(everything)
-    size, is_likeliest = moved.sum(axis=1), np.arange(len(moved)) >= len(flips.owner)
+def _chosen(evaluator: Evaluator, flips: Found, taken: Found, steady: Found, k: int) -> tuple[Found, Texts]:
+    """The sparsest, the nearest, the steady, the likeliest, then those that share the fewest changes with these."""
+    everything = join_found([flips, taken, steady])
+    moved, place = evaluator.find_moved(everything), np.arange(len(everything.owner))
+    size, is_steady = moved.sum(axis=1), place >= len(flips.owner) + len(taken.owner)
+    is_taken = (place >= len(flips.owner)) & ~is_steady
+    near = _plausibility(evaluator, everything) if k >= WITH_REAL else np.zeros(0)
     picked, kinds = [], []
     for owner in np.unique(everything.owner):
-        mine = np.flatnonzero(everything.owner == owner)
-        mine = mine[np.lexsort((is_likeliest[mine], everything.distance[mine], size[mine]))]
+        both = np.flatnonzero(everything.owner == owner)
+        both = both[np.lexsort((is_taken[both], everything.distance[both], size[both]))]
+        mine = both[~is_steady[both]]
         nearest = int(mine[np.argmin(everything.distance[mine])])
         titles = {int(mine[0]): ["sparsest"]}
         titles.setdefault(nearest, []).append("nearest")
-        for one in mine[is_likeliest[mine]].tolist():
+        named = [("steady", int(one)) for one in both[is_steady[both]]]
+        if k >= WITH_REAL and np.isfinite(near[both]).any():
+            named.append(("likeliest", int(both[np.argmin(near[both])])))
+        for title, one in named:
             equal = mine[same(everything.rows[mine], everything.rows[one]).all(axis=1)]
-            titles.setdefault(int(equal[0]), []).append("likeliest")
+            titles.setdefault(int(equal[0]) if len(equal) else one, []).append(title)
         chosen = list(titles)[:k]
-        left = [int(one) for one in mine[~is_likeliest[mine]] if one not in titles]
+        left = [int(one) for one in mine[~is_taken[mine]] if one not in titles]
         while left and len(chosen) < k:
             common = moved[left][:, None] & moved[chosen][None]
             either = moved[left][:, None] | moved[chosen][None]
@@ -195,6 +210,13 @@ def _chosen(evaluator: Evaluator, flips: Found, likeliest: Found, k: int) -> tup
         picked += chosen
         kinds += [" and ".join(titles.get(one, ["different"])) for one in chosen]
     return everything[np.array(picked, dtype=np.int64)], np.array(kinds, dtype=np.str_)
+
+
+def _plausibility(evaluator: Evaluator, lines: Found) -> Array:
+    """(m,) distances to the nearest real row with the wanted output, without those that there is none for."""
+    rows = evaluator.search_space.subject.features.fold(evaluator.complete_rows(lines.rows, lines.owner))
+    near = measure_nearness(evaluator.search_space, evaluator.goal, rows, lines.owner, evaluator.outputs).distance
+    return np.where(np.isnan(near), np.inf, near)
 
 
 def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kind: Texts) -> Block:
@@ -212,10 +234,11 @@ def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kin
 
     keys = search_space.subject.space.keys(evaluator.table[owner], settings.seed)
     near = measure_nearness(search_space, goal, search_space.subject.features.fold(table), owner, evaluator.outputs)
+    is_there = goal.gain(outputs, own) > 0
     split = shares(lines.rows, evaluator.own[owner], keys, value)
     return Block(
         row=owner,
-        kind=np.where((kind != NOT_REACHED) & (goal.gain(outputs, own) <= 0), NOT_REACHED, kind),  # evaluated once more
+        kind=np.where((kind != NOT_REACHED) & ~is_there, NOT_REACHED, kind),  # evaluated once more
         rows=table,
         moved=split.order > 0,
         distance=evaluator.distance(lines.rows, owner),
@@ -226,6 +249,7 @@ def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kin
         likeness=near.words,
         proof=np.full(len(owner), ""),
         bound=np.full(len(owner), np.nan),
+        survival=np.where(is_there, measure_survival(goal, settings.refits, table, own), np.nan),
         **split._asdict(),
         n_evaluations=evaluator.n_evaluations,
     )
@@ -248,6 +272,7 @@ def _unknown(settings: SearchSettings, failed: Failed) -> Block:
         likeness=np.full(n, ""),
         proof=np.full(n, ""),
         bound=nothing,
+        survival=nothing,
         shares=none,
         order=none.astype(np.int64),
         path=np.full(folded.shape, np.nan),

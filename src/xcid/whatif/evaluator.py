@@ -112,11 +112,13 @@ class Goal:
 
     question: Question
     is_other_side: bool = False
+    margin: float = 0.0  # of the gain, that the goal has to be passed by
 
     def gain(self, outputs: Array, own: Array) -> Array:
         """(N,) above 0 where (N, k) outputs reach the goal of rows with (N, k) own outputs; the more the better."""
         gain = self.question.gain(outputs, own)
-        return np.where(side(self.question, own, own) > 0.5, -gain, gain) if self.is_other_side else gain
+        gain = np.where(side(self.question, own, own) > 0.5, -gain, gain) if self.is_other_side else gain
+        return gain - self.margin if self.margin else gain
 
 
 def goal_of(target: Any, subject: Subject, outcome: Outcome) -> Goal:

@@ -48,7 +48,7 @@ class Counterfactuals:
     data: Array  # (n, d) the rows
     n_evaluations: Integers  # (n,) rows that were evaluated
     row: Integers  # (m,) which of the rows a line belongs to
-    kind: Texts  # (m,) "sparsest", "nearest", "likeliest" or "different", several with "and"; or why there is none
+    kind: Texts  # (m,) "sparsest", "nearest", "steady", "likeliest", "different", some with "and"; or why there is none
     rows: Array  # (m, d) the changed rows
     moved: Flags  # (m, f) which features change; not those that are derived from others
     distance: Array  # (m,) in mean absolute deviations, 1 for another level, 1 more for a filled cell, times costs
@@ -59,6 +59,7 @@ class Counterfactuals:
     likeness: Texts  # (m,) the same in words
     proof: Texts  # (m,) "nearest", "sparsest", "within" (a bound), "none exists", "found" (nothing is proved), or ""
     bound: Array  # (m,) the distance over the least for which it is not proved that there is nothing; NaN: not known
+    survival: Array  # (m,) the chance that a model trained on other data agrees; NaN: not measured
     shares: Array  # (m, f) what each change adds to the output; they sum to output - was
     order: Integers  # (m, f) in which order changes work best, from 1; 0 for features that do not change
     path: Array  # (m, f) the output when a change is made in this order; NaN for features that do not change
@@ -140,6 +141,11 @@ class Counterfactuals:
             return f"within {np.ceil(100 * self.bound[line] - 1e-6) / 100:g} of the nearest"
         return PROVED.get(said, "")
 
+    def survives(self, line: int) -> str:
+        """How likely a line holds in a model trained on other data: "83%", or that this was not measured."""
+        line = position_of(line, len(self), "line")
+        return "not measured" if np.isnan(self.survival[line]) else f"{self.survival[line]:.0%}"
+
     def code(self, line: int) -> str:
         """Python code that makes the changes of a line one by one, with the output before and after."""
         line = position_of(line, len(self), "line")
@@ -157,7 +163,7 @@ class Counterfactuals:
         return [*lines, *(cell_code(self.columns[at], new[at]) for at in self._derived(line))]
 
     def to_frame(self, backend: Backend = "pandas") -> Any:
-        """One line each: row, kind, changes, n_changes, distance, output, was, about, likeness, proof, bound ...."""
+        """One line each: row, kind, changes, n_changes, distance, output, was, about, likeness, proof, survival ...."""
         return frame_of(self.to_columns(), backend)
 
     def to_columns(self) -> dict[str, Any]:
@@ -175,6 +181,7 @@ class Counterfactuals:
             "likeness": self.likeness,
             "proof": self.proof,
             "bound": self.bound,
+            "survival": self.survival,
         }
 
     def is_number(self, line: int) -> bool:

@@ -1,0 +1,58 @@
+"""Changes that last: how likely they still work in a model trained on other data, and those that do.
+
+The search stops where exactly this model says yes, so its own margin flatters. With refits, the chance is a tail of
+Student's t about their mean with twice their standard deviation: a fresh model is not centred where the refits are, and
+the plain share of refits promises too much. Without refits a margin of probability is all there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy import special
+
+from xcid.outcomes.classes import are_probabilities
+from xcid.records import Array
+from xcid.subject import Subject
+from xcid.whatif.evaluator import Evaluator, Found, Goal, join_found
+from xcid.whatif.pruning import prune, refine
+from xcid.whatif.search import search_flips
+
+MARGINS = float(np.log(7 / 3)), float(np.log(9))  # log odds beyond the goal: probabilities of 0.7 and 0.9
+LASTING = 0.9  # chance that is enough
+SPREAD = 2.0  # standard deviations of refits that one of a fresh model counts for
+LARGEST = 30.0  # log odds: those of a probability of 1 are infinite
+
+
+def measure_survival(goal: Goal, refits: Sequence[Subject], table: Array, own: Array) -> Array:
+    """(m,) chances that (m, d) rows reach the goal of (m, k) own outputs in a fresh model; NaN without refits."""
+    if not refits or not len(table):
+        return np.full(len(table), np.nan)
+    gains = np.clip([goal.gain(one.predict(table), own) for one in refits], -LARGEST, LARGEST)
+    error = np.maximum(SPREAD * gains.std(axis=0, ddof=1), 1e-9)
+    return np.asarray(special.stdtr(len(gains) - 1, gains.mean(axis=0) / error))
+
+
+def find_steady(evaluator: Evaluator, flips: Found, refits: Sequence[Subject]) -> Found:
+    """For each row the fewest and smallest changes that last, or those that last longest."""
+    subject = evaluator.search_space.subject
+    if subject.is_regression or not are_probabilities(subject.outputs):
+        return flips[np.zeros(0, dtype=np.int64)]
+    parts = [flips]
+    for margin in MARGINS:
+        asked = replace(evaluator, goal=replace(evaluator.goal, margin=margin))
+        found, _ = search_flips(asked, asked.goal.gain(evaluator.outputs, evaluator.outputs), 1)
+        parts.append(refine(asked, prune(asked, found, np.ones(len(found.owner), dtype=bool))))
+    every = join_found(parts)
+    own = evaluator.outputs[every.owner]
+    table = evaluator.complete_rows(every.rows, every.owner)
+    if refits:
+        score, enough = measure_survival(evaluator.goal, refits, table, own), LASTING
+    else:
+        score, enough = np.minimum(evaluator.gain(every.rows, every.owner), LARGEST), MARGINS[-1]
+    lasts = score >= enough - 1e-9
+    size = np.where(lasts, evaluator.find_moved(every).sum(axis=1), 0)
+    order = np.lexsort((every.distance, size, np.where(lasts, 0.0, -score), ~lasts, every.owner))
+    return every[order[np.unique(every.owner[order], return_index=True)[1]]]

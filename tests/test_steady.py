@@ -1,0 +1,78 @@
+"""Changes that last: the chance is that of fresh models, and a line of it is chosen by that."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.linear_model import LogisticRegression
+
+import xcid
+
+D = 5
+
+
+def sample(seed, n=400):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, D)).round(2)
+    chance = 1 / (1 + np.exp(-(X @ [1.0, -0.8, 0.5, 0.2, 0.0])))
+    return pd.DataFrame(X, columns=list("abcde")), (random.random(n) < chance).astype(int)
+
+
+X, Y = sample(0)
+MODEL = LogisticRegression().fit(X, Y)
+ROWS = sample(1, 40)[0]
+
+
+@pytest.fixture(scope="module")
+def refitted():
+    models = xcid.refits(MODEL, X, Y, n=12)
+    return models, xcid.Explainer(MODEL, X, refits=models).counterfactuals(ROWS)
+
+
+def test_survival_is_the_tail_of_refits(refitted):
+    models, found = refitted
+    side = np.where(MODEL.predict(ROWS)[found.row] == 1, -1, 1)
+    scores = np.array([model.decision_function(found.table()) for model in models]) * side
+    due = stats.t.cdf(scores.mean(axis=0) / (2 * scores.std(axis=0, ddof=1)), len(models) - 1)
+    assert np.allclose(found.survival, due, atol=1e-6)
+    assert np.allclose(found.to_frame()["survival"], due, atol=1e-6)
+
+
+def test_what_is_promised_holds_in_fresh_models(refitted):
+    found = refitted[1]
+    fresh = [LogisticRegression().fit(*sample(seed)) for seed in range(100, 140)]
+    wanted = 1 - MODEL.predict(ROWS)[found.row]
+    held = np.mean([model.predict(found.table()) == wanted for model in fresh], axis=0)
+    is_steady = np.array(["steady" in kind for kind in found.kind])
+    assert held[is_steady].mean() > 0.9
+    assert held[is_steady].mean() > held[~is_steady].mean() + 0.15
+    assert held[is_steady].mean() >= found.survival[is_steady].mean() - 0.03
+
+
+def test_every_row_has_a_steady_line_that_lasts_longest(refitted):
+    found = refitted[1]
+    for row in range(len(ROWS)):
+        mine = found.row == row
+        steady = mine & np.array(["steady" in kind for kind in found.kind])
+        assert steady.sum() == 1
+        assert found.survival[steady][0] >= min(found.survival[mine].max(), 0.9)
+
+
+def test_without_refits_a_margin_is_kept():
+    found = xcid.Explainer(MODEL, X).counterfactuals(ROWS, k=4)
+    assert np.isnan(found.survival).all()
+    assert found.survives(0) == "not measured"
+    assert "not measured" in str(found)
+    steady = np.array(["steady" in kind for kind in found.kind])
+    assert np.mean(found.output[steady] >= 0.9 - 1e-9) > 0.7
+
+
+def test_the_likeliest_is_the_most_plausible_of_all_lines():
+    found = xcid.Explainer(MODEL, X).counterfactuals(ROWS, k=3)
+    for row in range(len(ROWS)):
+        mine = np.flatnonzero(found.row == row)
+        likeliest = [line for line in mine if "likeliest" in found.kind[line]]
+        assert len(likeliest) == 1
+        assert found.plausibility[likeliest[0]] <= found.plausibility[mine].min() + 1e-9
