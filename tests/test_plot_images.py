@@ -103,7 +103,7 @@ def paired(explanation):
     same = {name: getattr(explanation, name) for name in ("status", "n_evaluations", "n_flips", "index", "data")}
     return Interactions(
         values, values - 0.1, values + 0.1, np.where(np.abs(values) < 0.1, 0.5, 0.001), **same,
-        feature_names=explanation.feature_names, about=explanation.about,
+        feature_names=explanation.feature_names, about=explanation.about, exact=explanation.exact,
     )  # fmt: skip
 
 
