@@ -1,11 +1,12 @@
 """What counterfactuals claim to be proved, against all values that a row may take, one by one."""
 
+import importlib.util
 import itertools
 
 import numpy as np
 import pandas as pd
 import pytest
-from lightgbm import LGBMClassifier, LGBMRegressor
+from sklearn.base import BaseEstimator
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -22,7 +23,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRe
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, SplineTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from xgboost import XGBClassifier, XGBRegressor
 
 import xcid
 from xcid.native.library import whole
@@ -33,6 +33,23 @@ from xcid.whatif.search_space import SearchSpace
 
 pytestmark = pytest.mark.skipif(whole() is None, reason="trees are searched by the compiled library")
 N_ROWS = 160
+
+
+class Missing(BaseEstimator):
+    """In place of a model of a library that is not installed: to fit it skips the test."""
+
+    def __init__(self, library=""):
+        self.library = library
+
+    def fit(self, *_):
+        pytest.skip(f"needs {self.library}")
+
+
+def made(library, name, **settings):
+    """A model of a library, where it is installed."""
+    if importlib.util.find_spec(library) is None:
+        return Missing(library)
+    return getattr(importlib.import_module(library), name)(**settings)
 
 
 def table(seed, levels=False, missing=False, wide=5):
@@ -135,8 +152,8 @@ NUMBERS = {
     "boosting": GradientBoostingClassifier(n_estimators=15, random_state=0),
     "histograms": HistGradientBoostingClassifier(max_iter=15, min_samples_leaf=5, random_state=0),
     "adaboost": AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=8, random_state=0),
-    "xgboost": XGBClassifier(n_estimators=15, max_depth=3, n_jobs=1),
-    "lightgbm": LGBMClassifier(n_estimators=15, min_child_samples=5, n_jobs=1, verbose=-1),
+    "xgboost": made("xgboost", "XGBClassifier", n_estimators=15, max_depth=3, n_jobs=1),
+    "lightgbm": made("lightgbm", "LGBMClassifier", n_estimators=15, min_child_samples=5, n_jobs=1, verbose=-1),
     "logistic": LogisticRegression(),
     "scaled": make_pipeline(StandardScaler(), LogisticRegression()),
     "splines": make_pipeline(SplineTransformer(), LogisticRegression()),
@@ -172,8 +189,8 @@ SEVERAL = {
     "forest": RandomForestClassifier(12, max_depth=4, random_state=0),
     "boosting": GradientBoostingClassifier(n_estimators=8, random_state=0),
     "histograms": HistGradientBoostingClassifier(max_iter=8, min_samples_leaf=5, random_state=0),
-    "xgboost": XGBClassifier(n_estimators=8, max_depth=3, n_jobs=1),
-    "lightgbm": LGBMClassifier(n_estimators=8, min_child_samples=5, n_jobs=1, verbose=-1),
+    "xgboost": made("xgboost", "XGBClassifier", n_estimators=8, max_depth=3, n_jobs=1),
+    "lightgbm": made("lightgbm", "LGBMClassifier", n_estimators=8, min_child_samples=5, n_jobs=1, verbose=-1),
     "logistic": LogisticRegression(),
 }
 
@@ -195,8 +212,8 @@ REGRESSIONS = {
     "forest": RandomForestRegressor(12, max_depth=5, random_state=0),
     "boosting": GradientBoostingRegressor(n_estimators=15, random_state=0),
     "histograms": HistGradientBoostingRegressor(max_iter=15, min_samples_leaf=5, random_state=0),
-    "xgboost": XGBRegressor(n_estimators=15, max_depth=3, n_jobs=1),
-    "lightgbm": LGBMRegressor(n_estimators=15, min_child_samples=5, n_jobs=1, verbose=-1),
+    "xgboost": made("xgboost", "XGBRegressor", n_estimators=15, max_depth=3, n_jobs=1),
+    "lightgbm": made("lightgbm", "LGBMRegressor", n_estimators=15, min_child_samples=5, n_jobs=1, verbose=-1),
     "linear": LinearRegression(),
     "poisson": PoissonRegressor(),
 }
@@ -237,7 +254,7 @@ def test_missing_cells_that_are_filled_before_the_model_and_flagged():
 
 LEVELS = {
     "one-hot forest": encoded(RandomForestClassifier(10, random_state=0)),
-    "one-hot boosting": encoded(XGBClassifier(n_estimators=12, max_depth=3, n_jobs=1)),
+    "one-hot boosting": encoded(made("xgboost", "XGBClassifier", n_estimators=12, max_depth=3, n_jobs=1)),
     "one-hot logistic": encoded(LogisticRegression()),
     "ordinal": make_pipeline(
         make_column_transformer((OrdinalEncoder(), ["kind"]), remainder="passthrough"),
@@ -246,8 +263,8 @@ LEVELS = {
     "native histograms": HistGradientBoostingClassifier(
         max_iter=15, min_samples_leaf=5, categorical_features="from_dtype", random_state=0
     ),
-    "native lightgbm": LGBMClassifier(n_estimators=15, min_child_samples=5, n_jobs=1, verbose=-1),
-    "native xgboost": XGBClassifier(n_estimators=12, max_depth=3, enable_categorical=True, n_jobs=1),
+    "native lightgbm": made("lightgbm", "LGBMClassifier", n_estimators=15, min_child_samples=5, n_jobs=1, verbose=-1),
+    "native xgboost": made("xgboost", "XGBClassifier", n_estimators=12, max_depth=3, enable_categorical=True, n_jobs=1),
 }
 RULES = {
     "free": xcid.Constraints(),
@@ -275,10 +292,10 @@ def test_levels_and_rules(name, rule):
 
 WIDE = {
     "forest": RandomForestClassifier(40, max_depth=8, random_state=0),
-    "xgboost": XGBClassifier(n_estimators=60, max_depth=4, n_jobs=1),
+    "xgboost": made("xgboost", "XGBClassifier", n_estimators=60, max_depth=4, n_jobs=1),
     "histograms": HistGradientBoostingClassifier(max_iter=40, min_samples_leaf=5, random_state=0),
     "logistic": LogisticRegression(),
-    "three classes": LGBMClassifier(n_estimators=20, min_child_samples=5, n_jobs=1, verbose=-1),
+    "three classes": made("lightgbm", "LGBMClassifier", n_estimators=20, min_child_samples=5, n_jobs=1, verbose=-1),
 }
 
 

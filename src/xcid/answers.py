@@ -38,7 +38,9 @@ def answer_again(setup: Setup, found: Explanation, seed: int) -> Explanation:
         positive = weights(setup.outcome, np.asarray(some.outputs), found.outputs[kept])
         some = replace(some, positive=positive, negative=1 - positive, status=lacks(positive))
         some, outputs = by_log_odds(some, setup.outcome), found.outputs[kept]
-        turned = directions.about_question(found[kept], setup.outcome)
+        read = setup.subject.exact
+        exact = None if read is None else (read.scale, read(some.origin)[0])
+        turned = directions.about_question(found[kept], setup.outcome, exact)
         pieces.append(pipeline.score_cloud(setup, seed, some, outputs, get_contributions(turned)))
     if anew.size:
         pieces.append(pipeline.explain(setup, found.data[anew], seed))

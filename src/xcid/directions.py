@@ -34,10 +34,15 @@ NO_SOURCES = (
 SOURCES = ("sd_computation", "sd_reference", "sd_training", "retrained")
 
 
-def about_question(explanation: E, outcome: Outcome) -> E:
-    """The same explanation with signs about the target of another question, if it has one."""
+def about_question(explanation: E, outcome: Outcome, exact: tuple[str, Array] | None = None) -> E:
+    """The same explanation with signs about the target of another question, if it has one.
+
+    ``exact`` has another scale, and the exact contributions to every output on it, where they are known.
+    """
     target = as_question(outcome).target
-    return explanation if target is None or explanation.base_values is None else towards(explanation, str(target))
+    if target is None or explanation.base_values is None:
+        return explanation
+    return towards(explanation, str(target), exact)
 
 
 def evidence(explanation: Explanation, row: int, feature: int | str) -> DensityPair:
@@ -83,7 +88,7 @@ def explained(explanation: E) -> E:
     return explanation[known] if known.any() else explanation
 
 
-def towards(explanation: E, name: str) -> E:
+def towards(explanation: E, name: str, exact: tuple[str, Array] | None = None) -> E:
     """The same explanation with every sign about one class, or "up" for a number."""
     if explanation.base_values is None:
         raise InvalidParameter("these values have no sign: explain with the recommended setting")
@@ -100,7 +105,7 @@ def towards(explanation: E, name: str) -> E:
         return _turned(explanation, names[column])
     columns = np.full(len(explanation), column)
     if explanation.every_class is None:
-        return _again(explanation, columns, explanation.scale)
+        return _again(explanation, columns, explanation.scale, exact)
     bases = np.array(getattr(explanation, BASES.get(explanation.scale, "base_outputs")))
     scale = Scale(cast(Name, explanation.scale), explanation.least)
     known = count_out(explanation.every_class, bases, explanation.outputs, names, columns, scale)
@@ -130,7 +135,7 @@ def _turned(explanation: E, name: str) -> E:
     return replace(found, base_values=turned, about=np.full(len(sign), name))
 
 
-def _again(explanation: E, column: Integers, name: str) -> E:
+def _again(explanation: E, column: Integers, name: str, exact: tuple[str, Array] | None = None) -> E:
     """The contributions again, by the outputs of samples that were kept: about other outputs, or on another scale."""
     cloud = explanation.cloud
     if cloud is None or cloud.outputs is None:
@@ -139,9 +144,8 @@ def _again(explanation: E, column: Integers, name: str) -> E:
         raise EvidenceNotKept(LIMITED)
     usual = {name: getattr(explanation, name) for name in ("base_outputs", *BASES.values())}
     scale = Scale(cast(Name, name), explanation.least)
-    found = contribute(
-        cloud, explanation.outputs, explanation.output_names, column, scale, usual, exact=_known(explanation, column)
-    )
+    exact = exact or _known(explanation, column)
+    found = contribute(cloud, explanation.outputs, explanation.output_names, column, scale, usual, exact=exact)
     return replace(_without_sources(explanation), **found)
 
 

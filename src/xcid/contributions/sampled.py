@@ -71,13 +71,16 @@ def _slopes(plan: Shared, numbers: Array, others: Array) -> Array:
     """(n, c) coefficients with which (n, s, c) other numbers take most of the chance from (n, s) numbers."""
     pairs = len(plan.columns)
 
-    def residuals(part: Array) -> Array:
-        differences = part[..., :pairs] - part[..., pairs : 2 * pairs]
-        return np.asarray(differences - (differences @ plan.solution) @ plan.columns.T)
+    def differences(part: Array) -> Array:
+        return part[..., :pairs] - part[..., pairs : 2 * pairs]
 
-    along, own = residuals(np.moveaxis(others, -1, 1)), residuals(numbers)  # (n, c, p) and (n, p)
+    def residuals(part: Array) -> Array:
+        return np.asarray(part - (part @ plan.solution) @ plan.columns.T)
+
+    whole = differences(np.moveaxis(others, -1, 1))  # (n, c, p)
+    along, own = residuals(whole), residuals(differences(numbers))  # (n, c, p) and (n, p)
     square = along @ np.moveaxis(along, 1, 2)
-    size = np.trace(square, axis1=1, axis2=2)[:, None, None]
+    size = np.sum(whole**2, axis=(1, 2))[:, None, None]  # what the regression fits leaves rounding, which tells nothing
     ridge = np.where(size > 0, LEAST * size, 1.0) * np.eye(others.shape[2])
     return np.asarray(np.linalg.solve(square + ridge, along @ own[:, :, None])[:, :, 0])
 
@@ -151,9 +154,10 @@ def calibrated(found: Measured, gap: Array, unit: Array, able: Flags, small: boo
     xp = namespace(found.effects)
     found = effects.summing(Measured(*(xp.where(able, part, 0.0) for part in found)), gap[:, 0], able)
     effect, error = (xp.where(abs(part) < ROUNDING, 0.0, part) for part in (found.effects, xp.sqrt(found.variance)))
-    effect = effect + ratio(abs(effect), abs(effect).sum(1)[:, None]) * (gap - effect.sum(1)[:, None])  # of rounding
+    size, left = abs(effect + part), gap - effect.sum(1)[:, None]  # what is left is rounding
+    effect = effect + part + ratio(size, size.sum(1)[:, None]) * left
     error = xp.where(able, np.inf, 0.0) if small else error
-    return estimated((effect + part) * unit, error * unit, found.freedom)
+    return estimated(effect * unit, error * unit, found.freedom)
 
 
 def estimated(value: Array, error: Array, freedom: Array) -> Estimate:

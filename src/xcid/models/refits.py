@@ -71,6 +71,7 @@ def refits(
 
     Examples
     --------
+    >>> import xcid
     >>> from sklearn.linear_model import LogisticRegression
     >>> table = xcid.datasets.load_diabetes()
     >>> model = LogisticRegression(max_iter=1000).fit(table.data, table.target)

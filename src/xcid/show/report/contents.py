@@ -34,7 +34,7 @@ from xcid.whatif import Counterfactuals
 
 TITLE = "What decides these predictions"
 BUDGET = 1_900_000  # bytes of all data: the page around them has some 70 kB, and 2 MB are promised
-ROWS_SHARE = 0.81  # of what the names leave, for scores; the rest is for evidence
+ROWS_SHARE = 0.815  # of what the names leave, for scores; the rest is for evidence
 MOST_FEATURES = 500
 MOST_NOTES = 20
 COMMON = {
