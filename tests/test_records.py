@@ -195,7 +195,7 @@ class TestDeclarations:
     def test_everything_that_is_per_row_says_so(self, explanation):
         known = {each.name for each in declared(Explanation)}
         undeclared = {each.name for each in fields(Explanation)} - known
-        assert undeclared == {"density", "outcome", "settings", "scale", "least", "limits"}
+        assert undeclared == {"density", "estimand", "outcome", "settings", "scale", "least", "limits"}
         for each in declared(Explanation):
             part = getattr(explanation, each.name)
             assert each.is_per_row == (part is not None and not isinstance(part, tuple)) or part is None

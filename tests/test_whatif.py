@@ -469,7 +469,7 @@ class TestMissingCells:
             return fitted.predict_proba(cls.prepared(frame) / scale)
 
         explainer = xcid.Explainer(model, cls.table)
-        return model, explainer.counterfactuals(cls.rows, k=4), SearchSpace.of(explainer.subject)
+        return model, explainer.counterfactuals(cls.rows, k=3), SearchSpace.of(explainer.subject)
 
     def test_the_usual_value_is_the_median_or_the_most_frequent_level(self, found):
         usual, scales = found[2].usual, found[2].metric.scale
