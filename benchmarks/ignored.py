@@ -51,7 +51,7 @@ class Blind:
         return self.model.predict_proba(np.asarray(X, dtype=float)[:, :-IGNORED])
 
 
-def widened(X: Array, top: Array, sd: Array, rng: np.random.Generator) -> Array:
+def widened(X: Array, top: Any, sd: Array, rng: np.random.Generator) -> Array:
     """The columns, and those that the model ignores."""
     first, second = X[:, top[0]], X[:, top[1]]
     noisy = first + sd[top[0]] * rng.normal(size=len(X))
@@ -73,11 +73,16 @@ def measure(name: str, kind: str, options: argparse.Namespace) -> dict[str, tupl
     used, ignored = slice(None, -IGNORED), slice(-IGNORED, None)
     many, seeds = explainer.replace(generator=Balanced(UNLIMITED)), range(1_000, 1_000 + options.truth)
     runs = [many(rows, seed=seed) for seed in seeds]
-    truth = np.mean([np.where(np.isfinite(run.importance_upper), run.importance, np.nan) for run in runs], axis=0)
+    ends = [np.asarray(run.importance_upper) for run in runs]
+    kept = [np.where(np.isfinite(end), run.importance, np.nan) for end, run in zip(ends, runs, strict=True)]
+    truth = np.mean(kept, axis=0)
     truth = truth[:, used]
     by_seed = []
     for seed in range(options.seeds):
         found = explainer(rows, seed=seed)
+        assert found.importance_p_values is not None
+        assert found.importance_lower is not None
+        assert found.importance_upper is not None
         p, own = found.importance_p_values[:, ignored], found.importance[:, ignored]
         low, high = found.importance_lower[:, used], found.importance_upper[:, used]
         known = np.isfinite(high) & np.isfinite(truth)

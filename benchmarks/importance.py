@@ -20,6 +20,7 @@ Run: python benchmarks/importance.py --folder TABLES
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 import time
 import warnings
@@ -126,9 +127,8 @@ def peers(ask: Ask, rows: Array, train: Array) -> dict[str, Array]:
         values = explainer(rows, max_evals=6 * (2 * d + 1), silent=True).values
         found["|SHAP|"] = np.abs(values[np.arange(len(rows)), :, own])
     if find_spec("lime"):
-        from lime.lime_tabular import LimeTabularExplainer
-
-        explainer, found["LIME"] = LimeTabularExplainer(train, random_state=0), np.zeros(rows.shape)
+        tabular = importlib.import_module("lime.lime_tabular")
+        explainer, found["LIME"] = tabular.LimeTabularExplainer(train, random_state=0), np.zeros(rows.shape)
         for at, (row, label) in enumerate(zip(rows, own, strict=True)):
             answer = explainer.explain_instance(row, ask, labels=(label,), num_features=d, num_samples=1_000)
             for feature, weight in answer.as_map()[label]:

@@ -98,7 +98,9 @@ def z_scores(theirs: Array, ours: Array) -> Array:
 
 def ties(model: Any, train: Any, rows: Any) -> Array:
     """(n,) the share of a row's samples in xcid.CID to which the model gives exactly 1/2."""
-    samples = xcid.CID(model, train, m=M)(rows).cloud.samples
+    cloud = xcid.CID(model, train, m=M)(rows).cloud
+    assert cloud is not None
+    samples = cloud.samples
     asked = pd.DataFrame(samples.reshape(-1, rows.shape[1]), columns=rows.columns)
     tied = model.predict_proba(asked)[:, 1] == 0.5
     return np.asarray(tied.reshape(samples.shape[:2]).mean(axis=1))

@@ -124,7 +124,8 @@ def measure(models: list[Any], shown: int, sample: Any, references: list[Array],
     clock = [time.process_time()]
     explain(model, reference, rows)
     clock.append(time.process_time())
-    refits = xcid.refits(model, *sample, n=n, seed=shown)
+    X, y = sample
+    refits = xcid.refits(model, X, y, n=n, seed=shown)
     clock.append(time.process_time())
     own = explain(model, reference, rows, refits=refits, limits="training")
     clock.append(time.process_time())
@@ -145,6 +146,8 @@ def measure(models: list[Any], shown: int, sample: Any, references: list[Array],
     strongest = np.abs(own.values).argmax(axis=1)
     found["strongest"] = float(hold(own, fresh)[:, np.arange(len(rows)), strongest].mean())
     every = np.concatenate([fresh, own.values[None]])
+    assert own.lower is not None
+    assert own.upper is not None
     found["width"] = float((own.upper - own.lower).mean() / (2 * 1.96 * np.sqrt(2) * every.std(axis=0, ddof=1).mean()))
     found["reasons"], n_sure = measure_share(own, fresh)
     alone, trained, explained = np.diff(clock)
