@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 from tests.test_native_exact import counted_out
 
 import xcid
@@ -113,3 +114,19 @@ def test_what_is_exact_on_one_scale_helps_on_another(model, scale, monkeypatch):
     found = explainer(ROWS)
     other = found.on("margins" if model is BOOSTED else "probability")
     assert not other.exact.any()
+
+
+@pytest.mark.parametrize("scale", ["probability", "log_odds"])
+def test_what_is_exact_does_not_help_where_probabilities_have_no_digits_left(scale):
+    """Log odds of 600 are probabilities of 0 and 1: what is known of the former says nothing of the latter."""
+    random = np.random.default_rng(0)
+    table = random.normal(size=(200, 3))
+    sure = LogisticRegression(C=1e6, max_iter=1000).fit(table, table.sum(axis=1) > 0)
+    called, read = (
+        xcid.Explainer(model, table, scale="probability")(table[:30])
+        for model in (lambda rows: sure.predict_proba(rows), sure)
+    )
+    assert np.abs(read.values - called.values).max() < 0.2
+    several = LogisticRegression(C=1e6, max_iter=1000).fit(table, (table.sum(axis=1) > 0) + (table[:, 0] > 1) * 1)
+    several.coef_ *= 60
+    assert np.isfinite(xcid.Explainer(several, table, scale=scale)(table[:5]).values).all()

@@ -22,7 +22,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, SplineTransformer, StandardScaler
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import xcid
 from xcid.native.library import whole
@@ -314,3 +314,23 @@ def test_without_the_help_of_the_search(name, seed, monkeypatch):
     counts, frame = check_against_all_rows(explainer, X[:15])
     assert set(frame.proof) <= {"nearest", "sparsest"}
     assert counts["nearest"] == 15
+
+
+def test_a_range_that_holds_at_one_end_is_reached_at_the_other():
+    """Leaving the end that holds already is no way, and may not be asked for."""
+    X = np.array(list(itertools.product(range(3), repeat=5)), dtype=float)
+    hit = (X == 2).all(axis=1)
+    model = DecisionTreeRegressor(random_state=0).fit(X, np.where(hit, 5.0, np.where(X[:, 0] == 1, 12.0, 10.0)))
+    found = xcid.Explainer(model, X[~hit]).counterfactuals(np.zeros((1, 5)), target=Within(4.0, 6.0))
+    assert found.reached.all()
+    assert found.n_changes[0] == 5
+    assert found.proof[0] == "nearest"
+
+
+def test_a_range_of_probability_is_about_its_own_class():
+    table = np.random.default_rng(0).normal(size=(150, 3))
+    model = LogisticRegression().fit(table, np.digitize(table.sum(axis=1), [-1, 1]))
+    found = xcid.Explainer(model, table).counterfactuals(table[:6], target=Within(0.4, 0.7, target=0))
+    chances = model.predict_proba(found.rows[found.reached])[:, 0]
+    assert found.reached.any()
+    assert np.all((chances >= 0.4) & (chances <= 0.7))

@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, Ridge
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, Ridge, RidgeClassifier
 from sklearn.model_selection import TimeSeriesSplit
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import xcid
@@ -320,3 +321,31 @@ def test_limits_over_trainings_hold_models_of_fresh_data(model):
             shares.append(np.mean((own.lower[:, :, None] <= fresh) & (fresh <= own.upper[:, :, None])))
     assert np.mean(inside["computation"]) < 0.3
     assert 0.9 < np.mean(inside["training"]) < 0.99
+
+
+def test_rows_with_unseen_levels_do_not_claim_limits_they_have_not():
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({"a": random.normal(size=200), "c": random.choice(list("xyz"), 200)})
+    encode = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["c"]), remainder="passthrough")
+    model = make_pipeline(encode, RandomForestClassifier(10, random_state=0)).fit(table, table["a"] > 0)
+    explainer = xcid.Explainer(model, table, limits="reference")
+    known = explainer(table[:2])
+    with pytest.warns(xcid.XcidWarning, match="lack"):
+        unseen = explainer(pd.DataFrame({"a": [0.1], "c": ["q"]}))
+    assert (known.limits, unseen.limits) == ("reference", "computation")
+    with pytest.raises(InvalidParameter, match="different sources"):
+        xcid.Explanation.concatenate([known, unseen])
+
+
+def test_a_class_is_not_lost_where_a_classifier_has_no_probabilities():
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.array([0] * 29 + [1] * 29 + [2] * 2)
+    assert all(len(one.classes_) == 3 for one in xcid.refits(RidgeClassifier(), X, y, n=6))
+
+
+def test_catboost_with_either_name_of_its_seed():
+    catboost = pytest.importorskip("catboost")
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    settings = {"iterations": 5, "verbose": 0, "allow_writing_files": False}
+    for seed in ({}, {"random_state": 0}, {"random_seed": 0}):
+        model = catboost.CatBoostClassifier(**settings, **seed).fit(X, X[:, 0] > 0)
+        assert len(xcid.refits(model, X, X[:, 0] > 0, n=2)) == 2

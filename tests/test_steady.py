@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import xcid
 
@@ -76,3 +76,15 @@ def test_the_likeliest_is_the_most_plausible_of_all_lines():
         likeliest = [line for line in mine if "likeliest" in found.kind[line]]
         assert len(likeliest) == 1
         assert found.plausibility[likeliest[0]] <= found.plausibility[mine].min() + 1e-9
+
+
+def test_survival_of_a_number_does_not_depend_on_its_unit():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(300, 2))
+    y = X.sum(axis=1) + random.normal(size=300)
+    chances = []
+    for unit in (1.0, 1e6):
+        shown, *refits = (LinearRegression().fit(X, y * (1 + more) * unit) for more in (0, -0.02, -0.03, -0.04))
+        chances.append(xcid.Explainer(shown, X, refits=refits).counterfactuals(X[:2], k=2).survival)
+    assert np.allclose(*chances, atol=0.01)
+    assert np.all((chances[0] > 0.01) & (chances[0] < 0.99))

@@ -74,7 +74,8 @@ class Sources:
 
     def with_room(self, space: FeatureSpace) -> Sources:
         """The same before a table with room for rows that hold what the reference data do not."""
-        return replace(self, refits=tuple(one.with_room(space) for one in self.refits), groups=())
+        limits = COMPUTATION if self.limits == REFERENCE else self.limits
+        return replace(self, limits=limits, refits=tuple(one.with_room(space) for one in self.refits), groups=())
 
 
 def find_sources(setup: Setup, refits: Any, limits: str) -> Sources | None:

@@ -62,7 +62,8 @@ def test_bash_proposes_verbs(environment, tmp_path):
 
 def test_bash_proposes_options_and_choices(environment, tmp_path):
     assert {"--background", "--target", "--unsafe-pickle"} <= set(by_bash("xcid explain --", environment, tmp_path))
-    assert by_bash("xcid explain --train ", environment, tmp_path) == ["boosting", "forest", "logistic", "network"]
+    kinds = ["auto", "boosting", "forest", "logistic", "network"]
+    assert by_bash("xcid explain --train ", environment, tmp_path) == kinds
     assert by_bash("xcid completion ", environment, tmp_path) == sorted([*completion.SHELLS, "-h", "--help"])
 
 

@@ -365,7 +365,7 @@ class TestNamesOfRows:
         assert {row for row, *_ in lines_of(out)} == {"6", "90"}
         status, _, err = command("explain", path, *QUICK, "--id", "who", "--rows", "5,90")
         assert status == 2
-        assert "positions go from 0 to 89; to call a row by a number, type a condition such as id == 120" in err
+        assert "positions go from 0 to 89; to find a number in the column of --id, type a condition such as" in err
 
     def test_long_lists_of_names_are_read_at_once(self, command, save, table):
         begun = time.perf_counter()

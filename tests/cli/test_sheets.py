@@ -124,3 +124,9 @@ def test_the_command_explains_rows_of_a_workbook(command, tmp_path):
     status, printed, _ = command("explain", path, "--target", "y", "--train", "logistic", "--rows", "0:2")
     assert status == 0
     assert "row 0: predicted" in printed
+
+
+def test_numbers_beyond_whole_ones_are_read(tmp_path):
+    rows = [["id", "a"], *([10**19 + at * 10**15, at] for at in range(3))]
+    frame = nw.from_native(readers.joined(readers.opened(workbook(tmp_path / "a.xlsx", only=sheet(rows)))))
+    assert isinstance(frame.schema["id"], nw.Float64) or frame.schema["id"] == nw.Float64

@@ -148,7 +148,7 @@ def test_damaged_files(tmp_path, suffix):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("t.xlsx", "the extensions are"),
+        ("t.xls", "the extensions are"),
         ("longer.csv", r"cannot be found in .*; the .csv files there are \['d.csv'\]: check the name"),
         ("longer.tsv", r"cannot be found in .*; there are no .tsv files there: check the name"),
         ("d.csv", "not a plain file"),

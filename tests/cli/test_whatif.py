@@ -105,7 +105,7 @@ class TestBlocks:
     def test_what_cannot_be_reached_shows_the_best(self, command, loans):
         status, out, _ = command(*typed(loans, "price", "--wanted", "99999:", "--rows", "0", *QUICK))
         assert status == 0
-        assert "not reached; the best that was found: " in out
+        assert "proved: there is none within the rules; the best that was found: " in out
         assert " -> " in out.splitlines()[2]
 
     def test_ten_rows_and_what_is_noted(self, command, loans):

@@ -9,6 +9,7 @@ import functools
 import io
 import tempfile
 import warnings
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -163,7 +164,42 @@ def good_tables() -> dict[str, bytes]:
         ".jsonl": lines,
         ".ndjson": lines,
         ".json": frame.to_json(orient="records").encode(),
+        ".xlsx": workbook(frame),
     }
+
+
+def workbook(frame: pd.DataFrame) -> bytes:
+    """A frame as the one sheet of a workbook, with nothing in it that is not needed."""
+    home = "http://schemas.openxmlformats.org/"
+    links, kinds = f"{home}package/2006/relationships", f"{home}officeDocument/2006/relationships"
+    rows = [frame.columns.tolist(), *frame.astype(object).where(frame.notna(), None).values.tolist()]
+    cells = [
+        "".join(
+            f'<c t="inlineStr"><is><t>{cell}</t></is></c>' if isinstance(cell, str) else f"<c><v>{cell or 0}</v></c>"
+            for cell in row
+        )
+        for row in rows
+    ]
+    sheet = "".join(f"<row>{row}</row>" for row in cells)
+    space = f'xmlns="{home}spreadsheetml/2006/main"'
+    found = io.BytesIO()
+    with zipfile.ZipFile(found, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(
+            "_rels/.rels",
+            f'<Relationships xmlns="{links}"><Relationship Id="a" Type="{kinds}/officeDocument" '
+            'Target="xl/workbook.xml"/></Relationships>',
+        )
+        archive.writestr(
+            "xl/_rels/workbook.xml.rels",
+            f'<Relationships xmlns="{links}"><Relationship Id="b" Type="{kinds}/worksheet" '
+            'Target="worksheets/s.xml"/></Relationships>',
+        )
+        archive.writestr(
+            "xl/workbook.xml",
+            f'<workbook {space} xmlns:r="{kinds}"><sheets><sheet name="s" sheetId="1" r:id="b"/></sheets></workbook>',
+        )
+        archive.writestr("xl/worksheets/s.xml", f"<worksheet {space}><sheetData>{sheet}</sheetData></worksheet>")
+    return found.getvalue()
 
 
 @functools.cache

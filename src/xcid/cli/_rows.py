@@ -82,7 +82,8 @@ def select_rows(
     empty = next((part for part, positions in zip(text.split(","), parts, strict=True) if not positions), None)
     if empty is not None:
         known = f"the {size:,} rows, whose positions go from 0 to {size - 1}"
-        named = "; to call a row by a number, type a condition such as id == 120" if names is not None else ""
+        advice = "; to find a number in the column of --id, type a condition such as 'customer == 120'"
+        named = "" if names is None else advice
         raise InvalidParameter(f"--rows {empty} selects none of {known}{named}")
     return parts[0] if len(parts) == 1 else tuple(dict.fromkeys(row for part in parts for row in part))
 

@@ -22,6 +22,8 @@ from xcid.records import Array, Estimate, Explanation, Integers, Outcome, Pertur
 Name: TypeAlias = Literal["log_odds", "margins", "probability", "number"]
 FARTHEST = 34.0  # log odds beyond this lose their digits where the larger probability is held in double precision
 BASES = {"log_odds": "base_log_odds", "margins": "base_margins"}
+TINY = float(np.finfo(np.float64).tiny)
+LOST = {"log_odds": (1e-12, 1e-5), "margins": (1e-290, 1e-30)}  # probabilities without digits, in double and in single
 MOST_RIVALS = 4  # against which margins help to find log odds of a class
 ROUNDED = 1e-5  # of an output, by a model that computes in single precision
 NEVER_KEPT = "the generator of this explanation does not keep outputs: explain the rows again with the recommended one"
@@ -57,7 +59,7 @@ class Scale:
         own: Array = xp.where(is_own, outputs, 0.0).sum(-1)
         if self.name not in ("log_odds", "margins"):
             return own
-        nothing = self.least if self.name == "margins" else np.exp(-FARTHEST)
+        nothing = max(self.least, TINY) if self.name == "margins" else np.exp(-FARTHEST)
         others = xp.where(is_own, 0.0, outputs).sum(-1)
         if self.name == "margins":
             others = own * 0 + 1 if rival is None else Scale("number")(outputs, rival)
@@ -162,12 +164,21 @@ def _know(samples: Array, outputs: Array, column: Integers, scale: Scale, found:
     """What is known exactly of (n, s, k) samples: contributions on another scale; margins against each strong rival."""
     if scale.name != "margins":
         numbers, values = scale(samples, column[:, None]), take_output(found, scale, column, None)
-        return sampled.Known(numbers[..., None], values[..., None])
+        return _clear(samples, scale, numbers[..., None], values[..., None])
     order = np.argsort(np.where(np.arange(outputs.shape[1]) == column[:, None], np.inf, -outputs), axis=1)
     rivals = order[:, : min(MOST_RIVALS, outputs.shape[1] - 1)].T
     each = [(scale(samples, column[:, None], one[:, None]), take_output(found, scale, column, one)) for one in rivals]
     numbers, values = (np.stack(part, axis=-1) for part in zip(*each, strict=True))
-    return sampled.Known(numbers, values)
+    return _clear(samples, scale, numbers, values)
+
+
+def _clear(samples: Array, scale: Scale, numbers: Array, values: Array) -> sampled.Known:
+    """What is known; 0 for rows with samples so sure that their numbers are cut off or out of digits: exact are not."""
+    if scale.name not in LOST:
+        return sampled.Known(numbers, values)
+    is_single = bool(np.all(samples == samples.astype(np.float32)))
+    is_clear = np.all(samples > max(LOST[scale.name][is_single], scale.least), axis=(1, 2))
+    return sampled.Known(*(np.where(is_clear[:, None, None], part, 0.0) for part in (numbers, values)))
 
 
 def count_out(

@@ -35,8 +35,7 @@ def opened(path: Path) -> Source:
         if file.read(len(MARK)) != MARK:
             raise InvalidFile(f"{path} is not an .xlsx workbook: save it as one, or as CSV")
     _check_unpacked(path)
-    workbook = require("python_calamine", extra="excel").CalamineWorkbook.from_path(str(path))
-    found = {name: workbook.get_sheet_by_name(name).to_python() for name in workbook.sheet_names}
+    found = _read_cells(path)
     filled = {name: rows for name, rows in found.items() if rows}
     if len(filled) != 1:
         which = f"{len(filled)} sheets with cells, {shown(list(filled))}: keep one" if filled else "no sheet with cells"
@@ -49,6 +48,17 @@ def opened(path: Path) -> Source:
     columns = [_column(path, str(name), cells) for name, cells in zip(names, zip(*rows, strict=True), strict=True)]
     frame = nw.from_dict({column.name: column for column in columns}, backend=tables.library())
     return held(path, frame.to_native(), lambda row: row + HEAD)
+
+
+def _read_cells(path: Path) -> dict[str, list[list[Any]]]:
+    """The rows of cells of each sheet."""
+    try:
+        workbook = require("python_calamine", extra="excel").CalamineWorkbook.from_path(str(path))
+        return {name: workbook.get_sheet_by_name(name).to_python() for name in workbook.sheet_names}
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of compiled code, and no Exception
+            raise
+        raise InvalidFile(f"{path} cannot be read: it is damaged ({error!s:.200})") from error
 
 
 def _check_unpacked(path: Path) -> None:
@@ -85,7 +95,7 @@ def _column(path: Path, name: str, cells: Sequence[Any]) -> Any:
         )
     if types <= {float, int}:
         numbers = [None if cell is None else float(cell) for cell in known]
-        if all(number is not None and number.is_integer() for number in numbers):
+        if all(number is not None and number.is_integer() and abs(number) <= 2**53 for number in numbers):
             return _series(name, [int(number or 0) for number in numbers], nw.Int64)
         return _series(name, numbers, nw.Float64)
     if types == {bool}:

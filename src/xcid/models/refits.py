@@ -104,7 +104,7 @@ def _samples(
     if split is not None:
         require_callable(split, "split", "sklearn.model_selection.TimeSeriesSplit(20)")
     draw = split or (_bootstrap if _is_linear(model) else _half)
-    is_classifier = hasattr(model, "classes_") or hasattr(model, "predict_proba")
+    is_classifier = any(hasattr(model, name) for name in ("classes_", "predict_proba", "decision_function"))
     need = len(np.unique(labels)) if is_classifier else 0
     names, at = np.unique(np.arange(len(labels)) if groups is None else np.asarray(groups), return_inverse=True)
     members = None if groups is None else [np.flatnonzero(at == group) for group in range(len(names))]
@@ -181,7 +181,8 @@ def _train(model: Any, X: Any, y: Any, rows: Integers, weights: Any, *, seed: in
 def _parameters(model: Any) -> Iterable[str]:
     """The names of all parameters; CatBoost's only tell of those that were set."""
     known = set(model.get_params(deep=True))
-    return sorted(known | ({"random_seed"} - known if type(model).__module__.startswith("catboost") else set()))
+    is_silent = type(model).__module__.startswith("catboost") and known.isdisjoint(SEEDS)
+    return sorted(known | ({"random_seed"} if is_silent else set()))
 
 
 def _clone(model: Any) -> Any:

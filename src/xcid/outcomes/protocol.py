@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -111,9 +111,10 @@ def signed(is_there: Flags, margin: Array) -> Array:
 
 
 def remember(question: Q, **known: Any) -> Q:
-    """The same question, which now knows what it was bound to."""
+    """The same question, which now knows what it was bound to, and what it knew before."""
     made = replace(question)  # type: ignore[type-var]
-    for name, value in known.items():
+    bound = {each.name: getattr(question, each.name) for each in fields(question) if not each.init}  # type: ignore[arg-type]
+    for name, value in (bound | known).items():
         object.__setattr__(made, name, value)
     return made
 

@@ -251,6 +251,9 @@ class Explanation:
 
         Blocks that met different levels beyond those of the reference data get the codes of all of them, and lose it.
         """
+        if any(one.limits != blocks[0].limits for one in blocks):
+            told = sorted({one.limits for one in blocks})
+            raise InvalidParameter(f"limits allow for different sources ({', '.join(told)}): join those that are alike")
         if any(one.levels != blocks[0].levels for one in blocks):
             met = zip(*(one.levels for one in blocks), strict=True)
             levels = tuple(tuple(dict.fromkeys(chain(*each))) for each in met)

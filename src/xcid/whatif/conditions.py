@@ -66,9 +66,12 @@ def _of_one(
     wants_inside = isinstance(question, Within) and not (goal.is_other_side and question(own, own)[0] > 0.5)
     if isinstance(question, Within) and wants_inside and np.isfinite([question.low, question.high]).all():
         sides = [Goal(remember(question, **end)) for end in ({"high": np.inf}, {"low": -np.inf})]
-        found = [_of_one(side, link, own, start, ends, is_single) for side in sides]
-        parts = [part for side in found for part in side]
         already = [bool(side.gain(own, own)[0] > 0) for side in sides]
+        found = [
+            [] if there else _of_one(side, link, own, start, ends, is_single)
+            for side, there in zip(sides, already, strict=True)
+        ]
+        parts = [part for side in found for part in side]
         if any(not part and not there for part, there in zip(found, already, strict=True)):
             return []
         back = [

@@ -52,8 +52,9 @@ class View:
         some = values[thinned(len(values), SOME)] if len(values) > SOME else values
         cells = self._evaluated(at, some)[:, columns]
         if len(some) < len(values):
-            slope = (cells[-1] - cells[0]) / (some[-1] - some[0])
-            start = cells[0] - slope * some[0]
+            with np.errstate(all="ignore"):  # ends without a line between them give none
+                slope = (cells[-1] - cells[0]) / (some[-1] - some[0])
+                start = cells[0] - slope * some[0]
             if np.allclose(cells, start + slope * some[:, None], rtol=1e-12, atol=1e-12):
                 return Options(at, values, start + slope * values[:, None], columns)
             cells = self._evaluated(at, values)[:, columns]

@@ -30,7 +30,8 @@ def measure_survival(goal: Goal, refits: Sequence[Subject], table: Array, own: A
     """(m,) chances that (m, d) rows reach the goal of (m, k) own outputs in a fresh model; NaN without refits."""
     if not refits or not len(table):
         return np.full(len(table), np.nan)
-    gains = np.clip([goal.gain(one.predict(table), own) for one in refits], -LARGEST, LARGEST)
+    most = LARGEST if are_probabilities(refits[0].known) else np.inf
+    gains = np.clip([goal.gain(one.predict(table), own) for one in refits], -most, most)
     error = np.maximum(SPREAD * gains.std(axis=0, ddof=1), 1e-9)
     return np.asarray(special.stdtr(len(gains) - 1, gains.mean(axis=0) / error))
 

@@ -27,7 +27,8 @@ def text(found: Validation) -> str:
     lines += [f"not tried: {check.name}: {check.tried}" for check in found.checks if check.verdict == NOT_TRIED]
     lines += [f"failed: {check.name}: {check.meaning}" for check in found.failed]
     if found.cautions:
-        lines.append(f"do not rely on these {len(found.cautions)} rows as they are:")
+        many = len(found.cautions)
+        lines.append("do not rely on " + (f"these {many} rows as they are:" if many > 1 else "this row as it is:"))
         lines += [f"  row {one.row}: {'; '.join(one.reasons)}" for one in found.cautions[:MOST]]
         if len(found.cautions) > MOST:
             lines.append(f"  and {len(found.cautions) - MOST} more, which the page and the record have")

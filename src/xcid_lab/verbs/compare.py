@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -137,6 +138,7 @@ class HeldOut(NamedTuple):
     weights: Any  # of the rows it may know, where a column has them
     target: Any = None  # (N,) of these
     notes: tuple[str, ...] = ()  # on columns that it should hardly learn from
+    names: tuple[str, ...] = ()  # of the rows to explain
 
 
 def split(subject: _subjects.SubjectOptions, rows_at_most: int = ROWS) -> HeldOut:
@@ -172,7 +174,20 @@ def split(subject: _subjects.SubjectOptions, rows_at_most: int = ROWS) -> HeldOu
     if passed_over:
         text += f" ({passed_over} passed over, with levels or missing cells that the {len(known):,} rows do not have)"
     target = None if subject.train is None else training.labels(tables.column_of(train, subject.lesson[0]))
-    return HeldOut(model, features, tables.part(rows, fit), text, weights, target, notes)
+    names = _name_rows(subject, reference, fit)
+    return HeldOut(model, features, tables.part(rows, fit), text, weights, target, notes, names)
+
+
+def _name_rows(subject: _subjects.SubjectOptions, reference: Background, fit: Sequence[int]) -> tuple[str, ...]:
+    """What some rows of the table to explain are called: their positions in the file, or their names there."""
+    from xcid.io.readers import opened
+    from xcid.io.rows import names_of
+
+    places = [int(at) if subject.data is not None else reference.positions[int(at)] for at in fit]
+    if subject.id is None:
+        return tuple(map(str, places))
+    every = names_of(opened(subject.data or subject.reference), reference.layout)
+    return tuple(every[at] for at in places)
 
 
 def _held_out(subject: _subjects.SubjectOptions, reference: Background, n_others: int) -> tuple[list[int], list[int]]:

@@ -93,7 +93,7 @@ def _inputs(subject: SubjectOptions, n_refits: int, line: Progress) -> tuple[Exp
             line.note(note)
         known = {"weights": parts.weights, **_subjects.naming_of(subject, parts.model)}
         refits = _train_again(parts.model, parts.train, parts.target, n_refits, subject.seed)
-        return Explainer(parts.model, parts.train, refits=refits, **known), parts.rows, None
+        return Explainer(parts.model, parts.train, refits=refits, **known), parts.rows, parts.names
     model, background, rows = _subjects.read_inputs(subject, line.note, MOST_HELD_OUT)
     (chunk,) = rows.chunks(len(rows))
     refits = None

@@ -61,7 +61,8 @@ def run(options: argparse.Namespace) -> int:
     for one in differences:
         show(str(one))
     results = [one for one in differences if one.is_serious]
-    same = "the same model, data and figures" if not results else f"{len(results)} things differ"
+    many = "1 difference" if len(results) == 1 else f"{len(results)} differences"
+    same = many if results else "the same model, data and figures"
     show(f"{same}: {len(now.checks)} checks of {before.date}, run again on {now.date}")
     return int(bool(results))
 
