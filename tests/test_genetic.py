@@ -152,9 +152,9 @@ def test_sees_all_of_a_tiny_table():
 
 def test_takes_little_time(space):
     rows = space.background[:100]
-    start = time.perf_counter()
+    start = time.process_time()
     cloud_of(Genetic(), space, rows)
-    assert (time.perf_counter() - start) / len(rows) < 0.1  # 10 ms on two cores
+    assert (time.process_time() - start) / len(rows) < 0.1  # 10 ms on two cores
 
 
 def test_the_weight_of_diversity_trades_distance_for_it(space):

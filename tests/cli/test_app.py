@@ -108,7 +108,7 @@ def test_ctrl_c_ends_it(csv):
     assert made.ask(made.parts.path)[0] == 200
     start = time.monotonic()
     assert made.end() == (130, "", "")
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 20  # it ends: how soon is left to the machine
 
 
 def test_ctrl_c_ends_it_with_an_open_page(csv):
@@ -131,7 +131,7 @@ def test_ctrl_c_ends_it_while_a_model_is_at_work(csv):
     assert made.process.stdout.readline() == "at work\n"
     start = time.monotonic()
     assert made.end() == (130, "", "")
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < 30  # and not after the 60 s of the model
     asking.join(timeout=20)
     assert found == [(503, '{"error":"xcid app is shutting down"}')]
 
@@ -227,7 +227,7 @@ def test_a_browser_is_opened_only_where_asked_for_and_its_arguments_tell_nothing
     def browse(address):
         folders.append(Path(urlsplit(address).path))
         seen.set()
-        opened.wait(10)  # as a browser that takes its time to start
+        opened.wait(60)  # as a browser that takes its time to start
 
     def serve(session, port, ready):
         ready("http://127.0.0.1:1/secret/")
@@ -246,7 +246,7 @@ def test_a_browser_is_opened_only_where_asked_for_and_its_arguments_tell_nothing
     command("app", "--quiet", "--open")
     assert len(folders) == 1
     assert not folders[0].exists()
-    assert time.monotonic() - began < 9
+    assert time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize(

@@ -368,10 +368,10 @@ class TestNamesOfRows:
         assert "positions go from 0 to 89; to find a number in the column of --id, type a condition such as" in err
 
     def test_long_lists_of_names_are_read_at_once(self, command, save, table):
-        begun = time.perf_counter()
+        begun = time.process_time()
         _, _, err = command("explain", save(people(table)), *QUICK, "--rows", ",".join("a" * 60) + " >")
         assert "does not select rows" in err
-        assert time.perf_counter() - begun < 10
+        assert time.process_time() - begun < 10
 
     def test_a_name_that_is_not_there(self, command, save, table):
         _, _, err = command("explain", save(people(table)), *QUICK, "--id", "who", "--rows", "C1O4")
