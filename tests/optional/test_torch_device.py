@@ -42,7 +42,8 @@ def test_same_as_on_the_host(n_outputs, outcome):
     rows = np.concatenate([TABLE[:20], RNG.normal(size=(5, 6))])
     host, there = explainer(rows, seed=2), Device(rows=7)(explainer, rows, seed=2)
     for part in PARTS:
-        assert np.allclose(getattr(there, part), getattr(host, part), atol=1e-5), part
+        tolerance = 1e-4 if part == "p_values" else 1e-5  # of a module in single precision, in blocks of other sizes
+        assert np.allclose(getattr(there, part), getattr(host, part), atol=tolerance), part
     plain = explainer.replace(score=PerFeature(Mixed()))(rows, seed=2).importance
     assert np.allclose(there.importance, plain, atol=1e-5)
     assert np.array_equal(there.status, host.status)
