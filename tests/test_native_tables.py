@@ -183,6 +183,15 @@ def test_categories_in_another_order_than_the_models(form):
     assert gap(xgboost("XGBClassifier", enable_categorical=True).fit(table, y), other) <= 1e-6
 
 
+def test_levels_beyond_ascii(form):
+    """XGBoost remembers their texts cut off, so that they go by the codes of the frame."""
+    table = frame(4)
+    table["colour"] = table["colour"].cat.rename_categories(["São Paulo", "Zürich", "Köln", "東京", "Oslo"])
+    y = (table["colour"].isin(["São Paulo", "東京"]) ^ (table["n0"] > 0)).astype(int)
+    assert gap(xgboost("XGBClassifier", enable_categorical=True).fit(table, y), table) <= 1e-6
+    assert gap(lightgbm("LGBMClassifier").fit(table, y), table) <= 1e-12
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_levels_that_are_numbers_to_the_model(seed, form):
     random = np.random.default_rng(seed)

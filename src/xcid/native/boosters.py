@@ -103,12 +103,12 @@ def xgboost_cells(model: Any, seen: Seen) -> Seen:
     return seen.by(partial(as_codes, [_categories(one) for one in known if one["values"]]))
 
 
-def _categories(written: dict[str, Any]) -> list[Any]:
-    """Numbers as they are, texts from their bytes."""
+def _categories(written: dict[str, Any]) -> list[Any] | None:
+    """Numbers as they are, texts from their bytes; None for texts beyond ASCII, of which too few bytes are written."""
     values, ends = written["values"], written.get("offsets")
     if ends is None:
         return list(values)
-    return [bytes(values[start:end]).decode() for start, end in pairwise(ends)]
+    return [bytes(values[start:end]).decode() for start, end in pairwise(ends)] if min(values) >= 0 else None
 
 
 def lightgbm_model(model: Any) -> Ensemble | None:

@@ -137,15 +137,19 @@ def as_numbers(table: Any) -> Array:
     return cells
 
 
-def as_codes(categories: Sequence[Sequence[Any]], table: Any) -> Array:
-    """The same for a data frame with columns of categories: positions among those that the model knows, in turn."""
+def as_codes(categories: Sequence[Sequence[Any] | None], table: Any) -> Array:
+    """The same for a data frame with columns of categories: positions among those that the model knows, in turn.
+
+    Where these are None, the column's own count.
+    """
     if not hasattr(table, "dtypes"):
         return as_numbers(table)
     known, columns = iter(categories), []
     for name in table.columns:
         column = table[name]
         if hasattr(column, "cat"):
-            codes = column.cat.set_categories(next(known)).cat.codes
+            names = next(known)
+            codes = (column if names is None else column.cat.set_categories(names)).cat.codes
             columns.append(np.where(codes < 0, np.nan, codes))
         else:
             columns.append(np.asarray(column, dtype=np.float64))
