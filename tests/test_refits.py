@@ -211,6 +211,34 @@ def test_what_cannot_be_trained_again_is_refused(approved):
         xcid.refits(LogisticRegression(C=-1.0), X, TWO)
     with approved.raises(InvalidData):
         xcid.refits(Samples(random_state=0), X, TWO[:9])
+    with approved.raises(InvalidParameter):
+        xcid.refits(Renames(strength=2.0), X, TWO)
+
+
+class Renames(Remembers):
+    """What it was made of cannot be told from its parameters, so that nobody can make another one."""
+
+    def get_params(self, deep=True):
+        return {"force": self.strength}
+
+
+def test_the_trees_of_a_forest_are_no_refits_of_it(approved):
+    forest = RandomForestRegressor(4, random_state=0).fit(X.to_numpy(), NUMBER)
+    assert len(list(forest)) == 4
+    with approved.raises(InvalidParameter):
+        xcid.Explainer(forest, X.to_numpy(), refits=forest, limits="training")
+    with approved.raises(InvalidParameter):
+        xcid.Explainer(forest, X.to_numpy(), refits=lambda table: table[:, 0])
+
+
+def test_frames_and_settings_say_what_limits_allow_for_and_how_many_models_were_trained(case):
+    model, models = case
+    frame = xcid.Explainer(model, X, refits=models, limits="training").contributions(X[:2]).to_frame()
+    assert frame.attrs["limits"] == "training"
+    assert frame.attrs["settings"]["refits"] == f"5 of {type(model).__name__}"
+    alone = xcid.Explainer(model, X).contributions(X[:2]).to_frame()
+    assert alone.attrs["limits"] == "computation"
+    assert "refits" not in alone.attrs["settings"]
 
 
 def test_settings_that_do_not_go_together_are_refused(approved):

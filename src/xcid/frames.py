@@ -17,7 +17,7 @@ def to_frame(explanation: Explanation, backend: Backend) -> Any:
     """Give one line for each row and feature: row, feature, data, value, importance, status, ..."""
     frame = frame_of(to_columns(explanation), backend)
     if backend == "pandas":
-        frame.attrs.update(question=explanation.question, unit=explanation.unit)
+        frame.attrs.update(question=explanation.question, unit=explanation.unit, limits=explanation.limits)
         frame.attrs["settings"] = dict(explanation.settings or {})
     return frame
 

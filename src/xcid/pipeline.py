@@ -212,6 +212,7 @@ def record(
 ) -> Explanation:
     """Put all that is known of (n, d) rows together, their scores by name; engines call it too."""
     parts = {name: getattr(setup, name) for name in ("generator", "score", "outcome", "stop")}
+    trained = {} if setup.sources is None else setup.sources.record
     return setup.subject.explanation(
         rows,
         outputs,
@@ -219,7 +220,7 @@ def record(
         n_evaluations=n_evaluations + 1,  # and the row itself
         density=setup.score.density,
         outcome=setup.outcome,
-        settings={name: repr(part) for name, part in (parts | {"seed": seed}).items()} | setup.subject.record,
+        settings={name: repr(part) for name, part in (parts | {"seed": seed}).items()} | setup.subject.record | trained,
     )
 
 

@@ -65,6 +65,11 @@ class Sources:
             )
         return cls(limits, subject, tuple(refits), groups, shares)
 
+    @property
+    def record(self) -> dict[str, str]:
+        """How many models were trained again, for records of settings."""
+        return {"refits": f"{len(self.refits)} of {type(self.refits[0].model).__name__}"} if self.refits else {}
+
     def current(self, setup: Setup) -> Sources:
         """The same of the models as they are now."""
         refits = [one.current() for one in self.refits]
@@ -81,6 +86,11 @@ class Sources:
 def find_sources(setup: Setup, refits: Any, limits: str) -> Sources | None:
     """What an explainer needs for limits of a kind; None for those of its own sampling alone."""
     sources.check_limits(limits)
+    if callable(refits) or hasattr(refits, "fit"):  # a forest can be iterated over: its own trees tell too little
+        raise InvalidParameter(
+            f"refits is a list of models that were trained again, not one {type(refits).__name__}: give "
+            "refits=xcid.refits(model, X, y)"
+        )
     models = [] if refits is None else list(refits)
     if not models and limits == COMPUTATION:
         return None

@@ -85,7 +85,18 @@ class TestJudging:
         failed = judging.judge("a", "", judging.Share(0.85, 0.80, 0.89), "at least", 0.9, ("yes", "no"))
         above = judging.judge("a", "", judging.Share(0.15, 0.11, 0.2), "at most", 0.1, ("yes", "no"))
         assert [one.verdict for one in (held, failed, above)] == [HELD, FAILED, FAILED]
-        assert (held.meaning, failed.meaning) == ("yes", "no")
+        assert (held.meaning, failed.meaning) == (f"yes {judging.SHORT}", "no")
+
+    def test_what_is_short_by_chance_alone_held_and_says_so(self):
+        short, long, clear = (
+            judging.judge("a", "", judging.Share(*share), "at least", 0.9, ("yes", "no"))
+            for share in ((0.85, 0.7, 0.95), (0.95, 0.85, 1.0), (0.5, 0.4, 0.6))
+        )
+        above = judging.judge("a", "", judging.Share(0.15, 0.05, 0.2), "at most", 0.1, ("yes", "no"))
+        assert [one.verdict for one in (short, long, clear, above)] == [HELD, HELD, FAILED, HELD]
+        assert [one.meaning for one in (short, long, clear, above)] == [
+            f"yes {judging.SHORT}", "yes", "no", f"yes {judging.SHORT}",
+        ]  # fmt: skip
 
     def test_what_is_no_number_has_not_held(self):
         assert judging.judge("a", "", float("nan"), "at most", 0.1, ("yes", "no")).verdict == FAILED

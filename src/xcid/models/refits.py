@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from xcid._check import Progress, as_int, require_callable, said, usual
+from xcid._check import Progress, as_int, require_callable, said, telling, usual
 from xcid._require import require
 from xcid.errors import InvalidData, InvalidParameter, ModelError
 from xcid.records import Integers
@@ -21,9 +21,10 @@ SEEDS = ("random_state", "seed", "random_seed")
 INNER = ("estimator", "regressor", "base_estimator", "classifier")  # what a wrapper trains
 HOLDS_OUT = "CV"  # at the end of a name: such models hold out rows, of which copies must not be among the others
 FROZEN = "FrozenEstimator"
+TRAIN_YOURSELF = "train the models yourself, on halves of the rows, and give Explainer(..., refits=models)"
 UNTRAINED = (
     "this {name} does not say how it was trained: give an estimator that can be cloned (XGBClassifier and not its "
-    "Booster), or train the models yourself, on halves of the rows, and give Explainer(..., refits=models)"
+    f"Booster), or {TRAIN_YOURSELF}"
 )
 
 
@@ -163,7 +164,8 @@ def _check_trains(model: Any) -> None:
 
 def _train(model: Any, X: Any, y: Any, rows: Integers, weights: Any, *, seed: int) -> Any:
     """One refit."""
-    fresh = _clone(model)
+    with telling(InvalidParameter, f"this {type(model).__name__} cannot be cloned; {TRAIN_YOURSELF}"):
+        fresh = _clone(model)
     names = [name for name in _parameters(fresh) if name.rpartition("__")[2] in SEEDS]
     numbers = np.random.default_rng(seed).integers(2**31 - 1, size=len(names)).tolist()
     if names:

@@ -10,6 +10,7 @@ from scipy import stats
 from xcid_lab.validation.records import FAILED, HELD, Check
 
 CONFIDENCE = 0.95
+SHORT = "That is beyond the threshold, but so few rows cannot tell it from chance: try more of them."
 
 
 class Share(NamedTuple):
@@ -63,6 +64,9 @@ def judge(
     share = Share(*map(float, share))
     is_beyond = share.high < threshold if wanted == "at least" else share.low > threshold
     verdict, said = (FAILED, meaning[1]) if is_beyond or np.isnan(share.figure) else (HELD, meaning[0])
+    is_short = share.figure < threshold if wanted == "at least" else share.figure > threshold
+    if verdict == HELD and is_short:
+        said = f"{said} {SHORT}"
     figure, low, high = (part if np.isfinite(part) else None for part in share)
     return Check(name, tried, figure, low, high, wanted, threshold, verdict, said)
 
