@@ -406,3 +406,37 @@ class TestElsewhere:
             assert said in path.read_text(encoding="utf-8")
         with approved.raises(InvalidParameter):
             explanation.report(path, reasons=Reasons(2))
+
+
+class TestJustAbove:
+    def test_it_finds_the_rows_that_pass_with_the_least_to_spare(self):
+        explainer = xcid.Explainer(two, TABLE, feature_names=NAMES, **GOOD)
+        chance = two(TABLE)[:, 1]
+        passed = sorted(np.flatnonzero(chance >= 0.6), key=lambda row: chance[row])
+        found = explainer.just_above(TABLE, "approved", 0.6, n=20)
+        assert found.tolist() == sorted(passed[:20])
+        assert explainer.just_above(TABLE, "approved", 0.6, n=999).tolist() == sorted(passed)
+        refused = explainer.just_above(TABLE, "refused", 0.5, n=1)
+        assert chance[refused] == chance[chance <= 0.5].max()
+
+    def test_of_a_number_either_side_may_pass(self):
+        explainer, outputs = xcid.Explainer(logit, TABLE, feature_names=NAMES), logit(TABLE)
+        above, below = (explainer.just_above(TABLE, side, 0.5, n=7) for side in ("higher", "lower"))
+        assert sorted(outputs[above]) == sorted(outputs[outputs >= 0.5])[:7]
+        assert sorted(outputs[below]) == sorted(outputs[outputs <= 0.5])[-7:]
+
+    def test_of_equal_rows_it_takes_the_first(self):
+        explainer = xcid.Explainer(lambda X: X[:, 0] > 0, TABLE, **GOOD)
+        found = explainer.just_above(TABLE, "approved", 0.5, n=5)
+        assert found.tolist() == np.flatnonzero(TABLE[:, 0] > 0)[:5].tolist()
+
+    def test_what_it_cannot_find_is_said(self, approved):
+        explainer, number = xcid.Explainer(two, TABLE, **GOOD), xcid.Explainer(logit, TABLE)
+        with approved.raises(InvalidParameter):
+            explainer.just_above(TABLE, "approved", 1.5)
+        with approved.raises(InvalidParameter):
+            explainer.just_above(TABLE, "aproved", 0.5)
+        with approved.raises(InvalidParameter):
+            number.just_above(TABLE, "approved", 0.5)
+        with approved.raises(InvalidParameter):
+            number.just_above(TABLE, "lower", -99)

@@ -18,7 +18,7 @@ from xcid.explanation import Explanation
 from xcid.models.predictor import Naming
 from xcid.outcomes import Outcome
 from xcid.pipeline import Apply
-from xcid.records import Density
+from xcid.records import Density, Integers
 from xcid.records.fields import COMPUTATION
 from xcid.setup import Given, Setup, bind_outcome, check_budget, choose_score, ignore, make_search, renew
 from xcid.subject import Subject
@@ -280,6 +280,38 @@ class Explainer:
         for note in found.notes:
             LOG.warning(note)
         return found
+
+    def just_above(self, X: Any, against: Any, cut_off: float, *, n: int = 100) -> Integers:
+        """Find the rows that pass a cut-off, and only just: an explainer of these compares with cases like them.
+
+        Parameters
+        ----------
+        X : table
+            Rows to choose from, such as all applicants.
+        against : object
+            What :meth:`xcid.Explanation.reasons` work against: a class, or "higher" or "lower" for a number.
+        cut_off : float
+            Its least probability, such as 0.5; for a number the least output, or with "lower" the largest.
+        n : int
+            Most rows: those nearest to the cut-off, of equal ones the first.
+
+        Returns
+        -------
+        (k,) array
+            Positions of these rows, in the order of the table.
+
+        Examples
+        --------
+        >>> import numpy as np, xcid
+        >>> loans = np.linspace(0, 1, 201)[:, None]
+        >>> explainer = xcid.Explainer(lambda X: X[:, 0], loans, class_names=["refused", "approved"])
+        >>> loans[explainer.just_above(loans, "approved", 0.6, n=3), 0].round(3).tolist()
+        [0.6, 0.605, 0.61]
+        """
+        from xcid.cut_off import find_just_above
+
+        with telling(InvalidParameter, WORK):
+            return find_just_above(self.subject, X, against, cut_off, n)
 
     def actions(self, X: Any, target: Any = None, k: int = 5) -> Actions:
         """Find up to k actions that give many rows of a group the wanted output.

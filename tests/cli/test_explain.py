@@ -395,6 +395,9 @@ class TestReasons:
         [
             (("--texts", "t.json"), "need --reasons"),
             (("--against", "1"), "need --reasons"),
+            (("--just-above", "0.5"), "needs --reasons K --against OUTCOME"),
+            (("--reasons", "2", "--just-above", "0.5"), "needs --against OUTCOME"),
+            (("--reasons", "2", "--against", "1", "--just-above", "1.5"), "a probability of 1 of at least 1.5"),
             (("--reasons", "2", "--method", "cid"), "which cid does not have"),
             (("--reasons", "2", "--out", "a.npz"), "another extension"),
             (("--reasons", "0"), "a whole number of at least 1"),
@@ -407,6 +410,26 @@ class TestReasons:
         status, _, err = command(*options, *more)
         assert status != 0
         assert said in " ".join(err.split())
+
+    def test_they_compare_with_rows_just_above_the_cut_off(self, command, options, csv, tmp_path):
+        table = pd.read_csv(csv).assign(weight=lambda table: 1 + np.arange(len(table)) % 3)
+        table.to_csv(csv, index=False)
+        features = table.drop(columns=["y", "weight"])
+        model = training.train(table.drop(columns="weight"), "y", "logistic", 0).model
+        rows = xcid.Explainer(model, features).just_above(features, "1", 0.5)
+        assert len(rows) < len(table)
+        above = xcid.Explainer(model, features.iloc[rows], weights=table["weight"].iloc[rows])
+        due = above.contributions(features.iloc[2:7])
+        typed = (*options, "--weights", "weight", "--rows", "2:7", "--reasons", "2", "--against", "1")
+        typed = (*typed, "--just-above", "0.5", "--only", "contributions")
+        for more in ((), ("--run", tmp_path / "run")):
+            out = tmp_path / f"scores{len(more)}.csv"
+            status, _, err = command(*typed, "--out", out, *more)
+            assert status == 0, err
+            assert pd.read_csv(out)["value"].to_numpy() == pytest.approx(due.values.ravel(), abs=1e-9)
+        status, _, err = command(*typed, "--just-above", "0.6", "--out", tmp_path / "b.csv", "--run", tmp_path / "run")
+        assert status == 2
+        assert "just_above" in err
 
     @pytest.mark.parametrize("verb", ["explain", "report"])
     @pytest.mark.parametrize(

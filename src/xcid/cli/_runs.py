@@ -107,6 +107,7 @@ def _prepare(
     settings |= {"rows": _describe_positions(job.rows.positions), "format": suffix}
     if wanted is not None:
         settings |= {"reasons": wanted.k, "against": wanted.against}
+        settings |= {} if wanted.just_above is None else {"just_above": wanted.just_above}
     roles = background.layout.roles
     more = {"id": subject.id, "drop": roles.drop, "dates": roles.dates, "class_names": subject.class_names}
     settings |= {name: list(one) if isinstance(one, tuple) else one for name, one in more.items() if one}

@@ -282,9 +282,13 @@ def make_explainer(
     background: Background,
     cid: CidOptions | None = None,
     only: str | None = None,
+    above: tuple[Any, float] | None = None,
     **settings: Any,
 ) -> Explainer:
-    """Make the explainer, which knows the weights of the reference rows and what the classes are called."""
+    """Make the explainer, which knows the weights of the reference rows and what the classes are called.
+
+    ``above`` are an outcome and its cut-off: only reference rows just above that are compared with.
+    """
     known: dict[str, Any] = {"weights": background.weights, **naming_of(subject, model)}
     if cid is not None:
         from xcid.method import CID
@@ -293,4 +297,10 @@ def make_explainer(
     from xcid.explainer import Explainer
 
     explainer = Explainer(model, background.features, **known, **settings)
+    if above is not None:
+        from xcid.models.refits import take_rows
+
+        rows = explainer.just_above(background.features, *above)
+        known |= {} if background.weights is None else {"weights": take_rows(background.weights, rows)}
+        explainer = Explainer(model, take_rows(background.features, rows), **known, **settings)
     return explainer if only is None else explainer.without_importance()

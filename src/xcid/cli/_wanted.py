@@ -32,6 +32,7 @@ class ReasonOptions(NamedTuple):
     k: int
     texts: Path | None
     against: str | None
+    just_above: float | None = None
 
     def read(self) -> Reasons:
         """Read the texts."""
@@ -59,6 +60,11 @@ def add_reasons(parser: argparse.ArgumentParser, where: str) -> None:
         help="with --reasons: the class that they work against, or higher or lower for a regression "
         "(default: every class but the predicted one)",
     )  # fmt: skip
+    parser.add_argument(
+        "--just-above", type=float, metavar="CUT_OFF",
+        help="with --against: compare with the 100 reference rows that have this probability of the outcome, or this "
+        "number, and only just (default: compare with all)",
+    )  # fmt: skip
 
 
 def reasons_of(options: argparse.Namespace, parser: argparse.ArgumentParser) -> ReasonOptions | None:
@@ -66,10 +72,14 @@ def reasons_of(options: argparse.Namespace, parser: argparse.ArgumentParser) -> 
     if options.reasons is None:
         if options.texts is not None or options.against is not None:
             parser.error("--texts and --against need --reasons, how many to give for a row")
+        if options.just_above is not None:
+            parser.error("--just-above needs --reasons K --against OUTCOME, whose cut-off it is")
         return None
+    if options.just_above is not None and options.against is None:
+        parser.error("--just-above needs --against OUTCOME, whose cut-off it is")
     if options.method is not None:
         parser.error(f"--reasons needs signs and p-values, which {options.method} does not have: leave it out")
-    return ReasonOptions(options.reasons, options.texts, options.against)
+    return ReasonOptions(options.reasons, options.texts, options.against, options.just_above)
 
 
 def check_reasons(wanted: ReasonOptions | None, names: Sequence[str]) -> None:
@@ -94,7 +104,14 @@ def check_reasons(wanted: ReasonOptions | None, names: Sequence[str]) -> None:
 
 def evidence_settings(wanted: ReasonOptions | None) -> dict[str, Any]:
     """Settings of an explainer: reasons against one of several classes are made from the model's outputs."""
-    return {} if wanted is not None and wanted.against is not None else {"max_evidence_bytes": 0}
+    return compare_settings(wanted) if wanted is not None and wanted.against is not None else {"max_evidence_bytes": 0}
+
+
+def compare_settings(wanted: ReasonOptions | None) -> dict[str, Any]:
+    """Which reference rows to compare with, where not with all: the outcome and its cut-off."""
+    return (
+        {"above": (wanted.against, wanted.just_above)} if wanted is not None and wanted.just_above is not None else {}
+    )
 
 
 class RuleOptions(NamedTuple):

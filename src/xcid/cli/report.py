@@ -61,10 +61,11 @@ def run(options: argparse.Namespace) -> None:
     model, background, rows = _subjects.read_inputs(subject, notes.append, ROWS_OF_A_SAMPLE, check, describe)
     for note in notes:
         line.note(note)
-    explainer = _subjects.make_explainer(subject, model, background, options.cid)
+    compared = _wanted.compare_settings(options.reasons)
+    explainer = _subjects.make_explainer(subject, model, background, options.cid, **compared)
     _wanted.check_reasons(options.reasons, explainer.subject.output_names)
     searched = explainer.subject
-    if any(options.rules):  # the search alone obeys them: what may not change still decides
+    if any(options.rules) or compared:  # the search alone obeys them: what may not change still decides
         searched = _subjects.make_explainer(subject, model, background, constraints=constraints).subject
     target = _wanted.target_of(options.wanted, searched.output_names)
     search = RowSearch(searched, explainer.setup.outcome, target, WAYS, subject.seed)

@@ -170,9 +170,9 @@ def _train(model: Any, X: Any, y: Any, rows: Integers, weights: Any, *, seed: in
     numbers = np.random.default_rng(seed).integers(2**31 - 1, size=len(names)).tolist()
     if names:
         fresh.set_params(**dict(zip(names, numbers, strict=True)))
-    more = {} if weights is None else {_weight_name(model): _take(weights, rows)}
+    more = {} if weights is None else {_weight_name(model): take_rows(weights, rows)}
     try:
-        return fresh.fit(_take(X, rows), _take(y, rows), **more)
+        return fresh.fit(take_rows(X, rows), take_rows(y, rows), **more)
     except Exception as error:
         raise ModelError(
             f"a refit on {len(rows)} rows failed: {' '.join(said(error).split()):.200}; refits call fit(X, y) and "
@@ -206,7 +206,7 @@ def _weight_name(model: Any) -> str:
     return name
 
 
-def _take(table: Any, rows: Integers) -> Any:
+def take_rows(table: Any, rows: Integers) -> Any:
     """Some rows of a table, a column or a sequence, as the same kind of table."""
     if hasattr(table, "iloc"):
         return table.iloc[rows]
