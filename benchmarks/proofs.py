@@ -70,7 +70,7 @@ def alone(evaluator: Any, flips: Any, time_limit: float | None) -> Proofs:
 
 def timed(spent: dict[tuple[int, bool], float]) -> Any:
     """What searches for one answer, with milliseconds of the processor by row, and whether it is for the nearest."""
-    search = proof._cheapest  # noqa: SLF001
+    search = proof._find_cheapest  # noqa: SLF001
 
     def run(solver: Any, task: Any, *others: Any) -> Any:
         start = time.process_time()
@@ -79,7 +79,7 @@ def timed(spent: dict[tuple[int, bool], float]) -> Any:
         spent[key] = spent.get(key, 0.0) + 1e3 * (time.process_time() - start)
         return found
 
-    return mock.patch.object(proof, "_cheapest", run)
+    return mock.patch.object(proof, "_find_cheapest", run)
 
 
 def line_of(frame: pd.DataFrame, kind: str) -> Any:

@@ -26,8 +26,9 @@ from xcid.show.report.rows import choose_unit, collect_phrases, describe_row, li
 from xcid.show.wording.names import clean, join_names
 from xcid.table import Column, labels
 from xcid.whatif import Counterfactuals
-from xcid.whatif.engine import find_counterfactuals, find_unchangeable
+from xcid.whatif.engine import find_counterfactuals
 from xcid.whatif.record import FAILED, cell_code, row_code
+from xcid.whatif.undeclared import find_unchangeable
 
 MOST_PICTURES = 40  # that come with an answer; that of the feature that is looked at always does
 MOST_LETTERS = 600  # of an error

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from xcid.io.readers import Background
     from xcid.io.rows import Rows, Unseen
     from xcid.io.sources import Roles, Source
+    from xcid.subject import Subject
+    from xcid.table import Constraints
 
 MOST_SEED = 2**32 - 1  # what scikit-learn takes
 
@@ -304,3 +306,19 @@ def make_explainer(
         known |= {} if background.weights is None else {"weights": take_rows(background.weights, rows)}
         explainer = Explainer(model, take_rows(background.features, rows), **known, **settings)
     return explainer if only is None else explainer.without_importance()
+
+
+def make_subject(subject: SubjectOptions, model: Any, background: Background, constraints: Constraints) -> Subject:
+    """Make the subject of a search for changes that obey constraints, which needs no explainer."""
+    from xcid._check import telling
+    from xcid.errors import InvalidParameter
+    from xcid.explainer import SETTINGS
+    from xcid.models.predictor import Naming
+    from xcid.subject import Subject
+
+    named = naming_of(subject, model)
+    naming = Naming(named["class_names"], named.get("target"))
+    with telling(InvalidParameter, SETTINGS):
+        return Subject.of(
+            model, background.features, constraints=constraints, weights=background.weights, naming=naming
+        )

@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> None:
     _wanted.check_reasons(options.reasons, explainer.subject.output_names)
     searched = explainer.subject
     if any(options.rules) or compared:  # the search alone obeys them: what may not change still decides
-        searched = _subjects.make_explainer(subject, model, background, constraints=constraints).subject
+        searched = _subjects.make_subject(subject, model, background, constraints)
     target = _wanted.target_of(options.wanted, searched.output_names)
     search = RowSearch(searched, explainer.setup.outcome, target, WAYS, subject.seed)
     frames = deque[Any](maxlen=1)

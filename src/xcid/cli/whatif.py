@@ -16,7 +16,6 @@ from xcid.cli import _subjects, _terminal, _wanted
 from xcid.cli._terminal import ROWS_OF_A_CHUNK, Progress, print_json, show, show_more, whole_number
 
 if TYPE_CHECKING:
-    from xcid.explainer import Explainer
     from xcid.io.rows import Rows
     from xcid.io.writers import Columns
     from xcid.subject import Subject
@@ -43,8 +42,9 @@ class RowSearch:
     def __call__(self, frame: Any, index: Any) -> tuple[Counterfactuals, Subject]:
         """Counterfactuals of some rows, and the subject that knows all their cells."""
         from xcid.table import met
-        from xcid.whatif.engine import find_counterfactuals, suspects
+        from xcid.whatif.engine import find_counterfactuals
         from xcid.whatif.record import FAILED
+        from xcid.whatif.undeclared import find_suspects
 
         space, cells, unseen = met(self.subject.space, frame)
         subject = self.subject.with_room(space) if unseen.any() else self.subject
@@ -53,7 +53,7 @@ class RowSearch:
         self.n_lines += int((found.n_changes > 0).sum())
         self.n_rows += len(cells)
         self.n_failed += int((found.kind == FAILED).sum())
-        self.changed.update({names[at]: int(moved.get(names[at], 0)) for at in suspects(subject).nonzero()[0]})
+        self.changed.update({names[at]: int(moved.get(names[at], 0)) for at in find_suspects(subject).nonzero()[0]})
         self.broken.update({name: int(is_broken.sum()) for name, is_broken in subject.rules.broken(cells)})
         return found, subject
 
@@ -94,6 +94,7 @@ def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace)
 def run(options: argparse.Namespace) -> None:
     """Search some rows at a time, so that any number of them fits into memory; a group is searched as a whole."""
     from xcid.io import writers
+    from xcid.setup import bind_outcome, usual_outcome
 
     subject, line = options.subject, Progress("rows", options.quiet)
     if options.out is not None:
@@ -107,17 +108,18 @@ def run(options: argparse.Namespace) -> None:
     keeps_all = options.out is not None or options.json
     usual = ROWS_SHOWN if options.actions is None else _terminal.ROWS_OF_A_SAMPLE
     model, background, rows = _subjects.read_inputs(subject, line.note, None if keeps_all else usual, check)
-    explainer = _subjects.make_explainer(subject, model, background, constraints=constraints)
-    target = _wanted.target_of(options.wanted, explainer.subject.output_names)
+    searched = _subjects.make_subject(subject, model, background, constraints)
+    target = _wanted.target_of(options.wanted, searched.output_names)
+    outcome, k = bind_outcome(usual_outcome(searched), searched), options.actions or options.k
+    search = RowSearch(searched, outcome, target, k, subject.seed)
     if options.actions is None:
-        _search_rows(options, explainer, rows, target, line)
+        _search_rows(options, search, rows, line)
     else:
-        _search_group(options, options.actions, explainer, rows, target, line)
+        _search_group(options, search, rows, line)
 
 
-def _search_rows(options: argparse.Namespace, explainer: Explainer, rows: Rows, target: Any, line: Progress) -> None:
+def _search_rows(options: argparse.Namespace, search: RowSearch, rows: Rows, line: Progress) -> None:
     """Search for each row; write or print the pieces as they come, or show the first rows."""
-    search = RowSearch(explainer.subject, explainer.setup.outcome, target, options.k, options.subject.seed)
     shown: list[str] = []
 
     def find() -> Iterator[Columns]:
@@ -125,7 +127,7 @@ def _search_rows(options: argparse.Namespace, explainer: Explainer, rows: Rows, 
         for chunk in rows.chunks(ROWS_OF_A_CHUNK):
             found, subject = search(chunk.frame, chunk.names)
             line(search.n_rows, len(rows))
-            shown.extend(_describe_rows(found, subject, ROWS_SHOWN - len(shown), target))
+            shown.extend(_describe_rows(found, subject, ROWS_SHOWN - len(shown), search.target))
             yield found.to_columns()
 
     _write(options, find())
@@ -165,9 +167,7 @@ def _describe_rows(found: Counterfactuals, subject: Subject, most: int, target: 
         yield "\n".join(block)
 
 
-def _search_group(
-    options: argparse.Namespace, k: int, explainer: Explainer, rows: Rows, target: Any, line: Progress
-) -> None:
+def _search_group(options: argparse.Namespace, search: RowSearch, rows: Rows, line: Progress) -> None:
     """Search for the whole group, and write, print or show the actions; rows with unseen cells are left out."""
     import numpy as np
 
@@ -176,17 +176,17 @@ def _search_group(
     from xcid.table import met
     from xcid.whatif.actions import find_actions
 
-    parts = [met(explainer.space, chunk.frame) for chunk in rows.chunks(ROWS_OF_A_CHUNK)]
+    parts = [met(search.subject.space, chunk.frame) for chunk in rows.chunks(ROWS_OF_A_CHUNK)]
     cells = np.concatenate([part.rows[~part.unseen] for part in parts])
     if len(cells) < len(rows):
         left_out = f"{len(rows) - len(cells):,} of these rows are left out"
         line.note(f"{left_out}: actions know the reference data's values only")
     if not len(cells):
         raise InvalidData("none of the rows can be searched: all hold values that the reference data do not have")
-    found = find_actions(explainer.subject, explainer.setup.outcome, cells, target, k)
+    found = find_actions(search.subject, search.outcome, cells, search.target, search.k)
     _write(options, iter([found.to_columns()]))
     if not options.json:
-        wish = _wanted.describe_target(target, explainer.subject.output_names)
+        wish = _wanted.describe_target(search.target, search.subject.output_names)
         has = f"; {found.n_already:,} of {len(cells):,} rows have it already" if found.n_already else ""
         show(make_printable("\n".join([f"wanted: {wish}{has}", *actions(found).splitlines()[1:]])))
 

@@ -21,11 +21,10 @@ from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers
 from xcid.subject import Subject
 from xcid.table import Backend
-from xcid.whatif.blocks import join_blocks
-from xcid.whatif.engine import note_unchangeable
 from xcid.whatif.evaluator import Evaluator, goal_of
 from xcid.whatif.parts import Part, apply_part, propose_parts
 from xcid.whatif.search_space import SearchSpace
+from xcid.whatif.undeclared import join_blocks, note_unchangeable
 
 MOST_SCREENED, MOST_EVALUATED = 256, 200_000  # rows that all parts are tried on, and evaluations for that
 BEST, BEST_OF_ONE = 24, 6  # parts that pairs are made of, and most of one feature

@@ -1,4 +1,4 @@
-"""The cheapest changes of a sum of functions of single features that bring it up to a need, with a proof.
+"""Sums of functions of single features: the cheapest changes that bring one up to a need, with a proof.
 
 Every feature offers options, a cost and a gain each, of which only those count that gain more than all cheaper ones. If
 two options of a feature could be mixed, it would be best to take what gains most for its cost first, until the need is
@@ -10,15 +10,103 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from xcid.native.nearest import NONE, PROVED, STOPPED
+from xcid.native.models import Linear
+from xcid.native.nearest import NONE, PROVED, STOPPED, Limits, Solved
 from xcid.records import Array, Integers
+from xcid.whatif.problem import (
+    MOST_LINEAR,
+    MOST_VALUES,
+    Conditions,
+    Options,
+    View,
+    find_conditions,
+    list_values,
+    spread_values,
+)
+
+if TYPE_CHECKING:
+    from xcid.whatif.proof import Task
 
 CLOSE = 1e-12
+WORK_OF_PART = 5e4  # of the search of a sum, in leaves that are looked at
+
+
+@dataclass(slots=True, eq=False)
+class Sums:
+    """A sum of functions of single features."""
+
+    view: View
+    linear: Linear
+    options: list[Options]
+    is_thinned: bool  # where numbers have too many values for each to be an option
+    costs: list[Array] = field(default_factory=list)
+    first: int = 0  # row of the costs
+
+    @staticmethod
+    def of(view: View, linear: Linear) -> Sums | None:
+        """List the options of all features; None where one has too many, and what they add is no line."""
+        options, is_thinned = list[Options](), False
+        for at in np.unique(view.owner).tolist():
+            values = list_values(view.evaluator.search_space, at, MOST_LINEAR)
+            if values is None:
+                is_thinned = True
+                thinned = view.make_options(at, spread_values(view.evaluator.search_space, at, MOST_VALUES))
+                if not _is_line(thinned):
+                    return None
+                options.append(thinned)
+            elif len(values):
+                options.append(view.make_options(at, values))
+        return Sums(view, linear, options, is_thinned)
+
+    def prepare(self, some: slice) -> None:
+        """Prepare the costs of some rows."""
+        self.first = some.start
+        self.costs = [self.view.costs(one, some) for one in self.options]
+
+    def find_conditions(self, row: int) -> list[Conditions] | None:
+        """Ways to reach the goal."""
+        gains, start = self._gains(row, 1.0), self._sum(row)
+        low = start + sum(part.min(initial=0.0) for part in gains)
+        high = start + sum(part.max(initial=0.0) for part in gains)
+        found = find_conditions(self.view.evaluator.goal, self.linear.link, start, (low, high), is_single=False)
+        return None if found is None or any(len(one.need) > 1 for one in found) else found
+
+    def _sum(self, row: int) -> Array:
+        found: Array = self.view.own[row] @ self.linear.weights + self.linear.start
+        return found
+
+    def _gains(self, row: int, sign: float) -> list[Array]:
+        weights, own = self.linear.weights[:, 0], self.view.own[row]
+        return [sign * ((one.cells - own[one.columns]) @ weights[one.columns]) for one in self.options]
+
+    def solve(self, task: Task, asked: Conditions, limits: Limits) -> tuple[Solved, Array | None]:
+        """The cheapest changed row with which the sum is as asked."""
+        sign, made = float(asked.weights[0, 0]), self.view.evaluator.own[task.row].copy()
+        costs = [part[task.row - self.first] + task.price for part in self.costs]
+        need = float(asked.needed(task.is_strict)[0] - sign * self._sum(task.row)[0])
+        most = int(limits.work / WORK_OF_PART)
+        found = find_cheapest_sum(costs, self._gains(task.row, sign), need, task.incumbent, most)
+        lower = found.relaxed if self.is_thinned else found.lower
+        solved = Solved(found.status, found.cost, lower, found.options, 0.0)
+        if found.options is None:
+            return solved, None
+        for one, place in zip(self.options, found.options.tolist(), strict=True):
+            if place >= 0:
+                made[one.at] = one.values[place]
+        return solved, made
+
+
+def _is_line(options: Options) -> bool:
+    """Whether what the model sees of values lies on a line, but for codes that stand apart at the ends."""
+    values, cells = options.values, options.cells
+    slope = (cells[-1] - cells[0]) / (values[-1] - values[0])
+    return bool(np.allclose(cells, cells[0] + slope * (values - values[0])[:, None], rtol=1e-9, atol=1e-9))
 
 
 class Choice(NamedTuple):
@@ -110,11 +198,11 @@ class _Sum:
     def price(self, at: list[int]) -> float:
         return float(sum(one.cost[k] for one, k in zip(self.features, at, strict=True)))
 
-    def named(self, at: list[int] | None) -> Integers | None:
+    def name_options(self, at: list[int] | None) -> Integers | None:
         return None if at is None else np.array([one.place[k] for one, k in zip(self.features, at, strict=True)])
 
 
-def cheapest_sum(
+def find_cheapest_sum(
     costs: Sequence[Array], gains: Sequence[Array], need: float, incumbent: float, most_parts: int
 ) -> Choice:
     """Find the options of each feature that cost least, less than the incumbent, and gain more than what is needed."""
@@ -129,9 +217,9 @@ def cheapest_sum(
         if lower >= best - tolerance:
             break
         if relaxed.between is None:
-            return Choice(PROVED, lower, lower, least, problem.named(relaxed.at))
+            return Choice(PROVED, lower, lower, least, problem.name_options(relaxed.at))
         if count > most_parts:
-            return Choice(STOPPED, best, lower, least, problem.named(choice))
+            return Choice(STOPPED, best, lower, least, problem.name_options(choice))
         j, wanted = relaxed.between
         middle = int(np.searchsorted(problem.features[j].gain, wanted, side="right"))  # the first that is enough
         enough = [*relaxed.at[:j], middle, *relaxed.at[j + 1 :]]
@@ -143,4 +231,4 @@ def cheapest_sum(
                 found, count = problem.relax(made), count + 1
                 if found.cost < best - tolerance:
                     heapq.heappush(heap, (found.cost, count, made, found))
-    return Choice(PROVED, best, best, least, problem.named(choice))
+    return Choice(PROVED, best, best, least, problem.name_options(choice))

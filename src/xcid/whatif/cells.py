@@ -9,7 +9,16 @@ import numpy as np
 from xcid.native.nearest import MOST_LEVELS, Nodes
 from xcid.native.trees import Trees
 from xcid.records import Array, Flags, Integers, Unsigned
-from xcid.whatif.options import MOST_LINEAR, MOST_VALUES, Options, View, plausible_values, values_beside
+from xcid.whatif.problem import (
+    MOST_LINEAR,
+    MOST_VALUES,
+    Options,
+    View,
+    add_codes,
+    list_multiples,
+    list_values,
+    put_on_lattice,
+)
 
 
 class Cells(NamedTuple):
@@ -37,7 +46,7 @@ class Cells(NamedTuple):
         return found
 
 
-def cells_of(options: Options, compared: Array, own: Array, thresholds: list[Array]) -> Cells | None:
+def put_in_cells(options: Options, compared: Array, own: Array, thresholds: list[Array]) -> Cells | None:
     """Put (K, c) and (n, c) compared columns of options and of rows in cells; None where there are too many."""
     codes, own_codes = (
         np.column_stack(
@@ -49,11 +58,11 @@ def cells_of(options: Options, compared: Array, own: Array, thresholds: list[Arr
     for known in (np.concatenate([codes, own_codes[has_place]]), codes):
         ordered = np.unique(known, axis=0)
         if _is_in_order(ordered):
-            where = _positions(ordered, np.concatenate([codes, own_codes])) + 1
+            where = _find_positions(ordered, np.concatenate([codes, own_codes])) + 1
             return Cells(options, len(ordered) + 1, False, where[: len(codes)], where[len(codes) :], ordered)
         levels = np.unique(np.concatenate([codes, own_codes]), axis=0)
         if len(levels) <= MOST_LEVELS:
-            where = _positions(levels, np.concatenate([codes, own_codes]))
+            where = _find_positions(levels, np.concatenate([codes, own_codes]))
             return Cells(options, len(levels), True, where[: len(codes)], where[len(codes) :], levels)
     return None
 
@@ -63,7 +72,7 @@ def _is_in_order(codes: Array) -> bool:
     return bool(np.all(codes >= 0) and np.all(np.diff(codes, axis=0) >= 0))
 
 
-def _positions(known: Array, codes: Array) -> Integers:
+def _find_positions(known: Array, codes: Array) -> Integers:
     """Where (K, c) codes are among those that are known, -1 for those that are not."""
     places = {one.tobytes(): at for at, one in enumerate(np.ascontiguousarray(known, dtype=np.int64))}
     rows = np.ascontiguousarray(codes, dtype=np.int64)
@@ -94,33 +103,68 @@ def divide(view: View, trees: Trees) -> Divided | None:
     found = list[Cells]()
     for at in np.unique(owner[columns]).tolist():
         mine = columns[owner[columns] == at]
-        options = _options(view, at, [thresholds[int(c)] for c in mine], mine, core)
+        options = _list_options(view, at, [thresholds[int(c)] for c in mine], mine, core)
         if options is None:
             return None
         full = np.repeat(view.own[:1], len(options.values), axis=0)
         full[:, options.columns] = options.cells
-        made = cells_of(options, trees.compared(full)[:, mine], own[:, mine], [thresholds[int(c)] for c in mine])
+        made = put_in_cells(options, trees.compared(full)[:, mine], own[:, mine], [thresholds[int(c)] for c in mine])
         if made is None:
             return None
         found.append(made)
     places = {one.options.at: place for place, one in enumerate(found)}
     goes_left = own[:, walk.feature] <= walk.threshold
     goes_left |= np.isnan(own[:, walk.feature]) & walk.missing_left
-    nodes = _nodes(trees, found, is_leaf, columns, owner, places, thresholds)
+    nodes = _translate_nodes(trees, found, is_leaf, columns, owner, places, thresholds)
     return Divided(tuple(found), nodes, goes_left)
 
 
-def _options(view: View, at: int, thresholds: list[Array], columns: Integers, n_columns: int) -> Options | None:
+def _list_options(view: View, at: int, thresholds: list[Array], columns: Integers, n_columns: int) -> Options | None:
     search_space = view.evaluator.search_space
-    values = plausible_values(search_space, at, MOST_VALUES)
+    values = list_values(search_space, at, MOST_VALUES)
     if values is None and len(columns) == 1 and columns[0] < n_columns:
-        values = values_beside(view, at, thresholds[0], int(columns[0]))
+        values = _list_values_beside(view, at, thresholds[0], int(columns[0]))
     if values is None:
-        values = plausible_values(search_space, at, MOST_LINEAR)
-    return None if values is None else view.options(at, values)
+        values = list_values(search_space, at, MOST_LINEAR)
+    return None if values is None else view.make_options(at, values)
 
 
-def _nodes(
+def _list_values_beside(view: View, at: int, thresholds: Array, column: int) -> Array | None:
+    """Of a number with very many values those on both sides of each threshold of what the model sees of it.
+
+    None where that does not rise with the number. The nearest of a cell is at one of its ends, or the usual.
+    """
+    search_space = view.evaluator.search_space
+    ends = list_multiples(search_space, at)
+    core = view.native.core
+    if ends is None or not isinstance(core, Trees):
+        return None
+
+    def seen(multiples: Array) -> Array:
+        found = view.make_options(at, put_on_lattice(search_space, at, multiples))
+        full = np.repeat(view.own[:1], len(multiples), axis=0)
+        full[:, found.columns] = found.cells
+        return np.asarray(core.compared(full)[:, column])
+
+    rising = seen(np.linspace(ends[0], ends[1], 257).round())
+    if not np.all(np.diff(rising) >= 0):
+        return None
+    below, above = np.full(len(thresholds), ends[0] - 1.0), np.full(len(thresholds), ends[1] + 1.0)
+    guess = np.clip(np.floor(thresholds / search_space.step[at]), ends[0] + 1.0, ends[1] - 2.0)
+    for near in (guess - 1, guess + 2):  # right where numbers come before the model as they are
+        is_below = seen(near) <= thresholds
+        below, above = np.where(is_below, np.fmax(near, below), below), np.where(is_below, above, np.fmin(near, above))
+    while np.any(above - below > 1):
+        middle = np.clip(np.floor((below + above) / 2), ends[0], ends[1])
+        is_below = seen(middle) <= thresholds
+        is_open = above - below > 1
+        below, above = np.where(is_open & is_below, middle, below), np.where(is_open & ~is_below, middle, above)
+    chosen = np.unique(np.clip(np.concatenate([below, above, ends]), *ends))
+    values = put_on_lattice(search_space, at, chosen)
+    return add_codes(search_space, at, np.append(values, search_space.usual[at]))
+
+
+def _translate_nodes(
     trees: Trees,
     cells: list[Cells],
     is_leaf: Flags,
@@ -140,13 +184,13 @@ def _nodes(
         k = np.searchsorted(thresholds[column], walk.threshold[mine])
         feature[mine] = places[int(owner[column])]
         if one.is_set:
-            mask[mine] = _mask(codes, k, walk.missing_left[mine])
+            mask[mine] = _choose_levels(codes, k, walk.missing_left[mine])
         else:
             cut[mine] = np.searchsorted(codes, k, side="right")
     return Nodes(feature, walk.left, walk.right, cut, mask, walk.roots)
 
 
-def _mask(codes: Array, k: Integers, missing_left: Flags) -> Unsigned:
+def _choose_levels(codes: Array, k: Integers, missing_left: Flags) -> Unsigned:
     """(M,) the levels that go left at nodes with these places of thresholds."""
     left = (codes <= k[:, None]) & ((codes >= 0) | missing_left[:, None])
     return np.asarray((left.astype(np.uint64) << np.arange(len(codes), dtype=np.uint64)).sum(axis=1, dtype=np.uint64))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,7 +13,6 @@ from xcid._kernels.arrays import blocks, same
 from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers, Texts
 from xcid.subject import Subject
-from xcid.whatif.blocks import join_blocks
 from xcid.whatif.evaluator import (
     Evaluator,
     Found,
@@ -33,11 +30,10 @@ from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED, Counterfactuals
 from xcid.whatif.search import PAIRS, search_flips
 from xcid.whatif.search_space import N_QUANTILES, SearchSpace
 from xcid.whatif.steady import find_steady, measure_survival
+from xcid.whatif.undeclared import join_blocks, note_unchangeable
 
 MOST_ROWS = 256  # of a block
 COPIES = 4  # of what is tried at once: as features, as a table, for the model
-UNCHANGEABLE = {"age", "sex", "gender", "race", "ethnicity", "ethnic", "nationality", "religion", "caste"}
-UNCHANGEABLE |= {"birth", "born", "birthday", "birthdate", "marital", "date"}
 WITH_REAL, WITH_STEADY = 3, 4  # counterfactuals from which on one is made of real rows, and one to last without refits
 
 
@@ -236,6 +232,7 @@ def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kin
     near = measure_nearness(search_space, goal, search_space.subject.features.fold(table), owner, evaluator.outputs)
     is_there = goal.gain(outputs, own) > 0
     split = shares(lines.rows, evaluator.own[owner], keys, value)
+    survival = measure_survival(goal, settings.refits, table, own) if settings.refits else np.full(len(owner), np.nan)
     return Block(
         row=owner,
         kind=np.where((kind != NOT_REACHED) & ~is_there, NOT_REACHED, kind),  # evaluated once more
@@ -249,7 +246,7 @@ def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kin
         likeness=near.words,
         proof=np.full(len(owner), ""),
         bound=np.full(len(owner), np.nan),
-        survival=np.where(is_there, measure_survival(goal, settings.refits, table, own), np.nan),
+        survival=np.where(is_there, survival, np.nan),
         **split._asdict(),
         n_evaluations=evaluator.n_evaluations,
     )
@@ -287,40 +284,3 @@ def _notes(subject: Subject, rows: Array, whole: Block, notes: list[str]) -> tup
         if broken.any():
             notes.append(f"{broken.sum()} of {len(rows)} rows break the relation {name} themselves")
     return tuple(notes)
-
-
-def note_unchangeable(subject: Subject, moved: Flags, what: str) -> Iterator[str]:
-    """Say which features people may not be able to change, where (m, f) lines or actions change them."""
-    for at in np.flatnonzero(suspects(subject) & moved.any(axis=0)):
-        frozen = [subject.space.names[column] for column in sorted(subject.features.columns[at])]
-        yield (
-            f"{subject.features.names[at]} changes in {moved[:, at].sum()} of {len(moved)} {what}: if people cannot "
-            f"change it, give the explainer constraints=xcid.Constraints(frozen={frozen})"
-        )
-
-
-def suspects(subject: Subject) -> Flags:
-    """(f,) features that people cannot change, by their names or because they are dates, and that no rule is about."""
-    is_date = np.array([bool(column.unit) for column in subject.features.space.columns])
-    return (find_unchangeable(subject.features.names) | is_date) & ~_ruled(subject)
-
-
-def _ruled(subject: Subject) -> Flags:
-    """(f,) features that some rule is about: whoever gave it knows whether they change."""
-    rules, direction = subject.rules, subject.features.space.direction
-    about_columns = rules.ranged | (rules.steps > 0)
-    about_columns[list(rules.transitions)] = True
-    named = [name in rules.weights for name in subject.features.names]
-    return (direction != 0) | named | [about_columns[list(group)].any() for group in subject.features.columns]
-
-
-def find_unchangeable(names: Sequence[str]) -> Flags:
-    """(f,) features whose names say that people cannot change them.
-
-    Examples
-    --------
-    >>> find_unchangeable(["Age", "personSex", "wage", "Glucose", "date_of_birth"]).tolist()
-    [True, True, False, False, True]
-    """
-    words = [re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower() for name in names]
-    return np.array([bool(UNCHANGEABLE & set(re.split(r"[^a-z]+", word))) for word in words])

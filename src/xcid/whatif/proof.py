@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from xcid._kernels.arrays import blocks
+from xcid.native.models import Alone, Linear
 from xcid.native.nearest import NONE, Limits
+from xcid.outcomes import Question, Within
 from xcid.records import Array, Flags, Texts
-from xcid.whatif.conditions import Conditions
+from xcid.whatif.additive import Sums
 from xcid.whatif.evaluator import Evaluator, Found, join_found
-from xcid.whatif.solvers import Solver, Task, solver_of
+from xcid.whatif.problem import Conditions, View
+
+if TYPE_CHECKING:
+    from xcid.whatif.branches import Branches
 
 MOST_WORK, MOST_BYTES = 4e8, 2.0**28  # leaves that are looked at for a row: some 4 s
 ROWS = 32  # whose costs are held at a time
@@ -66,11 +71,41 @@ class Budget:
         return Limits(max(self.work, 0.0), seconds, MOST_BYTES)
 
 
+class Task(NamedTuple):
+    """A search for a row: what every change costs besides, the best that is known, and whether sums must have room."""
+
+    row: int
+    price: float
+    incumbent: float
+    is_strict: bool
+
+
+Solver: TypeAlias = "Sums | Branches"
+
+
+def find_solver(evaluator: Evaluator) -> Solver | None:
+    """What searches a model that was read from inside; None where nothing can be proved."""
+    subject = evaluator.search_space.subject
+    native, rules = subject.predict.native, subject.rules
+    if not isinstance(native, Alone) or rules.cost is not None or rules.derived:
+        return None
+    view, core = View.of(evaluator, native), native.core
+    if isinstance(core, Linear) and len(core.start) == 1 and not _has_two_ends(evaluator.goal.question):
+        return Sums.of(view, core)
+    from xcid.whatif.branches import Branches
+
+    return Branches.of(view, core)
+
+
+def _has_two_ends(question: Question) -> bool:
+    return isinstance(question, Within) and bool(np.isfinite([question.low, question.high]).all())
+
+
 def prove(evaluator: Evaluator, flips: Found, time_limit: float | None) -> Proofs:
     """Search for the nearest and the sparsest answers of all rows of a block, which lie on the near side."""
-    n, step = len(evaluator.own), _step(evaluator)
+    n, step = len(evaluator.own), _choose_step(evaluator)
     nothing = Proofs(flips[np.zeros(0, dtype=np.int64)], np.zeros(n), np.zeros(n), step)
-    solver = solver_of(evaluator) if n else None
+    solver = find_solver(evaluator) if n else None
     if solver is None:
         return nothing
     size = evaluator.find_moved(flips).sum(axis=1)
@@ -80,8 +115,8 @@ def prove(evaluator: Evaluator, flips: Found, time_limit: float | None) -> Proof
     lower, answers = np.zeros((2, n)), [flips[np.zeros(0, dtype=np.int64)]]
     for part in blocks(n, ROWS):
         rows = range(*part.indices(n))
-        solver.rows(part)
-        asked = {row: one for row in rows if (one := solver.conditions(row)) is not None}
+        solver.prepare(part)
+        asked = {row: one for row in rows if (one := solver.find_conditions(row)) is not None}
         budgets = {row: Budget(MOST_WORK, time_limit) for row in asked}
         for kind, price in ((1, step), (0, 0.0)):  # fewest changes first: what they find helps the other search
             wanted = [row for row in asked if not np.isinf(lower[1, row])]
@@ -89,11 +124,11 @@ def prove(evaluator: Evaluator, flips: Found, time_limit: float | None) -> Proof
                 made = dict[int, Array]()
                 for row in wanted:
                     task = Task(row, price, float(known[kind, row]), is_strict)
-                    limit, found = _cheapest(solver, task, asked[row], budgets[row])
+                    limit, found = _find_cheapest(solver, task, asked[row], budgets[row])
                     lower[kind, row] = lower[kind, row] if is_strict else limit
                     if found is not None:
                         made[row] = found
-                good = _checked(evaluator, made)
+                good = _keep_reaching(evaluator, made)
                 answers.append(good)
                 size = evaluator.find_moved(good).sum(axis=1)
                 np.minimum.at(known[0], good.owner, good.distance)
@@ -103,7 +138,7 @@ def prove(evaluator: Evaluator, flips: Found, time_limit: float | None) -> Proof
     return Proofs(join_found(answers), lower[0], lower[1], step)
 
 
-def _cheapest(solver: Solver, task: Task, asked: list[Conditions], budget: Budget) -> tuple[float, Array | None]:
+def _find_cheapest(solver: Solver, task: Task, asked: list[Conditions], budget: Budget) -> tuple[float, Array | None]:
     """What no answer can cost less than, and the cheapest changed row over all ways to reach the goal."""
     limits, found = [np.inf], None
     for one in asked:
@@ -115,7 +150,7 @@ def _cheapest(solver: Solver, task: Task, asked: list[Conditions], budget: Budge
     return min(limits), found
 
 
-def _step(evaluator: Evaluator) -> float:
+def _choose_step(evaluator: Evaluator) -> float:
     """More than all changes of a row can cost together, so that one change less always wins."""
     search_space = evaluator.search_space
     width = np.where(np.isfinite(search_space.upper - search_space.lower), search_space.upper - search_space.lower, 0.0)
@@ -125,7 +160,7 @@ def _step(evaluator: Evaluator) -> float:
     return float(2.0 ** np.ceil(np.log2(max(total, 1.0) + 1)))
 
 
-def _checked(evaluator: Evaluator, made: dict[int, Array]) -> Found:
+def _keep_reaching(evaluator: Evaluator, made: dict[int, Array]) -> Found:
     """Changed rows by their own that are there by the model itself, with their distances."""
     owner, rows = np.array(sorted(made), dtype=np.int64), np.zeros((0, evaluator.own.shape[1]))
     if len(owner):

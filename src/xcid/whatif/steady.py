@@ -27,9 +27,9 @@ LARGEST = 30.0  # log odds: those of a probability of 1 are infinite
 
 
 def measure_survival(goal: Goal, refits: Sequence[Subject], table: Array, own: Array) -> Array:
-    """(m,) chances that (m, d) rows reach the goal of (m, k) own outputs in a fresh model; NaN without refits."""
-    if not refits or not len(table):
-        return np.full(len(table), np.nan)
+    """(m,) chances that (m, d) rows reach the goal of (m, k) own outputs in a fresh model, by some refits."""
+    if not len(table):
+        return np.zeros(0)
     most = LARGEST if are_probabilities(refits[0].known) else np.inf
     gains = np.clip([goal.gain(one.predict(table), own) for one in refits], -most, most)
     error = np.maximum(SPREAD * gains.std(axis=0, ddof=1), 1e-9)

@@ -1,9 +1,12 @@
-"""One-hot codes that nobody declared: 0/1 columns of which each reference row has exactly one 1 change together."""
+"""What nobody declared of columns: one-hot codes, which change together, and what people cannot change.
+
+0/1 columns of which each reference row has exactly one 1 are one-hot codes.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +16,8 @@ from xcid.subject import Subject
 from xcid.table import Features
 
 FEWEST_ROWS = 20  # among fewer reference rows, columns may be each other's opposite by chance
+UNCHANGEABLE = {"age", "sex", "gender", "race", "ethnicity", "ethnic", "nationality", "religion", "caste"}
+UNCHANGEABLE |= {"birth", "born", "birthday", "birthdate", "marital", "date"}
 
 
 def join_blocks(subject: Subject) -> Subject:
@@ -28,7 +33,7 @@ def join_blocks(subject: Subject) -> Subject:
     for block in blocks:
         names = [space.names[at] for at in block]
         frozen[block] |= frozen[block].any()
-        groups[_name(names, {*space.names, *groups})] = names
+        groups[_name_block(names, {*space.names, *groups})] = names
     features = Features.of(replace(space, frozen=frozen), replace(constraints, groups=groups))
     return replace(subject, features=features)
 
@@ -69,8 +74,45 @@ def _stem(name: str) -> str:
     return re.sub(r"[^a-zA-Z0-9]+[a-zA-Z0-9]*$", "", name) or name
 
 
-def _name(names: list[str], taken: set[str]) -> str:
+def _name_block(names: list[str], taken: set[str]) -> str:
     """What a block is called: by the stem of its columns, or by all of them."""
     stems = {_stem(name) for name in names}
     joined = " or ".join(names)
     return next(name for name in (*(stems if len(stems) == 1 else ()), joined, f"{joined} ") if name not in taken)
+
+
+def note_unchangeable(subject: Subject, moved: Flags, what: str) -> Iterator[str]:
+    """Say which features people may not be able to change, where (m, f) lines or actions change them."""
+    for at in np.flatnonzero(find_suspects(subject) & moved.any(axis=0)):
+        frozen = [subject.space.names[column] for column in sorted(subject.features.columns[at])]
+        yield (
+            f"{subject.features.names[at]} changes in {moved[:, at].sum()} of {len(moved)} {what}: if people cannot "
+            f"change it, give the explainer constraints=xcid.Constraints(frozen={frozen})"
+        )
+
+
+def find_suspects(subject: Subject) -> Flags:
+    """(f,) features that people cannot change, by their names or because they are dates, and that no rule is about."""
+    is_date = np.array([bool(column.unit) for column in subject.features.space.columns])
+    return (find_unchangeable(subject.features.names) | is_date) & ~_find_ruled(subject)
+
+
+def _find_ruled(subject: Subject) -> Flags:
+    """(f,) features that some rule is about: whoever gave it knows whether they change."""
+    rules, direction = subject.rules, subject.features.space.direction
+    about_columns = rules.ranged | (rules.steps > 0)
+    about_columns[list(rules.transitions)] = True
+    named = [name in rules.weights for name in subject.features.names]
+    return (direction != 0) | named | [about_columns[list(group)].any() for group in subject.features.columns]
+
+
+def find_unchangeable(names: Sequence[str]) -> Flags:
+    """(f,) features whose names say that people cannot change them.
+
+    Examples
+    --------
+    >>> find_unchangeable(["Age", "personSex", "wage", "Glucose", "date_of_birth"]).tolist()
+    [True, True, False, False, True]
+    """
+    words = [re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower() for name in names]
+    return np.array([bool(UNCHANGEABLE & set(re.split(r"[^a-z]+", word))) for word in words])
