@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import xcid
-from xcid.cli import _rows, explain
+from xcid.cli import _subjects, explain
 from xcid.io import readers, sources, writers
 from xcid.runs import folder
 from xcid.runs import run as runs
@@ -106,7 +106,7 @@ def test_chunks_make_no_difference(run, command, plain, tmp_path, chunk):
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".feather"])
 def test_some_rows(run, command, tmp_path, rows, suffix):
     assert command(run(suffix, ".csv", "--rows", rows))[0] == 0
-    due = list(_rows.select_rows(rows, N_ROWS, list))
+    due = list(_subjects.select_rows(rows, N_ROWS, list))
     assert pd.read_csv(tmp_path / "scores.csv")["row"].unique().tolist() == due
 
 

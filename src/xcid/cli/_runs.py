@@ -10,9 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xcid.cli import _subjects, _wanted
+from xcid.cli import _subjects, _wanted, _work
 from xcid.cli._terminal import Progress, show
-from xcid.cli.explain import note_statuses
 from xcid.errors import XcidError
 
 if TYPE_CHECKING:
@@ -36,13 +35,13 @@ class Recipe:
     reasons: _wanted.ReasonOptions | None = None
 
     def __call__(self) -> Explainer:
-        return self.make(_subjects.read_reference(self.subject))
+        return self.make(_work.read_reference(self.subject))
 
     def make(self, background: Background) -> Explainer:
         """Make the explainer for reference data that were read already."""
-        model = _subjects.get_model(self.subject, background, lambda note: None)
+        model = _work.get_model(self.subject, background, lambda note: None)
         settings = _wanted.evidence_settings(self.reasons)
-        return _subjects.make_explainer(self.subject, model, background, self.cid, self.only, **settings)
+        return _work.make_explainer(self.subject, model, background, self.cid, self.only, **settings)
 
 
 def run(options: argparse.Namespace, reasons: Reasons | None, path: Path, out: Path, progress: Progress) -> None:
@@ -61,7 +60,7 @@ def run(options: argparse.Namespace, reasons: Reasons | None, path: Path, out: P
         except XcidError as error:
             folder.log(f"ended by {type(error).__name__}")  # what it says may hold data
             raise
-    failed = note_statuses(statuses, reason)
+    failed = _work.note_statuses(statuses, reason)
     done = f"{statuses.total() - failed:,} of " if failed else ""
     show(f"{done}{statuses.total():,} rows are explained in {out}")
 
@@ -80,10 +79,10 @@ def _prepare(
     files["text file"] = None if wanted is None else wanted.texts
     files_read = {what: fingerprint(path) for what, path in files.items() if path is not None}
     with verify_unchanged(files_read.values()):
-        background = _subjects.read_reference(subject)
-        _wanted.check_reasons(wanted, _subjects.output_names(subject, background))
-        job = Job(_subjects.find_rows(subject, background), options.chunk, options.workers)
-        for line in _subjects.reading_notes(subject, background, job.rows.source):
+        background = _work.read_reference(subject)
+        _wanted.check_reasons(wanted, _work.output_names(subject, background))
+        job = Job(_work.find_rows(subject, background), options.chunk, options.workers)
+        for line in _work.reading_notes(subject, background, job.rows.source):
             note(line)
         unseen = None if folder.has_chunks else job.rows.check(background.space)
         if unseen is not None:
@@ -93,7 +92,7 @@ def _prepare(
         files_read["model"] = files_read.get("model") or fingerprint(model)
         recipe = Recipe(replace(subject, model=model, trust=trust), options.cid, options.only, wanted)
         if options.time_limit is None:  # else it might hang, and only a worker can be ended
-            with _subjects.try_model(recipe.subject) as call:
+            with _work.try_model(recipe.subject) as call:
                 call(background.features)
                 made = recipe.make(background).subject  # fails here rather than in every worker
                 _wanted.check_reasons(wanted, made.output_names)
@@ -147,7 +146,7 @@ def _train_once(
     path = folder.path / f"model-{hashlib.sha256(repr(known).encode()).hexdigest()[:12]}.skops"
     if not path.exists():
         io = models.imported(models.LOADERS[".skops"])
-        model = _subjects.get_model(subject, background, note)
+        model = _work.get_model(subject, background, note)
         with replacing(path) as temporary:
             io.dump(model, temporary)
     return path

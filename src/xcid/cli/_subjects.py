@@ -1,28 +1,30 @@
-"""What verbs about a model and its table share: their options, and the objects behind these."""
+"""What is explained, as it is typed: a table, its rows (``5``, ``0:10``, ``-3:`` or a condition), and a model."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from itertools import combinations, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xcid.cli._rows import HELP, are_names, describe_missing_id, find_positions, read_rows_option
 from xcid.cli._terminal import MODELS, USUAL_MODEL, read_names, whole_number
-from xcid.cli._wanted import CidOptions
+from xcid.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from xcid.explainer import Explainer
     from xcid.io.readers import Background
-    from xcid.io.rows import Rows, Unseen
-    from xcid.io.sources import Roles, Source
-    from xcid.subject import Subject
-    from xcid.table import Constraints
+    from xcid.io.sources import Roles
 
 MOST_SEED = 2**32 - 1  # what scikit-learn takes
+HELP = "which rows: 0:10, 3,5,9, -3: or a condition on columns such as 'age > 60'; with --id also names of rows"
+_PART = r"-?\d+|-?\d*:-?\d*(:-?\d*)?"
+_PLACES = re.compile(rf"({_PART})(,({_PART}))*")
+_NAME = r"[^\s,<>=!'\"()\[\]`]+"
+_NAMES = re.compile(rf"{_NAME}(,\s*{_NAME})*")
+PLACES = "0:10 for the first ten, 3,5,9 for some, -3: for the last three"
+MOST_COMPARED = 10_000  # names that are looked through for one that was meant
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,178 +149,96 @@ def choose_model(options: argparse.Namespace) -> None:
         options.train = USUAL_MODEL
 
 
-def read_inputs(
-    subject: SubjectOptions,
-    note: Callable[[str], None],
-    most: int | None = None,
-    check: Callable[[Background], None] = lambda background: None,
-    describe: Callable[[Unseen], str] | None = None,
-) -> tuple[Any, Background, Rows]:
-    """Read the tables, refuse rows that cannot be explained, and get the model.
+def read_rows_option(text: str) -> str:
+    """Check what is typed: positions, which count from 0, and below 0 from the end; a condition; or names of rows."""
+    text = text.strip()
+    if not (_PLACES.fullmatch(text) or _NAMES.fullmatch(text)):
+        from xcid.io.conditions import condition
 
-    Where no rows are typed, a sample of at most so many is taken. ``check`` looks at the reference data before a model
-    is trained on them. ``describe`` makes the note on cells that these lack; by default it shows the first of them.
+        try:
+            condition(text)
+        except InvalidParameter as error:
+            places = "" if str(error).endswith("?") else f"; or places: {PLACES}"
+            raise argparse.ArgumentTypeError(f"{error}{places}") from error
+    return text
+
+
+def are_names(text: str) -> bool:
+    """Whether rows can only be meant by their names: the words are neither positions nor a condition."""
+    return _NAMES.fullmatch(text) is not None and not _PLACES.fullmatch(text)
+
+
+def describe_missing_id(text: str) -> str:
+    """What is said where names of rows are typed and no column holds them."""
+    what = f"--rows {text!r:.80} is neither places ({PLACES}) nor a condition (such as age > 60)"
+    return f"{what}; to call rows by their names, name the column of these with --id"
+
+
+def find_positions(subject: SubjectOptions, background: Background, n_rows: int) -> Sequence[int]:
+    """Positions of the rows that were typed; a condition may be about any column of the file."""
+    from xcid.io.readers import dated, opened
+    from xcid.io.rows import names_of
+
+    path = subject.data or subject.reference
+    names = None if subject.id is None else lambda: names_of(opened(path), background.layout)
+    return select_rows(subject.rows or ":", n_rows, lambda: dated(opened(path), background.writings), names)
+
+
+def select_rows(
+    text: str, size: int, frame: Callable[[], Any], names: Callable[[], Sequence[str]] | None = None
+) -> Sequence[int]:
+    """Positions of the selected rows of a table, which must have some; only a condition needs its cells.
+
+    Examples
+    --------
+    >>> select_rows("-3:", 10, list), select_rows("3,5,9,3", 10, list), select_rows("b", 2, list, lambda: ["a", "b"])
+    (range(7, 10), (3, 5, 9), (1,))
     """
-    from xcid.io.rows import Unseen
+    if are_names(text):
+        if names is None:
+            raise InvalidParameter(describe_missing_id(text))
+        return _find_names([part.strip() for part in text.split(",")], names())
+    if not _PLACES.fullmatch(text):
+        from xcid.io.conditions import rows_where
 
-    with try_model(subject) as call:
-        background = read_reference(subject)
-        check(background)
-        found = find_rows(subject, background, most)
-        for line in reading_notes(subject, background, found.source):
-            note(line)
-        unseen = found.check(background.space)
-        call(background.features)
-        model = get_model(subject, background, note)
-    if unseen is not None:
-        note((describe or Unseen.said)(unseen))
-    if subject.rows is None and len(found) < found.source.n_rows:
-        note(f"taking {len(found):,} of {found.source.n_rows:,} rows, drawn at random; use --rows : for all")
-    return model, background, found
-
-
-def try_model(subject: SubjectOptions) -> contextlib.AbstractContextManager[Callable[[Any], None]]:
-    """Try the file of the model, if there is one, in a process of its own; the block has to call it with rows."""
-    from xcid.io import trial
-
-    if subject.model is None:
-        return contextlib.nullcontext(lambda features: None)
-    return trial.tried(subject.model, subject.trust)
+        found: Sequence[int] = rows_where(text, frame())
+        if not found:
+            raise InvalidParameter(f"--rows {text!r:.80} holds for none of the {size:,} rows")
+        return _as_range(found)
+    parts = [_read_places(part, size) for part in text.split(",")]
+    empty = next((part for part, positions in zip(text.split(","), parts, strict=True) if not positions), None)
+    if empty is not None:
+        known = f"the {size:,} rows, whose positions go from 0 to {size - 1}"
+        advice = "; to find a number in the column of --id, type a condition such as 'customer == 120'"
+        named = "" if names is None else advice
+        raise InvalidParameter(f"--rows {empty} selects none of {known}{named}")
+    return parts[0] if len(parts) == 1 else tuple(dict.fromkeys(row for part in parts for row in part))
 
 
-def read_reference(subject: SubjectOptions) -> Background:
-    """Read the reference data as a model from a file wants them, or as one that is trained on them does."""
-    from xcid.io.readers import Background
+def _find_names(typed: Sequence[str], names: Sequence[str]) -> Sequence[int]:
+    """Positions of the rows with some names, which all must be there."""
+    from xcid._check import meant
 
-    read = Background.read if subject.train is None else Background.to_train
-    return read(subject.reference, subject.roles)
-
-
-def reading_notes(subject: SubjectOptions, background: Background, data: Source | None = None) -> Iterator[str]:
-    """What a user should know of how the tables were read."""
-    from xcid.io.readers import of_commas, of_dates
-
-    if subject.drop:
-        yield f"left out of the features: {', '.join(subject.drop)}"
-    yield from background.notes
-    if subject.data is not None and data is not None:
-        yield from of_commas(data)
-        yield from of_dates(data, background.writings)
+    wanted = set(typed)
+    found = tuple(row for row, name in enumerate(names) if name in wanted)
+    known = {names[row] for row in found}
+    for name in typed:
+        if name not in known:
+            close = meant(name, names[:MOST_COMPARED])
+            raise InvalidParameter(f"--rows {name!r:.80} is the name of none of the {len(names):,} rows{close}")
+    return found
 
 
-def output_names(subject: SubjectOptions, background: Background) -> tuple[str, ...]:
-    """What a model that is trained on the reference data will predict: its classes, or one name for a number.
-
-    Nothing is known of a model in a file.
-    """
-    if not subject.train:
-        return ()
-    from numpy import unique
-
-    from xcid.io import tables, training
-    from xcid.outcomes.classes import renamed
-
-    target = tables.column_of(background.table, subject.lesson[0])
-    if not training.is_classes(target):
-        return ("output",)
-    names = tuple(map(str, unique(training.labels(target)).tolist()))
-    return names if subject.class_names is None else renamed(names, subject.class_names)
+def _read_places(part: str, size: int) -> range:
+    if ":" not in part:
+        return range(size)[int(part) : int(part) + 1 or None]
+    where = slice(*(int(number) if number else None for number in part.split(":")))
+    if where.step == 0:
+        raise InvalidParameter("rows cannot be counted in steps of 0")
+    return range(size)[where]
 
 
-def find_rows(subject: SubjectOptions, background: Background, most: int | None = None) -> Rows:
-    """Find the rows to explain, or where none are typed a sample of them; they are read when they are needed."""
-    from xcid.io.rows import Rows
-
-    source = background.opened(subject.data)
-    positions: Sequence[int] = range(source.n_rows)
-    if subject.rows is not None:
-        positions = find_positions(subject, background, source.n_rows)
-    elif most is not None and most < source.n_rows:
-        from numpy.random import default_rng
-
-        positions = tuple(sorted(default_rng(subject.seed).permutation(source.n_rows)[:most].tolist()))
-    return Rows(source, background.layout, positions)
-
-
-def get_model(subject: SubjectOptions, background: Background, note: Callable[[str], None]) -> Any:
-    """Load the model, or train one on the reference data; note how well it does, and what it should not have learnt."""
-    from xcid.io import suspects, training
-
-    if subject.model is not None:
-        return load_model(subject, background.table)
-    trained = training.train(background.table, *subject.lesson)
-    note(trained.description)
-    if judgement := training.judged(background.table, *subject.lesson):
-        note(judgement)
-    if subject.data is None:
-        known = "the rows to explain are among those that it was trained on"
-        note(f"{known}, where a model is more confident than elsewhere")
-    for warning in suspects.notes(background.table, subject.lesson[0], subject.id):
-        note(warning)
-    return trained.model
-
-
-def load_model(subject: SubjectOptions, table: Any) -> Any:
-    """Load the model that there is a file of; without a target, it must know all columns of its table."""
-    from xcid.io import models, tables
-
-    assert subject.model is not None
-    model = models.load(subject.model, subject.trust, unsafe_pickle=subject.unsafe_pickle)
-    if subject.target is None:
-        tables.check_known(table, getattr(model, "feature_names_in_", None))
-    return model
-
-
-def naming_of(subject: SubjectOptions, model: Any) -> dict[str, Any]:
-    """What the outputs are called; of a regressor with several targets, the one that --target names is explained."""
-    from xcid.models.tables import is_regressor
-
-    named = {"class_names": subject.class_names}
-    is_target = subject.target in (subject.class_names or ()) and is_regressor(model)
-    return named | {"target": subject.target} if is_target else named
-
-
-def make_explainer(
-    subject: SubjectOptions,
-    model: Any,
-    background: Background,
-    cid: CidOptions | None = None,
-    only: str | None = None,
-    above: tuple[Any, float] | None = None,
-    **settings: Any,
-) -> Explainer:
-    """Make the explainer, which knows the weights of the reference rows and what the classes are called.
-
-    ``above`` are an outcome and its cut-off: only reference rows just above that are compared with.
-    """
-    known: dict[str, Any] = {"weights": background.weights, **naming_of(subject, model)}
-    if cid is not None:
-        from xcid.method import CID
-
-        return CID(model, background.features, **asdict(cid), **known, **settings)
-    from xcid.explainer import Explainer
-
-    explainer = Explainer(model, background.features, **known, **settings)
-    if above is not None:
-        from xcid.models.refits import take_rows
-
-        rows = explainer.just_above(background.features, *above)
-        known |= {} if background.weights is None else {"weights": take_rows(background.weights, rows)}
-        explainer = Explainer(model, take_rows(background.features, rows), **known, **settings)
-    return explainer if only is None else explainer.without_importance()
-
-
-def make_subject(subject: SubjectOptions, model: Any, background: Background, constraints: Constraints) -> Subject:
-    """Make the subject of a search for changes that obey constraints, which needs no explainer."""
-    from xcid._check import telling
-    from xcid.errors import InvalidParameter
-    from xcid.explainer import SETTINGS
-    from xcid.models.predictor import Naming
-    from xcid.subject import Subject
-
-    named = naming_of(subject, model)
-    naming = Naming(named["class_names"], named.get("target"))
-    with telling(InvalidParameter, SETTINGS):
-        return Subject.of(
-            model, background.features, constraints=constraints, weights=background.weights, naming=naming
-        )
+def _as_range(rows: Sequence[int]) -> Sequence[int]:
+    """Neighbours as a range; else a tuple."""
+    whole = range(rows[0], rows[-1] + 1)
+    return whole if len(whole) == len(rows) else tuple(rows)

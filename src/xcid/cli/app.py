@@ -11,8 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xcid.cli import _subjects, _wanted
-from xcid.cli._rows import select_rows
+from xcid.cli import _subjects, _wanted, _work
 from xcid.cli._terminal import Progress, to_sentences, whole_number
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ def _open_table(options: argparse.Namespace) -> Session:
     from xcid.table import met
 
     subject, notes = options.subject, list[str]()
-    model, background, rows = _subjects.read_inputs(subject, notes.append)
+    model, background, rows = _work.read_inputs(subject, notes.append)
     if len(rows) > MOST_ROWS:
         notes.append(f"the first {MOST_ROWS:,} of {len(rows):,} rows can be picked; --rows chooses others")
     first = next(rows.chunks(MOST_ROWS))
@@ -105,7 +104,7 @@ def _open_table(options: argparse.Namespace) -> Session:
         seed=subject.seed,
         weights=background.weights,
         cid=options.cid and asdict(options.cid),
-        **_subjects.naming_of(subject, model),
+        **_work.naming_of(subject, model),
     )
 
 
@@ -116,7 +115,7 @@ def _open_demo(options: argparse.Namespace) -> Session:
     subject = options.subject
     what = options.demo, subject.train, subject.seed
     made = training.demo(*what)
-    positions = select_rows(subject.rows or ":", len(made.positions), lambda: made.data)
+    positions = _subjects.select_rows(subject.rows or ":", len(made.positions), lambda: made.data)
     names, title = [made.positions[at] for at in positions], options.title or made.title
     notes = to_sentences([made.note])
     shown = tables.part(made.data, positions), names, title, notes, made.descriptions, subject.seed

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xcid._require import make_printable
-from xcid.cli import _subjects, _terminal, _wanted
+from xcid.cli import _subjects, _terminal, _wanted, _work
 from xcid.cli._terminal import ROWS_OF_A_CHUNK, ROWS_OF_A_SAMPLE, print_json, show, show_more, show_scores
 
 if TYPE_CHECKING:
-    from xcid.explainer import Explainer
     from xcid.explanation import Explanation
-    from xcid.io.rows import Rows
     from xcid.io.writers import Columns
     from xcid.show.reasons import Reasons
 
@@ -88,73 +86,17 @@ def run(options: argparse.Namespace) -> None:
         _runs.run(options, reasons, options.folder, options.out, line)
         return
     most = ROWS_OF_A_SAMPLE if options.out is None and not options.json else None
-    model, background, rows = _subjects.read_inputs(
-        subject, line.note, most, lambda found: _wanted.check_reasons(wanted, _subjects.output_names(subject, found))
+    model, background, rows = _work.read_inputs(
+        subject, line.note, most, lambda found: _wanted.check_reasons(wanted, _work.output_names(subject, found))
     )
     settings = _wanted.evidence_settings(wanted)
-    explainer = _subjects.make_explainer(subject, model, background, options.cid, options.only, **settings)
+    explainer = _work.make_explainer(subject, model, background, options.cid, options.only, **settings)
     _wanted.check_reasons(wanted, explainer.subject.output_names)
     if reasons is not None:
         reasons.check(explainer.subject.features.names, explainer.subject.output_names)
     size = ROWS_AT_A_TIME if len(rows) < MANY_ROWS else ROWS_OF_A_CHUNK
-    found = explain_pieces(explainer, rows, subject.seed, size, options.workers, line)
+    found = _work.explain_pieces(explainer, rows, subject.seed, size, options.workers, line)
     _write(options, found, len(rows), reasons)
-
-
-def explain_pieces(
-    explainer: Explainer,
-    rows: Rows,
-    seed: int,
-    size: int,
-    workers: int,
-    progress: _terminal.Progress,
-    keep: Callable[[Any], None] = lambda frame: None,
-    redact: Callable[[str], str] = str,
-) -> Iterator[Explanation]:
-    """Explain so many rows at a time, and warn of those that failed or lack perturbations.
-
-    A row has the same scores in whatever piece it is. ``keep`` gets the table of each piece before its explanation
-    comes, and ``redact`` makes of the reason why the first row failed what may be said of it.
-    """
-    from dataclasses import replace
-
-    from xcid._faults import quietly, refuse_one_side
-    from xcid.engines import Threads
-    from xcid.records import Failure
-
-    one_side, failures = list[str](), list[Failure]()
-    explainer = explainer.replace(one_sided=one_side.append, failed=failures.append)  # other pieces may have flips
-    size = size if workers == 1 else max(size, workers * explainer.setup.rows_at_once)
-    statuses: Counter[str] = Counter()
-    reason, pieces = "", list[tuple[set[str], str]]()
-    progress(0, len(rows))
-    for chunk in rows.chunks(size):
-        with quietly():
-            explanation = Threads(workers)(explainer, chunk.frame, seed=seed)
-        explanation = replace(explanation, index=chunk.names)
-        statuses.update(explanation.status.tolist())
-        if failures and not reason:
-            reason = f"row {chunk.names[failures[0].place]}: {failures[0].reason}"
-        pieces.append((set(explanation.status.tolist()), one_side.pop() if one_side else ""))
-        progress(statuses.total(), len(rows))
-        keep(chunk.frame)
-        yield explanation
-    refuse_one_side(pieces)
-    note_statuses(statuses, redact(reason))
-
-
-def note_statuses(statuses: Counter[str], reason: str) -> int:
-    """Warn of all rows that are not as they should be, and say why the first that failed did; how many failed."""
-    from xcid._check import warn
-    from xcid.records.status import UNKNOWN, meaning
-
-    found = ", ".join(f"{status}: {count:,}" for status, count in sorted(statuses.items()) if status != "ok")
-    if found:
-        n_rows, why = statuses.total(), f"; the first that failed is {reason}" if reason else ""
-        if not statuses["ok"]:
-            why = f": {meaning(statuses.most_common(1)[0][0])}{why}"
-        warn(f"{n_rows - statuses['ok']:,} of {n_rows:,} rows do not have the status ok ({found}){why}")
-    return sum(statuses[status] for status in UNKNOWN)
 
 
 def _write(options: argparse.Namespace, found: Iterator[Explanation], total: int, reasons: Reasons | None) -> None:

@@ -8,10 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xcid.cli import _subjects, _wanted
+from xcid.cli import _subjects, _wanted, _work
 from xcid.cli._terminal import ROWS_OF_A_SAMPLE, Progress, keep_streams_apart, to_sentences
-from xcid.cli.explain import explain_pieces
-from xcid.cli.whatif import RowSearch
 
 if TYPE_CHECKING:
     from xcid.io.readers import Background
@@ -58,21 +56,23 @@ def run(options: argparse.Namespace) -> None:
     reasons, constraints = None if options.reasons is None else options.reasons.read(), options.rules.read()
     notes = [options.rules.describe()] if any(options.rules) and not options.redact else []  # rules may quote cells
     describe, check = Unseen.redacted if options.redact else Unseen.said, partial(_check, options, constraints)
-    model, background, rows = _subjects.read_inputs(subject, notes.append, ROWS_OF_A_SAMPLE, check, describe)
+    model, background, rows = _work.read_inputs(subject, notes.append, ROWS_OF_A_SAMPLE, check, describe)
     for note in notes:
         line.note(note)
     compared = _wanted.compare_settings(options.reasons)
-    explainer = _subjects.make_explainer(subject, model, background, options.cid, **compared)
+    explainer = _work.make_explainer(subject, model, background, options.cid, **compared)
     _wanted.check_reasons(options.reasons, explainer.subject.output_names)
     searched = explainer.subject
     if any(options.rules) or compared:  # the search alone obeys them: what may not change still decides
-        searched = _subjects.make_subject(subject, model, background, constraints)
+        searched = _work.make_subject(subject, model, background, constraints)
     target = _wanted.target_of(options.wanted, searched.output_names)
-    search = RowSearch(searched, explainer.setup.outcome, target, WAYS, subject.seed)
+    search = _work.RowSearch(searched, explainer.setup.outcome, target, WAYS, subject.seed)
     frames = deque[Any](maxlen=1)
     work = explainer, rows, subject.seed, ROWS_AT_A_TIME, options.workers, line
     report(
-        explain_pieces(*work, frames.append, (lambda reason: "") if options.redact else str),  # it may quote the row
+        _work.explain_pieces(
+            *work, frames.append, (lambda reason: "") if options.redact else str
+        ),  # it may quote the row
         options.out,
         title=f"What decides {subject.target}" if options.title is None and subject.target else options.title,
         notes=to_sentences(notes),
@@ -88,13 +88,13 @@ def run(options: argparse.Namespace) -> None:
 
 def _check(options: argparse.Namespace, constraints: Constraints, background: Background) -> None:
     """Check what was typed before a model is trained."""
-    names = _subjects.output_names(options.subject, background)
+    names = _work.output_names(options.subject, background)
     _wanted.check_rules(constraints, background)
     _wanted.check_reasons(options.reasons, names)
     _wanted.target_of(options.wanted, names)
 
 
-def _search_piece(search: RowSearch, frame: Any, piece: Explanation) -> Counterfactuals | None:
+def _search_piece(search: _work.RowSearch, frame: Any, piece: Explanation) -> Counterfactuals | None:
     """Counterfactuals of explained rows; none if the model fails."""
     from xcid.errors import ModelError
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import shlex
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xcid._require import make_printable
-from xcid.cli import _subjects, _terminal, _wanted
+from xcid.cli import _subjects, _terminal, _wanted, _work
 from xcid.cli._terminal import ROWS_OF_A_CHUNK, Progress, print_json, show, show_more, whole_number
 
 if TYPE_CHECKING:
@@ -22,50 +20,6 @@ if TYPE_CHECKING:
     from xcid.whatif import Counterfactuals
 
 ROWS_SHOWN = 10  # and searched, where none are typed and nothing keeps the others
-
-
-@dataclass(slots=True)
-class RowSearch:
-    """A search for counterfactuals, and what there is to know of all that it finds."""
-
-    subject: Subject
-    outcome: Any
-    target: Any
-    k: int
-    seed: int
-    changed: Counter[str] = field(default_factory=Counter)  # how often features change that people hardly can
-    broken: Counter[str] = field(default_factory=Counter)  # rules that rows break
-    n_lines: int = 0
-    n_rows: int = 0
-    n_failed: int = 0
-
-    def __call__(self, frame: Any, index: Any) -> tuple[Counterfactuals, Subject]:
-        """Counterfactuals of some rows, and the subject that knows all their cells."""
-        from xcid.table import met
-        from xcid.whatif.engine import find_counterfactuals
-        from xcid.whatif.record import FAILED
-        from xcid.whatif.undeclared import find_suspects
-
-        space, cells, unseen = met(self.subject.space, frame)
-        subject = self.subject.with_room(space) if unseen.any() else self.subject
-        found = find_counterfactuals(subject, self.outcome, cells, index, self.target, self.k, self.seed)
-        moved, names = dict(zip(found.feature_names, found.moved.sum(axis=0), strict=True)), subject.features.names
-        self.n_lines += int((found.n_changes > 0).sum())
-        self.n_rows += len(cells)
-        self.n_failed += int((found.kind == FAILED).sum())
-        self.changed.update({names[at]: int(moved.get(names[at], 0)) for at in find_suspects(subject).nonzero()[0]})
-        self.broken.update({name: int(is_broken.sum()) for name, is_broken in subject.rules.broken(cells)})
-        return found, subject
-
-    def notes(self) -> Iterator[str]:
-        """What was counted, in words."""
-        for name, count in (+self.changed).items():
-            often = f"{name} changes in {count:,} of {self.n_lines:,} ways"
-            yield f"{often}: if people cannot change it, add --frozen {shlex.quote(name)}"
-        for name, count in (+self.broken).items():
-            yield f"{count:,} of {self.n_rows:,} rows break the rule {name} themselves"
-        if self.n_failed:
-            yield f"the model failed for {self.n_failed:,} of {self.n_rows:,} rows"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -103,22 +57,22 @@ def run(options: argparse.Namespace) -> None:
 
     def check(background: Any) -> None:
         _wanted.check_rules(constraints, background)
-        _wanted.target_of(options.wanted, _subjects.output_names(subject, background))
+        _wanted.target_of(options.wanted, _work.output_names(subject, background))
 
     keeps_all = options.out is not None or options.json
     usual = ROWS_SHOWN if options.actions is None else _terminal.ROWS_OF_A_SAMPLE
-    model, background, rows = _subjects.read_inputs(subject, line.note, None if keeps_all else usual, check)
-    searched = _subjects.make_subject(subject, model, background, constraints)
+    model, background, rows = _work.read_inputs(subject, line.note, None if keeps_all else usual, check)
+    searched = _work.make_subject(subject, model, background, constraints)
     target = _wanted.target_of(options.wanted, searched.output_names)
     outcome, k = bind_outcome(usual_outcome(searched), searched), options.actions or options.k
-    search = RowSearch(searched, outcome, target, k, subject.seed)
+    search = _work.RowSearch(searched, outcome, target, k, subject.seed)
     if options.actions is None:
         _search_rows(options, search, rows, line)
     else:
         _search_group(options, search, rows, line)
 
 
-def _search_rows(options: argparse.Namespace, search: RowSearch, rows: Rows, line: Progress) -> None:
+def _search_rows(options: argparse.Namespace, search: _work.RowSearch, rows: Rows, line: Progress) -> None:
     """Search for each row; write or print the pieces as they come, or show the first rows."""
     shown: list[str] = []
 
@@ -167,7 +121,7 @@ def _describe_rows(found: Counterfactuals, subject: Subject, most: int, target: 
         yield "\n".join(block)
 
 
-def _search_group(options: argparse.Namespace, search: RowSearch, rows: Rows, line: Progress) -> None:
+def _search_group(options: argparse.Namespace, search: _work.RowSearch, rows: Rows, line: Progress) -> None:
     """Search for the whole group, and write, print or show the actions; rows with unseen cells are left out."""
     import numpy as np
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xcid._require import make_printable
-from xcid.cli import _rows, _subjects, _wanted
+from xcid.cli import _subjects, _wanted, _work
 from xcid.cli._terminal import (
     Progress,
     console,
@@ -149,7 +149,7 @@ def split(subject: _subjects.SubjectOptions, rows_at_most: int = ROWS) -> HeldOu
     from xcid.io import suspects, tables, training
     from xcid.table import FeatureSpace
 
-    reference = _subjects.read_reference(subject)
+    reference = _work.read_reference(subject)
     table, weights = reference.table, reference.weights
     others = table if subject.data is None else reference.like(subject.data)
     asked, known = _held_out(subject, reference, tables.size(others))
@@ -158,7 +158,7 @@ def split(subject: _subjects.SubjectOptions, rows_at_most: int = ROWS) -> HeldOu
     rows = tables.without(others, subject.target)
     most = rows_at_most if subject.rows is None else len(asked)
     fit, passed_over = _fit(FeatureSpace.of(features, weights=weights), rows, asked, most)
-    notes = tuple(_subjects.reading_notes(subject, reference))
+    notes = tuple(_work.reading_notes(subject, reference))
     if subject.model is None:
         notes += tuple(suspects.notes(train, subject.lesson[0], subject.id))
         trained = training.train(train, *subject.lesson)
@@ -166,9 +166,9 @@ def split(subject: _subjects.SubjectOptions, rows_at_most: int = ROWS) -> HeldOu
         if judgement := training.judgement(model, train, tables.part(others, asked), subject.lesson[0]):
             text = f"{text}; it {judgement}"
     else:
-        with _subjects.try_model(subject) as call:
+        with _work.try_model(subject) as call:
             call(features)
-            model = _subjects.load_model(subject, train)
+            model = _work.load_model(subject, train)
         text = f"{subject.model.name} with {len(known):,} reference rows"
     text = f"{text}; {len(fit)} other rows are explained"
     if passed_over:
@@ -200,7 +200,7 @@ def _held_out(subject: _subjects.SubjectOptions, reference: Background, n_others
     shuffled = np.random.default_rng(subject.seed).permutation(n_others).tolist()
     if subject.rows is not None:
         n_rows = n_others if subject.data is not None else reference.source.n_rows
-        asked = list(_rows.find_positions(subject, reference, n_rows))
+        asked = list(_subjects.find_positions(subject, reference, n_rows))
         if subject.data is None:  # rows without a target are not there
             places = {row: at for at, row in enumerate(reference.positions)}
             asked = [places[row] for row in asked if row in places]

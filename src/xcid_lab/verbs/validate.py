@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xcid.cli import _subjects
+from xcid.cli import _subjects, _work
 from xcid.cli._terminal import Progress, keep_streams_apart, read_seconds, show, whole_number
 
 if TYPE_CHECKING:
@@ -91,16 +91,16 @@ def _inputs(subject: SubjectOptions, n_refits: int, line: Progress) -> tuple[Exp
         parts = split(subject, MOST_HELD_OUT)
         for note in (*parts.notes, parts.description):
             line.note(note)
-        known = {"weights": parts.weights, **_subjects.naming_of(subject, parts.model)}
+        known = {"weights": parts.weights, **_work.naming_of(subject, parts.model)}
         refits = _train_again(parts.model, parts.train, parts.target, n_refits, subject.seed)
         return Explainer(parts.model, parts.train, refits=refits, **known), parts.rows, parts.names
-    model, background, rows = _subjects.read_inputs(subject, line.note, MOST_HELD_OUT)
+    model, background, rows = _work.read_inputs(subject, line.note, MOST_HELD_OUT)
     (chunk,) = rows.chunks(len(rows))
     refits = None
     if n_refits:
         target = training.labels(tables.column_of(background.table, subject.lesson[0]))
         refits = _train_again(model, background.features, target, n_refits, subject.seed)
-    return _subjects.make_explainer(subject, model, background, refits=refits), chunk.frame, chunk.names
+    return _work.make_explainer(subject, model, background, refits=refits), chunk.frame, chunk.names
 
 
 def _train_again(model: Any, features: Any, target: Any, n_refits: int, seed: int) -> list[Any] | None:
