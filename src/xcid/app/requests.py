@@ -30,11 +30,11 @@ def questions(explainer: Explainer) -> list[dict[str, Any]]:
     if explainer.subject.is_regression:
         width = Interval().bind(names, outputs).half_width or 1.0
         interval = {"kind": "interval", "half_width": _round_short(width)}
-        return [{"kind": "move"}, interval, {"kind": "threshold", "level": _middle(outputs[:, 0])}]
+        return [{"kind": "move"}, interval, {"kind": "threshold", "level": _find_middle(outputs[:, 0])}]
     targets = len(class_names(names))
     found: list[dict[str, Any]] = [{"kind": "flip"}, {"kind": "class", "targets": targets}]
     if targets == len(names):  # the model gives more than labels
-        level = 0.5 if are_probabilities(outputs) else _middle(outputs[:, -1])
+        level = 0.5 if are_probabilities(outputs) else _find_middle(outputs[:, -1])
         found.append({"kind": "threshold", "targets": targets, "target": targets - 1, "level": level})
     return found
 
@@ -72,7 +72,7 @@ def usual_question(explainer: Explainer) -> Outcome:
     return explainer.made.given.outcome or usual_outcome(explainer.subject)
 
 
-def _middle(outputs: Array) -> float:
+def _find_middle(outputs: Array) -> float:
     return _round_short(float(outputs.min() + outputs.max()) / 2)
 
 

@@ -91,10 +91,10 @@ def search(explainer: Explainer, request: Request, seed: int = 0) -> dict[str, A
         {**line, "columns": found.in_order(at), "cells": cells_of(cells, found.columns), "code": found.steps(at)}
         for at, (line, cells) in enumerate(zip(list_changes_found(found, 0, SHOWN), found.rows, strict=True))
     ]
-    return {"counterfactuals": lines, "notes": _hints(found)}
+    return {"counterfactuals": lines, "notes": _list_hints(found)}
 
 
-def _hints(found: Counterfactuals) -> list[str]:
+def _list_hints(found: Counterfactuals) -> list[str]:
     """Which of the features that change people can hardly change."""
     names = [found.feature_names[at] for at in np.flatnonzero(found.moved.any(axis=0))]
     fixed = [clean(name) for name, is_fixed in zip(names, find_unchangeable(names), strict=True) if is_fixed]
@@ -228,7 +228,7 @@ def describe(explainer: Explainer, rows: Any, names: Any = None, words: Mapping[
     low, high = np.nanmin(there, axis=0), np.nanmax(there, axis=0)
     return COMMON | {
         "features": [
-            _feature(column, low[at], high[at], space.resolution[at])
+            _describe_feature(column, low[at], high[at], space.resolution[at])
             | {"missing": bool(space.missing[at] > 0), "meaning": clean((words or {}).get(column.name, ""))}
             for at, column in enumerate(space.columns)
         ],
@@ -248,15 +248,15 @@ def describe(explainer: Explainer, rows: Any, names: Any = None, words: Mapping[
     }
 
 
-def _feature(column: Column, low: float, high: float, resolution: float) -> dict[str, Any]:
+def _describe_feature(column: Column, low: float, high: float, resolution: float) -> dict[str, Any]:
     name = clean(column.name)
     if column.levels:
         return {"name": name, "kind": "levels", "levels": [clean(level, 80) for level in column.levels]}
-    step = _step(float(high - low), float(resolution))
+    step = _choose_step(float(high - low), float(resolution))
     return {"name": name, "kind": "number", "low": float(low), "high": float(high), "step": step, "unit": column.unit}
 
 
-def _step(width: float, resolution: float) -> float:
+def _choose_step(width: float, resolution: float) -> float:
     """A round step of a slider that has some 200 of them, and none that is finer than the values."""
     if not math.isfinite(width) or width <= 0:
         return 1.0

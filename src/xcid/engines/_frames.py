@@ -94,8 +94,8 @@ class Work:
             cells = table[by_name[column.name]]
             if column.unit and cells.dtype == object:  # a day of Arrow is an object in pandas
                 table[by_name[column.name]] = pandas.to_datetime(cells)
-        names = _checked(frame.index if self.row is None else frame[by_name[self.row]], self.row_kind)
-        explanation = _explained(explainer, table, self.seed)
+        names = _check_names(frame.index if self.row is None else frame[by_name[self.row]], self.row_kind)
+        explanation = _explain_part(explainer, table, self.seed)
         of_rows, of_features = wide_fields()
         made: dict[str, Any] = {"row": names} | {each.column: getattr(explanation, each.name) for each in of_rows}
         unknown: Array = np.full(explanation.values.shape, np.nan)
@@ -115,14 +115,14 @@ def wide_fields(record: type = Explanation) -> list[list[Declared]]:
     return [[each for each in wide if (FEATURE in each.axes) is is_per_feature] for is_per_feature in (False, True)]
 
 
-def _checked(names: Any, kind: Kind) -> Any:
+def _check_names(names: Any, kind: Kind) -> Any:
     """Names of rows as integers or text."""
     if (missing := int(names.isna().sum())) > 0:
         raise InvalidData(f"{missing} of {len(names)} rows have no name: the column that tells rows apart has gaps")
     return names.to_numpy().astype(np.int64) if kind == "integer" else [str(name) for name in names]
 
 
-def _explained(explainer: Explainer, table: Any, seed: int) -> Explanation:
+def _explain_part(explainer: Explainer, table: Any, seed: int) -> Explanation:
     """Explain rows that are part of a larger table: other parts may have the flips that these rows lack."""
     setup = replace(explainer.setup, max_evidence_bytes=0)
     return pipeline.explain_table(setup, table, seed)
@@ -163,9 +163,9 @@ def check_picklable(explainer: Any, pickler: Any = pickle) -> bytes:
     try:
         payload: bytes = pickler.dumps(explainer)
     except Exception as error:  # every class fails in its own way
-        path, part = _culprit(explainer, "explainer", pickler)
+        path, part = _find_culprit(explainer, "explainer", pickler)
         raise InvalidParameter(
-            f"this explainer cannot be sent to workers: {path} is a {_name_of(type(part))}, which cannot be pickled "
+            f"this explainer cannot be sent to workers: {path} is a {_name_class(type(part))}, which cannot be pickled "
             f"({type(error).__name__}: {error}); wrap the model in an object of a class whose __getstate__ leaves "
             "that part out (keep the path of a file, say) and which makes it when it is first asked"
         ) from error
@@ -185,24 +185,24 @@ def loaded(payload: bytes) -> Any:
     return pickle.loads(payload)
 
 
-def _culprit(what: Any, path: str, pickler: Any) -> tuple[str, Any]:
+def _find_culprit(what: Any, path: str, pickler: Any) -> tuple[str, Any]:
     """Follow the parts that fail, down to one whose own parts are all sound."""
     for _ in range(DEEPEST):
-        failing = next((found for found in _parts(what) if not _travels(found[1], pickler)), None)
+        failing = next((found for found in _list_parts(what) if not _can_travel(found[1], pickler)), None)
         if failing is None:
             break
         path, what = path + failing[0], failing[1]
     return path, what
 
 
-def _travels(part: Any, pickler: Any) -> bool:
+def _can_travel(part: Any, pickler: Any) -> bool:
     try:
         return isinstance(part, LEAVES) or bool(pickler.dumps(part))
     except Exception:
         return False
 
 
-def _parts(what: Any) -> Iterator[tuple[str, Any]]:
+def _list_parts(what: Any) -> Iterator[tuple[str, Any]]:
     """The parts of an object, each with the step that leads to it."""
     if isinstance(what, Mapping):
         yield from ((f"[{key!r}]", part) for key, part in what.items())
@@ -214,14 +214,14 @@ def _parts(what: Any) -> Iterator[tuple[str, Any]]:
         used = inspect.getclosurevars(what)
         yield from ((f" -> {name}", part) for name, part in {**used.nonlocals, **used.globals}.items())
     else:
-        names = [*getattr(what, "__dict__", ()), *(name for cls in type(what).__mro__ for name in _slots(cls))]
+        names = [*getattr(what, "__dict__", ()), *(name for cls in type(what).__mro__ for name in _list_slots(cls))]
         yield from ((f".{name}", getattr(what, name)) for name in names if hasattr(what, name))
 
 
-def _slots(cls: type) -> tuple[str, ...]:
+def _list_slots(cls: type) -> tuple[str, ...]:
     slots = cls.__dict__.get("__slots__", ())
     return (slots,) if isinstance(slots, str) else tuple(slots)
 
 
-def _name_of(cls: type) -> str:
+def _name_class(cls: type) -> str:
     return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"

@@ -21,7 +21,7 @@ from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers
 from xcid.subject import Subject
 from xcid.table import Backend
-from xcid.whatif.evaluator import Evaluator, goal_of
+from xcid.whatif.evaluator import Evaluator, find_reaching, goal_of
 from xcid.whatif.parts import Part, apply_part, propose_parts
 from xcid.whatif.search_space import SearchSpace
 from xcid.whatif.undeclared import join_blocks, note_unchangeable
@@ -103,12 +103,12 @@ def find_actions(
     own, n = subject.features.fold(table), len(table)
     deadline = Deadline(time_limit, n)
     evaluator = Evaluator(search_space, goal, own, table, outputs[is_open], deadline, np.zeros(n, dtype=np.int64))
-    tried = _search(_Trial(evaluator, _usual_cost(evaluator)), tuple(propose_parts(search_space)), k)
-    found = tried[_chosen(tried.value, k)]
+    tried = _search(_Trial(evaluator, _measure_usual_cost(evaluator)), tuple(propose_parts(search_space)), k)
+    found = tried[_choose_actions(tried.value, k)]
     if not found.actions:
         warn(f"no action on one or two features gives any of {n} rows the wanted output: see counterfactuals")
     n_evaluated = len(rows) + int(evaluator.n_evaluations.sum())
-    covered = _covered(tried, k)[: len(found.actions)]
+    covered = _measure_coverage(tried, k)[: len(found.actions)]
     return Actions(found.actions, found.flips, found.cost, covered, int((~is_open).sum()), n_evaluated, subject)
 
 
@@ -180,17 +180,17 @@ def _search(trial: _Trial, parts: tuple[Part, ...], k: int) -> _Tried:
     n_screened = min(n, MOST_SCREENED, max(32, MOST_EVALUATED // max(1, len(parts))))
     few = trial if n_screened == n else trial.on(np.arange(n_screened))
     singles = few(tuple((part,) for part in parts))
-    pairs = few(tuple((*a, *b) for a, b in combinations(_promising(singles), 2) if a[0].at != b[0].at))
+    pairs = few(tuple((*a, *b) for a, b in combinations(_choose_promising(singles), 2) if a[0].at != b[0].at))
     tried = singles + pairs
     if few is not trial:
         trial.evaluator.n_evaluations[:n_screened] += few.evaluator.n_evaluations
         best = np.argsort(-tried.value.sum(axis=1), kind="stable")[:FINALISTS]
-        finalists = np.unique(np.concatenate([_chosen(tried.value, 4 * k), best]))
+        finalists = np.unique(np.concatenate([_choose_actions(tried.value, 4 * k), best]))
         tried = trial(tried[finalists].actions)
     return tried
 
 
-def _covered(tried: _Tried, k: int) -> Array:
+def _measure_coverage(tried: _Tried, k: int) -> Array:
     """(k,) share of rows that the first actions flip where they are chosen without them: a tenth is left out in turn.
 
     Actions that are chosen on few rows suit these better than others like them.
@@ -200,14 +200,14 @@ def _covered(tried: _Tried, k: int) -> Array:
         return np.full(k, np.nan)
     part, covered = np.arange(n) % min(PARTS, n), np.zeros((k, n), dtype=bool)
     for one in range(min(PARTS, n)):
-        chosen = _chosen(tried.value[:, part != one], k)
+        chosen = _choose_actions(tried.value[:, part != one], k)
         flips = np.logical_or.accumulate(tried.flips[chosen][:, part == one], axis=0)
         if len(chosen):
             covered[:, part == one] = flips[np.minimum(np.arange(k), len(chosen) - 1)]
     return np.asarray(covered.mean(axis=1))
 
 
-def _promising(singles: _Tried) -> list[Action]:
+def _choose_promising(singles: _Tried) -> list[Action]:
     """Parts to make pairs of: those that do most, and where nothing flips those that come nearest."""
     is_known = np.isfinite(singles.gain)
     rise = np.where(is_known, singles.gain, singles.gain[is_known].min(initial=0.0))
@@ -220,7 +220,7 @@ def _promising(singles: _Tried) -> list[Action]:
     return taken
 
 
-def _chosen(value: Array, k: int) -> Integers:
+def _choose_actions(value: Array, k: int) -> Integers:
     """Up to k actions, each the one that adds most to what (a, n) values are for every row at best."""
     best, picked = np.zeros(value.shape[1]), list[int]()
     while len(picked) < k:
@@ -233,15 +233,13 @@ def _chosen(value: Array, k: int) -> Integers:
     return np.array(picked, dtype=np.int64)
 
 
-def _usual_cost(evaluator: Evaluator) -> float:
+def _measure_usual_cost(evaluator: Evaluator) -> float:
     """The median distance of rows to the nearest reference row that has the output wanted for them, or to any."""
     search_space = evaluator.search_space
-    some = np.arange(min(len(evaluator.own), MOST_SCREENED))
-    nearest = np.empty(len(some))
-    for at in some:
-        outputs = np.repeat(evaluator.outputs[at : at + 1], len(search_space.donors), axis=0)
-        there = evaluator.goal.gain(search_space.donor_outputs, outputs) > 0
-        donors = search_space.donors[there] if there.any() else search_space.donors
-        nearest[at] = search_space.metric.between(donors, evaluator.own[at]).min()
-    usual = float(np.median(nearest))
+    there = find_reaching(search_space, evaluator.goal, evaluator.outputs[:MOST_SCREENED])
+    there[~there.any(axis=1)] = True
+    donors = [search_space.donors[line] for line in there]
+    usual = float(
+        np.median([search_space.metric.between(*pair).min() for pair in zip(donors, evaluator.own, strict=False)])
+    )
     return usual if usual > 0 else 1.0

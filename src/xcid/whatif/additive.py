@@ -91,12 +91,12 @@ class Sums:
         costs = [part[task.row - self.first] + task.price for part in self.costs]
         need = float(asked.needed(task.is_strict)[0] - sign * self._sum(task.row)[0])
         most = int(limits.work / WORK_OF_PART)
-        found = find_cheapest_sum(costs, self._gains(task.row, sign), need, task.incumbent, most)
-        lower = found.relaxed if self.is_thinned else found.lower
-        solved = Solved(found.status, found.cost, lower, found.options, 0.0)
-        if found.options is None:
+        solved, relaxed = find_cheapest_sum(costs, self._gains(task.row, sign), need, task.incumbent, most)
+        if self.is_thinned:
+            solved = solved._replace(lower=relaxed)
+        if solved.cells is None:
             return solved, None
-        for one, place in zip(self.options, found.options.tolist(), strict=True):
+        for one, place in zip(self.options, solved.cells.tolist(), strict=True):
             if place >= 0:
                 made[one.at] = one.values[place]
         return solved, made
@@ -107,19 +107,6 @@ def _is_line(options: Options) -> bool:
     values, cells = options.values, options.cells
     slope = (cells[-1] - cells[0]) / (values[-1] - values[0])
     return bool(np.allclose(cells, cells[0] + slope * (values - values[0])[:, None], rtol=1e-9, atol=1e-9))
-
-
-class Choice(NamedTuple):
-    """What became of a search: which option each feature takes, -1 for none; None if nothing beats the incumbent.
-
-    ``relaxed`` is the limit with mixed options: it holds with more options between those of a line, too.
-    """
-
-    status: int
-    cost: float
-    lower: float
-    relaxed: float
-    options: Integers | None
 
 
 class _Frontier(NamedTuple):
@@ -204,12 +191,16 @@ class _Sum:
 
 def find_cheapest_sum(
     costs: Sequence[Array], gains: Sequence[Array], need: float, incumbent: float, most_parts: int
-) -> Choice:
-    """Find the options of each feature that cost least, less than the incumbent, and gain more than what is needed."""
+) -> tuple[Solved, float]:
+    """Find the options of each feature that cost least, less than the incumbent, and gain more than what is needed.
+
+    The ``cells`` are which option each feature takes, -1 for none. Beside it stands the limit with mixed options, which
+    holds with more options between those of a line, too.
+    """
     problem, best, choice = _Sum(costs, gains, need), incumbent, None
     relaxed, count = problem.relax(problem.whole()), 0
     if np.isinf(relaxed.cost):
-        return Choice(NONE, np.inf, np.inf, np.inf, None)
+        return Solved(NONE, np.inf, np.inf, None, 0.0), np.inf
     least, heap = min(relaxed.cost, incumbent), [(relaxed.cost, count, problem.whole(), relaxed)]
     while heap:
         lower, _, part, relaxed = heapq.heappop(heap)
@@ -217,9 +208,9 @@ def find_cheapest_sum(
         if lower >= best - tolerance:
             break
         if relaxed.between is None:
-            return Choice(PROVED, lower, lower, least, problem.name_options(relaxed.at))
+            return Solved(PROVED, lower, lower, problem.name_options(relaxed.at), 0.0), least
         if count > most_parts:
-            return Choice(STOPPED, best, lower, least, problem.name_options(choice))
+            return Solved(STOPPED, best, lower, problem.name_options(choice), 0.0), least
         j, wanted = relaxed.between
         middle = int(np.searchsorted(problem.features[j].gain, wanted, side="right"))  # the first that is enough
         enough = [*relaxed.at[:j], middle, *relaxed.at[j + 1 :]]
@@ -231,4 +222,4 @@ def find_cheapest_sum(
                 found, count = problem.relax(made), count + 1
                 if found.cost < best - tolerance:
                     heapq.heappush(heap, (found.cost, count, made, found))
-    return Choice(PROVED, best, best, least, problem.name_options(choice))
+    return Solved(PROVED, best, best, problem.name_options(choice), 0.0), least

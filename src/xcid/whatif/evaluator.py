@@ -125,18 +125,18 @@ def goal_of(target: Any, subject: Subject, outcome: Outcome) -> Goal:
     """Bind a target to a model; None is the other side of the explainer's question."""
     if target is None:
         return Goal(as_question(outcome), is_other_side=True)
-    at, wanted = _position(target, subject), target
+    at, wanted = _find_position(target, subject), target
     if at is not None:
         wanted = ToClass(subject.output_names[at], soft=are_probabilities(subject.outputs))
     elif sign_of(target):
         wanted = Raise() if sign_of(target) > 0 else Lower()
     if not callable(wanted) or isinstance(wanted, type):
-        raise InvalidParameter(_advice(target, subject))
+        raise InvalidParameter(_advise_target(target, subject))
     question = as_question(wanted)
     if isinstance(question, OfOneOutput):
-        at = None if subject.is_regression else _position(question.target, subject)
+        at = None if subject.is_regression else _find_position(question.target, subject)
         if (at is None) != subject.is_regression or (subject.is_regression and question.target is not None):
-            raise InvalidParameter(_advice(target, subject))
+            raise InvalidParameter(_advise_target(target, subject))
         if at is not None:
             question = remember(question, target=subject.output_names[at])
     return Goal(question.bind(subject.output_names, subject.outputs))
@@ -151,7 +151,7 @@ def describe_output(goal: Goal, outputs: Array, own: Array, names: tuple[str, ..
     return columns, np.select([moved > 0, moved < 0], ["higher", "lower"], "")
 
 
-def _position(target: Any, subject: Subject) -> int | None:
+def _find_position(target: Any, subject: Subject) -> int | None:
     """The output of a class by its name, or by the model's own label."""
     if subject.is_regression or not isinstance(target, str | int | float | bool | np.generic):
         return None
@@ -163,7 +163,7 @@ def _position(target: Any, subject: Subject) -> int | None:
     return None
 
 
-def _advice(target: Any, subject: Subject) -> str:
+def _advise_target(target: Any, subject: Subject) -> str:
     if subject.is_regression:
         return (
             f"target {target!r} does not fit a regression: use 'raise', 'lower', xcid.outcomes.Raise(by=0.1), "
@@ -200,18 +200,20 @@ def measure_nearness(search_space: SearchSpace, goal: Goal, rows: Array, owner: 
     there = np.concatenate([find_reaching(search_space, goal, outputs[owners[part]]) for part in parts])
     _, first, which = np.unique(np.packbits(there, axis=1), axis=0, return_index=True, return_inverse=True)
     group = which.ravel()[np.searchsorted(owners, owner)]
-    usual = _usual(search_space, search_space.donors)
+    usual = _measure_usual(search_space, search_space.donors)
     for at, line in enumerate(first):
         donors, mine = search_space.donors[there[line]], np.flatnonzero(group == at)
         if len(donors):
-            distance[mine] = _nearest(search_space, rows[mine], donors)
-            like, rare = _usual(search_space, donors) if len(first) <= MOST_GROUPS and len(donors) > 1 else usual
+            distance[mine] = _measure_nearest(search_space, rows[mine], donors)
+            like, rare = (
+                _measure_usual(search_space, donors) if len(first) <= MOST_GROUPS and len(donors) > 1 else usual
+            )
             words[mine] = np.where(distance[mine] <= rare, RARE_ROW, UNLIKE)
             words[mine] = np.where(distance[mine] <= like, LIKE_REAL, words[mine])
     return Nearness(distance, words)
 
 
-def _usual(search_space: SearchSpace, donors: Array) -> tuple[float, float]:
+def _measure_usual(search_space: SearchSpace, donors: Array) -> tuple[float, float]:
     """How far 9 in 10 reference rows are from the next one, at most, and how far any is."""
     some = thinned(len(donors), N_MEASURED)
     between = search_space.metric.between(donors[some, None], donors[None])
@@ -227,7 +229,7 @@ def find_reaching(search_space: SearchSpace, goal: Goal, outputs: Array) -> Flag
     return there.reshape(n, n_donors)
 
 
-def _nearest(search_space: SearchSpace, rows: Array, donors: Array) -> Array:
+def _measure_nearest(search_space: SearchSpace, rows: Array, donors: Array) -> Array:
     parts = blocks(len(rows), MOST_CELLS // max(1, len(donors)))
     return np.concatenate([search_space.metric.between(rows[part, None], donors[None]).min(axis=1) for part in parts])
 
@@ -237,8 +239,8 @@ def take_over_real_rows(evaluator: Evaluator, rows: Integers) -> tuple[Found, Ar
 
     Given are those that flip, and (N, f) the real rows themselves.
     """
-    owner, donors = _nearest_donors(evaluator, rows, TRIED)
-    made = _become(evaluator, owner, donors)
+    owner, donors = _find_nearest_donors(evaluator, rows, TRIED)
+    made = _adapt_donors(evaluator, owner, donors)
     gain = evaluator.gain(made, owner)
     flips = np.flatnonzero(gain > 0)
     flips = flips[np.arange(len(flips)) - np.searchsorted(owner[flips], owner[flips]) < KEPT]
@@ -246,7 +248,7 @@ def take_over_real_rows(evaluator: Evaluator, rows: Integers) -> tuple[Found, Ar
     return found, donors[flips]
 
 
-def _nearest_donors(evaluator: Evaluator, rows: Integers, count: int) -> tuple[Integers, Array]:
+def _find_nearest_donors(evaluator: Evaluator, rows: Integers, count: int) -> tuple[Integers, Array]:
     """The nearest real rows that reach the goal of some rows, with their owners."""
     search_space = evaluator.search_space
     owners, donors = [np.zeros(0, dtype=np.int64)], [search_space.donors[:0]]
@@ -262,7 +264,7 @@ def _nearest_donors(evaluator: Evaluator, rows: Integers, count: int) -> tuple[I
     return np.concatenate(owners), np.concatenate(donors)
 
 
-def _become(evaluator: Evaluator, owner: Integers, donors: Array) -> Array:
+def _adapt_donors(evaluator: Evaluator, owner: Integers, donors: Array) -> Array:
     """(N, f) donors as their owners may become them: within limits, and the own cell where it may not change."""
     search_space, own = evaluator.search_space, evaluator.own[owner]
     made, space = own.copy(), search_space.subject.features.space

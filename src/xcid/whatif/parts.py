@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
-from xcid.records import Array, Flags, in_words
+from xcid.records import Array, Flags
 from xcid.subject import Subject
 from xcid.table import FeatureSpace
-from xcid.table.columns import Column
-from xcid.whatif.search_space import SearchSpace
+from xcid.whatif.record import word_cell
+from xcid.whatif.search_space import SearchSpace, choose_frequent
 
 MOVES = (0.5, 1.0, 2.0)  # mean absolute deviations of a number
 LEVELS_MOVED = (1, 2)
@@ -20,23 +20,6 @@ ROUNDED = 0.1  # mean absolute deviations that the ends of these are rounded to
 RAISED_TO, LOWERED_TO = (0.5, 0.75, 0.9), (0.5, 0.25, 0.1)  # quantiles of the reference data
 MOST_LEVELS = 12  # of a feature that are propose_parts, the most frequent ones
 SLACK = 0.01  # of a move, and at most half a step: what rounding may add to it
-
-
-class Part(Protocol):
-    """A change of one feature that is the same for all rows."""
-
-    @property
-    def at(self) -> int:
-        """The feature."""
-        ...
-
-    def wanted(self, own: Array) -> Array:
-        """(n,) what becomes of (n,) values."""
-        ...
-
-    def words(self, subject: Subject) -> str:
-        """What to do."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +39,7 @@ class Move:
         units = {"D": "day", "s": "second"}
         unit = "level" if column.levels else units.get(column.unit, "")
         many = f" {unit}{'' if size == 1 else 's'}" if unit else ""
-        return f"{_verb(self.by)} {column.name} by {size:.6g}{many}"
+        return f"{_choose_verb(self.by)} {column.name} by {size:.6g}{many}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +56,7 @@ class Bring:
 
     def words(self, subject: Subject) -> str:
         """Such as "raise savings to 5000"."""
-        return f"{_verb(self.sign)} {subject.features.names[self.at]} to {shown(subject, self.at, self.to)}"
+        return f"{_choose_verb(self.sign)} {subject.features.names[self.at]} to {word_value(subject, self.at, self.to)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +72,17 @@ class Choose:
 
     def words(self, subject: Subject) -> str:
         """Such as "set housing to own"."""
-        return f"set {subject.features.names[self.at]} to {shown(subject, self.at, self.to)}"
+        return f"set {subject.features.names[self.at]} to {word_value(subject, self.at, self.to)}"
+
+
+Part: TypeAlias = Move | Bring | Choose  # a change of one feature that is the same for all rows
 
 
 def propose_parts(search_space: SearchSpace) -> Iterator[Part]:
     """Every part that is tried."""
     space = search_space.subject.features.space
     for at in np.flatnonzero(~search_space.fixed).tolist():
-        yield from _levels(space, at) if space.discrete[at] else _numbers(search_space, at)
+        yield from _propose_levels(space, at) if space.discrete[at] else _propose_numbers(search_space, at)
 
 
 def apply_part(search_space: SearchSpace, part: Part, own: Array) -> Array:
@@ -113,15 +99,13 @@ def apply_part(search_space: SearchSpace, part: Part, own: Array) -> Array:
     return np.where(is_known & (want == present), present, np.where(close & (new >= low) & (new <= high), new, np.nan))
 
 
-def shown(subject: Subject, at: int, code: float) -> str:
+def word_value(subject: Subject, at: int, code: float) -> str:
     """A value of a feature in words; those of a group in turn."""
-    columns = subject.features.columns[at]
-    cells = [code] if len(columns) == 1 else subject.features.values[at][int(code)].tolist()
-    named = sorted(zip(columns, cells, strict=True))
-    said = [(subject.space.columns[column], cell) for column, cell in named]
-    if len(said) == 1:
-        return _cell(*said[0])
-    return ", ".join(f"{column.name} {_cell(column, cell)}" for column, cell in said)
+    columns, known = subject.features.columns[at], subject.space.columns
+    if len(columns) == 1:
+        return word_cell(known[columns[0]], code)
+    cells = sorted(zip(columns, subject.features.values[at][int(code)].tolist(), strict=True))
+    return ", ".join(f"{known[column].name} {word_cell(known[column], cell)}" for column, cell in cells)
 
 
 def _is_choice(search_space: SearchSpace, at: int, own: Array, want: Array) -> Flags:
@@ -132,44 +116,39 @@ def _is_choice(search_space: SearchSpace, at: int, own: Array, want: Array) -> F
     return there[line, place] & (levels[line, place] == want)
 
 
-def _levels(space: FeatureSpace, at: int) -> Iterator[Part]:
+def _propose_levels(space: FeatureSpace, at: int) -> Iterator[Part]:
     pool = space.distinct.values[: space.distinct.sizes[at], at]
-    counts = np.array([(space.background[:, at] == level).sum() for level in pool])
     if space.columns[at].kind == "ordinal":
         for count in LEVELS_MOVED:
             yield from (Move(at, float(count)), Move(at, -float(count)))
-    for level in np.sort(pool[np.argsort(-counts, kind="stable")[:MOST_LEVELS]]).tolist():
+    for level in choose_frequent(pool, space.background[:, at], MOST_LEVELS).tolist():
         yield Choose(at, level)
 
 
-def _numbers(search_space: SearchSpace, at: int) -> Iterator[Part]:
+def _propose_numbers(search_space: SearchSpace, at: int) -> Iterator[Part]:
     space, step = search_space.subject.features.space, search_space.step[at]
-    moves = {max(step, round(_nice(share * space.scales[at]) / step) * step) for share in MOVES}
+    moves = {max(step, round(_round_nicely(share * space.scales[at]) / step) * step) for share in MOVES}
     for by in sorted(moves):
         yield from (Move(at, by), Move(at, -by))
     low, high = search_space.lower[at : at + 1], search_space.upper[at : at + 1]
-    unit = max(step, round(_nice(ROUNDED * space.scales[at]) / step) * step)
+    unit = max(step, round(_round_nicely(ROUNDED * space.scales[at]) / step) * step)
     for sign, shares in ((1, RAISED_TO), (-1, LOWERED_TO)):
         ends = np.rint(np.nanquantile(space.background[:, at], shares) / unit) * unit
         for to in dict.fromkeys(search_space.fit_values(ends, at, low, high).tolist()):
             yield Bring(at, to, sign)
 
 
-def _nice(number: float) -> float:
+def _round_nicely(number: float) -> float:
     """The nearest of 1, 2, 5, 10, 20, ...
 
     Examples
     --------
-    >>> _nice(1240.0), _nice(0.04), _nice(7.5)
+    >>> _round_nicely(1240.0), _round_nicely(0.04), _round_nicely(7.5)
     (1000.0, 0.05, 10.0)
     """
     power = 10.0 ** np.floor(np.log10(number))
     return float(min((1 * power, 2 * power, 5 * power, 10 * power), key=lambda nice: abs(np.log(nice / number))))
 
 
-def _cell(column: Column, code: float) -> str:
-    return in_words(code, column.unit, tuple(map(str, column.levels)))
-
-
-def _verb(sign: float) -> str:
+def _choose_verb(sign: float) -> str:
     return "raise" if sign > 0 else "lower"

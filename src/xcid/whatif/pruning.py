@@ -31,13 +31,13 @@ def prune(evaluator: Evaluator, flips: Found, largest_first: Flags) -> Found:
         moved = ~same(rows[open_], own)
         line, feature = np.nonzero(moved & (moved.sum(axis=1) > 1)[:, None])
         alone = np.arange(moved.shape[1]) == feature[:, None]
-        can = _taken_back(evaluator, rows, flips.owner, open_[line], alone) > 0
+        can = _gain_without(evaluator, rows, flips.owner, open_[line], alone) > 0
         worth = np.full(moved.shape, -np.inf)
         at = line[can], feature[can]
         worth[at] = sign[open_[line[can]]] * evaluator.search_space.gaps(rows[open_], own)[at]
         place, count = np.argsort(np.argsort(-worth, axis=1, kind="stable"), axis=1), (worth > -np.inf).sum(axis=1)
         changed = np.flatnonzero(count)
-        size = _most_at_once(evaluator, rows, flips.owner, open_[changed], place[changed], count[changed])
+        size = _count_at_once(evaluator, rows, flips.owner, open_[changed], place[changed], count[changed])
         open_ = open_[changed]
         rows[open_] = np.where(place[changed] < size[:, None], own[changed], rows[open_])
     return replace(flips, rows=rows, distance=evaluator.distance(rows, flips.owner))
@@ -51,7 +51,7 @@ def prune_and_refill(evaluator: Evaluator, flips: Found, largest_first: Flags) -
     found = prune(evaluator, flips, largest_first)
     rows, open_ = found.rows.copy(), np.arange(len(found.rows))
     while open_.size:
-        nearer = _nearer_to_usual(evaluator, rows[open_], found.owner[open_])
+        nearer = _bring_nearer_to_usual(evaluator, rows[open_], found.owner[open_])
         changed = ~same(nearer, rows[open_]).all(axis=1)
         open_ = open_[changed]
         part = replace(found[open_], rows=nearer[changed])
@@ -59,7 +59,7 @@ def prune_and_refill(evaluator: Evaluator, flips: Found, largest_first: Flags) -
     return replace(found, rows=rows, distance=evaluator.distance(rows, found.owner))
 
 
-def _nearer_to_usual(evaluator: Evaluator, rows: Array, owner: Integers) -> Array:
+def _bring_nearer_to_usual(evaluator: Evaluator, rows: Array, owner: Integers) -> Array:
     """Rows whose numbers in place of missing ones are the closest to usual that still flip, of some points between."""
     search_space, made = evaluator.search_space, rows.copy()
     filled = ~search_space.subject.features.space.discrete & np.isnan(evaluator.own[owner]) & ~np.isnan(rows)
@@ -80,12 +80,12 @@ def _nearer_to_usual(evaluator: Evaluator, rows: Array, owner: Integers) -> Arra
     return made
 
 
-def _taken_back(evaluator: Evaluator, rows: Array, owner: Integers, which: Integers, back: Flags) -> Array:
+def _gain_without(evaluator: Evaluator, rows: Array, owner: Integers, which: Integers, back: Flags) -> Array:
     """(M,) gains of some rows when they have (M, f) cells of their own again."""
     return evaluator.gain(np.where(back, evaluator.own[owner[which]], rows[which]), owner[which])
 
 
-def _most_at_once(
+def _count_at_once(
     evaluator: Evaluator, rows: Array, owner: Integers, which: Integers, place: Integers, count: Integers
 ) -> Integers:
     """(M,) how many of the first (M,) changes of some rows can be taken back together, by halves of their number."""
@@ -94,7 +94,7 @@ def _most_at_once(
     tried = [(at, np.minimum(count[at], -(-count[at] // 2 ** (power - 1)))) for at, power in sizes]
     if tried:
         line, size = (np.concatenate(part) for part in zip(*tried, strict=True))
-        found = _taken_back(evaluator, rows, owner, which[line], place[line] < size[:, None])
+        found = _gain_without(evaluator, rows, owner, which[line], place[line] < size[:, None])
         np.maximum.at(most, line[found > 0], size[found > 0])
     return most
 
@@ -119,7 +119,7 @@ def _move_back(evaluator: Evaluator, rows: Array, owner: Integers, at: Integers,
     for _ in range(ROUNDS):
         parts = np.arange(1, SECTIONS) / SECTIONS
         points = near[:, None] + parts * (far - near)[:, None]
-        points = _on_lattice(evaluator, points, feature, near, far, owner[at])
+        points = _fit_points(evaluator, points, feature, near, far, owner[at])
         useful = (points != near[:, None]) & (points != far[:, None]) & ~np.isnan(points)
         useful[:, 1:] &= points[:, 1:] != points[:, :-1]
         a, b = np.nonzero(useful)
@@ -140,7 +140,7 @@ def _move_back(evaluator: Evaluator, rows: Array, owner: Integers, at: Integers,
         rows[at, feature] = far
 
 
-def _on_lattice(
+def _fit_points(
     evaluator: Evaluator, points: Array, feature: Integers, near: Array, far: Array, owner: Integers
 ) -> Array:
     """Points on the lattice of their features, within the plausible values; NaN where there are none."""
@@ -179,34 +179,34 @@ def shares(rows: Array, own: Array, keys: Unsigned, value: Value) -> Split:
     split = Split(np.zeros(rows.shape), np.zeros(rows.shape, dtype=np.int64), np.full(rows.shape, np.nan))
     sizes = moved.sum(axis=1)
     parts = [np.flatnonzero(sizes == size) for size in range(1, EXACT + 1)]
-    mixed = [_combinations(which, size, rows, own, moved) for size, which in enumerate(parts, start=1)]
+    mixed = [_combine_changes(which, size, rows, own, moved) for size, which in enumerate(parts, start=1)]
     which = np.concatenate([np.repeat(part, 2**size) for size, part in enumerate(parts, start=1)])
     outputs = value(np.concatenate(mixed), which) if len(which) else np.zeros(0)
     ends = np.cumsum([len(part) for part in mixed])
     for size, (part, end) in enumerate(zip(parts, ends, strict=True), start=1):
         answers = outputs[end - len(part) * 2**size : end].reshape(-1, 2**size)
-        _exact(part, size, np.nonzero(moved[part])[1].reshape(-1, size), answers, split)
+        _share_exactly(part, size, np.nonzero(moved[part])[1].reshape(-1, size), answers, split)
     for one in np.flatnonzero(sizes > EXACT).tolist():
-        _sampled(one, rows[one], own[one], keys[one : one + 1], value, split)
+        _share_by_samples(one, rows[one], own[one], keys[one : one + 1], value, split)
     return split
 
 
-def _combinations(which: Integers, size: int, rows: Array, own: Array, moved: Flags) -> Array:
+def _combine_changes(which: Integers, size: int, rows: Array, own: Array, moved: Flags) -> Array:
     """Every combination of the changes of rows with so many of them, row after row."""
     feature = np.nonzero(moved[which])[1].reshape(-1, 1, size)
     taken = np.zeros((len(which), 2**size, rows.shape[1]), dtype=bool)
-    np.put_along_axis(taken, np.repeat(feature, 2**size, axis=1), _subsets(size)[None], axis=2)
+    np.put_along_axis(taken, np.repeat(feature, 2**size, axis=1), _list_subsets(size)[None], axis=2)
     return np.where(taken, rows[which, None], own[which, None]).reshape(-1, rows.shape[1])
 
 
-def _subsets(size: int) -> Flags:
+def _list_subsets(size: int) -> Flags:
     """(2**size, size) members of each subset."""
     return (np.arange(2**size)[:, None] >> np.arange(size) & 1).astype(bool)
 
 
-def _exact(which: Integers, size: int, feature: Integers, outputs: Array, split: Split) -> None:
+def _share_exactly(which: Integers, size: int, feature: Integers, outputs: Array, split: Split) -> None:
     """Fill in rows with so many changes, of (n, size) features, by the (n, 2**size) outputs of all combinations."""
-    subsets, line = _subsets(size), np.arange(len(which))
+    subsets, line = _list_subsets(size), np.arange(len(which))
     for place in range(size):
         without = np.flatnonzero(~subsets[:, place])
         n_taken = subsets[without].sum(axis=1).tolist()
@@ -223,7 +223,7 @@ def _exact(which: Integers, size: int, feature: Integers, outputs: Array, split:
         split.path[which, feature[line, best]] = outputs[line, reached]
 
 
-def _sampled(one: int, row: Array, own: Array, key: Unsigned, value: Value, split: Split) -> None:
+def _share_by_samples(one: int, row: Array, own: Array, key: Unsigned, value: Value, split: Split) -> None:
     """Go random ways from a row to the changed one, each there and back; the order follows the shares."""
     features = np.flatnonzero(~same(row, own))
     size = len(features)
@@ -231,16 +231,16 @@ def _sampled(one: int, row: Array, own: Array, key: Unsigned, value: Value, spli
     ways = np.argsort(ORDERS.bits(key, counters)[0], axis=1)
     rank = np.argsort(np.concatenate([ways, ways[:, ::-1]]), axis=1)
     taken = np.arange(size + 1)[None, :, None] > rank[:, None, :]
-    outputs = value(*_mixed(one, row, own, features, taken.reshape(-1, size))).reshape(len(rank), size + 1)
+    outputs = value(*_mix_rows(one, row, own, features, taken.reshape(-1, size))).reshape(len(rank), size + 1)
     share = np.take_along_axis(np.diff(outputs, axis=1), rank, axis=1).mean(axis=0)
     order = np.argsort(-(np.sign(share.sum()) or 1.0) * share, kind="stable")
     steps = np.arange(1, size + 1)[:, None] > np.argsort(order)
     split.shares[one, features] = share
     split.order[one, features[order]] = np.arange(1, size + 1)
-    split.path[one, features[order]] = value(*_mixed(one, row, own, features, steps))
+    split.path[one, features[order]] = value(*_mix_rows(one, row, own, features, steps))
 
 
-def _mixed(one: int, row: Array, own: Array, features: Integers, taken: Flags) -> tuple[Array, Integers]:
+def _mix_rows(one: int, row: Array, own: Array, features: Integers, taken: Flags) -> tuple[Array, Integers]:
     """A row with some of its changes, for each line of (M, size) flags."""
     mixed = np.tile(own, (len(taken), 1))
     mixed[:, features] = np.where(taken, row[features], own[features])

@@ -120,7 +120,7 @@ class Counterfactuals:
         line = position_of(line, len(self), "line")
         own, new = self.data[self.row[line]], self.rows[line]
         return tuple(
-            Change(column.name, _cell(column, own[at]), _cell(column, new[at]), np.nan, np.nan)
+            Change(column.name, word_cell(column, own[at]), word_cell(column, new[at]), np.nan, np.nan)
             for at, column in ((at, self.columns[at]) for at in self._derived(line))
         )
 
@@ -202,7 +202,7 @@ class Counterfactuals:
         return found
 
     def _shown(self, row: Array, columns: tuple[int, ...]) -> str:
-        return ", ".join(_cell(self.columns[at], row[at]) for at in sorted(columns))
+        return ", ".join(word_cell(self.columns[at], row[at]) for at in sorted(columns))
 
     def _moved(self, line: int, feature: int) -> list[int]:
         """Columns of a feature that change."""
@@ -211,10 +211,11 @@ class Counterfactuals:
 
     def _change(self, line: int, at: int) -> str:
         column, own = self.columns[at], self.data[self.row[line], at]
-        return f"{column.name} {_cell(column, own)} -> {_cell(column, self.rows[line, at])}"
+        return f"{column.name} {word_cell(column, own)} -> {word_cell(column, self.rows[line, at])}"
 
 
-def _cell(column: Column, code: float) -> str:
+def word_cell(column: Column, code: float) -> str:
+    """A cell as text."""
     return in_words(code, column.unit, tuple(str(level) for level in column.levels))
 
 
@@ -234,7 +235,7 @@ def _literal(column: Column, code: float) -> str:
     if np.isnan(code):
         return "None"
     if column.unit:
-        return f"pd.Timestamp({_cell(column, code)!r})"
+        return f"pd.Timestamp({word_cell(column, code)!r})"
     if column.levels:
         level = column.levels[int(code)]
         return repr(level.item() if isinstance(level, np.generic) else level)

@@ -22,7 +22,9 @@ def frame_flips(explanation: Explanation, row: int, nearest: int, diverse: int, 
     absolute deviations of each column; 1 for another level).
     """
     found = find_flips(explanation, row, nearest, diverse)
-    changes = [_changes(explanation, row, flip, moved) for flip, moved in zip(found.rows, found.moved, strict=True)]
+    changes = [
+        _word_changes(explanation, row, flip, moved) for flip, moved in zip(found.rows, found.moved, strict=True)
+    ]
     return frame_of(
         {
             "kind": list(found.kinds),
@@ -55,7 +57,7 @@ def find_flips(explanation: Explanation, row: int, nearest: int, diverse: int) -
         raise EvidenceNotKept("the samples behind these scores were not kept: explain this row by itself")
     cloud = explanation.cloud[row : row + 1]
     is_flip = cloud.positive[0] > 0.5
-    found, first = _distinct(cloud.samples[0][is_flip])
+    found, first = _drop_repeats(cloud.samples[0][is_flip])
     if not len(found):
         raise NotEnoughFlips(
             f"row {row} has no perturbation that flips the output in {explanation.n_evaluations[row]:,} evaluations: "
@@ -64,26 +66,26 @@ def find_flips(explanation: Explanation, row: int, nearest: int, diverse: int) -
     own, metric = cloud.origin[0], Metric(np.array(explanation.scales), cloud.discrete, np.arange(found.shape[1]))
     distance = metric.between(found, own)
     near = np.argsort(distance, kind="stable")[: wanted[0]]
-    far = _spread(found, near, wanted[1], metric)
+    far = _choose_diverse(found, near, wanted[1], metric)
     chosen = np.concatenate([near, far])
     kinds = ("nearest",) * len(near) + ("diverse",) * len(far)
     outputs = None if cloud.outputs is None else cloud.outputs[0][is_flip][first[chosen]]
     return Flips(found[chosen], kinds, ~same(found[chosen], own), distance[chosen], outputs)
 
 
-def _changes(explanation: Explanation, row: int, flip: Array, moved: Flags) -> str:
+def _word_changes(explanation: Explanation, row: int, flip: Array, moved: Flags) -> str:
     cell, own = explanation.cell, explanation.data[row]
     names, changed = explanation.column_names, np.flatnonzero(moved).tolist()
     return ", ".join(f"{names[at]} {cell(own[at], at)} -> {cell(flip[at], at)}" for at in changed)
 
 
-def _distinct(samples: Array) -> tuple[Array, Integers]:
+def _drop_repeats(samples: Array) -> tuple[Array, Integers]:
     """Every sample once, and where it is first."""
     distinct, first = np.unique(np.where(np.isnan(samples), np.inf, samples), axis=0, return_index=True)
     return np.where(np.isinf(distinct), np.nan, distinct), first
 
 
-def _spread(flips: Array, taken: Integers, count: int, metric: Metric) -> Integers:
+def _choose_diverse(flips: Array, taken: Integers, count: int, metric: Metric) -> Integers:
     """Add one after the other the flip that is farthest from all that are taken."""
     chosen: list[int] = []
     left = np.full(len(flips), np.inf)

@@ -36,33 +36,33 @@ class Singles(NamedTuple):
 
 def search_flips(evaluator: Evaluator, start: Array, k: int) -> tuple[Found, Found]:
     """Flips of the rows, of different sets of features, and the best that was reached; ``start`` (n,) are own gains."""
-    singles, flips = _singles(evaluator)
+    singles, flips = _try_singles(evaluator)
     parts = [flips]
-    best = _nearest_so_far(evaluator, flips)
-    beam, found, missed = _pairs(evaluator, singles, start, best)
+    best = _measure_nearest(evaluator, flips)
+    beam, found = _try_pairs(evaluator, singles, start, best)
     parts.append(found)
-    failures = [missed]
+    beams = [beam]
     for _ in range(3, DEEPEST + 1):
         lacking = np.setdiff1d(np.arange(len(start)), join_found(parts).owner)
         if not lacking.size:
             break
-        beam, found, missed = _extended(evaluator, singles, beam, start, lacking)
+        beam, found = _extend_beam(evaluator, singles, beam, start, lacking)
         parts.append(found)
-        failures.append(missed)
+        beams.append(beam)
     have = join_found(parts)
     lacking = np.setdiff1d(np.arange(len(start)), have.owner)
     parts.append(take_over_real_rows(evaluator, lacking)[0])
-    return _pooled(evaluator, join_found(parts), k), _best(evaluator, singles, join_found(failures), start)
+    return _pool_flips(evaluator, join_found(parts), k), _find_best_missed(evaluator, singles, join_found(beams), start)
 
 
-def _singles(evaluator: Evaluator) -> tuple[Singles, Found]:
+def _try_singles(evaluator: Evaluator) -> tuple[Singles, Found]:
     """Evaluate every single change to plausible values."""
     search_space, own = evaluator.search_space, evaluator.own
     like, tried, slots = search_space.like(own), [], np.zeros(own.shape[1], dtype=np.int64)
     for at in np.flatnonzero(~search_space.fixed):
         values, there = search_space.choices(own, int(at), like)
         owner, place = np.nonzero(there)
-        slots[at] = min(_kept_values(own.shape[1]), values.shape[1])
+        slots[at] = min(_count_kept_values(own.shape[1]), values.shape[1])
         value = values[owner, place]
         gap = search_space.gaps(value, own[owner, at], int(at))
         tried.append((np.full(len(owner), at), owner, value, gap))
@@ -71,16 +71,16 @@ def _singles(evaluator: Evaluator) -> tuple[Singles, Found]:
     rows[np.arange(len(rows)), feature] = value
     gain, allowed = evaluator.gain_and_allowed(rows, owner)
     flips = allowed & (gain > 0)
-    singles = _kept(len(own), slots, (feature, owner, value, gain, gap, allowed), np.flatnonzero(~flips))
+    singles = _keep_best_values(len(own), slots, (feature, owner, value, gain, gap, allowed), np.flatnonzero(~flips))
     return singles, Found(rows[flips], owner[flips], gain[flips], evaluator.distance(rows[flips], owner[flips]))
 
 
-def _kept_values(n_features: int) -> int:
+def _count_kept_values(n_features: int) -> int:
     """How many values of a feature combinations are made of: fewer where features are many."""
     return max(1, min(KEPT, MOST_SLOTS // n_features))
 
 
-def _kept(n: int, slots: Integers, tried: tuple[Any, ...], stays: Integers) -> Singles:
+def _keep_best_values(n: int, slots: Integers, tried: tuple[Any, ...], stays: Integers) -> Singles:
     """Of each feature of a row the values that help most without flipping by themselves, (f,) ``slots`` of them."""
     feature, owner, value, gain, gap, allowed = (part[stays] for part in tried)
     order = np.lexsort((gap, -gain, feature, owner))
@@ -95,20 +95,20 @@ def _kept(n: int, slots: Integers, tried: tuple[Any, ...], stays: Integers) -> S
     return Singles(np.repeat(np.arange(len(slots)), slots), made[0], made[1], made[2], made[3].astype(bool))
 
 
-def _nearest_so_far(evaluator: Evaluator, flips: Found) -> Array:
+def _measure_nearest(evaluator: Evaluator, flips: Found) -> Array:
     best = np.full(len(evaluator.own), np.inf)
     np.minimum.at(best, flips.owner, flips.distance)
     return best
 
 
-def _pairs(evaluator: Evaluator, singles: Singles, start: Array, best: Array) -> tuple[Found, Found, Found]:
+def _try_pairs(evaluator: Evaluator, singles: Singles, start: Array, best: Array) -> tuple[Found, Found]:
     """Evaluate pairs of changes: those that should help most, and the nearest of those that should flip."""
     first, second = np.triu_indices(len(singles.feature), 1)
     apart = singles.feature[first] != singles.feature[second]
     first, second = first[apart], second[apart]
     expected = singles.gain[:, first] + singles.gain[:, second] - start[:, None]
     gap = singles.gap[:, first] + singles.gap[:, second]
-    rows, places = _promising(expected, gap, best, PAIRS)
+    rows, places = _choose_promising(expected, gap, best, PAIRS)
     made = evaluator.own[rows]
     line = np.arange(len(rows))
     for part in (first, second):
@@ -116,7 +116,7 @@ def _pairs(evaluator: Evaluator, singles: Singles, start: Array, best: Array) ->
     return _evaluate(evaluator, made, rows)
 
 
-def _promising(expected: Array, gap: Array, best: Array, count: int) -> tuple[Integers, Integers]:
+def _choose_promising(expected: Array, gap: Array, best: Array, count: int) -> tuple[Integers, Integers]:
     """Which combinations to evaluate: half by what they promise, half the nearest that promise to flip.
 
     In the second half, those that are farther than a flip that is known are of no use.
@@ -135,8 +135,8 @@ def _promising(expected: Array, gap: Array, best: Array, count: int) -> tuple[In
     return rows, places
 
 
-def _evaluate(evaluator: Evaluator, made: Array, owner: Integers) -> tuple[Found, Found, Found]:
-    """Evaluate combinations: those to extend, those that flip, and the best of the others."""
+def _evaluate(evaluator: Evaluator, made: Array, owner: Integers) -> tuple[Found, Found]:
+    """Evaluate combinations: the best of those that do not flip, which may be extended, and those that do."""
     gain = evaluator.gain(made, owner)
     distance = evaluator.search_space.gaps(made, evaluator.own[owner]).sum(axis=1)
     found = Found(made, owner, gain, distance)
@@ -147,12 +147,12 @@ def _evaluate(evaluator: Evaluator, made: Array, owner: Integers) -> tuple[Found
     first = np.searchsorted(stays.owner, stays.owner)
     beam = stays[np.arange(len(stays.owner)) - first < BEAM]
     flipped = found[flips]
-    return beam, replace(flipped, distance=evaluator.distance(flipped.rows, flipped.owner)), beam
+    return beam, replace(flipped, distance=evaluator.distance(flipped.rows, flipped.owner))
 
 
-def _extended(
+def _extend_beam(
     evaluator: Evaluator, singles: Singles, beam: Found, start: Array, lacking: Integers
-) -> tuple[Found, Found, Found]:
+) -> tuple[Found, Found]:
     """Evaluate combinations of the beam with one more change, for rows that have no flip yet."""
     members = beam[np.isin(beam.owner, lacking)]
     moved = evaluator.find_moved(members)
@@ -173,7 +173,7 @@ def _extended(
     return _evaluate(evaluator, made[few], owner[few])
 
 
-def _best(evaluator: Evaluator, singles: Singles, missed: Found, start: Array) -> Found:
+def _find_best_missed(evaluator: Evaluator, singles: Singles, missed: Found, start: Array) -> Found:
     """For each row the changed row that comes nearest to its goal; the row itself where nothing helps."""
     n = len(start)
     parts = [Found(evaluator.own.copy(), np.arange(n), start, np.zeros(n)), missed]
@@ -189,7 +189,7 @@ def _best(evaluator: Evaluator, singles: Singles, missed: Found, start: Array) -
     return ordered[np.searchsorted(ordered.owner, np.arange(n))]
 
 
-def _pooled(evaluator: Evaluator, flips: Found, k: int) -> Found:
+def _pool_flips(evaluator: Evaluator, flips: Found, k: int) -> Found:
     """For each row the nearest flip of each set of features: the smallest sets, and the nearest ones."""
     moved = evaluator.find_moved(flips)
     flips = flips[pick_one_of_each_set(moved, flips.owner, flips.distance)]

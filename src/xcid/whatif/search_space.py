@@ -61,11 +61,11 @@ class SearchSpace:
         for at in np.flatnonzero(~space.discrete & ~fixed):
             if rules.ranged[single[at]]:
                 continue  # the user has said what is plausible
-            low, high, codes = bulk(space.background[:, at])
+            low, high, codes = find_bulk(space.background[:, at])
             lower[at], upper[at] = max(low, lower[at]), min(high, upper[at])
             step = rules.steps[single[at]]
             apart += [(int(at), code) for code in codes if not step or on_steps(np.array(code), step)]
-        step, decimals = lattice(subject, single)
+        step, decimals = find_lattice(subject, single)
         pools = [space.distinct.values[:size, at] for at, size in enumerate(space.distinct.sizes)]
         pools = [pool[(pool >= low) & (pool <= high)] for pool, low, high in zip(pools, lower, upper, strict=True)]
         is_few = np.array([0 < len(pool) <= MOST_VALUES for pool in pools]) & ~space.discrete
@@ -90,9 +90,9 @@ class SearchSpace:
             space.background[chosen],
             subject.outputs[chosen],
         )
-        return replace(search_space, usual=np.array([search_space._usual_of(at) for at in range(len(names))]))
+        return replace(search_space, usual=np.array([search_space._find_usual(at) for at in range(len(names))]))
 
-    def _usual_of(self, at: int) -> float:
+    def _find_usual(self, at: int) -> float:
         """The median of the plausible values of a number, on its lattice; the most frequent level of the others."""
         space, low, high = self.subject.features.space, self.lower[at : at + 1], self.upper[at : at + 1]
         cells = space.background[:, at]
@@ -162,7 +162,7 @@ class SearchSpace:
         pool = space.distinct.values[: space.distinct.sizes[at], at]
         low, high = self.limits(own, at)
         if space.discrete[at]:
-            values = frequent(pool, space.background[:, at])[None]
+            values = choose_frequent(pool, space.background[:, at], MOST_LEVELS)[None]
             there = self.may_become(present, values, at) & (values >= low[:, None]) & (values <= high[:, None])
             return np.broadcast_to(values, there.shape), there & ~same(values, present)
         pool = pool[(pool >= self.lower[at]) & (pool <= self.upper[at])]
@@ -214,15 +214,15 @@ class SearchSpace:
         return np.column_stack(found)
 
 
-def frequent(levels: Array, background: Array) -> Array:
-    """The most frequent levels, where there are very many."""
-    if len(levels) <= MOST_LEVELS:
+def choose_frequent(levels: Array, background: Array, most: int) -> Array:
+    """The most frequent of (k,) levels, where there are more than so many."""
+    if len(levels) <= most:
         return levels
     counts = np.array([(background == level).sum() for level in levels])
-    return np.sort(levels[np.argsort(-counts, kind="stable")[:MOST_LEVELS]])
+    return np.sort(levels[np.argsort(-counts, kind="stable")[:most]])
 
 
-def bulk(cells: Array) -> tuple[float, float, list[float]]:
+def find_bulk(cells: Array) -> tuple[float, float, list[float]]:
     """The ends of the values of a number without those that stand apart, and of these the common ones.
 
     A value stands apart where it is the lowest or the highest, and either far from the next value (1.5 mean absolute
@@ -246,11 +246,11 @@ def bulk(cells: Array) -> tuple[float, float, list[float]]:
     return float(values[0]), float(values[-1]), codes
 
 
-def lattice(subject: Subject, single: Integers) -> tuple[Array, Array]:
+def find_lattice(subject: Subject, single: Integers) -> tuple[Array, Array]:
     """(f,) step of new values and decimals to write them with: as declared, as in the data, or a part of the spread."""
     space = subject.features.space
     declared = np.where(single >= 0, subject.rules.steps[single], 0.0)
-    natural = np.where(space.resolution > 0, common_divisors(space) / np.maximum(space.resolution, 1.0), 0.0)
+    natural = np.where(space.resolution > 0, find_divisors(space) / np.maximum(space.resolution, 1.0), 0.0)
     fine = 10.0 ** np.floor(np.log10(np.maximum(space.scales / FINEST, 1e-300)))
     step = np.where(declared > 0, declared, np.where(natural > 0, natural, fine))
     fine_digits = np.where(natural > 0, np.log10(np.maximum(space.resolution, 1.0)), np.ceil(-np.log10(step) - 1e-9))
@@ -258,7 +258,7 @@ def lattice(subject: Subject, single: Integers) -> tuple[Array, Array]:
     return step, np.maximum(digits, 0.0)
 
 
-def common_divisors(space: FeatureSpace) -> Array:
+def find_divisors(space: FeatureSpace) -> Array:
     """(f,) the largest number of units that all values of each number are multiples of: 500 where loans are written so.
 
     A value that stands apart is no number, and does not count.
@@ -268,7 +268,7 @@ def common_divisors(space: FeatureSpace) -> Array:
         values = np.unique(space.background[:, at])
         values = values[~np.isnan(values)]
         if len(values) > MOST_VALUES:
-            low, high, _ = bulk(space.background[:, at])
+            low, high, _ = find_bulk(space.background[:, at])
             units = np.rint(values[(values >= low) & (values <= high)] * space.resolution[at]).astype(np.int64)
             found[at] = max(1, int(np.gcd.reduce(units)))
     return found

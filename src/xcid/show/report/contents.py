@@ -105,17 +105,19 @@ def collect_data(
         if not bare:
             strongest = wording.rank_largest(np.abs(piece.values).mean(axis=0), MOST_FEATURES)
             page = Page(np.sort(strongest), choose_unit(piece), values)  # features in their own order
-            left = BUDGET - 2 * count_bytes(_common(piece, page, title, notes))  # the overview has as much again
+            left = BUDGET - 2 * count_bytes(
+                _describe_common(piece, page, title, notes)
+            )  # the overview has as much again
             page.row_bytes, page.evidence_bytes = ROWS_SHARE * left, (1 - ROWS_SHARE) * left
         found = None if search is None else search(given)
-        rows += _rows(page, piece, found, said, sum(map(len, bare)))
+        rows += _encode_rows(page, piece, found, said, sum(map(len, bare)))
         bare.append(replace(piece, cloud=None))
     if not rows:
         raise InvalidData("the explanation has no rows to report")
     joined = Explanation.concatenate(bare)
     if command:
         joined = replace(joined, settings={"command": command, **(joined.settings or {})})
-    common = _common(joined, page, title, notes)
+    common = _describe_common(joined, page, title, notes)
     common |= {"unit": page.unit, "overview": describe_all_rows(joined, page.chosen, page.unit)}
     common |= {"left_out": _say_left_out(page, joined)}
     return f'{encode_json(common)[:-1]},"rows":[{",".join(rows)}]}}'
@@ -126,7 +128,7 @@ def hide_size(explanation: Explanation, largest: float) -> Explanation:
     return fields.turn(explanation, "values", np.full(len(explanation), 1 / largest))
 
 
-def _common(joined: Explanation, page: Page, title: str, notes: Sequence[str]) -> dict[str, Any]:
+def _describe_common(joined: Explanation, page: Page, title: str, notes: Sequence[str]) -> dict[str, Any]:
     """What is not about a single row."""
     written = {name: _ADDRESS.sub("", text) for name, text in (joined.settings or {}).items()}
     versions = f"xcid {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
@@ -136,7 +138,7 @@ def _common(joined: Explanation, page: Page, title: str, notes: Sequence[str]) -
         "features": [clean(joined.feature_names[at]) for at in page.chosen.tolist()],
         "classes": [clean(name) for name in joined.output_names] if joined.outputs.shape[1] > 1 else [],
         "hidden": page.values.is_hidden,
-        "statuses": [[name, _status(name)] for name in dict.fromkeys(map(clean, joined.status))],
+        "statuses": [[name, _explain_status(name)] for name in dict.fromkeys(map(clean, joined.status))],
         "settings": [[clean(name), clean(page.values.setting(text), 400)] for name, text in written.items()],
         "versions": versions,
         "what_would": wording.title_changes(joined.output_names),
@@ -145,13 +147,13 @@ def _common(joined: Explanation, page: Page, title: str, notes: Sequence[str]) -
     }
 
 
-def _status(name: str) -> str:
+def _explain_status(name: str) -> str:
     """What a status of rows means and what can be done about it; nothing for one that is not known."""
     known = STATUSES.get(name)
     return "" if known is None else " ".join(map(make_sentence, filter(None, [known.meaning, known.advice])))
 
 
-def _rows(
+def _encode_rows(
     page: Page, piece: Explanation, found: Counterfactuals | None, said: Sequence[str], first: int
 ) -> Iterator[str]:
     """The rows of a piece with their counterfactuals and what is said of their reasons, as long as they fit."""
@@ -163,11 +165,11 @@ def _rows(
             page.rows_left_out += 1
             continue
         if wording.is_explained(piece[row]):
-            record |= _changes(page, piece, found, row) | _evidence(page, piece, row)
+            record |= _list_changes(page, piece, found, row) | _draw_evidence(page, piece, row)
         yield encode_json(record)
 
 
-def _changes(page: Page, piece: Explanation, found: Counterfactuals | None, row: int) -> dict[str, Any]:
+def _list_changes(page: Page, piece: Explanation, found: Counterfactuals | None, row: int) -> dict[str, Any]:
     """The counterfactuals of a row, by a search or else among its samples, as long as there is room."""
     if page.evidence_bytes <= 0 or (found is None and piece.cloud is None):
         return {}
@@ -179,7 +181,7 @@ def _changes(page: Page, piece: Explanation, found: Counterfactuals | None, row:
     return {"counterfactuals": changes}
 
 
-def _evidence(page: Page, piece: Explanation, row: int) -> dict[str, Any]:
+def _draw_evidence(page: Page, piece: Explanation, row: int) -> dict[str, Any]:
     """Pictures of a row, the strongest features first, as long as there is room."""
     if piece.cloud is None:
         page.rows_without_samples += 1

@@ -51,15 +51,15 @@ def describe_evidence(explanation: Explanation, row: int, feature: int, values: 
     drawn_apart = "" if noise is None else f" These curves have a d1 of {noise:.2f}, noise included."
     why = {"why": words.word_evidence(kept, shown, verb) + drawn_apart}
     if found is None:
-        return _shares(pair) | why
+        return _draw_shares(pair) | why
     (column,) = columns
     own = float(explanation.data[row, column])
     if explanation.levels[column]:
-        return _levels(pair, explanation.levels[column], own, values) | why
-    return _number(found, own, explanation.units[column], values) | why
+        return _draw_levels(pair, explanation.levels[column], own, values) | why
+    return _draw_number(found, own, explanation.units[column], values) | why
 
 
-def _number(found: Drawn, own: float, unit: str, values: Values) -> Picture:
+def _draw_number(found: Drawn, own: float, unit: str, values: Values) -> Picture:
     pair, own = found.pair, float(found.places(np.array(own)))
     is_missing = np.isnan(pair.points)
     cells, atoms, missing = pair[~pair.atoms], pair[pair.atoms & ~is_missing], pair[is_missing]
@@ -86,7 +86,7 @@ def _number(found: Drawn, own: float, unit: str, values: Values) -> Picture:
     return picture | ({"dropped": dropped} if dropped else {})
 
 
-def _levels(pair: DensityPair, names: tuple[str, ...], own: float, values: Values) -> Picture:
+def _draw_levels(pair: DensityPair, names: tuple[str, ...], own: float, values: Values) -> Picture:
     """Masses of levels in their order, missing cells and what is left out last."""
     codes = np.where(np.isnan(pair.points), len(names), pair.points).astype(np.int64)
     own_code = len(names) if np.isnan(own) else int(own)
@@ -108,7 +108,7 @@ def _levels(pair: DensityPair, names: tuple[str, ...], own: float, values: Value
     }
 
 
-def _shares(pair: DensityPair) -> Picture:
+def _draw_shares(pair: DensityPair) -> Picture:
     edges = np.linspace(0, 1, 11)
     p, q = (np.histogram(pair.points, edges, weights=pair.weights * density)[0] for density in (pair.p, pair.q))
     return {"kind": "shares", "p": _round_all(THOUSANDTHS * p), "q": _round_all(THOUSANDTHS * q)}
