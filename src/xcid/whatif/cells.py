@@ -79,6 +79,15 @@ def _find_positions(known: Array, codes: Array) -> Integers:
     return np.array([places.get(one.tobytes(), -1) for one in rows], dtype=np.int64)
 
 
+class Place(NamedTuple):
+    """A column that splits compare: the place of its feature, and what its cells and its thresholds are."""
+
+    feature: int
+    is_set: bool
+    codes: Array
+    thresholds: Array
+
+
 class Divided(NamedTuple):
     """The features that an ensemble splits on, by cells, and its nodes in terms of these."""
 
@@ -99,24 +108,24 @@ def divide(view: View, trees: Trees) -> Divided | None:
     columns = np.unique(walk.feature[~is_leaf])
     owner = np.concatenate([view.owner, view.owner[trees.indicators.source]]).astype(np.int64)
     own = trees.compared(view.own)
-    thresholds = {int(c): np.unique(walk.threshold[~is_leaf & (walk.feature == c)]) for c in columns}
-    found = list[Cells]()
+    found, places = list[Cells](), dict[int, Place]()
     for at in np.unique(owner[columns]).tolist():
         mine = columns[owner[columns] == at]
-        options = _list_options(view, at, [thresholds[int(c)] for c in mine], mine, core)
+        thresholds = [np.unique(walk.threshold[~is_leaf & (walk.feature == column)]) for column in mine]
+        options = _list_options(view, at, thresholds, mine, core)
         if options is None:
             return None
         full = np.repeat(view.own[:1], len(options.values), axis=0)
         full[:, options.columns] = options.cells
-        made = put_in_cells(options, trees.compared(full)[:, mine], own[:, mine], [thresholds[int(c)] for c in mine])
+        made = put_in_cells(options, trees.compared(full)[:, mine], own[:, mine], thresholds)
         if made is None:
             return None
+        parts = zip(mine.tolist(), made.codes.T, thresholds, strict=True)
+        places |= {column: Place(len(found), made.is_set, codes, cuts) for column, codes, cuts in parts}
         found.append(made)
-    places = {one.options.at: place for place, one in enumerate(found)}
     goes_left = own[:, walk.feature] <= walk.threshold
     goes_left |= np.isnan(own[:, walk.feature]) & walk.missing_left
-    nodes = _translate_nodes(trees, found, is_leaf, columns, owner, places, thresholds)
-    return Divided(tuple(found), nodes, goes_left)
+    return Divided(tuple(found), _translate_nodes(trees, places), goes_left)
 
 
 def _list_options(view: View, at: int, thresholds: list[Array], columns: Integers, n_columns: int) -> Options | None:
@@ -164,29 +173,19 @@ def _list_values_beside(view: View, at: int, thresholds: Array, column: int) -> 
     return add_codes(search_space, at, np.append(values, search_space.usual[at]))
 
 
-def _translate_nodes(
-    trees: Trees,
-    cells: list[Cells],
-    is_leaf: Flags,
-    columns: Integers,
-    owner: Integers,
-    places: dict[int, int],
-    thresholds: dict[int, Array],
-) -> Nodes:
+def _translate_nodes(trees: Trees, places: dict[int, Place]) -> Nodes:
+    """The nodes of an ensemble in terms of the cells of the columns that it splits on."""
     walk = trees.walk
     cut, mask = np.zeros(len(walk.feature), dtype=np.int64), np.zeros(len(walk.feature), dtype=np.uint64)
-    feature = np.full(len(walk.feature), -1)
-    for column in columns.tolist():
+    feature, is_leaf = np.full(len(walk.feature), -1), walk.left == np.arange(len(walk.left))
+    for column, place in places.items():
         mine = np.flatnonzero(~is_leaf & (walk.feature == column))
-        one = cells[places[int(owner[column])]]
-        own_columns = [c for c in columns.tolist() if owner[c] == owner[column]]
-        codes = one.codes[:, own_columns.index(column)]
-        k = np.searchsorted(thresholds[column], walk.threshold[mine])
-        feature[mine] = places[int(owner[column])]
-        if one.is_set:
-            mask[mine] = _choose_levels(codes, k, walk.missing_left[mine])
+        k = np.searchsorted(place.thresholds, walk.threshold[mine])
+        feature[mine] = place.feature
+        if place.is_set:
+            mask[mine] = _choose_levels(place.codes, k, walk.missing_left[mine])
         else:
-            cut[mine] = np.searchsorted(codes, k, side="right")
+            cut[mine] = np.searchsorted(place.codes, k, side="right")
     return Nodes(feature, walk.left, walk.right, cut, mask, walk.roots)
 
 
