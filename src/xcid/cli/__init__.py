@@ -41,14 +41,8 @@ VERBS = {  # as they are listed
     "bench": "compare its speed with other methods",
     "completion": "let your shell complete what you type",
 }
-MEASURING = (
-    "validate",
-    "verify",
-    "compare",
-    "reproduce",
-    "bench",
-)  # verbs of the lab, which is imported where one of them is typed
-LAB = "xcid_lab.verbs"
+MEASURING = ("validate", "verify", "compare", "reproduce", "bench")
+LAB = "xcid_lab.verbs"  # imported where one of these is typed
 WELCOME = """\
 xcid explains single decisions of any model. Try:
 

@@ -156,9 +156,6 @@ class _Sum:
         self.need = need
         self._steps: dict[tuple[int, int, int], list[tuple[float, int, int, int]]] = {}
 
-    def whole(self) -> Part:
-        return tuple((0, len(one.cost) - 1) for one in self.features)
-
     def steps(self, j: int, first: int, last: int) -> list[tuple[float, int, int, int]]:
         """What each step along the hull of a feature costs for what it gains."""
         key = (j, first, last)
@@ -198,10 +195,11 @@ def find_cheapest_sum(
     holds with more options between those of a line, too.
     """
     problem, best, choice = _Sum(costs, gains, need), incumbent, None
-    relaxed, count = problem.relax(problem.whole()), 0
+    whole: Part = tuple((0, len(one.cost) - 1) for one in problem.features)
+    relaxed, count = problem.relax(whole), 0
     if np.isinf(relaxed.cost):
         return Solved(NONE, np.inf, np.inf, None, 0.0), np.inf
-    least, heap = min(relaxed.cost, incumbent), [(relaxed.cost, count, problem.whole(), relaxed)]
+    least, heap = min(relaxed.cost, incumbent), [(relaxed.cost, count, whole, relaxed)]
     while heap:
         lower, _, part, relaxed = heapq.heappop(heap)
         tolerance = 1e-9 * max(1.0, 1e-5 * min(best, lower))
