@@ -435,7 +435,7 @@ class TestJustAbove:
         with approved.raises(InvalidParameter):
             explainer.just_above(TABLE, "approved", 1.5)
         with approved.raises(InvalidParameter):
-            explainer.just_above(TABLE, "aproved", 0.5)
+            explainer.just_above(TABLE, "approve", 0.5)
         with approved.raises(InvalidParameter):
             number.just_above(TABLE, "approved", 0.5)
         with approved.raises(InvalidParameter):
