@@ -57,7 +57,7 @@ class TestBound:
         explainer = xcid.Explainer(model, TABLE, generator=generator)
         assert repr(explainer.setup.generator) == repr(generator)
         assert repr(Growing(generator).bind(FeatureSpace.of(TABLE), TABLE[:, :1])) == repr(Growing(generator))
-        assert explainer(TABLE[:2]).settings["generator"] == repr(generator)
+        assert explainer(TABLE[:2]).details.settings["generator"] == repr(generator)
 
     def test_it_may_be_bound_again_and_travels_without_its_plans(self, generator):
         space, key = FeatureSpace.of(TABLE), run_key(3)

@@ -114,7 +114,7 @@ class TestTheMethod:
     def test_sets_are_hard_whatever_the_model(self):
         for asked, due in ((model, FlipOrTie()), (lambda X: X[:, 0] > 0, FlipOrTie()), (number, Interval)):
             found = xcid.CID(asked, TABLE, m=20)(TABLE[:2])
-            assert found.outcome == due or isinstance(found.outcome, due)
+            assert found.details.outcome == due or isinstance(found.details.outcome, due)
             assert "hard" in found.question
             assert set(np.unique(found.cloud.positive)) <= {0.0, 1.0}
         assert xcid.CID(model, TABLE, outcome=Flip(soft=True)).setup.outcome == Flip(soft=True)
@@ -158,7 +158,7 @@ class TestGroups:
         group = xcid.Constraints(groups={"g": ["fixed", "a", "level"]})
         found = xcid.CID(lambda X: model(X[["a", "b"]].to_numpy()), table, kernel=kernel, constraints=group)(table[:3])
         for row in range(3):
-            at = found.column_names.index("a")
+            at = found.details.column_names.index("a")
             sets = (
                 found.cloud.samples[row, part[row] > 0, at] for part in (found.cloud.positive, found.cloud.negative)
             )

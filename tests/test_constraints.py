@@ -72,7 +72,7 @@ def test_levels(generator):
     by_name, explanation = samples(generator, Constraints(levels={"city": ["Porto", "Bern"], "grade": ["high"]}))
     assert set(moved(by_name["city"])[1]) == {0.0, 3.0}
     assert set(moved(by_name["grade"])[1]) == {2.0}
-    assert explanation.levels[3] == ("Bern", "Lyon", "Oslo", "Porto")
+    assert explanation.details.levels[3] == ("Bern", "Lyon", "Oslo", "Porto")
 
 
 def test_monotone(generator):
@@ -142,5 +142,5 @@ def test_settings_and_files_say_what_was_given(tmp_path):
     first = FRAME.columns[0]
     found = xcid.Explainer(model, FRAME, constraints=Constraints(frozen=[first]))(FRAME[:2])
     found.save(tmp_path / "found.npz")
-    assert xcid.load(tmp_path / "found.npz").settings["constraints"] == f"frozen=({first!r},)"
-    assert "constraints" not in xcid.Explainer(model, FRAME)(FRAME[:2]).settings
+    assert xcid.load(tmp_path / "found.npz").details.settings["constraints"] == f"frozen=({first!r},)"
+    assert "constraints" not in xcid.Explainer(model, FRAME)(FRAME[:2]).details.settings

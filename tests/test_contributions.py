@@ -83,7 +83,7 @@ def own(found):
     if found.scale == "probability":
         return chance
     others = found.outputs.sum(axis=1) - chance
-    least = max(found.least, np.exp(-34.0))
+    least = max(found.details.least, np.exp(-34.0))
     return np.log(np.where(chance > 0, chance, least)) - np.log(np.where(others > 1e-15, others, least))
 
 
@@ -292,8 +292,8 @@ class TestKept:
         loaded = xcid.load(tmp_path / f"e.{end}")
         for part in ("values", "lower", "upper", "p_values", "base_values", "about", "exact", "importance"):
             assert np.array_equal(getattr(loaded, part), getattr(found, part)), part
-        assert (loaded.scale, loaded.unit, loaded.least) == (found.scale, found.unit, found.least)
-        assert loaded.base_outputs == pytest.approx(found.base_outputs)
+        assert (loaded.scale, loaded.unit, loaded.details.least) == (found.scale, found.unit, found.details.least)
+        assert loaded.details.base_outputs == pytest.approx(found.details.base_outputs)
         assert_adds_up(loaded)
 
     def test_limits_of_which_nothing_is_known(self, tmp_path):

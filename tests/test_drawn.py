@@ -29,7 +29,7 @@ def test_curves_of_the_paper_have_the_d1_that_is_printed(kernel):
     found = xcid.CID(model, TABLE, kernel=kernel)(TABLE[:5])
     for row in range(5):
         for feature in range(3):
-            pair = drawn(found.cloud, row, feature, found.density).pair
+            pair = drawn(found.cloud, row, feature, found.details.density).pair
             assert float(d_k(pair.p, pair.q, pair.weights)) == pytest.approx(found.values[row, feature], abs=1e-3)
 
 

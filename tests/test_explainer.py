@@ -153,9 +153,9 @@ def test_parts_can_be_chosen(diabetes):
     assert np.allclose(by_density.importance, by_score.importance)
     assert by_density.base_values is not None
     assert by_score.base_values is None
-    assert "epanechnikov" in by_density.settings["score"]
+    assert "epanechnikov" in by_density.details.settings["score"]
     paper = xcid.Explainer.paper(model, train, density=density)(rows)
-    assert "epanechnikov" in paper.settings["score"]
+    assert "epanechnikov" in paper.details.settings["score"]
     assert paper.base_values is None
     few = xcid.Explainer.paper(model, train, m=10)(rows)
     assert np.all(few.n_positive == 10)

@@ -70,8 +70,8 @@ def explanation():
 
 
 def test_they_decide_the_scores(explanation):
-    assert isinstance(explanation.density, Halves)
-    assert explanation.outcome == Refused(0.6)
+    assert isinstance(explanation.details.density, Halves)
+    assert explanation.details.outcome == Refused(0.6)
     assert set(np.argsort(-explanation.importance.mean(axis=0))[:2]) == {0, 2}
     pair = explanation.evidence(0, "age")
     assert explanation.importance[0, 0] == pytest.approx(xcid.distances.d_k(pair.p, pair.q, pair.weights))
@@ -81,8 +81,8 @@ def test_they_decide_the_scores(explanation):
 def test_saved_and_loaded_they_are_given_again(explanation, tmp_path, name):
     explanation.save(tmp_path / name)
     bare = xcid.load(tmp_path / name)
-    assert (bare.density, bare.outcome) == (None, None)
-    assert bare.settings["outcome"] == "Refused(level=0.6)"
+    assert (bare.details.density, bare.details.outcome) == (None, None)
+    assert bare.details.settings["outcome"] == "Refused(level=0.6)"
     again = xcid.load(tmp_path / name, density=Halves(), outcome=Refused(0.6))
     assert np.array_equal(again.values, explanation.values)
     if name == "e.npz":

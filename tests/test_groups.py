@@ -118,7 +118,8 @@ class TestGroups:
         assert any("both" in ax.get_title() for ax in axes)
         explanation.save(tmp_path / "groups")
         back = xcid.load(tmp_path / "groups")
-        assert back.features == explanation.features == ((0, 1), (2,), (3,)) or back.features == ((1, 0), (2,), (3,))
+        assert back.details.features == explanation.details.features
+        assert [set(columns) for columns in back.details.features] == [{0, 1}, {2}, {3}]
         assert float(d1(back.evidence(0, "both"))) == float(d1(pair))
         frame = back.to_frame()
         assert frame["feature"].tolist() == ["both", "x2", "x3"] * 2

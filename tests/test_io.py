@@ -87,7 +87,7 @@ class TestRoundTrip:
         saved = explain(density=density)
         saved.save(tmp_path / "x.npz")
         loaded = xcid.load(str(tmp_path / "x.npz"))
-        assert loaded.density == density
+        assert loaded.details.density == density
         for row in range(4):
             for feature in ("a", "b", "ü"):
                 first, second = saved.evidence(row, feature), loaded.evidence(row, feature)

@@ -260,7 +260,7 @@ def test_text_files_and_frames_show_levels(fitted, tmp_path):
     assert frame.city[0] in str(explanation)
     explanation.save(tmp_path / "e.npz")
     loaded = xcid.load(tmp_path / "e.npz")
-    assert loaded.levels == explanation.levels
+    assert loaded.details.levels == explanation.details.levels
     assert loaded.shown(0, "city") == frame.city[0]
     assert loaded.evidence(0, "city").points.tolist() == explanation.evidence(0, "city").points.tolist()
     table = explanation.to_frame()

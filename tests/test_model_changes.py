@@ -353,7 +353,7 @@ def test_what_was_chosen_stays_chosen():
     with pytest.warns(XcidWarning, match="the model has changed"):
         found = explained(explainer)
     fresh = explained(xcid.Explainer(model, X, **settings))
-    assert found.settings == fresh.settings
+    assert found.details.settings == fresh.details.settings
     assert np.allclose(found.values, fresh.values, rtol=0, atol=1e-9)
 
 

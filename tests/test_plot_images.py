@@ -26,6 +26,7 @@ import xcid_torch.plots
 from xcid.densities import Mixed
 from xcid.interactions import Interactions
 from xcid.metrics.faithfulness import Curves
+from xcid.records import Details
 from xcid.show.wording import colours
 
 ROOT = Path(__file__).parents[1]
@@ -79,13 +80,8 @@ def explained(seed=0, n=30, s=200):
         index=np.arange(n),
         feature_names=NAMES_OF_FEATURES,
         data=data,
-        column_names=NAMES_OF_FEATURES,
-        features=cloud.features,
         outputs=np.column_stack([np.full(n, 0.3), np.full(n, 0.7)]),
         output_names=("no", "yes"),
-        levels=LEVELS,
-        units=("",) * 5,
-        scales=(1.0,) * 5,
         lower=values - width,
         upper=values + width,
         p_values=np.where(np.abs(values) < width, 0.5, 0.001),
@@ -93,7 +89,14 @@ def explained(seed=0, n=30, s=200):
         about=np.full(n, "yes"),
         scale="log_odds",
         cloud=cloud,
-        density=Mixed(),
+        details=Details(
+            column_names=NAMES_OF_FEATURES,
+            features=cloud.features,
+            levels=LEVELS,
+            units=("",) * 5,
+            scales=(1.0,) * 5,
+            density=Mixed(),
+        ),
     )
 
 

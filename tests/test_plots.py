@@ -148,7 +148,7 @@ class TestBar:
 def drawn_pair(explanation):
     """What is drawn of the strongest feature of the first row."""
     strongest = int(np.abs(explanation.values[0]).argmax())
-    return drawn_evidence(explanation.cloud, 0, strongest, explanation.density).pair
+    return drawn_evidence(explanation.cloud, 0, strongest, explanation.details.density).pair
 
 
 class TestDensities:
@@ -176,7 +176,7 @@ class TestDensities:
         """Evidence that is adjusted for other features differs from what counting gives."""
         months = np.random.default_rng(0).choice(values, (300, 2))
         explanation = xcid.Explainer(lambda X: X.sum(axis=1) > 2 * np.median(values), months)(months[:1])
-        found = drawn_evidence(explanation.cloud, 0, 0, explanation.density)
+        found = drawn_evidence(explanation.cloud, 0, 0, explanation.details.density)
         own = found.pair.atoms & np.isclose(found.values(found.pair.points), months[0, 0])
         said = xcid.show.wording.rows.word_evidence(kept_shares(explanation.cloud, 0, 0, found), "6")
         stay, flip = (100 * part[own].sum() for part in (found.pair.q, found.pair.p))
@@ -206,7 +206,7 @@ class TestDensities:
         explanation = xcid.Explainer(model, X)(X[:1])
         titles = [drawn(ax).get_title() for ax in xcid.plots.densities(explanation)]
         for feature in (1, 2):
-            pair = drawn_evidence(explanation.cloud, 0, feature, explanation.density).pair
+            pair = drawn_evidence(explanation.cloud, 0, feature, explanation.details.density).pair
             apart = float(Overlap()(pair.p, pair.q, pair.weights))
             assert apart > 0.02
             assert f"x{feature}\nd1 = 0.00 ({apart:.2f} with noise)" in titles

@@ -35,7 +35,7 @@ MODELS = {
 
 
 def trace(model, table=TABLE):
-    return xcid.Explainer(model, table).contributions(TABLE[:2]).settings
+    return xcid.Explainer(model, table).contributions(TABLE[:2]).details.settings
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -85,7 +85,7 @@ def test_reference_data_have_one_digest_in_every_library_and_another_for_every_c
 def test_every_explanation_says_where_it_comes_from(tmp_path):
     model = MODELS["forest"].fit(TABLE, CLASS)
     explanation = xcid.Explainer(model, TABLE)(TABLE[:5])
-    settings = explanation.settings
+    settings = explanation.details.settings
     assert settings["model"].startswith("RandomForestClassifier, sha256 ")
     assert settings["reference"].startswith("80 rows, sha256 ")
     assert f"xcid {xcid.__version__}, Python " in settings["versions"]
@@ -93,7 +93,7 @@ def test_every_explanation_says_where_it_comes_from(tmp_path):
     assert explanation.to_frame().attrs["settings"] == settings
     for name in ("a.json", "a.xcid", "a.parquet"):
         explanation.save(tmp_path / name)
-        assert xcid.load(tmp_path / name).settings == settings
+        assert xcid.load(tmp_path / name).details.settings == settings
 
 
 def test_it_is_looked_at_once(monkeypatch):
@@ -112,9 +112,9 @@ def test_it_is_looked_at_once(monkeypatch):
 def test_a_model_that_changed_is_called_by_its_new_digest():
     model = RandomForestClassifier(5, random_state=0).fit(TABLE, CLASS)
     explainer = xcid.Explainer(model, TABLE)
-    before = explainer.contributions(TABLE[:2]).settings["model"]
+    before = explainer.contributions(TABLE[:2]).details.settings["model"]
     model.fit(TABLE, 1 - CLASS)
-    assert explainer.contributions(TABLE[:2]).settings["model"] not in ("", before)
+    assert explainer.contributions(TABLE[:2]).details.settings["model"] not in ("", before)
 
 
 @pytest.mark.slow

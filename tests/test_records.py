@@ -121,8 +121,8 @@ class TestANewEstimate:
         assert wide.pull_p[:, 3].tolist() == wide.p_values[:, 3].tolist() == [1] * 4
         assert set(wide.feature_status[:, 3]) == {"constant"}
         assert np.isnan(wide.data[:, 3]).all()
-        assert wide.features[3:] == ((3,),)
-        assert wide.levels[3:] == ((),)
+        assert wide.details.features[3:] == ((3,),)
+        assert wide.details.levels[3:] == ((),)
 
 
 class TestANewField:
@@ -195,7 +195,7 @@ class TestDeclarations:
     def test_everything_that_is_per_row_says_so(self, explanation):
         known = {each.name for each in declared(Explanation)}
         undeclared = {each.name for each in fields(Explanation)} - known
-        assert undeclared == {"density", "estimand", "outcome", "settings", "scale", "least", "limits"}
+        assert undeclared == {"details", "estimand", "scale", "limits"}
         for each in declared(Explanation):
             part = getattr(explanation, each.name)
             assert each.is_per_row == (part is not None and not isinstance(part, tuple)) or part is None

@@ -46,7 +46,7 @@ def test_categories_of_numbers_are_levels(order):
     seen = []
     model = lambda X: seen.append(X) or (X["a"].astype(int) == 5)  # noqa: E731
     explanation = xcid.Explainer.paper(model, table)(table.iloc[:3])
-    assert explanation.levels[0] == tuple(str(level) for level in order or [1, 5, 9])
+    assert explanation.details.levels[0] == tuple(str(level) for level in order or [1, 5, 9])
     assert not any(X["a"].isna().any() for X in seen)
 
 
@@ -126,7 +126,7 @@ def test_numbers_of_numpy_are_saved(tmp_path):
     table = RNG.normal(size=(60, 2))
     explanation = xcid.Explainer(lambda X: X[:, 0] > 0, table, density=density)(table[:1])
     explanation.save(tmp_path / "e.npz")
-    assert xcid.load(tmp_path / "e.npz").density == density
+    assert xcid.load(tmp_path / "e.npz").details.density == density
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ import xcid_lab.baselines
 from xcid import directions
 from xcid.errors import InvalidData, InvalidFile, InvalidParameter
 from xcid.outcomes import Interval, Threshold, ToClass, Within
+from xcid.records import with_details
 from xcid.show import wording
 from xcid.show.report import page as page_room
 from xcid.show.report import report, summary
@@ -212,12 +213,12 @@ class TestSentences:
         ],
     )
     def test_other_questions_of_a_regression(self, regression, outcome, said):
-        asked = replace(regression, outcome=outcome)
+        asked = with_details(regression, outcome=outcome)
         asked = replace(asked, values=asked.values * directions.sides(asked)[:, None])
         assert summary(asked)[:2] == ("The model predicts 1.51.", f"glucose {said}")
 
     def test_an_outcome_that_a_file_did_not_keep(self, explanation):
-        assert "on its side of the question" in " ".join(summary(replace(explanation, outcome=None)))
+        assert "on its side of the question" in " ".join(summary(with_details(explanation, outcome=None)))
 
     def test_another_method(self):
         words = summary(xcid_lab.baselines.Occlusion(probability, TABLE)([ROW]))
@@ -367,7 +368,7 @@ class TestFile:
         assert data["left_out"] == ["The samples behind 6 rows were not kept: there is no evidence for them here."]
 
     def test_a_density_that_a_file_does_not_keep(self, explanation, tmp_path):
-        replace(explanation, density=None).report(tmp_path / "r.html")
+        with_details(explanation, density=None).report(tmp_path / "r.html")
         assert read(tmp_path / "r.html")["rows"][0]["counterfactuals"]
 
     def test_an_average_can_be_reported(self, explanation, tmp_path):
@@ -577,7 +578,8 @@ class TestHidden:
 
     def test_numbers_of_a_regression_and_samples_in_settings(self, tmp_path):
         one = explainer(lambda X: 7919.0 * X[:, 0])([ROW])
-        one = replace(one, settings=dict(one.settings) | {"generator": "Own(samples=[123.456])", "note": "123.456"})
+        settings = {**one.details.settings, "generator": "Own(samples=[123.456])", "note": "123.456"}
+        one = with_details(one, settings=settings)
         one.report(tmp_path / "r.html", values="hidden")
         text = (tmp_path / "r.html").read_text("utf-8")
         assert "123.4" not in text

@@ -139,8 +139,8 @@ def test_stable_asks_for_no_more_features_than_there_are():
 
 def test_classes_are_asked_for_by_the_hard_question():
     by_class = xcid.Explainer(model, TABLE).per_class(TABLE[:2])
-    assert "ToClass" in by_class["1"].settings["outcome"]
-    assert repr(ToClass("1")) in by_class["1"].settings["outcome"]
+    assert "ToClass" in by_class["1"].details.settings["outcome"]
+    assert repr(ToClass("1")) in by_class["1"].details.settings["outcome"]
 
 
 def test_values_next_to_each_other_at_the_end_of_the_range():

@@ -45,7 +45,7 @@ def same(first, second):
     """Whether two explanations are the same to the last bit."""
     names = ("values", "importance", "base_values", "n_evaluations", "status", "outputs", "lower", "p_values")
     pairs = [(getattr(first, name), getattr(second, name)) for name in names]
-    return first.settings == second.settings and all(
+    return first.details.settings == second.details.settings and all(
         np.array_equal(a, b) if a is not None else b is None for a, b in pairs
     )
 
@@ -145,12 +145,12 @@ class TestTheLaws:
     def test_settings_say_so(self, tmp_path):
         found = xcid.Explainer(linear, TABLE, weights=COUNTS)(ROWS)
         equal = COUNTS.sum() ** 2 / np.sum(COUNTS**2)
-        assert found.settings["weights"] == f"of 300 reference rows, worth {equal:,.1f} equal ones"
+        assert found.details.settings["weights"] == f"of 300 reference rows, worth {equal:,.1f} equal ones"
         found.save(tmp_path / "found.npz")
-        assert xcid.load(tmp_path / "found.npz").settings == found.settings
+        assert xcid.load(tmp_path / "found.npz").details.settings == found.details.settings
         found.report(tmp_path / "found.html")
-        assert found.settings["weights"] in (tmp_path / "found.html").read_text(encoding="utf-8")
-        assert "weights" not in xcid.Explainer(linear, TABLE)(ROWS).settings
+        assert found.details.settings["weights"] in (tmp_path / "found.html").read_text(encoding="utf-8")
+        assert "weights" not in xcid.Explainer(linear, TABLE)(ROWS).details.settings
 
 
 class TestMetricsAndBaselines:
@@ -183,7 +183,7 @@ class TestMetricsAndBaselines:
     def test_occlusion(self):
         found = Occlusion(lambda X: X @ SLOPES, TABLE, weights=COUNTS)(ROWS)
         assert np.allclose(found.values, SLOPES * (ROWS - np.average(TABLE, axis=0, weights=COUNTS)))
-        assert "weights" in found.settings
+        assert "weights" in found.details.settings
 
 
 class TestCopies:

@@ -239,7 +239,7 @@ def _mean_of(whole: E, name: str) -> E:
     if mean.retrained is not None:
         mean = replace(mean, sd_training=sources.of_training(centre, mean.retrained))
     reach = np.hypot(reach, _reach_of_all(part, mean))
-    is_level = np.array([bool(levels) for levels in part.levels])
+    is_level = np.array([bool(levels) for levels in part.details.levels])
     numbers = np.where(is_level, 0.0, part.data)
     n_known = np.sum(~np.isnan(numbers), axis=0)
     middle = np.where(n_known > 0, np.nansum(numbers, axis=0) / np.maximum(n_known, 1), np.nan)

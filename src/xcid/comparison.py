@@ -238,7 +238,8 @@ def _check(first: Explanation, second: Explanation) -> None:
             raise InvalidParameter("averages cannot be compared: compare the explanations of the rows themselves")
         if one.lower is None or one.base_values is None:
             raise InvalidParameter("these scores have no sign and no limits: explain with the recommended setting")
-    if counts[0] > 1 and None not in (first.outcome, second.outcome) and first.outcome != second.outcome:
+    asked = first.details.outcome, second.details.outcome
+    if counts[0] > 1 and None not in asked and asked[0] != asked[1]:
         raise InvalidParameter(
             f"answers to different questions cannot be compared: {first.question!r} and {second.question!r}"
         )
@@ -267,7 +268,7 @@ def _measured(one: Explanation) -> _Measured:
 
 def _same_rows(first: Explanation, second: Explanation) -> bool:
     return (
-        first.levels == second.levels
+        first.details.levels == second.details.levels
         and np.array_equal(first.index, second.index)
         and np.array_equal(first.data, second.data, equal_nan=True)
     )
@@ -275,9 +276,9 @@ def _same_rows(first: Explanation, second: Explanation) -> bool:
 
 def _is_one_run(first: Explanation, second: Explanation) -> bool:
     """Whether rows follow the same plans: one seed and setting, one model and one background."""
-    made = [one.settings or {} for one in (first, second)]
-    alike = first.scales == second.scales and first.output_scales == second.output_scales
-    return bool(made[0]) and made[0] == made[1] and alike
+    one, other = first.details, second.details
+    alike = one.scales == other.scales and one.output_scales == other.output_scales
+    return bool(one.settings) and one.settings == other.settings and alike
 
 
 def _error(values: Array, errors: Array, shares_plans: bool) -> _Error:

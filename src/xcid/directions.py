@@ -53,17 +53,17 @@ def evidence(explanation: Explanation, row: int, feature: int | str) -> DensityP
             "the samples behind this importance were not kept: explain this row by itself, "
             "or raise max_evidence_bytes of the Explainer"
         )
-    if explanation.density is None:
+    if explanation.details.density is None:
         raise EvidenceNotKept(
             "the density of this explanation is your own, which a file does not keep: "
             "give it again with xcid.load(path, density=...)"
         )
-    return densities_of(explanation.cloud, row, column, explanation.density)
+    return densities_of(explanation.cloud, row, column, explanation.details.density)
 
 
 def sides(explanation: Explanation) -> Array:
     """(n,) 1 for rows in which values above 0 support the present answer to the question, and -1 for the others."""
-    names, outcome = explanation.output_names, explanation.outcome
+    names, outcome = explanation.output_names, explanation.details.outcome
     question = Flip() if outcome is None else as_question(outcome)
     column = [0 if len(names) == 1 else column_of(name, names) for name in explanation.about.tolist()]
     speaks = {at: question.speaks_for(at, explanation.outputs, names) for at in {*column}}
@@ -106,8 +106,8 @@ def towards(explanation: E, name: str, exact: tuple[str, Array] | None = None) -
     columns = np.full(len(explanation), column)
     if explanation.every_class is None:
         return _again(explanation, columns, explanation.scale, exact)
-    bases = np.array(getattr(explanation, BASES.get(explanation.scale, "base_outputs")))
-    scale = Scale(cast(Name, explanation.scale), explanation.least)
+    bases = np.array(getattr(explanation.details, BASES.get(explanation.scale, "base_outputs")))
+    scale = Scale(cast(Name, explanation.scale), explanation.details.least)
     known = count_out(explanation.every_class, bases, explanation.outputs, names, columns, scale)
     return replace(_without_sources(explanation), **known)
 
@@ -142,8 +142,8 @@ def _again(explanation: E, column: Integers, name: str, exact: tuple[str, Array]
         raise EvidenceNotKept(NOT_KEPT if cloud is None or cloud.plans else NEVER_KEPT)
     if any(plan.fitted.any() or not plan.free.all() for plan in cloud.plans if isinstance(plan, Plan)):
         raise EvidenceNotKept(LIMITED)
-    usual = {name: getattr(explanation, name) for name in ("base_outputs", *BASES.values())}
-    scale = Scale(cast(Name, name), explanation.least)
+    usual = {name: getattr(explanation.details, name) for name in ("base_outputs", *BASES.values())}
+    scale = Scale(cast(Name, name), explanation.details.least)
     exact = exact or _known(explanation, column)
     found = contribute(cloud, explanation.outputs, explanation.output_names, column, scale, usual, exact=exact)
     return replace(_without_sources(explanation), **found)

@@ -18,7 +18,7 @@ def to_frame(explanation: Explanation, backend: Backend) -> Any:
     frame = frame_of(to_columns(explanation), backend)
     if backend == "pandas":
         frame.attrs.update(question=explanation.question, unit=explanation.unit, limits=explanation.limits)
-        frame.attrs["settings"] = dict(explanation.settings or {})
+        frame.attrs["settings"] = dict(explanation.details.settings or {})
     return frame
 
 
@@ -79,8 +79,8 @@ def _readable(explanation: Explanation) -> Any:
     """(n, f) objects: what people read of levels, dates, groups and missing cells, and numbers as they are."""
     numbers = one_number(explanation)
     shown = numbers.astype(object)
-    for feature, columns in enumerate(explanation.features):
-        has_text = any(explanation.levels[column] or explanation.units[column] for column in columns)
+    for feature, columns in enumerate(explanation.details.features):
+        has_text = any(explanation.details.levels[column] or explanation.details.units[column] for column in columns)
         for row in np.flatnonzero(has_text | np.isnan(numbers[:, feature])).tolist():
             shown[row, feature] = explanation.shown(row, feature)
     return shown
@@ -90,6 +90,6 @@ def one_number(explanation: Explanation) -> Array:
     """(n, f) the number of each feature; NaN for groups, which have more than one."""
     numbers = [
         explanation.data[:, columns[0]] if len(columns) == 1 else np.full(len(explanation), np.nan)
-        for columns in explanation.features
+        for columns in explanation.details.features
     ]
     return np.column_stack(numbers)

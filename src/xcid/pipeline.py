@@ -165,7 +165,7 @@ def _searched(setup: Setup, found: Explanation, rows: Array, keys: Unsigned, out
 
 def _told(found: Explanation) -> Flags:
     """(n,) rows with a feature whose importance is not chance, or whose contribution where probabilities tell of it."""
-    by_probability = found.outcome is not None and as_question(found.outcome).least is not None
+    by_probability = found.details.outcome is not None and as_question(found.details.outcome).least is not None
     p_values = found.p_values if by_probability else found.importance_p_values
     p_values = found.p_values if p_values is None else p_values
     if p_values is None:

@@ -18,7 +18,7 @@ from xcid.errors import ModelError
 from xcid.models import Predictor, agrees, names_for, wrap
 from xcid.models.predictor import EXACT, TRIED, USUAL_NAMING, Naming
 from xcid.outcomes.classes import are_probabilities, least_probability
-from xcid.records import Array, Explanation
+from xcid.records import Array, Density, Details, Explanation, Outcome
 from xcid.table import Constraints, Features, FeatureSpace, Kind, Rules
 
 if TYPE_CHECKING:
@@ -192,23 +192,42 @@ class Subject:
         """One number a row, no classes."""
         return self.known.shape[1] == 1
 
-    def explanation(self, rows: Array, outputs: Array, index: Any = None, **known: Any) -> Explanation:
+    def explanation(
+        self,
+        rows: Array,
+        outputs: Array,
+        *,
+        settings: Mapping[str, str],
+        index: Any = None,
+        density: Density | None = None,
+        outcome: Outcome | None = None,
+        **known: Any,
+    ) -> Explanation:
         """An explanation of (n, d) rows with (n, k) outputs: what the table says of them, and what else is known."""
-        columns = self.space.columns
         return Explanation(
             feature_status=self.features.status(self.features.fold(rows)),
             feature_names=self.features.names,
             data=rows,
-            column_names=self.space.names,
             outputs=outputs,
             output_names=self.output_names,
+            index=np.arange(len(rows)) if index is None else index,
+            details=self.details(settings, density, outcome),
+            **known,
+        )
+
+    def details(self, settings: Mapping[str, str], density: Density | None, outcome: Outcome | None) -> Details:
+        """What the rows of an explanation share."""
+        columns = self.space.columns
+        return Details(
+            column_names=self.space.names,
+            features=self.features.columns,
             levels=tuple(tuple(str(level) for level in column.levels) for column in columns),
             units=tuple(column.unit for column in columns),
             scales=tuple(self.space.scales.tolist()),
+            density=density,
+            outcome=outcome,
+            settings=settings,
             **self.usual,
-            index=np.arange(len(rows)) if index is None else index,
-            features=self.features.columns,
-            **known,
         )
 
 

@@ -25,7 +25,7 @@ from xcid.explainer import Explainer
 from xcid.explanation import Explanation
 from xcid.generators import Balanced
 from xcid.outcomes import Interval, Outcome
-from xcid.records import Array, Density, Integers, Perturbations, Scores
+from xcid.records import Array, Density, Integers, Perturbations, Scores, with_details
 from xcid.records.fields import COLUMN, FEATURE, declared
 from xcid.scores import Adjusted
 from xcid.setup import Setup
@@ -117,13 +117,18 @@ def _padded(piece: Piece, width: int) -> Piece:
         return Failed(padded(piece.rows, np.nan), piece.error)
     more = range(have, width)
     names = tuple(f"{piece.feature_names[0].partition(' ')[0]} {at}" for at in more)
-    parts: dict[str, Any] = {
-        each.name: padded(getattr(piece, each.name), each.absent)
-        for each in declared(piece)
-        if {FEATURE, COLUMN} & set(each.axes) and getattr(piece, each.name) is not None
-    }
-    parts |= {"feature_names": piece.feature_names + names, "column_names": piece.column_names + names}
-    return replace(piece, **parts | {"features": piece.features + tuple((at,) for at in more), "cloud": None})
+    own, shared = (
+        {
+            each.name: padded(getattr(record, each.name), each.absent)
+            for each in declared(record)
+            if {FEATURE, COLUMN} & set(each.axes) and getattr(record, each.name) is not None
+        }
+        for record in (piece, piece.details)
+    )
+    shared["column_names"] = piece.details.column_names + names
+    shared["features"] = piece.details.features + tuple((at,) for at in more)
+    own |= {"feature_names": piece.feature_names + names, "details": replace(piece.details, **shared), "cloud": None}
+    return replace(piece, **own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,4 +230,4 @@ def by_parts(piece: Piece, levels: Sequence[tuple[str, ...]] | None = None, code
         cloud = binary(cloud)
         given = None if cloud.given is None else cloud.given * codes
         cloud = replace(cloud, origin=codes[None], given=given, discrete=np.ones(n_parts, dtype=bool))
-    return replace(piece, data=codes[None], levels=tuple(levels), cloud=cloud)
+    return replace(with_details(piece, levels=tuple(levels)), data=codes[None], cloud=cloud)

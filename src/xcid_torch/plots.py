@@ -60,7 +60,7 @@ def tokens(explanation: Explanation, row: int = 0, *, ax: Any = None) -> Any:
     Words that are not significant stand on white. The explanation is one of :class:`xcid_torch.TextExplainer`.
     """
     one = explanation[row]
-    there = [at for at in range(len(one.feature_names)) if not np.isnan(one.data[0, one.features[at][0]])]
+    there = [at for at in range(len(one.feature_names)) if not np.isnan(one.data[0, one.details.features[at][0]])]
     words, values = [one.shown(0, at) for at in there], one.values[0, there]
     places = _wrap_words(words)
     n_lines = places[-1][1] + 1 if places else 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
@@ -15,7 +15,7 @@ from xcid._faults import Piece
 from xcid.errors import InvalidData, InvalidParameter, ModelError
 from xcid.explanation import Explanation
 from xcid.outcomes import Interval, Outcome
-from xcid.records import Array, Integers
+from xcid.records import Array, Integers, with_details
 from xcid_torch._network import AT_ONCE, Answer, Network, in_blocks, probabilities
 from xcid_torch._rows import Distinct, attempted, by_parts, explained_parts, gathered, parts_setup, question
 
@@ -154,7 +154,7 @@ class TextExplainer:
             return [explained(text, where, self._levels([text], [where])) for text, where in usual[:1]]
 
         pieces = [explained(text, where, levels) for text, where in zip(known, spans, strict=True)]
-        return replace(gathered(pieces, self.settings, reference), levels=tuple(levels))
+        return with_details(gathered(pieces, self.settings, reference), levels=tuple(levels))
 
     def spans(self, text: str) -> list[Span]:
         """(start, end) of the parts of a text."""

@@ -102,15 +102,18 @@ class _Watched:
             feature_status=np.where(np.all(samples == origin, axis=0), "constant", "ok")[None],
             n_evaluations=piece.n_evaluations + 1 + n_samples,
             feature_names=self.names,
-            column_names=self.names,
             data=origin,
-            features=watched.features,
-            levels=((),) * n_units,
-            units=("",) * n_units,
-            scales=self.scales,
             cloud=watched,
-            density=self.score.density,
-            settings={**(piece.settings or {}), "score": repr(self.score), "watched": layer.name},
+            details=replace(
+                piece.details,
+                column_names=self.names,
+                features=watched.features,
+                levels=((),) * n_units,
+                units=("",) * n_units,
+                scales=self.scales,
+                density=self.score.density,
+                settings={**(piece.details.settings or {}), "score": repr(self.score), "watched": layer.name},
+            ),
         )
 
 

@@ -11,6 +11,7 @@ import pytest
 import xcid
 import xcid.show.report
 import xcid.show.wording
+from xcid.records import with_details
 from xcid.show.reasons import Reasons
 from xcid.show.wording.names import format_number
 
@@ -523,16 +524,15 @@ def test_text_is_shown_and_never_run(opened, harmless, tmp_path, text):
     """In names of features, columns, classes, levels and rows, in the title, notes, statuses and settings."""
     index = harmless.index.copy()
     index[:] = text
+    levels = ((), tuple(f"{text}{at}" for at in range(len(harmless.details.levels[1]))))
+    settings = {"generator": text, "outcome": text, "seed": "0"}
     hostile = replace(
-        harmless,
+        with_details(harmless, column_names=(text, "city"), levels=levels, settings=settings),
         feature_names=(text, "city"),
-        column_names=(text, "city"),
         output_names=(text,) * len(harmless.output_names),
         about=np.full(2, text),
-        levels=((), tuple(f"{text}{at}" for at in range(len(harmless.levels[1])))),
         index=index,
         status=np.array([text, "ok"]),
-        settings={"generator": text, "outcome": text, "seed": "0"},
     )
     hostile.report(tmp_path / "r.html", title=text, notes=[text])
     page = Page(opened(tmp_path / "r.html"))
@@ -557,7 +557,8 @@ def test_text_is_shown_and_never_run(opened, harmless, tmp_path, text):
 
 def test_a_very_long_name_is_cut(opened, screen, harmless, tmp_path):
     screen(width=360)
-    long = replace(harmless, feature_names=("W" * 100_000, "city"), column_names=("W" * 100_000, "city"))
+    names = ("W" * 100_000, "city")
+    long = replace(with_details(harmless, column_names=names), feature_names=names)
     long.report(tmp_path / "r.html", title="T" * 100_000)
     page = Page(opened(tmp_path / "r.html"))
     assert page.run("return document.documentElement.scrollWidth") <= 360

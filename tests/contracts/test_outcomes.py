@@ -312,7 +312,7 @@ def test_an_explanation_rests_on_what_lies_on_the_other_side_than_the_row(outcom
     model = Model(answers)
     explainer = xcid.Explainer(model, background, outcome=outcome, generator=xcid.generators.Balanced(n=400))
     explanation = explainer(background[:12])
-    cloud, ask = explanation.cloud, explanation.outcome
+    cloud, ask = explanation.cloud, explanation.details.outcome
     answer = model.answer(cloud.samples.reshape(-1, 3)).reshape(*cloud.positive.shape, -1)
     for row in range(12):
         own = explanation.outputs[row : row + 1]

@@ -24,8 +24,9 @@ SUMMARY = (" size", " sums")  # all that is stored of groups: points of theirs t
 FIELDS = (
     "values", "importance", "lower", "upper", "p_values", "base_values", "about", "exact", "spread",
     "share_significant", "status", "feature_status", "n_evaluations", "n_flips", "n_positive", "n_negative",
-    "outputs", "index", "data", "scales", "feature_names", "column_names", "output_names", "units",
+    "outputs", "index", "data", "feature_names", "output_names",
 )  # fmt: skip
+DETAILS = "scales", "column_names", "units"
 
 Found = dict[str, Any]
 """Arrays of numbers or text by name; None for what an explanation does not have."""
@@ -43,11 +44,12 @@ def run(case: Callable[[], Found]) -> Found:
 def of_explanation(explanation: Any, *evidence: tuple[int, str]) -> Found:
     """Everything that an explanation says, but for its words; with the evidence of some rows and features."""
     found = {name: getattr(explanation, name) for name in FIELDS}
-    found |= {"levels": [",".join(names) for names in explanation.levels]}
-    found |= {"features": [",".join(map(str, columns)) for columns in explanation.features]}
+    found |= {name: getattr(explanation.details, name) for name in DETAILS}
+    found |= {"levels": [",".join(names) for names in explanation.details.levels]}
+    found |= {"features": [",".join(map(str, columns)) for columns in explanation.details.features]}
     for row, feature in evidence:
         pair = of_pair(explanation.evidence(row, feature), f"evidence {row} {feature}")
-        is_group = len(explanation.features[explanation.feature_names.index(feature)]) > 1
+        is_group = len(explanation.details.features[explanation.feature_names.index(feature)]) > 1
         found |= {name: part for name, part in pair.items() if not is_group or name.endswith(SUMMARY)}
     return found
 

@@ -58,7 +58,7 @@ def test_what_is_loaded_can_be_saved_again(name, tmp_path):
     pairs = EVIDENCE * name.endswith(".npz")
     apart = record.gaps(record.of_explanation(again, *pairs), record.of_explanation(loaded, *pairs))
     assert set(apart.values()) == {0.0}
-    assert again.settings == loaded.settings
+    assert again.details.settings == loaded.details.settings
 
 
 def test_a_selection_of_loaded_rows_is_the_selection_of_what_was_saved(name):

@@ -110,7 +110,7 @@ class TestTexts:
         with pytest.warns(XcidWarning, match="not this one"):
             found = explainer(texts)
         assert np.all(found.status == "model_failed")
-        assert len(found.feature_names) == max(len(text.split()) for text in texts) == len(found.levels)
+        assert len(found.feature_names) == max(len(text.split()) for text in texts) == len(found.details.levels)
 
     def test_the_model_fails_for_the_background_too(self):
         explainer = xcid_torch.TextExplainer(self.model, background=self.background)

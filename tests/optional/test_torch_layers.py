@@ -185,8 +185,8 @@ class TestPerturbLayer:
             deciding(), "1", numbers(60, 6), outcome=xcid.outcomes.Flip(), generator=Marginal(m=30), repeats=2
         )
         explanation = explainer(numbers(2, 6, seed=1))
-        assert "Marginal" in explanation.settings["generator"]
-        assert "Flip(" in explanation.settings["outcome"]
+        assert "Marginal" in explanation.details.settings["generator"]
+        assert "Flip(" in explanation.details.settings["outcome"]
         assert explanation.spread is not None
 
     def test_blind_summaries_are_spoken_of(self):

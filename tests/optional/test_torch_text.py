@@ -129,7 +129,7 @@ class TestScores:
 
     def test_the_evidence_is_of_words(self):
         explanation = TextExplainer(mood)(LONG)
-        assert explanation.levels[4] == ("[MASK]", "good")
+        assert explanation.details.levels[4] == ("[MASK]", "good")
         assert sorted(explanation.evidence(0, 4).points.tolist()) == [0.0, 1.0]
 
     def test_repeated_words_have_places_of_their_own(self):
@@ -157,7 +157,7 @@ class TestFills:
     def test_dropping(self):
         explanation = TextExplainer(mood, fill=Drop())(LONG)
         assert explanation.shown(0, int(np.argmax(explanation.values[0]))) == "good"
-        assert explanation.levels[0][0] == "dropped"
+        assert explanation.details.levels[0][0] == "dropped"
 
 
 class TestModules:

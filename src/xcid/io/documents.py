@@ -39,14 +39,14 @@ import numpy as np
 from xcid._require import require
 from xcid.errors import InvalidFile
 from xcid.io import earlier, files, packed
-from xcid.records import Explanation, fields
+from xcid.records import Details, Explanation, fields
 
 FORMAT = "xcid explanation"
 VERSION = 1
 KEY = b"xcid"  # in the metadata of Parquet
 RENAMED = {"significant": "share_significant"}  # fields that had another name in earlier files
 DESCRIBED = ("density", "outcome")
-PLAIN = ("scale", "least", "limits", "estimand")  # text and numbers that all rows share
+OWN = ("scale", "limits", "estimand")  # texts that all rows share
 EARLIER_FIELDS = ("direction", *(f"{name}{end}" for name in ("moved", "mean") for end in earlier.ENDS))
 INDEX_KINDS = "iufbUM"
 ROOMS = ("xcid.cid.densities", "xcid.outcomes")
@@ -62,13 +62,17 @@ NAME, FUNCTION, FLOAT = "name", "function", "float"
 
 def head(explanation: Explanation) -> dict[str, Any]:
     """What all rows of an explanation share, as lists, texts and numbers."""
-    common = {
-        each.name: getattr(explanation, each.name) for each in fields.declared(Explanation) if not each.is_per_row
-    }
-    described = {name: describe(getattr(explanation, name)) for name in DESCRIBED}
-    asked = {"question": explanation.question, "settings": dict(explanation.settings or {})}
-    asked |= {name: getattr(explanation, name) for name in PLAIN}
+    details = explanation.details
+    common = {name: getattr(explanation, name) for name in (*_shared(Explanation), *OWN)}
+    common |= {name: getattr(details, name) for name in (*_shared(Details), "least")}
+    described = {name: describe(getattr(details, name)) for name in DESCRIBED}
+    asked = {"question": explanation.question, "settings": dict(details.settings or {})}
     return {"format": FORMAT, **common, **described, **asked}
+
+
+def _shared(kind: type[Explanation | Details]) -> dict[str, fields.Declared]:
+    """The fields of a record that all rows share."""
+    return {each.name: each for each in fields.declared(kind) if not each.is_per_row}
 
 
 def from_head(known: Mapping[str, Any], version: int) -> dict[str, Any]:
@@ -78,10 +82,10 @@ def from_head(known: Mapping[str, Any], version: int) -> dict[str, Any]:
             f"this is {known.get('format')!r}, version {known.get('version')!r}; "
             f"{FORMAT!r}, version {version} is understood"
         )
-    shared = [each for each in fields.declared(Explanation) if not each.is_per_row]
+    shared = (_shared(Explanation) | _shared(Details)).values()
     common = {each.name: _tuples(list(known[each.name])) for each in shared if each.is_needed or each.name in known}
     described = {name: restore(known.get(name)) for name in DESCRIBED}
-    plain = {name: known[name] for name in PLAIN if name in known}
+    plain = {name: known[name] for name in (*OWN, "least") if name in known}
     return {**common, **described, **plain, "settings": dict(known["settings"])}
 
 
@@ -125,7 +129,9 @@ def from_document(document: Mapping[str, Any], n_bytes: int = 0) -> Explanation:
 def renewed(parts: Mapping[str, Any], common: Mapping[str, Any]) -> Explanation:
     """The explanation of what a file holds per row and of what all rows share, whatever version wrote it."""
     found = earlier.renew(parts, common)
-    return Explanation(**found, **{"scale": earlier.scale_of(found), **common})
+    own = {name: part for name, part in common.items() if name in {*_shared(Explanation), *OWN}}
+    details = Details(**{name: part for name, part in common.items() if name not in own})
+    return Explanation(**found, **{"scale": earlier.scale_of(found), **own}, details=details)
 
 
 def _array(cells: list[Any], kind: np.dtype[Any], n_bytes: int) -> Any:

@@ -15,7 +15,7 @@ from xcid.errors import InvalidFile, MissingDependency
 from xcid.io import documents, files
 from xcid.io.writers import replacing
 from xcid.outcomes import Outcome
-from xcid.records import Density, Explanation, Perturbations, Plan, fields
+from xcid.records import Density, Explanation, Perturbations, Plan, fields, with_details
 
 VERSION = 4
 NONE = "not a saved explanation, or it is damaged"
@@ -53,11 +53,8 @@ def load(
         raise
     except Exception as error:  # a damaged archive fails in zipfile, zlib, NumPy's header or json, each in its own way
         raise InvalidFile(f"{path} is {NONE}: {' '.join(str(error).split())}") from error
-    return replace(
-        explanation,
-        density=explanation.density if density is None else density,
-        outcome=explanation.outcome if outcome is None else outcome,
-    )
+    own = {name: part for name, part in (("density", density), ("outcome", outcome)) if part is not None}
+    return with_details(explanation, **own)
 
 
 def _reader(path: Path) -> Callable[[Path], Explanation]:
@@ -109,13 +106,13 @@ def _cloud(parts: Mapping[str, Any], features: tuple[tuple[int, ...], ...]) -> P
 
 def _check_shapes(explanation: Explanation) -> None:
     """Refuse arrays whose axes do not fit together."""
-    known = set(range(len(explanation.column_names)))
-    if not all(columns and known.issuperset(columns) for columns in explanation.features):
+    known = set(range(len(explanation.details.column_names)))
+    if not all(columns and known.issuperset(columns) for columns in explanation.details.features):
         raise InvalidFile("the file is damaged: its features are made of columns that it does not have")
     if (explanation.lower is None) != (explanation.upper is None):
         raise InvalidFile("the file is damaged: it has one limit of its scores and not the other")
     sizes = {fields.ROW: len(explanation.status), fields.FEATURE: len(explanation.feature_names)}
-    sizes |= {fields.COLUMN: len(explanation.column_names), fields.OUTPUT: len(explanation.output_names)}
+    sizes |= {fields.COLUMN: len(explanation.details.column_names), fields.OUTPUT: len(explanation.output_names)}
     sizes[fields.REFIT] = 0 if explanation.retrained is None else explanation.retrained.shape[-1]
     for each in fields.declared(explanation):
         part = getattr(explanation, each.name)

@@ -5,7 +5,7 @@ The methods that hand it to other rooms are those of :class:`xcid.Explanation`, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Self, TypeVar
@@ -18,16 +18,14 @@ from xcid.errors import InvalidParameter
 from xcid.records import fields
 from xcid.records.arrays import (
     Array,
-    Density,
     Flags,
     Integers,
-    Outcome,
     Texts,
     benjamini_hochberg,
-    in_words,
     is_significant,
 )
 from xcid.records.cloud import Perturbations
+from xcid.records.details import Details
 from xcid.records.fields import (
     AGAIN,
     COLUMN,
@@ -51,14 +49,19 @@ E = TypeVar("E", bound="Explanation")
 D1 = "d1"  # the scale of values that are distances and do not add up
 
 
+def with_details(explanation: E, **changes: Any) -> E:
+    """The same explanation with other details."""
+    return replace(explanation, details=replace(explanation.details, **changes))
+
+
 def _recoded(explanation: E, levels: tuple[tuple[str, ...], ...]) -> E:
     """The same rows with codes that are places in other levels."""
     data = explanation.data.copy()
-    for at, (own, known) in enumerate(zip(explanation.levels, levels, strict=True)):
+    for at, (own, known) in enumerate(zip(explanation.details.levels, levels, strict=True)):
         if own != known[: len(own)]:
             places = np.array([*map(known.index, own), np.nan])
             data[:, at] = places[np.where(np.isnan(data[:, at]), len(own), data[:, at]).astype(np.int64)]
-    return replace(explanation, data=data, levels=levels, cloud=None)
+    return replace(with_details(explanation, levels=levels), data=data, cloud=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,28 +116,12 @@ class Explanation:
     data : (n, c)
         The explained rows as numbers: positions for levels, NaN for missing cells. One column for each column of the
         table; without groups these are the features.
-    column_names : tuple of str
-    features : tuple of tuples of int
-        The columns of each feature.
     outputs : (n, k)
         The model's outputs for them: one column for each class, or one for a regression.
     output_names : tuple of str
         The classes, or "output".
-    levels : tuple of tuples of str
-        The levels of each column that is made of them, in the order of their codes; empty for numbers.
-    units : tuple of str
-        "D" or "s" for dates, whose numbers are days or seconds since 1970; else empty.
-    scales : tuple of float
-        Mean absolute deviation of each column of the reference data: the unit of distances.
-    output_scales : tuple of float
-        Standard deviation of each output over the reference data.
     every_class : (n, d, k) or None
         Exact contributions to each of several outputs, from which ``towards`` takes those about another class.
-    base_outputs, base_log_odds, base_margins : tuple of float
-        Mean output of the reference rows, mean log odds of each class, and of several classes the mean logarithms of
-        probabilities; empty where there are none.
-    least : float
-        What a probability of 0 stands for in log odds.
     estimand : "Shapley" or "Banzhaf"
         What ``values`` are where they add up: of so many features that samples are too few, effects with half of the
         others kept (Banzhaf values), to which what their sum lacks was added.
@@ -143,14 +130,12 @@ class Explanation:
         rows there were.
     cloud : Perturbations or None
         The evidence, where it was kept.
-    density : Density or None
-        The estimator that turns the cloud into pictures.
-    outcome : Outcome or None
-        The question that was asked.
-    settings : mapping of str to str
-        What made this explanation, for the record.
+    details : Details
+        What all rows share: the columns of the table with their levels and units, the spread and the means of outputs,
+        the question, the estimator that draws the evidence, and the settings.
     """
 
+    details: Details
     values: Array = per(ROW, FEATURE, unknown=0.0, line="value", runs=np.mean, rows=np.mean, of="values", wide=True)
     importance: Array = per(
         ROW, FEATURE, unknown=0.0, line="importance", runs=np.mean, rows=np.mean, of="importance", wide=True
@@ -168,13 +153,8 @@ class Explanation:
     index: npt.NDArray[Any] = per(ROW, dtype=None, runs=first, rows=first)
     feature_names: tuple[str, ...] = per(FEATURE)
     data: Array = per(ROW, COLUMN, runs=first, rows=first, absent=np.nan)
-    column_names: tuple[str, ...] = per(COLUMN)
-    features: tuple[tuple[int, ...], ...] = per(FEATURE)
     outputs: Array = per(ROW, OUTPUT, unknown=np.nan, runs=first, rows=np.mean)
     output_names: tuple[str, ...] = per(OUTPUT)
-    levels: tuple[tuple[str, ...], ...] = per(COLUMN, absent=())
-    units: tuple[str, ...] = per(COLUMN, absent="")
-    scales: tuple[float, ...] = per(COLUMN)
     lower: Array | None = per(
         ROW, FEATURE, unknown=np.nan, line="lower", of="values", part=LOWER, wide=True, default=None
     )
@@ -219,16 +199,8 @@ class Explanation:
     size: Array | None = per(ROW, FEATURE, unknown=0.0, line="size", default=None)
     share_significant: Array | None = per(ROW, FEATURE, unknown=0.0, line="share_significant", default=None)
     n_rows: Integers | None = per(ROW, dtype=np.int64, unknown=0, default=None)
-    output_scales: tuple[float, ...] = per(OUTPUT, default=())
-    base_outputs: tuple[float, ...] = per(OUTPUT, default=())
-    base_log_odds: tuple[float, ...] = per(OUTPUT, default=())
-    base_margins: tuple[float, ...] = per(OUTPUT, default=())
     cloud: Perturbations | None = per(ROW, dtype=Perturbations, runs=first, default=None)
-    density: Density | None = None
-    outcome: Outcome | None = None
-    settings: Mapping[str, str] | None = None
     scale: str = D1
-    least: float = 0.0
     estimand: str = "Shapley"
     limits: str = COMPUTATION
 
@@ -254,8 +226,8 @@ class Explanation:
         if any(one.limits != blocks[0].limits for one in blocks):
             told = sorted({one.limits for one in blocks})
             raise InvalidParameter(f"limits allow for different sources ({', '.join(told)}): join those that are alike")
-        if any(one.levels != blocks[0].levels for one in blocks):
-            met = zip(*(one.levels for one in blocks), strict=True)
+        if any(one.details.levels != blocks[0].details.levels for one in blocks):
+            met = zip(*(one.details.levels for one in blocks), strict=True)
             levels = tuple(tuple(dict.fromkeys(chain(*each))) for each in met)
             blocks = [_recoded(one, levels) for one in blocks]
         return fields.join(blocks)
@@ -289,17 +261,7 @@ class Explanation:
     @property
     def question(self) -> str:
         """What was asked, in words."""
-        return self.ask(number)
-
-    def ask(self, write: Callable[[float], str]) -> str:
-        """What was asked, in words: "Does the predicted class change?"; ``write`` puts levels of outputs."""
-        if self.outcome is None:
-            return "What does the output rest on?"
-        describe = getattr(self.outcome, "describe", None)
-        if describe:
-            return str(describe(self.output_names, write))
-        own = getattr(self.outcome, "__name__", repr(self.outcome))
-        return f"Does the output change sides? (a question of your own: {own})"
+        return self.details.ask(self.output_names, number)
 
     @property
     def failures(self) -> tuple[Failure, ...]:
@@ -322,12 +284,8 @@ class Explanation:
     def shown(self, row: int, feature: int | str) -> str:
         """The row's own value in words: a number, the name of a level, or "missing"; those of a group in turn."""
         row = position_of(row, len(self), "row")
-        columns = sorted(self.features[self.position(feature)])
-        return ", ".join(self.cell(self.data[row, column], column) for column in columns)
-
-    def cell(self, code: float, column: int) -> str:
-        """A number of a column in words."""
-        return in_words(code, self.units[column], self.levels[column])
+        columns = sorted(self.details.features[self.position(feature)])
+        return ", ".join(self.details.cell(self.data[row, column], column) for column in columns)
 
     def position(self, feature: int | str) -> int:
         """Find a feature's column from its name or position."""

@@ -136,7 +136,7 @@ class Reasons:
             return explanation, np.ones(len(explanation))
         is_number, n = explanation.outputs.shape[1] == 1, len(explanation)
         if self.against is None:
-            asked = explanation.outcome
+            asked = explanation.details.outcome
             if is_number and (asked is None or as_question(asked).about_prediction):
                 raise InvalidParameter("a number has two sides: say against='higher' or against='lower'")
             return explanation, directions.sides(explanation)
@@ -251,20 +251,24 @@ def read_value(one: Explanation, at: int) -> Any:
 
     A missing number is NaN, any other missing cell the text "missing".
     """
+    details = one.details
     values = [
-        one.cell(one.data[0, column], column) if one.levels[column] or one.units[column] else float(one.data[0, column])
-        for column in sorted(one.features[at])
+        details.cell(one.data[0, column], column)
+        if details.levels[column] or details.units[column]
+        else float(one.data[0, column])
+        for column in sorted(details.features[at])
     ]
     return values[0] if len(values) == 1 else tuple(values)
 
 
 def quote_value(one: Explanation, at: int) -> str:
     """The present value of a feature of a single row as its table has it, with all its digits."""
+    details = one.details
     return ", ".join(
-        one.cell(code, column)
-        if one.levels[column] or one.units[column] or np.isnan(code)
+        details.cell(code, column)
+        if details.levels[column] or details.units[column] or np.isnan(code)
         else _format_digits(float(code))
-        for column, code in ((column, one.data[0, column]) for column in sorted(one.features[at]))
+        for column, code in ((column, one.data[0, column]) for column in sorted(details.features[at]))
     )
 
 

@@ -63,19 +63,20 @@ def find_flips(explanation: Explanation, row: int, nearest: int, diverse: int) -
             f"row {row} has no perturbation that flips the output in {explanation.n_evaluations[row]:,} evaluations: "
             "search with generator=xcid.generators.Growing(), or relax the constraints"
         )
-    own, metric = cloud.origin[0], Metric(np.array(explanation.scales), cloud.discrete, np.arange(found.shape[1]))
-    distance = metric.between(found, own)
+    scales = np.array(explanation.details.scales)
+    metric = Metric(scales, cloud.discrete, np.arange(found.shape[1]))
+    distance = metric.between(found, cloud.origin[0])
     near = np.argsort(distance, kind="stable")[: wanted[0]]
     far = _choose_diverse(found, near, wanted[1], metric)
     chosen = np.concatenate([near, far])
     kinds = ("nearest",) * len(near) + ("diverse",) * len(far)
     outputs = None if cloud.outputs is None else cloud.outputs[0][is_flip][first[chosen]]
-    return Flips(found[chosen], kinds, ~same(found[chosen], own), distance[chosen], outputs)
+    return Flips(found[chosen], kinds, ~same(found[chosen], cloud.origin[0]), distance[chosen], outputs)
 
 
 def _word_changes(explanation: Explanation, row: int, flip: Array, moved: Flags) -> str:
-    cell, own = explanation.cell, explanation.data[row]
-    names, changed = explanation.column_names, np.flatnonzero(moved).tolist()
+    cell, own = explanation.details.cell, explanation.data[row]
+    names, changed = explanation.details.column_names, np.flatnonzero(moved).tolist()
     return ", ".join(f"{names[at]} {cell(own[at], at)} -> {cell(flip[at], at)}" for at in changed)
 
 

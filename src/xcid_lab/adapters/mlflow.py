@@ -45,7 +45,7 @@ def log_explanation(explanation: Explanation, *, name: str = "") -> str:
     with tempfile.TemporaryDirectory() as made:
         _write(explanation, Path(made))
         mlflow.log_artifacts(made, folder)
-    settings = (explanation.settings or {}).items()
+    settings = (explanation.details.settings or {}).items()
     mlflow.log_params({f"{prefix}{key}": str(value)[:MOST_LETTERS] for key, value in settings})
     mlflow.log_metrics(
         {

@@ -65,7 +65,7 @@ def validate(
         checks=tuple(found),
         cautions=spoken_against,
         n_rows=len(case.rows),
-        settings={name: str(text) for name, text in (case.found.settings or {}).items()},
+        settings={name: str(text) for name, text in (case.found.details.settings or {}).items()},
         effort=case.effort,
         seed=case.seed,
         seconds=round(time.perf_counter() - start, 1),

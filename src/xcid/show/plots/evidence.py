@@ -42,10 +42,10 @@ def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most:
     flat = np.ravel(axes)
     for ax, feature in zip(flat, order, strict=False):
         pair, found = directions.evidence(one, 0, feature), None
-        if len(one.features[feature]) > 1:
+        if len(one.details.features[feature]) > 1:
             _draw_shares(ax, pair)
-        elif one.cloud is not None and one.density is not None:
-            found = drawn(one.cloud, 0, feature, one.density)
+        elif one.cloud is not None and one.details.density is not None:
+            found = drawn(one.cloud, 0, feature, one.details.density)
             _draw_column(ax, one, feature, found)
         name = _style.shorten_name(one.feature_names[feature])
         noise = words.measure_noise(one, 0, feature, pair if found is None else found.pair)
@@ -99,11 +99,11 @@ def _draw_legend(figure: Any, flips: str) -> None:
 
 def _draw_column(ax: Any, one: Explanation, feature: int, found: Drawn) -> None:
     """Draw the densities of a feature that is one column, and mark its own value."""
-    (column,) = one.features[feature]
-    levels, own = one.levels[column], float(one.data[0, column])
+    (column,) = one.details.features[feature]
+    levels, own = one.details.levels[column], float(one.data[0, column])
     own = _draw_levels(ax, found.pair, levels, own) if levels else _draw_number(ax, found, own)
-    if one.units[column]:
-        dates = np.round(ax.get_xticks()).astype(np.int64).astype(f"datetime64[{one.units[column]}]")
+    if one.details.units[column]:
+        dates = np.round(ax.get_xticks()).astype(np.int64).astype(f"datetime64[{one.details.units[column]}]")
         ax.set_xticks(ax.get_xticks(), [str(date)[:10] for date in dates], rotation=30, fontsize=_style.SMALL)
     ax.axvline(own, color=colours.INK, linewidth=1, linestyle=":")
 

@@ -93,7 +93,8 @@ def beeswarm(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any
 
 def _number_features(explanation: Explanation) -> Array:
     """(n, f) the number of each feature; NaN for groups and for categories, whose codes have no low and high."""
-    is_category = [any(explanation.levels[column] for column in columns) for columns in explanation.features]
+    details = explanation.details
+    is_category = [any(details.levels[column] for column in columns) for columns in details.features]
     return np.where(is_category, np.nan, one_number(explanation))
 
 
@@ -142,16 +143,16 @@ def scatter(explanation: Explanation, feature: int | str, *, ax: Any = None, mos
     are drawn where there are at most ``most_limits`` rows.
     """
     at = explanation.position(feature)
-    column, *others = explanation.features[at]
+    column, *others = explanation.details.features[at]
     if others:
-        names = [explanation.column_names[one] for one in explanation.features[at]]
+        names = [explanation.details.column_names[one] for one in explanation.details.features[at]]
         raise InvalidParameter(f"{feature!r} is a group of the columns {names}: it has no single value to draw against")
     most_limits = as_int(most_limits, "most_limits", at_least=0)
     if not len(explanation):
         raise InvalidData("the explanation has no rows to draw")
     ax = _style.make_axes(ax, 6, 4.4)
     values, is_hollow = explanation.values[:, at], wording.is_faint(explanation)[:, at]
-    draw_axis = _draw_levels if explanation.levels[column] else _draw_numbers
+    draw_axis = _draw_levels if explanation.details.levels[column] else _draw_numbers
     places = draw_axis(ax, explanation, column, values)
     ax.axhline(0, color=colours.INK, linewidth=0.8, zorder=0)
     limits = _style.measure_limits(explanation, np.s_[:, at]) if len(explanation) <= most_limits else None
@@ -170,7 +171,7 @@ def scatter(explanation: Explanation, feature: int | str, *, ax: Any = None, mos
 
 def _draw_levels(ax: Any, explanation: Explanation, column: int, values: Array) -> Array:
     """Name a strip for each level that some row has; gives the (n,) places of dots."""
-    own, names = explanation.data[:, column], [*explanation.levels[column], "missing"]
+    own, names = explanation.data[:, column], [*explanation.details.levels[column], "missing"]
     there, strip = np.unique(np.where(np.isnan(own), len(names) - 1, own), return_inverse=True)
     places = strip.astype(np.float64)
     for at in range(len(there)):
@@ -182,19 +183,15 @@ def _draw_levels(ax: Any, explanation: Explanation, column: int, values: Array) 
 
 def _draw_numbers(ax: Any, explanation: Explanation, column: int, values: Array) -> Array:
     """Set the axis for numbers or dates, with a strip for missing cells; gives the (n,) places of dots."""
-    own = explanation.data[:, column]
+    own, is_date = explanation.data[:, column], bool(explanation.details.units[column])
     missing = np.isnan(own)
-    ends = (
-        _style.find_ends(own, 0.05)
-        if explanation.units[column] or missing.any()
-        else _style.set_readable_scale(ax, own, 0.05)
-    )
+    ends = _style.find_ends(own, 0.05) if is_date or missing.any() else _style.set_readable_scale(ax, own, 0.05)
     ax.set_xlim(*ends)
 
     def write(tick: float) -> str:
-        return explanation.cell(float(tick), column)[:10] if explanation.units[column] else _style.format_tick(tick)
+        return explanation.details.cell(float(tick), column)[:10] if is_date else _style.format_tick(tick)
 
-    if explanation.units[column]:
+    if is_date:
         ax.locator_params(axis="x", nbins=5)
         ticks = [tick for tick in ax.get_xticks() if ends[0] <= tick <= ends[1]]
         ax.set_xticks(ticks, map(write, ticks))

@@ -15,7 +15,7 @@ import numpy as np
 from xcid import __version__
 from xcid.errors import InvalidData
 from xcid.io.writers import replacing
-from xcid.records import FEATURE_STATUSES, STATUSES, Explanation, Integers, fields
+from xcid.records import FEATURE_STATUSES, STATUSES, Explanation, Integers, fields, with_details
 from xcid.show import wording
 from xcid.show.reasons import Reasons
 from xcid.show.report.evidence import TOP, describe_evidence, list_changes_found, list_changes_sampled
@@ -116,7 +116,7 @@ def collect_data(
         raise InvalidData("the explanation has no rows to report")
     joined = Explanation.concatenate(bare)
     if command:
-        joined = replace(joined, settings={"command": command, **(joined.settings or {})})
+        joined = with_details(joined, settings={"command": command, **(joined.details.settings or {})})
     common = _describe_common(joined, page, title, notes)
     common |= {"unit": page.unit, "overview": describe_all_rows(joined, page.chosen, page.unit)}
     common |= {"left_out": _say_left_out(page, joined)}
@@ -130,7 +130,7 @@ def hide_size(explanation: Explanation, largest: float) -> Explanation:
 
 def _describe_common(joined: Explanation, page: Page, title: str, notes: Sequence[str]) -> dict[str, Any]:
     """What is not about a single row."""
-    written = {name: _ADDRESS.sub("", text) for name, text in (joined.settings or {}).items()}
+    written = {name: _ADDRESS.sub("", text) for name, text in (joined.details.settings or {}).items()}
     versions = f"xcid {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
     return {
         "title": clean(title),
@@ -186,7 +186,7 @@ def _draw_evidence(page: Page, piece: Explanation, row: int) -> dict[str, Any]:
     if piece.cloud is None:
         page.rows_without_samples += 1
         return {}
-    if piece.density is None:
+    if piece.details.density is None:
         return {}
     pictures: list[Any] = [None] * len(page.chosen)
     for place in wording.rank_largest(piece.values[row, page.chosen]).tolist():

@@ -40,11 +40,12 @@ in words. ``kind`` "levels": ``names``, ``p``, ``q`` in thousandths, ``own`` pos
 
 def describe_evidence(explanation: Explanation, row: int, feature: int, values: Values) -> Picture:
     """Give what has to be drawn for one score, and said of it."""
-    pair, cloud, density = directions.evidence(explanation, row, feature), explanation.cloud, explanation.density
+    pair = directions.evidence(explanation, row, feature)
+    cloud, density = explanation.cloud, explanation.details.density
     if cloud is None or density is None:  # then there is no evidence
         return {}
     shown = "its value" if values.is_hidden else clean(explanation.shown(row, feature), wording.MOST_LETTERS)
-    columns = explanation.features[feature]
+    columns = explanation.details.features[feature]
     found = drawn(cloud, row, feature, density) if len(columns) == 1 else None
     kept, verb = kept_shares(cloud, row, feature, found), wording.choose_verb(explanation)
     noise = words.measure_noise(explanation, row, feature, pair if found is None else found.pair)
@@ -54,9 +55,9 @@ def describe_evidence(explanation: Explanation, row: int, feature: int, values: 
         return _draw_shares(pair) | why
     (column,) = columns
     own = float(explanation.data[row, column])
-    if explanation.levels[column]:
-        return _draw_levels(pair, explanation.levels[column], own, values) | why
-    return _draw_number(found, own, explanation.units[column], values) | why
+    if explanation.details.levels[column]:
+        return _draw_levels(pair, explanation.details.levels[column], own, values) | why
+    return _draw_number(found, own, explanation.details.units[column], values) | why
 
 
 def _draw_number(found: Drawn, own: float, unit: str, values: Values) -> Picture:
@@ -206,13 +207,13 @@ def list_changes_sampled(explanation: Explanation, row: int, values: Values) -> 
 
 def _largest_changes(explanation: Explanation, row: int, flip: Array, moved: Array, values: Values) -> dict[str, Any]:
     """The largest changes of a flip, in mean absolute deviations, and how many more there are."""
-    own, cell, columns = explanation.data[row], explanation.cell, np.flatnonzero(moved)
-    scale, has_levels = np.array(explanation.scales)[columns], [bool(explanation.levels[at]) for at in columns]
+    own, details, columns = explanation.data[row], explanation.details, np.flatnonzero(moved)
+    scale, has_levels = np.array(details.scales)[columns], [bool(details.levels[at]) for at in columns]
     by_number = np.abs(flip - own)[columns] / np.where(scale > 0, scale, np.nan)
     far = np.nan_to_num(np.where(has_levels, 1.0, by_number), nan=1.0)
     first = columns[wording.rank_largest(far, MOST_CHANGES)].tolist()
     listed = [
-        [clean(explanation.column_names[at]), values.cell(cell(own[at], at)), values.cell(cell(flip[at], at))]
+        [clean(details.column_names[at]), *(values.cell(details.cell(row[at], at)) for row in (own, flip))]
         for at in first
     ]
     return {"changes": listed, "more": len(columns) - len(first)}

@@ -204,10 +204,10 @@ def _is_constant(one: Explanation) -> Flags:
     same = np.array(
         [
             len(levels) == 1 if levels else known is not None and bool(np.all(known[:, at] == one.data[0, at]))
-            for at, levels in enumerate(one.levels)
+            for at, levels in enumerate(one.details.levels)
         ]
     )
-    is_alone = np.array([bool(same[list(columns)].all()) for columns in one.features])
+    is_alone = np.array([bool(same[list(columns)].all()) for columns in one.details.features])
     return is_alone & (one.feature_status[0] == "constant")
 
 
@@ -216,7 +216,7 @@ def _word_signed(one: Explanation, decisive: Flags, values: Values) -> list[str]
     parts = []
     support = float(directions.sides(one)[0]) if one.base_values is not None else 1.0
     sides = (_word_support(one, values), ("work", "against it"))
-    if one.scale == "number" and (one.outcome is None or as_question(one.outcome).about_prediction):
+    if one.scale == "number" and (one.details.outcome is None or as_question(one.details.outcome).about_prediction):
         sides = (("raise", "it"), ("lower", "it"))
     for sign, (verb, what) in zip((support, -support), sides, strict=True):
         chosen = _rank_chosen(one, decisive & (sign * one.values[0] > 0))
@@ -228,9 +228,10 @@ def _word_signed(one: Explanation, decisive: Flags, values: Values) -> list[str]
 
 def _word_support(one: Explanation, values: Values) -> tuple[str, str]:
     """Verb and object of a sentence about features that support the prediction: "support it", "keep it above 2"."""
-    if one.outcome is None:  # some files do not keep a question
-        return ("keep", "it on its side of the question") if "outcome" in (one.settings or {}) else ("support", "it")
-    said = as_question(one.outcome).describe_side(one.outputs[0], one.output_names, values.number)
+    if one.details.outcome is None:  # some files do not keep a question
+        asked = "outcome" in (one.details.settings or {})
+        return ("keep", "it on its side of the question") if asked else ("support", "it")
+    said = as_question(one.details.outcome).describe_side(one.outputs[0], one.output_names, values.number)
     side = clean(said, MOST_LETTERS_OF_A_QUESTION)
     return ("keep", side) if side else ("support", "it")
 
@@ -289,6 +290,6 @@ def collect_phrases(explanation: Explanation, values: Values) -> dict[str, Any]:
         "sum": words.SUM,
         "hangs": words.list_hangs(explanation),
     }
-    asked = clean(explanation.ask(values.number), 200)
+    asked = clean(explanation.details.ask(explanation.output_names, values.number), 200)
     signed = wording.is_signed(explanation)
     return {"question": asked, "signed": signed, "scale": explanation.scale, "phrases": phrases}

@@ -147,14 +147,14 @@ def word_directions(explanation: Explanation) -> tuple[str, str]:
 
 def name_subject(explanation: Explanation) -> str:
     """What signs are about: the prediction, or the present answer where the question is not whether that changes."""
-    outcome = explanation.outcome
-    is_default = outcome is None and "outcome" not in (explanation.settings or {})  # some files do not keep a question
+    outcome, settings = explanation.details.outcome, explanation.details.settings or {}
+    is_default = outcome is None and "outcome" not in settings  # some files do not keep a question
     return PREDICTION if is_default or (outcome is not None and as_question(outcome).about_prediction) else ANSWER
 
 
 def choose_verb(explanation: Explanation) -> str:
     """What the perturbations of C+ do to the output: they flip it, or move it where it is a number that may move."""
-    asks_for_moves = explanation.outcome is None or as_question(explanation.outcome).about_prediction
+    asks_for_moves = explanation.details.outcome is None or as_question(explanation.details.outcome).about_prediction
     return "move" if len(explanation.output_names) == 1 and asks_for_moves else "flip"
 
 
