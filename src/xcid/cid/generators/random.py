@@ -15,6 +15,7 @@ from xcid.table import FeatureSpace
 from xcid.table.features import step_range
 
 MOST_DRAWS = 2**20  # changes drawn at a time, over some rows of a block
+AT_ONCE = 1 / 2  # of a deck is dealt where an earlier one was not enough: most of it will be needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class Random:
                 search.draw_anew(open_rows)
             else:
                 decks = [deck._replace(fresh=new) for deck, new in zip(decks, is_new, strict=True)]
-            _deal(search, decks)
+            _deal(search, decks, AT_ONCE if answers else 0.0)
             for deck in decks:
                 _remember(deck, answers, search)
             is_last = rounds.stop == n_features
@@ -122,11 +123,15 @@ def _remember(deck: _Deck, answers: dict[int, _Answers], search: Search) -> None
             answers[row] = _Answers(content, weights)
 
 
-def _deal(search: Search, decks: list[_Deck]) -> None:
-    """Go through the decks until the rows have what they need; evaluate candidates that no earlier deck had."""
+def _deal(search: Search, decks: list[_Deck], share: float) -> None:
+    """Go through the decks until the rows have what they need; evaluate candidates that no earlier deck had.
+
+    At least such a share of them is dealt at a time.
+    """
     start, size = 0, decks[0].fresh.shape[1]
     while start < size:
-        part = slice(start, min(start + search.chunk(start), size))
+        count = max(search.chunk(start), round(share * size))
+        part = slice(start, min(start + count, size))
         places = [_places(search, deck, part) for deck in decks]
         hands = [_hand(search, deck, at, part) for deck, at in zip(decks, places, strict=True)]
         rows, candidates, fresh, known = (np.concatenate(one) for one in zip(*hands, strict=True))
