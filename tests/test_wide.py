@@ -61,3 +61,11 @@ def test_what_is_no_shapley_value_says_so():
     assert "Banzhaf values" in str(wide)
     assert "Banzhaf" not in str(narrow)
     assert xcid.Explainer(ask, table, generator=xcid.generators.Balanced(20_000))(table[:1]).estimand == "Shapley"
+
+
+@pytest.mark.parametrize(("n_features", "n_plans"), [(8, 8), (65, 4), (129, 2)])
+def test_rows_of_wide_tables_follow_fewer_plans(n_features, n_plans):
+    table = np.random.default_rng(0).normal(size=(150, n_features))
+    explainer = xcid.Explainer(lambda rows: rows[:, 0] * rows[:, 1], table, generator=xcid.generators.Balanced(n=100))
+    explained = explainer(table)
+    assert len({id(plan) for plan in explained.cloud.plans}) == n_plans

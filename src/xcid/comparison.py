@@ -19,7 +19,7 @@ from scipy import special
 from xcid import directions, frames
 from xcid._kernels.arrays import ratio
 from xcid._kernels.permutations import MOST_ROWS, deal_out
-from xcid._kernels.random import N_VARIANTS
+from xcid._kernels.random import count_variants
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.outcomes.classes import class_names
 from xcid.records import UNKNOWN, Array, Backend, Explanation, Flags, benjamini_hochberg, is_significant
@@ -296,7 +296,8 @@ def _paired(first: _Measured, second: _Measured, shares_plans: bool) -> _Error:
 
 def _shared(errors: Array) -> Array:
     """(d,) variance of the mean of (n, d) errors that are the same for all rows of a plan."""
-    of_plans = 1 / N_VARIANTS + (1 - 1 / N_VARIANTS) / len(errors)
+    alone = 1 / count_variants(errors.shape[1])
+    of_plans = alone + (1 - alone) / len(errors)
     return np.mean(errors**2, axis=0) * of_plans
 
 

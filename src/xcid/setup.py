@@ -234,7 +234,8 @@ def perturb_by_plan(
     draw = getattr(setup.generator, "draw", None)
     if draw is None:
         return [np.arange(len(rows))], [perturb(setup, setup.generator, rows, keys, outputs)]
-    which, shared = variants(keys), setup.subject.features.space
+    shared = setup.subject.features.space
+    which = variants(keys, len(shared.names))
     parts = [np.flatnonzero(which == variant) for variant in np.unique(which)]
     drawn = [(part, draw(shared, run(int(which[part[0]])))) for part in parts]
     return parts, [perturb(setup, one, rows[part], keys[part], outputs[part]) for part, one in drawn]

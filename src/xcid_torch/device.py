@@ -76,13 +76,16 @@ class Device:
                 tasks[variant] = _Task(setup, plan)
             return tasks[variant]
 
+        def which(part: Array) -> Integers:
+            return variants(setup.subject.space.keys(part, seed), len(setup.subject.features.names))
+
         def blocks(rows: Array, which: Integers) -> Iterator[dict[str, Any]]:
             return halved(lambda at: _block(task, rows[at], which[at]), np.arange(len(rows)))
 
         def explain(some: Array) -> records.Explanation:
             whole, done = dict[str, Array](), 0
             parts = [some[part] for part in slices(len(some), self.rows)]
-            ahead = pool.map(lambda part: variants(setup.subject.space.keys(part, seed)), parts)  # the device works
+            ahead = pool.map(which, parts)  # the device works
             each = zip(parts, ahead, strict=True)
             for found in _one_late(chain.from_iterable(starmap(blocks, each))):
                 if not bool(found.pop("is_finite").all()):  # the device has to be waited for here, not earlier

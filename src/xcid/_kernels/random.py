@@ -26,6 +26,7 @@ _MIX2 = np.uint64(0x94D049BB133111EB)
 TALL = 2**15  # rows of a column that are hashed one after the other
 _S30, _S27, _S31, _S32, _S11, _S61 = (np.uint64(shift) for shift in (30, 27, 31, 32, 11, 61))
 N_VARIANTS = 8
+WIDE, WIDER = 64, 128  # features from which what rows share takes long to make, and is made for half and a quarter
 
 
 def mix(numbers: Unsigned) -> Unsigned:
@@ -62,9 +63,20 @@ def run_key(seed: int, replicate: int = 0, variant: int = 0) -> Unsigned:
     return mix(mix(start[:1] + GAMMA) + start[1] + (start[2] << _S32))
 
 
-def variants(keys: Unsigned) -> Integers:
-    """(n,) which of ``N_VARIANTS`` each of (n,) keys of rows belongs to."""
-    return (keys >> _S61).astype(np.int64)
+def count_variants(n_features: int) -> int:
+    """How many variants of a run the rows of a table follow: ``N_VARIANTS``, and fewer where there are many features.
+
+    Examples
+    --------
+    >>> [count_variants(n_features) for n_features in (64, 65, 129)]
+    [8, 4, 2]
+    """
+    return N_VARIANTS // (4 if n_features > WIDER else 2 if n_features > WIDE else 1)
+
+
+def variants(keys: Unsigned, n_features: int) -> Integers:
+    """(n,) which variant each of (n,) keys of rows belongs to."""
+    return (keys >> _S61).astype(np.int64) % count_variants(n_features)
 
 
 def bits(keys: Unsigned, counters: Unsigned) -> Unsigned:

@@ -61,7 +61,7 @@ class Balanced:
 
     def bind(self, space: FeatureSpace, outputs: Array) -> Bound:
         """Put the reference data in order, by its values and the model's outputs for it."""
-        return Bound(self, _similar_order(space, outputs))
+        return Bound(self, _similar_order(space, outputs), len(space.names))
 
     def draw(self, space: FeatureSpace, key: Unsigned) -> Drawn:
         """Draw the masks and donors of a run, where nothing is known of the outputs."""
@@ -97,7 +97,7 @@ class Complements:
 
     def bind(self, space: FeatureSpace, outputs: Array) -> Bound:
         """Choose the rows that may be donors; outputs make no difference."""
-        return Bound(self, thinned(len(space.background), MOST_DONORS))
+        return Bound(self, thinned(len(space.background), MOST_DONORS), len(space.names))
 
     def draw(self, space: FeatureSpace, key: Unsigned) -> Drawn:
         """Draw the masks and donors of a run."""
@@ -137,7 +137,7 @@ class Repeated:
 
     def bind(self, space: FeatureSpace, outputs: Array) -> Bound:
         """Put the reference data in order, as :class:`Balanced` does."""
-        return Bound(self, _similar_order(space, outputs))
+        return Bound(self, _similar_order(space, outputs), len(space.names))
 
     def plan(self, space: FeatureSpace, key: Unsigned, order: Integers) -> Plan:
         """Draw masks, and donors that are spread evenly over an order of the reference data."""

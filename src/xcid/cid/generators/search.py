@@ -12,7 +12,7 @@ import numpy as np
 
 from xcid._check import as_float, as_int
 from xcid._kernels.arrays import blocks
-from xcid._kernels.random import LIMITS, below, content_keys, run_key
+from xcid._kernels.random import LIMITS, below, content_keys, count_variants, run_key
 from xcid.cid.generators.reach import Reach
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Flags, Integers, Perturbations, Plan, Texts, Unsigned
@@ -165,7 +165,7 @@ def check_weights(holder: object, *names: str) -> None:
 
 
 LEAST_WEIGHT = 5.0  # of a set that can be compared with the other
-MOST_PLANS = 16  # that a bound generator remembers
+RUNS = 2  # whose plans a bound generator remembers
 MOST_BYTES = 2**23  # of samples at a time: larger pieces are slower to get from the system than to fill
 
 
@@ -183,16 +183,16 @@ class Bound:
     It looks like the choice in records of settings, and travels without its cache. Threads get one and the same plan.
     """
 
-    def __init__(self, choice: Choice, order: Integers) -> None:
-        self.choice, self.order = choice, order
+    def __init__(self, choice: Choice, order: Integers, n_features: int) -> None:
+        self.choice, self.order, self.n_features = choice, order, n_features
         self._one_at_a_time = threading.Lock()
-        self._plan = functools.lru_cache(MOST_PLANS)(functools.partial(_plan, choice, order))
+        self._plan = functools.lru_cache(RUNS * count_variants(n_features))(functools.partial(_plan, choice, order))
 
     def __repr__(self) -> str:
         return repr(self.choice)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Bound, (self.choice, self.order)
+        return Bound, (self.choice, self.order, self.n_features)
 
     def bind(self, space: FeatureSpace, outputs: Array) -> Bound:
         """Bind the choice to other reference data."""
