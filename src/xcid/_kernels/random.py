@@ -24,6 +24,7 @@ GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
 TALL = 2**15  # rows of a column that are hashed one after the other
+SHORT = 2**9  # of which so many are looked at at a time
 _S30, _S27, _S31, _S32, _S11, _S61 = (np.uint64(shift) for shift in (30, 27, 31, 32, 11, 61))
 N_VARIANTS = 8
 WIDE, WIDER = 64, 128  # features from which what rows share takes long to make, and is made for half and a quarter
@@ -41,20 +42,31 @@ def mix(numbers: Unsigned) -> Unsigned:
 
 def content_keys(rows: Array, seed: int, replicate: int = 0) -> Unsigned:
     """(n,) keys of (n, d) rows: a hash of the seed, the replicate and the row's values."""
-    keys = np.repeat(run_key(seed, replicate), len(rows))
-    canonical = np.where(np.isnan(rows), np.nan, rows + 0.0)  # one NaN; -0.0 and 0.0 are one value
-    for column in np.ascontiguousarray(canonical.T).view(np.uint64):
-        keys = mix((keys ^ column) + GAMMA)
-    return keys
+    return _hash(np.repeat(run_key(seed, replicate), len(rows)), rows.T)
 
 
 def column_keys(matrix: Array) -> Unsigned:
     """(d,) keys of the columns of a (n, d) matrix; parts of a tall one are hashed side by side, then their keys."""
-    n_parts = -(-len(matrix) // TALL)
-    whole = np.full((n_parts * TALL if n_parts > 1 else len(matrix), matrix.shape[1]), np.nan)
-    whole[: len(matrix)] = matrix
-    first, *others = content_keys(whole.T.reshape(-1, len(whole) // n_parts), seed=0).reshape(-1, n_parts).T
+    starts = range(0, len(matrix), TALL)
+    keys = np.repeat(run_key(0), len(starts) * matrix.shape[1]).reshape(len(starts), -1)
+    height = min(len(matrix), TALL)
+    for begin in range(0, height, SHORT):
+        end = min(begin + SHORT, height)
+        rows = np.full((end - begin, *keys.shape), np.nan)
+        for part, start in enumerate(starts):
+            there = matrix[start + begin : start + end]
+            rows[: len(there), part] = there
+        keys = _hash(keys, rows)
+    first, *others = keys
     return reduce(lambda keys, part: mix((keys ^ part) + GAMMA), others, first)
+
+
+def _hash(keys: Unsigned, cells: Array) -> Unsigned:
+    """Hash (s, ...) cells into (...) keys, one after the other."""
+    canonical = np.where(np.isnan(cells), np.nan, cells + 0.0)  # one NaN; -0.0 and 0.0 are one value
+    for one in np.ascontiguousarray(canonical).view(np.uint64):
+        keys = mix((keys ^ one) + GAMMA)
+    return keys
 
 
 def run_key(seed: int, replicate: int = 0, variant: int = 0) -> Unsigned:

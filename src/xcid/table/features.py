@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xcid._check import shown, shown_and_meant, telling
-from xcid._kernels.random import column_keys, content_keys
+from xcid._kernels.arrays import blocks
+from xcid._kernels.random import TALL, column_keys, content_keys
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.table.columns import REFERENCE, Column, Kind, detect, matrix_of, resolution, usual_resolution
@@ -30,17 +31,25 @@ class Pools(NamedTuple):
     @staticmethod
     def of(background: Array, allowed: Flags) -> Pools:
         """The allowed cells of the reference data."""
-        values = np.sort(np.where(allowed, background, np.nan), axis=0)  # NaN comes last
-        return Pools(values, np.sum(~np.isnan(values), axis=0), np.sum(np.isnan(background) & allowed, axis=0))
+        values = np.empty(background.shape, order="F")
+        sizes, n_missing = (np.empty(background.shape[1], dtype=np.int64) for _ in range(2))
+        for feature, (column, usable) in enumerate(zip(background.T, allowed.T, strict=True)):
+            values[:, feature] = np.sort(np.where(usable, column, np.nan))  # NaN comes last
+            sizes[feature] = len(column) - np.isnan(values[:, feature]).sum()
+            n_missing[feature] = usable.sum() - sizes[feature]
+        return Pools(values, sizes, n_missing)
 
     def distinct(self) -> Pools:
         """Every value once."""
-        sizes, values = self.sizes.copy(), np.full(self.values.shape, np.nan)
-        for feature, size in enumerate(self.sizes):
-            column = self.values[:size, feature]
-            once = column[np.concatenate([[True], column[1:] != column[:-1]])[:size]]
-            sizes[feature], values[: len(once), feature] = len(once), once
-        return Pools(values[: max(sizes.max(), 1)], sizes, self.n_missing)
+        columns = [self.values[:size, feature] for feature, size in enumerate(self.sizes)]
+        firsts = [np.concatenate([[True], column[1:] != column[:-1]])[: len(column)] for column in columns]
+        sizes = np.array([first.sum() for first in firsts])
+        if np.array_equal(sizes, self.sizes) and sizes.max() == len(self.values):
+            return self
+        values = np.full((max(sizes.max(), 1), len(columns)), np.nan, order="F")
+        for feature, (column, first) in enumerate(zip(columns, firsts, strict=True)):
+            values[: sizes[feature], feature] = column[first]
+        return Pools(values, sizes, self.n_missing)
 
     def between(self, low: Array, high: Array) -> tuple[Integers, Integers]:
         """First position and number of the values between (n, d) limits."""
@@ -62,7 +71,10 @@ def scales(background: Array) -> Array:
 
     It is 0 for a constant only, where the median absolute deviation is 0 for every feature with one common value.
     """
-    spread = np.nanmean(np.abs(background - np.nanmedian(background, axis=0)), axis=0)
+    median, total = np.array([np.nanmedian(column) for column in background.T]), np.zeros(background.shape[1])
+    for part in blocks(len(background), TALL):
+        total += np.nansum(np.abs(background[part] - median), axis=0)
+    spread = total / np.sum(~np.isnan(background), axis=0)
     return np.where(spread > 0, spread, 1.0)
 
 
@@ -110,7 +122,7 @@ class FeatureSpace:
         if table.n_rows < 2:
             raise InvalidData("reference data need at least 2 rows, preferably a few hundred: there is 1")
         found = weighted(weights, background, table.n_rows, len(table.names))
-        table = table.part(found.kept)
+        table = table if len(found.kept) == table.n_rows else table.part(found.kept)
         wanted = {} if kinds is None else kinds
         constraints = Constraints() if constraints is None else constraints
         if not isinstance(wanted, Mapping):
@@ -119,13 +131,14 @@ class FeatureSpace:
             raise InvalidParameter(f"constraints must be xcid.Constraints(...), not {constraints!r:.60}")
         columns = _detected(table, wanted)
         matrix = matrix_of(columns, table, REFERENCE)
-        allowed, known = constraints.allowed(columns, matrix), matrix[found.copied]
+        allowed, is_whole = constraints.allowed(columns, matrix), np.array_equal(found.copied, np.arange(len(matrix)))
+        known, usable = (matrix, allowed) if is_whole else (matrix[found.copied], allowed[found.copied])
         ranges = np.array([constraints.ranges.get(column.name, (-np.inf, np.inf)) for column in columns], dtype=float)
         steps = [
             0.0 if wanted.get(name) == "continuous" and raw.dtype.kind not in "iu" else resolution(cells)
             for name, cells, raw in zip(table.names, matrix.T, table.cells, strict=True)
         ]
-        pools, is_whole = Pools.of(known, allowed[found.copied]), np.array_equal(found.copied, np.arange(len(matrix)))
+        pools = Pools.of(known, usable)
         return cls(
             columns=columns,
             rows=matrix,
