@@ -124,7 +124,7 @@ class Explainer:
         precision: float | None = None,
         time_limit: float | None = None,
         memory: int = 2**28,
-        max_evidence_bytes: int = 2**28,
+        max_evidence_bytes: int = 2**29,
         refits: Iterable[Any] | None = None,
         limits: str = COMPUTATION,
     ) -> None:

@@ -31,7 +31,7 @@ from xcid.scores import Adjusted
 from xcid.setup import Setup
 
 Ask: TypeAlias = Callable[[Any], Any]
-MOST_BYTES = 2**28  # of evidence
+MOST_BYTES = 2**29  # of evidence
 ENOUGH = 16  # rows of the table: with fewer than a dozen no score is significant
 
 
