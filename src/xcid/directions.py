@@ -13,7 +13,18 @@ from xcid.contributions.scale import BASES, NEVER_KEPT, Name, Scale, contribute,
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.outcomes.classes import Flip, class_names, column_of
 from xcid.outcomes.protocol import as_question
-from xcid.records import UNKNOWN, Array, DensityPair, Explanation, Integers, Outcome, Plan, fields
+from xcid.records import (
+    UNKNOWN,
+    Array,
+    Density,
+    DensityPair,
+    Explanation,
+    Integers,
+    Outcome,
+    Perturbations,
+    Plan,
+    fields,
+)
 
 E = TypeVar("E", bound=Explanation)
 NOT_KEPT = (
@@ -48,6 +59,12 @@ def about_question(explanation: E, outcome: Outcome, exact: tuple[str, Array] | 
 def evidence(explanation: Explanation, row: int, feature: int | str) -> DensityPair:
     """The two densities whose distance, without the noise of few samples, one importance is."""
     row, column = position_of(row, len(explanation), "row"), explanation.position(feature)
+    cloud, density = require_evidence(explanation)
+    return densities_of(cloud, row, column, density)
+
+
+def require_evidence(explanation: Explanation) -> tuple[Perturbations, Density]:
+    """The samples behind importance, and what turns them into densities."""
     if explanation.cloud is None:
         raise EvidenceNotKept(
             "the samples behind this importance were not kept: explain this row by itself, "
@@ -58,7 +75,7 @@ def evidence(explanation: Explanation, row: int, feature: int | str) -> DensityP
             "the density of this explanation is your own, which a file does not keep: "
             "give it again with xcid.load(path, density=...)"
         )
-    return densities_of(explanation.cloud, row, column, explanation.details.density)
+    return explanation.cloud, explanation.details.density
 
 
 def sides(explanation: Explanation) -> Array:

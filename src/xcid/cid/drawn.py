@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from xcid._kernels.arrays import same
 from xcid.cid.densities.kernel import Kernel
 from xcid.cid.densities.mixed import Discrete, Mixed
 from xcid.cid.per_feature import evidence
-from xcid.records import Array, Density, DensityPair, Flags, Perturbations
+from xcid.records import Array, Density, DensityPair, Flags, Perturbations, Plan
 
 FEW = 24  # distinct values that are drawn one by one
 UNEVEN = 12  # times as far as most values lie, then a scale is not even
@@ -30,7 +30,7 @@ class Drawn(NamedTuple):
 
     def places(self, values: Array) -> Array:
         """Where values lie on the scale."""
-        return np.arcsinh(values / self.width) if self.width else values
+        return _places(values, self.width)
 
     def values(self, places: Array) -> Array:
         """The values at places of the scale."""
@@ -60,10 +60,11 @@ def drawn(cloud: Perturbations, row: int, feature: int, density: Density) -> Dra
     there = values[np.isfinite(values) & (one.positive[0] + one.negative[0] > 0)]
     is_mixed = isinstance(density, Mixed)
     if is_mixed and np.unique(there).size <= FEW:
-        return Drawn(evidence(_alone(one, column, np.asarray), 0, 0, Discrete()))
-    found = Drawn(evidence(one, 0, feature, density), unit_of_scale(there) if is_mixed else 0.0)
-    if found.width:
-        found = found._replace(pair=evidence(_alone(one, column, found.places), 0, 0, density))
+        return Drawn(evidence(_alone(one, column), 0, 0, Discrete()))
+    width = unit_of_scale(there) if is_mixed else 0.0
+    found = Drawn(
+        evidence(_alone(one, column, width), 0, 0, density) if width else evidence(one, 0, feature, density), width
+    )
     return found if isinstance(density, Kernel) else found._replace(pair=_within(found.pair, found.places(there)))
 
 
@@ -79,6 +80,10 @@ def kept_shares(cloud: Perturbations, row: int, feature: int, found: Drawn | Non
             return Kept(*(_share(found.pair.weights * part, own) for part in (found.pair.q, found.pair.p)))
     keeps = np.all([same(_column(one, at), one.origin[0, at]) for at in columns], axis=0)
     return Kept(*(_share(part[0], keeps) for part in (one.negative, one.positive)))
+
+
+def _places(values: Array, width: float) -> Array:
+    return np.arcsinh(values / width) if width else values
 
 
 def _share(masses: Array, chosen: Flags) -> float:
@@ -108,20 +113,27 @@ def _column(one: Perturbations, column: int) -> Array:
     return one.cells([column])[0, :, 0]
 
 
-def _alone(one: Perturbations, column: int, place: Callable[[Array], Array]) -> Perturbations:
-    """The cloud of a single row with nothing but one column, whose values are put elsewhere."""
+def _alone(one: Perturbations, column: int, width: float = 0.0) -> Perturbations:
+    """The cloud of a single row with nothing but one column, on a scale that is even so far from 0."""
     plan, chosen = one.plan, [column]
     parts: dict[str, Any] = {"given": None, "follows": None, "outputs": None}
     if plan is None or one.given is not None:
-        parts |= {"given": place(one.cells(chosen)), "plans": ()}
+        parts |= {"given": _places(one.cells(chosen), width), "plans": ()}
     else:
-        feature = [plan.features.index((column,))]
-        masks: dict[str, Any] = {name: getattr(plan, name)[..., feature] for name in ("masks", "free", "fitted")}
-        cells: dict[str, Any] = {
-            name: place(getattr(plan, name)[:, chosen]) for name in ("values", "alone", "rest", "background")
-        }
-        parts["plans"] = (replace(plan, **masks, **cells, features=((0,),)),)
-    return replace(one, **parts, origin=place(one.origin[:, chosen]), discrete=np.zeros(1, bool), features=((0,),))
+        make = partial(_plan_alone, column=column, width=width)
+        parts["plans"] = (make(plan) if width else plan.once(("alone", column), make),)  # a width is of one row
+    own = _places(one.origin[:, chosen], width)
+    return replace(one, **parts, origin=own, discrete=np.zeros(1, bool), features=((0,),))
+
+
+def _plan_alone(plan: Plan, column: int, width: float) -> Plan:
+    """The plan of one column."""
+    feature = [plan.features.index((column,))]
+    masks: dict[str, Any] = {name: getattr(plan, name)[..., feature] for name in ("masks", "free", "fitted")}
+    cells: dict[str, Any] = {
+        name: _places(getattr(plan, name)[:, [column]], width) for name in ("values", "alone", "rest", "background")
+    }
+    return replace(plan, **masks, **cells, features=((0,),))
 
 
 def _within(pair: DensityPair, there: Array) -> DensityPair:

@@ -223,9 +223,10 @@ class Perturbations:
             return given[:, :, columns]
         if self.follows is None:
             return self.plans[0].samples(self.origin, columns)
-        parts = [np.flatnonzero(self.follows == at) for at in range(len(self.plans))]
-        each = zip(parts, self.plans, strict=True)
-        found: Array = fields.joined([plan.samples(self.origin[rows], columns) for rows, plan in each], parts)
+        used = np.unique(self.follows).tolist() or [0]
+        parts = [np.flatnonzero(self.follows == at) for at in used]
+        each = [self.plans[at].samples(self.origin[rows], columns) for at, rows in zip(used, parts, strict=True)]
+        found: Array = fields.joined(each, parts)
         return found
 
     def sized(self, n_samples: int) -> Perturbations:

@@ -41,14 +41,15 @@ def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most:
         axes = _grid(one, len(order))
     flat = np.ravel(axes)
     for ax, feature in zip(flat, order, strict=False):
-        pair, found = directions.evidence(one, 0, feature), None
-        if len(one.details.features[feature]) > 1:
+        cloud, density = directions.require_evidence(one)
+        found = drawn(cloud, 0, feature, density) if len(one.details.features[feature]) == 1 else None
+        pair = directions.evidence(one, 0, feature) if found is None else found.pair
+        if found is None:
             _draw_shares(ax, pair)
-        elif one.cloud is not None and one.details.density is not None:
-            found = drawn(one.cloud, 0, feature, one.details.density)
+        else:
             _draw_column(ax, one, feature, found)
         name = _style.shorten_name(one.feature_names[feature])
-        noise = words.measure_noise(one, 0, feature, pair if found is None else found.pair)
+        noise = words.measure_noise(one, 0, feature, pair)
         with_noise = "" if noise is None else f" ({noise:.2f} with noise)"
         ax.set_title(f"{name}\nd1 = {one.importance[0, feature]:.2f}{with_noise}", fontsize=10)
         _say_why(ax, one, feature, found)

@@ -40,15 +40,13 @@ in words. ``kind`` "levels": ``names``, ``p``, ``q`` in thousandths, ``own`` pos
 
 def describe_evidence(explanation: Explanation, row: int, feature: int, values: Values) -> Picture:
     """Give what has to be drawn for one score, and said of it."""
-    pair = directions.evidence(explanation, row, feature)
-    cloud, density = explanation.cloud, explanation.details.density
-    if cloud is None or density is None:  # then there is no evidence
-        return {}
+    cloud, density = directions.require_evidence(explanation)
     shown = "its value" if values.is_hidden else clean(explanation.shown(row, feature), wording.MOST_LETTERS)
     columns = explanation.details.features[feature]
     found = drawn(cloud, row, feature, density) if len(columns) == 1 else None
+    pair = directions.evidence(explanation, row, feature) if found is None else found.pair
     kept, verb = kept_shares(cloud, row, feature, found), wording.choose_verb(explanation)
-    noise = words.measure_noise(explanation, row, feature, pair if found is None else found.pair)
+    noise = words.measure_noise(explanation, row, feature, pair)
     drawn_apart = "" if noise is None else f" These curves have a d1 of {noise:.2f}, noise included."
     why = {"why": words.word_evidence(kept, shown, verb) + drawn_apart}
     if found is None:
