@@ -193,6 +193,15 @@ class TestFragments:
         folder.sweep(tmp_path)
         assert [path.name for path in tmp_path.iterdir()] == ["00000001.chunk"]
 
+    def test_one_that_cannot_be_unpacked_is_taken_away(self, tmp_path, monkeypatch):
+        """Its checksum is right: somebody has made it so."""
+        monkeypatch.setattr(folder.zlib, "compress", lambda packed, level: packed)
+        folder.write_fragment(tmp_path, "run", folder.Fragment(0, 2, Counter(ok=2)), b"whole")
+        assert len(list(folder.find_finished(tmp_path, "run", 1))) == 1
+        with pytest.raises(InvalidFile, match=r"damaged .* run the same command again"):
+            list(folder.read_contents(tmp_path, "run", [0]))
+        assert not list(folder.find_finished(tmp_path, "run", 1))
+
     def test_one_in_the_place_of_another_is_damaged(self, tmp_path):
         folder.write_fragment(tmp_path, "run", folder.Fragment(1, 2, Counter(ok=2)), b"whole")
         (tmp_path / "00000001.chunk").rename(tmp_path / "00000002.chunk")

@@ -51,8 +51,8 @@ def run(options: argparse.Namespace, reasons: Reasons | None, path: Path, out: P
 
     with open_folder(path) as folder:
         try:
-            job, task, data = _prepare(options, reasons, folder, out.suffix.lower(), progress.note)
-            statuses, reason = run_all(job, task, data, folder, out, progress)
+            job, task, data, try_out = _prepare(options, reasons, folder, out.suffix.lower(), progress.note)
+            statuses, reason = run_all(job, task, data, folder, out, progress, try_out)
         except KeyboardInterrupt:
             folder.log("interrupted")
             progress.note(f"interrupted: what is finished is in {path}, and the same command resumes it")
@@ -67,8 +67,11 @@ def run(options: argparse.Namespace, reasons: Reasons | None, path: Path, out: P
 
 def _prepare(
     options: argparse.Namespace, reasons: Reasons | None, folder: Folder, suffix: str, note: Callable[[str], None]
-) -> tuple[Job, Task, FileFingerprint]:
-    """Look at everything before the first worker starts: the job, the task and the table to explain."""
+) -> tuple[Job, Task, FileFingerprint, Callable[[], None]]:
+    """Look at the files before the first worker starts: the job, the task, the table to explain, how to try the task.
+
+    A run that is finished needs no model: it is not loaded before it is known that something is left to do.
+    """
     from xcid.frames import to_columns
     from xcid.runs.folder import describe, fingerprint, identity, verify_unchanged
     from xcid.runs.run import Job
@@ -91,26 +94,7 @@ def _prepare(
         trust = OWN_TYPES if subject.model is None else subject.trust
         files_read["model"] = files_read.get("model") or fingerprint(model)
         recipe = Recipe(replace(subject, model=model, trust=trust), options.cid, options.only, wanted)
-        if options.time_limit is None:  # else it might hang, and only a worker can be ended
-            with _work.try_model(recipe.subject) as call:
-                call(background.features)
-                made = recipe.make(background).subject  # fails here rather than in every worker
-                _wanted.check_reasons(wanted, made.output_names)
-                if reasons is not None:
-                    reasons.check(made.features.names, made.output_names)
-    settings: dict[str, Any] = {name: getattr(subject, name) for name in ("seed", "target", "weights", "train")}
-    settings |= {"paper": options.cid is not None} | {name: getattr(options, name) for name in ("chunk", "time_limit")}
-    if options.cid not in (None, _wanted.USUAL_CID):
-        settings["cid"] = asdict(options.cid)
-    settings |= {} if options.only is None else {"only": options.only}
-    settings |= {"rows": _describe_positions(job.rows.positions), "format": suffix}
-    if wanted is not None:
-        settings |= {"reasons": wanted.k, "against": wanted.against}
-        settings |= {} if wanted.just_above is None else {"just_above": wanted.just_above}
-    roles = background.layout.roles
-    more = {"id": subject.id, "drop": roles.drop, "dates": roles.dates, "class_names": subject.class_names}
-    settings |= {name: list(one) if isinstance(one, tuple) else one for name, one in more.items() if one}
-    manifest = describe(files_read, settings)
+    manifest = describe(files_read, _describe_settings(options, background, job, suffix))
     folder.adopt(manifest)
     task = Task(
         recipe,
@@ -123,7 +107,40 @@ def _prepare(
         options.time_limit,
         to_columns if reasons is None else reasons.columns,
     )
-    return job, task, files_read["data"]
+
+    def try_out() -> None:
+        with verify_unchanged(files_read.values()):
+            _try_out(recipe, background, reasons)
+
+    is_sure_to_end = options.time_limit is None  # else it might hang, and only a worker can be ended
+    return job, task, files_read["data"], try_out if is_sure_to_end else lambda: None
+
+
+def _try_out(recipe: Recipe, background: Background, reasons: Reasons | None) -> None:
+    """Make the explainer: it fails here rather than in every worker."""
+    with _work.try_model(recipe.subject) as call:
+        call(background.features)
+        made = recipe.make(background).subject
+        _wanted.check_reasons(recipe.reasons, made.output_names)
+        if reasons is not None:
+            reasons.check(made.features.names, made.output_names)
+
+
+def _describe_settings(options: argparse.Namespace, background: Background, job: Job, suffix: str) -> dict[str, Any]:
+    """What was typed, in the words of a manifest."""
+    subject, wanted = options.subject, options.reasons
+    settings: dict[str, Any] = {name: getattr(subject, name) for name in ("seed", "target", "weights", "train")}
+    settings |= {"paper": options.cid is not None} | {name: getattr(options, name) for name in ("chunk", "time_limit")}
+    if options.cid not in (None, _wanted.USUAL_CID):
+        settings["cid"] = asdict(options.cid)
+    settings |= {} if options.only is None else {"only": options.only}
+    settings |= {"rows": _describe_positions(job.rows.positions), "format": suffix}
+    if wanted is not None:
+        settings |= {"reasons": wanted.k, "against": wanted.against}
+        settings |= {} if wanted.just_above is None else {"just_above": wanted.just_above}
+    roles = background.layout.roles
+    more = {"id": subject.id, "drop": roles.drop, "dates": roles.dates, "class_names": subject.class_names}
+    return settings | {name: list(one) if isinstance(one, tuple) else one for name, one in more.items() if one}
 
 
 def _describe_positions(positions: Sequence[int]) -> list[int] | str:

@@ -67,7 +67,12 @@ def find_finished(folder: Path, run: str, n_chunks: int) -> Iterator[Fragment]:
 def read_contents(folder: Path, run: str, numbers: Iterable[int]) -> Iterator[bytes]:
     """What is in chunks."""
     for number in numbers:
-        yield _read_fragment(_fragment_path(folder, number), run, number)[1]
+        path = _fragment_path(folder, number)
+        try:
+            yield zlib.decompress(_read_fragment(path, run, number)[1])
+        except zlib.error as error:  # its checksum is right: somebody has written it anew
+            path.unlink()
+            raise _damaged(path, error) from error
 
 
 def sweep(folder: Path) -> None:
@@ -81,7 +86,7 @@ def _fragment_path(folder: Path, number: int) -> Path:
 
 
 def _read_fragment(path: Path, run: str, number: int) -> tuple[Fragment, bytes]:
-    """A chunk and its content, checked."""
+    """A chunk and its packed content, checked."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             raise ValueError("it is not a plain file")
@@ -93,9 +98,13 @@ def _read_fragment(path: Path, run: str, number: int) -> tuple[Fragment, bytes]:
         if (head.pop("run"), head["number"]) != (run, number):
             raise ValueError("it is of another run")
         head["statuses"] = Counter({str(name): int(count) for name, count in head["statuses"].items()})
-        return Fragment(**head), zlib.decompress(content)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, zlib.error) as error:
-        raise InvalidFile(f"the chunk {path} is damaged ({error}): run the same command again") from error
+        return Fragment(**head), content
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> InvalidFile:
+    return InvalidFile(f"the chunk {path} is damaged ({error}): run the same command again")
 
 
 class FileFingerprint(NamedTuple):

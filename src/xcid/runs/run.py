@@ -53,11 +53,18 @@ class Job:
 
 
 def run(
-    job: Job, task: Task, data: FileFingerprint, folder: Folder, out: Path, progress: Progress
+    job: Job,
+    task: Task,
+    data: FileFingerprint,
+    folder: Folder,
+    out: Path,
+    progress: Progress,
+    try_out: Callable[[], None] = lambda: None,
 ) -> tuple[Counter[str], str]:
     """Explain what is not yet explained in a folder that this run adopted, and write the file.
 
-    It counts how rows ended, and says why the first that is not explained is not.
+    The task is tried out where something is left to be explained. It counts how rows ended, and says why the first
+    that is not explained is not.
     """
     total, statuses, reasons = len(job.rows), Counter[str](), dict[int, str]()
     sides: dict[int, tuple[Counter[str], str]] = {}
@@ -73,6 +80,8 @@ def run(
     progress(statuses.total(), total)
     folder.log(f"run of {total} rows in {job.n_chunks} chunks: {len(sides)} are finished, {job.workers} workers")
     wanted = [number for number in range(job.n_chunks) if number not in sides]
+    if wanted:
+        try_out()
     chunks = _verify_chunks(job.rows.chunks(job.chunk_rows, wanted), data)
     for fragment in explain_chunks(chunks, task, min(job.workers, len(wanted)), folder.log) if wanted else ():
         folder.log(f"chunk {fragment.number} is finished")
