@@ -264,5 +264,6 @@ def test_words_for_a_number(outcome, sides, goal):
 
 def test_words_for_the_probability_of_a_class():
     assert Raise(target="b").describe_goal(["a", "b"], "{:g}".format) == "at least a tenth more of the probability of b"
-    assert Within(0.5, target="b").describe_goal(["a", "b"], "{:g}".format) == "the probability of b at least 0.5"
+    assert Within(0.5, target="b").describe_goal(["a", "b"], "{:g}".format) == "probability of b at least 0.5"
+    assert Within(0.5, target=1).describe_goal(["0", "1"], "{:g}".format) == "probability of class 1 at least 0.5"
     assert Threshold(0.5, "a").describe_side(CHANCES[0], ["a", "b"], "{:g}".format) == "the probability of a above 0.5"

@@ -190,7 +190,7 @@ class TestSentences:
             (ToClass(1), "keep it in class 1"),
             (ToClass(0), "keep it out of class 0"),
             (ToClass(np.int64(0)), "keep it out of class 0"),
-            (Threshold(0.3), "keep the probability of 1 above 0.3"),
+            (Threshold(0.3), "keep the probability of class 1 above 0.3"),
             (lambda outputs, reference: (outputs[:, 1] > 0.2) * 1.0, "keep it on its side of the question"),
         ],
     )
@@ -296,7 +296,7 @@ class TestFile:
         mean = explanation.aggregate()
         for name, due in (("score", mean.size), ("mean", mean.values), ("lower", mean.lower), ("upper", mean.upper)):
             assert np.allclose(np.array(data["overview"][name]) * data["unit"], due[0], atol=5.1e-4)
-        assert np.allclose(np.array(data["overview"]["d1"]) / 1000, mean.importance[0], atol=5.1e-4)
+        assert np.allclose(np.array(data["overview"]["d1"]) / 100, mean.importance[0], atol=5.1e-3)
         assert dict(data["settings"])["seed"] == "0"
 
     def test_counterfactuals_are_those_of_the_explanation(self, mixed, tmp_path):
@@ -309,8 +309,9 @@ class TestFile:
         explanation.report(tmp_path / "r.html")
         for at, row in enumerate(read(tmp_path / "r.html")["rows"]):
             for one in row["counterfactuals"]:
-                assert one["about"] != explanation.output_names[explanation.outputs[at].argmax()]
-                own = explanation.outputs[at, explanation.output_names.index(one["about"])]
+                about = one["about"].removeprefix("class ")
+                assert about != explanation.output_names[explanation.outputs[at].argmax()]
+                own = explanation.outputs[at, explanation.output_names.index(about)]
                 assert one["was"] == pytest.approx(own, rel=1e-3)
                 assert one["output"] > 0.5 > one["was"]
 

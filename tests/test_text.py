@@ -66,7 +66,14 @@ def test_where_contributions_begin_and_end(explanation):
     told = replace(one, values=np.array([[0.25, -0.5, 0.45, 0.0]]), base_values=np.array([0.55]))
     assert text.bars(told).splitlines()[2].strip() == due
     odds = replace(told, scale="log_odds", base_values=np.array([-1.2]))
-    assert "from -1.20 (23%) on average over the reference data to -1.00 (27%) here" in text.bars(odds)
+    assert "from -1.20 on average over the reference data to -1.00 (27%) here" in text.bars(odds)
+
+
+def test_how_many_values_were_tried():
+    reference = np.random.default_rng(0).normal(size=(200, 3))
+    found = xcid.Explainer(lambda X: X[:, 1] > 0, reference)(reference[:2])
+    assert "alone: of 8 usual values that were tried, the share with which" in text.bars(found)
+    assert "alone: of the usual values that were tried, the share with which" in text.bars(replace(found, cloud=None))
 
 
 def test_what_is_frozen_says_so(explanation):

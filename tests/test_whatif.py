@@ -327,9 +327,11 @@ class TestWords:
         assert ", ".join(f"{part.feature} {part.before} -> {part.after}" for part in parts) == found.in_words(line)
 
     def test_features_that_people_cannot_change_are_noted(self, forest, caplog):
-        found = forest.counterfactuals(Forest.rows.iloc[:60])
+        with caplog.at_level("INFO", logger="xcid"):
+            found = forest.counterfactuals(Forest.rows.iloc[:60])
         assert any("frozen=['Age']" in note for note in found.notes)
-        assert "Age changes in" in caplog.text
+        assert [record.levelname for record in caplog.records if "Age changes in" in record.message] == ["INFO"]
+        assert str(found).count("Age changes in") == 1
         fixed = xcid.Explainer(Forest.model, Forest.rows, constraints=xcid.Constraints(frozen=["Age"]))
         assert fixed.counterfactuals(Forest.rows.iloc[:60]).notes == ()
         rising = xcid.Explainer(Forest.model, Forest.rows, constraints=xcid.Constraints(monotone={"Age": "rises"}))

@@ -175,22 +175,23 @@ class TestWhatItHangsOn:
 
     def test_counts(self, one):
         assert self.told(one, [0.3, -0.2, 0.1], [0.625, 0.0, 0.25]) == [
-            "With 62% of the usual values of first, nothing else changed, the decision would be another.",
-            "With 25% of the usual values of third, nothing else changed, the decision would be another.",
+            f"With {share} of the usual values of {name} that were tried, nothing else changed, the decision would be "
+            "different."
+            for name, share in (("first", "63%"), ("third", "25%"))
         ]
 
     def test_little_done_and_much_decided(self, one):
         (first,) = self.told(one, [0.002, -0.2, 0.3], [0.5, 0.0, np.nan])[:1]
         assert first == (
-            "first has hardly moved the output (+0.002), but with 50% of its usual values, nothing else changed, "
-            "the decision would be another."
+            "first has hardly moved the output (+0.002), but with 50% of its usual values that were tried, "
+            "nothing else changed, the decision would be different."
         )
 
     def test_much_done_and_nothing_decided(self, one):
         told = self.told(one, [-0.45, 0.2, 0.1], [0.0, 0.1, 0.2])
         assert told[-1] == (
-            "first has done much (-0.450), and with none of its usual values, nothing else changed, "
-            "the decision would be another."
+            "first has done much (-0.450), and with none of its usual values that were tried, "
+            "nothing else changed, the decision would be different."
         )
         assert len(told) == 3
 
@@ -201,6 +202,7 @@ class TestWhatItHangsOn:
     def test_the_column_beside_it(self, one):
         shown = str(replace(one, flips_alone=np.array([[0.625, 0.0, np.nan]])))
         assert re.search(r"importance +alone", shown)
-        assert " 62% " in shown
-        assert "alone: the usual values with which, nothing else changed, it flips" in shown
+        assert " 63% " in shown
+        due = "alone: of 16 usual values that were tried, the share with which, nothing else changed, it flips"
+        assert due.replace("16", str(len(one.cloud.plan.alone))) in shown
         assert "alone" not in str(replace(one, flips_alone=None))

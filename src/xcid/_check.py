@@ -184,6 +184,41 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
+def round_half_up(value: Any, decimals: int = 0) -> Any:
+    """A number, or each of an array, with so many decimals; halves go away from 0, as in the script of the pages.
+
+    Examples
+    --------
+    >>> round_half_up(np.array([0.125, -0.145]), 2).tolist(), float(round_half_up(12.5))
+    ([0.13, -0.15], 13.0)
+    """
+    scale = 10.0**decimals
+    return np.copysign(np.floor(abs(value) * scale + 0.5) / scale, value)
+
+
+def percent(share: float) -> str:
+    """A share in whole per cent.
+
+    Examples
+    --------
+    >>> percent(0.125), percent(0.375)
+    ('13%', '38%')
+    """
+    return f"{round_half_up(100 * share):.0f}%"
+
+
+def name_class(name: object) -> str:
+    """A class in a sentence with other numbers.
+
+    Examples
+    --------
+    >>> name_class("diabetes"), name_class(1)
+    ('diabetes', 'class 1')
+    """
+    shown = str(name)
+    return f"class {shown}" if shown.lstrip("-").replace(".", "", 1).isdigit() else shown
+
+
 def said(error: BaseException) -> str:
     """The kind of a foreign exception and what it says, if it can say anything."""
     try:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xcid._check import as_float, as_int, sign_of
+from xcid._check import as_float, as_int, name_class, sign_of
 from xcid.errors import InvalidParameter
 from xcid.outcomes.classes import column_of
 from xcid.records import Array, Integers
@@ -29,7 +29,9 @@ def find_just_above(subject: Subject, X: Any, against: Any, cut_off: float, n: i
 def _measure(outputs: Array, against: Any, cut_off: float, names: tuple[str, ...]) -> tuple[Array, str]:
     """(n,) how far outputs are above the cut-off, and what that takes, in words."""
     if outputs.shape[1] > 1:
-        return outputs[:, column_of(against, names)] - cut_off, f"a probability of {against} of at least {cut_off:g}"
+        return outputs[
+            :, column_of(against, names)
+        ] - cut_off, f"a probability of {name_class(against)} of at least {cut_off:g}"
     sign = sign_of(against)
     if not sign:
         raise InvalidParameter(f"a number is above a cut-off by against='higher' or against='lower', not {against!r}")

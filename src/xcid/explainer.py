@@ -278,7 +278,7 @@ class Explainer:
             asked: Any = labels(X, len(rows)), target, k, as_int(seed, "seed"), setup.time_limit, setup.memory, refits
             found = find_counterfactuals(setup.subject, setup.outcome, rows, *asked)
         for note in found.notes:
-            LOG.warning(note)
+            LOG.info(note)
         return found
 
     def just_above(self, X: Any, against: Any, cut_off: float, *, n: int = 100) -> Integers:
@@ -329,5 +329,5 @@ class Explainer:
             rows, setup = self.space.encode(X), self.setup
             found = find_actions(setup.subject, setup.outcome, rows, target, k, setup.time_limit)
         for note in found.notes:
-            LOG.warning(note)
+            LOG.info(note)
         return found

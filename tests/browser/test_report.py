@@ -11,7 +11,7 @@ import pytest
 import xcid
 import xcid.show.report
 import xcid.show.wording
-from xcid.records import with_details
+from xcid._check import percent, round_half_up
 from xcid.show.reasons import Reasons
 from xcid.show.wording.names import format_number
 
@@ -409,6 +409,20 @@ def test_roles_and_names(page):
 @pytest.mark.parametrize("value", [0, 0.5, -0.1234567, 1e-4, 1234.56, -12345.6, 123456.0, 987654321.0])
 def test_numbers_are_written_as_in_python(page, value):
     assert page.run("return xcid.plain(arguments[0])", value) == format_number(value).replace("-", "−")
+
+
+@pytest.mark.parametrize("decimals", [0, 2, 3])
+def test_numbers_are_rounded_as_in_python(page, decimals):
+    numbers = [0.125, 0.375, 0.0145, 0.0075, 0.625, 2.5, 12.5, 1 / 3]
+    due = [f"{round_half_up(number, decimals):.{decimals}f}" for number in numbers]
+    assert page.run("return arguments[0].map((one) => xcid.fixed(one, arguments[1]))", numbers, decimals) == due
+    assert page.run("return arguments[0].map(xcid.whole)", numbers) == [percent(number) for number in numbers]
+
+
+def test_the_page_and_the_text_show_the_same_shares(page, explanation):
+    told = {line.split()[0]: line.split() for line in str(explanation[0]).splitlines() if line.split()[0] in NAMES}
+    shown = [page.texts(f".bar .hangs{kind}") for kind in (".d1", ".alone")]
+    assert all({d1, alone} <= {*told[name]} for name, d1, alone in zip(page.names, *shown, strict=True))
 
 
 def test_many_features_and_long_names(opened, screen, tmp_path):

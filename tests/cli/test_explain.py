@@ -397,7 +397,7 @@ class TestReasons:
             (("--against", "1"), "need --reasons"),
             (("--just-above", "0.5"), "needs --reasons K --against OUTCOME"),
             (("--reasons", "2", "--just-above", "0.5"), "needs --against OUTCOME"),
-            (("--reasons", "2", "--against", "1", "--just-above", "1.5"), "a probability of 1 of at least 1.5"),
+            (("--reasons", "2", "--against", "1", "--just-above", "1.5"), "a probability of class 1 of at least 1.5"),
             (("--reasons", "2", "--method", "cid"), "which cid does not have"),
             (("--reasons", "2", "--out", "a.npz"), "another extension"),
             (("--reasons", "0"), "a whole number of at least 1"),

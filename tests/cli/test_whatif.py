@@ -59,7 +59,7 @@ class TestBlocks:
         assert len(blocks) == 10
         assert "and 20 more rows: --out FILE keeps all of them" in blocks[-1]
         assert any(block.rstrip().endswith("which is what is wanted") for block in blocks)
-        refused = next(block for block in blocks if "wanted good" in block)
+        refused = next(block for block in blocks if "wanted: good" in block)
         assert "predicted bad (0." in refused
         assert " sparsest" in refused
         assert ": good 0." in refused
@@ -82,19 +82,19 @@ class TestBlocks:
     def test_several_classes(self, command, loans):
         status, out, err = command(*typed(loans, "three", "--wanted", "high", "--rows", "0:4", *QUICK))
         assert status == 0, err
-        assert "wanted high" in out
+        assert "wanted: high" in out
         status, out, _ = command(*typed(loans, "three", "--rows", "0:4", *QUICK))
-        assert "wanted another class" in out
+        assert "wanted: another class" in out
 
     @pytest.mark.parametrize(
         ("wanted", "said"),
         [
-            (("--wanted", "raise"), "wanted at least a tenth more"),
-            (("--wanted", "lower"), "wanted at least a tenth less"),
-            (("--wanted", "900:1000"), "wanted 900 to 1000"),
-            (("--wanted", "900:"), "wanted at least 900"),
-            (("--wanted", ":200"), "wanted at most 200"),
-            ((), "wanted another output"),
+            (("--wanted", "raise"), "wanted: at least a tenth more"),
+            (("--wanted", "lower"), "wanted: at least a tenth less"),
+            (("--wanted", "900:1000"), "wanted: 900 to 1000"),
+            (("--wanted", "900:"), "wanted: at least 900"),
+            (("--wanted", ":200"), "wanted: at most 200"),
+            ((), "wanted: another output"),
         ],
     )
     def test_numbers(self, command, loans, wanted, said):
@@ -125,6 +125,18 @@ class TestBlocks:
         _, out, err = command(*typed(loans, "y", "--train", "logistic", "--rows", "0:5", "--frozen", "age"))
         assert "age  " not in out
         assert "add --frozen" not in err
+
+    def test_of_several_such_columns_there_is_one_note(self, command, loans):
+        table = pd.read_csv(loans).rename(columns={"months": "birth"})
+        table = table.assign(y=lambda frame: np.where(frame["age"] + frame["birth"] / 12 > 55, "good", "bad"))
+        table.to_csv(loans, index=False)
+        typed_ = typed(loans, "y", "--train", "logistic", "--rows", "0:20")
+        _, _, err = command(*typed_)
+        (note,) = (line for line in err.splitlines() if "people cannot change" in line)
+        assert note.endswith("if people cannot change them, add --frozen age,birth")
+        _, out, err = command(*typed_, "--actions", "2")
+        assert "xcid.Constraints" not in out + err
+        assert err.count("add --frozen") == 1
 
     def test_a_level_that_the_reference_data_do_not_have(self, command, loans, tmp_path):
         rows = pd.read_csv(loans).drop(columns=["three", "price"]).head(3).assign(degree=["doctor", "none", "master"])
@@ -237,6 +249,8 @@ class TestRules:
             "the model has no class 'godo' (did you mean 'good'?); its classes are ['bad', 'good']",
         ),
         ("y", ("--wanted", "raise"), "the model has no class 'raise'"),
+        ("y", ("--wanted", "good=0.9"), "--wanted good=0.9: a probability is written good:0.9, between 0 and 1"),
+        ("y", ("--wanted", "good:90"), "--wanted good:90: a probability is written good:0.9, between 0 and 1"),
         ("price", ("--wanted", "good"), "give raise, lower, or a range such as 100:200 or 100:"),
         ("price", ("--wanted", "200:100"), "low must lie below high"),
         ("y", ("--frozen", "agee"), "frozen names ['agee'] (did you mean 'age'?), which the table does not have"),

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from xcid._check import name_class
 from xcid._faults import quietly
 from xcid._kernels.arrays import same
 from xcid.app.requests import Pins, Request, questions, read, targets, usual_question
@@ -241,7 +242,7 @@ def describe(explainer: Explainer, rows: Any, names: Any = None, words: Mapping[
             }
             for name, cells, row in zip(called, matrix, outputs, strict=True)
         ],
-        "classes": [clean(name) for name in classes] if len(classes) > 1 else [],
+        "classes": [name_class(clean(name)) for name in classes] if len(classes) > 1 else [],
         "what_would": wording.title_changes(classes),
         "questions": questions(explainer),
         "targets": [clean(words) for words, _ in targets(explainer)],

@@ -207,6 +207,9 @@ def target_of(wanted: str | None, names: Sequence[str]) -> Any:
         name, _, share = wanted.rpartition(":")
         if name in names and _SHARE.fullmatch(share):
             return Within(float(share), target=name)
+        typed = name or wanted.partition("=")[0]
+        if typed in names:
+            raise InvalidParameter(f"--wanted {wanted}: a probability is written {typed}:0.9, between 0 and 1")
         raise InvalidParameter(f"--wanted: {no_class(wanted, names)}")
     if sign_of(wanted):
         return Raise() if sign_of(wanted) > 0 else Lower()

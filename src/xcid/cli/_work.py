@@ -290,9 +290,11 @@ class RowSearch:
 
     def notes(self) -> Iterator[str]:
         """What was counted, in words."""
-        for name, count in (+self.changed).items():
-            often = f"{name} changes in {count:,} of {self.n_lines:,} ways"
-            yield f"{often}: if people cannot change it, add --frozen {shlex.quote(name)}"
+        from xcid.whatif.undeclared import word_unchangeable
+
+        if changed := +self.changed:
+            often = word_unchangeable(changed, self.n_lines, "ways")
+            yield f"{often}, add --frozen {shlex.quote(','.join(changed))}"
         for name, count in (+self.broken).items():
             yield f"{count:,} of {self.n_rows:,} rows break the rule {name} themselves"
         if self.n_failed:

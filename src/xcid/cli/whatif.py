@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections import deque
 from collections.abc import Iterator
 from functools import partial
@@ -107,7 +108,7 @@ def _describe_rows(found: Counterfactuals, subject: Subject, most: int, target: 
         if found.kind[lines[0]] == ALREADY:
             yield f"{name}: predicted {output}, which is what is wanted"
             continue
-        block = [f"{name}: predicted {output}; wanted {_wanted.describe_target(target, subject.output_names)}"]
+        block = [f"{name}: predicted {output}; wanted: {_wanted.describe_target(target, subject.output_names)}"]
         for line in lines:
             changes, outputs = (*found.changes(line), *found.derived(line)), format_outputs(found, line)
             if found.kind[line] != NOT_REACHED:
@@ -126,9 +127,10 @@ def _search_group(options: argparse.Namespace, search: _work.RowSearch, rows: Ro
     import numpy as np
 
     from xcid.errors import InvalidData
-    from xcid.show.text import actions
+    from xcid.show.text import list_actions
     from xcid.table import met
     from xcid.whatif.actions import find_actions
+    from xcid.whatif.undeclared import count_unchangeable, word_unchangeable
 
     parts = [met(search.subject.space, chunk.frame) for chunk in rows.chunks(ROWS_OF_A_CHUNK)]
     cells = np.concatenate([part.rows[~part.unseen] for part in parts])
@@ -142,7 +144,11 @@ def _search_group(options: argparse.Namespace, search: _work.RowSearch, rows: Ro
     if not options.json:
         wish = _wanted.describe_target(search.target, search.subject.output_names)
         has = f"; {found.n_already:,} of {len(cells):,} rows have it already" if found.n_already else ""
-        show(make_printable("\n".join([f"wanted: {wish}{has}", *actions(found).splitlines()[1:]])))
+        show(make_printable("\n".join([f"wanted: {wish}{has}", *list_actions(found)])))
+        changed = count_unchangeable(found.subject, found.moved)
+        if changed:
+            often = word_unchangeable(changed, len(found.actions), "actions")
+            line.note(f"{often}, add --frozen {shlex.quote(','.join(changed))}")
 
 
 def _write(options: argparse.Namespace, columns: Iterator[Columns]) -> None:

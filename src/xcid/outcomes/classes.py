@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from xcid._check import meant, shown
+from xcid._check import meant, name_class, shown
 from xcid._kernels.arrays import namespace
 from xcid.errors import InvalidParameter
 from xcid.outcomes.protocol import FAINTEST, Number, Question, as_ones, remember, signed
@@ -129,8 +129,8 @@ class ToClass(OfOneOutput):
 
     def describe(self, names: Sequence[str], number: Number) -> str:
         """Whether the class becomes the target, or no longer is."""
-        how = self._how if self.soft else HARD
-        return f"Does the predicted class become {self.target}, or stop being {self.target}? ({how})"
+        how, whom = self._how if self.soft else HARD, name_class(self.target)
+        return f"Does the predicted class become {whom}, or stop being {whom}? ({how})"
 
     def describe_side(self, output: Array, names: Sequence[str], number: Number) -> str:
         """In or out of the target class."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from xcid._check import as_float
+from xcid._check import as_float, name_class
 from xcid._kernels.arrays import spread
 from xcid.errors import InvalidParameter
 from xcid.outcomes.classes import HARD, SOFT, Flip, OfOneOutput, are_probabilities, column_of, least_probability
@@ -88,7 +88,7 @@ class Threshold(OfOneOutput):
         if len(names) == 1:
             return f"Does the output cross {number(self.level)}? ({HARD})"
         of_class = names[column_of(self.target, names)]
-        return f"Does the probability of {of_class} cross {self.level:g}? ({SOFT if self.soft else HARD})"
+        return f"Does {_describe_output(of_class)} cross {self.level:g}? ({SOFT if self.soft else HARD})"
 
     def describe_side(self, output: Array, names: Sequence[str], number: Number) -> str:
         """Above or below the level."""
@@ -96,7 +96,7 @@ class Threshold(OfOneOutput):
         place = "above" if output[column] > self.level else "below"
         if len(output) == 1:
             return f"it {place} {number(self.level)}"
-        return f"the probability of {names[column]} {place} {self.level:g}"
+        return f"{_describe_output(names[column])} {place} {self.level:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ class Within(OfOneOutput):
         """The range."""
         low, high = (number(end) if np.isfinite(end) else "" for end in (self.low, self.high))
         wanted = f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}"
-        return wanted if self.target is None else f"{_describe_output(self.target)} {wanted}"
+        return wanted if self.target is None else f"{_describe_output(self.target).removeprefix('the ')} {wanted}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,4 +289,4 @@ class Lower(Raise):
 
 
 def _describe_output(target: Any) -> str:
-    return "the output" if target is None else f"the probability of {target}"
+    return "the output" if target is None else f"the probability of {name_class(target)}"

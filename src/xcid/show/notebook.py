@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xcid import directions
+from xcid._check import percent
 from xcid.records import Explanation
 from xcid.show import text, wording
 from xcid.show.wording import colours, differences, rows
@@ -65,7 +66,7 @@ def _many(explanation: Explanation) -> str:
     lines, longest = [], float(means.max(initial=0.0)) if has_signs else 1.0
     for at in wording.rank_largest(means, MOST).tolist():
         shares = [_number(wording.format_score(explanation, signed[at]))] if has_signs else []
-        shares += [] if significant is None else [_number(f"{significant[:, at].mean():.0%}")]
+        shares += [] if significant is None else [_number(percent(significant[:, at].mean()))]
         bar = _bar(means[at] / longest if longest > 0 else 0.0, colours.UNSIGNED, colours.UNSIGNED)
         size = wording.format_score(explanation, means[at]).lstrip("+")
         lines.append("".join([_name(explanation.feature_names[at]), _number(size), *shares, bar]))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from xcid import directions, frames
-from xcid._check import as_float, as_int, shown, shown_and_meant, sign_of, telling
+from xcid._check import as_float, as_int, percent, shown, shown_and_meant, sign_of, telling
 from xcid.contributions.sources import stretched
 from xcid.errors import InvalidParameter
 from xcid.outcomes.classes import column_of
@@ -173,7 +173,7 @@ class Reasons:
         if not np.any(one.significant):
             return NOT_DECIDED
         if self.min_share:
-            return f"no significant feature is a reason in {self.min_share:.0%} of the retrained models"
+            return f"no significant feature is a reason in {percent(self.min_share)} of the retrained models"
         if self._supports(one):
             return f"no significant feature supports {wording.name_subject(one)}"
         return f"no significant feature works against {self._outcome(one)}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ParamSpec
 
 import numpy as np
 
-from xcid._check import as_int
+from xcid._check import as_int, percent, round_half_up
 from xcid._require import make_printable
 from xcid.records import Explanation
 from xcid.show import wording
@@ -90,7 +90,9 @@ def pairs(interactions: Interactions, *, most: int = 12) -> str:
         what = f"mean size in {wording.name_unit(found)}, share of rows where it is significant"
         title = f"pairs of {len(found)} rows: {what}"
         share = found.significant.mean(axis=0)[places]
-        ends = [f"{v:.3f}  {s:4.0%}" for v, s in zip(np.abs(found.values).mean(axis=0)[places], share, strict=True)]
+        ends = [
+            f"{v:.3f}  {percent(s):>4}" for v, s in zip(np.abs(found.values).mean(axis=0)[places], share, strict=True)
+        ]
     lines = [f"{name:<{width}}  {end}" for name, end in zip(names, ends, strict=True)]
     left = len(interactions.pairs) - len(names)
     more = f"and {count_in_words(left, 'more pair')}" if left else ""
@@ -150,21 +152,25 @@ def format_outputs(found: Counterfactuals, line: int) -> str:
     ends, is_number = (float(found.was[line]), float(found.output[line])), found.is_number(line)
     if np.isnan(ends[0]):
         return ""
-    said = [format_number(end) if is_number else f"{end:.2f}" for end in ends]
+    said = [format_number(end) if is_number else f"{round_half_up(end, 2):.2f}" for end in ends]
     return f"{'' if is_number else f'{wording.name_class(str(found.about[line]))} '}{' -> '.join(dict.fromkeys(said))}"
 
 
 @_printable
 def actions(found: Actions) -> str:
     """List actions for a group: what to do, how many rows that flips, what it costs, what so far is covered."""
+    return "\n".join([repr(found), *list_actions(found), *found.notes])
+
+
+def list_actions(found: Actions) -> list[str]:
+    """The lines of a table of actions, and what its last column means; none where there are none."""
     columns, n = found.to_columns(), found.flips.shape[1]
     lines = [("action", "flips", "cost", "covered")]
     for action, _, flipped, cost, covered in zip(*columns.values(), strict=True):
         lines.append(
-            (str(action), f"{flipped:,} of {n:,}", f"{cost:.2f}", "" if np.isnan(covered) else f"{covered:.0%}")
+            (str(action), f"{flipped:,} of {n:,}", f"{cost:.2f}", "" if np.isnan(covered) else percent(covered))
         )
-    listed = [*align_cells(lines), COVERED] if len(lines) > 1 else []
-    return "\n".join([repr(found), *listed, *found.notes])
+    return [*align_cells(lines), COVERED] if len(lines) > 1 else []
 
 
 def align_cells(lines: Sequence[Sequence[str]]) -> list[str]:

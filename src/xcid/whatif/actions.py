@@ -50,10 +50,15 @@ class Actions:
     @property
     def notes(self) -> tuple[str, ...]:
         """What there is to know beside: actions on features that people cannot change."""
-        moved = np.zeros((len(self.actions), len(self.subject.features.names)), dtype=bool)
+        return tuple(note_unchangeable(self.subject, self.moved, "actions"))
+
+    @property
+    def moved(self) -> Flags:
+        """(a, f) which features an action changes."""
+        moved = np.zeros((len(self.actions), len(self.subject.features.names)), dtype=np.bool_)
         for line, action in enumerate(self.actions):
             moved[line, [part.at for part in action]] = True
-        return tuple(note_unchangeable(self.subject, moved, "actions"))
+        return moved
 
     def __repr__(self) -> str:
         n, flipped = self.flips.shape[1], int(self.flips.any(axis=0).sum())

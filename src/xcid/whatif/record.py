@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xcid._check import position_of
+from xcid._check import percent, position_of
 from xcid._kernels.arrays import same
 from xcid.frames import frame_of
 from xcid.records import Array, Flags, Integers, Texts, in_words
@@ -37,7 +37,7 @@ class Change(NamedTuple):
 class Counterfactuals:
     """Counterfactuals of n rows, m lines in all; f features, d columns of the table.
 
-    A line whose ``kind`` is "not reached" has the best that was reached; one that is "already there", or whose row the
+    A line whose ``kind`` is "not reached" has the best that was found; one that is "already there", or whose row the
     model "failed" for, has no changes. Cells are codes, as in :class:`xcid.Explanation`: numbers, positions of levels,
     NaN where missing; ``table()`` has them as the model sees them. ``about`` says what ``was`` and ``output`` are: it
     names the class whose probability they are. Those of a regression are numbers, and it says whether the number gets
@@ -144,7 +144,7 @@ class Counterfactuals:
     def survives(self, line: int) -> str:
         """How likely a line holds in a model trained on other data: "83%", or that this was not measured."""
         line = position_of(line, len(self), "line")
-        return "not measured" if np.isnan(self.survival[line]) else f"{self.survival[line]:.0%}"
+        return "not measured" if np.isnan(self.survival[line]) else percent(self.survival[line])
 
     def code(self, line: int) -> str:
         """Python code that makes the changes of a line one by one, with the output before and after."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -83,12 +83,32 @@ def _name_block(names: list[str], taken: set[str]) -> str:
 
 def note_unchangeable(subject: Subject, moved: Flags, what: str) -> Iterator[str]:
     """Say which features people may not be able to change, where (m, f) lines or actions change them."""
-    for at in np.flatnonzero(find_suspects(subject) & moved.any(axis=0)):
-        frozen = [subject.space.names[column] for column in sorted(subject.features.columns[at])]
-        yield (
-            f"{subject.features.names[at]} changes in {moved[:, at].sum()} of {len(moved)} {what}: if people cannot "
-            f"change it, give the explainer constraints=xcid.Constraints(frozen={frozen})"
-        )
+    counts = count_unchangeable(subject, moved)
+    if counts:
+        places = [subject.features.names.index(name) for name in counts]
+        frozen = [subject.space.names[column] for at in places for column in sorted(subject.features.columns[at])]
+        advice = f"give the explainer constraints=xcid.Constraints(frozen={frozen})"
+        yield f"{word_unchangeable(counts, len(moved), what)}, {advice}"
+
+
+def count_unchangeable(subject: Subject, moved: Flags) -> dict[str, int]:
+    """In how many of (m, f) lines or actions each feature changes that people may not be able to change."""
+    found = np.flatnonzero(find_suspects(subject) & moved.any(axis=0)).tolist()
+    return {subject.features.names[at]: int(moved[:, at].sum()) for at in found}
+
+
+def word_unchangeable(counts: Mapping[str, int], n: int, what: str) -> str:
+    """How often features change that people may not be able to change.
+
+    Examples
+    --------
+    >>> word_unchangeable({"age": 2, "sex": 1}, 9, "ways")
+    'age changes in 2 and sex in 1 of 9 ways: if people cannot change them'
+    """
+    (first, often), *others = counts.items()
+    parts = [f"{first} changes in {often:,}", *(f"{name} in {count:,}" for name, count in others)]
+    listed = parts[0] if not others else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return f"{listed} of {n:,} {what}: if people cannot change {'them' if others else 'it'}"
 
 
 def find_suspects(subject: Subject) -> Flags:

@@ -108,9 +108,9 @@ def _name_ends(ax: Any, one: Explanation, starts: Array) -> None:
     """Mark the base value and the output, and name them above."""
     ends, names = (float(starts[0]), float(starts[-1])), ("average", "here" if one.n_rows is None else "average here")
     sides = ("right", "left") if ends[0] <= ends[1] else ("left", "right")
-    for end, name, side in zip(ends, names, sides, strict=True):
+    for end, shown, name, side in zip(ends, rows.list_ends(one), names, sides, strict=True):
         ax.axvline(end, color=colours.INK, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
-        text = _style.escape_dollars(f"{name}: {rows.format_on_scale(one, end)}".replace("-", "−"))
+        text = _style.escape_dollars(f"{name}: {shown}".replace("-", "−"))
         place = {"xycoords": ("data", "axes fraction"), "xytext": (0, 3), "textcoords": "offset points"}
         ax.annotate(text, (end, 1), **place, ha=side, va="bottom", fontsize=_style.SMALL, annotation_clip=False)
 

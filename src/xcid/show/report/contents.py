@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from xcid import __version__
+from xcid._check import name_class
 from xcid.errors import InvalidData
 from xcid.io.writers import replacing
 from xcid.records import FEATURE_STATUSES, STATUSES, Explanation, Integers, fields, with_details
@@ -30,6 +31,7 @@ from xcid.show.report.rows import (
     word_reasons,
 )  # fmt: skip
 from xcid.show.wording.names import clean, count_in_words, make_sentence
+from xcid.show.wording.rows import explain_importance
 from xcid.whatif import Counterfactuals
 
 TITLE = "What decides these predictions"
@@ -98,7 +100,7 @@ def collect_data(
     """
     rows: list[str] = []
     bare: list[Explanation] = []
-    largest = 1.0
+    largest, importance = 1.0, list[str]()
     for given in filter(len, pieces):
         said, largest = word_reasons(given, reasons, values), largest if bare else find_largest(given) or 1.0
         piece = hide_size(given, largest) if hides_unit(given, values) else given
@@ -110,6 +112,7 @@ def collect_data(
             )  # the overview has as much again
             page.row_bytes, page.evidence_bytes = ROWS_SHARE * left, (1 - ROWS_SHARE) * left
         found = None if search is None else search(given)
+        importance = importance or explain_importance(piece)  # without samples it cannot count the values tried
         rows += _encode_rows(page, piece, found, said, sum(map(len, bare)))
         bare.append(replace(piece, cloud=None))
     if not rows:
@@ -118,6 +121,7 @@ def collect_data(
     if command:
         joined = with_details(joined, settings={"command": command, **(joined.details.settings or {})})
     common = _describe_common(joined, page, title, notes)
+    common["phrases"]["importance"] = importance
     common |= {"unit": page.unit, "overview": describe_all_rows(joined, page.chosen, page.unit)}
     common |= {"left_out": _say_left_out(page, joined)}
     return f'{encode_json(common)[:-1]},"rows":[{",".join(rows)}]}}'
@@ -136,7 +140,7 @@ def _describe_common(joined: Explanation, page: Page, title: str, notes: Sequenc
         "title": clean(title),
         "notes": [clean(note, 600) for note in notes[:MOST_NOTES]],
         "features": [clean(joined.feature_names[at]) for at in page.chosen.tolist()],
-        "classes": [clean(name) for name in joined.output_names] if joined.outputs.shape[1] > 1 else [],
+        "classes": [name_class(clean(name)) for name in joined.output_names] if joined.outputs.shape[1] > 1 else [],
         "hidden": page.values.is_hidden,
         "statuses": [[name, _explain_status(name)] for name in dict.fromkeys(map(clean, joined.status))],
         "settings": [[clean(name), clean(page.values.setting(text), 400)] for name, text in written.items()],

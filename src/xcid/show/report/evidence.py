@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from xcid import directions
+from xcid._check import name_class
 from xcid.cid.drawn import Drawn, drawn, kept_shares
 from xcid.errors import EvidenceNotKept, NotEnoughFlips
 from xcid.records import Array, DensityPair, Explanation, Flags, Integers
@@ -179,7 +180,7 @@ def _line(found: Counterfactuals, line: int, values: Values) -> dict[str, Any]:
         "likeness": str(found.likeness[line]),
         "proof": found.proved(line),
         "survival": "" if np.isnan(found.survival[line]) else f"{found.survives(line)} likely to last",
-        "about": "" if is_number else clean(found.about[line]),
+        "about": "" if is_number else name_class(clean(found.about[line])),
     }
     return record | (_outputs(found.was[line], found.output[line]) if has_numbers else {})
 
@@ -226,7 +227,7 @@ def _compare_outputs(explanation: Explanation, row: int, outputs: Array | None, 
         return {} if values.is_hidden else {"about": "", **_outputs(own[0], outputs[0])}
     is_other = outputs.argmax() != own.argmax()
     at = int(outputs.argmax() if is_other else np.abs(outputs - own).argmax())
-    return {"about": clean(explanation.output_names[at]), **_outputs(own[at], outputs[at])}
+    return {"about": name_class(clean(explanation.output_names[at])), **_outputs(own[at], outputs[at])}
 
 
 def _outputs(was: float, output: float) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from xcid import calibration, directions
+from xcid._check import name_class, round_half_up
 from xcid.outcomes.protocol import as_question
 from xcid.records import Array, Explanation, Flags, Integers, meaning
 from xcid.show import wording
@@ -71,13 +72,13 @@ def _scores_of(one: Explanation, chosen: Integers, unit: float, values: Values) 
     alone, place = one.flips_alone, {at: key for key, at in enumerate(chosen.tolist())}
     return {
         "sum": None if is_hidden else words.list_ends(one) or None,
-        "about": clean(one.about[0]) if one.outputs.shape[1] > 2 else None,
+        "about": name_class(clean(one.about[0])) if one.outputs.shape[1] > 2 else None,
         "effects": word_effects(one, values) or None,
         "hangs": [[kind, place[at]] for kind, at in words.find_hangs(one) if at in place] or None,
         "score": _count_steps(one.values[0, chosen], unit),
         "exact": is_exact or None,
-        "d1": _count_steps(one.importance[0, chosen], 0.001),
-        "alone": None if alone is None else _count_steps(alone[0, chosen], 0.001),
+        "d1": _count_steps(one.importance[0, chosen], 0.01),
+        "alone": None if alone is None else _count_steps(alone[0, chosen], 0.01),
         "flips": int(one.n_flips[0]) if tried else None,
         "tried": tried or None,
         "lower": None if one.lower is None or is_bare else _count_steps(one.lower[0, chosen], unit),
@@ -131,11 +132,11 @@ def describe_all_rows(explanation: Explanation, chosen: Integers, unit: float) -
     mean = calibration.aggregate(directions.explained(explanation))
     size = np.abs(mean.values) if mean.size is None else mean.size
     record: dict[str, Any] = {"score": _count_steps(size[0, chosen], unit)}
-    record["d1"] = _count_steps(mean.importance[0, chosen], 0.001)
+    record["d1"] = _count_steps(mean.importance[0, chosen], 0.01)
     if mean.flips_alone is not None:
-        record["alone"] = _count_steps(mean.flips_alone[0, chosen], 0.001)
+        record["alone"] = _count_steps(mean.flips_alone[0, chosen], 0.01)
     if mean.share_significant is not None:
-        record["significant"] = _count_steps(mean.share_significant[0, chosen], 0.001)
+        record["significant"] = _count_steps(mean.share_significant[0, chosen], 0.01)
     if mean.base_values is not None:
         record |= {
             "mean": _count_steps(mean.values[0, chosen], unit),
@@ -148,7 +149,8 @@ def describe_all_rows(explanation: Explanation, chosen: Integers, unit: float) -
 
 def _count_steps(numbers: Array, unit: float) -> list[int | None]:
     """Whole numbers of steps; None for what is not a number."""
-    return [int(step) if np.isfinite(step) else None for step in np.rint(numbers / unit)]
+    steps = round_half_up(numbers / unit if unit >= 1 else numbers * np.rint(1 / unit))
+    return [int(step) if np.isfinite(step) else None for step in steps]
 
 
 def _round_up(p_values: Array) -> list[int | None]:

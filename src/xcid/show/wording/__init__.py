@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from xcid import _check
+from xcid._check import percent, round_half_up
 from xcid.outcomes.classes import OTHER_LABEL, are_probabilities
 from xcid.outcomes.protocol import as_question
 from xcid.records import SIGNIFICANT, Array, Explanation, Flags, Integers
@@ -20,6 +22,7 @@ from xcid.records.fields import COMPUTATION, REFERENCE, TRAINING
 from xcid.records.status import UNKNOWN
 from xcid.records.status import meaning as status_in_words
 from xcid.show.wording.names import (
+    NO_FACTOR,
     clean,
     count_in_words,
     format_effect,
@@ -57,7 +60,7 @@ def format_prediction(outputs: Array, names: tuple[str, ...], write: Callable[[f
     name = name_class(name)
     if names[-1] == OTHER_LABEL:  # of a model that gives labels only
         return name
-    return f"{name} ({value:.2f})" if are_probabilities(outputs[None]) else f"{name} ({value:.3g})"
+    return f"{name} ({round_half_up(value, 2):.2f})" if are_probabilities(outputs[None]) else f"{name} ({value:.3g})"
 
 
 def title_row(one: Explanation) -> str:
@@ -105,6 +108,7 @@ def format_score(explanation: Explanation, value: float) -> str:
     """A score: three decimals, or an output's own digits, and its sign where that says something."""
     if explanation.scale == "number":
         return format_effect(value, "number")
+    value = round_half_up(value, 3)
     shown = f"{value:+.3f}" if is_signed(explanation) else f"{value:.3f}"
     return "0.000" if shown in ("+0.000", "-0.000") else shown
 
@@ -121,7 +125,7 @@ SHARE = "%: share of rows where the feature is significant"
 
 def format_share(one: Explanation, at: int) -> str:
     """In how many of the rows that were averaged a feature is significant."""
-    return "" if one.share_significant is None else f"{one.share_significant[0, at]:.0%}"
+    return "" if one.share_significant is None else percent(one.share_significant[0, at])
 
 
 def explain_score(explanation: Explanation) -> str:
@@ -243,6 +247,8 @@ def word_feature(
     value, (low, high) = found
     low, high = (low, high) if value > 0 else (-high, -low)
     put, verbs, what = _puts(one, write)
+    if is_odds(one.scale) and put(abs(value)) == NO_FACTOR:
+        return f"{name} hardly changes {what}"
     ends = "" if low == high else f" ({put(low)} to {put(high)})"
     return f"{name} {verbs[value < 0]} {what} by {put(abs(value))}{ends}"
 
@@ -275,8 +281,7 @@ def name_class(name: str) -> str:
     >>> name_class("diabetes"), name_class("1")
     ('diabetes', 'class 1')
     """
-    shown = clean(name, MOST_LETTERS)
-    return f"class {shown}" if shown.lstrip("-").replace(".", "", 1).isdigit() else shown
+    return _check.name_class(clean(name, MOST_LETTERS))
 
 
 def _worth(one: Explanation, at: int) -> tuple[float, tuple[float, float]] | None:

@@ -11,10 +11,12 @@ from collections.abc import Callable
 import numpy as np
 
 from xcid._check import number as format_number
+from xcid._check import percent, round_half_up
 
 MOST_LETTERS = 160
 ODDS = ("log_odds", "margins")  # scales whose numbers say what odds are multiplied by
 MOST_TIMES = 1_000_000  # that odds are said to be multiplied by
+NO_FACTOR = "1"  # odds that stay as they are
 _ORDERS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _UNSEEN = frozenset(("Cc", "Cs", "Zl", "Zp"))
 
@@ -118,10 +120,10 @@ def format_percent(share: float) -> str:
     ('35%', '0.3%', '100%', 'over 99.9%')
     """
     if share in (0.0, 1.0) or 0.01 <= share < 0.99:
-        return f"{share:.0%}"
+        return percent(share)
     if 0 < share < 0.0005:
         return "under 0.1%"
-    return "over 99.9%" if 0.9995 <= share < 1 else f"{share:.1%}"
+    return "over 99.9%" if 0.9995 <= share < 1 else f"{round_half_up(100 * share, 1):.1f}%"
 
 
 def format_effect(value: float, scale: str, write: Callable[[float], str] = format_number) -> str:
@@ -129,12 +131,15 @@ def format_effect(value: float, scale: str, write: Callable[[float], str] = form
 
     Examples
     --------
-    >>> format_effect(0.7, "log_odds"), format_effect(-0.0412, "probability"), format_effect(41.0, "number")
-    ('×2.01', '-0.041', '+41')
+    >>> format_effect(-0.7, "log_odds"), format_effect(-0.0412, "probability"), format_effect(41.0, "number")
+    ('÷2.01', '-0.041', '+41')
+    >>> format_effect(-0.001, "log_odds")
+    '×1'
     """
     if is_odds(scale):
-        return f"{'×' if value >= 0 else '÷'}{format_factor(np.exp(abs(value)))}"
-    return f"{value:+.3f}" if scale == "probability" else f"{'+' if value >= 0 else ''}{write(value)}"
+        factor = format_factor(np.exp(abs(value)))
+        return f"{'×' if value >= 0 or factor == NO_FACTOR else '÷'}{factor}"
+    return f"{round_half_up(value, 3):+.3f}" if scale == "probability" else f"{'+' if value >= 0 else ''}{write(value)}"
 
 
 def format_limits(
@@ -150,8 +155,9 @@ def format_limits(
     low, high = ends
     if low == high:
         return format_effect(value, scale, write)
-    if not is_odds(scale) or low < 0 < high:  # from dividing to multiplying
+    effect = format_effect(value, scale, write)
+    if not is_odds(scale) or low < 0 < high or effect == f"×{NO_FACTOR}":  # from dividing to multiplying
         shown = [format_effect(end, scale, write) for end in ends]
     else:
         shown = [format_factor(np.exp(size)) for size in sorted((abs(low), abs(high)))]
-    return f"{format_effect(value, scale, write)} ({' to '.join(shown)})"
+    return f"{effect} ({' to '.join(shown)})"

@@ -7,14 +7,15 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
+from xcid._check import percent, round_half_up
 from xcid.cid.distances import Overlap
 from xcid.cid.drawn import Kept
-from xcid.records import DensityPair, Explanation
+from xcid.records import DensityPair, Explanation, Plan
 from xcid.show import wording
 from xcid.show.wording.names import clean, format_number, format_percent, is_odds
 
 IMPORTANCE = "importance: CID's d1, from 0 to 1"
-ALONE = "alone: the usual values with which, nothing else changed, {it}"
+ALONE = "alone: of {tried} that were tried, the share with which, nothing else changed, {it}"
 SUM = "{exact}contributions in {unit}: from {start} on average over the reference data to {end} {here}"
 BANZHAF = "Banzhaf values (others kept by halves), made to add up: too few samples for so many features"
 BARS = "bars: mean absolute contribution"
@@ -25,7 +26,7 @@ OWN, AT_ONE_VALUE = "this row's value", "lines with dots: share at exactly one v
 
 
 def format_on_scale(explanation: Explanation, value: float, write: Callable[[float], str] = format_number) -> str:
-    """A number on the scale of contributions, such as a base value: "-0.62 (35%)" for log odds, "35%", "152.1"."""
+    """An output of a row on the scale of contributions: "-0.62 (35%)" for log odds, "35%", "152.1"."""
     if explanation.scale == "number":
         return write(value)
     if explanation.scale == "probability":
@@ -33,6 +34,11 @@ def format_on_scale(explanation: Explanation, value: float, write: Callable[[flo
     if explanation.scale == "margins":  # a share of two classes is no probability
         return f"{value:+.2f}"
     return f"{value:+.2f} ({format_percent(float(special.expit(value)))})"
+
+
+def format_mean(explanation: Explanation, value: float, write: Callable[[float], str] = format_number) -> str:
+    """A mean on that scale: a probability that belongs to mean log odds is no mean probability, and is left out."""
+    return f"{value:+.2f}" if is_odds(explanation.scale) else format_on_scale(explanation, value, write)
 
 
 def explain_sum(one: Explanation, write: Callable[[float], str] = format_number) -> str:
@@ -51,8 +57,8 @@ def list_ends(one: Explanation, write: Callable[[float], str] = format_number) -
     """The base value of a single row, and what contributions add it up to; none where they do not add up."""
     if one.base_values is None:
         return []
-    start = float(one.base_values[0])
-    return [format_on_scale(one, value, write) for value in (start, start + float(one.values[0].sum()))]
+    start, put = float(one.base_values[0]), format_on_scale if one.n_rows is None else format_mean
+    return [format_mean(one, start, write), put(one, start + float(one.values[0].sum()), write)]
 
 
 def list_table(one: Explanation, shown: list[int]) -> list[list[str]]:
@@ -80,7 +86,7 @@ def list_row_cells(one: Explanation, at: int, worth: str) -> list[str]:
     hangs = ["", ""]
     if one.base_values is not None and not np.isnan(one.importance[0, at]):
         alone = get_share(one, at)
-        hangs = [f"{one.importance[0, at]:.2f}", "" if np.isnan(alone) else f"{alone:.0%}"]
+        hangs = [f"{round_half_up(one.importance[0, at], 2):.2f}", "" if np.isnan(alone) else percent(alone)]
     return [one.feature_names[at], beside, wording.format_score(one, one.values[0, at]), worth, *hangs]
 
 
@@ -101,8 +107,11 @@ def explain_importance(explanation: Explanation) -> list[str]:
     if explanation.base_values is None or np.isnan(explanation.importance).all():
         return []
     has_shares = explanation.flips_alone is not None and not np.isnan(explanation.flips_alone).all()
-    does = f"it {wording.choose_verb(explanation)}s"
-    return [IMPORTANCE, ALONE.format(it=does)] if has_shares else [IMPORTANCE]
+    if not has_shares:
+        return [IMPORTANCE]
+    tried = {len(plan.alone) for plan in explanation.cloud.plans if isinstance(plan, Plan)} if explanation.cloud else ()
+    values = f"{tried.pop()} usual values" if len(tried) == 1 else "the usual values"
+    return [IMPORTANCE, ALONE.format(tried=values, it=f"it {wording.choose_verb(explanation)}s")]
 
 
 def get_share(one: Explanation, at: int) -> float:
@@ -133,18 +142,19 @@ def list_hangs(explanation: Explanation) -> list[str]:
     """
     answer = "decision" if wording.name_subject(explanation) == wording.PREDICTION else "answer"
     moves = wording.choose_verb(explanation) == "move"
-    what = f"nothing else changed, the {'output would move' if moves else f'{answer} would be another'}."
+    what = f"nothing else changed, the {'output would move' if moves else f'{answer} would be different'}."
+    tried = f"of its usual values that were tried, {what}"
     return [
-        f"With {{share}} of the usual values of {{name}}, {what}",
-        f"{{name}} has hardly moved the output ({{did}}), but with {{share}} of its usual values, {what}",
-        f"{{name}} has done much ({{did}}), and with none of its usual values, {what}",
+        f"With {{share}} of the usual values of {{name}} that were tried, {what}",
+        f"{{name}} has hardly moved the output ({{did}}), but with {{share}} {tried}",
+        f"{{name}} has done much ({{did}}), and with none {tried}",
     ]
 
 
 def word_importance(one: Explanation, kind: int, at: int) -> str:
     """One of the sentences of :func:`list_hangs` about a feature of a single row."""
     name, did = clean(one.feature_names[at], wording.MOST_LETTERS), wording.format_score(one, one.values[0, at])
-    return list_hangs(one)[kind].format(name=name, did=did, share=f"{get_share(one, at):.0%}")
+    return list_hangs(one)[kind].format(name=name, did=did, share=percent(get_share(one, at)))
 
 
 def name_flips(explanation: Explanation) -> str:
@@ -165,7 +175,7 @@ def word_evidence(kept: Kept, shown: str, does: str = "flip") -> str:
     """
     if np.isnan(kept.flip) or np.isnan(kept.stay):
         return f"None of the perturbations {does if np.isnan(kept.flip) else 'stay'}s."
-    stay, flip = (f"{100 * share:.0f}%" for share in kept)
+    stay, flip = map(percent, kept)
     keep = "leave it missing" if shown == "missing" else f"keep {shown}"
     return f"Among the perturbations that stay, {stay} {keep}; among those that {does}, {flip}."
 
@@ -176,4 +186,4 @@ def measure_noise(one: Explanation, row: int, feature: int, pair: DensityPair) -
     if tested is None or np.isnan(tested[row, feature]):
         return None
     apart = float(Overlap()(pair.p, pair.q, pair.weights))
-    return None if f"{apart:.2f}" == f"{one.importance[row, feature]:.2f}" else apart
+    return None if round_half_up(apart, 2) == round_half_up(one.importance[row, feature], 2) else apart

@@ -25,7 +25,7 @@
 
   function showChanges(found, options) {
     const real = (found || []).filter((one) => one.changes.length);
-    at("changes-intro").textContent = introOf(found, options.verb) + (real.length && real[0].kind === "not reached" ? " This is the best that was reached." : "");
+    at("changes-intro").textContent = introOf(found, options.verb) + (real.length && real[0].kind === "not reached" ? " This is the best that was found; there may be better." : "");
     at("changes").replaceChildren(...real.map((one, number) => counterfactual(one, number, options)));
     at("changes-means").hidden = !real.some(hasShares);
   }

@@ -30,7 +30,13 @@
   }
 
   function whole(share) {
-    return `${Math.round(100 * share)}%`;
+    return `${roundHalfUp(100 * share, 0)}%`;
+  }
+
+  /* As xcid._check.round_half_up has it, so that a page and a text show one number. */
+  function roundHalfUp(value, decimals) {
+    const scale = 10 ** decimals;
+    return Math.sign(value) * Math.floor(Math.abs(value) * scale + 0.5) / scale;
   }
 
   /* A number with four digits, or all digits of its whole part: as xcid.wording.number has it. */
@@ -44,7 +50,7 @@
 
   function fixed(value, decimals, signed) {
     if (value === null || !Number.isFinite(value)) return "–";
-    const text = Math.abs(value).toFixed(decimals);
+    const text = roundHalfUp(Math.abs(value), decimals).toFixed(decimals);
     const isZero = Number(text) === 0;
     return (value < 0 && !isZero ? "−" : signed && !isZero ? "+" : "") + text;
   }

@@ -1,7 +1,7 @@
 "use strict";
 /* The page of a report: reads the data, keeps what is chosen, and draws it. */
 (function (xcid) {
-  const { element, breakable, whole, fixed, SHOWN, at, count, times, thousandths, spaced, note, facts, strip, output, items, sorted, limitOf, showMore, showEffects, showLegend, showChanges, showWhatWould, onWidth } = xcid;
+  const { element, breakable, whole, fixed, SHOWN, at, count, times, spaced, note, facts, strip, output, items, sorted, limitOf, showMore, showEffects, showLegend, showChanges, showWhatWould, onWidth } = xcid;
   const data = JSON.parse(at("data").textContent);
   const decimals = xcid.decimals(data.unit);
   const hasP = data.rows.some((row) => row.p);
@@ -116,9 +116,9 @@
     const cells = {
       score: () => [strip(score[key] / largest, "share"), fixed(times(score[key], data.unit), decimals)],
       mean: () => [fixed(times(mean[key], data.unit), decimals, true), limits(key)],
-      significant: () => [strip(significant[key] / 1000, "share"), whole(significant[key] / 1000)],
-      d1: () => [fixed(thousandths(d1[key]), 2)],
-      alone: () => [alone[key] === null ? "–" : whole(alone[key] / 1000)],
+      significant: () => [strip(significant[key] / 100, "share"), whole(significant[key] / 100)],
+      d1: () => [fixed(times(d1[key], 0.01), 2)],
+      alone: () => [alone[key] === null ? "–" : whole(alone[key] / 100)],
     };
     return element("tr", null, element("td", { class: "feature" }, button), ...COLUMNS.slice(1).map(([name]) => element("td", null, ...cells[name]())));
   }

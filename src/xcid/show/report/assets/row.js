@@ -3,7 +3,7 @@
  * One explained row, as the report and the explorer both show it.
  *
  * page  {features, unit, signed, scale, phrases, feature_statuses, top, hidden}: features are names
- * row   what xcid.report.rows.row_of gives: numbers of scores are whole numbers of units, others thousandths
+ * row   what xcid.report.rows.row_of gives: scores are whole numbers of units, p-values of thousandths, others of hundredths
  */
 (function (xcid) {
   const { element, svg, percent, whole, plain, fixed, roundUp, legend, drawBars, drawEvidence } = xcid;
@@ -11,7 +11,6 @@
   const at = (id) => document.getElementById(id);
   const count = (number, what) => `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
   const times = (steps, unit) => (Number.isFinite(steps) ? steps * unit : null);
-  const thousandths = (steps) => (Number.isFinite(steps) ? steps / 1000 : null);
   const decimals = (unit) => Math.max(0, Math.round(-Math.log10(unit)));
   const spaced = (status) => status.replaceAll("_", " ");
   const note = (text) => element("p", { class: "note quiet" }, text);
@@ -46,9 +45,9 @@
     const worths = new Map(row.worth || []);
     const faintOnes = new Set(row.faint || []);
     return page.features.map((name, key) => {
-      const p = row.p ? thousandths(row.p[key]) : null;
+      const p = row.p ? times(row.p[key], 0.001) : null;
       return {
-        key, name, cell: row.cells[key], worth: worths.get(key) || "", score: times(row.score[key], page.unit), p, d1: thousandths(row.d1[key]), alone: row.alone ? thousandths(row.alone[key]) : null, fixed: fixedOnes.get(key) || null,
+        key, name, cell: row.cells[key], worth: worths.get(key) || "", score: times(row.score[key], page.unit), p, d1: times(row.d1[key], 0.01), alone: row.alone ? times(row.alone[key], 0.01) : null, fixed: fixedOnes.get(key) || null,
         lower: row.lower ? times(row.lower[key], page.unit) : null, upper: row.upper ? times(row.upper[key], page.unit) : null,
         faint: faintOnes.has(key),
       };
@@ -97,7 +96,7 @@
   /* What a row hangs on, in sentences. */
   function hangs(row, page) {
     const did = (key) => fixed(times(row.score[key], page.unit), decimals(page.unit), true);
-    return (row.hangs || []).map(([kind, key]) => filled(page.phrases.hangs[kind], { share: whole(row.alone[key] / 1000), did: did(key), name: page.features[key] }));
+    return (row.hangs || []).map(([kind, key]) => filled(page.phrases.hangs[kind], { share: whole(row.alone[key] / 100), did: did(key), name: page.features[key] }));
   }
 
   /* Where contributions begin and end; those of several classes are about the row's own. */
@@ -138,7 +137,7 @@
     const score = (value) => fixed(value, decimals(unit), signed);
     const found = [["value", item.cell]];
     if (row.tried && item.d1 !== null) found.push(["importance (d1)", fixed(item.d1, 2)]);
-    if (item.alone !== null) found.push([`${phrases.verb}s it alone`, `${whole(item.alone)} of its usual values`]);
+    if (item.alone !== null) found.push([`${phrases.verb}s it alone`, `${whole(item.alone)} of its usual values that were tried`]);
     if (item.fixed) found.push(["status", Object.hasOwn(statuses, item.fixed) ? `${item.fixed}: ${statuses[item.fixed]}` : item.fixed]);
     if (item.fixed && item.score === 0) return found;
     if (item.worth) found.push(["worth", item.worth]);
@@ -164,5 +163,5 @@
     }).observe(node);
   }
 
-  Object.assign(xcid, { SHOWN, at, count, times, thousandths, decimals, spaced, note, facts, strip, output, items, sorted, limitOf, showMore, showBars, showEffects, showLegend, showEvidence, showWhatWould, onWidth });
+  Object.assign(xcid, { SHOWN, at, count, times, decimals, spaced, note, facts, strip, output, items, sorted, limitOf, showMore, showBars, showEffects, showLegend, showEvidence, showWhatWould, onWidth });
 })((globalThis.xcid = globalThis.xcid || {}));
