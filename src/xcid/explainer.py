@@ -256,10 +256,13 @@ class Explainer:
     def counterfactuals(self, X: Any, target: Any = None, k: int = 3, *, seed: int = 0) -> Counterfactuals:
         """Search for the smallest changes that give rows the wanted output.
 
-        A line of the record has the row, its kind ("sparsest", "nearest" or "different"; "not reached" where nothing
-        gets there), the changes in the order in which they work best, the distance (in mean absolute deviations; 1 for
-        another level), the output after and before, and its ``plausibility`` (the distance to the nearest real rows).
-        No change of a line can be taken back without losing the wanted output.
+        A line of the record has the row, its kind, the changes in the order in which they work best, the distance (in
+        mean absolute deviations; 1 for another level), the output after and before, and its ``plausibility`` (the
+        distance to the nearest real rows). No change of a line can be taken back without losing the wanted output.
+
+        Kinds are "sparsest" (the fewest changes), "nearest" (the smallest distance), "likeliest" (the most like a real
+        row; for k from 3 up), "steady" (should last; for k from 4 up, with refits from 3) and "different" (other
+        features), some joined by "and"; "not reached" (the best that was found), "already there" and "failed".
 
         Parameters
         ----------

@@ -183,7 +183,10 @@ class Explanation(records.Explanation):
         return compare(self, other, names, towards)
 
     def to_frame(self, backend: Backend = "pandas") -> Any:
-        """Give one line for each row and feature as a data frame of pandas, polars or pyarrow."""
+        """Give one line for each row and feature as a data frame of pandas, polars or pyarrow.
+
+        ``value`` is about the class in ``about``, ``output`` is the probability of the one that is ``predicted``.
+        """
         from xcid import frames
 
         return frames.to_frame(self, backend)

@@ -41,7 +41,10 @@ def to_columns(explanation: Explanation) -> dict[str, Any]:
 
 
 def _predictions(explanation: Explanation) -> dict[str, Any]:
-    """``output``, and before it ``predicted``, the class that it is the output of; averages of rows have neither."""
+    """``output``, and before it ``predicted``, the class that it is the output of, whatever signs are about.
+
+    Averages of rows have neither.
+    """
     if explanation.n_rows is not None:
         return {}
     outputs, names = explanation.outputs, np.array(explanation.output_names)
