@@ -434,9 +434,39 @@ def test_many_features_and_long_names(opened, screen, tmp_path):
     assert len(page.names) == 15
     page.one("#more").click()
     assert len(page.names) == 100
+    assert page.one("#more").get_attribute("data-left") == ""
+    assert page.one("#more-overview").get_attribute("data-left") == "85 more features not shown"
     for width in (1200, 360):
         screen(width=width)
         assert page.run("return document.documentElement.scrollWidth") <= width
+
+
+def test_all_rows_are_on_paper(page, explanation):
+    before = page.texts("#summary-title"), page.names
+    page.run("dispatchEvent(new Event('beforeprint'))")
+    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    titles = page.texts("#paper h2#summary-title")
+    assert titles == [f"Row {name}" for name in explanation.index]
+    assert len(page.texts("#paper .bar")) == 12 * len(NAMES)
+    assert all(page.texts("#paper .bar-axis text"))
+    shown = "return [...document.querySelectorAll(arguments[0])].filter((node) => node.checkVisibility()).length"
+    assert page.run(shown, "#summary-title") == 12
+    assert page.run("const box = document.querySelector('.scroll'); return box.scrollWidth - box.clientWidth") <= 0
+    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    page.run("dispatchEvent(new Event('afterprint'))")
+    assert page.run("return document.getElementById('paper').childElementCount") == 0
+    assert (page.texts("#summary-title"), page.names) == before
+
+
+def test_a_row_that_is_not_explained_is_on_paper_without_bars(opened, explanation, tmp_path):
+    failed = np.arange(12) == 2
+    status = np.where(failed, "model_failed", explanation.status)
+    outputs = np.where(failed[:, None], np.nan, explanation.outputs)
+    replace(explanation, status=status, outputs=outputs, cloud=None).report(tmp_path / "r.html")
+    page = Page(opened(tmp_path / "r.html"))
+    page.run("dispatchEvent(new Event('beforeprint'))")
+    assert len(page.texts("#paper .of-row")) == 12
+    assert len(page.texts("#paper .bar")) == 11 * len(NAMES)
 
 
 def test_paper(opened, tmp_path):

@@ -48,7 +48,9 @@
     const [hasD1, hasAlone] = ["d1", "alone"].map((part) => data.signed && data.items.some((item) => item[part] !== null));
     container.classList.toggle("has-d1", hasD1);
     container.classList.toggle("has-alone", hasAlone);
-    container.replaceChildren(...(hasD1 ? [heads(hasAlone)] : []), list, axis(data, share));
+    const [below, drawAxis] = axis(data, share);
+    container.replaceChildren(...(hasD1 ? [heads(hasAlone)] : []), list, below);
+    drawAxis();
     return { select };
   }
 
@@ -115,7 +117,7 @@
     return parts.join(", ");
   }
 
-  /* The axis, drawn anew when it has another width. */
+  /* The axis, and what draws it, which it does again when it has another width. */
   function axis(data, share) {
     const drawn = svg("svg", { "aria-hidden": "true" });
     const draw = () => drawn.replaceChildren(...fitting(data, drawn.getBoundingClientRect().width).flatMap((tick) => {
@@ -123,7 +125,7 @@
       return [svg("line", { class: "zero", x1: x, x2: x, y1: 0, y2: 4 }), svg("text", { x, y: 18, "text-anchor": side }, plain(tick))];
     }));
     new ResizeObserver(draw).observe(drawn);
-    return element("div", { class: "bar-axis" }, drawn);
+    return [element("div", { class: "bar-axis" }, drawn), draw];
   }
 
   /* As many round numbers as have room beside each other. */

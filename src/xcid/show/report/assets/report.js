@@ -143,10 +143,11 @@
     const hidden = data.hidden ? " · values are hidden" : "";
     at("subtitle").textContent = `${count(data.rows.length, "row")}, ${count(data.features.length, "feature")}${data.classes.length ? `, ${count(data.classes.length, "class").replace("classs", "classes")}` : ""}${hidden}`;
     at("question").textContent = data.question;
-    at("overview-means").textContent = data.overview.mean ? `mean size and mean contribution are in ${data.phrases.unit}; in brackets: ${data.overview.limits}` : "";
+    const limits = element("span", { class: "limits-of-mean" }, `; in brackets: ${data.overview.limits}`);
+    at("overview-means").replaceChildren(...(data.overview.mean ? [`mean size and mean contribution are in ${data.phrases.unit}`, limits] : []));
     at("notes").replaceChildren(...data.notes.map(note));
     at("left-out").replaceChildren(...data.left_out.map(note));
-    at("settings").replaceChildren(...[...data.settings, ["versions", data.versions]].flatMap(([name, value]) => [element("dt", null, name), element("dd", null, value)]));
+    at("settings").replaceChildren(...[...data.settings, ["written by", data.versions]].flatMap(([name, value]) => [element("dt", null, name), element("dd", null, value)]));
     const poor = data.statuses.filter(([name, meaning]) => name !== "ok" && meaning);
     at("statuses").replaceChildren(...poor.map(([name, meaning]) => element("p", { class: "status-meaning" }, element("b", null, spaced(name)), `: ${meaning}`)));
     showLegend(data, hasP);
@@ -183,6 +184,30 @@
       showOverview();
     });
     onWidth(at("evidence"), showEvidence);
+    addEventListener("beforeprint", layOut);
+    addEventListener("afterprint", clear);
+  }
+
+  /* ---- paper ---- */
+
+  /* All rows one below the other, as the page shows them one by one: paper cannot be clicked. */
+  function layOut() {
+    const shown = chosen.row;
+    document.body.classList.add("on-paper"); // pictures are drawn as wide as they will be
+    const rows = data.rows.map((row, place) => {
+      chosen.row = place;
+      showRow();
+      const parts = ["summary", "columns", "changes-section"].map(at).filter((part) => !part.hidden);
+      return element("article", { class: "of-row" }, ...parts.map((part) => part.cloneNode(true)));
+    });
+    chosen.row = shown;
+    showRow();
+    at("paper").replaceChildren(...rows);
+  }
+
+  function clear() {
+    at("paper").replaceChildren();
+    document.body.classList.remove("on-paper");
   }
 
   showFrame();

@@ -74,6 +74,7 @@
 
   function showMore(button, total, isAll, most) {
     button.hidden = total <= most;
+    button.dataset.left = isAll ? "" : `${count(total - most, "more feature")} not shown`; // on paper, which cannot be clicked
     button.textContent = isAll ? `Show the first ${most}` : `Show all ${total} features`;
   }
 
