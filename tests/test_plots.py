@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import matplotlib as mpl
 import numpy as np
@@ -24,6 +25,7 @@ from xcid.densities import Discrete, Kernel, Mixed
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.generators import Marginal
 from xcid.show.wording import colours
+from xcid.show.wording.names import format_number
 
 NAMES = ["a", "b", "c", "d", "e"]
 TABLE = np.random.default_rng(3).normal(size=(80, 5)).round(1)
@@ -312,6 +314,32 @@ def test_levels_are_bars_and_missing_cells_stand_last():
         bars = xcid.plots.bar(explanation, row)
         assert {label.get_text() for label in bars.get_yticklabels()} == {f"size = {size}", f"city = {city}"}
         plt.close("all")
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4, 1e6])
+@pytest.mark.parametrize("plot", ["bar", "waterfall", "beeswarm"])
+def test_numbers_under_the_axis_stand_apart_and_are_written_as_elsewhere(plot, scale):
+    made = xcid.Explainer(lambda X: scale * (20 + X[:, 0] - 2 * X[:, 3]), TABLE, feature_names=NAMES)(TABLE[:9])
+    ax = getattr(xcid.plots, plot)(made)
+    ax.figure.canvas.draw()
+    low, high = ax.get_xlim()
+    ticks = [tick for tick in ax.xaxis.get_major_ticks() if low <= tick.get_loc() <= high]
+    assert len(ticks) >= 2
+    assert [tick.label1.get_text() for tick in ticks] == [
+        format_number(tick.get_loc()).replace("-", "−") for tick in ticks
+    ]
+    boxes = [tick.label1.get_window_extent() for tick in ticks]
+    assert all(one.x1 + 3 < other.x0 for one, other in pairwise(boxes))
+
+
+def test_the_order_of_averages_is_said():
+    means = xcid.Explainer(lambda X: X[:, 0] - X[:, 3], TABLE, feature_names=NAMES)(TABLE).aggregate()
+    assert np.abs(means.values[0]).argmax() != means.size[0].argmax() or means.values[0].min() < 0
+    assert "in the order of mean absolute contributions; bars: signed means" in xcid.plots.bar(means).get_xlabel()
+    assert "bars, and the order: mean absolute contribution; in numbers: signed mean" in str(means)
+    shown = [line for line in str(means).splitlines() if line.split()[0] in ("a", "d")]
+    assert all(" to " in line for line in shown)  # limits, also of a mean that may be 0
+    assert means.lower[0, 0] < 0 < means.upper[0, 0]
 
 
 def text_outside(ax):

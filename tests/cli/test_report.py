@@ -251,7 +251,7 @@ class TestRules:
     def test_the_wanted_output(self, command, aged, out):
         command(*self.typed, aged, "--wanted", "1", "--out", out)
         for row in read(out)["rows"]:
-            assert {one["about"] for one in row["counterfactuals"]} == {"1"}
+            assert {one["about"] for one in row["counterfactuals"]} == {"class 1"}
             assert (row["counterfactuals"][0]["kind"] == "already there") == (row["counterfactuals"][0]["was"] > 0.5)
 
     @pytest.mark.parametrize(

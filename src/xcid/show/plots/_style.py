@@ -22,6 +22,7 @@ LINE = 64  # letters of a line above or below a picture
 BINS = 60  # of an axis: dots of one bin stand on each other
 WIDTH = 0.8  # of the fullest bin, where lines are 1 apart
 FEWEST = 12  # so many dots fill the width
+WIDE, LETTER, GAP = 280, 6.4, 12  # points: of a picture between its names, of a letter of a tick, and between two
 CYCLE = (  # colours that can be distinguished
     colours.POSITIVE, colours.OPPOSES, colours.SUPPORTS, "#CC79A7", colours.NEGATIVE, colours.UNSIGNED, colours.INK,
 )  # fmt: skip
@@ -111,6 +112,17 @@ def explain_axis(ax: Any, explanation: Explanation, *notes: str) -> None:
     whole = rows.explain_sum(explanation).replace("-", "−") if len(explanation) == 1 else ""
     said = [fold_text(text) for text in (whole or wording.explain_score(explanation), *notes) if text]
     ax.set_xlabel("\n".join(said), fontsize=SMALL + 1)
+    space_ticks(ax)
+
+
+def space_ticks(ax: Any) -> None:
+    """Write the numbers of an even axis as they are written elsewhere, and only as many as have room."""
+    if ax.get_xscale() != "linear":
+        return
+    longest = max(len(format_tick(float(f"{end:.2g}"))) for end in ax.get_xlim())
+    points = min(WIDE, ax.get_window_extent().width / ax.figure.dpi * 72)
+    ax.locator_params(axis="x", nbins=int(np.clip(points / (LETTER * longest + GAP), 2, 8)))
+    ax.xaxis.set_major_formatter(lambda value, place: format_tick(value))
 
 
 def measure_limits(explanation: Explanation, chosen: Any) -> Array | None:

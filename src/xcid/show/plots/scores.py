@@ -18,6 +18,7 @@ from xcid.show.wording import colours
 from xcid.show.wording.names import count_in_words
 
 ROOM = 70  # letters in a line under the picture
+ORDER = "in the order of mean absolute contributions; bars: signed means"
 GREY = "grey: categories, groups of columns and missing cells"
 
 
@@ -26,8 +27,8 @@ def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 2
 
     Lines are 95% limits, where there are any; bars of features that are not significant are hollow. Beside the others
     stands what the present value multiplies or divides the odds by, or the limits. Averages are ranked by mean size and
-    drawn by their signed means, with the share of rows where a feature is significant, and what it is worth where that
-    is not 0 on average. A row that is not explained has no bars; the title says why.
+    drawn by their signed means, so that a short bar may stand on top, with the share of rows where a feature is
+    significant. A row that is not explained has no bars; the title says why.
     """
     one = explanation[row]
     sizes = one.values[0] if one.size is None else one.size[0]
@@ -49,6 +50,7 @@ def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 2
     notes = [
         _style.explain_marks(limits, is_hollow, wording.name_limits_briefly(one)),
         wording.SHARE if one.share_significant is not None else "",
+        ORDER if one.size is not None and one.base_values is not None else "",
     ]
     notes.append(wording.explain_unit(one) if any(worths[at] for at in order) else "")
     _style.explain_axis(ax, one, *notes, wording.count_left_out(len(one.feature_names), len(order)))

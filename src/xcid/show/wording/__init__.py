@@ -220,13 +220,11 @@ def format_worth(one: Explanation, at: int, write: Callable[[float], str] = form
 
 
 def list_worths(one: Explanation, write: Callable[[float], str] = format_number) -> list[str]:
-    """What stands beside each contribution of a single row: odds, limits, and nothing where it is not significant.
+    """What stands beside each contribution of a single row, or mean of rows: odds, limits.
 
-    A mean of many rows is left out where its limits lie on both sides of no effect.
+    It is nothing where a contribution of a single row is not significant.
     """
     is_shown = ~is_faint(one)[0] & (one.values[0] != 0)
-    if one.n_rows is not None and one.lower is not None and one.upper is not None:
-        is_shown &= one.lower[0] * one.upper[0] > 0
     texts = [format_worth(one, at, write) if is_shown[at] else "" for at in range(len(one.feature_names))]
     return texts if is_odds(one.scale) else [text.partition(" ")[2] for text in texts]
 
