@@ -12,6 +12,7 @@ import xcid
 import xcid.show.report
 import xcid.show.wording
 from xcid._check import percent, round_half_up
+from xcid.records import with_details
 from xcid.show.reasons import Reasons
 from xcid.show.wording.names import format_number
 
