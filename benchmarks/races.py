@@ -1,7 +1,8 @@
 """Exact contributions against other explainers of trees: processor time of one thread, side by side in one run.
 
 Each explainer is made anew, with its default setting, and explains one row (set-up and first row), then 200 rows. What
-the others give is another question where they go along the paths of trees, without reference rows.
+the others give is another question where they go along the paths of trees, without reference rows. Peers that are not
+installed (shapiq needs Python 3.12) have empty cells.
 
 Run: python benchmarks/races.py [--reference 1000]
 """
@@ -17,6 +18,7 @@ import argparse  # noqa: E402
 import time  # noqa: E402
 import warnings  # noqa: E402
 from collections.abc import Callable  # noqa: E402
+from importlib.util import find_spec  # noqa: E402
 from typing import Any  # noqa: E402
 
 import catboost  # noqa: E402
@@ -73,6 +75,24 @@ def woodelf_exact(model: Any, reference: Array) -> Explain:
     return lambda rows: explainer.shap_values(pd.DataFrame(rows), verbose=False)
 
 
+def shapiq_path(model: Any, reference: Array) -> Explain | None:
+    """shapiq's tree explainer along the paths, its default."""
+    if find_spec("shapiq") is None:
+        return None
+    import shapiq
+
+    return shapiq.TreeExplainer(model).explain_X
+
+
+def shapiq_interventional(model: Any, reference: Array) -> Explain | None:
+    """shapiq's with 100 reference rows."""
+    if find_spec("shapiq") is None:
+        return None
+    import shapiq
+
+    return shapiq.TreeExplainer(model, mode="interventional", reference_dataset=reference[:BEHIND]).explain_X
+
+
 def own(model: Any, reference: Array) -> Explain | None:
     """What the library itself gives."""
     if isinstance(model, xgboost.XGBClassifier):
@@ -90,6 +110,8 @@ PEERS: dict[str, Callable[[Any, Array], Explain | None]] = {
     "path": path,
     "interventional": interventional,
     "woodelf": woodelf_exact,
+    "shapiq": shapiq_path,
+    "shapiq, interventional": shapiq_interventional,
     "own": own,
 }
 

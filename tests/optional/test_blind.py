@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from xcid._require import quiet_and_seeded
+
 for package in ("shap", "lime"):
     pytest.importorskip(package, reason="needs the extra bench")
 
@@ -61,6 +63,24 @@ def test_no_method_asks_for_more_than_the_budget(script, cell, budget):
         values = explain(cell.rows)
         assert (model.n_rows - once) / len(cell.rows) <= 1.01 * budget, name
         assert np.mean(np.abs(values).argmax(axis=1) == np.abs(cell.rows * Sum.weights).argmax(axis=1)) >= 0.5, name
+
+
+@pytest.mark.parametrize("budget", [300, 1_000])
+def test_no_form_of_a_peer_asks_for_more_than_the_budget(script, cell, budget):
+    budgets, asked, train = script("budgets"), [], cell.train
+    for name, forms in budgets.methods().items():
+        free = len(train) if name == "SHAP sampling" else 0  # what is asked about all reference rows
+        for explain in forms:
+
+            def number(X):
+                asked.append(len(X))
+                return cell.model.predict_proba(X)[:, 1]
+
+            asked.clear()
+            with quiet_and_seeded(0):
+                values = explain(number, cell.rows[0], train, budget, 0)
+            assert budget / 2 < sum(asked) - free <= budget + 1, name  # the row itself is asked about, too
+            assert values.shape == (6,)
 
 
 def test_converged_values_add_up(script, cell):

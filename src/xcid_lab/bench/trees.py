@@ -19,7 +19,7 @@ from xcid_lab.bench.timing import Contestant, Extent, Timing, race, ratio
 from xcid_lab.markdown import Cell, Table
 from xcid_lab.subjects import Subject, in_arrays
 
-TREES = "trees read from inside"
+TREES, EXACT = "trees read from inside", "exact contributions of trees alone"
 ASKED_ROWS = 16  # that asking is timed on
 LINES = {
     "xcid, asked": "xcid, asking the same model about the same samples",
@@ -46,7 +46,7 @@ def trees(extent: Extent) -> Iterator[Figure | Table]:
     installed = [name for name, module in (("XGBoost", "xgboost"), ("LightGBM", "lightgbm")) if find_spec(module)]
     for subject in starmap(in_arrays, product(extent.tree_tables, (*extent.tree_models, *installed))):
         found = _race(subject, extent)
-        ours, alone = found.pop("xcid"), found.pop("xcid, one row")
+        ours, alone, exact = (found.pop(name) for name in ("xcid", "xcid, one row", EXACT))
         for name, theirs in found.items():
             yield Figure(
                 f"trees/{subject.table}/{subject.name}/{name}",
@@ -56,17 +56,26 @@ def trees(extent: Extent) -> Iterator[Figure | Table]:
                 target=_target(subject, name),
                 detail=f"{_microseconds(ours)} µs a row against {_microseconds(theirs)} µs",
             )
+        for name in filter(found.__contains__, READERS):
+            yield Figure(
+                f"exact/{subject.table}/{subject.name}/{name}",
+                EXACT,
+                f"{subject.description}, against {name}",
+                ratio(found[name], exact),
+                target=1.0,
+                detail=f"{_microseconds(exact)} µs a row against {_microseconds(found[name])} µs",
+            )
         shown = [_microseconds(found[name]) if name in found else "" for name in LINES]
-        lines.append((subject.description, _microseconds(ours), _microseconds(alone), *shown))
+        lines.append((subject.description, *map(_microseconds, (exact, ours, alone)), *shown))
     form = "the compiled form" if library.loaded() is not None else "NumPy's form"
     note = (
         f"Microseconds a row, one thread, xcid by {form}, {extent.tree_rows} rows at a time and one alone, the others "
         f"{extent.tree_peer_rows} at a time, 1,000 "
-        "evaluations a row (3,000 for more than 20 columns) with limits and p-values. "
+        "evaluations a row (3,000 for more than 20 columns) for importance; exact: contributions alone. "
         + "; ".join(f"{name}: {what}" for name, what in LINES.items())
         + "."
     )
-    yield Table(TREES, ("subject", "xcid", "one row", *LINES), tuple(lines), note)
+    yield Table(TREES, ("subject", "exact", "xcid", "one row", *LINES), tuple(lines), note)
 
 
 def _target(subject: Subject, line: str) -> float | None:
@@ -93,6 +102,7 @@ def _race(subject: Subject, extent: Extent) -> dict[str, Timing]:
     contestants = [
         Contestant("xcid", lambda: ours(many), len(many)),
         Contestant("xcid, one row", lambda: ours(many[:1])),
+        Contestant(EXACT, lambda: ours.contributions(many), len(many)),
         Contestant("xcid, asked", lambda: asking(few), len(few)),
         Contestant("the model alone", lambda: subject.model.predict_proba(samples), len(few)),
     ]
