@@ -15,7 +15,7 @@ second figure is the share of the top 4 (of half of fewer features) that two see
 converged SHAP. Methods whose packages are not installed are left out, and a line says so.
 
     python benchmarks/blind.py                                              # all 36 cells, 20 rows, four budgets: hours
-    python benchmarks/blind.py --cells 18 --rows 6 --budgets 300 1000 3000  # the scale of docs/blind.md
+    python benchmarks/blind.py --cells 18 --rows 3 --budgets                # each cell at xcid's default: docs/blind.md
     python benchmarks/blind.py --tune                                       # how the settings of the peers were chosen
 """
 
@@ -93,14 +93,17 @@ def usable(methods: dict[str, Method]) -> dict[str, Make]:
 
 
 def run(chosen: Iterable[Cell], budgets: Sequence[int], methods: dict[str, Make]) -> Results:
-    """Figures of all cells, budgets and methods; the reference, which has no budget, stands under each."""
+    """Figures of all cells, budgets and methods; the reference, which has no budget, stands under each.
+
+    Without budgets each cell has the one that xcid takes by itself.
+    """
     found: Results = {}
     for cell in chosen:
         start = time.perf_counter()
         reference = measure(converged, cell, 0)
         found[cell.name] = {
             budget: {name: measure(make, cell, budget) for name, make in methods.items()} | {REFERENCE: reference}
-            for budget in budgets
+            for budget in budgets or default_budgets([cell]).values()
         }
         print(f"{cell.name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
     return found
@@ -111,14 +114,13 @@ def default_budgets(chosen: Iterable[Cell]) -> dict[str, int]:
     return {cell.name: 1_000 if cell.rows.shape[1] <= FEW_FEATURES else 3_000 for cell in chosen}
 
 
-def means(results: Results, budget: int) -> str:
-    """A line for each method: its means over all cells at one budget."""
+def means(results: Results, budgets: dict[str, int], title: str) -> str:
+    """A line for each method: its means over all cells, each at its own budget."""
     lines = [
-        f"| {budget:,} evaluations a row | {' | '.join(MASKINGS)} | two seeds, top 4 | asked a row: mean, most | "
-        "once | ms a row |",
+        f"| {title} | {' | '.join(MASKINGS)} | two seeds, top 4 | asked a row: mean, most | once | ms a row |",
         "|---" * (len(MASKINGS) + 5) + "|",
     ]
-    by_method = [cell[budget] for cell in results.values()]
+    by_method = [results[name][budget] for name, budget in budgets.items()]
     for name in by_method[0]:
         figures = [cell[name] for cell in by_method]
         shown = [f"{np.mean([one.faithfulness[masking] for one in figures]):.4f}" for masking in MASKINGS]
@@ -228,7 +230,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--cells", type=int, default=36, help="how many of the planned cells")
     parser.add_argument("--rows", type=int, default=20, help="rows of each cell")
-    parser.add_argument("--budgets", type=int, nargs="+", default=list(BUDGETS), help="evaluations a row")
+    parser.add_argument("--budgets", type=int, nargs="*", default=list(BUDGETS), help="evaluations a row; none: xcid's")
     parser.add_argument("--tune", action="store_true", help="choose the peers' settings on tables of faithfulness.py")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
@@ -244,9 +246,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def page(results: Results, defaults: dict[str, int], budgets: Sequence[int]) -> list[str]:
     """All tables."""
-    parts = [means(results, budget) for budget in budgets]
+    parts = [means(results, dict.fromkeys(results, budget), f"{budget:,} evaluations a row") for budget in budgets]
     parts += [differences(results, dict.fromkeys(results, budget), f"{budget:,} evaluations") for budget in budgets]
-    if set(defaults.values()) <= set(budgets):
+    if not budgets:
+        parts.append(means(results, defaults, "xcid's default budget"))
+    if not budgets or set(defaults.values()) <= set(budgets):
         parts.append(differences(results, defaults, "xcid's default budget"))
         parts.append(by_cell(results, defaults, ("mean", "joint rows")))
         parts.append(verdict(results, defaults))

@@ -4,13 +4,13 @@ Each line is a law with what was measured. The models are formulas, so that the 
 
 - linear log odds: the log odds ratio s is the weight times the distance from the mean, at any scale;
 - ignored columns: significant in 5% of the runs, whatever they depend on and however many evaluations there are;
-- their evidence: two equal curves, so that importance is what is left to chance;
+- their importance: next to nothing;
 - conjunctions: all members before a feature that matters less;
 - parity: every member is found;
 - rare flips: the pair that flips one perturbation in 300 comes first;
 - many rows: an ignored column is not significant in most rows of a run;
-- constraints: limits hold the mean over the values that are allowed;
-- regressions: what flips by degrees tells more than what flips or not, where nearly everything flips;
+- constraints: limits hold contributions, which they do not change;
+- regressions: importance by degrees tells more than by what flips or not, where nearly everything flips;
 - interactions: none where log odds add up, and the planted pair first where they do not.
 
 Beside each stands what the first edition of the score gave, by this script or by the reviewer who found it.
@@ -174,19 +174,23 @@ def rare(one_sided: bool, seeds: int) -> str:
         return np.column_stack([1 - chance, chance])
 
     table = TABLE[~np.all(TABLE[:, :2] > cut, axis=1)] if one_sided else TABLE
-    explainer, said, first, spent = xcid.Explainer(model, table), set(), [], []
+    explainer, said, spent = xcid.Explainer(model, table), set(), []
+    first: dict[str, list[bool]] = {"importance": [], "contribution": []}
     for seed in range(seeds):
         try:
             found = explainer(np.zeros((1, 8)), seed=seed)
         except xcid.errors.NotEnoughFlips:
             said.add("an error")
-            first.append(False)
+            for seen in first.values():
+                seen.append(False)
             continue
         said.add(str(found.status[0]))
-        first.append(set(np.argsort(-np.abs(found.values[0]))[:2]) == {0, 1})
+        for seen, size in zip(first.values(), (found.importance, np.abs(found.values)), strict=True):
+            seen.append(set(np.argsort(-size[0])[:2]) == {0, 1})
         spent.append(int(found.n_evaluations[0]))
     most = f", {max(spent):,} evaluations at most" if spent else ""
-    return f"the pair is first in {np.mean(first):.0%}; status {', '.join(sorted(said))}{most}"
+    share = ", ".join(f"in {np.mean(seen):.0%} by {name}" for name, seen in first.items())
+    return f"the pair is first {share}; status {', '.join(sorted(said))}{most}"
 
 
 def many_rows(seeds: int) -> str:
@@ -211,7 +215,7 @@ def constrained(kind: str, seeds: int) -> str:
 
 
 def regression(seeds: int) -> str:
-    """How far the output moves when the best features are taken away rather than kept, by both questions."""
+    """How far the output moves when the most important features are taken away rather than kept, by both questions."""
     table = RNG.normal(size=(800, 8))
 
     def model(X: Array) -> Array:
@@ -220,8 +224,8 @@ def regression(seeds: int) -> str:
     rows, found = table[:12], []
     for outcome in (xcid.outcomes.Interval(soft=True), xcid.outcomes.Interval(half_width=0.2)):
         explainer = xcid.Explainer(model, table, outcome=outcome)
-        runs = [explainer(rows, seed=seed).values for seed in range(seeds)]
-        moved = [_moved(model, rows, values, table) for values in runs]
+        runs = [explainer(rows, seed=seed).importance for seed in range(seeds)]
+        moved = [_moved(model, rows, importance, table) for importance in runs]
         top = np.mean(xcid.metrics.stability(runs, k=4))
         found.append(f"moves the output {np.mean(moved):.2f} standard deviations farther, two seeds {top:.2f}")
     return f"by degrees {found[0]}; yes or no at a half-width of 0.2 {found[1]}"

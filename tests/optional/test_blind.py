@@ -104,8 +104,10 @@ def test_prints_all_tables_and_says_where_it_fails(script, cell):
         assert len({line.count("|") for line in part.splitlines()}) == 1
     assert all(f"occlusion under {masking}" in parts[-1] for masking in blind.MASKINGS)
     methods["xcid"] = peers.of_xcid
-    results = blind.run(cells, [1_000], methods)
+    results = blind.run(cells, [], methods)
+    assert {budget for cell in results.values() for budget in cell} == {1_000}
     assert "mean" not in blind.verdict(results, blind.default_budgets(cells))
+    assert len(blind.page(results, blind.default_budgets(cells), [])) == 4
 
 
 def test_a_missing_package_is_said(script, capsys):
