@@ -11,10 +11,11 @@ from unittest import mock
 
 import numpy as np
 
+from xcid import pipeline
+from xcid.cid.generators.search import Drawn
 from xcid.explainer import Explainer
-from xcid.generators import Balanced
 from xcid.records import Array
-from xcid.scores import Adjusted, PerFeature
+from xcid.scores import Adjusted
 from xcid.setup import Membership
 from xcid_lab.bench.record import Figure
 from xcid_lab.bench.timing import Extent
@@ -24,11 +25,11 @@ from xcid_lab.subjects import Subject, in_arrays
 GROUP = "the recommended setting, total time over the model's own"
 TARGETS = {"forest": 1.2, "boosting": 1.2, "histogram boosting": 1.2, "network": 1.5, "logistic": 8.0}
 MODEL, REST = "model", "rest"
-STAGES = {
-    "drawing samples": Balanced,
-    "reading answers, outcome": Membership,
-    "evidence: densities, d1": PerFeature,
-    "regression, null, limits": Adjusted,
+STAGES: dict[str, tuple[Any, str]] = {
+    "making samples": (Drawn, "__call__"),
+    "reading answers, outcome": (Membership, "__call__"),
+    "importance": (Adjusted, "__call__"),
+    "contributions": (pipeline, "contribute"),
 }
 
 
@@ -63,10 +64,10 @@ class Stages:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Time the calls of all stages from 0 on; each is the call of a class."""
+        """Time the calls of all stages from 0 on."""
         with contextlib.ExitStack() as patches:
-            for stage, owner in STAGES.items():
-                patches.enter_context(mock.patch.object(owner, "__call__", self.timed(stage, owner.__call__)))
+            for stage, (owner, name) in STAGES.items():
+                patches.enter_context(mock.patch.object(owner, name, self.timed(stage, getattr(owner, name))))
             self._clear()
             yield
             self._switch()
