@@ -6,6 +6,7 @@ from xcid.records.arrays import (
     Backend,
     Density,
     DensityPair,
+    Details,
     Flags,
     Integers,
     Outcome,
@@ -16,7 +17,6 @@ from xcid.records.arrays import (
     is_significant,
 )
 from xcid.records.cloud import Perturbations, Plan, Scores, once_for, plan_by_plan
-from xcid.records.details import Details
 from xcid.records.explanation import Explanation, with_details
 from xcid.records.fields import Estimate
 from xcid.records.status import FEATURE_STATUSES, POOR, STATUSES, UNKNOWN, Failure, Status, meaning

@@ -18,6 +18,7 @@ from xcid.errors import InvalidParameter
 from xcid.records import fields
 from xcid.records.arrays import (
     Array,
+    Details,
     Flags,
     Integers,
     Texts,
@@ -25,7 +26,6 @@ from xcid.records.arrays import (
     is_significant,
 )
 from xcid.records.cloud import Perturbations
-from xcid.records.details import Details
 from xcid.records.fields import (
     AGAIN,
     COLUMN,
