@@ -24,6 +24,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
+import numpy as np
+
 from xcid._require import require
 from xcid.errors import InvalidFile
 
@@ -41,13 +43,26 @@ class Format(NamedTuple):
     join: Callable[[BinaryIO, Iterable[bytes]], None]
 
 
-def _lines(columns: Columns) -> Iterator[tuple[Any, ...]]:
-    """The cells of each line; None for a number that is none."""
-    cells = (
-        (None if isinstance(cell, float) and not math.isfinite(cell) else cell for cell in part.tolist())
-        for part in columns.values()
-    )
-    return zip(*cells, strict=True)
+def _lines(columns: Columns, read: Callable[[Any], list[Any]]) -> Iterator[tuple[Any, ...]]:
+    """The cells of each line."""
+    return zip(*map(read, columns.values()), strict=True)
+
+
+def _cells(part: Any) -> list[Any]:
+    """The cells of a column; None for a number that is none."""
+    cells: list[Any] = part.tolist()
+    if part.dtype.kind in "iubU" or (part.dtype.kind == "f" and np.isfinite(part).all()):
+        return cells
+    return [None if isinstance(cell, float) and not math.isfinite(cell) else cell for cell in cells]
+
+
+def _defused_cells(part: Any) -> list[Any]:
+    """The same cells as they may be written."""
+    cells = _cells(part)
+    if part.dtype.kind == "U":
+        marked = {cell: defused(cell) for cell in set(cells)}
+        return [marked[cell] for cell in cells]
+    return cells if part.dtype.kind in "iubf" else list(map(defused, cells))
 
 
 def _pack_csv(columns: Columns) -> bytes:
@@ -55,7 +70,7 @@ def _pack_csv(columns: Columns) -> bytes:
     text = io.StringIO(newline="")
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(map(defused, columns))
-    lines.writerows(map(defused, line) for line in _lines(columns))
+    lines.writerows(_lines(columns, _defused_cells))
     return text.getvalue().encode()
 
 
@@ -66,7 +81,7 @@ def _join_csv(file: BinaryIO, packed: Iterable[bytes]) -> None:
 
 def pack_json(columns: Columns) -> bytes:
     """One object a line, in strict JSON."""
-    objects = (dict(zip(columns, line, strict=True)) for line in _lines(columns))
+    objects = (dict(zip(columns, line, strict=True)) for line in _lines(columns, _cells))
     return "".join(f"{json.dumps(one, ensure_ascii=False, allow_nan=False)}\n" for one in objects).encode()
 
 
