@@ -263,6 +263,27 @@ class TestNone:
         own = "refused" if BENT.outputs[0, 0] > 0.5 else "approved"
         assert (found["text"].iloc[0] == "no significant feature works against refused") == (own == "approved")
 
+    def test_what_hardly_moves_the_output_is_no_reason(self):
+        one = of_scores([-0.9, -0.5, -0.012, 0.0, 0.013], half=0.001)
+        found = one.reasons(5, against="approved")
+        assert found["feature"].tolist() == ["a", "b"]
+        (line,) = Reasons(5, against="approved").sentences(one)
+        assert line.endswith("No reason, as less than 1% of the output's distance from the average: c.")
+        assert one.reasons(2, against="approved")["feature"].tolist() == ["a", "b"]
+        nothing = one.reasons(5, against="refused")
+        due = "no significant feature works against refused by 1% of the output's distance from the average"
+        assert nothing["text"].tolist() == [due]
+        larger = of_scores([-0.9, -0.5, -0.015, 0.0, 0.0], half=0.001)
+        assert larger.reasons(5, against="approved")["feature"].tolist() == ["a", "b", "c"]
+
+    def test_a_feature_without_a_text_is_noted_where_others_have_one(self):
+        one, texts = of_scores([-0.9, -0.5, -0.3, 0.0, 0.0]), {"a": "A is {value}"}
+        found = one.reasons(3, texts, against="approved")
+        assert found["note"].tolist() == ["", "no text was given", "no text was given"]
+        (line,) = Reasons(2, texts, against="approved").sentences(one)
+        assert line.count("(no text was given)") == 1
+        assert set(one.reasons(3, against="approved")["note"]) == {""}
+
     def test_a_row_that_failed(self):
         one = replace(of_scores([0.0] * 5, p_values=[1.0] * 5), status=np.array(["model_failed"]))
         for against in (None, "approved"):

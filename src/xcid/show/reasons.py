@@ -16,6 +16,7 @@ from xcid.outcomes.classes import column_of
 from xcid.outcomes.protocol import as_question
 from xcid.records import Array, Explanation
 from xcid.show import wording
+from xcid.show.wording.cells import quote_value, read_value
 from xcid.show.wording.names import clean, join_names, make_sentence
 from xcid.table import Backend
 
@@ -27,8 +28,10 @@ COLUMNS = ("row", "rank", "feature", "text", "value", "worth", "p_value", "tied_
 SHARE = "share"  # the column that an explanation with refits has besides
 NOT_DECIDED = "not decided: no feature is significant, corrected for their number"
 UNCHANGEABLE = "cannot be changed"  # of a reason that the constraints freeze: it stays a reason
+UNWORDED = "no text was given"  # where others have one: its name and value stand in a letter
+LEAST = 0.01  # of the way from the average to the output that a reason moves it
+FAR = f"{percent(LEAST)} of the output's distance from the average"
 MOST_LETTERS = 160  # of a text in a sentence
-MOST_DIGITS = 16  # of a number that somebody wrote down
 
 
 class Reason(NamedTuple):
@@ -78,8 +81,8 @@ class Reasons:
         asked, _ = self._turn_signs(explanation)
         lines = [
             line
-            for one, found in self._find_reasons(explanation)
-            for line in _list_lines(one, found, self._say_nothing(one))
+            for one, found, tiny in self._find_reasons(explanation)
+            for line in _list_lines(one, found, self._say_nothing(one, tiny), self._note)
         ]
         names = COLUMNS if explanation.retrained is None else (*COLUMNS, SHARE)
         columns = {name: [line[at] for line in lines] for at, name in enumerate(names)}
@@ -97,8 +100,8 @@ class Reasons:
         shape = explanation.values.shape
         share = np.full(shape, np.nan)
         rank, text, ties = np.zeros(shape, dtype=np.int64), np.full(shape, "", object), np.full(shape, "", object)
-        for row, (one, found) in enumerate(self._find_reasons(explanation)):
-            text[row] = "" if found else self._say_nothing(one)
+        for row, (one, found, tiny) in enumerate(self._find_reasons(explanation)):
+            text[row] = "" if found else self._say_nothing(one, tiny)
             for place, reason in enumerate(found, start=1):
                 at = row, reason.feature
                 rank[at], text[at], ties[at] = place, reason.text, _join_names(one, reason.tied_with)
@@ -113,13 +116,13 @@ class Reasons:
 
         ``cell`` puts present values.
         """
-        for one, found in self._find_reasons(explanation, cell):
-            listing = "; ".join(f"{place}. {_say_reason(one, reason)}" for place, reason in enumerate(found, 1))
+        for one, found, tiny in self._find_reasons(explanation, cell):
+            listing = "; ".join(f"{at}. {self._say_reason(one, reason)}" for at, reason in enumerate(found, 1))
             head = f"for {_name_answer(one)}" if self._supports(one) else f"against {self._outcome(one)}"
             yield (
-                " ".join([f"Reasons {head}: {listing}.", *_say_undecided(found)])
+                " ".join([f"Reasons {head}: {listing}.", *_say_undecided(found), *_say_tiny(one, tiny)])
                 if found
-                else make_sentence(self._say_nothing(one))
+                else make_sentence(self._say_nothing(one, tiny))
             )
 
     def _turn_signs(self, explanation: Explanation) -> tuple[Explanation, Array]:
@@ -146,14 +149,17 @@ class Reasons:
 
     def _find_reasons(
         self, explanation: Explanation, cell: Callable[[str], str] = str
-    ) -> Iterator[tuple[Explanation, list[Reason]]]:
-        """The explanation of each row with signs about the outcome, and its reasons."""
+    ) -> Iterator[tuple[Explanation, list[Reason], list[int]]]:
+        """The explanation of each row with signs about the outcome, its reasons, and features too small to be one."""
         asked, signs = self._turn_signs(explanation)
         for one, sign in zip(replace(asked, cloud=None), signs.tolist(), strict=True):
             shares = find_shares(one, sign, self.k)
             ranked = rank_reasons(one, sign, len(one.feature_names))
-            kept = [(at, ties) for at, ties in ranked if not shares[at] < self.min_share]
-            yield one, [self._reason(one, at, ties, cell)._replace(share=shares[at]) for at, ties in kept[: self.k]]
+            least = LEAST * abs(float(one.values[0].sum()))
+            kept = [(at, ties) for at, ties in ranked if not shares[at] < self.min_share][: self.k]
+            tiny = [at for at, _ in kept if abs(one.values[0, at]) < least]
+            reasons = [self._reason(one, at, ties, cell) for at, ties in kept if at not in tiny]
+            yield one, [reason._replace(share=shares[reason.feature]) for reason in reasons], tiny
 
     def _reason(self, one: Explanation, at: int, ties: tuple[int, ...], cell: Callable[[str], str]) -> Reason:
         name, shown = one.feature_names[at], cell(quote_value(one, at))
@@ -166,7 +172,19 @@ class Reasons:
             raise InvalidParameter(f"the text of {name!r} for row {one.index[0]} is {made!r}, which is no text")
         return Reason(at, made, ties)
 
-    def _say_nothing(self, one: Explanation) -> str:
+    def _say_reason(self, one: Explanation, reason: Reason) -> str:
+        """The text of a reason, in how many retrained models it is one, and what there is to know of it."""
+        notes = ", ".join(filter(None, (_say_share(one, reason), self._note(one, reason.feature))))
+        text = clean(reason.text, MOST_LETTERS)
+        return f"{text} ({notes})" if notes else text
+
+    def _note(self, one: Explanation, at: int) -> str:
+        """Whether a feature cannot be changed, and whether it is the one that nobody wrote a text for."""
+        lacks = bool(self.texts) and one.feature_names[at] not in self.texts
+        notes = UNCHANGEABLE if one.feature_status[0, at] == "frozen" else "", UNWORDED if lacks else ""
+        return ", ".join(filter(None, notes))
+
+    def _say_nothing(self, one: Explanation, tiny: list[int]) -> str:
         """Why a row has no reason."""
         if not wording.is_explained(one):
             return wording.say_not_explained(one)
@@ -174,9 +192,9 @@ class Reasons:
             return NOT_DECIDED
         if self.min_share:
             return f"no significant feature is a reason in {percent(self.min_share)} of the retrained models"
-        if self._supports(one):
-            return f"no significant feature supports {wording.name_subject(one)}"
-        return f"no significant feature works against {self._outcome(one)}"
+        does = "supports" if self._supports(one) else "works against"
+        whom = wording.name_subject(one) if self._supports(one) else self._outcome(one)
+        return f"no significant feature {does} {whom}{f' by {FAR}' if tiny else ''}"
 
     def _supports(self, one: Explanation) -> bool:
         """Whether reasons support the present output, and not work against an outcome that was named."""
@@ -238,6 +256,13 @@ def _say_undecided(found: list[Reason]) -> Iterator[str]:
         yield f"Features that are not listed may be as strong as {join_names(others)}."
 
 
+def _say_tiny(one: Explanation, tiny: list[int]) -> Iterator[str]:
+    """Name significant features that are too small to be a reason."""
+    if tiny:
+        names = join_names([clean(one.feature_names[at], wording.MOST_LETTERS) for at in tiny])
+        yield f"No reason, as less than {FAR}: {names}."
+
+
 def _turn_limits(one: Explanation, sign: float) -> tuple[Array, Array]:
     """(d,) limits of scores after a change of sign."""
     assert one.lower is not None
@@ -246,46 +271,9 @@ def _turn_limits(one: Explanation, sign: float) -> tuple[Array, Array]:
     return np.minimum(*ends), np.maximum(*ends)
 
 
-def read_value(one: Explanation, at: int) -> Any:
-    """The present value of a feature of a single row: a number, a text for levels and dates, a tuple for a group.
-
-    A missing number is NaN, any other missing cell the text "missing".
-    """
-    details = one.details
-    values = [
-        details.cell(one.data[0, column], column)
-        if details.levels[column] or details.units[column]
-        else float(one.data[0, column])
-        for column in sorted(details.features[at])
-    ]
-    return values[0] if len(values) == 1 else tuple(values)
-
-
-def quote_value(one: Explanation, at: int) -> str:
-    """The present value of a feature of a single row as its table has it, with all its digits."""
-    details = one.details
-    return ", ".join(
-        details.cell(code, column)
-        if details.levels[column] or details.units[column] or np.isnan(code)
-        else _format_digits(float(code))
-        for column, code in ((column, one.data[0, column]) for column in sorted(details.features[at]))
-    )
-
-
-def _format_digits(number: float) -> str:
-    """The shortest text that gives a number back.
-
-    Examples
-    --------
-    >>> _format_digits(82929.47), _format_digits(3.0), _format_digits(float(np.float32(0.1)))
-    ('82929.47', '3', '0.1')
-    """
-    single = np.float32(number)
-    is_single = float(single) == number and len(repr(number)) > MOST_DIGITS  # a column of single precision
-    return (str(single) if is_single else repr(number + 0.0)).removesuffix(".0")
-
-
-def _list_lines(one: Explanation, found: list[Reason], nothing: str) -> Iterator[tuple[Any, ...]]:
+def _list_lines(
+    one: Explanation, found: list[Reason], nothing: str, note: Callable[[Explanation, int], str]
+) -> Iterator[tuple[Any, ...]]:
     """The lines of a single row."""
     p_values = one.adjusted_p_values()[0]
     if not found:
@@ -293,18 +281,7 @@ def _list_lines(one: Explanation, found: list[Reason], nothing: str) -> Iterator
     for place, (at, text, ties, share) in enumerate(found, start=1):
         name, value, p_value = one.feature_names[at], quote_value(one, at), float(p_values[at])
         worth, tied_with = wording.format_worth(one, at), _join_names(one, ties)
-        yield one.index[0], place, name, text, value, worth, p_value, tied_with, _note(one, at), float(share)
-
-
-def _say_reason(one: Explanation, reason: Reason) -> str:
-    """The text of a reason, in how many retrained models it is one, and whether it can be changed."""
-    notes = ", ".join(filter(None, (_say_share(one, reason), _note(one, reason.feature))))
-    text = clean(reason.text, MOST_LETTERS)
-    return f"{text} ({notes})" if notes else text
-
-
-def _note(one: Explanation, at: int) -> str:
-    return UNCHANGEABLE if one.feature_status[0, at] == "frozen" else ""
+        yield one.index[0], place, name, text, value, worth, p_value, tied_with, note(one, at), float(share)
 
 
 def _name_answer(one: Explanation) -> str:
