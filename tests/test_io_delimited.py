@@ -71,7 +71,7 @@ def test_codes_that_turn_late(tmp_path):
         ('"open,1', "line 5002 .* begins a cell with a quote that never ends"),
         ("a\x00,1", "line 5002 .* has a NUL byte"),
         ("a,1,2", "line 5002 .* has 3 cells"),
-        ("\udcff,1", "line 5002 .* is not UTF-8"),
+        ("\udcff,1", "line 5002 .* is not UTF-8 .*: save it as UTF-8; text of Windows: iconv -f cp1252 -t utf-8"),
     ],
 )
 def test_the_place_of_an_error(tmp_path, line, said):

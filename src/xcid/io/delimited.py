@@ -254,7 +254,8 @@ def _lines(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
         with path.open("rb") as bad:
             broken = ("\ufffd" in text.decode(errors="replace") for text in bad)
             line = next((at for at, is_broken in enumerate(broken, start=1) if is_broken), 1)
-        raise InvalidFile(f"line {line} of {path} is not UTF-8 text ({error.reason}): save it as UTF-8") from error
+        advice = "save it as UTF-8; text of Windows: iconv -f cp1252 -t utf-8 OLD > NEW"
+        raise InvalidFile(f"line {line} of {path} is not UTF-8 text ({error.reason}): {advice}") from error
 
 
 def _check_bytes(path: Path) -> None:
