@@ -244,9 +244,7 @@ class TestDecimalCommas:
         (tmp_path / "t.csv").write_text("a;b;c\n1,5;x;1.234,50\n2,5;y;2,5\n")
         with pytest.raises(InvalidFile, match=r"holds '1.234,50' in row 0 .line 2., column 'c', a number with a comma"):
             readers.read(tmp_path / "t.csv")
-        with pytest.raises(
-            InvalidFile, match=r"engine='python', decimal=',', thousands='.'\)"
-        ):
+        with pytest.raises(InvalidFile, match=r"engine='python', decimal=',', thousands='.'\)"):
             readers.read(tmp_path / "t.csv")
         (tmp_path / "t.csv").write_text("a;b\n1,5;2\n" + "2,5;3\n" * 20 + "none;3\n")
         with pytest.warns(xcid.XcidWarning, match=r"column 'a' of .* is read as text: 21 of its 22 cells are numbers"):

@@ -357,7 +357,14 @@ class TestCommand:
         given = ["--reference", str(table), "--target", "y", "--train", "forest", "--quiet", "--seconds", "2"]
         outputs = ["--out", str(tmp_path / "v.html"), "--json", str(tmp_path / "v.json")]
         assert cli.main(["validate", *given, *outputs]) == 0
-        assert "checks held, 0 failed" in capsys.readouterr().out
+        told = capsys.readouterr().out
+        held, untried = map(int, re.match(r"(\d+) checks held, 0 failed, (\d+) not tried", told).groups())
+        checks = load(tmp_path / "v.json").checks
+        assert held + untried == len(checks)
+        assert sum(line.startswith("  held") for line in told.splitlines()) == held
+        assert told.count("no models were trained again: --refits 20 in the shell") == 1
+        (line,) = (line for line in told.splitlines() if line.startswith("  not tried"))
+        assert all(check.name in line for check in checks if check.verdict == "not tried")
         return tmp_path / "v.json"
 
     def test_a_record_is_verified(self, record, capsys):

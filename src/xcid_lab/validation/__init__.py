@@ -54,7 +54,7 @@ def validate(
     seconds : float
         See ``effort``.
     progress : callable, optional
-        Called with how many checks are done, and how many there are.
+        Called with how many steps are done, and how many there are; a step makes one check or several.
     """
     start = time.perf_counter()
     with warnings.catch_warnings():

@@ -53,7 +53,7 @@ def check_refits(case: Case) -> list[Check]:
     """Whether first reasons and limits outlast another training, where the explainer has refits."""
     again = case.found.retrained
     if again is None or again.shape[2] < FEWEST_REFITS:
-        why = "no models were trained again: give --refits 20, or Explainer(..., refits=xcid.refits(...))"
+        why = "no models were trained again: --refits 20 in the shell, refits=xcid.refits(model, X, y) in Python"
         return [not_tried(REFITS, why), not_tried(LIMITS, why)]
     values, again = case.found.values[case.told], again[case.told]
     n_refits = again.shape[2]

@@ -15,16 +15,23 @@ def headline(found: Validation) -> str:
 
 
 def text(found: Validation) -> str:
-    """The checks, a line each, what those that failed mean, and the first rows not to rely on."""
-    width = max(len(check.name) for check in found.checks)
-    verdicts = max(len(check.verdict) for check in found.checks)
+    """The checks, a line each, what those that failed mean, and the first rows not to rely on.
+
+    Those that were not tried have a line for each reason, behind the others.
+    """
+    tried = [check for check in found.checks if check.verdict != NOT_TRIED]
+    untried = [check for check in found.checks if check.verdict == NOT_TRIED]
+    width = max((len(check.name) for check in tried), default=0)
+    verdicts = max((len(check.verdict) for check in found.checks), default=0)
     lines = [f"{headline(found)} ({found.n_rows} rows, {found.seconds:.0f} s)"]
     lines += [
         f"  {check.verdict:{verdicts}}  {check.name:{width}}  {f'{check.shown}; {check.asked}' if check.shown else ''}"
-        for check in found.checks
+        for check in tried
     ]
     lines = [line.rstrip() for line in lines]
-    lines += [f"not tried: {check.name}: {check.tried}" for check in found.checks if check.verdict == NOT_TRIED]
+    for why in dict.fromkeys(check.tried for check in untried):
+        names = "; ".join(check.name for check in untried if check.tried == why)
+        lines.append(f"  {NOT_TRIED:{verdicts}}  {names}: {why}")
     lines += [f"failed: {check.name}: {check.meaning}" for check in found.failed]
     if found.cautions:
         many = len(found.cautions)

@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     """Validate, write what was asked for, and say what came out; 1 where a check failed."""
     from xcid.io import writers
 
-    subject, line = options.subject, Progress("checks", options.quiet)
+    subject, line = options.subject, Progress("steps", options.quiet)
     for path, extensions in ((options.out, PAGES), (options.json, RECORDS)):
         if path is not None:
             writers.check(path, subject.reference, subject.data, subject.model, extensions=extensions)
