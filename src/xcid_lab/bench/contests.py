@@ -92,8 +92,9 @@ def against_peers(extent: Extent) -> Iterator[Figure | Table]:
         f"How many times faster xcid is: up to {extent.rows:,} rows at a time, and one by one. The others go row by "
         f"row and are timed on {extent.peer_rows}, but for TreeSHAP, which reads the trees in place of asking the "
         "model, many rows at a time. xcid: 1,000 evaluations a row (3,000 for more than 20 columns, 8,000 where trees "
-        "are read from inside), with limits and p-values. KernelSHAP is left out for more than 300 columns, where its "
-        "samples take gigabytes, and DiCE for more than 30: at 100 columns a row takes it half a minute."
+        "are read from inside but do not add up), with limits and p-values. KernelSHAP is left out for more than 300 "
+        "columns, where its samples take gigabytes, and DiCE for more than 30: at 100 columns a row takes it half a "
+        "minute."
     )
     yield Table(PEERS, PEER_HEAD, tuple(lines), note)
 
