@@ -112,7 +112,7 @@ def _describe_rows(found: Counterfactuals, subject: Subject, most: int, target: 
         for line in lines:
             changes, outputs = (*found.changes(line), *found.derived(line)), format_outputs(found, line)
             if found.kind[line] != NOT_REACHED:
-                told = filter(None, (outputs, found.likeness[line], found.proved(line)))
+                told = filter(None, (outputs, found.likeness[line], found.proved(line), found.hurts(line)))
                 block.append(f"  {found.kind[line]}: {'; '.join(told)}")
             else:
                 missed = found.proved(line) or "not reached"

@@ -142,7 +142,8 @@ def changes(found: Counterfactuals, *, most: int = 20) -> str:
 
 def change_cells(found: Counterfactuals, line: int) -> tuple[str, ...]:
     """A counterfactual in words: row, kind, changes, the output before and after, likeness and proof."""
-    row, said = str(found.index[found.row[line]]), found.in_words(line)
+    hurts = f" ({found.hurts(line)})" if found.hurts(line) else ""
+    row, said = str(found.index[found.row[line]]), found.in_words(line) + hurts
     likeness, proved = str(found.likeness[line]), found.proved(line)
     return row, str(found.kind[line]), said, format_outputs(found, line), likeness, proved, found.survives(line)
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from xcid._check import as_int
 from xcid._faults import Deadline, Failed, isolated
-from xcid._kernels.arrays import blocks, same
+from xcid._kernels.arrays import blocks
 from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers, Texts
 from xcid.subject import Subject
+from xcid.whatif.choice import WITH_REAL, choose_lines, find_least
 from xcid.whatif.evaluator import (
     Evaluator,
     Found,
@@ -31,10 +32,11 @@ from xcid.whatif.search import PAIRS, search_flips
 from xcid.whatif.search_space import N_QUANTILES, SearchSpace
 from xcid.whatif.steady import find_steady, measure_survival
 from xcid.whatif.undeclared import join_blocks, note_unchangeable
+from xcid.whatif.ways import Ways, find_contrary, go_against, restrict
 
 MOST_ROWS = 256  # of a block
 COPIES = 4  # of what is tried at once: as features, as a table, for the model
-WITH_REAL, WITH_STEADY = 3, 4  # counterfactuals from which on one is made of real rows, and one to last without refits
+WITH_STEADY = 4  # counterfactuals from which on one is to last without refits
 
 
 class SearchSettings(NamedTuple):
@@ -42,6 +44,7 @@ class SearchSettings(NamedTuple):
 
     search_space: SearchSpace
     goal: Goal
+    ways: Ways
     k: int
     seed: int
     time_limit: float | None
@@ -55,6 +58,7 @@ class Block(NamedTuple):
     kind: Texts
     rows: Array
     moved: Flags
+    contrary: Flags
     distance: Array
     was: Array
     output: Array
@@ -88,7 +92,8 @@ def find_counterfactuals(
     """
     subject = join_blocks(subject)
     search_space, goal = SearchSpace.of(subject), goal_of(target, subject, outcome)
-    settings = SearchSettings(search_space, goal, as_int(k, "k", at_least=1), seed, time_limit, refits)
+    k, ways = as_int(k, "k", at_least=1), Ways(search_space)
+    settings = SearchSettings(search_space, goal, ways, k, seed, time_limit, refits)
     pieces = [
         piece
         for part in blocks(len(rows), _rows_at_once(search_space, memory))
@@ -136,10 +141,14 @@ def _block(settings: SearchSettings, table: Array) -> Block:
     proofs = prove(some, flips, settings.time_limit)
     flips = join_found([flips, proofs.better])
     flips = flips[pick_one_of_each_set(some.find_moved(flips), flips.owner, flips.distance)]
+    wanted, flips, likeliest = _prefer_along(settings, some, flips, likeliest)
     wants_steady = settings.k >= (WITH_REAL if settings.refits else WITH_STEADY)
-    steady = find_steady(some, flips, settings.refits) if wants_steady else flips[np.zeros(0, dtype=np.int64)]
-    found, kinds = _chosen(some, flips, likeliest, steady, settings.k)
-    proof, bound = proofs.of_lines(found, kinds, some.find_moved(found).sum(axis=1))
+    steady = flips[np.zeros(0, dtype=np.int64)]
+    if wants_steady:
+        steady = find_steady(some, flips, settings.refits, wanted := settings.ways.wanted(some))
+    found, kinds = choose_lines(some, flips, likeliest, steady, settings.k, wanted)
+    size = some.find_moved(found).sum(axis=1)
+    proof, bound = proofs.of_lines(found, kinds, size, find_least(some, flips, found, size))
     missed = best[np.setdiff1d(np.arange(len(open_)), found.owner)]
     evaluator.n_evaluations[open_] += some.n_evaluations
     done = np.flatnonzero(start > 0)
@@ -175,44 +184,29 @@ def _finished(evaluator: Evaluator, flips: Found, k: int) -> tuple[Found, Found]
     return near[pick_one_of_each_set(evaluator.find_moved(near), near.owner, near.distance)], taken[first]
 
 
-def _chosen(evaluator: Evaluator, flips: Found, taken: Found, steady: Found, k: int) -> tuple[Found, Texts]:
-    """The sparsest, the nearest, the steady, the likeliest, then those that share the fewest changes with these."""
-    everything = join_found([flips, taken, steady])
-    moved, place = evaluator.find_moved(everything), np.arange(len(everything.owner))
-    size, is_steady = moved.sum(axis=1), place >= len(flips.owner) + len(taken.owner)
-    is_taken = (place >= len(flips.owner)) & ~is_steady
-    near = _plausibility(evaluator, everything) if k >= WITH_REAL else np.zeros(0)
-    picked, kinds = [], []
-    for owner in np.unique(everything.owner):
-        both = np.flatnonzero(everything.owner == owner)
-        both = both[np.lexsort((is_taken[both], everything.distance[both], size[both]))]
-        mine = both[~is_steady[both]]
-        nearest = int(mine[np.argmin(everything.distance[mine])])
-        titles = {int(mine[0]): ["sparsest"]}
-        titles.setdefault(nearest, []).append("nearest")
-        named = [("steady", int(one)) for one in both[is_steady[both]]]
-        if k >= WITH_REAL and np.isfinite(near[both]).any():
-            named.append(("likeliest", int(both[np.argmin(near[both])])))
-        for title, one in named:
-            equal = mine[same(everything.rows[mine], everything.rows[one]).all(axis=1)]
-            titles.setdefault(int(equal[0]) if len(equal) else one, []).append(title)
-        chosen = list(titles)[:k]
-        left = [int(one) for one in mine[~is_taken[mine]] if one not in titles]
-        while left and len(chosen) < k:
-            common = moved[left][:, None] & moved[chosen][None]
-            either = moved[left][:, None] | moved[chosen][None]
-            overlap = (common.sum(axis=2) / either.sum(axis=2)).max(axis=1)
-            chosen.append(left.pop(int(np.argmin(overlap))))
-        picked += chosen
-        kinds += [" and ".join(titles.get(one, ["different"])) for one in chosen]
-    return everything[np.array(picked, dtype=np.int64)], np.array(kinds, dtype=np.str_)
+def _prefer_along(
+    settings: SearchSettings, evaluator: Evaluator, flips: Found, likeliest: Found
+) -> tuple[Array, Found, Found]:
+    """The (n, f) ways that are wanted of numbers, and for rows with changes against them flips without such, too.
 
-
-def _plausibility(evaluator: Evaluator, lines: Found) -> Array:
-    """(m,) distances to the nearest real row with the wanted output, without those that there is none for."""
-    rows = evaluator.search_space.subject.features.fold(evaluator.complete_rows(lines.rows, lines.owner))
-    near = measure_nearness(evaluator.search_space, evaluator.goal, rows, lines.owner, evaluator.outputs).distance
-    return np.where(np.isnan(near), np.inf, near)
+    Such a row is searched by the ways of all numbers, whichever rows are beside it.
+    """
+    both = join_found([flips, likeliest])
+    wanted = settings.ways.wanted(evaluator, np.flatnonzero(evaluator.find_moved(both).any(axis=0)))
+    is_against = go_against(evaluator, both, wanted)
+    if not is_against.any():
+        return wanted, flips, likeliest
+    wanted = settings.ways.wanted(evaluator)
+    along, taken = [flips], [likeliest[~is_against[len(flips.owner) :]]]
+    for rows, part in restrict(evaluator, wanted, np.unique(both.owner[is_against])):
+        found, _ = search_flips(part, part.goal.gain(part.outputs, part.outputs), settings.k)
+        near, real = _finished(part, found, settings.k)
+        evaluator.n_evaluations[rows] += part.n_evaluations
+        along.append(replace(near, owner=rows[near.owner]))
+        taken.append(replace(real, owner=rows[real.owner]))
+    real = join_found([*taken, likeliest])  # of each row the first
+    first = np.unique(real.owner, return_index=True)[1]
+    return wanted, join_found(along), real[first]
 
 
 def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kind: Texts) -> Block:
@@ -230,6 +224,7 @@ def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kin
 
     keys = search_space.subject.space.keys(evaluator.table[owner], settings.seed)
     near = measure_nearness(search_space, goal, search_space.subject.features.fold(table), owner, evaluator.outputs)
+    wanted = settings.ways.wanted(evaluator, np.flatnonzero(evaluator.find_moved(lines).any(axis=0)))
     is_there = goal.gain(outputs, own) > 0
     split = shares(lines.rows, evaluator.own[owner], keys, value)
     survival = measure_survival(goal, settings.refits, table, own) if settings.refits else np.full(len(owner), np.nan)
@@ -238,6 +233,7 @@ def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kin
         kind=np.where((kind != NOT_REACHED) & ~is_there, NOT_REACHED, kind),  # evaluated once more
         rows=table,
         moved=split.order > 0,
+        contrary=find_contrary(lines.rows, evaluator.own[owner], wanted[owner]),
         distance=evaluator.distance(lines.rows, owner),
         was=own[at, column],
         output=outputs[at, column],
@@ -261,6 +257,7 @@ def _unknown(settings: SearchSettings, failed: Failed) -> Block:
         kind=np.full(n, FAILED),
         rows=failed.rows,
         moved=none > 0,
+        contrary=none > 0,
         distance=nothing,
         was=nothing,
         output=nothing,

@@ -40,12 +40,15 @@ class Proofs:
     sparsest: Array  # (n,) no changes have fewer features times ``step`` plus distance
     step: float
 
-    def of_lines(self, lines: Found, kind: Texts, n_changes: Any) -> tuple[Texts, Array]:
-        """(m,) what is proved of lines of these kinds, and how many times as far as need be they are at most."""
+    def of_lines(self, lines: Found, kind: Texts, n_changes: Any, least: Array) -> tuple[Texts, Array]:
+        """(m,) what is proved of lines of these kinds, and how many times as far as need be they are at most.
+
+        ``least`` (m,) is the smallest distance of as many changes, which may be nobody's to choose.
+        """
         nearest, sparsest = self.nearest[lines.owner], self.sparsest[lines.owner]
         close = 1e-9 + 1e-7 * lines.distance
         is_nearest = (nearest > 0) & (lines.distance <= nearest + close)
-        is_sparsest = (sparsest > 0) & (self.step * n_changes + lines.distance <= sparsest + close)
+        is_sparsest = (sparsest > 0) & (self.step * n_changes + least <= sparsest + close)
         titles = np.array([SPARSEST in one.split(" and ") for one in kind.tolist()], dtype=bool)
         with np.errstate(divide="ignore", invalid="ignore"):
             bound = np.where(nearest > 0, lines.distance / nearest, np.nan)

@@ -51,6 +51,7 @@ class Counterfactuals:
     kind: Texts  # (m,) "sparsest", "nearest", "steady", "likeliest", "different", some with "and"; or why there is none
     rows: Array  # (m, d) the changed rows
     moved: Flags  # (m, f) which features change; not those that are derived from others
+    contrary: Flags  # (m, f) numbers that go the way that usually takes the output from what is wanted
     distance: Array  # (m,) in mean absolute deviations, 1 for another level, 1 more for a filled cell, times costs
     was: Array  # (m,) the output before: the probability of the class in ``about``, or the number of a regression
     output: Array  # (m,) and after
@@ -141,6 +142,11 @@ class Counterfactuals:
             return f"within {np.ceil(100 * self.bound[line] - 1e-6) / 100:g} of the nearest"
         return PROVED.get(said, "")
 
+    def hurts(self, line: int) -> str:
+        """Which changes go the way that usually hurts, in words: "usually hurts: deposit"; empty for none."""
+        line = position_of(line, len(self), "line")
+        return f"usually hurts: {names}" if (names := self._contrary(line)) else ""
+
     def survives(self, line: int) -> str:
         """How likely a line holds in a model trained on other data: "83%", or that this was not measured."""
         line = position_of(line, len(self), "line")
@@ -163,7 +169,7 @@ class Counterfactuals:
         return [*lines, *(cell_code(self.columns[at], new[at]) for at in self._derived(line))]
 
     def to_frame(self, backend: Backend = "pandas") -> Any:
-        """One line each: row, kind, changes, n_changes, distance, output, was, about, likeness, proof, survival ...."""
+        """One line each: row, kind, changes, n_changes, distance, output, was, about, proof, survival, contrary ...."""
         return frame_of(self.to_columns(), backend)
 
     def to_columns(self) -> dict[str, Any]:
@@ -182,6 +188,7 @@ class Counterfactuals:
             "proof": self.proof,
             "bound": self.bound,
             "survival": self.survival,
+            "contrary": np.array([self._contrary(line) for line in range(len(self))], dtype=np.str_),
         }
 
     def is_number(self, line: int) -> bool:
@@ -200,6 +207,10 @@ class Counterfactuals:
         changed[[column for at in np.flatnonzero(self.moved[line]) for column in self.features[at]]] = False
         found: list[int] = np.flatnonzero(changed).tolist()
         return found
+
+    def _contrary(self, line: int) -> str:
+        """The names of numbers that go against their way."""
+        return ", ".join(self.feature_names[at] for at in self.in_order(line) if self.contrary[line, at])
 
     def _shown(self, row: Array, columns: tuple[int, ...]) -> str:
         return ", ".join(word_cell(self.columns[at], row[at]) for at in sorted(columns))

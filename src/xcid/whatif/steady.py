@@ -19,6 +19,7 @@ from xcid.subject import Subject
 from xcid.whatif.evaluator import Evaluator, Found, Goal, join_found
 from xcid.whatif.pruning import prune, refine
 from xcid.whatif.search import search_flips
+from xcid.whatif.ways import go_against, restrict
 
 MARGINS = float(np.log(7 / 3)), float(np.log(9))  # log odds beyond the goal: probabilities of 0.7 and 0.9
 LASTING = 0.9  # chance that is enough
@@ -36,16 +37,22 @@ def measure_survival(goal: Goal, refits: Sequence[Subject], table: Array, own: A
     return np.asarray(special.stdtr(len(gains) - 1, gains.mean(axis=0) / error))
 
 
-def find_steady(evaluator: Evaluator, flips: Found, refits: Sequence[Subject]) -> Found:
-    """For each row the fewest and smallest changes that last, or those that last longest."""
+def find_steady(evaluator: Evaluator, flips: Found, refits: Sequence[Subject], wanted: Array) -> Found:
+    """For each row the fewest and smallest changes that last, or those that last longest.
+
+    Of as many changes those come first that go against none of the (n, f) ways that are wanted.
+    """
     subject = evaluator.search_space.subject
     if subject.is_regression or not are_probabilities(subject.outputs):
         return flips[np.zeros(0, dtype=np.int64)]
     parts = [flips]
     for margin in MARGINS:
         asked = replace(evaluator, goal=replace(evaluator.goal, margin=margin))
-        found, _ = search_flips(asked, asked.goal.gain(evaluator.outputs, evaluator.outputs), 1)
-        parts.append(refine(asked, prune(asked, found, np.ones(len(found.owner), dtype=bool))))
+        for rows, part in restrict(asked, wanted, np.arange(len(evaluator.own))):
+            found, _ = search_flips(part, part.goal.gain(part.outputs, part.outputs), 1)
+            found = refine(part, prune(part, found, np.ones(len(found.owner), dtype=bool)))
+            parts.append(replace(found, owner=rows[found.owner]))
+            evaluator.n_evaluations[rows] += part.n_evaluations
     every = join_found(parts)
     own = evaluator.outputs[every.owner]
     table = evaluator.complete_rows(every.rows, every.owner)
@@ -55,5 +62,6 @@ def find_steady(evaluator: Evaluator, flips: Found, refits: Sequence[Subject]) -
         score, enough = np.minimum(evaluator.gain(every.rows, every.owner), LARGEST), MARGINS[-1]
     lasts = score >= enough - 1e-9
     size = np.where(lasts, evaluator.find_moved(every).sum(axis=1), 0)
-    order = np.lexsort((every.distance, size, np.where(lasts, 0.0, -score), ~lasts, every.owner))
+    is_contrary = go_against(evaluator, every, wanted)
+    order = np.lexsort((every.distance, is_contrary & lasts, size, np.where(lasts, 0.0, -score), ~lasts, every.owner))
     return every[order[np.unique(every.owner[order], return_index=True)[1]]]

@@ -1,0 +1,67 @@
+"""Which of all flips of a row are shown, and under which titles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from xcid._kernels.arrays import same
+from xcid.records import Array, Integers, Texts
+from xcid.whatif.evaluator import Evaluator, Found, join_found, measure_nearness
+from xcid.whatif.ways import go_against
+
+WITH_REAL = 3  # counterfactuals from which on one is made of real rows
+
+
+def find_least(evaluator: Evaluator, flips: Found, lines: Found, size: Integers) -> Array:
+    """(m,) the smallest distance of flips with as many changes as each line."""
+    least, sizes = lines.distance.copy(), evaluator.find_moved(flips).sum(axis=1)
+    for line in range(len(least)):
+        alike = (flips.owner == lines.owner[line]) & (sizes == size[line])
+        least[line] = min(least[line], flips.distance[alike].min(initial=np.inf))
+    return least
+
+
+def choose_lines(
+    evaluator: Evaluator, flips: Found, taken: Found, steady: Found, k: int, wanted: Array
+) -> tuple[Found, Texts]:
+    """The sparsest, the nearest, the steady, the likeliest, then those that share the fewest changes with these.
+
+    Of as many changes those are preferred that go against no way that is wanted.
+    """
+    everything = join_found([flips, taken, steady])
+    moved, place = evaluator.find_moved(everything), np.arange(len(everything.owner))
+    size, is_steady = moved.sum(axis=1), place >= len(flips.owner) + len(taken.owner)
+    is_taken = (place >= len(flips.owner)) & ~is_steady
+    near = measure_plausibility(evaluator, everything) if k >= WITH_REAL else np.zeros(0)
+    owner, is_contrary = everything.owner, go_against(evaluator, everything, wanted)
+    picked, kinds = [], []
+    for one in np.unique(owner):
+        both = np.flatnonzero(owner == one)
+        both = both[np.lexsort((is_taken[both], everything.distance[both], is_contrary[both], size[both]))]
+        mine = both[~is_steady[both]]
+        nearest = int(mine[np.argmin(everything.distance[mine])])
+        titles = {int(mine[0]): ["sparsest"]}
+        titles.setdefault(nearest, []).append("nearest")
+        named = [("steady", int(one)) for one in both[is_steady[both]]]
+        if k >= WITH_REAL and np.isfinite(near[both]).any():
+            named.append(("likeliest", int(both[np.argmin(near[both])])))
+        for title, one in named:
+            equal = mine[same(everything.rows[mine], everything.rows[one]).all(axis=1)]
+            titles.setdefault(int(equal[0]) if len(equal) else one, []).append(title)
+        chosen = list(titles)[:k]
+        left = [int(one) for one in mine[~is_taken[mine]] if one not in titles]
+        while left and len(chosen) < k:
+            common = moved[left][:, None] & moved[chosen][None]
+            either = moved[left][:, None] | moved[chosen][None]
+            overlap = (common.sum(axis=2) / either.sum(axis=2)).max(axis=1)
+            chosen.append(left.pop(int(np.lexsort((overlap, is_contrary[left]))[0])))
+        picked += chosen
+        kinds += [" and ".join(titles.get(one, ["different"])) for one in chosen]
+    return everything[np.array(picked, dtype=np.int64)], np.array(kinds, dtype=np.str_)
+
+
+def measure_plausibility(evaluator: Evaluator, lines: Found) -> Array:
+    """(m,) distances to the nearest real row with the wanted output, without those that there is none for."""
+    rows = evaluator.search_space.subject.features.fold(evaluator.complete_rows(lines.rows, lines.owner))
+    near = measure_nearness(evaluator.search_space, evaluator.goal, rows, lines.owner, evaluator.outputs).distance
+    return np.where(np.isnan(near), np.inf, near)

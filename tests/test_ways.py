@@ -1,0 +1,122 @@
+"""Which way the output goes with a number, as a rule: no change goes against it unsaid."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestClassifier
+
+import xcid
+from xcid.show import text
+from xcid.whatif.search_space import SearchSpace
+from xcid.whatif.ways import Ways
+
+TRUE = {"saved": 1, "owed": -1, "years": 1}
+
+
+def sample(seed, n=900):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"saved": rng.gamma(2, 10, n).round(1), "owed": rng.gamma(2, 10, n).round(1)})
+    X["years"], X["far"] = rng.integers(0, 20, n), rng.normal(size=n).round(2)
+    score = 0.1 * (X["saved"] - X["owed"]) + 0.1 * (X["years"] - 10) - X["far"] ** 2 + 1
+    return X, (score + rng.logistic(size=n) > 0).astype(int)
+
+
+X, Y = sample(0)
+MODELS = {
+    "boosting": HistGradientBoostingClassifier(random_state=0).fit(X, Y),
+    "forest": RandomForestClassifier(40, random_state=0).fit(X, Y),
+}
+ROWS = sample(1)[0]
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def asked(request):
+    model = MODELS[request.param]
+    rows = ROWS[model.predict(ROWS) == 0].iloc[:60].reset_index(drop=True)
+    explainer = xcid.Explainer(model, X, class_names=["no", "yes"])
+    return explainer, rows, explainer.counterfactuals(rows, "yes")
+
+
+def go_wrong(found, rows):
+    sign = np.array([TRUE.get(name, 0) for name in rows])
+    return (found.table().to_numpy(float) - rows.to_numpy(float)[found.row]) * sign < 0
+
+
+def test_ways_are_those_of_the_truth(asked):
+    ways = Ways(SearchSpace.of(asked[0].subject)).of(np.arange(4))
+    assert ways[:3].tolist() == [1, -1, 1]
+    assert ways[3] == 0  # first up, then down
+
+
+def test_no_change_goes_against_the_truth_unsaid(asked):
+    _, rows, found = asked
+    wrong = go_wrong(found, rows)
+    assert wrong.any()
+    assert np.array_equal(wrong[:, :3], found.contrary[:, :3])
+    for line in np.flatnonzero(wrong.any(axis=1)):
+        names = ", ".join(found.feature_names[at] for at in found.in_order(line) if wrong[line, at])
+        assert found.hurts(line) == f"usually hurts: {names}"
+        assert found.to_frame()["contrary"][line] == names
+
+
+def test_of_as_many_changes_those_come_first_that_do_not(asked):
+    _, rows, found = asked
+    wrong = go_wrong(found, rows).any(axis=1)
+    sparsest = np.array(["sparsest" in kind for kind in found.kind])
+    assert wrong[sparsest].mean() < 0.02
+    assert wrong[~sparsest].mean() > wrong[sparsest].mean()
+
+
+def test_a_line_is_as_sparse_as_without_ways(asked, monkeypatch):
+    explainer, rows, found = asked
+    monkeypatch.setattr(Ways, "of", lambda self, features: np.zeros(4))
+    free = explainer.counterfactuals(rows, "yes")
+    assert not free.contrary.any()
+    sizes = [one.n_changes[["sparsest" in kind for kind in one.kind]] for one in (found, free)]
+    assert np.array_equal(*sizes)
+    near = [one.distance[["nearest" in kind for kind in one.kind]] for one in (found, free)]
+    assert np.allclose(*near)
+
+
+@pytest.mark.parametrize("k", [3, 4])
+def test_a_row_gets_the_same_alone_and_among_others(asked, k):
+    explainer, rows, _ = asked
+    found = explainer.counterfactuals(rows, "yes", k=k).to_frame()
+    for at in (0, 7, 20):
+        alone = explainer.counterfactuals(rows.iloc[[at]], "yes", k=k).to_frame()
+        among = found[found["row"] == at].reset_index(drop=True)
+        pd.testing.assert_frame_equal(alone.drop(columns="row"), among.drop(columns="row"))
+
+
+def test_a_declared_direction_is_a_rule(asked):
+    explainer, rows, _ = asked
+    rules = xcid.Constraints(monotone={"saved": "rises", "owed": "falls", "years": "rises"})
+    found = xcid.Explainer(explainer.subject.model, X, class_names=["no", "yes"], constraints=rules)
+    lines = found.counterfactuals(rows, "yes")
+    assert not lines.contrary.any()
+    assert not go_wrong(lines, rows)[lines.reached].any()
+
+
+def test_it_is_said_in_text_and_on_the_page(asked, tmp_path):
+    explainer, rows, found = asked
+    line = int(np.flatnonzero(found.contrary.any(axis=1))[0])
+    assert f"({found.hurts(line)})" in text.change_cells(found, line)[2]
+    explainer.contributions(rows).report(tmp_path / "page.html", counterfactuals=found)
+    assert found.hurts(line) in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_regression_has_ways_both_up_and_down():
+    rng = np.random.default_rng(2)
+    y = X["saved"] - X["owed"] + rng.normal(size=len(X)) * 3
+    explainer = xcid.Explainer(HistGradientBoostingRegressor(random_state=0).fit(X, y), X)
+    for target, sign in (("raise", 1), ("lower", -1)):
+        found = explainer.counterfactuals(ROWS[:20], target)
+        moved = found.table().to_numpy(float) - ROWS[:20].to_numpy(float)[found.row]
+        assert np.array_equal((moved * np.array([1, -1, 0, 0]) * sign < 0)[:, :2], found.contrary[:, :2])
+
+
+def test_of_several_classes_nothing_is_said():
+    model = RandomForestClassifier(20, random_state=0).fit(X, Y + (X["far"] > 1))
+    assert not xcid.Explainer(model, X).counterfactuals(ROWS[:20]).contrary.any()
