@@ -6,7 +6,8 @@ import numpy as np
 
 from xcid._kernels.arrays import same
 from xcid.records import Array, Integers, Texts
-from xcid.whatif.evaluator import Evaluator, Found, join_found, measure_nearness
+from xcid.whatif.evaluator import Evaluator, Found, join_found
+from xcid.whatif.likeness import measure_nearness
 from xcid.whatif.ways import go_against
 
 WITH_REAL = 3  # counterfactuals from which on one is made of real rows

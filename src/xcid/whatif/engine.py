@@ -21,10 +21,10 @@ from xcid.whatif.evaluator import (
     describe_output,
     goal_of,
     join_found,
-    measure_nearness,
     pick_one_of_each_set,
     take_over_real_rows,
 )
+from xcid.whatif.likeness import measure_nearness
 from xcid.whatif.proof import NO_SUCH, prove
 from xcid.whatif.pruning import prune, prune_and_refill, refine, shares
 from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED, Counterfactuals

@@ -1,15 +1,15 @@
-"""Evaluating changed rows: what is wanted of them, how far they get, what rules forbid; and how near real rows are."""
+"""Evaluating changed rows: what is wanted of them, how far they get, what rules forbid; and what real rows have."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from xcid._check import sign_of
 from xcid._faults import Deadline
-from xcid._kernels.arrays import blocks, same, thinned
+from xcid._kernels.arrays import blocks, same
 from xcid.errors import InvalidParameter
 from xcid.outcomes import Lower, Outcome, Raise, ToClass
 from xcid.outcomes.classes import OfOneOutput, are_probabilities, class_names
@@ -173,53 +173,8 @@ def _advise_target(target: Any, subject: Subject) -> str:
     return f"target {target!r} is no class of this model: use one of {names}, or Within(0.7, target={names[-1]!r})"
 
 
-N_MEASURED = 128  # reference rows whose distance to the next one says what is usual
-USUAL = 0.9  # of the reference rows are nearer to another one than a row that is like them
-MOST_GROUPS = 8  # of reference rows with different wanted outputs that are measured by themselves
-LIKE_REAL, RARE_ROW, UNLIKE = "like real rows", "rare among real rows", "unlike any reference row"
-NO_SUCH_ROW = "no reference row has this output"
 MOST_CELLS = 2**21
 TRIED, KEPT = 12, 2  # real rows that are evaluated, and of those that flip, how many are worked on
-
-
-class Nearness(NamedTuple):
-    """How far (m,) rows are from the nearest reference row with the wanted output, and the same in words."""
-
-    distance: Array
-    words: Texts
-
-
-def measure_nearness(search_space: SearchSpace, goal: Goal, rows: Array, owner: Integers, outputs: Array) -> Nearness:
-    """Compare (m, f) rows with the reference rows that reach the goal of their owner; the (n, k) outputs are of owners.
-
-    Words compare the distance with those of such reference rows to their own next ones.
-    """
-    distance, words = np.full(len(rows), np.nan), np.full(len(rows), NO_SUCH_ROW)
-    owners = np.unique(owner)
-    parts = blocks(max(1, len(owners)), MOST_CELLS // len(search_space.donors))
-    there = np.concatenate([find_reaching(search_space, goal, outputs[owners[part]]) for part in parts])
-    _, first, which = np.unique(np.packbits(there, axis=1), axis=0, return_index=True, return_inverse=True)
-    group = which.ravel()[np.searchsorted(owners, owner)]
-    usual = _measure_usual(search_space, search_space.donors)
-    for at, line in enumerate(first):
-        donors, mine = search_space.donors[there[line]], np.flatnonzero(group == at)
-        if len(donors):
-            distance[mine] = _measure_nearest(search_space, rows[mine], donors)
-            like, rare = (
-                _measure_usual(search_space, donors) if len(first) <= MOST_GROUPS and len(donors) > 1 else usual
-            )
-            words[mine] = np.where(distance[mine] <= rare, RARE_ROW, UNLIKE)
-            words[mine] = np.where(distance[mine] <= like, LIKE_REAL, words[mine])
-    return Nearness(distance, words)
-
-
-def _measure_usual(search_space: SearchSpace, donors: Array) -> tuple[float, float]:
-    """How far 9 in 10 reference rows are from the next one, at most, and how far any is."""
-    some = thinned(len(donors), N_MEASURED)
-    between = search_space.metric.between(donors[some, None], donors[None])
-    between[np.arange(len(some)), some] = np.inf
-    nearest = between.min(axis=1)
-    return float(np.quantile(nearest, USUAL)), float(nearest.max())
 
 
 def find_reaching(search_space: SearchSpace, goal: Goal, outputs: Array) -> Flags:
@@ -227,11 +182,6 @@ def find_reaching(search_space: SearchSpace, goal: Goal, outputs: Array) -> Flag
     n, n_donors = len(outputs), len(search_space.donors)
     there = goal.gain(np.tile(search_space.donor_outputs, (n, 1)), np.repeat(outputs, n_donors, axis=0)) > 0
     return there.reshape(n, n_donors)
-
-
-def _measure_nearest(search_space: SearchSpace, rows: Array, donors: Array) -> Array:
-    parts = blocks(len(rows), MOST_CELLS // max(1, len(donors)))
-    return np.concatenate([search_space.metric.between(rows[part, None], donors[None]).min(axis=1) for part in parts])
 
 
 def take_over_real_rows(evaluator: Evaluator, rows: Integers) -> tuple[Found, Array]:
