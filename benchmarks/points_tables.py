@@ -1,0 +1,95 @@
+"""Tables of ``ten_points.py``, each in two halves: one to train on, and one of fresh data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import unseen
+from proofs import MODELS
+from sklearn import datasets
+
+Target = npt.NDArray[np.int64]
+TRUE = {"income": 1, "deposit": 1, "loan": -1, "debt": -1, "years": 1, "late": -1}  # directions of a loan book
+OWN: dict[str, Callable[[], Any]] = {"wine": datasets.load_wine, "breast cancer": datasets.load_breast_cancer}
+
+
+class Split(NamedTuple):
+    """A fitted model, the half of a table that it was trained on, the other half, and the first rows of that."""
+
+    table: str
+    model_name: str
+    make: Callable[[], Any]
+    model: Any
+    train: pd.DataFrame
+    target: Target
+    fresh: pd.DataFrame
+    fresh_target: Target
+    rows: pd.DataFrame
+
+
+def halves(name: str) -> tuple[pd.DataFrame, Target, pd.DataFrame, Target]:
+    """A table by its name, in two halves at random; of three classes the middle one is told from the others."""
+    X, y = datasets_of(name)
+    frame = pd.DataFrame(np.asarray(X, dtype=float), columns=[f"x{at}" for at in range(X.shape[1])])
+    order = np.random.default_rng(11).permutation(len(frame))
+    first, second = order[: len(order) // 2], order[len(order) // 2 :]
+    parts = [frame.iloc[part].reset_index(drop=True) for part in (first, second)]
+    return parts[0], y[first], parts[1], y[second]
+
+
+def datasets_of(name: str) -> tuple[Any, Target]:
+    X, y = OWN[name](return_X_y=True) if name in OWN else unseen.TABLES[name]()  # type: ignore[call-arg]
+    return X, (np.asarray(y) == 1).astype(int)
+
+
+def splits(names: Sequence[str], models: Sequence[str], n_rows: int) -> Iterator[Split]:
+    """All tables by all models."""
+    for name in names:
+        train, target, fresh, fresh_target = halves(name)
+        for model in models:
+            make = MODELS[model]
+            fitted = make().fit(train, target)
+            yield Split(name, model, make, fitted, train, target, fresh, fresh_target, fresh.iloc[:n_rows])
+
+
+def loans(seed: int, n: int) -> tuple[pd.DataFrame, Target]:
+    """Loans that nobody took: six columns with a known direction, and three that say nothing."""
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "income": np.exp(random.normal(8, 0.5, n)).round(-1),
+            "deposit": (np.exp(random.normal(7, 1, n)) / 100).round() * 100,
+            "loan": (np.exp(random.normal(9.5, 0.6, n)) / 500).round() * 500,
+            "months": random.choice([12, 24, 36, 48, 60], n),
+            "debt": np.exp(random.normal(7, 1, n)).round(-1),
+            "years": random.integers(0, 25, n),
+            "late": random.poisson(0.6, n),
+            "age": random.integers(20, 75, n),
+            "children": random.poisson(1, n),
+        }
+    ).astype(float)
+    odds = 1.2 * (np.log(frame["income"]) - 8) + 0.5 * (np.log1p(frame["deposit"]) - 7) - 0.7 * frame["late"] + 0.5
+    odds += 0.05 * (frame["years"] - 10) - 0.4 * (np.log1p(frame["debt"]) - 7)
+    odds -= 0.9 * (np.log(frame["loan"].clip(500)) - 9.5)
+    return frame, (odds + random.logistic(size=n) > 0).to_numpy().astype(int)
+
+
+def sexed(seed: int, n: int) -> tuple[pd.DataFrame, Target]:
+    """Applicants of whom debt counts double for women, which lets no mean of its contributions differ."""
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame({"debt": random.normal(size=n), "income": random.normal(size=n)})
+    frame["woman"] = random.integers(0, 2, n).astype(float)
+    odds = frame["income"] - frame["debt"] * (1 + frame["woman"])
+    return frame, (odds + random.logistic(size=n) > 0).to_numpy().astype(int)
+
+
+def small(seed: int) -> tuple[pd.DataFrame, Target]:
+    """Four columns of few whole numbers, so that all rows there can be are soon tried."""
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame({name: random.integers(0, 7, 200) for name in "abcd"})
+    odds = 1.2 * (frame["a"] - 3) + 0.3 * frame["b"] - 0.5 * (frame["c"] > 3) * frame["d"]
+    return frame, (odds + random.logistic(size=200) > 0.5).to_numpy().astype(int)
