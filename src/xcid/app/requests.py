@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from xcid._check import name_class
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.explainer import Explainer
 from xcid.outcomes import Interval, Outcome, Threshold, ToClass
@@ -45,7 +46,7 @@ def targets(explainer: Explainer) -> list[tuple[str, Any]]:
     if explainer.subject.is_regression:
         return [*usual, ("higher by a tenth", "raise"), ("lower by a tenth", "lower")]
     names = class_names(explainer.subject.output_names)
-    return [*usual, *((name, name) for name in names)] if len(names) > 2 else usual
+    return [*usual, *((name_class(name), name) for name in names)] if len(names) > 2 else usual
 
 
 def read_outcome(explainer: Explainer, fields: Fields) -> Outcome:
