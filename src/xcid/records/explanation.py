@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from xcid._check import meant, number, position_of, selection, shown
+from xcid._check import meant, name_class, number, position_of, selection, shown
 from xcid.errors import InvalidParameter
 from xcid.records import fields
 from xcid.records.arrays import (
@@ -96,7 +96,7 @@ class Explanation:
     importance_lower, importance_upper, importance_p_values : (n, d) or None
         Limits (95%) of ``importance``, and p-values; None where the setting does not calibrate.
     flips_alone : (n, d) or None
-        Share of the feature's usual values with which, nothing else changed, the decision would be another.
+        Share of the feature's usual values with which, nothing else changed, the decision would be different.
     spread : (n, d) or None
         Standard deviation of ``values`` over repeated runs, where there are any.
     status : (n,) str
@@ -252,10 +252,10 @@ class Explanation:
         if self.scale in (D1, "number"):
             return self.scale if self.scale == D1 else self.output_names[-1]
         names = {*self.about.tolist()}
-        of_class = names.pop() if len(names) == 1 else "the predicted class"
+        of_class = name_class(names.pop()) if len(names) == 1 else "the predicted class"
         if self.against is not None:
             rivals = {*self.against.tolist()}
-            return f"log odds of {of_class} against {rivals.pop() if len(rivals) == 1 else 'its strongest rival'}"
+            return f"log odds of {of_class} against {name_class(rivals.pop()) if len(rivals) == 1 else 'its strongest rival'}"
         return f"{self.scale.replace('_', ' ')} of {of_class}"
 
     @property
