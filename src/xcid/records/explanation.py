@@ -64,6 +64,11 @@ def _recoded(explanation: E, levels: tuple[tuple[str, ...], ...]) -> E:
     return replace(with_details(explanation, levels=levels), data=data, cloud=None)
 
 
+def _name_one(names: Texts, usual: str) -> str:
+    """The one class that all rows name, or what is usual of several."""
+    return name_class(names[0]) if len({*names.tolist()}) == 1 else usual
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
     """What decides each row, and how sure that is.
@@ -251,11 +256,9 @@ class Explanation:
         """What values are measured in: "log odds of diabetes", "probability of the predicted class", "output"."""
         if self.scale in (D1, "number"):
             return self.scale if self.scale == D1 else self.output_names[-1]
-        names = {*self.about.tolist()}
-        of_class = name_class(names.pop()) if len(names) == 1 else "the predicted class"
+        of_class = _name_one(self.about, "the predicted class")
         if self.against is not None:
-            rivals = {*self.against.tolist()}
-            return f"log odds of {of_class} against {name_class(rivals.pop()) if len(rivals) == 1 else 'its strongest rival'}"
+            return f"log odds of {of_class} against {_name_one(self.against, 'its strongest rival')}"
         return f"{self.scale.replace('_', ' ')} of {of_class}"
 
     @property
