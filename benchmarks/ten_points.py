@@ -416,7 +416,7 @@ def frozen(n_rows: int) -> Iterator[Line]:
 
 
 POINTS: dict[int, tuple[Callable[[int], Iterator[Line]], int, int]] = {  # with how many rows, and few of them
-    0: (form, 10, 3), 1: (unreached, 30, 6), 2: (nearest, 10, 2), 3: (survival, 15, 4), 4: (directions, 75, 8),
+    0: (form, 10, 3), 1: (unreached, 30, 6), 2: (nearest, 5, 2), 3: (survival, 10, 4), 4: (directions, 75, 8),
     5: (values, 80, 10), 6: (plausible, 25, 4), 7: (compared, 200, 4), 8: (sized, 2_000, 2_000), 9: (acting, 40, 8),
     10: (frozen, 40, 6),
 }  # fmt: skip
