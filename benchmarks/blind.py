@@ -252,6 +252,9 @@ def page(results: Results, defaults: dict[str, int], budgets: Sequence[int]) -> 
         parts.append(means(results, defaults, "xcid's default budget"))
     if not budgets or set(defaults.values()) <= set(budgets):
         parts.append(differences(results, defaults, "xcid's default budget"))
+        classes = {name: budget for name, budget in defaults.items() if "(regression)" not in name}
+        if 1 < len(classes) < len(defaults):
+            parts.append(differences(results, classes, f"{len(classes)} cells of classes"))
         parts.append(by_cell(results, defaults, ("mean", "joint rows")))
         parts.append(verdict(results, defaults))
     return parts
