@@ -16,9 +16,11 @@ import pytest
 
 from xcid import cli
 from xcid.errors import InvalidFile
+from xcid.explainer import Explainer
 from xcid_lab.bench import profile, timing
 from xcid_lab.bench.record import Figure, Record, load, page, save, slower
 from xcid_lab.markdown import Table
+from xcid_lab.subjects import Timed
 
 for package in ("sklearn", "pandas", "shap", "lime", "dice_ml"):
     pytest.importorskip(package, reason="needs the extra bench")
@@ -237,6 +239,11 @@ class TestTiming:
         assert stages.seconds[profile.MODEL] == pytest.approx(0.04, abs=0.015)
         assert stages.seconds["making samples"] == pytest.approx(0.04, abs=0.015)
         assert stages.seconds[profile.REST] < 0.015
+
+    def test_the_time_of_a_timed_model_is_seen(self):
+        model = Timed(lambda X: sum(np.exp(-(X**2)).sum(axis=1) for _ in range(50)) / 500)
+        Explainer(model, np.random.default_rng(0).normal(size=(200, 4)))
+        assert model.seconds > 0
 
     def test_watching_leaves_no_trace(self):
         before = {place: getattr(*place) for place in profile.STAGES.values()}
