@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from xcid._kernels.arrays import blocks, thinned
+from xcid._kernels.arrays import blocks, products, thinned
 from xcid.records import Array, Flags, Integers, Texts
 from xcid.whatif.evaluator import MOST_CELLS, Goal, find_reaching
 from xcid.whatif.search_space import SearchSpace
@@ -100,7 +100,7 @@ class Dependence:
         scores = _find_scores(known, counts, rows)
         spread = np.sqrt(np.mean(scores**2, axis=0))
         spread[spread == 0] = 1.0
-        together = (1 - SHRUNK) * (scores.T @ scores) / len(rows) / spread[:, None] / spread
+        together = (1 - SHRUNK) * products(scores.T) / len(rows) / spread[:, None] / spread
         np.fill_diagonal(together, 1.0)
         return Dependence(known, counts, np.linalg.inv(together) - np.eye(len(together)))
 
