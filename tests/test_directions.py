@@ -52,7 +52,7 @@ class TestOdds:
     def test_log_odds_of_a_logistic_model_are_its_own(self):
         found = xcid.Explainer(two, TABLE)(TABLE[:20])
         due = SLOPES * (TABLE[:20] - MEAN)
-        assert found.unit == "log odds of class 1"
+        assert found.unit == "log odds of 1"
         assert np.allclose(found.values, due, atol=2e-6)
         assert np.allclose(found.odds, np.exp(due), rtol=1e-5)
         assert np.allclose(found.base_values, logit(TABLE).mean())
@@ -116,7 +116,7 @@ class TestScales:
         due = xcid.Explainer(bent, TABLE, scale="probability")(TABLE[:10])
         for name in ("values", "lower", "upper", "p_values", "base_values"):
             assert np.allclose(getattr(points, name), getattr(due, name), rtol=0, atol=1e-12), name
-        assert points.unit == due.unit == "probability of class 1"
+        assert points.unit == due.unit == "probability of 1"
         assert np.array_equal(points.on("log_odds").values, found.values)
         assert np.array_equal(points.importance, found.importance)
 
@@ -245,10 +245,10 @@ class TestQuestions:
         found = xcid.Explainer(two, TABLE)(TABLE[:2])
         found.save(tmp_path / "e.json")
         assert json.loads((tmp_path / "e.json").read_text())["question"] == found.question
-        told = {"question": found.question, "unit": "log odds of class 1", "limits": "computation"}
+        told = {"question": found.question, "unit": "log odds of 1", "limits": "computation"}
         told["settings"] = dict(found.details.settings)
         assert found.to_frame().attrs == told
-        assert found.towards("0").to_frame().attrs["unit"] == "log odds of class 0"
+        assert found.towards("0").to_frame().attrs["unit"] == "log odds of 0"
 
     def test_of_a_regression(self):
         assert "a change of" in xcid.Explainer(logit, TABLE)(TABLE[:1]).question

@@ -47,8 +47,8 @@ def test_margins_are_exact_about_every_class(answer, tmp_path):
         assert (one.about != one.against).all()
         assert np.abs(one.values - margins_of(one)).max() <= 1e-12
         assert np.abs(one.base_values + one.values.sum(axis=1) - own(one)).max() <= 1e-12
-    assert found.towards("1").unit == "log odds of class 1 against its strongest rival"
-    assert found[:1].unit == "log odds of class 0 against class 1"
+    assert found.towards("1").unit == "log odds of 1 against its strongest rival"
+    assert found[:1].unit == "log odds of 0 against 1"
     assert np.allclose(found.odds, np.exp(found.values))
 
 

@@ -189,8 +189,8 @@ def round_half_up(value: Any, decimals: int = 0) -> Any:
 
     Examples
     --------
-    >>> round_half_up(np.array([0.125, -0.145]), 2).tolist(), float(round_half_up(12.5))
-    ([0.13, -0.15], 13.0)
+    >>> round_half_up(np.array([0.125, -0.375]), 2).tolist(), float(round_half_up(12.5))
+    ([0.13, -0.38], 13.0)
     """
     scale = 10.0**decimals
     return np.copysign(np.floor(abs(value) * scale + 0.5) / scale, value)

@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from xcid._check import meant, name_class, number, position_of, selection, shown
+from xcid._check import meant, number, position_of, selection, shown
 from xcid.errors import InvalidParameter
 from xcid.records import fields
 from xcid.records.arrays import (
@@ -62,11 +62,6 @@ def _recoded(explanation: E, levels: tuple[tuple[str, ...], ...]) -> E:
             places = np.array([*map(known.index, own), np.nan])
             data[:, at] = places[np.where(np.isnan(data[:, at]), len(own), data[:, at]).astype(np.int64)]
     return replace(with_details(explanation, levels=levels), data=data, cloud=None)
-
-
-def _name_one(names: Texts, usual: str) -> str:
-    """The one class that all rows name, or what is usual of several."""
-    return name_class(names[0]) if len({*names.tolist()}) == 1 else usual
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -256,9 +251,11 @@ class Explanation:
         """What values are measured in: "log odds of diabetes", "probability of the predicted class", "output"."""
         if self.scale in (D1, "number"):
             return self.scale if self.scale == D1 else self.output_names[-1]
-        of_class = _name_one(self.about, "the predicted class")
+        names = {*self.about.tolist()}
+        of_class = names.pop() if len(names) == 1 else "the predicted class"
         if self.against is not None:
-            return f"log odds of {of_class} against {_name_one(self.against, 'its strongest rival')}"
+            rivals = {*self.against.tolist()}
+            return f"log odds of {of_class} against {rivals.pop() if len(rivals) == 1 else 'its strongest rival'}"
         return f"{self.scale.replace('_', ' ')} of {of_class}"
 
     @property
