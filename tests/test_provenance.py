@@ -20,7 +20,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 import xcid
 from xcid import cli
 from xcid.native.fingerprint import look_for_record
-from xcid.provenance import digest_reference
+from xcid.subject import digest_reference
 from xcid.table import FeatureSpace
 
 RNG = np.random.default_rng(0)
@@ -97,10 +97,10 @@ def test_every_explanation_says_where_it_comes_from(tmp_path):
 
 
 def test_it_is_looked_at_once(monkeypatch):
-    from xcid import provenance
+    from xcid import subject
 
-    asked, look = [], provenance.trace
-    monkeypatch.setattr(provenance, "trace", lambda *given: asked.append(given) or look(*given))
+    asked, look = [], subject.trace
+    monkeypatch.setattr(subject, "trace", lambda *given: asked.append(given) or look(*given))
     explainer = xcid.Explainer(MODELS["logistic"].fit(TABLE, CLASS), TABLE)
     assert not asked
     for _ in range(3):

@@ -11,7 +11,6 @@ from xcid._check import LOG, Progress, as_int, silent, telling, usual, warn
 from xcid.calibration import Stop, choose_stop
 from xcid.cid.calibrated import ContributionsAlone
 from xcid.cid.generators.search import Generator
-from xcid.cid.method import paper_parts
 from xcid.cid.per_feature import Score
 from xcid.errors import InvalidParameter
 from xcid.explanation import Explanation
@@ -20,7 +19,7 @@ from xcid.outcomes import Outcome
 from xcid.pipeline import Apply
 from xcid.records import Density, Integers
 from xcid.records.fields import COMPUTATION
-from xcid.setup import Given, Setup, bind_outcome, check_budget, choose_score, ignore, make_search, renew
+from xcid.setup import Given, Setup, bind_outcome, check_budget, choose_score, make_search, renew
 from xcid.subject import Subject
 from xcid.table import Constraints, FeatureSpace, Kind, labels
 
@@ -46,13 +45,13 @@ class Explainer:
         Of the reference rows, from 0 up: a row of weight k counts as k rows, one of weight 0 not at all.
     generator : Generator, optional
         Makes the perturbations; by default balanced masks with reference rows, 1,000 for each row (3,000 for more than
-        20 features, 8,000 where trees are read from inside but do not add up), and a search of up to 10,000 evaluations
-        (:class:`xcid.generators.Growing`) for rows whose flips are so rare that nothing else tells of them.
+        20 features, 8,000 where trees are read but do not add up), and a search of up to 10,000 evaluations
+        (:class:`xcid.generators.Growing`) for rows with hardly any flips.
     score : Score, optional
         Makes importance of perturbations; by default d1, adjusted for the other features. One that measures no
         contributions, such as ``PerFeature()``, gives the values, too.
     density : Density, optional
-        Shorthand for the default score with another density.
+        For the default score with another density.
     outcome : Outcome, optional
         What counts as a flip: an object of :mod:`xcid.outcomes` or a function. By default another predicted class, by
         its probability; for a regression a move of the output, by degrees.
@@ -68,28 +67,26 @@ class Explainer:
         What every perturbation obeys: frozen features, ranges, levels, directions, groups; rules of counterfactuals.
     scale : "auto", "log_odds", "margins" or "probability"
         What contributions add up on. By default log odds of a class where the model adds up there or gives
-        probabilities between 0 and 1, its probability for votes and labels, and the number of a regression. "margins"
-        are log odds of a class against its strongest rival: boosted trees and linear models of several classes add up
-        there, so that contributions are exact.
+        probabilities between 0 and 1, its probability for votes and labels, and the number of a regression. "margins",
+        log odds of a class against its strongest rival, are exact for boosted trees and linear models of more classes.
     repeats : int
         Independent runs of each row, whose scores are averaged; ``explanation.spread`` says how they differ.
     stop : Stop, optional
         In place of ``repeats``: when to end the runs of a row, such as ``calibration.Decided(k=4)``.
     precision : float, optional
         In place of either: go on until the widest limits of a row are this share of its largest contribution, or until
-        100,000 evaluations (``stop=calibration.Precise(width, max_evaluations)`` for others).
+        100,000 evaluations (others by ``stop=calibration.Precise(width, max_evaluations)``).
     time_limit : float, optional
         Seconds that a run of one row may take, looked at between model calls; a row that takes longer is "too_slow".
     memory : int
         Bytes that a block of rows and its perturbations may take, roughly.
     max_evidence_bytes : int
-        Samples are kept with the explanation up to this size, for :meth:`Explanation.evidence` and the plots.
+        Up to which samples are kept with the explanation, for :meth:`Explanation.evidence` and the plots.
     refits : models, optional
         The same kind of model, trained again: ``xcid.refits(model, X, y)``. Contributions then have their standard
         deviations over trainings, and reasons the share of refits that agree.
     limits : "computation", "reference" or "training"
-        What limits and p-values of contributions allow for: our own sampling; other reference rows as well; and with
-        ``refits``, another training as well.
+        What limits and p-values of contributions allow for: our sampling, other reference rows, too, or refits as well.
 
     Examples
     --------
@@ -156,17 +153,16 @@ class Explainer:
     @classmethod
     def paper(cls, model: Any, reference: Any, *, m: int = 50, **settings: Any) -> Explainer:
         """Build the paper's standard setting, nothing added; the other settings are those of the constructor."""
+        from xcid.cid.method import paper_parts
+
         return cls(model, reference, **paper_parts(model, m=m, **settings))
 
     def replace(self, **parts: Any) -> Explainer:
         """The same explainer with other parts of its :class:`~xcid.setup.Setup`."""
         chosen = {name: part for name, part in parts.items() if name in ("outcome", "generator")}
         made = replace(self.made, **{"given": replace(self.made.given, **chosen)} | parts)
-        if {"generator", "score"} & parts.keys():
+        if {"generator", "score"} & parts.keys() and "contributing" not in parts:
             made = replace(made, contributing=made.given.bound(made.subject, made.score)["contributing"])
-        return self._remade(made)
-
-    def _remade(self, made: Setup) -> Explainer:
         other = object.__new__(type(self))
         object.__setattr__(other, "made", made)
         return other
@@ -174,8 +170,8 @@ class Explainer:
     def with_outcome(self, outcome: Outcome) -> Explainer:
         """The same explainer with another question."""
         with telling(InvalidParameter, WORK):
-            given = replace(self.made.given, outcome=outcome)
-            return self.replace(outcome=bind_outcome(outcome, self.made.subject), given=given)
+            bound, given = bind_outcome(outcome, self.made.subject), replace(self.made.given, outcome=outcome)
+            return self.replace(outcome=bound, given=given)
 
     @property
     def subject(self) -> Subject:
@@ -190,14 +186,9 @@ class Explainer:
     def __call__(self, X: Any, *, seed: int = 0, apply: Apply = map, progress: Progress | None = None) -> Explanation:
         """Explain one row or many: a data frame, an array, a sequence of rows or a single row.
 
-        Parameters
-        ----------
-        seed : int
-            The same seed gives a row the same explanation, alone, in a batch and in any order.
-        apply : callable
-            Applies a function to each block of rows, as ``map`` does; see :class:`xcid.engines.Threads`.
-        progress : callable, optional
-            Shows how far it has come; by default ``tqdm.tqdm``, if it is installed. The logger "xcid" tells it, too.
+        The same ``seed`` gives a row the same explanation, alone, in a batch and in any order. ``apply`` applies a
+        function to each block of rows, as ``map`` does (:class:`xcid.engines.Threads`), and ``progress`` shows how far
+        it has come: by default ``tqdm.tqdm``, if it is installed. The logger "xcid" tells it, too.
         """
         with telling(InvalidParameter, WORK):
             setup, shown = self.setup, usual() if progress is None else progress
@@ -213,8 +204,8 @@ class Explainer:
         """The same explainer for the first question alone: engines and runs call it as any other."""
         with telling(InvalidParameter, WORK):
             measured = self if self.made.contributing is not None else self.replace(score=ContributionsAlone())
-            alone = replace(measured.made, score=ContributionsAlone(), search=None, max_evidence_bytes=0)
-            return self._remade(alone)
+            alone: Any = {"contributing": measured.made.contributing, "search": None, "max_evidence_bytes": 0}
+            return measured.replace(score=ContributionsAlone(), **alone)
 
     def stream(self, pieces: Iterable[Any], *, seed: int = 0, apply: Apply = map) -> Iterator[Explanation]:
         """Explain table after table, such as chunks of a file that does not fit into memory.
@@ -229,9 +220,9 @@ class Explainer:
     def per_class(self, X: Any, *, seed: int = 0) -> dict[str, Explanation]:
         """Explain what would take each row to each class (or out of it, where the row is in it).
 
-        Classes that no perturbation reaches are left out, with a warning; all are answered by the same evaluations.
+        Classes that no perturbation reaches are left out, with a warning; the evaluations are the same for all.
         """
-        kept = self.replace(one_sided=ignore)
+        kept = self.replace(one_sided=lambda reason: None)  # other questions may have a decision
         found = answers.explain_classes(self.setup, lambda: kept(X, seed=seed), as_int(seed, "seed"))
         return {name: Explanation.of(one) for name, one in found.items()}
 
@@ -264,14 +255,10 @@ class Explainer:
         row; for k from 3 up), "steady" (should last; for k from 4 up, with refits from 3) and "different" (other
         features), some joined by "and"; "not reached" (the best that was found), "already there" and "failed".
 
-        Parameters
-        ----------
-        target : object, optional
-            A class, by name or label; for a regression "raise" or "lower" (by at least a tenth); or any outcome, whose
-            far side is wanted, such as ``xcid.outcomes.Raise(by=0.2)``, or ``Within(0.7, target="good")`` for a
-            probability. By default the other side of the explainer's question: any other class.
-        k, seed : int
-            Most counterfactuals of each row; of the shares of more than ten changes, the one thing that is drawn.
+        The ``target`` is a class, by name or label; for a regression "raise" or "lower" (by at least a tenth); or any
+        outcome, whose far side is wanted, such as ``xcid.outcomes.Raise(by=0.2)``, or ``Within(0.7, target="good")``
+        for a probability; by default the other side of the explainer's question: any other class. Each row gets at most
+        ``k``. Nothing is drawn from the ``seed`` but the shares of more than ten changes.
         """
         from xcid.whatif.engine import find_counterfactuals
 
@@ -279,42 +266,17 @@ class Explainer:
             rows, setup = self.space.encode(X), self.setup
             refits = () if setup.sources is None else setup.sources.refits
             asked: Any = labels(X, len(rows)), target, k, as_int(seed, "seed"), setup.time_limit, setup.memory, refits
-            found = find_counterfactuals(setup.subject, setup.outcome, rows, *asked)
-        for note in found.notes:
-            LOG.info(note)
-        return found
+            return _log_notes(find_counterfactuals(setup.subject, setup.outcome, rows, *asked))
 
     def just_above(self, X: Any, against: Any, cut_off: float, *, n: int = 100) -> Integers:
-        """Find the rows that pass a cut-off, and only just: an explainer of these compares with cases like them.
+        """Find rows that pass a cut-off, and only just: an explainer of these compares with cases like them.
 
-        Parameters
-        ----------
-        X : table
-            Rows to choose from, such as all applicants.
-        against : object
-            What :meth:`xcid.Explanation.reasons` work against: a class, or "higher" or "lower" for a number.
-        cut_off : float
-            Its least probability, such as 0.5; for a number the least output, or with "lower" the largest.
-        n : int
-            Most rows: those nearest to the cut-off, of equal ones the first.
-
-        Returns
-        -------
-        (k,) array
-            Positions of these rows, in the order of the table.
-
-        Examples
-        --------
-        >>> import numpy as np, xcid
-        >>> loans = np.linspace(0, 1, 201)[:, None]
-        >>> explainer = xcid.Explainer(lambda X: X[:, 0], loans, class_names=["refused", "approved"])
-        >>> loans[explainer.just_above(loans, "approved", 0.6, n=3), 0].round(3).tolist()
-        [0.6, 0.605, 0.61]
+        They are the positions of the ``n`` rows nearest to the cut-off, of equal ones the first, in the table's order.
+        ``against`` is what :meth:`xcid.Explanation.reasons` work against: a class, whose least probability ``cut_off``
+        is, or "higher" or "lower" for a number, whose least or largest output it is.
         """
-        from xcid.cut_off import find_just_above
-
         with telling(InvalidParameter, WORK):
-            return find_just_above(self.subject, X, against, cut_off, n)
+            return answers.find_just_above(self.subject, X, against, cut_off, n)
 
     def actions(self, X: Any, target: Any = None, k: int = 5) -> Actions:
         """Find up to k actions that give many rows of a group the wanted output.
@@ -322,15 +284,17 @@ class Explainer:
         An action is the same for all rows: one or two features are moved by a step, brought up or down to a value, or
         set to a level; a row that may not do so by the constraints stays as it is. A line of ``to_frame()`` has the
         action in words, the share of rows that it flips, its cost (the mean distance of the flips) and what this action
-        and those above it cover of rows that they were not chosen on. The first action does most for all rows, where
-        cheap flips count more; each next one adds most. Rows that have the wanted output are left out. ``target`` is
-        that of :meth:`counterfactuals`.
+        and those above it cover of rows that they were not chosen on. The first does most for all rows, where cheap
+        flips count more; each next one adds most. Rows that have the ``target`` (:meth:`counterfactuals`) do not count.
         """
         from xcid.whatif.actions import find_actions
 
         with telling(InvalidParameter, WORK):
             rows, setup = self.space.encode(X), self.setup
-            found = find_actions(setup.subject, setup.outcome, rows, target, k, setup.time_limit)
-        for note in found.notes:
-            LOG.info(note)
-        return found
+            return _log_notes(find_actions(setup.subject, setup.outcome, rows, target, k, setup.time_limit))
+
+
+def _log_notes(found: Any) -> Any:
+    for note in found.notes:
+        LOG.info(note)
+    return found

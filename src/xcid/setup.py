@@ -70,10 +70,6 @@ def refuse(reason: str) -> None:
     raise NotEnoughFlips(reason)
 
 
-def ignore(reason: str) -> None:
-    """Go on where there is no decision: other questions may have one."""
-
-
 def choose_score(score: Score | None, density: Density | None) -> Score:
     """The score that was given, or the usual one, with the density that was given."""
     if score is not None and density is not None:

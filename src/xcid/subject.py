@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import platform
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -10,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xcid import provenance
+from xcid import __version__
 from xcid._check import telling, warn
 from xcid._kernels.arrays import spread, thinned
 from xcid.contributions.scale import Scale
@@ -78,7 +81,7 @@ class Standing:
     def trace(self, space: FeatureSpace) -> dict[str, str]:
         """Which model and which reference data these are, by their digests, and which versions met; found once."""
         if not self.origin:
-            self.origin = provenance.trace(self.model, space, self.trust != "untold")
+            self.origin = trace(self.model, space, self.trust != "untold")
         return self.origin
 
 
@@ -257,3 +260,36 @@ def _exact(predict: Predictor, space: FeatureSpace, features: Features) -> Exact
     from xcid.native.shapley import Exact
 
     return Exact.of(predict.native, space.rows, space.weights, features.columns)
+
+
+def trace(model: Any, space: FeatureSpace, is_readable: bool) -> dict[str, str]:
+    """Name the model, the reference data and the versions, for records of settings: nothing of it changes by itself.
+
+    Neither a date nor a command is here, so that the same rows give the same files; what a command writes has both.
+    """
+    from xcid.native.fingerprint import Content, look_for_record
+
+    found = look_for_record(model) if is_readable else Content("", (type(model).__module__.partition(".")[0],))
+    sha256 = f"sha256 {found.sha256}" if found.sha256 else "digest unknown"
+    return {
+        "model": f"{getattr(model, '__name__', type(model).__name__)}, {sha256}",
+        "reference": f"{len(space.rows):,} rows, sha256 {digest_reference(space)}",
+        "versions": _name_versions(found.packages),
+    }
+
+
+def digest_reference(space: FeatureSpace) -> str:
+    """SHA-256 of reference data as they are understood: names, levels, weights and numbers, in whatever library."""
+    found = hashlib.sha256()
+    for column in space.columns:
+        found.update(repr((column.name, tuple(map(str, column.levels)), column.unit)).encode(errors="surrogatepass"))
+    for part in (space.rows, space.weights):
+        found.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
+    return found.hexdigest()
+
+
+def _name_versions(packages: tuple[str, ...]) -> str:
+    """The versions of xcid, of what it stands on, and of packages that are loaded."""
+    known: dict[str, Any] = {"xcid": __version__, "Python": platform.python_version(), "numpy": np.__version__}
+    known |= {name: getattr(sys.modules.get(name), "__version__", None) for name in packages}
+    return ", ".join(f"{name} {version}" for name, version in known.items() if version is not None)

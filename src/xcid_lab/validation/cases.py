@@ -16,7 +16,7 @@ from xcid.cid.calibrated import ContributionsAlone
 from xcid.contributions.scale import column_in_question, rival_of
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.records import UNKNOWN, Array, Explanation, Flags, Integers
-from xcid.setup import Setup, ignore
+from xcid.setup import Setup
 from xcid.subject import Subject
 from xcid.table import Features, FeatureSpace, labels, met
 from xcid_lab.validation.records import Effort
@@ -77,7 +77,7 @@ class Case:
 
 def quiet(setup: Setup) -> Setup:
     """The same without samples that are kept, and without a word about rows: the record has them."""
-    return replace(setup, max_evidence_bytes=0, one_sided=ignore, failed=lambda failure: None)
+    return replace(setup, max_evidence_bytes=0, one_sided=lambda reason: None, failed=lambda failure: None)
 
 
 def by_itself(setup: Setup) -> Setup:
