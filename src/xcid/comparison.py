@@ -11,24 +11,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
-from scipy import special
 
 from xcid import directions, frames
-from xcid._kernels.arrays import ratio
-from xcid._kernels.permutations import MOST_ROWS, deal_out
-from xcid._kernels.random import count_variants
+from xcid._kernels.permutations import NORMAL, Kind, RowValues, compare_means
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.outcomes.classes import class_names
 from xcid.records import UNKNOWN, Array, Backend, Explanation, Flags, benjamini_hochberg, is_significant
-
-Kind: TypeAlias = Literal["groups", "pairs", "rows"]
-CONFIDENCE = 0.95
-ROUNDING = 1e-9  # of the largest contribution
-NORMAL = float(special.ndtri((1 + CONFIDENCE) / 2))
-WIDEST = float(special.stdtrit(1, (1 + CONFIDENCE) / 2))  # errors that limits are away at most, those of two rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,21 +121,6 @@ class Comparison:
         return columns
 
 
-class _Measured(NamedTuple):
-    """(n, d) values in their unit, and the standard errors that their limits stand for."""
-
-    values: Array
-    errors: Array
-
-
-class _Error(NamedTuple):
-    """(d,) variance that is seen in how rows differ, with its degrees of freedom, and (d,) what is not seen in it."""
-
-    seen: Array
-    freedom: int
-    unseen: Array
-
-
 def compare(first: Explanation, second: Explanation, names: tuple[str, str], about: str | None = None) -> Comparison:
     """Compare two explanations of the same features, with signs about the same outcome."""
     if len(names) != 2 or names[0] == names[1]:
@@ -185,30 +161,15 @@ def compare(first: Explanation, second: Explanation, names: tuple[str, str], abo
         question=first.question,
         shown=_shown(*parts) if kind == "rows" else (),
     )
-    numbers = _numbers(found.kind, _with_sizes(measured[0]), _with_sizes(measured[1]), shares_plans)
+    numbers = compare_means(found.kind, _with_sizes(measured[0]), _with_sizes(measured[1]), shares_plans)
     halves = slice(None, len(first.feature_names)), slice(len(first.feature_names), None)
     of_values, of_sizes = ({name: part[half] for name, part in numbers.items()} for half in halves)
     return replace(found, **of_values, sizes=replace(found, **of_sizes))
 
 
-def _with_sizes(one: _Measured) -> _Measured:
+def _with_sizes(one: RowValues) -> RowValues:
     """Values, and beside them their sizes."""
-    return _Measured(np.column_stack([one.values, np.abs(one.values)]), np.column_stack([one.errors, one.errors]))
-
-
-def _numbers(kind: Kind, first: _Measured, second: _Measured, shares_plans: bool) -> dict[str, Any]:
-    """Means, their difference, its limits and p-values."""
-    before, after = (one.values.mean(axis=0) for one in (first, second))
-    difference = _without_rounding(after - before, (first, second))
-    errors = [_error(*one, shares_plans) for one in (first, second)]
-    if kind == "pairs":
-        errors = [_paired(first, second, shares_plans)]
-    if kind == "groups" and 1 < min(len(first.values), len(second.values)) <= MOST_ROWS:
-        lower, upper, p_values = _dealt(difference, first, second, errors)
-    else:
-        lower, upper, p_values = _tested(difference, errors)
-    limits = {"lower": lower, "upper": upper, "p_values": p_values}
-    return {"first": before, "second": after, "difference": difference, **limits}
+    return RowValues(np.column_stack([one.values, np.abs(one.values)]), np.column_stack([one.errors, one.errors]))
 
 
 def _shown(one: Explanation, other: Explanation) -> tuple[tuple[str, str], ...]:
@@ -260,10 +221,10 @@ def _known(one: Explanation) -> Flags:
     return ~np.isin(one.status, UNKNOWN) & np.isfinite(one.values).all(axis=1)
 
 
-def _measured(one: Explanation) -> _Measured:
+def _measured(one: Explanation) -> RowValues:
     assert one.lower is not None
     assert one.upper is not None
-    return _Measured(one.values, (one.upper - one.lower) / (2 * NORMAL))
+    return RowValues(one.values, (one.upper - one.lower) / (2 * NORMAL))
 
 
 def _same_rows(first: Explanation, second: Explanation) -> bool:
@@ -279,57 +240,3 @@ def _is_one_run(first: Explanation, second: Explanation) -> bool:
     one, other = first.details, second.details
     alike = one.scales == other.scales and one.output_scales == other.output_scales
     return bool(one.settings) and one.settings == other.settings and alike
-
-
-def _error(values: Array, errors: Array, shares_plans: bool) -> _Error:
-    """The error of a mean over rows; that of a single row is what its limits say."""
-    n = len(values)
-    seen = values.var(axis=0, ddof=1) / n if n > 1 else np.zeros(values.shape[1])
-    return _Error(seen, max(n - 1, 1), np.zeros_like(seen) if shares_plans and n > 1 else _shared(errors))
-
-
-def _paired(first: _Measured, second: _Measured, shares_plans: bool) -> _Error:
-    """The error of a mean of differences row by row."""
-    found = _error(second.values - first.values, first.errors, shares_plans)
-    return found if shares_plans else found._replace(unseen=found.unseen + _shared(second.errors))
-
-
-def _shared(errors: Array) -> Array:
-    """(d,) variance of the mean of (n, d) errors that are the same for all rows of a plan."""
-    alone = 1 / count_variants(errors.shape[1])
-    of_plans = alone + (1 - alone) / len(errors)
-    return np.mean(errors**2, axis=0) * of_plans
-
-
-def _without_rounding(difference: Array, measured: tuple[_Measured, _Measured]) -> Array:
-    """(d,) differences, 0 where they are no more than what rounding leaves: exact values have no other error."""
-    largest = max(float(np.abs(one.values).max(initial=0.0)) for one in measured)
-    return np.where(np.abs(difference) <= ROUNDING * largest, 0.0, difference)
-
-
-def _dealt(difference: Array, first: _Measured, second: _Measured, errors: list[_Error]) -> tuple[Array, Array, Array]:
-    """Limits and p-values of the difference of two groups, by all ways to deal out their rows."""
-    nothing = np.zeros_like(difference)
-    seen, unseen = sum((one.seen for one in errors), nothing), sum((one.unseen for one in errors), nothing)
-    dealt = deal_out(second.values, first.values, unseen)
-    error = np.sqrt(seen + unseen)
-    low, high = (np.clip(end, -WIDEST, WIDEST) * error for end in (dealt.low, dealt.high))
-    p_values = np.where(difference == 0, 1.0, dealt.p_values)
-    return difference - np.maximum(high, 0.0), difference - np.minimum(low, 0.0), p_values
-
-
-def _tested(difference: Array, errors: list[_Error]) -> tuple[Array, Array, Array]:
-    """Limits and p-values of a difference, by Student's t with Welch and Satterthwaite's degrees of freedom."""
-    variance = sum((part.seen + part.unseen for part in errors), np.zeros_like(difference))
-    of_variance = sum((part.seen**2 / part.freedom for part in errors), np.zeros_like(difference))
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        freedom = np.where(of_variance > 0, variance**2 / of_variance, np.inf)
-        error = np.sqrt(variance)
-        quantile = np.where(np.isinf(freedom), NORMAL, special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
-        reach = np.where(error > 0, quantile * error, 0.0)
-        chance = np.where(
-            np.isinf(freedom), special.ndtr(-ratio(np.abs(difference), error)),
-            special.stdtr(freedom, -ratio(np.abs(difference), error)),
-        )  # fmt: skip
-    p_values = np.where((difference != 0) & (error == 0), 0.0, 2 * chance)
-    return difference - reach, difference + reach, p_values

@@ -1,4 +1,4 @@
-"""Means of two groups of rows compared by dealing the rows out anew: a studentised permutation test.
+"""Means of two groups of rows compared: by dealing the rows out anew, a studentised permutation test, else by t.
 
 Where the rows of both groups come from one population, every way to deal them out is as likely as the one that is seen:
 the test is then exact for groups of any sizes and values of any distribution, rare levels among them. A difference is
@@ -11,14 +11,16 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import chain, combinations
 from math import comb
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse, special
 
-from xcid._kernels.arrays import blocks
+from xcid._kernels.arrays import blocks, ratio
+from xcid._kernels.random import count_variants
 from xcid.records import Array, Integers
 
+Kind: TypeAlias = Literal["groups", "pairs", "rows"]  # that are compared
 DRAWS = 4000  # ways to deal the rows out, or all there are
 MOST_ROWS = 1000  # of the smaller group; beyond, a mean is as good as normal
 SEED = 81  # of the draws: rows are put into an order of their own, so that the same rows get the same draws
@@ -26,6 +28,10 @@ SURE = 20  # draws beyond a statistic from which on their share is its p-value; 
 LARGEST = 1e6  # of a statistic: one without any error is infinite
 MOST_CELLS = 2**21
 LEVEL = 0.05
+CONFIDENCE = 0.95
+ROUNDING = 1e-9  # of the largest contribution
+NORMAL = float(special.ndtri((1 + CONFIDENCE) / 2))
+WIDEST = float(special.stdtrit(1, (1 + CONFIDENCE) / 2))  # errors that limits are away at most, those of two rows
 
 
 class Dealt(NamedTuple):
@@ -112,3 +118,89 @@ def _tail(seen: Array, others: Array, m: int) -> Array:
     further = special.stdtr(m - 1, -seen) / special.stdtr(m - 1, -start)
     goes_on = (seen > start + slack) & (start > 0)
     return np.where(goes_on, np.minimum(share, (SURE - 0.5) / draws * further), share)
+
+
+class RowValues(NamedTuple):
+    """(n, d) values in their unit, and the standard errors that their limits stand for."""
+
+    values: Array
+    errors: Array
+
+
+class _Error(NamedTuple):
+    """(d,) variance that is seen in how rows differ, with its degrees of freedom, and (d,) what is not seen in it."""
+
+    seen: Array
+    freedom: int
+    unseen: Array
+
+
+def compare_means(kind: Kind, first: RowValues, second: RowValues, shares_plans: bool) -> dict[str, Any]:
+    """Means, their difference, its limits and p-values."""
+    before, after = (one.values.mean(axis=0) for one in (first, second))
+    difference = _drop_rounding(after - before, (first, second))
+    errors = [_estimate_error(*one, shares_plans) for one in (first, second)]
+    if kind == "pairs":
+        errors = [_pair_errors(first, second, shares_plans)]
+    if kind == "groups" and 1 < min(len(first.values), len(second.values)) <= MOST_ROWS:
+        lower, upper, p_values = _limit_by_dealing(difference, first, second, errors)
+    else:
+        lower, upper, p_values = _limit_by_t(difference, errors)
+    limits = {"lower": lower, "upper": upper, "p_values": p_values}
+    return {"first": before, "second": after, "difference": difference, **limits}
+
+
+def _estimate_error(values: Array, errors: Array, shares_plans: bool) -> _Error:
+    """The error of a mean over rows; that of a single row is what its limits say."""
+    n = len(values)
+    seen = values.var(axis=0, ddof=1) / n if n > 1 else np.zeros(values.shape[1])
+    return _Error(seen, max(n - 1, 1), np.zeros_like(seen) if shares_plans and n > 1 else _share_error(errors))
+
+
+def _pair_errors(first: RowValues, second: RowValues, shares_plans: bool) -> _Error:
+    """The error of a mean of differences row by row."""
+    found = _estimate_error(second.values - first.values, first.errors, shares_plans)
+    return found if shares_plans else found._replace(unseen=found.unseen + _share_error(second.errors))
+
+
+def _share_error(errors: Array) -> Array:
+    """(d,) variance of the mean of (n, d) errors that are the same for all rows of a plan."""
+    alone = 1 / count_variants(errors.shape[1])
+    of_plans = alone + (1 - alone) / len(errors)
+    return np.mean(errors**2, axis=0) * of_plans
+
+
+def _drop_rounding(difference: Array, measured: tuple[RowValues, RowValues]) -> Array:
+    """(d,) differences, 0 where they are no more than what rounding leaves: exact values have no other error."""
+    largest = max(float(np.abs(one.values).max(initial=0.0)) for one in measured)
+    return np.where(np.abs(difference) <= ROUNDING * largest, 0.0, difference)
+
+
+def _limit_by_dealing(
+    difference: Array, first: RowValues, second: RowValues, errors: list[_Error]
+) -> tuple[Array, Array, Array]:
+    """Limits and p-values of the difference of two groups, by all ways to deal out their rows."""
+    nothing = np.zeros_like(difference)
+    seen, unseen = sum((one.seen for one in errors), nothing), sum((one.unseen for one in errors), nothing)
+    dealt = deal_out(second.values, first.values, unseen)
+    error = np.sqrt(seen + unseen)
+    low, high = (np.clip(end, -WIDEST, WIDEST) * error for end in (dealt.low, dealt.high))
+    p_values = np.where(difference == 0, 1.0, dealt.p_values)
+    return difference - np.maximum(high, 0.0), difference - np.minimum(low, 0.0), p_values
+
+
+def _limit_by_t(difference: Array, errors: list[_Error]) -> tuple[Array, Array, Array]:
+    """Limits and p-values of a difference, by Student's t with Welch and Satterthwaite's degrees of freedom."""
+    variance = sum((part.seen + part.unseen for part in errors), np.zeros_like(difference))
+    of_variance = sum((part.seen**2 / part.freedom for part in errors), np.zeros_like(difference))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        freedom = np.where(of_variance > 0, variance**2 / of_variance, np.inf)
+        error = np.sqrt(variance)
+        quantile = np.where(np.isinf(freedom), NORMAL, special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
+        reach = np.where(error > 0, quantile * error, 0.0)
+        chance = np.where(
+            np.isinf(freedom), special.ndtr(-ratio(np.abs(difference), error)),
+            special.stdtr(freedom, -ratio(np.abs(difference), error)),
+        )  # fmt: skip
+    p_values = np.where((difference != 0) & (error == 0), 0.0, 2 * chance)
+    return difference - reach, difference + reach, p_values
