@@ -20,8 +20,8 @@ from xcid.cli import main
 from xcid.errors import InvalidFile, TooSlow
 from xcid.io.writers import replacing
 from xcid.runs import run
-from xcid.runs.folder import Fragment, find_finished, fingerprint, open_folder, write_fragment
-from xcid.runs.worker import Task, make_explainer
+from xcid.runs.folder import fingerprint, open_folder
+from xcid.runs.worker import Fragment, Task, find_finished, make_explainer, write_fragment
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals, links and devices as Linux has them")
 FAILS, HANGS = 77, 78

@@ -21,7 +21,7 @@ import targets
 from xcid.io import dates, readers
 from xcid.io.conditions import Numbers
 from xcid.native import Fingerprint
-from xcid.runs import folder
+from xcid.runs import folder, worker
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals, links and devices as Linux has them")
 SHARES = {
@@ -161,14 +161,14 @@ class TestPlantedFaults:
         fails("tables", "--count", "1", MOST_BYTES=lambda known: 2**30, **planted)
 
     def test_chunks_in_the_place_of_others(self, fails, monkeypatch):
-        read = folder._read_fragment
+        read = worker._read_fragment
 
         def careless(path, run, number):
             head = json.loads(path.read_bytes().split(b"\n")[1])
             fragment, content = read(path, head["run"], head["number"])
             return fragment._replace(number=number), content
 
-        monkeypatch.setattr(folder, "_read_fragment", careless)
+        monkeypatch.setattr(worker, "_read_fragment", careless)
         fails("runs", "--count", "25", "--processes", "99")
 
     @pytest.mark.parametrize("ended", [(3, 1), (0, 0)], ids=["a byte lost", "nobody killed"])

@@ -19,7 +19,7 @@ from xcid.io.readers import Background, opened
 from xcid.io.rows import Rows
 from xcid.io.sources import Layout, Roles, Rule
 from xcid.io.sources import held as held_table
-from xcid.runs import folder, run
+from xcid.runs import folder, run, worker
 from xcid.runs.worker import Task
 from xcid.table import FeatureSpace
 
@@ -182,32 +182,32 @@ class TestChunks:
 
 class TestFragments:
     def test_they_come_back(self, tmp_path):
-        found = folder.Fragment(3, 2, Counter(ok=1, no_flips=1))
-        folder.write_fragment(tmp_path, "run", found, b"some\nbytes")
-        assert list(folder.find_finished(tmp_path, "run", 9)) == [found]
-        assert list(folder.read_contents(tmp_path, "run", [3])) == [b"some\nbytes"]
+        found = worker.Fragment(3, 2, Counter(ok=1, no_flips=1))
+        worker.write_fragment(tmp_path, "run", found, b"some\nbytes")
+        assert list(worker.find_finished(tmp_path, "run", 9)) == [found]
+        assert list(worker.read_contents(tmp_path, "run", [3])) == [b"some\nbytes"]
 
     def test_half_written_ones_are_swept(self, tmp_path):
         (tmp_path / ".00000001.chunk.ab12").write_bytes(b"half")
-        folder.write_fragment(tmp_path, "run", folder.Fragment(1, 2, Counter(ok=2)), b"whole")
+        worker.write_fragment(tmp_path, "run", worker.Fragment(1, 2, Counter(ok=2)), b"whole")
         folder.sweep(tmp_path)
         assert [path.name for path in tmp_path.iterdir()] == ["00000001.chunk"]
 
     def test_one_that_cannot_be_unpacked_is_taken_away(self, tmp_path, monkeypatch):
         """Its checksum is right: somebody has made it so."""
-        monkeypatch.setattr(folder.zlib, "compress", lambda packed, level: packed)
-        folder.write_fragment(tmp_path, "run", folder.Fragment(0, 2, Counter(ok=2)), b"whole")
-        assert len(list(folder.find_finished(tmp_path, "run", 1))) == 1
+        monkeypatch.setattr(worker.zlib, "compress", lambda packed, level: packed)
+        worker.write_fragment(tmp_path, "run", worker.Fragment(0, 2, Counter(ok=2)), b"whole")
+        assert len(list(worker.find_finished(tmp_path, "run", 1))) == 1
         with pytest.raises(InvalidFile, match=r"damaged .* run the same command again"):
-            list(folder.read_contents(tmp_path, "run", [0]))
-        assert not list(folder.find_finished(tmp_path, "run", 1))
+            list(worker.read_contents(tmp_path, "run", [0]))
+        assert not list(worker.find_finished(tmp_path, "run", 1))
 
     def test_one_in_the_place_of_another_is_damaged(self, tmp_path):
-        folder.write_fragment(tmp_path, "run", folder.Fragment(1, 2, Counter(ok=2)), b"whole")
+        worker.write_fragment(tmp_path, "run", worker.Fragment(1, 2, Counter(ok=2)), b"whole")
         (tmp_path / "00000001.chunk").rename(tmp_path / "00000002.chunk")
         with pytest.raises(InvalidFile, match="damaged"):
-            list(folder.read_contents(tmp_path, "run", [2]))
-        assert list(folder.find_finished(tmp_path, "run", 3)) == []
+            list(worker.read_contents(tmp_path, "run", [2]))
+        assert list(worker.find_finished(tmp_path, "run", 3)) == []
 
 
 def test_one_run_at_a_time_in_a_folder(tmp_path):

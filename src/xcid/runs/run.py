@@ -23,8 +23,8 @@ from xcid._require import ending
 from xcid.errors import InvalidParameter, ModelError, TooSlow
 from xcid.io.rows import Chunk, Rows
 from xcid.io.writers import FORMATS, replacing
-from xcid.runs.folder import FileFingerprint, Folder, Fragment, find_finished, read_contents, sweep, verify_unchanged
-from xcid.runs.worker import ChunkDone, ChunkFailed, RowDone, Task, serve
+from xcid.runs.folder import FileFingerprint, Folder, sweep, verify_unchanged
+from xcid.runs.worker import ChunkDone, ChunkFailed, Fragment, RowDone, Task, find_finished, read_contents, serve
 
 RAISE = "raise the time limit, or see what the model waits for"
 GRACE = 60.0  # seconds for a worker with a time limit to start, and to write a chunk

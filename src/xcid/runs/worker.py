@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import os
 import signal
+import stat
 import threading
 import warnings
+import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
@@ -17,15 +21,15 @@ from typing import NamedTuple
 
 from xcid import _faults as faults
 from xcid.engines.threads import one_core_each
-from xcid.errors import XcidError
+from xcid.errors import InvalidFile, XcidError
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
 from xcid.frames import to_columns
 from xcid.io.rows import Chunk
-from xcid.io.writers import FORMATS, Columns
+from xcid.io.writers import FORMATS, Columns, replacing
 from xcid.pipeline import Blocks, explain_block
 from xcid.records import Array, Failure
-from xcid.runs.folder import FileFingerprint, Fragment, verify_unchanged, write_fragment
+from xcid.runs.folder import SUFFIX, FileFingerprint, verify_unchanged
 
 
 class Task(NamedTuple):
@@ -48,6 +52,16 @@ class Ready(NamedTuple):
 
 class RowDone(NamedTuple):
     """A worker whose rows have a time limit is at the next one."""
+
+
+class Fragment(NamedTuple):
+    """What is known of a finished chunk without its content: how many of its rows ended how."""
+
+    number: int
+    rows: int
+    statuses: Counter[str]
+    reason: str = ""  # that the first of its rows is not explained, if there is one
+    one_side: str = ""  # that none of its rows has flips, if so
 
 
 class ChunkDone(NamedTuple):
@@ -136,3 +150,63 @@ def _end_with_the_parent() -> None:
     if parent is not None:
         wait([parent.sentinel])
         os._exit(1)
+
+
+def write_fragment(folder: Path, run: str, fragment: Fragment, packed: bytes) -> None:
+    """Keep a finished chunk of a run, after a line that says what is in it and a checksum; it is whole or not there."""
+    head = json.dumps({"run": run, **fragment._asdict()}).encode()
+    rest = head + b"\n" + zlib.compress(packed, 1)
+    with replacing(_fragment_path(folder, fragment.number)) as temporary, temporary.open("wb") as file:
+        file.write(hashlib.sha256(rest).hexdigest().encode() + b"\n")
+        file.write(rest)
+
+
+def find_finished(folder: Path, run: str, n_chunks: int) -> Iterator[Fragment]:
+    """Chunks that are there; one that is damaged or of another run is taken away, so that it is made again."""
+    for number in range(n_chunks):
+        path = _fragment_path(folder, number)
+        try:
+            if os.path.lexists(path):
+                yield _read_fragment(path, run, number)[0]
+        except InvalidFile:
+            try:
+                path.unlink()
+            except OSError as error:
+                raise InvalidFile(f"{path} is not a chunk of a run: remove it") from error
+
+
+def read_contents(folder: Path, run: str, numbers: Iterable[int]) -> Iterator[bytes]:
+    """What is in chunks."""
+    for number in numbers:
+        path = _fragment_path(folder, number)
+        try:
+            yield zlib.decompress(_read_fragment(path, run, number)[1])
+        except zlib.error as error:  # its checksum is right: somebody has written it anew
+            path.unlink()
+            raise _damaged(path, error) from error
+
+
+def _fragment_path(folder: Path, number: int) -> Path:
+    return folder / f"{number:08d}{SUFFIX}"
+
+
+def _read_fragment(path: Path, run: str, number: int) -> tuple[Fragment, bytes]:
+    """A chunk and its packed content, checked."""
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise ValueError("it is not a plain file")
+        checksum, _, rest = path.read_bytes().partition(b"\n")
+        if checksum.decode() != hashlib.sha256(rest).hexdigest():
+            raise ValueError("the checksum differs")
+        line, _, content = rest.partition(b"\n")
+        head = json.loads(line)
+        if (head.pop("run"), head["number"]) != (run, number):
+            raise ValueError("it is of another run")
+        head["statuses"] = Counter({str(name): int(count) for name, count in head["statuses"].items()})
+        return Fragment(**head), content
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> InvalidFile:
+    return InvalidFile(f"the chunk {path} is damaged ({error}): run the same command again")
