@@ -224,28 +224,6 @@ def target_of(wanted: str | None, names: Sequence[str]) -> Any:
     return Within(*between)
 
 
-def describe_target(target: Any, names: Sequence[str]) -> str:
-    """What is wanted of a model with these outputs, in words.
-
-    Examples
-    --------
-    >>> from xcid.outcomes import Raise, Within
-    >>> describe_target("good", ["bad", "good"]), describe_target(None, ["bad", "good"])
-    ('good', 'another class')
-    >>> describe_target(Raise(), ["output"]), describe_target(Within(100), ["output"])
-    ('at least a tenth more', 'at least 100')
-    """
-    from xcid.outcomes import Question
-    from xcid.show import wording
-    from xcid.show.wording.names import format_number
-
-    if target is None:
-        return "another output" if len(names) == 1 else "another class"
-    if isinstance(target, Question):
-        return target.describe_goal(names, format_number)
-    return wording.name_class(str(target))
-
-
 def _read(path: Path, readers: Mapping[str, Callable[[str], Any]], what: str) -> Any:
     """The content of a file by the reader of its extension."""
     from xcid._check import telling

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,7 +108,7 @@ def _describe_rows(found: Counterfactuals, subject: Subject, most: int, target: 
         if found.kind[lines[0]] == ALREADY:
             yield f"{name}: predicted {output}, which is what is wanted"
             continue
-        block = [f"{name}: predicted {output}; wanted: {_wanted.describe_target(target, subject.output_names)}"]
+        block = [f"{name}: predicted {output}; wanted: {describe_target(target, subject.output_names)}"]
         for line in lines:
             changes, outputs = (*found.changes(line), *found.derived(line)), format_outputs(found, line)
             if found.kind[line] != NOT_REACHED:
@@ -120,6 +120,28 @@ def _describe_rows(found: Counterfactuals, subject: Subject, most: int, target: 
             cells = [(one.feature, f"{one.before} -> {one.after}") for one in changes]
             block += [f"    {line}" for line in align_cells(cells)]
         yield "\n".join(block)
+
+
+def describe_target(target: Any, names: Sequence[str]) -> str:
+    """What is wanted of a model with these outputs, in words.
+
+    Examples
+    --------
+    >>> from xcid.outcomes import Raise, Within
+    >>> describe_target("good", ["bad", "good"]), describe_target(None, ["bad", "good"])
+    ('good', 'another class')
+    >>> describe_target(Raise(), ["output"]), describe_target(Within(100), ["output"])
+    ('at least a tenth more', 'at least 100')
+    """
+    from xcid.outcomes import Question
+    from xcid.show import wording
+    from xcid.show.wording.names import format_number
+
+    if target is None:
+        return "another output" if len(names) == 1 else "another class"
+    if isinstance(target, Question):
+        return target.describe_goal(names, format_number)
+    return wording.name_class(str(target))
 
 
 def _search_group(options: argparse.Namespace, search: _work.RowSearch, rows: Rows, line: Progress) -> None:
@@ -142,7 +164,7 @@ def _search_group(options: argparse.Namespace, search: _work.RowSearch, rows: Ro
     found = find_actions(search.subject, search.outcome, cells, search.target, search.k)
     _write(options, iter([found.to_columns()]))
     if not options.json:
-        wish = _wanted.describe_target(search.target, search.subject.output_names)
+        wish = describe_target(search.target, search.subject.output_names)
         has = f"; {found.n_already:,} of {len(cells):,} rows have it already" if found.n_already else ""
         show(make_printable("\n".join([f"wanted: {wish}{has}", *list_actions(found)])))
         changed = count_unchangeable(found.subject, found.moved)
