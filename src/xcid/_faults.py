@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -13,6 +14,7 @@ import numpy as np
 from xcid._check import warn
 from xcid.errors import ModelError, NotEnoughFlips, TooSlow, XcidWarning
 from xcid.records import POOR, STATUSES, UNKNOWN, Array, Explanation, Failure, fields
+from xcid.records.status import meaning
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -97,6 +99,17 @@ def warn_of_few(explanation: Explanation) -> None:
             f"{poor.size} of {len(explanation)} rows have too few perturbations that flip, or too few that stay; "
             f"{counted(explanation, int(poor[0]))}: see explanation.status; {advice}"
         )
+
+
+def warn_of_statuses(statuses: Counter[str], reason: str) -> int:
+    """Warn of all rows that are not as they should be, and say why the first that failed did; how many failed."""
+    found = ", ".join(f"{status}: {count:,}" for status, count in sorted(statuses.items()) if status != "ok")
+    if found:
+        n_rows, why = statuses.total(), f"; the first that failed is {reason}" if reason else ""
+        if not statuses["ok"]:
+            why = f": {meaning(statuses.most_common(1)[0][0])}{why}"
+        warn(f"{n_rows - statuses['ok']:,} of {n_rows:,} rows do not have the status ok ({found}){why}")
+    return sum(statuses[status] for status in UNKNOWN)
 
 
 def counted(explanation: Explanation, row: int) -> str:

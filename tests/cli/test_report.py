@@ -123,7 +123,7 @@ def test_rows_without_flips_are_said(command, csv, out, monkeypatch):
     from collections import Counter
 
     statuses = []
-    monkeypatch.setattr("xcid.cli._work.note_statuses", lambda *found: statuses.append(found))
+    monkeypatch.setattr("xcid._faults.warn_of_statuses", lambda *found: statuses.append(found))
     typed = ("--background", csv, "--target", "y", "--train", "logistic", "--rows", ":5", "--out", out)
     assert command("report", *typed)[0] == 0
     assert statuses == [(Counter({"ok": 5}), "")]

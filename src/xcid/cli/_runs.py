@@ -46,6 +46,7 @@ class Recipe:
 
 def run(options: argparse.Namespace, reasons: Reasons | None, path: Path, out: Path, progress: Progress) -> None:
     """Explain all rows in a folder of their own; what is done there is not done again."""
+    from xcid._faults import warn_of_statuses
     from xcid.runs.folder import open_folder
     from xcid.runs.run import run as run_all
 
@@ -60,7 +61,7 @@ def run(options: argparse.Namespace, reasons: Reasons | None, path: Path, out: P
         except XcidError as error:
             folder.log(f"ended by {type(error).__name__}")  # what it says may hold data
             raise
-    failed = _work.note_statuses(statuses, reason)
+    failed = warn_of_statuses(statuses, reason)
     done = f"{statuses.total() - failed:,} of " if failed else ""
     show(f"{done}{statuses.total():,} rows are explained in {out}")
 

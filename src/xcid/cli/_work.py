@@ -216,7 +216,7 @@ def explain_pieces(
     A row has the same scores in whatever piece it is. ``keep`` gets the table of each piece before its explanation
     comes, and ``redact`` makes of the reason why the first row failed what may be said of it.
     """
-    from xcid._faults import quietly, refuse_one_side
+    from xcid._faults import quietly, refuse_one_side, warn_of_statuses
     from xcid.engines import Threads
     from xcid.records import Failure
 
@@ -238,21 +238,7 @@ def explain_pieces(
         keep(chunk.frame)
         yield explanation
     refuse_one_side(pieces)
-    note_statuses(statuses, redact(reason))
-
-
-def note_statuses(statuses: Counter[str], reason: str) -> int:
-    """Warn of all rows that are not as they should be, and say why the first that failed did; how many failed."""
-    from xcid._check import warn
-    from xcid.records.status import UNKNOWN, meaning
-
-    found = ", ".join(f"{status}: {count:,}" for status, count in sorted(statuses.items()) if status != "ok")
-    if found:
-        n_rows, why = statuses.total(), f"; the first that failed is {reason}" if reason else ""
-        if not statuses["ok"]:
-            why = f": {meaning(statuses.most_common(1)[0][0])}{why}"
-        warn(f"{n_rows - statuses['ok']:,} of {n_rows:,} rows do not have the status ok ({found}){why}")
-    return sum(statuses[status] for status in UNKNOWN)
+    warn_of_statuses(statuses, redact(reason))
 
 
 @dataclass(slots=True)
