@@ -16,7 +16,7 @@ from xcid import _check
 from xcid._check import percent, round_half_up
 from xcid.outcomes.classes import OTHER_LABEL, are_probabilities
 from xcid.outcomes.protocol import as_question
-from xcid.records import SIGNIFICANT, Array, Explanation, Flags, Integers
+from xcid.records import SIGNIFICANT, Array, Explanation, Flags
 from xcid.records.explanation import D1
 from xcid.records.fields import COMPUTATION, REFERENCE, TRAINING
 from xcid.records.status import UNKNOWN
@@ -25,11 +25,14 @@ from xcid.show.wording.names import (
     NO_FACTOR,
     clean,
     count_in_words,
+    count_left_out,
     format_effect,
     format_factor,
     format_limits,
     format_number,
+    format_status,
     is_odds,
+    rank_largest,
 )
 
 if TYPE_CHECKING:
@@ -85,11 +88,6 @@ def is_explained(one: Explanation) -> bool:
 def say_not_explained(one: Explanation) -> str:
     """Say that a single row is not explained, and why."""
     return f"not explained: {status_in_words(str(one.status[0]))}"
-
-
-def format_status(status: str) -> str:
-    """A status to put behind something: " (frozen)", and nothing where all is well."""
-    return "" if status == "ok" else f" ({status})"
 
 
 def is_faint(explanation: Explanation) -> Flags:
@@ -287,16 +285,3 @@ def _worth(one: Explanation, at: int) -> tuple[float, tuple[float, float]] | Non
     if one.lower is None or one.upper is None or one.base_values is None:
         return None
     return float(one.values[0, at]), (float(one.lower[0, at]), float(one.upper[0, at]))
-
-
-def rank_largest(scores: Array, most: int | None = None) -> Integers:
-    """Positions of the largest (d,) absolute scores, the largest first."""
-    return np.argsort(-np.abs(scores), kind="stable")[:most]
-
-
-def count_left_out(n_features: int, n_shown: int, what: str = "score") -> str:
-    """Say that there are more features than were shown."""
-    more = n_features - n_shown
-    if more <= 0:
-        return ""
-    return f"1 more feature has a smaller {what}" if more == 1 else f"{more:,} more features have smaller {what}s"

@@ -12,6 +12,7 @@ import numpy as np
 
 from xcid._check import number as format_number
 from xcid._check import percent, round_half_up
+from xcid.records import Array, Integers
 
 MOST_LETTERS = 160
 ODDS = ("log_odds", "margins")  # scales whose numbers say what odds are multiplied by
@@ -161,3 +162,21 @@ def format_limits(
     else:
         shown = [format_factor(np.exp(size)) for size in sorted((abs(low), abs(high)))]
     return f"{effect} ({' to '.join(shown)})"
+
+
+def format_status(status: str) -> str:
+    """A status to put behind something: " (frozen)", and nothing where all is well."""
+    return "" if status == "ok" else f" ({status})"
+
+
+def rank_largest(scores: Array, most: int | None = None) -> Integers:
+    """Positions of the largest (d,) absolute scores, the largest first."""
+    return np.argsort(-np.abs(scores), kind="stable")[:most]
+
+
+def count_left_out(n_features: int, n_shown: int, what: str = "score") -> str:
+    """Say that there are more features than were shown."""
+    more = n_features - n_shown
+    if more <= 0:
+        return ""
+    return f"1 more feature has a smaller {what}" if more == 1 else f"{more:,} more features have smaller {what}s"
