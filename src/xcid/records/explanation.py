@@ -16,33 +16,9 @@ import numpy.typing as npt
 from xcid._check import meant, number, position_of, selection, shown
 from xcid.errors import InvalidParameter
 from xcid.records import fields
-from xcid.records.arrays import (
-    Array,
-    Details,
-    Flags,
-    Integers,
-    Texts,
-    benjamini_hochberg,
-    is_significant,
-)
+from xcid.records.arrays import Array, Details, Flags, Integers, Texts, benjamini_hochberg, is_significant
 from xcid.records.cloud import Perturbations
-from xcid.records.fields import (
-    AGAIN,
-    COLUMN,
-    COMPUTATION,
-    FEATURE,
-    LOWER,
-    NOISE,
-    OUTPUT,
-    REFERENCE,
-    REFIT,
-    ROW,
-    TRAINING,
-    UPPER,
-    P,
-    first,
-    per,
-)
+from xcid.records.fields import COLUMN, COMPUTATION, FEATURE, LOWER, OUTPUT, REFERENCE, ROW, UPPER, P, first, per
 from xcid.records.status import UNKNOWN, Failure, meaning
 
 E = TypeVar("E", bound="Explanation")
@@ -183,7 +159,7 @@ class Explanation:
     flips_alone: Array | None = per(
         ROW, FEATURE, unknown=np.nan, line="flips_alone", runs=np.mean, rows=np.mean, wide=True, default=None
     )
-    spread: Array | None = per(ROW, FEATURE, unknown=0.0, line="spread", of="values", part=NOISE, default=None)
+    spread: Array | None = per(ROW, FEATURE, unknown=0.0, line="spread", of="values", part=fields.NOISE, default=None)
     sd_computation: Array | None = per(
         ROW, FEATURE, unknown=np.nan, line="sd_computation", rows=np.mean, of="values", part=COMPUTATION, default=None
     )
@@ -191,10 +167,10 @@ class Explanation:
         ROW, FEATURE, unknown=np.nan, line="sd_reference", rows=np.mean, of="values", part=REFERENCE, default=None
     )
     sd_training: Array | None = per(
-        ROW, FEATURE, unknown=np.nan, line="sd_training", of="values", part=TRAINING, default=None
+        ROW, FEATURE, unknown=np.nan, line="sd_training", of="values", part=fields.TRAINING, default=None
     )
     retrained: Array | None = per(
-        ROW, FEATURE, REFIT, unknown=np.nan, rows=np.mean, of="values", part=AGAIN, default=None
+        ROW, FEATURE, fields.REFIT, unknown=np.nan, rows=np.mean, of="values", part=fields.AGAIN, default=None
     )
     size: Array | None = per(ROW, FEATURE, unknown=0.0, line="size", default=None)
     share_significant: Array | None = per(ROW, FEATURE, unknown=0.0, line="share_significant", default=None)
