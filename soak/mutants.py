@@ -80,7 +80,7 @@ ROOMS = {
         QUICK, 0.6,
     ),
     "tables": Room(
-        ("io/cells.py", "io/delimited.py", "io/files.py", "io/objects.py", "io/packed.py", "io/readers.py",
+        ("io/cells.py", "io/delimited.py", "io/objects.py", "io/packed.py", "io/readers.py",
          "io/tables.py"),
         ("tests/hostile/test_promises.py", "tests/hostile/test_kinds.py", "tests/hostile/test_bombs.py",
          "tests/test_io.py", "tests/test_io_delimited.py", "tests/hostile/test_tables.py", "tests/cli/test_tables.py",

@@ -221,7 +221,7 @@ class TestTrust:
         assert command("explain", *arguments, *trust)[0] == 0
 
     def test_archives_that_unpack_to_too_much(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("xcid.io.files.SMALL", 2**16)
+        monkeypatch.setattr("xcid.io.tables.SMALL", 2**16)
         with zipfile.ZipFile(tmp_path / "m.skops", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
             archive.writestr("schema.json", bytes(2**24))
         with pytest.raises(InvalidFile, match=r"unpacks from .* to 16,777,216 bytes: refused"):

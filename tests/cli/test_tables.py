@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from xcid.errors import InvalidFile, MissingDependency
-from xcid.io import files, tables
+from xcid.io import tables
 from xcid.io.readers import read
 
 LIBRARIES = ["pandas", "polars", "pyarrow"]
@@ -163,7 +163,7 @@ def test_files_that_are_none(tmp_path, name, message):
 @pytest.mark.parametrize("backend", LIBRARIES)
 def test_many_cells_in_few_bytes(tmp_path, monkeypatch, backend):
     monkeypatch.setattr(tables, "library", lambda: backend)
-    monkeypatch.setattr(files, "SMALL", 2**23)
+    monkeypatch.setattr(tables, "SMALL", 2**23)
     pq.write_table(pa.table({"a": np.zeros(2**21)}), tmp_path / "bomb.parquet", compression="zstd")
     with pytest.raises(InvalidFile, match=r"to 16,777,216 bytes: refused"):
         read(tmp_path / "bomb.parquet")

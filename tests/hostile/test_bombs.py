@@ -18,7 +18,7 @@ from tables import good
 
 import xcid
 from xcid.errors import InvalidFile
-from xcid.io import files, packed, readers
+from xcid.io import packed, readers, tables
 from xcid.io.readers import Background
 from xcid.io.rows import Rows
 from xcid.records import fields
@@ -28,7 +28,7 @@ READER = """
 import json, resource, sys
 from pathlib import Path
 import xcid
-from xcid.io import readers, models
+from xcid.io import models, readers
 from xcid.errors import InvalidFile
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 folder, said = Path(sys.argv[1]), {}
@@ -152,7 +152,7 @@ def test_a_footer_that_lies(tmp_path, monkeypatch, read):
     )
     lie(path)
     assert pq.read_metadata(path).row_group(0).total_byte_size == 100
-    monkeypatch.setattr(files, "SMALL", 2**20)
+    monkeypatch.setattr(tables, "SMALL", 2**20)
     monkeypatch.setattr(fields, "declared", lambda record: ())
     with pytest.raises(InvalidFile, match=r"column 'a' of .* bytes: refused"):
         read(path)
@@ -165,8 +165,8 @@ def test_reading_ends_where_text_gets_too_much(tmp_path, monkeypatch):
         pa.table({"a": [f"{at:099}" for at in range(2**18)]}), path, compression="zstd", use_dictionary=False
     )
     lie(path)
-    monkeypatch.setattr(files, "SMALL", 2**22)
-    monkeypatch.setattr(files, "TIMES", 1)
+    monkeypatch.setattr(tables, "SMALL", 2**22)
+    monkeypatch.setattr(tables, "TIMES", 1)
     count = packed._n_written
     monkeypatch.setattr(packed, "_n_written", lambda part: n_read.append(len(part)) or count(part))
     with pytest.raises(InvalidFile, match=r"column 'a' of .* bytes: refused"):
@@ -180,8 +180,8 @@ def test_text_in_lists_counts_with_its_cells(tmp_path, monkeypatch):
     pq.write_table(pa.table({"a": [["x" * 2**12] * 8] * 64}), path)
     kept = packed.read_parquet(path, packed.list_values)[1]
     assert kept["a"].to_pylist() == [["x" * 2**12] * 8] * 64
-    monkeypatch.setattr(files, "SMALL", 2**20)
-    with pytest.raises(InvalidFile, match=rf"column 'a' of .* to {64 * 8 * (files.CELL + 2**12):,} bytes: refused"):
+    monkeypatch.setattr(tables, "SMALL", 2**20)
+    with pytest.raises(InvalidFile, match=rf"column 'a' of .* to {64 * 8 * (tables.CELL + 2**12):,} bytes: refused"):
         packed.read_parquet(path, packed.list_values)
 
 
@@ -190,11 +190,11 @@ def test_archives_within_an_archive_count(tmp_path):
         with zipfile.ZipFile(tmp_path / name, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("part", content if isinstance(content, bytes) else content.read_bytes())
     with (tmp_path / "outer.zip").open("rb") as file:
-        assert files.in_zip(file) > 2**20
+        assert tables.in_zip(file) > 2**20
 
 
 def test_saved_explanations_have_the_same_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "SMALL", 2**16)
+    monkeypatch.setattr(tables, "SMALL", 2**16)
     np.savez_compressed(tmp_path / "e.npz", values=np.zeros(2**18))
     with pytest.raises(InvalidFile, match=r"e\.npz unpacks from .* bytes: refused"):
         xcid.load(tmp_path / "e.npz")

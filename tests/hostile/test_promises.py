@@ -17,7 +17,7 @@ import xcid
 from xcid.errors import InvalidData, InvalidFile
 from xcid.generators import Marginal, Random
 from xcid.io import readers
-from xcid.io.files import naming
+from xcid.io.tables import naming
 from xcid.scores import PerFeature
 from xcid.show.report import report
 from xcid.show.report.page import fingerprint

@@ -18,8 +18,8 @@ import numpy as np
 from xcid._require import require
 from xcid.errors import InvalidFile
 from xcid.io import dates, tables
-from xcid.io.files import check_text
 from xcid.io.sources import FALSE, MARKED, TRUE, Columns, Layout, Source, number, plain_numbers, text, with_comma
+from xcid.io.tables import check_text
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 ENCODING = "utf-8-sig"  # with or without the mark that some programs put in front

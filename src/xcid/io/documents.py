@@ -38,7 +38,7 @@ import numpy as np
 
 from xcid._require import require
 from xcid.errors import InvalidFile
-from xcid.io import earlier, files, packed
+from xcid.io import earlier, packed, tables
 from xcid.records import Details, Explanation, fields
 
 FORMAT = "xcid explanation"
@@ -139,7 +139,7 @@ def _array(cells: list[Any], kind: np.dtype[Any], n_bytes: int) -> Any:
     if kind.kind != "U":
         return np.array(cells, dtype=kind)
     texts = np.array(cells, dtype=object)
-    files.check_size("its text", n_bytes, 4 * texts.size * max((len(str(text)) for text in texts.flat), default=0))
+    tables.check_size("its text", n_bytes, 4 * texts.size * max((len(str(text)) for text in texts.flat), default=0))
     return texts.astype(np.str_)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from xcid._require import require
 from xcid.errors import InvalidFile, XcidError
-from xcid.io import files
+from xcid.io import tables
 from xcid.io.vetted import VETTED, makers
 
 PICKLES = (".pkl", ".pickle", ".joblib", ".dill", ".cloudpickle", ".sav", ".pt", ".pth")
@@ -66,7 +66,7 @@ def imported(loader: Loader) -> Any:
 
 
 def _read(path: Path, loader: Loader, trusted: Sequence[str]) -> Any:
-    files.plain(path, "not a model")
+    tables.plain(path, "not a model")
     try:
         return loader.read(imported(loader), path, trusted)
     except XcidError:
@@ -79,7 +79,7 @@ def _skops(io: Any, path: Path, trusted: Sequence[str]) -> Any:
     if not zipfile.is_zipfile(path):
         raise InvalidFile(f"{path} is not a skops file (these are ZIP archives): save the model with skops.io.dump")
     with path.open("rb") as file:  # skops unpacks before it looks
-        files.check_size(path, path.stat().st_size, files.in_zip(file))
+        tables.check_size(path, path.stat().st_size, tables.in_zip(file))
     found = set(io.get_untrusted_types(file=path))
     unknown = sorted(found - set(trusted) - set(VETTED))
     if unknown:

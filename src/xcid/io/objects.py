@@ -11,10 +11,10 @@ from typing import Any
 from xcid._check import shown
 from xcid.errors import InvalidFile
 from xcid.frames import frame_of
-from xcid.io import files, tables
+from xcid.io import tables
 from xcid.io.delimited import ENCODING
-from xcid.io.files import check_text, repeated, short
 from xcid.io.sources import Columns, Lines, Source, text
+from xcid.io.tables import check_text, repeated, short
 
 CELL = 16  # bytes of one that is missing: a place in a list, and one in a data frame
 
@@ -42,7 +42,7 @@ def _source(path: Path, lines: Callable[[], Lines]) -> Source:
     for row, (_, record) in enumerate(lines()):
         names.update(dict.fromkeys(record))
         tables.check_width(path, len(names))
-        files.check_size(path, n_bytes, CELL * len(names) * (row + 1), "give all rows the same names")
+        tables.check_size(path, n_bytes, CELL * len(names) * (row + 1), "give all rows the same names")
         nested.update(dict.fromkeys(name for name, cell in record.items() if isinstance(cell, list | dict)))
         for name, cell in record.items():
             if not _is_text(name) or (isinstance(cell, str) and not _is_text(cell)):

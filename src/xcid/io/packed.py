@@ -17,7 +17,7 @@ import numpy as np
 from xcid._check import MOST_SHOWN
 from xcid._require import require
 from xcid.errors import InvalidFile
-from xcid.io import files, sources, tables
+from xcid.io import sources, tables
 from xcid.io.sources import Layout, Pieces, Source
 
 BUFFER = 2**20  # bytes of a Parquet column that are read ahead: without it a row group would be read at once
@@ -49,10 +49,10 @@ def open_parquet(path: Path) -> Source:
 def open_feather(path: Path) -> Source:
     """Open a Feather or Arrow file, which is read by record batches."""
     schema, n_rows = _feather_file(path).schema, 0
-    files.check_cells(path, 1, len(schema.names))
+    tables.check_cells(path, 1, len(schema.names))
     for batch in _feather_batches(path, [0]):  # there is no other way to their number of rows
         n_rows += len(batch)
-        files.check_cells(path, n_rows, len(schema.names))
+        tables.check_cells(path, n_rows, len(schema.names))
 
     def parts(first: int) -> Iterator[tuple[int, Any]]:
         start = 0
@@ -80,7 +80,7 @@ def parquet_file(path: Path, inner: Callable[[Any], Any] = lambda kind: kind) ->
     groups = [said.row_group(at) for at in range(said.num_row_groups)]
     n_rows = max(said.num_rows, sum(max(0, group.num_rows) for group in groups))
     schema = check_schema(path, file.schema_arrow, inner)
-    files.check_cells(path, n_rows, said.num_columns, sum(max(0, group.total_byte_size) for group in groups))
+    tables.check_cells(path, n_rows, said.num_columns, sum(max(0, group.total_byte_size) for group in groups))
     coded = [file.schema.column(at).path for at, field in enumerate(schema) if _is(inner(field.type), *TEXT)]
     return schema, open_file(path, buffer_size=BUFFER, read_dictionary=coded)
 
@@ -145,7 +145,7 @@ def _written_out(batches: Iterable[Any], coded: Any, schema: Any, path: Path) ->
     table = arrow.Table.from_batches(_counted(batches, path), coded)
     columns = []
     for at, field in enumerate(schema):
-        with files.naming(f"column {field.name!r} of {path}"):
+        with tables.naming(f"column {field.name!r} of {path}"):
             column = table.column(at)
             column.validate(full=True)
             column = column.cast(_plain(column.type))
@@ -161,9 +161,9 @@ def _counted(batches: Iterable[Any], path: Path) -> Iterator[Any]:
     for batch in batches:
         for at, (name, column) in enumerate(zip(batch.schema.names, batch.columns, strict=True)):
             where = f"column {name!r} of {path}"
-            with files.naming(where):
+            with tables.naming(where):
                 n_written += _n_written(column)
-            files.check_size(f"{where}, with those before it," if at else where, n_bytes, n_written)
+            tables.check_size(f"{where}, with those before it," if at else where, n_bytes, n_written)
         yield batch
 
 
@@ -190,7 +190,7 @@ def _n_written(part: Any) -> int:
     """Bytes of text when each cell is written out, and of the cells of lists."""
     if _is(part.type, "list"):
         cells = part.flatten()
-        return files.CELL * len(cells) + _n_written(cells)
+        return tables.CELL * len(cells) + _n_written(cells)
     if not _is(part.type, "dictionary"):
         return int(_lengths(part).sum())
     codes = part.indices.drop_null().to_numpy(zero_copy_only=False).astype(np.uint64)

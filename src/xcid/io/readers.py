@@ -17,10 +17,10 @@ import numpy as np
 from xcid._check import MOST_SHOWN, meant, shown
 from xcid._require import require
 from xcid.errors import InvalidData, InvalidFile
-from xcid.io import cells, dates, delimited, files, objects, packed, sheets, tables
+from xcid.io import cells, dates, delimited, objects, packed, sheets, tables
 from xcid.io.dates import Writing
-from xcid.io.files import FEATHER, PARQUET, check_packed, naming
 from xcid.io.sources import Layout, Roles, Source, held
+from xcid.io.tables import FEATHER, PARQUET, check_packed, naming
 from xcid.table import FeatureSpace
 
 NO_ROLES = Roles()
@@ -35,7 +35,7 @@ def opened(path: Path) -> Source:
     if suffix not in OPENERS:
         raise InvalidFile(f"{path} is not a table that can be read: the extensions are {', '.join(OPENERS)}")
     with naming(path):
-        files.plain(path, "not a table that can be read")
+        tables.plain(path, "not a table that can be read")
         source = OPENERS[suffix](path)
         if not source.n_rows or not source.names:
             raise InvalidFile(f"{path} is empty: it has {source.n_rows} rows and {len(source.names)} columns")
@@ -74,7 +74,7 @@ def _packed(kind: str, mark: bytes, by_pyarrow: Callable[[Path], Source], by_pol
         lazy = getattr(polars, f"scan_{by_polars}")(path)
         names = lazy.collect_schema().names()
         tables.check_width(path, len(names))
-        files.check_cells(path, lazy.select(polars.len()).collect().item(), len(names))
+        tables.check_cells(path, lazy.select(polars.len()).collect().item(), len(names))
         cells.check_types(path, polars.DataFrame(schema=lazy.collect_schema()))
         return held(path, getattr(polars, f"read_{by_polars}")(path))
 

@@ -14,8 +14,8 @@ from xcid.errors import InvalidData, InvalidFile
 from xcid.frames import frame_of
 from xcid.io import sources, tables
 from xcid.io.cells import fitted
-from xcid.io.files import naming
 from xcid.io.sources import Columns, Layout, Pieces, Source
+from xcid.io.tables import naming
 from xcid.table import FeatureSpace, first_unseen, met
 from xcid.table.columns import is_missing
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from xcid.errors import InvalidFile, MissingDependency
-from xcid.io import documents, files
+from xcid.io import documents, tables
 from xcid.io.writers import replacing
 from xcid.outcomes import Outcome
 from xcid.records import Density, Explanation, Perturbations, Plan, fields, with_details
@@ -44,7 +44,7 @@ def load(
 ) -> Explanation:
     """Read what :func:`save` wrote, with the density and the outcome that are not xcid's own."""
     try:
-        files.plain(Path(path), NONE)
+        tables.plain(Path(path), NONE)
         explanation = _reader(Path(path))(Path(path))
         _check_shapes(explanation)
     except InvalidFile as error:
@@ -82,7 +82,7 @@ def _write_archive(explanation: Explanation, file: BinaryIO) -> None:
 
 def _read_archive(path: Path) -> Explanation:
     with path.open("rb") as file:
-        files.check_size(path, path.stat().st_size, files.in_zip(file))
+        tables.check_size(path, path.stat().st_size, tables.in_zip(file))
     with np.load(path, allow_pickle=False) as archive:
         parts = {documents.RENAMED.get(name, name): archive[name] for name in archive.files}
     header = json.loads(str(parts.pop("header")))

@@ -17,8 +17,8 @@ from xcid._require import require
 from xcid.errors import InvalidFile
 from xcid.io import tables
 from xcid.io.delimited import MISSING
-from xcid.io.files import check_cells, check_size
 from xcid.io.sources import Source, held
+from xcid.io.tables import check_cells, check_size
 
 MARK = b"PK\x03\x04"
 BLOCK = 2**20

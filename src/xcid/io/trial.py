@@ -21,7 +21,7 @@ import numpy as np
 from xcid import errors
 from xcid._require import ending
 from xcid.errors import InvalidFile, XcidError
-from xcid.io import files, models, tables
+from xcid.io import models, tables
 from xcid.models import wrap
 from xcid.table import FeatureSpace
 
@@ -44,7 +44,7 @@ def tried(path: Path, trusted: Sequence[str]) -> Iterator[Callable[[Any], None]]
     if loader is None:
         yield lambda features: None  # whoever loads it has words for it
         return
-    size, before = files.plain(path, "not a model"), _signature(path)
+    size, before = tables.plain(path, "not a model"), _signature(path)
     context = multiprocessing.get_context("spawn")  # a fork of a process with threads may wait for ever
     ours, theirs = context.Pipe()
     process = context.Process(target=_child, args=(theirs, path, trusted), daemon=True)
