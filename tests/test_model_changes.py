@@ -409,7 +409,7 @@ def test_other_columns_are_refused():
 
 
 def test_a_model_too_large_to_be_compared_is_called(monkeypatch):
-    monkeypatch.setattr("xcid.native.fingerprint.MOST_BYTES", 1_000)
+    monkeypatch.setattr("xcid.native.MOST_BYTES", 1_000)
     assert made(forest()).subject.predict.native is None
 
 

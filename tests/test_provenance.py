@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import xcid
 from xcid import cli
-from xcid.native.fingerprint import look_for_record
+from xcid.native import look_for_record
 from xcid.subject import digest_reference
 from xcid.table import FeatureSpace
 
@@ -53,7 +53,7 @@ def test_a_model_has_the_same_digest_after_it_travelled_and_another_when_it_chan
 def test_another_process_finds_the_same_digest(tmp_path):
     model = MODELS["forest"].fit(TABLE, CLASS)
     (tmp_path / "model").write_bytes(pickle.dumps(model))
-    look = "import pickle, sys; from xcid.native.fingerprint import look_for_record as look; print(look(pickle.load("
+    look = "import pickle, sys; from xcid.native import look_for_record as look; print(look(pickle.load("
     found = subprocess.run(
         [sys.executable, "-c", f"{look}open(sys.argv[1], 'rb'))).sha256)", tmp_path / "model"],
         capture_output=True, check=True, text=True,

@@ -267,7 +267,7 @@ def trace(model: Any, space: FeatureSpace, is_readable: bool) -> dict[str, str]:
 
     Neither a date nor a command is here, so that the same rows give the same files; what a command writes has both.
     """
-    from xcid.native.fingerprint import Content, look_for_record
+    from xcid.native import Content, look_for_record
 
     found = look_for_record(model) if is_readable else Content("", (type(model).__module__.partition(".")[0],))
     sha256 = f"sha256 {found.sha256}" if found.sha256 else "digest unknown"

@@ -24,9 +24,8 @@ from xcid.native.ensemble import (
     single_several,
     swapped,
 )
-from xcid.native.fingerprint import Look, attributes
 from xcid.native.models import Link, exponential, first, logistic, several
-from xcid.native.seen import Kind, Seen, as_codes
+from xcid.native.seen import Kind, Look, Seen, as_codes, attributes
 from xcid.records import Array
 
 # What sums are by the objective, and what the base score becomes before it is added to them.

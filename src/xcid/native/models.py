@@ -9,8 +9,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from scipy.special import expit, softmax
 
-from xcid.native.fingerprint import Look, attributes
-from xcid.native.seen import Chain, Kind, Part, Seen
+from xcid.native.seen import Chain, Kind, Look, Part, Seen, attributes
 from xcid.records import Array, Plan
 
 Outputs: TypeAlias = Callable[[Array], Array]

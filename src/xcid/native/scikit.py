@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from xcid.native.ensemble import Ensemble, Tree, averaged, averaged_pair, double, single, swapped
-from xcid.native.fingerprint import Look, attributes
 from xcid.native.models import Linear, Link, doubled, exponential, first, logistic, several, shared
-from xcid.native.seen import Chain, Kind, Seen, as_numbers
+from xcid.native.seen import Chain, Kind, Look, Seen, as_numbers, attributes
 from xcid.records import Array, Integers
 
 PLAIN_STARTS = ("DummyClassifier", "DummyRegressor")  # of gradient boosting: the same for all rows

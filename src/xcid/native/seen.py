@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -12,11 +12,18 @@ from xcid.records import Array, Flags, Integers, Plan
 
 Kind: TypeAlias = tuple[str, str]
 """The package and the name of a class."""
+Look: TypeAlias = Callable[[Any], Iterable[Any]]
+"""What all outputs of a model of some class follow from, where that is not its attributes one by one."""
 
 
 def name_of(model: Any) -> Kind:
     """The package and the name of an object's class, of which a subclass has another; nothing has to be imported."""
     return type(model).__module__.partition(".")[0], type(model).__name__
+
+
+def attributes(*names: str) -> Look:
+    """Look at some attributes alone: the rest says nothing of outputs."""
+    return lambda part: [vars(part).get(name) for name in names]
 
 
 @dataclass(frozen=True, slots=True)
