@@ -94,3 +94,16 @@ def make_printable(text: str) -> str:
     'a name that turns ?[31mred'
     """
     return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
+
+
+def one_core_each(model_cores: int | None = None) -> contextlib.AbstractContextManager[Any]:
+    """Keep NumPy's matrix products to the thread that asks for them; scikit-learn brings what that takes.
+
+    The model's own threads get ``model_cores``; by default they are its own affair.
+    """
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return contextlib.nullcontext()
+    most = {"blas": 1} if model_cores is None else {"blas": 1, "openmp": model_cores}
+    return threadpool_limits(most)

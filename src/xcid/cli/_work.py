@@ -7,6 +7,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from xcid.cli._subjects import SubjectOptions, find_positions
@@ -217,18 +218,22 @@ def explain_pieces(
     comes, and ``redact`` makes of the reason why the first row failed what may be said of it.
     """
     from xcid._faults import quietly, refuse_one_side, warn_of_statuses
-    from xcid.engines import Threads
+    from xcid._require import one_core_each
     from xcid.records import Failure
 
     one_side, failures = list[str](), list[Failure]()
     explainer = explainer.replace(one_sided=one_side.append, failed=failures.append)  # other pieces may have flips
-    size = size if workers == 1 else max(size, workers * explainer.setup.rows_at_once)
+    explain: Callable[..., Explanation] = explainer
+    if workers > 1:
+        from xcid.engines import Threads
+
+        explain, size = partial(Threads(workers), explainer), max(size, workers * explainer.setup.rows_at_once)
     statuses: Counter[str] = Counter()
     reason, pieces = "", list[tuple[set[str], str]]()
     progress(0, len(rows))
     for chunk in rows.chunks(size):
-        with quietly():
-            explanation = Threads(workers)(explainer, chunk.frame, seed=seed)
+        with quietly(), one_core_each():
+            explanation = explain(chunk.frame, seed=seed)
         explanation = replace(explanation, index=chunk.names)
         statuses.update(explanation.status.tolist())
         if failures and not reason:

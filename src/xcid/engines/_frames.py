@@ -17,8 +17,7 @@ import numpy as np
 
 from xcid import pipeline
 from xcid._check import as_int, meant, shown
-from xcid._require import require
-from xcid.engines.threads import one_core_each
+from xcid._require import one_core_each, require
 from xcid.errors import InvalidData, InvalidParameter, XcidWarning
 from xcid.explainer import Explainer
 from xcid.records import Array, Explanation

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from xcid._check import as_int
+from xcid._require import one_core_each
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
 
@@ -52,16 +52,3 @@ class Threads:
                 yield from (future.result() for future in waiting)
 
             return explainer(X, seed=seed, apply=apply)
-
-
-def one_core_each(model_cores: int | None = None) -> contextlib.AbstractContextManager[Any]:
-    """Keep NumPy's matrix products to the thread that asks for them; scikit-learn brings what that takes.
-
-    The model's own threads get ``model_cores``; by default they are its own affair.
-    """
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return contextlib.nullcontext()
-    most = {"blas": 1} if model_cores is None else {"blas": 1, "openmp": model_cores}
-    return threadpool_limits(most)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from xcid import _faults as faults
-from xcid.engines.threads import one_core_each
+from xcid._require import one_core_each
 from xcid.errors import InvalidFile, XcidError
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
