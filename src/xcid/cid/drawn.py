@@ -19,7 +19,7 @@ UNEVEN = 12  # times as far as most values lie, then a scale is not even
 FEWEST_UNEVEN = 4  # distinct values
 
 
-class Drawn(NamedTuple):
+class DrawnPair(NamedTuple):
     """Two densities of a column, and how far from 0 its scale is even: 0 where it is even all along.
 
     On another scale a value v lies at ``arcsinh(v / width)``; points are places, and the area under a curve is a mass.
@@ -47,7 +47,7 @@ class Kept(NamedTuple):
     flip: float
 
 
-def drawn(cloud: Perturbations, row: int, feature: int, density: Density) -> Drawn:
+def drawn(cloud: Perturbations, row: int, feature: int, density: Density) -> DrawnPair:
     """Give what is drawn of a feature that is one column: the two densities, or exact masses of few values.
 
     A kernel smooths beyond the values that there are. What lies there belongs to those within; but the curves of a
@@ -55,20 +55,20 @@ def drawn(cloud: Perturbations, row: int, feature: int, density: Density) -> Dra
     """
     one, (column,) = cloud[row : row + 1], cloud.features[feature]
     if cloud.discrete[column]:
-        return Drawn(evidence(one, 0, feature, density))
+        return DrawnPair(evidence(one, 0, feature, density))
     values = _column(one, column)
     there = values[np.isfinite(values) & (one.positive[0] + one.negative[0] > 0)]
     is_mixed = isinstance(density, Mixed)
     if is_mixed and np.unique(there).size <= FEW:
-        return Drawn(evidence(_alone(one, column), 0, 0, Discrete()))
+        return DrawnPair(evidence(_alone(one, column), 0, 0, Discrete()))
     width = unit_of_scale(there) if is_mixed else 0.0
-    found = Drawn(
+    found = DrawnPair(
         evidence(_alone(one, column, width), 0, 0, density) if width else evidence(one, 0, feature, density), width
     )
     return found if isinstance(density, Kernel) else found._replace(pair=_within(found.pair, found.places(there)))
 
 
-def kept_shares(cloud: Perturbations, row: int, feature: int, found: Drawn | None = None) -> Kept:
+def kept_shares(cloud: Perturbations, row: int, feature: int, found: DrawnPair | None = None) -> Kept:
     """Tell how much of either set keeps the present value of a feature, or all those of a group.
 
     That is what is drawn at the present value, where something is.

@@ -31,7 +31,7 @@ TINY = 1e-20  # share of the square of a gap that tells nothing of it
 BEND = 0.05  # standard deviation of what Simpson's rule may lack, in units of how far effects bend
 
 
-class Shared(NamedTuple):
+class EffectRegression(NamedTuple):
     """What the regressions of all rows of a plan share; c columns, and f features that may change."""
 
     columns: Array  # (p, c) of the differences
@@ -54,7 +54,7 @@ class Measured(NamedTuple):
     bend: Array  # how far effects bend with the share of other features that are taken, beyond chance
 
 
-def shared(plan: Plan, discrete: Flags) -> Shared:
+def shared(plan: Plan, discrete: Flags) -> EffectRegression:
     """Prepare the regression of a plan."""
     free = np.flatnonzero(plan.free)
     pairs, n_free = len(plan.masks), len(free)
@@ -86,7 +86,7 @@ def shared(plan: Plan, discrete: Flags) -> Shared:
     if len(alone):  # the bends that are taken from them and from the rest are measured by the differences, too
         reach = (4 * influence + solved @ (bends * (alone.mean(axis=0) + rest.mean(axis=0) - 2 * mean)[:, None])) / 6
     more = bends * 1.0, alone - mean, rest - mean, size
-    return Shared(columns, solved, influence, reach, inflation(columns, solved), *more)
+    return EffectRegression(columns, solved, influence, reach, inflation(columns, solved), *more)
 
 
 def solution(columns: Array, penalty: Array) -> Array:
@@ -104,7 +104,7 @@ def inflation(columns: Array, solved: Array) -> Array:
     return np.asarray((1 - leverage) ** -CORRECTION)
 
 
-class Numbers(NamedTuple):
+class NumberBasis(NamedTuple):
     """Functions of a number: itself in standard deviations, whether it is missing, and what lies beyond each knot."""
 
     exponent: int  # squares of 1e-300 and 1e300 are no numbers
@@ -140,18 +140,18 @@ class Levels(NamedTuple):
         return (code[:, None] == self.common) * 1.0
 
 
-def numbers(known: Array, most: int) -> Numbers:
+def numbers(known: Array, most: int) -> NumberBasis:
     """At most so many functions of a number, by its values in the reference data."""
     _, exponent = np.frexp(np.nanmax(np.abs(known), initial=0.0))
     known = np.ldexp(known, -exponent)
     there = known[~np.isnan(known)]
     if not there.size or there.min() == there.max():
-        return Numbers(0, 0.0, 1.0, 0, np.empty(0), np.empty(0))
+        return NumberBasis(0, 0.0, 1.0, 0, np.empty(0), np.empty(0))
     mean, spread, holes = there.mean(), there.std(), int(len(there) < len(known) and most > 1)
     knots = np.unique((np.quantile(there, KNOTS) - mean) / spread)
     knots = knots[knots > (there.min() - mean) / spread]
     knots = knots[:0] if most < 1 + holes + len(knots) else knots
-    return Numbers(int(exponent), mean, spread, holes, knots, np.array([REST] * (1 + holes) + [BENDS] * len(knots)))
+    return NumberBasis(int(exponent), mean, spread, holes, knots, np.array([REST] * (1 + holes) + [BENDS] * len(knots)))
 
 
 def levels(known: Array, most: int) -> Levels:
@@ -160,10 +160,10 @@ def levels(known: Array, most: int) -> Levels:
     return Levels(level[np.argsort(-count, kind="stable")[: min(most, MOST_LEVELS)]])
 
 
-def functions_of(plan: Plan, column: int, is_discrete: bool, most: int) -> tuple[Numbers | Levels, Array]:
+def functions_of(plan: Plan, column: int, is_discrete: bool, most: int) -> tuple[NumberBasis | Levels, Array]:
     """Functions of a column, and their means over the reference rows; made once for all plans of these rows."""
 
-    def make(background: Array) -> tuple[Numbers | Levels, Array]:
+    def make(background: Array) -> tuple[NumberBasis | Levels, Array]:
         known = background[:, column]
         made = (levels if is_discrete else numbers)(known, most)
         shares = np.full(len(known), 1 / len(known)) if plan.weights is None else plan.weights
@@ -173,7 +173,7 @@ def functions_of(plan: Plan, column: int, is_discrete: bool, most: int) -> tuple
     return once_for(plan.background, ("functions", column, is_discrete, most, weights), make)
 
 
-def measured(plan: Shared, responses: Array) -> Measured:
+def measured(plan: EffectRegression, responses: Array) -> Measured:
     """Measure effects on (n, s) responses; arrays of NumPy or tensors of torch."""
     xp, pairs = namespace(responses), len(plan.columns)
     differences, more = responses[:, :pairs] - responses[:, pairs : 2 * pairs], responses[:, 2 * pairs :]

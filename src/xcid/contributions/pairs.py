@@ -26,7 +26,7 @@ from xcid.records import Array, Estimate, Flags, Integers, Perturbations, Plan
 MOST_CELLS = 2**22  # of an array that is held for some pairs at a time
 
 
-class Shared(NamedTuple):
+class PairRegression(NamedTuple):
     """What the regressions of all rows of a plan share: c columns of p sums, f features that may change, k pairs."""
 
     columns: Array  # (p, c) of the sums
@@ -70,7 +70,7 @@ def pairs(cloud: Perturbations, numbers: Array) -> Estimate:
     return Estimate(*square)
 
 
-def prepared(plan: Plan, discrete: Flags) -> Shared:
+def prepared(plan: Plan, discrete: Flags) -> PairRegression:
     """Prepare the regression of a plan on products of signs, and on these times the values of both features.
 
     Where there are too many pairs for so many columns there are fewer, or none: then interactions are plain means.
@@ -92,7 +92,7 @@ def prepared(plan: Plan, discrete: Flags) -> Shared:
     solution = effects.solution(columns, np.full(columns.shape[1], REST * len(signs)))
     inflation, order = effects.inflation(columns, solution), hadamard_order(len(plan.free))
     size = order if order >= plan.run and len(signs) >= FEWEST * order else plan.run
-    return Shared(columns, solution, inflation, signs, first, second, plan.run, size)
+    return PairRegression(columns, solution, inflation, signs, first, second, plan.run, size)
 
 
 def _leading(plan: Plan, discrete: Flags) -> tuple[Array, Array]:
@@ -107,7 +107,7 @@ def _leading(plan: Plan, discrete: Flags) -> tuple[Array, Array]:
     return made[: len(plan.values)], made[len(plan.values) :]
 
 
-def measured(plan: Shared, responses: Array) -> Array:
+def measured(plan: PairRegression, responses: Array) -> Array:
     """(3, n, k) the interactions of (n, s) responses, their variances, and the degrees of freedom of these."""
     n_pairs = len(plan.signs)
     sums = apart((responses[:, :n_pairs] + responses[:, n_pairs : 2 * n_pairs]).T, plan.run).T

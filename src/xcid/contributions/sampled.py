@@ -13,7 +13,7 @@ import numpy as np
 
 from xcid._kernels.arrays import blocks, namespace, ratio, same, student_quantile, student_tails
 from xcid.contributions import effects
-from xcid.contributions.effects import Measured, Shared
+from xcid.contributions.effects import EffectRegression, Measured
 from xcid.records import Array, Estimate, Flags, Perturbations, Plan
 
 CONFIDENCE = 0.95
@@ -67,7 +67,7 @@ def _contributions(cloud: Perturbations, numbers: Array, gap: Array, measure: Me
     return calibrated(measure(cloud, numbers / unit), left, unit, able, is_small(plan), part / unit)
 
 
-def _slopes(plan: Shared, numbers: Array, others: Array) -> Array:
+def _slopes(plan: EffectRegression, numbers: Array, others: Array) -> Array:
     """(n, c) coefficients with which (n, s, c) other numbers take most of the chance from (n, s) numbers."""
     pairs = len(plan.columns)
 
@@ -92,7 +92,7 @@ def measured(cloud: Perturbations, numbers: Array) -> Measured:
     return full(plan, effects.measured(shared(plan, cloud.discrete), numbers))
 
 
-def shared(plan: Plan, discrete: Flags) -> Shared:
+def shared(plan: Plan, discrete: Flags) -> EffectRegression:
     """What the regressions of all rows of a plan share; made once."""
     return plan.once("effects", lambda plan: effects.shared(plan, discrete))
 

@@ -30,7 +30,7 @@ BLOCK = 2**20
 ROWS_SEEN = 256  # at once
 
 
-class Seen:
+class ColumnKinds:
     """What columns can be, as far as their cells were seen: dates of some writing, numbers with decimal commas."""
 
     def __init__(self, separator: str, n_columns: int) -> None:
@@ -79,7 +79,7 @@ def opened(path: Path) -> Source:
     if n_rows is None:
         _check_bytes(path)
     tables.check_names(path, names)
-    seen = Seen(separator, len(names))
+    seen = ColumnKinds(separator, len(names))
     if n_rows is None or importlib.util.find_spec("pyarrow") is None:
         n_rows, checked = 0, (_of_width(path, line, cells, names) for line, cells in lines)
         while rows := list(islice(checked, ROWS_SEEN)):
@@ -99,7 +99,7 @@ def opened(path: Path) -> Source:
     return replace(source, zoned=zoned, dates=found, commas=commas)
 
 
-def _see_all(path: Path, separator: str, names: list[str], seen: Seen) -> None:
+def _see_all(path: Path, separator: str, names: list[str], seen: ColumnKinds) -> None:
     """See the cells of undecided columns, of a file that is in order."""
     if not seen.undecided:
         return

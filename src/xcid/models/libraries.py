@@ -2,7 +2,7 @@
 
 A class is recognised by the names of its package and itself, so that nothing is imported for models that do not need
 it. To add a library, write a function here that takes a model and its feature space, and gives what can be called (a
-:class:`Classifier`, :class:`Numbers` or a function) and how to make its tables, and add it to ``ADAPTERS``.
+:class:`Classifier`, :class:`NumberModel` or a function) and how to make its tables, and add it to ``ADAPTERS``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Classifier(NamedTuple):
     classes_: Sequence[Any] | None = None
 
 
-class Numbers(NamedTuple):
+class NumberModel(NamedTuple):
     """A function that gives one number for each row, or one label where these are integers."""
 
     predict: Callable[[Any], Any]
@@ -105,7 +105,7 @@ def _lightgbm(model: Any, space: FeatureSpace) -> Adapted:
     return _boosted(model.predict, objective[1] if objective else ""), ordered(space, model.feature_name())
 
 
-def _boosted(ask: Callable[[Any], Any], objective: str) -> Classifier | Numbers:
+def _boosted(ask: Callable[[Any], Any], objective: str) -> Classifier | NumberModel:
     """What the numbers of a booster are, by its objective."""
     if objective in ("multi:softprob", "multiclass", "multiclassova"):
         return Classifier(ask)
@@ -114,15 +114,15 @@ def _boosted(ask: Callable[[Any], Any], objective: str) -> Classifier | Numbers:
     if objective == "binary:logitraw":  # the sign decides
         return Classifier(Pair(ask, np.negative))
     if objective in ("multi:softmax", "binary:hinge"):
-        return Numbers(Labels(ask))
-    return Numbers(ask)
+        return NumberModel(Labels(ask))
+    return NumberModel(ask)
 
 
 def _catboost(model: Any, space: FeatureSpace) -> Adapted:
     """CatBoost's classes: take strings as they are and columns by position; a regressor has an empty ``classes_``."""
     decode = ordered(space, model.feature_names_)
     if len(model.classes_) == 0:
-        return Numbers(model.predict), decode
+        return NumberModel(model.predict), decode
     ask = getattr(model, "predict_proba", None)
     if ask is None:  # the base class with a classifier's loss
         ask = partial(model.predict, prediction_type="Probability")

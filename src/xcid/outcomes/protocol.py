@@ -73,7 +73,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Plain(Question):
+class FunctionQuestion(Question):
     """A plain function as a question."""
 
     function: Outcome
@@ -87,7 +87,7 @@ class Plain(Question):
 
 def as_question(outcome: Outcome) -> Question:
     """The outcome itself where it says more than its call, else one with the defaults."""
-    return outcome if isinstance(outcome, Question) else Plain(outcome)
+    return outcome if isinstance(outcome, Question) else FunctionQuestion(outcome)
 
 
 def side(outcome: Outcome, outputs: Array, reference: Array) -> Array:

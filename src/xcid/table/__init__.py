@@ -10,5 +10,5 @@ from xcid.table.constraints import Constraints
 from xcid.table.features import FeatureSpace
 from xcid.table.groups import Features
 from xcid.table.makers import Met, ToRows, cells_maker, first_unseen, frame_maker, in_order, met, require_backend
-from xcid.table.rules import Rows, Rules
+from xcid.table.rules import RowView, Rules
 from xcid.table.tables import labels

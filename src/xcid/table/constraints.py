@@ -13,7 +13,7 @@ from xcid.errors import InvalidParameter
 from xcid.records import Array, Flags
 from xcid.table.columns import Column
 from xcid.table.contradictions import refuse_contradictions
-from xcid.table.rules import Rows, Rule, Rules
+from xcid.table.rules import RowView, Rule, Rules
 
 _DIRECTIONS: dict[int, Literal["rises", "falls"]] = {1: "rises", -1: "falls"}
 _BY_NAME = ("ranges", "levels", "monotone", "groups", "transitions", "steps", "costs", "derived")
@@ -68,7 +68,7 @@ class Constraints:
     relations: Sequence[Rule] = ()
     transitions: Mapping[str, Sequence[Any] | Mapping[Any, Sequence[Any]]] = field(default_factory=dict)
     steps: Mapping[str, float] = field(default_factory=dict)
-    costs: Mapping[str, float] | Callable[[Rows, Rows], Any] = field(default_factory=dict)
+    costs: Mapping[str, float] | Callable[[RowView, RowView], Any] = field(default_factory=dict)
     derived: Mapping[str, Rule] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -17,11 +17,11 @@ from xcid.records import Array, Flags
 from xcid.table.columns import Column, to_times
 from xcid.table.makers import cells_maker
 
-Rule: TypeAlias = str | Callable[["Rows"], Any]
+Rule: TypeAlias = str | Callable[["RowView"], Any]
 """A function of rows, or the same in words: "months_employed <= 12 * (age - 16)"."""
 
 
-class Rows:
+class RowView:
     """Rows of a table by their columns, ``row.age`` or ``row["age"]``: an array each, or a cell of a single row.
 
     ``read`` are the positions of the columns that were asked for.
@@ -61,11 +61,11 @@ class Rules:
     columns: tuple[Column, ...]
     steps: Array
     ranged: Flags  # (d,) columns whose range the user has given
-    relations: tuple[tuple[str, Callable[[Rows], Any]], ...] = ()
-    derived: tuple[tuple[int, Callable[[Rows], Any]], ...] = ()
+    relations: tuple[tuple[str, Callable[[RowView], Any]], ...] = ()
+    derived: tuple[tuple[int, Callable[[RowView], Any]], ...] = ()
     transitions: Mapping[int, Flags] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)  # of the features in a distance, where they are not 1
-    cost: Callable[[Rows, Rows], Any] | None = None
+    cost: Callable[[RowView, RowView], Any] | None = None
 
     @staticmethod
     def of(constraints: Any, columns: tuple[Column, ...]) -> Rules:
@@ -106,7 +106,7 @@ class Rules:
         for at, function in self.derived:
             column, what = self.columns[at], f"derived[{self.columns[at].name!r}]"
             before, after = (
-                column.encode(np.asarray(_answers(function, Rows(self.columns, part), part, what)), what)
+                column.encode(np.asarray(_answers(function, RowView(self.columns, part), part, what)), what)
                 for part in (started, made)
             )
             made[:, at] = np.where(same(before, after), own[:, at], after)
@@ -117,11 +117,11 @@ class Rules:
         """For each relation its name and which (N,) of the rows break it; missing cells break none."""
         return [(name, ~self.holds(function, rows, f"the relation {name}")) for name, function in self.relations]
 
-    def holds(self, function: Callable[[Rows], Any], rows: Array, what: str) -> Flags:
+    def holds(self, function: Callable[[RowView], Any], rows: Array, what: str) -> Flags:
         """(N,) whether rows obey a relation; so do rows that miss a cell of it."""
         if not len(rows):
             return np.ones(0, dtype=bool)
-        view = Rows(self.columns, rows)
+        view = RowView(self.columns, rows)
         found = _answers(function, view, rows, what)
         if found.dtype.kind not in "bfiu":
             raise InvalidParameter(f"{what} gave {found.dtype} cells: it must give True or False for each row")
@@ -150,7 +150,7 @@ def on_steps(values: Array, step: float) -> Flags:
     return np.abs(values / step - np.rint(values / step)) < 1e-6
 
 
-def _answers(function: Callable[[Rows], Any], view: Rows, rows: Array, what: str) -> np.ndarray[Any, Any]:
+def _answers(function: Callable[[RowView], Any], view: RowView, rows: Array, what: str) -> np.ndarray[Any, Any]:
     """Call a rule on all rows at once, or row by row where it does not take arrays."""
     try:
         found = np.asarray(function(view))
@@ -161,14 +161,14 @@ def _answers(function: Callable[[Rows], Any], view: Rows, rows: Array, what: str
     except Exception:  # "and", "if", min() and the like want a single row
         pass
     try:
-        return np.array([function(Rows(view.columns, row)) for row in rows])
+        return np.array([function(RowView(view.columns, row)) for row in rows])
     except Exception as error:
         if isinstance(error, InvalidParameter):
             raise
         raise InvalidParameter(f"{what} cannot be computed: {said(error)}") from error
 
 
-def function_of(rule: Rule) -> Callable[[Rows], Any]:
+def function_of(rule: Rule) -> Callable[[RowView], Any]:
     """The function that a rule is, or that its words stand for.
 
     Examples
@@ -183,7 +183,7 @@ def function_of(rule: Rule) -> Callable[[Rows], Any]:
     return lambda rows: found.value(rows.__getitem__, _compared)
 
 
-def relation_of(rule: Rule) -> Callable[[Rows], Any]:
+def relation_of(rule: Rule) -> Callable[[RowView], Any]:
     """The same for a rule that holds or not."""
     if isinstance(rule, str) and not _read(rule).is_condition:
         raise InvalidParameter(f"the rule {rule!r:.80} is never true or false: compare, such as age > 3")

@@ -12,7 +12,7 @@ from xcid.cid.generators.reach import MOST_DONORS, Metric
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Flags, Integers
 from xcid.subject import Subject
-from xcid.table import FeatureSpace, Rows
+from xcid.table import FeatureSpace, RowView
 from xcid.table.rules import on_steps
 
 MOST_VALUES = 24  # of a number that takes no others, and that are all tried one by one
@@ -121,7 +121,7 @@ class SearchSpace:
         if cost is None or not len(rows):
             return self.gaps(rows, own).sum(axis=-1)
         columns = self.subject.space.columns
-        found = np.asarray(cost(Rows(columns, own_table), Rows(columns, table)), dtype=np.float64)
+        found = np.asarray(cost(RowView(columns, own_table), RowView(columns, table)), dtype=np.float64)
         if found.shape != (len(rows),) or not np.all(found >= 0):
             raise InvalidParameter(
                 f"costs gave shape {found.shape} for {len(rows)} rows: it must give each of them a number from 0 up"

@@ -17,7 +17,7 @@ from xcid.records import Array, DensityPair, Flags, Integers
 FINE = 4_097  # places at which a distribution function is turned round
 
 
-class _Set(NamedTuple):
+class _SampleSet(NamedTuple):
     """Samples of C+ or of C-."""
 
     masses: Array  # (s,)
@@ -59,7 +59,7 @@ class Product:
         share, weights = (ratio(part, p + q) for part in (p, mass))
         return DensityPair(share, p, q, weights, np.ones(len(mass), dtype=bool))
 
-    def _sets(self, values: Array, positive: Array, negative: Array, discrete: Flags) -> list[_Set]:
+    def _sets(self, values: Array, positive: Array, negative: Array, discrete: Flags) -> list[_SampleSet]:
         """C+ and C-, each with its own bandwidths."""
         columns, missing = values.T, np.isnan(values.T)
         code, _ = number_distinct(np.where(missing, np.inf, columns), np.ones(columns.shape, dtype=bool))
@@ -71,7 +71,7 @@ class Product:
             is_smooth = ~discrete & (widths > 0)
             exact = missing.T | ~is_smooth
             sets.append(
-                _Set(
+                _SampleSet(
                     weights[used] / max(weights.sum(), np.finfo(np.float64).tiny),
                     np.where(exact, code.T, -1)[used],
                     np.where(exact, 0.0, items.values.T)[used],
@@ -80,7 +80,7 @@ class Product:
             )
         return sets
 
-    def _drawn(self, one: _Set, shape: Shape) -> tuple[Array, Integers, Array]:
+    def _drawn(self, one: _SampleSet, shape: Shape) -> tuple[Array, Integers, Array]:
         """(g, k) points of a set, their codes, and the (g,) masses that they stand for."""
         repeats = -(-self.draws // max(len(one.masses), 1)) if np.any(one.code < 0) else 1
         at = np.repeat(np.arange(len(one.masses)), repeats)
@@ -89,7 +89,7 @@ class Product:
         return one.scaled[at] + moves * (one.code[at] < 0), one.code[at], one.masses[at] / repeats
 
 
-def _density(one: _Set, shape: Shape, points: Array, code: Integers) -> Array:
+def _density(one: _SampleSet, shape: Shape, points: Array, code: Integers) -> Array:
     """(g,) density of a set at points with codes."""
     result = np.zeros(len(points))
     block = max(1, MOST_PAIRS // max(len(one.masses), 1))

@@ -11,7 +11,7 @@ import numpy as np
 from xcid import directions
 from xcid._check import as_int
 from xcid._require import require
-from xcid.cid.drawn import Drawn, drawn, kept_shares
+from xcid.cid.drawn import DrawnPair, drawn, kept_shares
 from xcid.records import Array, DensityPair, Explanation
 from xcid.show import wording
 from xcid.show.plots import _style
@@ -57,7 +57,7 @@ def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most:
     return axes
 
 
-def _say_why(ax: Any, one: Explanation, feature: int, found: Drawn | None) -> None:
+def _say_why(ax: Any, one: Explanation, feature: int, found: DrawnPair | None) -> None:
     """Put into words what is seen."""
     if one.cloud is None:
         return
@@ -98,7 +98,7 @@ def _draw_legend(figure: Any, flips: str) -> None:
     figure.legend(handles=handles, frameon=False, fontsize=_style.SMALL + 1, **place)
 
 
-def _draw_column(ax: Any, one: Explanation, feature: int, found: Drawn) -> None:
+def _draw_column(ax: Any, one: Explanation, feature: int, found: DrawnPair) -> None:
     """Draw the densities of a feature that is one column, and mark its own value."""
     (column,) = one.details.features[feature]
     levels, own = one.details.levels[column], float(one.data[0, column])
@@ -109,7 +109,7 @@ def _draw_column(ax: Any, one: Explanation, feature: int, found: Drawn) -> None:
     ax.axvline(own, color=colours.INK, linewidth=1, linestyle=":")
 
 
-def _draw_number(ax: Any, found: Drawn, own: float) -> float:
+def _draw_number(ax: Any, found: DrawnPair, own: float) -> float:
     """Draw curves, and stems for atoms; missing cells stand to the right of all. Gives the place of the own value."""
     pair = replace(found.pair, points=found.values(found.pair.points))
     cells, atoms = pair[~pair.atoms], pair[pair.atoms]

@@ -8,7 +8,7 @@ import numpy as np
 
 from xcid import directions
 from xcid._check import name_class
-from xcid.cid.drawn import Drawn, drawn, kept_shares
+from xcid.cid.drawn import DrawnPair, drawn, kept_shares
 from xcid.errors import EvidenceNotKept, NotEnoughFlips
 from xcid.records import Array, DensityPair, Explanation, Flags, Integers
 from xcid.show import wording
@@ -59,7 +59,7 @@ def describe_evidence(explanation: Explanation, row: int, feature: int, values: 
     return _draw_number(found, own, explanation.details.units[column], values) | why
 
 
-def _draw_number(found: Drawn, own: float, unit: str, values: Values) -> Picture:
+def _draw_number(found: DrawnPair, own: float, unit: str, values: Values) -> Picture:
     pair, own = found.pair, float(found.places(np.array(own)))
     is_missing = np.isnan(pair.points)
     cells, atoms, missing = pair[~pair.atoms], pair[pair.atoms & ~is_missing], pair[is_missing]
