@@ -138,7 +138,7 @@ def test_models_are_called_for_rows_that_they_may_refuse(cell):
     model = HistGradientBoostingClassifier(max_iter=5, random_state=0).fit(background, y)
     predict = xcid.Explainer(model, background).subject.predict
     rows, asked = np.array([[cell, 0.0, 0.0]]), []
-    predict = replace(predict, ask=lambda table: asked.append(len(table)) or model.predict_proba(table))
+    predict = replace(predict, call=lambda table: asked.append(len(table)) or model.predict_proba(table))
     assert np.array_equal(predict.own(rows), model.predict_proba(rows))
     assert asked == [1]
     predict.own(X[:2])

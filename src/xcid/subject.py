@@ -158,9 +158,9 @@ class Subject:
         parts: Any = {"usual": _usual(known, self.space), "exact": _exact(predict, self.space, self.features)}
         return replace(self, model=model, predict=predict, known=known, standing=standing, **parts)
 
-    def answered_by(self, ask: Any) -> Subject:
-        """The same table before another call of a model, whose answers for the reference rows are the usual ones."""
-        predict = replace(self.predict, ask=ask)
+    def answered_by(self, call: Any) -> Subject:
+        """The same table before another call of a model, whose outputs for the reference rows are the usual ones."""
+        predict = replace(self.predict, call=call)
         known = predict(self.space.rows)
         usual = _usual(known, self.space) | {"output_scales": self.usual["output_scales"]}
         return replace(self, predict=predict, known=known, usual=usual, exact=None)

@@ -301,7 +301,7 @@ class TestTorch:
             def forward(self, inputs):
                 return inputs, inputs
 
-        with pytest.raises(ModelError, match="must answer with one tensor, not tuple"):
+        with pytest.raises(ModelError, match="must return one tensor, not tuple"):
             xcid.Explainer(Pair(), FRAME)
 
 

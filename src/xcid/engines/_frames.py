@@ -172,7 +172,7 @@ def check_picklable(explainer: Any, pickler: Any = pickle) -> bytes:
         pickle.loads(payload)
     except Exception as error:
         raise InvalidParameter(
-            f"this explainer can be pickled, but not be loaded again ({type(error).__name__}: {error}): mend "
+            f"this explainer can be pickled, but not be loaded again ({type(error).__name__}: {error}): correct "
             "__setstate__ or __reduce__ of the model"
         ) from error
     return payload

@@ -182,7 +182,7 @@ def _of_width(path: Path, line: int, cells: list[str], names: list[str]) -> list
     if len(cells) != len(names):
         raise InvalidFile(
             f"line {line} of {path} has {len(cells)} cells, and the first line has {len(names)}: "
-            "mend that line (a cell with a separator in it needs quotes)"
+            "correct that line (a cell with a separator in it needs quotes)"
         )
     return cells
 

@@ -18,12 +18,12 @@ from xcid.io.vetted import VETTED, makers
 
 PICKLES = (".pkl", ".pickle", ".joblib", ".dill", ".cloudpickle", ".sav", ".pt", ".pth")
 UNPICKLED = (".pkl", ".pickle", ".joblib", ".sav")  # by joblib, where that is allowed
-UNASKED = tuple(f"sklearn.externals.array_api_compat.{name}" for name in ("torch", "dask", "cupy"))
+HIDDEN = tuple(f"sklearn.externals.array_api_compat.{name}" for name in ("torch", "dask", "cupy"))
 LOUD = sys.stdlib_module_names | {"numpy", "scipy", "pandas", "joblib", "torch", "skops", "cloudpickle", "dill"}
 
 
 class Loader(NamedTuple):
-    """The library that reads a kind of file, the extra that brings it, and how it is asked to."""
+    """The library that reads a kind of file, the extra that brings it, and how that is done."""
 
     library: str
     extra: str
@@ -53,10 +53,10 @@ def load(path: Path, trusted: Sequence[str], *, unsafe_pickle: bool = False) -> 
 def imported(loader: Loader) -> Any:
     """Import the library that reads a kind of file, in half the time where PyTorch is installed.
 
-    skops asks scikit-learn for its estimators, which imports every package of it that can be imported: also those for
+    skops lists the estimators of scikit-learn, which imports every package of it that can be imported: also those for
     arrays of PyTorch and Dask, and so these themselves. They are hidden meanwhile.
     """
-    hidden = [name for name in UNASKED if name not in sys.modules]
+    hidden = [name for name in HIDDEN if name not in sys.modules]
     sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type] # None: cannot be imported
     try:
         return require(loader.library, extra=loader.extra)

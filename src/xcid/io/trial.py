@@ -1,7 +1,7 @@
 """A model file is tried in a process of its own first: what crashes, hangs or wants too much memory does so there.
 
-Compiled code trusts what it is given, and no list of checks is complete. So another process loads the file and asks the
-model about some rows, and about rows put together of their cells, as an explanation does.
+Compiled code trusts what it is given, and no list of checks is complete. So another process loads the file and calls
+the model with some rows, and with rows put together of their cells, as an explanation does.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ ROWS = 128
 SECONDS = 120.0  # and one more for each MiB of the file
 MEMORY = 2**28  # bytes that one call of the model may take
 LEAST_MEMORY = 2**33  # bytes of address space, where half of the machine's memory is less
-FAILURE = "a process that loaded it and asked it about {rows} rows {end}"
+FAILURE = "a process that loaded it and called it with {rows} rows {end}"
 
 
 @contextlib.contextmanager
 def tried(path: Path, trusted: Sequence[str]) -> Iterator[Callable[[Any], None]]:
-    """Start the process that tries a file; the block gets a function that asks it about rows of a data frame.
+    """Start the process that tries a file; the block gets a function that calls it with rows of a data frame.
 
     It imports what it needs while the block reads its tables. The block loads the file itself after the function came
     back; a file that changed meanwhile is refused. Pickles are not tried: whoever asks for one runs its code, and twice
@@ -51,7 +51,7 @@ def tried(path: Path, trusted: Sequence[str]) -> Iterator[Callable[[Any], None]]
     try:
         process.start()
         theirs.close()
-        yield lambda features: _ask(process, ours, path, SECONDS + size / 2**20, features)
+        yield lambda features: _call_apart(process, ours, path, SECONDS + size / 2**20, features)
     finally:
         process.kill()
         process.join()
@@ -60,7 +60,7 @@ def tried(path: Path, trusted: Sequence[str]) -> Iterator[Callable[[Any], None]]
         raise InvalidFile(f"{path} changed while it was read: start again")
 
 
-def _ask(process: BaseProcess, connection: Connection, path: Path, seconds: float, features: Any) -> None:
+def _call_apart(process: BaseProcess, connection: Connection, path: Path, seconds: float, features: Any) -> None:
     models.imported(models.LOADERS[path.suffix.lower()])  # here too, while the other process does
     positions = np.linspace(0, tables.size(features) - 1, ROWS).astype(int)
     rows = tables.part(features, sorted(set(positions.tolist())))
@@ -91,7 +91,7 @@ def _child(connection: Connection, path: Path, trusted: Sequence[str]) -> None:
 
 
 def outcome(path: Path, trusted: Sequence[str], rows: Any) -> tuple[str, str] | None:
-    """Load and ask: None where the parent may do it too, else an error's class and words, or how this process ended.
+    """Load and call: None where the parent may do it too, else an error's class and words, or how this process ended.
 
     That a model fails in Python's own way, the parent finds out for itself.
     """

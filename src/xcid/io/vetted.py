@@ -1,10 +1,10 @@
-"""Types that a .skops file may bring without being asked about, beside those that skops knows by itself.
+"""Types that a .skops file may bring without a question, beside those that skops knows by itself.
 
 skops makes an object by ``cls.__new__`` and ``__setstate__`` (or by a constructor that the file cannot choose), and
 every part of it must be of a trusted type too. So a type may stand here if neither of the two runs what the file says:
 each was read for that, and the reason is beside it; it also says by which of skops' nodes the type may come, since a
 constructor may open files that a state cannot. What its content may do, a type does not say: compiled code that
-walks a tree does not look whether an index lies within it. ``trial`` asks the model in another process first.
+walks a tree does not look whether an index lies within it. ``trial`` calls the model in another process first.
 """
 
 from __future__ import annotations

@@ -105,17 +105,17 @@ def _lightgbm(model: Any, space: FeatureSpace) -> Adapted:
     return _boosted(model.predict, objective[1] if objective else ""), ordered(space, model.feature_name())
 
 
-def _boosted(ask: Callable[[Any], Any], objective: str) -> Classifier | NumberModel:
+def _boosted(call: Callable[[Any], Any], objective: str) -> Classifier | NumberModel:
     """What the numbers of a booster are, by its objective."""
     if objective in ("multi:softprob", "multiclass", "multiclassova"):
-        return Classifier(ask)
+        return Classifier(call)
     if objective in ("binary:logistic", "binary", "cross_entropy"):
-        return Classifier(Pair(ask, _rest))
+        return Classifier(Pair(call, _rest))
     if objective == "binary:logitraw":  # the sign decides
-        return Classifier(Pair(ask, np.negative))
+        return Classifier(Pair(call, np.negative))
     if objective in ("multi:softmax", "binary:hinge"):
-        return NumberModel(Labels(ask))
-    return NumberModel(ask)
+        return NumberModel(Labels(call))
+    return NumberModel(call)
 
 
 def _catboost(model: Any, space: FeatureSpace) -> Adapted:
@@ -123,10 +123,10 @@ def _catboost(model: Any, space: FeatureSpace) -> Adapted:
     decode = ordered(space, model.feature_names_)
     if len(model.classes_) == 0:
         return NumberModel(model.predict), decode
-    ask = getattr(model, "predict_proba", None)
-    if ask is None:  # the base class with a classifier's loss
-        ask = partial(model.predict, prediction_type="Probability")
-    return Classifier(ask, model.classes_), decode
+    call = getattr(model, "predict_proba", None)
+    if call is None:  # the base class with a classifier's loss
+        call = partial(model.predict, prediction_type="Probability")
+    return Classifier(call, model.classes_), decode
 
 
 def _torch(model: Any, space: FeatureSpace) -> Adapted:
@@ -137,16 +137,16 @@ def _torch(model: Any, space: FeatureSpace) -> Adapted:
     """
     torch = require("torch", extra="torch")
 
-    def ask(columns: Sequence[Any]) -> Any:
+    def call(columns: Sequence[Any]) -> Any:
         device, dtype = home_of(model)
         with evaluating(model), torch.no_grad():
-            answers = model(torch.as_tensor(stacked(columns, np.float64)).to(dtype).to(device))
-        if not isinstance(answers, torch.Tensor):
-            raise TypeError(f"the module must answer with one tensor, not {type(answers).__name__}")
-        short = answers.is_floating_point() and answers.dtype != torch.float64
-        return (answers.float() if short else answers).detach().cpu().numpy()
+            predictions = model(torch.as_tensor(stacked(columns, np.float64)).to(dtype).to(device))
+        if not isinstance(predictions, torch.Tensor):
+            raise TypeError(f"the module must return one tensor, not {type(predictions).__name__}")
+        short = predictions.is_floating_point() and predictions.dtype != torch.float64
+        return (predictions.float() if short else predictions).detach().cpu().numpy()
 
-    return ask, columns_of(space)
+    return call, columns_of(space)
 
 
 def _onnx(model: Any, space: FeatureSpace) -> Adapted:
@@ -163,7 +163,7 @@ def _onnx(model: Any, space: FeatureSpace) -> Adapted:
     def run(columns: Sequence[Cells]) -> list[Any]:
         return model.run(None, _feeds(inputs, space.names, columns))
 
-    def ask(columns: Sequence[Cells]) -> Cells:
+    def call(columns: Sequence[Cells]) -> Cells:
         n_rows = len(columns[0])
         if size is None or n_rows == size:
             return _best(run(columns))
@@ -172,9 +172,9 @@ def _onnx(model: Any, space: FeatureSpace) -> Adapted:
 
     maps = [at for at, output in enumerate(model.get_outputs()) if output.type.startswith("seq(map")]
     if not maps:
-        return ask, decode
+        return call, decode
     first = run(decode(space.rows[: 1 if size is None else size]))
-    return Classifier(ask, list(first[maps[0]][0])), decode
+    return Classifier(call, list(first[maps[0]][0])), decode
 
 
 def _check_inputs(inputs: Sequence[Any], names: tuple[str, ...]) -> None:
@@ -202,14 +202,14 @@ def _feeds(inputs: Sequence[Any], names: tuple[str, ...], columns: Sequence[Cell
     return feeds
 
 
-def _best(answers: Sequence[Any]) -> Cells:
+def _best(predictions: Sequence[Any]) -> Cells:
     """Probabilities where there are any, else the first output."""
-    for answer in answers:
-        if isinstance(answer, list) and answer and isinstance(answer[0], dict):
-            return np.array([[row[name] for name in answer[0]] for row in answer])
-        if isinstance(answer, np.ndarray) and answer.dtype.kind == "f" and answer.ndim == 2 and answer.shape[1] > 1:
-            return answer
-    return np.asarray(answers[0])
+    for one in predictions:
+        if isinstance(one, list) and one and isinstance(one[0], dict):
+            return np.array([[row[name] for name in one[0]] for row in one])
+        if isinstance(one, np.ndarray) and one.dtype.kind == "f" and one.ndim == 2 and one.shape[1] > 1:
+            return one
+    return np.asarray(predictions[0])
 
 
 def home_of(module: Any) -> tuple[Any, Any]:

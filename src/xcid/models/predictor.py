@@ -55,7 +55,7 @@ USUAL_NAMING = Naming()
 class Predictor:
     """The model behind a checked call: a matrix becomes a table, and what the model predicts is read."""
 
-    ask: Callable[[Any], Any]  # the model's own function
+    call: Callable[[Any], Any]  # the model's own function
     decode: Callable[[Array], Any]  # from a matrix to the kind of table that the model was trained on
     read: Reader  # from raw predictions to (n, k) numbers: one column a class, or the one of a regression
     max_rows: int  # in one call
@@ -66,7 +66,7 @@ class Predictor:
         """Predict an (n, d) matrix; every output is checked."""
         starts = range(0, len(matrix), self.max_rows)
         blocks = (matrix[start : start + self.max_rows] for start in starts)
-        parts = [self.checked(_raw(self.ask, self.decode(rows), len(rows)), rows) for rows in blocks]
+        parts = [self.checked(_raw(self.call, self.decode(rows), len(rows)), rows) for rows in blocks]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     @property
@@ -85,8 +85,8 @@ class Predictor:
 
     def deciding(self, model: Any, space: FeatureSpace) -> Predictor:
         """The same call for tables of another space, which has more levels or missing cells."""
-        ask, decode = find_call(model, space)
-        return replace(self, ask=ask, decode=decode, native=None)
+        call, decode = find_call(model, space)
+        return replace(self, call=call, decode=decode, native=None)
 
     def planned(self, plan: Plan, n_rows: int) -> Callable[[Array], Array] | None:
         """From rows to the (n, s, k) outputs of all samples of a plan of their columns; None where it has to be called.
@@ -97,10 +97,10 @@ class Predictor:
             return None
         return self.native.planned(plan)
 
-    def checked(self, answers: Cells, matrix: Array) -> Array:
+    def checked(self, predictions: Cells, matrix: Array) -> Array:
         """Read raw predictions of an (n, d) matrix."""
         with telling(ModelError, "the model's outputs cannot be read"):
-            outputs = self.read(answers)
+            outputs = self.read(predictions)
         if not np.isfinite(outputs).all():
             row = int(np.argwhere(~np.isfinite(outputs))[0, 0])
             raise ModelError(
@@ -160,32 +160,32 @@ def wrap(
     """
     given = model
     model, decode = adapt(model, space) or (model, as_trained(model, space))
-    ask = _way(model)
+    call = _way(model)
     max_rows = max(1, memory // (64 * len(space.names)))
     sample = space.rows[:max_rows]
     try:
-        answers = _raw(ask, decode(sample), len(sample))
+        predictions = _raw(call, decode(sample), len(sample))
     except ModelError as error:
         raise ModelError(f"{error}{_hint(space)}") from error.__cause__
-    precision = float(np.finfo(answers.dtype).eps) if answers.dtype.kind == "f" else 0.0
+    precision = float(np.finfo(predictions.dtype).eps) if predictions.dtype.kind == "f" else 0.0
     is_module = is_instance(given, "torch", "Module")
-    predict = Predictor(ask, decode, _reader(model, answers, is_module, naming), max_rows, precision)
+    predict = Predictor(call, decode, _reader(model, predictions, is_module, naming), max_rows, precision)
     predict = replace(predict, native=_read(given, predict, space) if is_readable else None)
     if predict.native is None:  # what is read gives what the model predicts, always the same
         preflight(predict, space.rows, len(predict.read.names), precision)
     rest = space.rows[max_rows:]
-    outputs = predict.checked(answers, sample)
+    outputs = predict.checked(predictions, sample)
     return predict, np.concatenate([outputs, predict(rest)]) if len(rest) else outputs
 
 
-def _reader(model: Any, answers: Cells, is_module: bool, naming: Naming) -> Reader:
+def _reader(model: Any, predictions: Cells, is_module: bool, naming: Naming) -> Reader:
     """How to read what a model predicts, from its predictions for the reference data."""
     if naming.target is not None:
-        return of_target(model, answers, naming.target, naming.names)
-    logits = of_logits(answers) if is_module else None
+        return of_target(model, predictions, naming.target, naming.names)
+    logits = of_logits(predictions) if is_module else None
     if logits is not None:
         warn(LOGITS)
-    read = logits or reader(model, answers)
+    read = logits or reader(model, predictions)
     return read if naming.names is None else replace(read, names=renamed(read.names, naming.names))
 
 
@@ -211,10 +211,10 @@ def is_instance(model: Any, package: str, name: str) -> bool:
 
 def _way(model: Any) -> Callable[[Any], Any]:
     ways = (getattr(model, "predict_proba", None), getattr(model, "predict", None), model)
-    ask = next(filter(callable, ways), None)
-    if ask is None:
+    call = next(filter(callable, ways), None)
+    if call is None:
         raise ModelError(f"a model needs predict_proba, predict or a call; {type(model).__name__} has none of them")
-    return ask
+    return call
 
 
 def _hint(space: FeatureSpace) -> str:
@@ -225,23 +225,23 @@ def _hint(space: FeatureSpace) -> str:
     return f" (the reference data have {' and '.join(notes)})" if notes else ""
 
 
-def _raw(ask: Callable[[Any], Any], table: Any, n_rows: int) -> Cells:
+def _raw(call: Callable[[Any], Any], table: Any, n_rows: int) -> Cells:
     try:
-        found = ask(table)
+        found = call(table)
         n_masked = int(np.sum(np.ma.getmaskarray(found))) if np.ma.is_masked(found) else 0
-        answers = np.array(found)  # a copy: some models predict into one buffer time and again
+        predictions = np.array(found)  # a copy: some models predict into one buffer time and again
     except XcidError:
         raise
     except (Exception, SystemExit) as error:  # a model that ends the process is a failing model
         raise ModelError(f"the model failed on {n_rows} row{'' if n_rows == 1 else 's'}: {said(error)}") from error
     if n_masked:
         raise ModelError(f"the model masked {n_masked} of its outputs for {n_rows} rows: every one must be a value")
-    if answers.ndim not in (1, 2) or answers.shape[0] != n_rows:
+    if predictions.ndim not in (1, 2) or predictions.shape[0] != n_rows:
         raise ModelError(
-            f"the model gave outputs of shape {answers.shape} for {n_rows} rows: "
+            f"the model gave outputs of shape {predictions.shape} for {n_rows} rows: "
             f"it must be ({n_rows}, number of classes) or ({n_rows},)"
         )
-    return answers
+    return predictions
 
 
 def preflight(predict: Callable[[Array], Array], background: Array, n_outputs: int, precision: float) -> None:
@@ -253,9 +253,9 @@ def preflight(predict: Callable[[Array], Array], background: Array, n_outputs: i
     rows, tolerance = background[:TRIED], max(TOLERANCE, 100 * precision)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what a model says of these few rows it says again of others
-        first, again = (_answers(predict, rows, n_outputs) for _ in range(2))
+        first, again = (_predict_or_nan(predict, rows, n_outputs) for _ in range(2))
         parts = np.split(rows, [1, 1 + len(rows) // 2])  # the first row alone, and two halves of the rest
-        split = np.concatenate([_answers(predict, part, n_outputs) for part in parts if len(part)])
+        split = np.concatenate([_predict_or_nan(predict, part, n_outputs) for part in parts if len(part)])
     for other, message in ((again, RANDOM), (split, DEPENDENT)):
         gaps = np.abs(first - other)
         scale = np.fmax(np.abs(first), np.abs(other)).max(axis=0)
@@ -265,7 +265,7 @@ def preflight(predict: Callable[[Array], Array], background: Array, n_outputs: i
             return
 
 
-def _answers(predict: Callable[[Array], Array], rows: Array, n_outputs: int) -> Array:
+def _predict_or_nan(predict: Callable[[Array], Array], rows: Array, n_outputs: int) -> Array:
     """Outputs of the rows; NaN where the model fails, as some do on a single row."""
     try:
         return predict(rows)

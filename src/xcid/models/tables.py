@@ -67,15 +67,17 @@ class Reader:
     names: tuple[str, ...]
     read: Callable[[Cells], Array]
 
-    def __call__(self, answers: Cells) -> Array:
-        return self.read(answers)
+    def __call__(self, predictions: Cells) -> Array:
+        return self.read(predictions)
 
 
-def of_target(model: Any, answers: Cells, target: int | str, given: Sequence[str] | Mapping[Any, str] | None) -> Reader:
+def of_target(
+    model: Any, predictions: Cells, target: int | str, given: Sequence[str] | Mapping[Any, str] | None
+) -> Reader:
     """Reads one of the numbers that a regressor predicts for a row, by its place or by the name that was given."""
     if callable(getattr(model, "predict_proba", None)) or len(getattr(model, "classes_", ())):
         raise InvalidParameter("target chooses among the numbers of a regressor, and this model has classes")
-    n_targets = answers.shape[1] if answers.ndim == 2 else 1
+    n_targets = predictions.shape[1] if predictions.ndim == 2 else 1
     if n_targets < 2:
         raise InvalidParameter("target chooses among the numbers of a regressor, and this model predicts one: omit it")
     check_number(n_targets)
@@ -90,48 +92,48 @@ def of_target(model: Any, answers: Cells, target: int | str, given: Sequence[str
     return Reader((names[at] if given else f"target {at}",), partial(_one_of, n_targets, at))
 
 
-def _one_of(n_targets: int, at: int, answers: Cells) -> Array:
+def _one_of(n_targets: int, at: int, predictions: Cells) -> Array:
     """One of several numbers."""
-    return _columns(n_targets, answers)[:, [at]]
+    return _columns(n_targets, predictions)[:, [at]]
 
 
-def reader(model: Any, answers: Cells) -> Reader:
+def reader(model: Any, predictions: Cells) -> Reader:
     """Decide what a model's outputs mean, from those for the reference data."""
-    if answers.dtype.kind == "c":
-        raise ModelError(f"the model's outputs are not real numbers but {answers.dtype}")
+    if predictions.dtype.kind == "c":
+        raise ModelError(f"the model's outputs are not real numbers but {predictions.dtype}")
     classes = getattr(model, "classes_", None)
     if classes is not None and len(classes) == 0:  # of CatBoost's regressor, also at the end of a Pipeline
         classes = None
-    several = answers.ndim == 2 and answers.shape[1] > 1
+    several = predictions.ndim == 2 and predictions.shape[1] > 1
     if callable(getattr(model, "predict_proba", None)) or several:
         if several and (_is_of_a_regressor(model) or is_regressor(model)):
             raise ModelError(
-                f"this regressor predicts {answers.shape[1]} targets for a row, which are no classes, and an "
+                f"this regressor predicts {predictions.shape[1]} targets for a row, which are no classes, and an "
                 "explanation is about one of them: choose it by target=0, 1, ..., or by name with class_names=[...], "
                 "the names of all; on the command line by --target NAME --class-names A,B --drop OTHERS"
             )
-        return _of_columns(answers.shape, classes)
-    if answers.dtype.kind != "f" or classes is not None:
-        return _of_labels(answers)
-    numbers = _floats(_one_column(answers))
+        return _of_columns(predictions.shape, classes)
+    if predictions.dtype.kind != "f" or classes is not None:
+        return _of_labels(predictions)
+    numbers = _floats(_one_column(predictions))
     is_number = callable(getattr(model, "predict", None)) or _is_of_a_regressor(model)
     if is_number or np.any((numbers < 0) | (numbers > 1)):
         return Reader(("output",), _number)
     return Reader(("0", "1"), _both_classes)
 
 
-def of_logits(answers: Cells) -> Reader | None:
+def of_logits(predictions: Cells) -> Reader | None:
     """Reads a module's several columns as logits, where they are no probabilities; None where they are."""
-    if answers.ndim != 2 or answers.shape[1] < 2 or answers.dtype.kind != "f":
+    if predictions.ndim != 2 or predictions.shape[1] < 2 or predictions.dtype.kind != "f":
         return None
-    if (answers >= 0).all() and (np.abs(answers.sum(axis=1) - 1) <= SUM_TOLERANCE).all():
+    if (predictions >= 0).all() and (np.abs(predictions.sum(axis=1) - 1) <= SUM_TOLERANCE).all():
         return None
-    return Reader(tuple(map(str, range(answers.shape[1]))), partial(as_shares, answers.shape[1]))
+    return Reader(tuple(map(str, range(predictions.shape[1]))), partial(as_shares, predictions.shape[1]))
 
 
-def as_shares(n_columns: int, answers: Cells) -> Array:
+def as_shares(n_columns: int, predictions: Cells) -> Array:
     """Probabilities of several classes, from their logits."""
-    shares: Array = softmax(_columns(n_columns, answers), axis=1)
+    shares: Array = softmax(_columns(n_columns, predictions), axis=1)
     return shares
 
 
@@ -164,34 +166,34 @@ def _of_columns(shape: tuple[int, ...], classes: Any) -> Reader:
     return Reader(tuple(str(name) for name in known), partial(_columns, shape[1]))
 
 
-def _columns(n_columns: int, answers: Cells) -> Array:
-    if answers.ndim != 2 or answers.shape[1] != n_columns:
-        raise ModelError(f"the model gave outputs of shape {answers.shape}; {n_columns} columns came before")
-    return _floats(answers)
+def _columns(n_columns: int, predictions: Cells) -> Array:
+    if predictions.ndim != 2 or predictions.shape[1] != n_columns:
+        raise ModelError(f"the model gave outputs of shape {predictions.shape}; {n_columns} columns came before")
+    return _floats(predictions)
 
 
-def _of_labels(answers: Cells) -> Reader:
+def _of_labels(predictions: Cells) -> Reader:
     """Labels become indicators; a label that the reference data never got has a column of its own at the end."""
     try:
-        classes = np.unique(_one_column(answers))
+        classes = np.unique(_one_column(predictions))
     except TypeError as error:
         raise ModelError(f"the model's outputs are labels of different kinds: {error}; give all one type") from error
     return Reader((*(str(label) for label in classes), OTHER_LABEL), partial(_indicators, classes))
 
 
-def _indicators(classes: Cells, answers: Cells) -> Array:
-    known = _one_column(answers)[:, None] == classes
+def _indicators(classes: Cells, predictions: Cells) -> Array:
+    known = _one_column(predictions)[:, None] == classes
     return np.column_stack([known, ~known.any(axis=1)]).astype(np.float64)
 
 
-def _number(answers: Cells) -> Array:
+def _number(predictions: Cells) -> Array:
     """The one number of a regression."""
-    return _floats(_one_column(answers))[:, None]
+    return _floats(_one_column(predictions))[:, None]
 
 
-def _both_classes(answers: Cells) -> Array:
+def _both_classes(predictions: Cells) -> Array:
     """Probabilities of two classes, from those of the second."""
-    second = _floats(_one_column(answers))
+    second = _floats(_one_column(predictions))
     if np.any((second < 0) | (second > 1)):
         raise ModelError(
             f"the model's outputs were probabilities before, and now go from {second.min():g} to "
@@ -200,16 +202,17 @@ def _both_classes(answers: Cells) -> Array:
     return np.column_stack([1 - second, second])
 
 
-def _one_column(answers: Cells) -> Cells:
-    if answers.size != len(answers):
-        raise ModelError(f"the model gave outputs of shape {answers.shape}; one number or label for each row was due")
-    return answers.reshape(len(answers))
+def _one_column(predictions: Cells) -> Cells:
+    if predictions.size != len(predictions):
+        shape = f"the model gave outputs of shape {predictions.shape}"
+        raise ModelError(f"{shape}; one number or label for each row was due")
+    return predictions.reshape(len(predictions))
 
 
-def _floats(answers: Cells) -> Array:
-    if answers.dtype.kind == "c":
-        raise ModelError(f"the model's outputs are not real numbers but {answers.dtype}")
+def _floats(predictions: Cells) -> Array:
+    if predictions.dtype.kind == "c":
+        raise ModelError(f"the model's outputs are not real numbers but {predictions.dtype}")
     try:
-        return answers.astype(np.float64)
+        return predictions.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ModelError(f"the model's outputs are not numbers but {answers.dtype}: {error}") from error
+        raise ModelError(f"the model's outputs are not numbers but {predictions.dtype}: {error}") from error

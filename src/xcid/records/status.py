@@ -56,7 +56,7 @@ _ROWS = (
     Status(
         "model_failed",
         "the model failed for this row or its perturbations",
-        "ask the model about this row by itself",
+        "call the model with this row alone",
     ),
     Status(
         "unseen_value",

@@ -111,7 +111,7 @@ def on_part(setup: Setup, chosen: Integers) -> Setup:
     subject = setup.subject
     space = _part(subject.space, chosen)
     features = Features.of(space, subject.constraints)
-    part = replace(subject, space=space, features=features).answered_by(subject.predict.ask)
+    part = replace(subject, space=space, features=features).answered_by(subject.predict.call)
     native = part.predict.native
     if native is not None and subject.exact is not None:
         part = replace(part, exact=Exact.of(native, space.rows, None, features.columns))

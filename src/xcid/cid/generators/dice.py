@@ -29,14 +29,14 @@ OUTCOME = "outcome"
 class Dice:
     """Counterfactuals of dice-ml, row by row: slow, and here to compare with.
 
-    To dice-ml flipping is class 1 and staying class 0, and it is asked for either. It gets the features that may
+    To dice-ml flipping is class 1 and staying class 0, and it searches for either. It gets the features that may
     change, with only values that the constraints allow; the others are kept out of its sight. Its results are put on
     the lattice and into the range, and the model is called for each once more. A probability of 1/2 is enough for
     either to it: what the question puts on both sides alike, as :class:`xcid.CID` does ties, it may give for both.
 
     It is used without post-hoc sparsity, which only slows it down, and without its seed, which makes all features move
     together: the global random states are seeded from the row's key for the time of a call, and restored. Nothing is
-    printed. All that it asks counts; where that exceeds half of the budget for one kind, dice-ml is stopped and
+    printed. All its calls count; where that exceeds half of the budget for one kind, dice-ml is stopped and
     gives nothing of that kind (its genetic method would search for ever where nothing flips).
 
     A number that is missing in the row stays so and none goes missing; a missing level is a level.
@@ -75,16 +75,16 @@ class Dice:
             if not table.features.size:
                 continue
             for wanted in (1, 0):
-                left = self.max_evaluations // 2 - self.m - 1  # what is found is asked about once more
-                asker = _Asker(search, row, table, left)
-                found = self._found(asker, wanted, int(DICE[wanted].of(keys[row])[0] >> np.uint64(32)))
+                left = self.max_evaluations // 2 - self.m - 1  # the model is called for what is found once more
+                model_of_row = _CountedModel(search, row, table, left)
+                found = self._found(model_of_row, wanted, int(DICE[wanted].of(keys[row])[0] >> np.uint64(32)))
                 candidates = found[None, : self.m + 1]
                 search.offer(at, candidates, search.fresh(at, candidates))
         return search.result()
 
-    def _found(self, asker: _Asker, wanted: int, seed: int) -> Array:
+    def _found(self, model_of_row: _CountedModel, wanted: int, seed: int) -> Array:
         """(c, f) results of dice-ml for one row and class."""
-        table, tensors = asker.table, contextlib.nullcontext()
+        table, tensors = model_of_row.table, contextlib.nullcontext()
         if self.method == "gradient":  # torch has a random state, too, that is to be put back
             tensors = require("torch", extra="torch").random.fork_rng(devices=[])
         with quiet_and_seeded(seed), tensors:
@@ -97,30 +97,30 @@ class Dice:
                 outcome_name=OUTCOME,
             )
             try:
-                model, settings = self._model(dice_ml, asker)
+                model, settings = self._model(dice_ml, model_of_row)
                 dice = dice_ml.Dice(data, model, method=self.method)
                 answer = dice.generate_counterfactuals(table.query, self.m + 1, desired_class=wanted, **settings)
             except (_Spent, nothing):
                 return np.empty((0, len(table.own)))
         return table.decode(answer.cf_examples_list[0].final_cfs_df)
 
-    def _model(self, dice_ml: Any, asker: _Asker) -> tuple[Any, dict[str, Any]]:
+    def _model(self, dice_ml: Any, model_of_row: _CountedModel) -> tuple[Any, dict[str, Any]]:
         """The model in dice-ml's terms, and the settings of the search."""
         settings: dict[str, Any] = {"posthoc_sparsity_param": None}
         if self.method != "gradient":
-            return dice_ml.Model(model=asker, backend="sklearn"), settings
-        flips = _flipping(self.module, self.outputs, asker)  # type: ignore[arg-type]
-        weights = dict.fromkeys(asker.table.numbers, 1.0)  # its own ones are logged where they are 0
+            return dice_ml.Model(model=model_of_row, backend="sklearn"), settings
+        flips = _flipping(self.module, self.outputs, model_of_row)  # type: ignore[arg-type]
+        weights = dict.fromkeys(model_of_row.table.numbers, 1.0)  # its own ones are logged where they are 0
         settings |= {"min_iter": self.steps, "max_iter": self.steps, "feature_weights": weights}
         return dice_ml.Model(model=flips, backend="PYT", func="ohe-min-max"), settings
 
 
 class _Spent(Exception):
-    """dice-ml has asked more than it may."""
+    """dice-ml has called the model more often than it may."""
 
 
-class _Asker:
-    """The model as dice-ml wants it: class 1 flips, class 0 stays. Counts, and stops what asks too much."""
+class _CountedModel:
+    """The model as dice-ml wants it: class 1 flips, class 0 stays. It counts its calls, and stops after too many."""
 
     def __init__(self, search: Search, row: int, table: DiceTable, left: int) -> None:
         self.search, self.row, self.table, self.left = search, row, table, left
@@ -144,17 +144,17 @@ class _Asker:
         self.search.n_evaluations[self.row] += size
 
 
-def _flipping(module: Any, margin: Margin, asker: _Asker) -> Any:
+def _flipping(module: Any, margin: Margin, model_of_row: _CountedModel) -> Any:
     """A module from normalised numbers, as dice-ml has them, to the probability of a flip."""
     torch = require("torch", extra="torch")
-    table, (device, dtype) = asker.table, home_of(module)
+    table, (device, dtype) = model_of_row.table, home_of(module)
     own = torch.as_tensor(table.own, dtype=dtype, device=device)
     low, high = (torch.as_tensor(part.to_numpy(dtype=np.float32)) for part in (table.frame.min(), table.frame.max()))
     columns = torch.as_tensor(table.features)
 
     class Flipping(torch.nn.Module):  # type: ignore[misc, name-defined]
         def forward(self, normalised: Any) -> Any:
-            asker.count(max(1, normalised.numel() // len(columns)))
+            model_of_row.count(max(1, normalised.numel() // len(columns)))
             numbers = low + normalised.reshape(-1, len(columns)) * (high - low)
             samples = own.repeat(len(numbers), 1).index_copy(1, columns.to(own.device), numbers.to(own))
             with evaluating(module):
@@ -162,7 +162,7 @@ def _flipping(module: Any, margin: Margin, asker: _Asker) -> Any:
             flips = (-margin(outputs, reference.expand(len(outputs), -1))).sigmoid().to("cpu")
             return flips.reshape(*normalised.shape[:-1], 1)
 
-    asker.count(1)
+    model_of_row.count(1)
     with torch.no_grad(), evaluating(module):
         reference = module(own[None])
     return Flipping()

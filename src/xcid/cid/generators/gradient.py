@@ -104,7 +104,7 @@ class Gradient:
         """(b, c, f) nearest places that flip, or the last ones; of at most ``rows_at_once`` rows."""
         torch, (device, dtype) = require("torch", extra="torch"), home_of(self.module)
 
-        def ask(samples: Any) -> Any:
+        def evaluate(samples: Any) -> Any:
             outputs = self.module(samples.reshape(-1, samples.shape[-1]).to(dtype))
             return outputs.reshape(len(outputs), -1).double()
 
@@ -112,11 +112,11 @@ class Gradient:
         descent = _Descent(reach[filled], start[filled], moved[filled], scale, device)
         with torch.no_grad():
             own = torch.as_tensor(reach.rows[filled], device=device)
-            own_outputs = ask(own).repeat_interleave(start.shape[1], dim=0)
+            own_outputs = evaluate(own).repeat_interleave(start.shape[1], dim=0)
         for step in range(self.steps):
             move = descent.move.requires_grad_()
             place = descent.place(move)
-            margins = self.outputs(ask(place), own_outputs).reshape(place.shape[:2])  # type: ignore[operator]
+            margins = self.outputs(evaluate(place), own_outputs).reshape(place.shape[:2])  # type: ignore[operator]
             (slope,) = torch.autograd.grad(self.objective(margins, move), move)  # type: ignore[operator]
             with torch.no_grad():
                 descent.note(place, margins)
