@@ -42,7 +42,15 @@ class InvalidParameter(XcidError, ValueError):
 
 
 class InvalidData(XcidError, ValueError):
-    """A table or a row that cannot be explained."""
+    """A table or a row that cannot be explained: ``what`` is wrong, in which ``row`` if in one, and ``more``."""
+
+    def __init__(self, what: str = "", row: int | None = None, more: str = "") -> None:
+        super().__init__(what if row is None else f"{what} in row {row}{more}")
+        self.what, self.row, self.more = what, row, more
+
+    def at(self, place: str) -> InvalidData:
+        """The same about a row that has another place, such as a line of a file."""
+        return self if self.row is None else InvalidData(f"{self.what} in {place}{self.more}")
 
 
 class ModelError(XcidError, RuntimeError):

@@ -170,7 +170,7 @@ class Rows:
             try:
                 met(space, tables.part(chunk.frame, [at]), str(self.source.path))
             except InvalidData as error:
-                return InvalidData(str(error).replace("in row 0", f"in {self.source.place(position)}"))
+                return error.at(self.source.place(position))
         return None
 
 

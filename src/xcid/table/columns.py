@@ -57,10 +57,8 @@ class Column:
         for row, cell in enumerate(cells.tolist()):
             code = np.nan if is_missing(cell) else positions.get(cell) if isinstance(cell, Hashable) else None
             if code is None:
-                raise InvalidData(
-                    f"column {self.name!r} of {what} holds {cell!r:.60} in row {row}, which the reference data do "
-                    f"not have: its levels are {_shown(self.levels)}"
-                )
+                known = f"which the reference data do not have: its levels are {_shown(self.levels)}"
+                raise InvalidData(f"column {self.name!r} of {what} holds {cell!r:.60}", row, f", {known}")
             codes[row] = code
         return codes
 
@@ -138,10 +136,8 @@ def numbers(cells: Cells, name: str, what: str) -> Array:
         values = np.array([_number(cell, row, name, what) for row, cell in enumerate(cells)])
     infinite = np.flatnonzero(np.isinf(values))
     if infinite.size:
-        raise InvalidData(
-            f"{what} has an infinite value in row {infinite[0]}, column {name!r} ({infinite.size} such cells in all): "
-            "fill or drop these rows"
-        )
+        more = f", column {name!r} ({infinite.size} such cells in all): fill or drop these rows"
+        raise InvalidData(f"{what} has an infinite value", int(infinite[0]), more)
     return values
 
 
@@ -206,9 +202,8 @@ def _number(cell: Any, row: int, name: str, what: str) -> float:
     except OverflowError:
         pass
     shown = cell.item() if isinstance(cell, np.generic) else cell
-    raise InvalidData(
-        f"column {name!r} of {what} holds {shown!r:.60} in row {row}, which is not a number: encode or drop it"
-    )
+    more = ", which is not a number: encode or drop it"
+    raise InvalidData(f"column {name!r} of {what} holds {shown!r:.60}", row, more)
 
 
 def _moment(cell: Any, row: int, name: str, what: str) -> np.datetime64:
@@ -216,7 +211,7 @@ def _moment(cell: Any, row: int, name: str, what: str) -> np.datetime64:
     if is_missing(cell):
         return np.datetime64("NaT", "us")
     if not is_date(cell):
-        raise InvalidData(f"column {name!r} of {what} holds {cell!r:.60} in row {row}, which is not a date")
+        raise InvalidData(f"column {name!r} of {what} holds {cell!r:.60}", row, ", which is not a date")
     return np.datetime64(cell.astimezone(UTC).replace(tzinfo=None) if has_zone(cell) else cell, "us")
 
 

@@ -221,10 +221,9 @@ class FeatureSpace:
         unseen = np.argwhere(np.isnan(matrix) & (self.missing == 0))
         if len(unseen):
             row, column = unseen[0]
-            raise InvalidData(
-                f"{what} has a missing value in row {row}, column {self.names[column]!r} ({len(unseen)} such cells in "
-                "all), and the reference data have none there: fill or drop these rows"
-            )
+            count = f"column {self.names[column]!r} ({len(unseen)} such cells in all)"
+            more = f", {count}, and the reference data have none there: fill or drop these rows"
+            raise InvalidData(f"{what} has a missing value", int(row), more)
         self.check_types(matrix, what)
         return matrix
 
@@ -258,10 +257,9 @@ class FeatureSpace:
         changed = np.argwhere(~np.isclose(back, matrix, rtol=1e-6, atol=0, equal_nan=True))
         if len(changed):
             row, column = changed[0]
-            raise InvalidData(
-                f"{what} has {matrix[row, column]:g} in row {row}, column {self.names[column]!r}, which the type of "
-                f"the reference data cannot hold (it would become {back[row, column]:g}): convert that column there"
-            )
+            become = f"cannot hold (it would become {back[row, column]:g}): convert that column there"
+            more = f", column {self.names[column]!r}, which the type of the reference data {become}"
+            raise InvalidData(f"{what} has {matrix[row, column]:g}", int(row), more)
 
 
 def _detected(table: Table, wanted: Mapping[str, Kind]) -> tuple[Column, ...]:
