@@ -31,10 +31,11 @@ from sklearn.model_selection import train_test_split
 import xcid
 from xcid import metrics
 from xcid.directions import supporting
-from xcid.generators import Balanced, Complements
+from xcid.generators import Balanced
 from xcid.metrics.maskings import Masking
 from xcid_lab import metrics as lab_metrics
 from xcid_lab.baselines import Chance, DiceImportance, Lime, Shap
+from xcid_lab.generators import Complements
 
 MASKINGS: dict[str, Masking] = {"mean": metrics.mean, "joint rows": metrics.JointRows(50)}
 PEERS = ("SHAP", "LIME")

@@ -15,9 +15,10 @@ import pytest
 import xcid
 from xcid._kernels.random import run_key
 from xcid.errors import InvalidParameter
-from xcid.generators import Balanced, Complements, Growing, Marginal
+from xcid.generators import Balanced, Growing, Marginal
 from xcid.outcomes import Flip, Threshold
 from xcid.table import FeatureSpace
+from xcid_lab.generators import Complements
 
 RNG = np.random.default_rng(21)
 TABLE = RNG.normal(size=(300, 6)) * [1, 2, 1, 5, 1, 1] + [0, 1, 0, -3, 0, 0]

@@ -15,7 +15,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import xcid
 from xcid import outcomes
-from xcid.generators import Balanced, Complements, Marginal
+from xcid.generators import Balanced, Marginal
+from xcid_lab.generators import Complements
 
 RNG = np.random.default_rng(29)
 TABLE = RNG.normal(size=(120, 4)).round(2)

@@ -13,9 +13,9 @@ import xcid
 from xcid import Constraints
 from xcid.cid.generators.conditional import Neighbours
 from xcid.errors import InvalidParameter
-from xcid.generators import Conditional, Copula, Given, Growing, Marginal
+from xcid.generators import Conditional, Copula, Growing, Marginal
 from xcid.table import FeatureSpace
-from xcid_lab.generators import Nearest
+from xcid_lab.generators import Given, Nearest
 
 N = 300
 RNG = np.random.default_rng(0)

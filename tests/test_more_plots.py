@@ -16,8 +16,8 @@ import pytest
 import xcid
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.generators import Balanced
-from xcid.show.plots import ExplanationDisplay
 from xcid.show.wording.rows import list_ends
+from xcid_lab.adapters import ExplanationDisplay
 
 RNG = np.random.default_rng(41)
 TABLE = pd.DataFrame(

@@ -9,7 +9,8 @@ import pytest
 
 import xcid
 from xcid.errors import EvidenceNotKept, InvalidParameter, NotEnoughFlips
-from xcid.generators import Given, Marginal
+from xcid.generators import Marginal
+from xcid_lab.generators import Given
 
 RNG = np.random.default_rng(8)
 N = 300

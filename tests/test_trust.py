@@ -14,9 +14,10 @@ from xcid.calibration import Decided
 from xcid.cid.per_feature import unsigned
 from xcid.contributions import sampled
 from xcid.errors import NotEnoughFlips
-from xcid.generators import Balanced, Complements, Marginal
+from xcid.generators import Balanced, Marginal
 from xcid.outcomes import ToClass
 from xcid.scores import PerFeature, Resampled
+from xcid_lab.generators import Complements
 
 TABLE = np.random.default_rng(0).normal(size=(300, 4))
 

@@ -5,23 +5,20 @@ and ``member(samples (N, d), owner (N,)) -> (N,)`` calls the model and tells whi
 Any function with that signature is a generator.
 """
 
-from xcid.cid.generators.balanced import Balanced, Complements
+from xcid.cid.generators.balanced import Balanced
 from xcid.cid.generators.conditional import Conditional, Copula
 from xcid.cid.generators.dice import Dice
 from xcid.cid.generators.genetic import Genetic
-from xcid.cid.generators.given import Given
 from xcid.cid.generators.gradient import Gradient
 from xcid.cid.generators.growing import Growing, Marginal
 from xcid.cid.generators.random import Random
 
 __all__ = [
     "Balanced",
-    "Complements",
     "Conditional",
     "Copula",
     "Dice",
     "Genetic",
-    "Given",
     "Gradient",
     "Growing",
     "Marginal",

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from xcid.cid.generators.conditional import Neighbours
-from xcid.generators import Balanced, Complements, Conditional, Copula, Genetic, Growing, Marginal, Random
+from xcid.generators import Balanced, Conditional, Copula, Genetic, Growing, Marginal, Random
 from xcid.table import FeatureSpace
-from xcid_lab.generators import Nearest
+from xcid_lab.generators import Complements, Nearest
 
 M = 20
 BUDGET = 3_000

@@ -18,18 +18,16 @@ from xcid.cid.generators.conditional import Neighbours
 from xcid.cid.per_feature import held_in_place
 from xcid.generators import (
     Balanced,
-    Complements,
     Conditional,
     Copula,
     Genetic,
-    Given,
     Growing,
     Marginal,
     Random,
 )
 from xcid.outcomes import Flip, Interval, Threshold, ToClass, Within
 from xcid.scores import PerFeature, Resampled
-from xcid_lab.generators import Nearest
+from xcid_lab.generators import Complements, Given, Nearest
 
 CASES: dict[str, Callable[[], Found]] = {}
 

@@ -28,7 +28,7 @@ RUN = 4  # pairs of one donor, by which interactions are measured: with fewer mu
 FEWEST_REPEATED = 96  # perturbations, by 12 donors, that tell of chance
 MOST_FITTED = 18  # features whose pairs 4,000 perturbations have room for
 DECIMALS = 9
-_START, _MASKS, _DONORS, _ALONE, _REST = BALANCED
+_START, _, _, _ALONE, _REST = BALANCED
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Balanced:
     n: int | None = None
 
     def __post_init__(self) -> None:
-        _check(self.n)
+        check_n(self.n)
 
     def bind(self, space: FeatureSpace, outputs: Array) -> Bound:
         """Put the reference data in order, by its values and the model's outputs for it."""
@@ -69,48 +69,10 @@ class Balanced:
 
     def plan(self, space: FeatureSpace, key: Unsigned, order: Integers) -> Plan:
         """Draw masks, and donors that are spread evenly over an order of the reference data."""
-        sizes = _sizes(self.n, space)
+        sizes = count_kinds(self.n, space)
         donors = _spread(order, sizes.pairs, uniform(_START.of(key)))
         masks = hadamard_masks(key, space.rank, sizes.pairs)
-        return _planned(space, key, order, sizes, masks, donors)
-
-    def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
-        return self.draw(space, run_key(0))(rows, keys, space, member)
-
-
-@dataclass(frozen=True, slots=True)
-class Complements:
-    """Independent masks with their complements; donors are reference rows in random order.
-
-    All else is as by :class:`Balanced`.
-
-    Parameters
-    ----------
-    n : int, optional
-        As for :class:`Balanced`.
-    """
-
-    n: int | None = None
-
-    def __post_init__(self) -> None:
-        _check(self.n)
-
-    def bind(self, space: FeatureSpace, outputs: Array) -> Bound:
-        """Choose the rows that may be donors; outputs make no difference."""
-        return Bound(self, thinned(len(space.background), MOST_DONORS), len(space.names))
-
-    def draw(self, space: FeatureSpace, key: Unsigned) -> Drawn:
-        """Draw the masks and donors of a run."""
-        return self.bind(space, np.empty((0, 0))).draw(space, key)
-
-    def plan(self, space: FeatureSpace, key: Unsigned, order: Integers) -> Plan:
-        """Draw masks, and donors in random order: all of them before any comes again."""
-        sizes = _sizes(self.n, space)
-        passes = -(-sizes.pairs // len(order))
-        shuffle = _DONORS.bits(key, np.arange(passes * len(order), dtype=np.uint64)).reshape(passes, -1)
-        donors = order[np.argsort(shuffle, axis=1)].ravel()[: sizes.pairs]
-        masks = (_MASKS.bits(key, counters(0, sizes.pairs, space))[0] >> np.uint64(63)).astype(bool)
-        return _planned(space, key, order, sizes, masks, donors)
+        return plan_by_masks(space, key, order, sizes, masks, donors)
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         return self.draw(space, run_key(0))(rows, keys, space, member)
@@ -144,10 +106,11 @@ class Repeated:
         n_donors = (self.n or (4_000 if len(space.names) <= MOST_FITTED else 8_000)) // (2 * RUN)
         donors = np.repeat(_spread(order, n_donors, uniform(_START.of(key))), RUN)
         masks = hadamard_masks(key, space.rank, n_donors * RUN)
-        return _planned(space, key, order, Sizes(len(donors), 0, 0), masks, donors, run=RUN)
+        return plan_by_masks(space, key, order, Sizes(len(donors), 0, 0), masks, donors, run=RUN)
 
 
-def _check(n: int | None) -> None:
+def check_n(n: int | None) -> None:
+    """Refuse a number of perturbations that is too small."""
     if n is not None:
         as_int(n, "n (perturbations)", at_least=8)
 
@@ -160,7 +123,8 @@ class Sizes(NamedTuple):
     rest: int  # rows of which all features but one are taken
 
 
-def _sizes(n: int | None, space: FeatureSpace) -> Sizes:
+def count_kinds(n: int | None, space: FeatureSpace) -> Sizes:
+    """How many perturbations there are of each kind."""
     n = n or (1_000 if len(space.names) <= FEW_FEATURES else 3_000)
     n_free = max(1, int(np.sum(~space.frozen)))
     most = 2 * MOST_ALONE if n >= MANY and 2 * MOST_ALONE * n_free <= MANY_SHARE * n else MOST_ALONE
@@ -172,7 +136,7 @@ def _sizes(n: int | None, space: FeatureSpace) -> Sizes:
     return Sizes(pairs, alone, rest)
 
 
-def _planned(
+def plan_by_masks(
     space: FeatureSpace, key: Unsigned, order: Integers, sizes: Sizes, masks: Flags, donors: Integers, run: int = 1
 ) -> Plan:
     """Add to the pairs the samples in which one feature, or all but one, change."""

@@ -46,7 +46,7 @@ class Gradient:
         From (N, f) to (N, k); called in evaluation mode, on its own device and in its own precision.
     m, max_evaluations : int
         As for :class:`Random`; a round has m candidates, and evaluations of the module count, too.
-    objective : Objective or "wachter" or "diverse"
+    objective : Objective or "diverse"
     outputs : Margin or "logits" or "probabilities"
         What the module gives, or a function that tells how far outputs are from flipping: for other questions than a
         change of the class.

@@ -30,27 +30,6 @@ class Objective(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Wachter:
-    """Squared distance of the probability from the wanted one, and the distance to the row.
-
-    Wachter, Mittelstadt and Russell, "Counterfactual explanations without opening the black box" (2018).
-
-    Parameters
-    ----------
-    distance : float
-        Weight of the distance: the lambda of the paper.
-    """
-
-    distance: float = 0.05
-
-    def __post_init__(self) -> None:
-        check_weights(self, "distance")
-
-    def __call__(self, margins: Any, moves: Any) -> Any:
-        return (margins.sigmoid() ** 2).sum() + self.distance * moves.abs().sum()
-
-
-@dataclass(frozen=True, slots=True)
 class Diverse:
     """Hinge loss, the distance to the row, and the spread of the candidates of a row.
 
@@ -96,7 +75,7 @@ def of_probabilities(outputs: Any, own: Any) -> Any:
 
 
 MARGINS: Mapping[str, Margin] = {"logits": of_logits, "probabilities": of_probabilities}
-OBJECTIVES: Mapping[str, Objective] = {"wachter": Wachter(), "diverse": Diverse()}
+OBJECTIVES: Mapping[str, Objective] = {"diverse": Diverse()}
 
 
 def named(given: Any, table: Mapping[str, Any], what: str) -> Any:
