@@ -14,12 +14,13 @@ mpl.use("Agg")
 
 import xcid
 import xcid.show.report
+from xcid._check import percent
 from xcid.outcomes import Threshold
 from xcid.outcomes.classes import OTHER_LABEL
 from xcid.records import FEATURE_STATUSES, SIGNIFICANT, STATUSES, Status
 from xcid.show import wording
 from xcid.show.wording import names
-from xcid.show.wording.rows import find_hangs, word_importance
+from xcid.show.wording.rows import find_hangs, get_share, list_hangs
 from xcid_lab.adapters.interpret import LocalExplanation
 
 TABLE = np.random.default_rng(0).normal(size=(120, 3)).round(2)
@@ -171,7 +172,15 @@ class TestWhatItHangsOn:
 
     def told(self, one, values, alone):
         shown = replace(one, values=np.array([values]), flips_alone=np.array([alone]))
-        return [word_importance(shown, *found) for found in find_hangs(shown)]
+        texts = list_hangs(shown)
+        return [
+            texts[kind].format(
+                name=shown.feature_names[at],
+                did=wording.format_score(shown, values[at]),
+                share=percent(get_share(shown, at)),
+            )
+            for kind, at in find_hangs(shown)
+        ]
 
     def test_counts(self, one):
         assert self.told(one, [0.3, -0.2, 0.1], [0.625, 0.0, 0.25]) == [

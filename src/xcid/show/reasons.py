@@ -16,8 +16,7 @@ from xcid.outcomes.classes import column_of
 from xcid.outcomes.protocol import as_question
 from xcid.records import Array, Explanation
 from xcid.show import wording
-from xcid.show.wording.cells import quote_value, read_value
-from xcid.show.wording.names import clean, join_names, make_sentence
+from xcid.show.wording.names import clean, join_names, make_sentence, quote_value, read_value
 from xcid.table import Backend
 
 Text: TypeAlias = str | Callable[[Any], str]

@@ -1,4 +1,4 @@
-"""Names and numbers, made fit to be shown.
+"""Names, numbers and present values of features, made fit to be shown.
 
 Names from data are short, and without letters that act on the text around them; numbers have few digits.
 """
@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from xcid._check import number as format_number
 from xcid._check import percent, round_half_up
-from xcid.records import Array, Integers
+from xcid.records import Array, Explanation, Integers
 
 MOST_LETTERS = 160
+MOST_DIGITS = 16  # of a number that somebody wrote down
 ODDS = ("log_odds", "margins")  # scales whose numbers say what odds are multiplied by
 MOST_TIMES = 1_000_000  # that odds are said to be multiplied by
 NO_FACTOR = "1"  # odds that stay as they are
@@ -180,3 +182,40 @@ def count_left_out(n_features: int, n_shown: int, what: str = "score") -> str:
     if more <= 0:
         return ""
     return f"1 more feature has a smaller {what}" if more == 1 else f"{more:,} more features have smaller {what}s"
+
+
+def read_value(one: Explanation, at: int) -> Any:
+    """The present value of a feature of a single row: a number, a text for levels and dates, a tuple for a group.
+
+    A missing number is NaN, any other missing cell the text "missing".
+    """
+    values = [
+        one.details.cell(one.data[0, column], column)
+        if one.details.levels[column] or one.details.units[column]
+        else float(one.data[0, column])
+        for column in sorted(one.details.features[at])
+    ]
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def quote_value(one: Explanation, at: int) -> str:
+    """The present value of a feature of a single row as its table has it, with all its digits."""
+    return ", ".join(
+        one.details.cell(code, column)
+        if one.details.levels[column] or one.details.units[column] or np.isnan(code)
+        else _format_digits(float(code))
+        for column, code in ((column, one.data[0, column]) for column in sorted(one.details.features[at]))
+    )
+
+
+def _format_digits(number: float) -> str:
+    """The shortest text that gives a number back.
+
+    Examples
+    --------
+    >>> _format_digits(82929.47), _format_digits(3.0), _format_digits(float(np.float32(0.1)))
+    ('82929.47', '3', '0.1')
+    """
+    single = np.float32(number)
+    is_single = float(single) == number and len(repr(number)) > MOST_DIGITS  # a column of single precision
+    return (str(single) if is_single else repr(number + 0.0)).removesuffix(".0")

@@ -12,7 +12,7 @@ from xcid.cid.distances import Overlap
 from xcid.cid.drawn import Kept
 from xcid.records import DensityPair, Explanation, Plan
 from xcid.show import wording
-from xcid.show.wording.names import clean, format_number, format_percent, is_odds
+from xcid.show.wording.names import format_number, format_percent, is_odds
 
 IMPORTANCE = "importance: CID's d1, from 0 to 1"
 ALONE = "alone: of {tried} that were tried, the share with which, nothing else changed, {it}"
@@ -149,12 +149,6 @@ def list_hangs(explanation: Explanation) -> list[str]:
         f"{{name}} has hardly moved the output ({{did}}), but with {{share}} {tried}",
         f"{{name}} has done much ({{did}}), and with none {tried}",
     ]
-
-
-def word_importance(one: Explanation, kind: int, at: int) -> str:
-    """One of the sentences of :func:`list_hangs` about a feature of a single row."""
-    name, did = clean(one.feature_names[at], wording.MOST_LETTERS), wording.format_score(one, one.values[0, at])
-    return list_hangs(one)[kind].format(name=name, did=did, share=percent(get_share(one, at)))
 
 
 def name_flips(explanation: Explanation) -> str:
