@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import Any
 
@@ -19,57 +19,46 @@ FEWEST = 5  # mixtures that obey a relation: fewer say nothing about it beside a
 
 def refuse_contradictions(constraints: Any, rules: Rules, background: Array) -> None:
     """Raise where two rules cannot hold together, with the names of both."""
-    _refuse_by_name(constraints, rules)
-    _refuse_on_columns(constraints, rules, background)
+    for first, second, why in _list_clashes(constraints, rules, background):
+        _refuse(first, second, why)
     if rules.relations:
         _refuse_relations(constraints, rules, background)
 
 
-def _refuse_by_name(constraints: Any, rules: Rules) -> None:
-    grouped = {name: group for group, members in constraints.groups.items() for name in members}
+def _list_clashes(constraints: Any, rules: Rules, background: Array) -> Iterator[tuple[str, str, str]]:
+    """Pairs of rules about single columns that clash, and why."""
     for name in constraints.derived:
         if name in constraints.frozen:
-            _refuse(
-                f"frozen has {name!r}", f"derived[{name!r}]", "a column that follows from others cannot stay as it is"
-            )
+            yield f"frozen has {name!r}", f"derived[{name!r}]", "a column that follows from others cannot stay as it is"
+    grouped = {name: group for group, members in constraints.groups.items() for name in members}
     for what in ("derived", "transitions", "steps"):
         for name in getattr(constraints, what):
             if name in grouped:
                 why = "a group changes to values that the reference data have"
-                _refuse(f"groups[{grouped[name]!r}] has {name!r}", f"{what}[{name!r}]", why)
-    known = {column.name: column.kind for column in rules.columns}
-    for name, step in constraints.steps.items():
-        if known[name] == "integer" and not float(step).is_integer():
-            _refuse(f"steps[{name!r}] = {step}", f"the kind of {name!r}", "it has whole numbers only")
-
-
-def _refuse_on_columns(constraints: Any, rules: Rules, background: Array) -> None:
+                yield f"groups[{grouped[name]!r}] has {name!r}", f"{what}[{name!r}]", why
     names = [column.name for column in rules.columns]
     for name, step in constraints.steps.items():
-        at = names.index(name)
-        low, high = constraints.ranges.get(name, (np.nanmin(background[:, at]), np.nanmax(background[:, at])))
+        at, is_ranged = names.index(name), name in constraints.ranges
+        if rules.columns[at].kind == "integer" and not float(step).is_integer():
+            yield f"steps[{name!r}] = {step}", f"the kind of {name!r}", "it has whole numbers only"
+        column = background[:, at]
+        low, high = constraints.ranges[name] if is_ranged else (np.nanmin(column), np.nanmax(column))
         if np.floor(high / step + 1e-9) < np.ceil(low / step - 1e-9):
-            what = (
-                f"ranges[{name!r}] = ({low:g}, {high:g})" if name in constraints.ranges else f"the values of {name!r}"
-            )
-            _refuse(f"steps[{name!r}] = {step:g}", what, f"no multiple of {step:g} lies there")
+            what = f"ranges[{name!r}] = ({low:g}, {high:g})" if is_ranged else f"the values of {name!r}"
+            yield f"steps[{name!r}] = {step:g}", what, f"no multiple of {step:g} lies there"
     for at, moves in rules.transitions.items():
         name, levels = names[at], list(rules.columns[at].levels)
-        code = np.arange(len(levels))
-        other = {}
+        code, other = np.arange(len(levels)), {}
         if name in constraints.levels:
-            other[f"levels[{name!r}]"] = np.isin(code, [levels.index(level) for level in constraints.levels[name]])[
-                None
-            ]
+            known = [levels.index(level) for level in constraints.levels[name]]
+            other[f"levels[{name!r}]"] = np.isin(code, known)[None]
         if name in constraints.monotone:
-            rises = constraints.monotone[name] == "rises"
-            other[f"monotone[{name!r}] = {constraints.monotone[name]!r}"] = (
-                code > code[:, None] if rises else code < code[:, None]
-            )
+            way = constraints.monotone[name]
+            other[f"monotone[{name!r}] = {way!r}"] = code > code[:, None] if way == "rises" else code < code[:, None]
         moves = moves & (code != code[:, None])
         for what, allowed in other.items():
             if moves.any() and not (moves & allowed).any():
-                _refuse(f"transitions[{name!r}]", what, "together they allow no change at all")
+                yield f"transitions[{name!r}]", what, "together they allow no change at all"
 
 
 def _refuse_relations(constraints: Any, rules: Rules, background: Array) -> None:
