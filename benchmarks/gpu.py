@@ -101,7 +101,7 @@ def parts(explainer: Any, X: Any, block: int) -> dict[str, Any]:
             "all": timed(lambda: task(rows)),
             "drawing samples": timed(draw),
             "the module": timed(lambda: task.module(samples.reshape(-1, FEATURES))),
-            "regression": timed(lambda: effects.measured(task.shared, positive)),
+            "regression": timed(lambda: effects.measure_effects(task.shared, positive)),
             "densities and d1": timed(evidence),
         }
         cells, pairs = task.part.matrix.shape

@@ -51,7 +51,7 @@ from sklearn.model_selection import cross_val_score
 from xgboost import XGBClassifier
 
 import xcid
-from xcid._require import silenced
+from xcid._require import silence
 from xcid.whatif import engine
 from xcid.whatif.evaluator import Goal, goal_of
 from xcid.whatif.likeness import LIKE_REAL, measure_nearness
@@ -444,7 +444,7 @@ def main() -> None:
     for point in options.points:
         section, many, few = POINTS[point]
         start = time.process_time()
-        with silenced():
+        with silence():
             made = list(section(few if options.quick else many))
         lines += made
         print(table_of(made) + f"(point {point}: {time.process_time() - start:.0f} s)\n", flush=True)

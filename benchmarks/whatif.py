@@ -31,7 +31,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import xcid
-from xcid._require import silenced
+from xcid._require import silence
 from xcid.cid.generators.reach import Metric
 
 Array = npt.NDArray[np.float64]
@@ -318,7 +318,7 @@ def judged(subject: Subject, rows: pd.DataFrame, found: Changed) -> Judged:
 def compared(subject: Subject, methods: dict[str, Callable[[Subject], Method]]) -> list[str]:
     """A line for each method and kind. Ours is timed around each of the others too: the median of all these times."""
     pace, found = [], []
-    with silenced():
+    with silence():
         reference = ours(subject)
         reference(subject.rows)
         for name, make in methods.items():

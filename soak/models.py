@@ -366,7 +366,7 @@ def work(bases: list[Path], folder: Path, guard: Callable[[], Stages], tasks: An
     import xcid
     from xcid.io import models, trial  # noqa: F401
 
-    models.imported(models.LOADERS[".skops"])
+    models.import_library(models.LOADERS[".skops"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in ("xgboost", "lightgbm"):

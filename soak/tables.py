@@ -37,8 +37,8 @@ import pandas, pyarrow.parquet, pyarrow.feather, xcid
 from xcid.errors import InvalidData, InvalidFile
 from xcid.io import readers
 def table(path):
-    source = readers.opened(path)
-    readers.joined(source)
+    source = readers.open_source(path)
+    readers.read_all(source)
     if path.suffix != ".jsonl":  # rows to explain come in pieces
         for first, _ in source.pieces(0, None): pass
 for line in sys.stdin:

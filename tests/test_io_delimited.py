@@ -50,8 +50,8 @@ def test_counting_agrees_with_reading(tmp_path, monkeypatch, seed, block):
 def test_a_quote_within_the_first_name_opens_no_cell(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text('a"\nb"\n5\n')
-    assert readers.opened(path).names == ('a"',)
-    assert readers.opened(path).n_rows == 2
+    assert readers.open_source(path).names == ('a"',)
+    assert readers.open_source(path).n_rows == 2
 
 
 def test_codes_that_turn_late(tmp_path):
@@ -79,7 +79,7 @@ def test_the_place_of_an_error(tmp_path, line, said):
     text = "a,b\n" + '"x, y",1\n' * 5000 + f"{line}\n" + "z,1\n" * 9
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(InvalidFile, match=said):
-        readers.opened(path)
+        readers.open_source(path)
 
 
 @pytest.mark.parametrize("library", tables.LIBRARIES)
@@ -112,6 +112,6 @@ def test_dates_are_looked_through_to_the_end(tmp_path, late):
     out = io.StringIO()
     csv.writer(out).writerows([["day", "x"], *([cell, "1.5"] for cell in cells)])
     path.write_text(out.getvalue())
-    assert readers.opened(path).dates == {"day": frozenset({"31/12/2023"})}
+    assert readers.open_source(path).dates == {"day": frozenset({"31/12/2023"})}
     path.write_text(out.getvalue() + "soon,2\n")
-    assert readers.opened(path).dates == {}
+    assert readers.open_source(path).dates == {}

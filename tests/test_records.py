@@ -13,7 +13,7 @@ from xcid import calibration, engines, frames
 from xcid.engines import _frames
 from xcid.records import FEATURE_STATUSES, STATUSES, Array, Explanation, meaning
 from xcid.records import fields as declared_fields
-from xcid.records.fields import FEATURE, LOWER, NOISE, ROW, UPPER, P, declared, first, per
+from xcid.records.fields import FEATURE, LOWER, NOISE, ROW, UPPER, P, first, list_fields, per
 from xcid_lab import baselines
 from xcid_torch import _rows
 
@@ -193,16 +193,16 @@ class TestANewField:
 
 class TestDeclarations:
     def test_everything_that_is_per_row_says_so(self, explanation):
-        known = {each.name for each in declared(Explanation)}
+        known = {each.name for each in list_fields(Explanation)}
         undeclared = {each.name for each in fields(Explanation)} - known
         assert undeclared == {"details", "estimand", "scale", "limits"}
-        for each in declared(Explanation):
+        for each in list_fields(Explanation):
             part = getattr(explanation, each.name)
             assert each.is_per_row == (part is not None and not isinstance(part, tuple)) or part is None
 
     def test_needed_fields_say_how_runs_and_rows_become_one(self):
-        lacking = [each.name for each in declared(Explanation) if each.is_per_row and each.is_needed and not each.runs]
-        lacking += [each.name for each in declared(Explanation) if each.is_per_row and each.is_needed and not each.rows]
+        lacking = [one.name for one in list_fields(Explanation) if one.is_per_row and one.is_needed and not one.runs]
+        lacking += [one.name for one in list_fields(Explanation) if one.is_per_row and one.is_needed and not one.rows]
         assert not lacking
 
     def test_first(self):

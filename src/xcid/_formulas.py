@@ -120,9 +120,9 @@ def formula(text: str) -> Formula:
     """
     if len(text) > MOST_LETTERS:
         raise InvalidParameter(f"{text!r:.80} is longer than {MOST_LETTERS:,} letters")
-    found = _parsed(text)
+    found = _parse(text)
     if found is None:
-        raise InvalidParameter(f"{text!r:.80} cannot be read: {corrected(text) or GRAMMAR}")
+        raise InvalidParameter(f"{text!r:.80} cannot be read: {suggest_formula(text) or GRAMMAR}")
     lists = _lists(found.tree)
     for part in ast.walk(found.tree):
         is_known = isinstance(part, _PARTS) and (not isinstance(part, ast.Constant) or _is_plain(part.value))
@@ -133,13 +133,13 @@ def formula(text: str) -> Formula:
     return found
 
 
-def corrected(text: str) -> str:
+def suggest_formula(text: str) -> str:
     """Ask whether "age == 3" was meant by "age = 3"; "" where that is no formula either."""
     compared = _ASSIGNED.sub("==", text)
-    return f"did you mean {compared:.80}?" if compared != text and _parsed(compared) is not None else ""
+    return f"did you mean {compared:.80}?" if compared != text and _parse(compared) is not None else ""
 
 
-def _parsed(text: str) -> Formula | None:
+def _parse(text: str) -> Formula | None:
     quoted, mark = dict[str, str](), "_"
     while mark in text:
         mark += "_"

@@ -45,7 +45,7 @@ def say_install(extra: str) -> str:
 
 
 @contextlib.contextmanager
-def silenced() -> Iterator[None]:
+def silence() -> Iterator[None]:
     """Keep a library from writing and warning."""
     import numpy as np
 
@@ -69,7 +69,7 @@ def quiet_and_seeded(seed: int) -> Iterator[None]:
     np.random.seed(seed)  # noqa: NPY002
     random.seed(seed)
     try:
-        with silenced():
+        with silence():
             yield
     finally:
         np.random.set_state(numbers)  # noqa: NPY002

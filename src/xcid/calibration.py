@@ -160,12 +160,12 @@ def average(runs: list[Explanation]) -> Explanation:
     if len(runs) == 1:
         return runs[0]
     joined = fields.over_runs(runs)
-    for name in dict.fromkeys(each.of for each in fields.declared(joined) if each.of):
-        joined = replace(joined, **_pooled(runs, name))
+    for name in dict.fromkeys(each.of for each in fields.list_fields(joined) if each.of):
+        joined = replace(joined, **_pool_runs(runs, name))
     return replace(joined, spread=np.std([run.values for run in runs], axis=0, ddof=1))
 
 
-def _pooled(runs: list[Explanation], name: str) -> dict[str, Any]:
+def _pool_runs(runs: list[Explanation], name: str) -> dict[str, Any]:
     """An estimate over independent runs, with limits and p-values; nothing where a run lacks them."""
     each = [found for run in runs if (found := fields.estimate(run, name)) is not None]
     if len(each) < len(runs):
@@ -178,7 +178,7 @@ def _pooled(runs: list[Explanation], name: str) -> dict[str, Any]:
         centre + np.mean(upper - value, axis=0) / shrink,
         _joined_p_values(value, p, 2 if runs[0].base_values is not None and name == "values" else 1),
     )
-    return fields.named(runs[0], name, pooled)
+    return fields.name_parts(runs[0], name, pooled)
 
 
 def _joined_p_values(values: Array, p_values: Array, sided: int) -> Array:
@@ -212,11 +212,11 @@ def aggregate(explanation: E, by: Any = None) -> E:
         raise InvalidData(f"by needs one label for each of {len(explanation)} rows, not {len(labels)}")
     if not labels:
         raise InvalidData("the explanation has no rows to average")
-    names, which = _sorted(labels)
+    names, which = _sort_labels(labels)
     return Explanation.concatenate([_mean_of(explanation[which == at], name) for at, name in enumerate(names)])
 
 
-def _sorted(labels: list[Any]) -> tuple[list[str], Integers]:
+def _sort_labels(labels: list[Any]) -> tuple[list[str], Integers]:
     """Distinct labels as text in ascending order, missing ones last, and the place of each label among them."""
     keys = [None if is_missing(label) else label for label in labels]
     distinct: list[Any] = [key for key in dict.fromkeys(keys) if key is not None]

@@ -130,7 +130,7 @@ def compare(first: Explanation, second: Explanation, names: tuple[str, str], abo
     parts = (directions.towards(first, towards), directions.towards(second, towards)) if towards else (first, second)
     if parts[0].scale != parts[1].scale:
         parts = parts[0], directions.on(parts[1], parts[0].scale)
-    known = [_known(part) for part in parts]
+    known = [_find_known(part) for part in parts]
     if len({name for part in parts if part.against is not None for name in part.against.tolist()}) > 1:
         raise InvalidParameter(
             "these are margins against another class in each row, which cannot be compared: "
@@ -142,7 +142,7 @@ def compare(first: Explanation, second: Explanation, names: tuple[str, str], abo
     parts = parts[0][known[0]], parts[1][known[1]]
     if not all(map(len, parts)):
         raise InvalidData(f"there is nothing to compare: no row is explained in {names[not len(parts[1])]}")
-    measured = _measured(parts[0]), _measured(parts[1])
+    measured = _read_errors(parts[0]), _read_errors(parts[1])
     shares_plans = _is_one_run(first, second)
     kind: Kind = "groups"
     if len(parts[0]) == len(parts[1]) == 1:
@@ -159,7 +159,7 @@ def compare(first: Explanation, second: Explanation, names: tuple[str, str], abo
         scale=parts[0].scale,
         unit=parts[0].unit,
         question=first.question,
-        shown=_shown(*parts) if kind == "rows" else (),
+        shown=_list_values(*parts) if kind == "rows" else (),
     )
     numbers = compare_means(found.kind, _with_sizes(measured[0]), _with_sizes(measured[1]), shares_plans)
     halves = slice(None, len(first.feature_names)), slice(len(first.feature_names), None)
@@ -172,7 +172,7 @@ def _with_sizes(one: RowValues) -> RowValues:
     return RowValues(np.column_stack([one.values, np.abs(one.values)]), np.column_stack([one.errors, one.errors]))
 
 
-def _shown(one: Explanation, other: Explanation) -> tuple[tuple[str, str], ...]:
+def _list_values(one: Explanation, other: Explanation) -> tuple[tuple[str, str], ...]:
     """The values of each feature of two single rows."""
     return tuple((one.shown(0, at), other.shown(0, at)) for at in range(len(one.feature_names)))
 
@@ -216,12 +216,12 @@ def _direction(first: Explanation, second: Explanation) -> str:
     return "" if len(names) == 1 else str(first.about[0])
 
 
-def _known(one: Explanation) -> Flags:
+def _find_known(one: Explanation) -> Flags:
     """(n,) rows of which something is known."""
     return ~np.isin(one.status, UNKNOWN) & np.isfinite(one.values).all(axis=1)
 
 
-def _measured(one: Explanation) -> RowValues:
+def _read_errors(one: Explanation) -> RowValues:
     assert one.lower is not None
     assert one.upper is not None
     return RowValues(one.values, (one.upper - one.lower) / (2 * NORMAL))

@@ -31,7 +31,7 @@ def to_columns(explanation: Explanation) -> dict[str, Any]:
         "data": one_number(explanation).ravel(),
         "shown": np.array([explanation.shown(row, feature) for row in range(n) for feature in range(d)]),
     }
-    known = [each for each in fields.declared(explanation) if each.line]
+    known = [each for each in fields.list_fields(explanation) if each.line]
     for each in sorted(known, key=lambda each: each.axes != (fields.ROW, fields.FEATURE) or each.dtype is np.str_):
         part = getattr(explanation, each.name)
         if part is not None:

@@ -146,7 +146,7 @@ def _lines(one: Interactions) -> dict[str, Any]:
     k = len(places[0])
     columns = {"row": np.repeat(one.index, k)}
     columns |= {side: np.tile(names[at], len(one)) for side, at in zip(("first", "second"), places, strict=True)}
-    for each in fields.declared(one):
+    for each in fields.list_fields(one):
         part = getattr(one, each.name)
         if each.line:
             columns[each.line] = part[:, *places].ravel() if each.axes[1:] else np.repeat(part, k)
@@ -158,7 +158,7 @@ def explain_pairs(setup: Setup, rows: Array, seed: int, n: int | None) -> Intera
     subject = setup.subject
     how = _scale(setup)
     if subject.adds_up_on == how.name:
-        return _counted(setup, rows, how)
+        return _count_pairs(setup, rows, how)
     setup = replace(setup, generator=Repeated(n).bind(subject.features.space, subject.outputs))
 
     def score(some: Array) -> Interactions:
@@ -166,7 +166,7 @@ def explain_pairs(setup: Setup, rows: Array, seed: int, n: int | None) -> Intera
         outputs = subject.predict(some)
         parts, clouds = perturb_by_plan(setup, some, keys, outputs, run)
         each = zip(clouds, parts, strict=True)
-        return fields.join([_paired(setup, cloud, outputs[part]) for cloud, part in each], parts)
+        return fields.join([_pair_features(setup, cloud, outputs[part]) for cloud, part in each], parts)
 
     pieces = [piece for block in pipeline.split(setup, rows) for piece in isolated(score, block)]
     reference = subject.space.rows[: pipeline.REFERENCE_ROWS]
@@ -180,14 +180,14 @@ def explain_pairs(setup: Setup, rows: Array, seed: int, n: int | None) -> Intera
     return found
 
 
-def _paired(setup: Setup, cloud: Perturbations, outputs: Array) -> Interactions:
+def _pair_features(setup: Setup, cloud: Perturbations, outputs: Array) -> Interactions:
     names, scale = setup.subject.output_names, _scale(setup)
     column = column_in_question(setup.outcome, outputs, names)
     rival = rival_of(outputs, column) if scale.name == "margins" else None
     numbers = scale(np.asarray(cloud.outputs), column[:, None], None if rival is None else rival[:, None])
     n_flips = np.sum(cloud.positive > 0.5, axis=1)
     return Interactions(
-        **fields.named(Interactions, "values", pairs(cloud, numbers)),
+        **fields.name_parts(Interactions, "values", pairs(cloud, numbers)),
         about=np.full(len(cloud), "") if len(names) == 1 else np.array(names)[column],
         against=None if rival is None else np.array(names)[rival],
         exact=np.zeros(len(cloud), dtype=bool),
@@ -207,7 +207,7 @@ def _scale(setup: Setup) -> Scale:
     return choose_scale("auto", subject.known, subject.adds_up_on) if how is None else how.scale
 
 
-def _counted(setup: Setup, rows: Array, scale: Scale) -> Interactions:
+def _count_pairs(setup: Setup, rows: Array, scale: Scale) -> Interactions:
     """Exact interactions of all pairs of (n, d) rows, of a model that adds up on the scale."""
     n_pairs, n_outputs = len(setup.subject.features.names) ** 2, setup.subject.known.shape[1]
     some = blocks(len(rows), max(1, MOST_CELLS // (n_pairs * n_outputs)))

@@ -16,7 +16,7 @@ from xcid.cid.calibrated import Adjusted
 from xcid.cid.densities.mixed import Mixed
 from xcid.contributions import effects
 from xcid.contributions.effects import Measured
-from xcid.contributions.sampled import full, measured, shared
+from xcid.contributions.sampled import full, measure_values, share_regression
 from xcid.records import Array, Density, Flags, Integers, Perturbations, Plan, Scores
 
 FEWEST_PAIRS = 50  # from which a surrogate is fitted
@@ -84,7 +84,7 @@ class Surrogate:
 
     def measured(self, cloud: Perturbations, responses: Array) -> Measured:
         """Measure mean effects on (n, s) numbers with the help of a surrogate."""
-        plain, plan = measured(cloud, responses), cloud.plan
+        plain, plan = measure_values(cloud, responses), cloud.plan
         if plan is None or cloud.given is not None or len(plan.masks) < FEWEST_PAIRS:
             return plain
         large, discrete = plan.once("large", _large), cloud.discrete
@@ -97,8 +97,11 @@ class Surrogate:
         for row in np.flatnonzero(tried):
             samples, others = np.where(taken, new, own[row]), np.where(more_taken, more, own[row])
             said[row], own_said[row] = self._said(samples, responses[row], others, folds)
-        off, rest = (full(plan, effects.measured(shared(plan, discrete), part)) for part in (said, responses - said))
-        added = full(large, effects.measured(shared(large, discrete), own_said))
+        off, rest = (
+            full(plan, effects.measure_effects(share_regression(plan, discrete), part))
+            for part in (said, responses - said)
+        )
+        added = full(large, effects.measure_effects(share_regression(large, discrete), own_said))
         total = _sum(rest._replace(effects=plain.effects - off.effects), added)
         helps = tried & (total.variance.sum(axis=1) < plain.variance.sum(axis=1))
         return Measured(*(np.where(helps[:, None], new, old) for new, old in zip(total, plain, strict=True)))

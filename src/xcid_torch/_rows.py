@@ -26,7 +26,7 @@ from xcid.explanation import Explanation
 from xcid.generators import Balanced
 from xcid.outcomes import Interval, Outcome
 from xcid.records import Array, Density, Integers, Perturbations, Scores, with_details
-from xcid.records.fields import COLUMN, FEATURE, declared
+from xcid.records.fields import COLUMN, FEATURE, list_fields
 from xcid.scores import Adjusted
 from xcid.setup import Setup
 
@@ -120,7 +120,7 @@ def _padded(piece: Piece, width: int) -> Piece:
     own, shared = (
         {
             each.name: padded(getattr(record, each.name), each.absent)
-            for each in declared(record)
+            for each in list_fields(record)
             if {FEATURE, COLUMN} & set(each.axes) and getattr(record, each.name) is not None
         }
         for record in (piece, piece.details)

@@ -126,7 +126,9 @@ def _block(task: Callable[[int], _Task], rows: Array, which: Integers) -> dict[s
             found[name][at] = part
     measured = effects.Measured(*found.pop("measured").unbind(1))
     gap, unit, able = (found.pop(name) for name in ("gap", "unit", "able"))
-    return found | fields.named(Explanation, "values", sampled.calibrated(measured, gap / unit, unit, able, small))
+    return found | fields.name_parts(
+        Explanation, "values", sampled.calibrate_values(measured, gap / unit, unit, able, small)
+    )
 
 
 class _Task:
@@ -149,7 +151,7 @@ class _Task:
         self.part = plan.once(("on", self.device, density), lambda plan: _Part(parts, self.send))
         self.shared = plan.once(("on", self.device), lambda plan: self.regression(subject.space.discrete))
         self.taken, self.new = self.send(plan.taken), self.send(plan.new).to(self.dtype)
-        self.fixed, self.scale = self.send(sampled.fixed(plan)), how.scale
+        self.fixed, self.scale = self.send(sampled.find_fixed(plan)), how.scale
         self.base = self.send(subject.usual["base_log_odds" if how.scale.name == "log_odds" else "base_outputs"])
         names = subject.output_names
         is_one = as_question(setup.outcome).target is not None or len(class_names(names)) <= 2
@@ -158,7 +160,7 @@ class _Task:
 
     def regression(self, discrete: Flags) -> Any:
         """What the regressions of all rows share, on the device."""
-        shared = sampled.shared(self.plan, discrete)
+        shared = sampled.share_regression(self.plan, discrete)
         sent = {name: self.send(part) for name, part in shared._asdict().items() if isinstance(part, np.ndarray)}
         return shared._replace(**sent)
 
@@ -186,7 +188,7 @@ class _Task:
         column = column.expand(len(reference))
         numbers, base = self.scale(outputs, column[:, None]), self.base[column]
         unit, gap = sampled.unit_of(numbers), (self.scale(reference, column) - base)[:, None]
-        measured = sampled.full(self.plan, effects.measured(self.shared, numbers / unit))
+        measured = sampled.full(self.plan, effects.measure_effects(self.shared, numbers / unit))
         more = {"unit": unit, "gap": gap, "base_values": base, "column": column}
         return {"measured": self.torch.stack(tuple(measured), 1), **more}
 
@@ -276,7 +278,7 @@ def _explanation(setup: Setup, rows: Array, seed: int, found: dict[str, Array]) 
     n_negative = found["n_evaluations"] - found["n_positive"]
     is_hard = as_question(setup.outcome).least is None
     lacks = (is_hard & (total < LEAST_WEIGHT) for total in (found["n_positive"], n_negative))
-    types = {each.name: each.dtype for each in fields.declared(Explanation)}
+    types = {each.name: each.dtype for each in fields.list_fields(Explanation)}
     known: dict[str, Any] = {name: part.astype(types.get(name), copy=False) for name, part in found.items()}
     names, column, how = np.array(setup.subject.output_names), known.pop("column").astype(np.int64), setup.contributing
     about = np.full(len(rows), "") if len(names) == 1 else names[column]

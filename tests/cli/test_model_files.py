@@ -187,7 +187,7 @@ def test_a_skops_file_does_not_bring_pytorch_and_dask():
     code = """
 import sys
 from xcid.io import models
-models.imported(models.LOADERS[".skops"])
+models.import_library(models.LOADERS[".skops"])
 assert "skops.io" in sys.modules
 print([name for name in ("torch", "dask") if name in sys.modules])
 import sklearn.externals.array_api_compat.torch

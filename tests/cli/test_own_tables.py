@@ -118,7 +118,7 @@ class TestDates:
     @pytest.mark.parametrize("writing", ["dots", "iso", "day first"])
     def test_conditions_compare_dates(self, save, table, writing):
         path = save(people(table, writing))
-        frame = readers.dated(readers.opened(path), {})
+        frame = readers.read_with_dates(readers.open_source(path), {})
         due = np.flatnonzero(pd.Timestamp("2023-06-01") > DAYS).tolist()
         assert rows_where("day < '01.06.2023'", frame) == rows_where("day < '2023-06-01'", frame) == due
         assert rows_where("day in ['08.01.2022', '2022-01-15']", frame) == [1, 2]

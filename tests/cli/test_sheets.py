@@ -72,8 +72,8 @@ TABLE = [
 
 
 def test_cells_have_the_types_of_the_workbook(tmp_path):
-    source = readers.opened(workbook(tmp_path / "a.xlsx", only=sheet(TABLE), empty=sheet([])))
-    frame = nw.from_native(readers.joined(source), eager_only=True)
+    source = readers.open_source(workbook(tmp_path / "a.xlsx", only=sheet(TABLE), empty=sheet([])))
+    frame = nw.from_native(readers.read_all(source), eager_only=True)
     kinds = [nw.Int64, nw.Float64, nw.String, nw.Boolean, nw.Datetime, nw.String]
     assert [type(dtype) if not isinstance(dtype, type) else dtype for dtype in frame.schema.values()] == kinds
     assert frame["whole"].to_list() == [1, 2]
@@ -95,19 +95,21 @@ def test_cells_have_the_types_of_the_workbook(tmp_path):
 )
 def test_what_is_no_table_is_refused(tmp_path, sheets):
     with pytest.raises(InvalidFile):
-        readers.opened(workbook(tmp_path / "a.xlsx", **{name.replace(" ", "_"): one for name, one in sheets.items()}))
+        readers.open_source(
+            workbook(tmp_path / "a.xlsx", **{name.replace(" ", "_"): one for name, one in sheets.items()})
+        )
 
 
 @pytest.mark.parametrize("quote", ['"', "'"])
 def test_a_cell_far_out_is_refused_before_there_is_room_for_all_before_it(tmp_path, quote):
     far = sheet(TABLE).replace("</sheetData>", f"<row><c r={quote}XFD1048576{quote}><v>1</v></c></row></sheetData>")
     with pytest.raises(InvalidFile, match="refused"):
-        readers.opened(workbook(tmp_path / "a.xlsx", only=far))
+        readers.open_source(workbook(tmp_path / "a.xlsx", only=far))
 
 
 def test_a_bomb_is_refused(tmp_path):
     with pytest.raises(InvalidFile, match="refused"):
-        readers.opened(workbook(tmp_path / "a.xlsx", only=sheet(TABLE) + " " * 2**28))
+        readers.open_source(workbook(tmp_path / "a.xlsx", only=sheet(TABLE) + " " * 2**28))
 
 
 @pytest.mark.parametrize("cut", [3, 200, -30])
@@ -115,7 +117,7 @@ def test_damaged_workbooks_are_refused(tmp_path, cut):
     path = workbook(tmp_path / "a.xlsx", only=sheet(TABLE))
     path.write_bytes(path.read_bytes()[:cut])
     with pytest.raises(XcidError):
-        readers.opened(path)
+        readers.open_source(path)
 
 
 def test_the_command_explains_rows_of_a_workbook(command, tmp_path):
@@ -128,5 +130,5 @@ def test_the_command_explains_rows_of_a_workbook(command, tmp_path):
 
 def test_numbers_beyond_whole_ones_are_read(tmp_path):
     rows = [["id", "a"], *([10**19 + at * 10**15, at] for at in range(3))]
-    frame = nw.from_native(readers.joined(readers.opened(workbook(tmp_path / "a.xlsx", only=sheet(rows)))))
+    frame = nw.from_native(readers.read_all(readers.open_source(workbook(tmp_path / "a.xlsx", only=sheet(rows)))))
     assert isinstance(frame.schema["id"], nw.Float64) or frame.schema["id"] == nw.Float64

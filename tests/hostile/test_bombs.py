@@ -153,7 +153,7 @@ def test_a_footer_that_lies(tmp_path, monkeypatch, read):
     lie(path)
     assert pq.read_metadata(path).row_group(0).total_byte_size == 100
     monkeypatch.setattr(tables, "SMALL", 2**20)
-    monkeypatch.setattr(fields, "declared", lambda record: ())
+    monkeypatch.setattr(fields, "list_fields", lambda record: ())
     with pytest.raises(InvalidFile, match=r"column 'a' of .* bytes: refused"):
         read(path)
 
@@ -205,9 +205,9 @@ def test_honest_feather_files_are_read(tmp_path, compression):
     levels = pd.Categorical(["one", "two"] * 10_000, ["two", "one"])
     frame = pd.DataFrame({"a": np.arange(20_000.0), "s": ["x" * 50] * 20_000, "w": levels})
     pf.write_feather(frame, str(tmp_path / "t.feather"), compression=compression, chunksize=3_000)
-    source = readers.opened(tmp_path / "t.feather")
+    source = readers.open_source(tmp_path / "t.feather")
     assert source.n_rows == 20_000
-    pd.testing.assert_frame_equal(readers.joined(source), frame)
+    pd.testing.assert_frame_equal(readers.read_all(source), frame)
 
 
 def test_a_feather_buffer_that_lies_is_refused(tmp_path):

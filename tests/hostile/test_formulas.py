@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xcid.io import writers
-from xcid.io.writers import STARTS, defused, original
+from xcid.io.writers import STARTS, defuse_cell, original
 
 FORMULAS = [
     "=1+1",
@@ -44,24 +44,24 @@ def is_safe(text):
 
 @pytest.mark.parametrize("text", FORMULAS)
 def test_formulas_get_a_mark(text):
-    assert defused(text) == f"'{text}"
-    assert original(defused(text)) == text
+    assert defuse_cell(text) == f"'{text}"
+    assert original(defuse_cell(text)) == text
 
 
 @pytest.mark.parametrize("text", [*NUMBERS, "", "age", "a=b", "'tis", "x-1"])
 def test_all_else_is_left_alone(text):
-    assert defused(text) == text == original(text)
+    assert defuse_cell(text) == text == original(text)
 
 
 @pytest.mark.parametrize("cell", [-1.5, 3, None, True])
 def test_only_text_can_be_a_formula(cell):
-    assert defused(cell) is cell
+    assert defuse_cell(cell) is cell
 
 
 @given(st.text(alphabet=st.sampled_from("=+-@\t\r\n'1.,ex＝"), max_size=6) | st.text(max_size=6))
 def test_there_and_back(text):
-    assert original(defused(text)) == text
-    assert is_safe(defused(text))
+    assert original(defuse_cell(text)) == text
+    assert is_safe(defuse_cell(text))
 
 
 def written(tmp_path, columns):

@@ -156,7 +156,7 @@ def test_what_polars_writes(tmp_path, suffix):
     found = readers.read(path)
     assert found["s"].tolist()[:2] == ["a", "b" * 99]
     assert found["c"].tolist() == found["e"].tolist() == ["x", "y", "x"]
-    source = readers.opened(path)
+    source = readers.open_source(path)
     ((_, columns),) = source.pieces(0, None)
     assert columns["c"].tolist() == ["x", "y", "x"]
 

@@ -63,7 +63,7 @@ class TestTrial:
 
     def test_a_file_that_changes_meanwhile_is_refused(self, tmp_path):
         (tmp_path / "m.skops").write_bytes(b"one")
-        with pytest.raises(InvalidFile, match="changed while it was read"), trial.tried(tmp_path / "m.skops", ()):
+        with pytest.raises(InvalidFile, match="changed while it was read"), trial.try_file(tmp_path / "m.skops", ()):
             (tmp_path / "m.skops").write_bytes(b"another")
 
 

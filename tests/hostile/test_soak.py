@@ -139,12 +139,12 @@ class TestPlantedFaults:
         fails("surroundings", "--count", "40", "--columns", "20", ATTACKS=lambda known: known[1:2])
 
     def test_a_bomb_that_is_unpacked(self, fails, monkeypatch):
-        opened = readers.opened
+        opened = readers.open_source
 
         def careless(path):
             return gzip.decompress(path.read_bytes()) if path.name.startswith("bomb") else opened(path)
 
-        monkeypatch.setattr(readers, "opened", careless)
+        monkeypatch.setattr(readers, "open_source", careless)
         fails("surroundings", "--count", "6", "--columns", "20", ATTACKS=lambda known: known[3:])
 
     def test_models_that_are_not_compared(self, fails, monkeypatch):
@@ -157,7 +157,7 @@ class TestPlantedFaults:
 
     @pytest.mark.parametrize("harm", ["raise KeyError(path)", "import os; os._exit(3)", "source = b'1' * 2**30"])
     def test_a_reader_that_does_harm(self, fails, harm):
-        planted = {"READER": lambda text: text.replace("source = readers.opened(path)", harm)}
+        planted = {"READER": lambda text: text.replace("source = readers.open_source(path)", harm)}
         fails("tables", "--count", "1", MOST_BYTES=lambda known: 2**30, **planted)
 
     def test_chunks_in_the_place_of_others(self, fails, monkeypatch):

@@ -12,7 +12,7 @@ from tables import CASES, ROWS, TEXT, Case, good
 import xcid
 from xcid.errors import InvalidData, InvalidFile, XcidError
 from xcid.io import tables
-from xcid.io.readers import opened, read
+from xcid.io.readers import open_source, read
 
 SECONDS = 10.0  # far more than any of them takes, and far less than anything quadratic would
 BAD = [case for case in CASES if case.says]
@@ -68,7 +68,7 @@ def test_other_libraries_read_it_or_refuse_it(tmp_path, monkeypatch, case, libra
     except XcidError as error:
         assert path.name in str(error)  # noqa: PT017
     else:
-        assert found == opened(path).n_rows
+        assert found == open_source(path).n_rows
 
 
 @pytest.mark.parametrize("case", ROWS, ids=str)

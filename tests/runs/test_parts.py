@@ -15,10 +15,10 @@ import pytest
 from xcid.cli import _terminal
 from xcid.errors import InvalidData, InvalidFile, InvalidParameter, ModelError
 from xcid.io import tables as tables_room
-from xcid.io.readers import Background, opened
+from xcid.io.readers import Background, open_source
 from xcid.io.rows import Rows
 from xcid.io.sources import Layout, Roles, Rule
-from xcid.io.sources import held as held_table
+from xcid.io.sources import hold_frame as held_table
 from xcid.runs import folder, run, worker
 from xcid.runs.worker import Task
 from xcid.table import FeatureSpace
@@ -29,7 +29,7 @@ from .conftest import save
 def rows_of(path, background, positions=None):
     """Rows of a file that are explained against a background whose target is y."""
     space = FeatureSpace.of(background)
-    source = opened(path)
+    source = open_source(path)
     positions = range(source.n_rows) if positions is None else positions
     return Rows(source, Layout.of(background, space, Roles("y"), {}), positions), space
 
@@ -121,10 +121,10 @@ class TestTypes:
     def test_files_that_are_none(self, tmp_path, suffix):
         path = tmp_path / f"rows{suffix}"
         with pytest.raises(InvalidFile):
-            opened(path)
+            open_source(path)
         path.write_bytes(b"\x00\x01 nonsense")
         with pytest.raises(InvalidFile):
-            opened(path)
+            open_source(path)
 
 
 class Cut:
@@ -170,7 +170,7 @@ class TestChunks:
     @pytest.mark.parametrize("suffix", [".parquet", ".feather"])
     def test_what_is_before_the_first_wanted_row_is_not_read(self, tables, suffix):
         _, rows = tables
-        first, _ = next(opened(rows(suffix)).pieces(50, NUMBERS))
+        first, _ = next(open_source(rows(suffix)).pieces(50, NUMBERS))
         assert 0 < first <= 50
 
     def test_a_held_table_is_a_source_too(self):

@@ -127,9 +127,9 @@ def test_the_paper(run, command, typed, tmp_path):
 def joined(monkeypatch):
     """Files that are read at once."""
     found = []
-    read = readers.joined
+    read = readers.read_all
     monkeypatch.setattr(
-        "xcid.io.readers.joined", lambda source, *more: found.append(source.path.name) or read(source, *more)
+        "xcid.io.readers.read_all", lambda source, *more: found.append(source.path.name) or read(source, *more)
     )
     return found
 

@@ -80,11 +80,11 @@ def importance(cloud: Perturbations, density: Density) -> Estimate:
     made = plan.once(("importance", density), lambda plan: shared(plan, parts))
     for whole, fixed in zip(found, (0.0, 0.0, 0.0, 1.0), strict=True):
         whole[:, ~plan.free] = fixed
-    is_moved = moved(cloud)
+    is_moved = find_moves(cloud)
     for at, design in enumerate(made.designs):
         n_functions, pairs = design.functions[:, :, 0].size, len(plan.masks)
         for rows in blocks(len(cloud), MOST_HELD // (n_functions * max(pairs // made.size, pairs // 4))):
-            pieces = _measured(made, at, cloud[rows], is_moved[rows][:, design.features].T)
+            pieces = _measure_design(made, at, cloud[rows], is_moved[rows][:, design.features].T)
             for whole, piece in zip(found, pieces, strict=True):
                 whole[rows, design.features] = piece.T
     return found
@@ -102,7 +102,7 @@ def flips_alone(cloud: Perturbations) -> Array:
     return found
 
 
-def moved(cloud: Perturbations) -> Flags:
+def find_moves(cloud: Perturbations) -> Flags:
     """(n, f) whether a change of the feature alone, or back to its present value, moved the membership of a sample."""
     plan = cloud.plan
     found = np.zeros((len(cloud), len(cloud.features)), dtype=bool)
@@ -132,7 +132,7 @@ class _Found(NamedTuple):
     own: Array  # (k, r, n) coefficients of the own columns
 
 
-def _measured(made: Shared, at: int, cloud: Perturbations, is_moved: Flags) -> Estimate:
+def _measure_design(made: Shared, at: int, cloud: Perturbations, is_moved: Flags) -> Estimate:
     """Estimate of (k, n) for the features of one design."""
     design, fit, pairs = made.designs[at], made.fit, len(made.fit.columns)
     first, second = cloud.positive[:, :pairs].T, cloud.positive[:, pairs : 2 * pairs].T
@@ -154,7 +154,7 @@ def _measured(made: Shared, at: int, cloud: Perturbations, is_moved: Flags) -> E
     slope = 4 * ratio(size * (1 - 2 * mean), scale)
     error, freedom = _error(made, at, found, slope[:, None] * both)
     reach = student_quantile(np.array(freedom), (1 + CONFIDENCE) / 2) * error
-    value, low, high = (_unbiased(part, bias) for part in (size, size - reach, size + reach))
+    value, low, high = (_correct_bias(part, bias) for part in (size, size - reach, size + reach))
     is_clear = p < 1 - CONFIDENCE
     parts = (np.where(is_clear | is_moved, value, 0.0), np.where(is_clear, low, 0.0), high)
     known = [_d1(ratio(part, scale)) for part in parts]
@@ -215,7 +215,7 @@ def _chance(sums: Array, least: Array) -> Array:
     return np.where(mean > least**2, p, 1.0)
 
 
-def _unbiased(size: Array, bias: Array) -> Array:
+def _correct_bias(size: Array, bias: Array) -> Array:
     return np.sqrt(np.clip(np.clip(size, 0.0, None) ** 2 - bias**2, 0.0, None))
 
 
@@ -246,7 +246,7 @@ class Adjusted:
 
     def measured(self, cloud: Perturbations, numbers: Array) -> Measured:
         """Measure mean effects on (n, s) numbers, of which contributions are made."""
-        return sampled.measured(cloud, numbers)
+        return sampled.measure_values(cloud, numbers)
 
 
 @dataclass(frozen=True, slots=True)

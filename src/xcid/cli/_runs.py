@@ -163,7 +163,7 @@ def _train_once(
     known = (sha256, subject.target, subject.train, subject.seed, *(chosen if any(chosen) else ()))
     path = folder.path / f"model-{hashlib.sha256(repr(known).encode()).hexdigest()[:12]}.skops"
     if not path.exists():
-        io = models.imported(models.LOADERS[".skops"])
+        io = models.import_library(models.LOADERS[".skops"])
         model = _work.get_model(subject, background, note)
         with replacing(path) as temporary:
             io.dump(model, temporary)

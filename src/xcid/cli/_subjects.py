@@ -176,12 +176,14 @@ def describe_missing_id(text: str) -> str:
 
 def find_positions(subject: SubjectOptions, background: Background, n_rows: int) -> Sequence[int]:
     """Positions of the rows that were typed; a condition may be about any column of the file."""
-    from xcid.io.readers import dated, opened
+    from xcid.io.readers import open_source, read_with_dates
     from xcid.io.rows import names_of
 
     path = subject.data or subject.reference
-    names = None if subject.id is None else lambda: names_of(opened(path), background.layout)
-    return select_rows(subject.rows or ":", n_rows, lambda: dated(opened(path), background.writings), names)
+    names = None if subject.id is None else lambda: names_of(open_source(path), background.layout)
+    return select_rows(
+        subject.rows or ":", n_rows, lambda: read_with_dates(open_source(path), background.writings), names
+    )
 
 
 def select_rows(

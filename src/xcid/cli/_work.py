@@ -61,7 +61,7 @@ def try_model(subject: SubjectOptions) -> contextlib.AbstractContextManager[Call
 
     if subject.model is None:
         return contextlib.nullcontext(lambda features: None)
-    return trial.tried(subject.model, subject.trust)
+    return trial.try_file(subject.model, subject.trust)
 
 
 def read_reference(subject: SubjectOptions) -> Background:

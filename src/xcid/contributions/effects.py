@@ -54,7 +54,7 @@ class Measured(NamedTuple):
     bend: Array  # how far effects bend with the share of other features that are taken, beyond chance
 
 
-def shared(plan: Plan, discrete: Flags) -> EffectRegression:
+def prepare_effects(plan: Plan, discrete: Flags) -> EffectRegression:
     """Prepare the regression of a plan."""
     free = np.flatnonzero(plan.free)
     pairs, n_free = len(plan.masks), len(free)
@@ -173,7 +173,7 @@ def functions_of(plan: Plan, column: int, is_discrete: bool, most: int) -> tuple
     return once_for(plan.background, ("functions", column, is_discrete, most, weights), make)
 
 
-def measured(plan: EffectRegression, responses: Array) -> Measured:
+def measure_effects(plan: EffectRegression, responses: Array) -> Measured:
     """Measure effects on (n, s) responses; arrays of NumPy or tensors of torch."""
     xp, pairs = namespace(responses), len(plan.columns)
     differences, more = responses[:, :pairs] - responses[:, pairs : 2 * pairs], responses[:, 2 * pairs :]

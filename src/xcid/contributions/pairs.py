@@ -20,7 +20,7 @@ from xcid._kernels.arrays import blocks, products
 from xcid._kernels.random import hadamard_order
 from xcid.contributions import effects
 from xcid.contributions.effects import FEWEST, MOST_COLUMNS, REST
-from xcid.contributions.sampled import ROUNDING, changes, estimated, is_small, unit_of
+from xcid.contributions.sampled import ROUNDING, changes, estimate_values, is_small, unit_of
 from xcid.records import Array, Estimate, Flags, Integers, Perturbations, Plan
 
 MOST_CELLS = 2**22  # of an array that is held for some pairs at a time
@@ -55,8 +55,8 @@ def pairs(cloud: Perturbations, numbers: Array) -> Estimate:
     plan, unit = cloud.plan, unit_of(numbers)
     if plan is None or plan.run < 2:
         raise ValueError("pairs are scored by samples of which several in a row have the same donor")
-    shared = plan.once("pairs", lambda plan: prepared(plan, cloud.discrete))
-    found = measured(shared, numbers / unit)
+    shared = plan.once("pairs", lambda plan: prepare_pairs(plan, cloud.discrete))
+    found = measure_pairs(shared, numbers / unit)
     free, able = np.flatnonzero(plan.free), changes(cloud)
     first, second = free[shared.first], free[shared.second]
     counts = able[:, first] & able[:, second]
@@ -65,12 +65,12 @@ def pairs(cloud: Perturbations, numbers: Array) -> Estimate:
     error = np.where(counts, np.inf, 0.0) if is_small(plan) else error
     square = np.zeros((4, len(cloud), len(plan.free), len(plan.free)))
     square[3] = 1.0
-    for whole, part in zip(square, estimated(effect * unit, error * unit, freedom), strict=True):
+    for whole, part in zip(square, estimate_values(effect * unit, error * unit, freedom), strict=True):
         whole[:, first, second] = whole[:, second, first] = part
     return Estimate(*square)
 
 
-def prepared(plan: Plan, discrete: Flags) -> PairRegression:
+def prepare_pairs(plan: Plan, discrete: Flags) -> PairRegression:
     """Prepare the regression of a plan on products of signs, and on these times the values of both features.
 
     Where there are too many pairs for so many columns there are fewer, or none: then interactions are plain means.
@@ -107,7 +107,7 @@ def _leading(plan: Plan, discrete: Flags) -> tuple[Array, Array]:
     return made[: len(plan.values)], made[len(plan.values) :]
 
 
-def measured(plan: PairRegression, responses: Array) -> Array:
+def measure_pairs(plan: PairRegression, responses: Array) -> Array:
     """(3, n, k) the interactions of (n, s) responses, their variances, and the degrees of freedom of these."""
     n_pairs = len(plan.signs)
     sums = apart((responses[:, :n_pairs] + responses[:, n_pairs : 2 * n_pairs]).T, plan.run).T

@@ -22,7 +22,7 @@ ROUNDING = 1e-8  # effects and errors below this share of the largest number tha
 MOST_CELLS = 2**18  # of an array that is held for some rows at a time: they stay in the cache
 
 Measure: TypeAlias = Callable[[Perturbations, Array], Measured]
-"""From clouds of one plan and their (n, s) numbers to effects, as :func:`measured`."""
+"""From clouds of one plan and their (n, s) numbers to effects, as :func:`measure_values`."""
 
 
 class Known(NamedTuple):
@@ -48,7 +48,7 @@ def contributions(
             some = rows[part]
             if cloud[some].plan is not None:
                 also = None if known is None else Known(*(each[some] for each in known))
-                made = _contributions(cloud[some], numbers[some], gap[some], measure or measured, also)
+                made = _contributions(cloud[some], numbers[some], gap[some], measure or measure_values, also)
                 for whole, one in zip(found, made, strict=True):
                     whole[some] = one
     return found
@@ -59,12 +59,12 @@ def _contributions(cloud: Perturbations, numbers: Array, gap: Array, measure: Me
     plan, part = cloud.plan, np.zeros((len(cloud), 1))
     assert plan is not None
     if known is not None:
-        slope = _slopes(shared(plan, cloud.discrete), numbers, known.numbers)
+        slope = _slopes(share_regression(plan, cloud.discrete), numbers, known.numbers)
         part = np.einsum("nfc,nc->nf", known.values, slope)
         numbers = numbers - np.einsum("nsc,nc->ns", known.numbers, slope)
     unit = unit_of(numbers)
     left, able = (gap - part.sum(axis=1))[:, None] / unit, changes(cloud)
-    return calibrated(measure(cloud, numbers / unit), left, unit, able, is_small(plan), part / unit)
+    return calibrate_values(measure(cloud, numbers / unit), left, unit, able, is_small(plan), part / unit)
 
 
 def _slopes(plan: EffectRegression, numbers: Array, others: Array) -> Array:
@@ -85,16 +85,16 @@ def _slopes(plan: EffectRegression, numbers: Array, others: Array) -> Array:
     return np.asarray(np.linalg.solve(square + ridge, along @ own[:, :, None])[:, :, 0])
 
 
-def measured(cloud: Perturbations, numbers: Array) -> Measured:
+def measure_values(cloud: Perturbations, numbers: Array) -> Measured:
     """Measure the effects of all features on (n, s) numbers."""
     plan = cloud.plan
     assert plan is not None
-    return full(plan, effects.measured(shared(plan, cloud.discrete), numbers))
+    return full(plan, effects.measure_effects(share_regression(plan, cloud.discrete), numbers))
 
 
-def shared(plan: Plan, discrete: Flags) -> EffectRegression:
+def share_regression(plan: Plan, discrete: Flags) -> EffectRegression:
     """What the regressions of all rows of a plan share; made once."""
-    return plan.once("effects", lambda plan: effects.shared(plan, discrete))
+    return plan.once("effects", lambda plan: effects.prepare_effects(plan, discrete))
 
 
 def is_small(plan: Plan) -> bool:
@@ -124,7 +124,7 @@ def changes(cloud: Perturbations) -> Flags:
     plan = cloud.plan
     assert plan is not None
     if cloud.given is None:
-        return differing(plan, cloud.origin, plan.once("fixed", fixed))
+        return differing(plan, cloud.origin, plan.once("fixed", find_fixed))
     moved = np.any(~same(cloud.given, cloud.origin[:, None]), axis=1)
     return np.stack([moved[:, [*columns]].any(axis=1) for columns in cloud.features], axis=1)
 
@@ -139,13 +139,13 @@ def differing(plan: Plan, rows: Array, value: Array) -> Flags:
     return found
 
 
-def fixed(plan: Plan) -> Array:
+def find_fixed(plan: Plan) -> Array:
     """(d,) the value that all donors have; infinite where they differ."""
     first = plan.new[0]
     return np.where(same(plan.new, first).all(axis=0), first, np.inf)
 
 
-def calibrated(found: Measured, gap: Array, unit: Array, able: Flags, small: bool, part: Any = 0.0) -> Estimate:
+def calibrate_values(found: Measured, gap: Array, unit: Array, able: Flags, small: bool, part: Any = 0.0) -> Estimate:
     """Turn what was measured of numbers in a (n, 1) unit into contributions with limits, which add up to (n, 1) gaps.
 
     A ``part`` of them, which is known, is added. Features that are not ``able`` to change have none. Arrays of NumPy or
@@ -157,10 +157,10 @@ def calibrated(found: Measured, gap: Array, unit: Array, able: Flags, small: boo
     size, left = abs(effect + part), gap - effect.sum(1)[:, None]  # what is left is rounding
     effect = effect + part + ratio(size, size.sum(1)[:, None]) * left
     error = xp.where(able, np.inf, 0.0) if small else error
-    return estimated(effect * unit, error * unit, found.freedom)
+    return estimate_values(effect * unit, error * unit, found.freedom)
 
 
-def estimated(value: Array, error: Array, freedom: Array) -> Estimate:
+def estimate_values(value: Array, error: Array, freedom: Array) -> Estimate:
     """Values with limits and p-values, by their standard errors; what has no error is not left to chance."""
     xp, freedom = namespace(value), freedom.clip(1.0)
     reach = xp.where(error > 0, student_quantile(freedom, (1 + CONFIDENCE) / 2) * error, 0.0)

@@ -140,7 +140,7 @@ def contribute(
     base, found = measure_sampled(cloud, outputs, column, rival, scale, usual, measure, known)
     is_half = any(isinstance(plan, Plan) and not len(plan.alone) for plan in cloud.plans)  # no samples at q = 0 and 1
     told = _tell(scale, base, column, rival, names) | {"estimand": "Banzhaf" if is_half else "Shapley"}
-    return {**fields.named(Explanation, "values", found), **told}
+    return {**fields.name_parts(Explanation, "values", found), **told}
 
 
 def measure_sampled(
@@ -200,7 +200,7 @@ def count_out(
     estimate = Estimate(values, values, values, np.where(values == 0, 1.0, 0.0))
     known = _tell(scale, base, column, rival, names) | {"exact": np.ones(len(base), dtype=bool)}
     every = {"every_class": found if found.shape[2] > 2 else None}
-    return {**fields.named(Explanation, "values", estimate), **known, **every}
+    return {**fields.name_parts(Explanation, "values", estimate), **known, **every}
 
 
 def take_output(found: Array, scale: Scale, column: Integers, rival: Integers | None) -> Array:

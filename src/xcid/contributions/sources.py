@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from xcid.contributions.sampled import estimated
+from xcid.contributions.sampled import estimate_values
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Estimate, Explanation, fields
 from xcid.records.fields import COMPUTATION, REFERENCE, TRAINING
@@ -65,7 +65,7 @@ def widen(found: E, limits: str) -> E:
     spreads = {name: getattr(found, f"sd_{name}") for name in SOURCES[: SOURCES.index(limits) + 1]}
     known = {name: spread for name, spread in spreads.items() if spread is not None}
     n_refits = 0 if found.retrained is None else found.retrained.shape[-1]
-    return replace(found, **fields.named(found, "values", combine(found.values, known, n_refits)))
+    return replace(found, **fields.name_parts(found, "values", combine(found.values, known, n_refits)))
 
 
 def combine(value: Array, spreads: Mapping[str, Array], n_refits: int) -> Estimate:
@@ -79,7 +79,7 @@ def combine(value: Array, spreads: Mapping[str, Array], n_refits: int) -> Estima
     unsure = sum((parts[name] ** 2 / freedom[name] for name in parts if name in freedom), np.zeros(value.shape))
     is_told = (unsure > 0) & np.isfinite(variance)
     told = np.divide(variance**2, unsure, out=np.full(value.shape, ENDLESS), where=is_told)
-    return estimated(value, np.sqrt(variance), np.minimum(told, ENDLESS))
+    return estimate_values(value, np.sqrt(variance), np.minimum(told, ENDLESS))
 
 
 def stretched(value: Array, retrained: Array) -> Array:

@@ -80,14 +80,14 @@ def _load(name: str, backend: Backend) -> Dataset:
     folder = files("xcid.datasets")
     known = tomllib.loads((folder / "tables.toml").read_text(encoding="utf-8"))[name]
     header, *lines = csv.reader((folder / f"{name}.csv").read_text(encoding="utf-8").splitlines())
-    columns = dict(zip(header, map(_typed, zip(*lines, strict=True)), strict=True))
+    columns = dict(zip(header, map(_type_cells, zip(*lines, strict=True)), strict=True))
     data = {feature: columns.pop(feature) for feature in known["descriptions"]}
     (target,) = columns.values()  # what is left
     frame, (zero, one) = nw.from_dict(data, backend=backend).to_native(), known["target_names"]
     return Dataset(frame, target.astype(np.int64), known["descriptions"], (zero, one), known["source"])
 
 
-def _typed(cells: tuple[str, ...]) -> np.ndarray[Any, np.dtype[Any]]:
+def _type_cells(cells: tuple[str, ...]) -> np.ndarray[Any, np.dtype[Any]]:
     """Integers where all cells are, else floats with NaN for empty cells."""
     if all(cell.lstrip("-").isdigit() for cell in cells):
         return np.array([int(cell) for cell in cells])

@@ -21,7 +21,7 @@ from xcid._require import one_core_each, require
 from xcid.errors import InvalidData, InvalidParameter, XcidWarning
 from xcid.explainer import Explainer
 from xcid.records import Array, Explanation
-from xcid.records.fields import FEATURE, Declared, declared
+from xcid.records.fields import FEATURE, Declared, list_fields
 
 Kind: TypeAlias = Literal["integer", "number", "text"]
 ROWS = 4096  # of a partition at a time: an explanation takes some kilobytes a row until its scores are in the frame
@@ -110,7 +110,7 @@ class Work:
 
 def wide_fields(record: type = Explanation) -> list[list[Declared]]:
     """The fields that a line of a row has: once, and for each feature."""
-    wide = [each for each in declared(record) if each.wide]
+    wide = [each for each in list_fields(record) if each.wide]
     return [[each for each in wide if (FEATURE in each.axes) is is_per_feature] for is_per_feature in (False, True)]
 
 

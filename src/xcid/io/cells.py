@@ -152,12 +152,12 @@ class Fitted(NamedTuple):
     wrong: Flags
 
 
-def fitted(source: Source, columns: Columns, positions: Sequence[int], layout: Layout) -> Columns:
+def fit_columns(source: Source, columns: Columns, positions: Sequence[int], layout: Layout) -> Columns:
     """Give rows at some positions of a source with the types of the reference data; refuse a cell that does not fit."""
-    return {name: _fitted(source, name, columns[name], positions, rule) for name, rule in layout.columns.items()}
+    return {name: _fit_column(source, name, columns[name], positions, rule) for name, rule in layout.columns.items()}
 
 
-def _fitted(source: Source, name: str, cells: Any, positions: Sequence[int], rule: Rule) -> Any:
+def _fit_column(source: Source, name: str, cells: Any, positions: Sequence[int], rule: Rule) -> Any:
     if rule.kind == "date":
         column, has_zone = _dates(source, name, cells, rule)
     else:
@@ -204,7 +204,7 @@ def _dates(source: Source, name: str, cells: Any, rule: Rule) -> tuple[Fitted, b
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "M":
         return Fitted(cells, np.isnat(cells), np.zeros(len(cells), dtype=bool)), name in source.zoned
     usual = rule.writing or (dates.ZONED if rule.zoned else dates.ISO)
-    writing = dates.chosen(source.dates.get(name, frozenset()), usual)
+    writing = dates.choose_writing(source.dates.get(name, frozenset()), usual)
     found = [dates.readings(cell).get(writing) if isinstance(cell, str) else None for cell in cells]
     missing = np.array([is_missing(cell) for cell in cells])
     wrong = np.array([one is None for one in found]) & ~missing

@@ -12,7 +12,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from xcid._check import telling
-from xcid._formulas import COMPARED, MOST_WHOLE, Formula, corrected, formula
+from xcid._formulas import COMPARED, MOST_WHOLE, Formula, formula, suggest_formula
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.io import tables
 from xcid.io.dates import ISO, readings
@@ -27,7 +27,7 @@ def condition(text: str) -> Formula:
     """Read a condition."""
     found = _read(text)
     if found is None:
-        raise InvalidParameter(f"{text!r:.80} does not select rows: {corrected(text) or ADVICE}")
+        raise InvalidParameter(f"{text!r:.80} does not select rows: {suggest_formula(text) or ADVICE}")
     return found
 
 
@@ -52,7 +52,7 @@ def rows_where(text: str, frame: Any) -> list[int]:
     found = condition(text)
     narwhal = nw.from_native(frame, eager_only=True)
     with telling(InvalidData, f"the condition {text!r:.80} does not fit the table"):
-        return np.flatnonzero(found.value(lambda name: _named(narwhal, name), _compared, _calculated)).tolist()
+        return np.flatnonzero(found.value(lambda name: _get_column(narwhal, name), _compare, _calculate)).tolist()
 
 
 class Numbers(NamedTuple):
@@ -81,7 +81,7 @@ class Numbers(NamedTuple):
         return cls(whole.fill_null(0).cast(nw.Int64).to_numpy(), known)
 
 
-def _calculated(operate: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+def _calculate(operate: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
     """Numbers of two operands; whole ones stay whole where they fit into 64 bits, and are refused where not."""
     if not any(isinstance(side, nw.Series | Numbers) for side in (left, right)):
         return operate(left, right)
@@ -101,7 +101,7 @@ def _calculated(operate: Callable[[Any, Any], Any], left: Any, right: Any) -> An
     return Numbers(values, known)
 
 
-def _compared(sign: str, left: Any, right: Any) -> Flags:
+def _compare(sign: str, left: Any, right: Any) -> Flags:
     """Compare a column with a column, a number, a text or a list."""
     if any(isinstance(side, Numbers) for side in (left, right)):
         return _compared_numbers(sign, left, right)
@@ -122,7 +122,7 @@ def _compared_numbers(sign: str, left: Any, right: Any) -> Flags:
     """Compare what was calculated with a column, a number or a list of numbers."""
     for side in (left, right):
         if _kind(side) == "text":
-            raise InvalidData(f"a calculation comes to numbers, and {_cited(side)} is text")
+            raise InvalidData(f"a calculation comes to numbers, and {_cite_value(side)} is text")
     if sign not in COMPARED:
         values, known = Numbers.of(left)
         found = np.logical_or.reduce([values == one for one in right])
@@ -131,7 +131,7 @@ def _compared_numbers(sign: str, left: Any, right: Any) -> Flags:
     return np.asarray(COMPARED[sign](first, second) & is_first & is_second, dtype=bool)
 
 
-def _named(frame: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
+def _get_column(frame: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
     """A column; dates in it are the moments at which they begin, and times with a zone are in UTC."""
     try:
         column = tables.column_of(frame.to_native(), name, "")
@@ -151,7 +151,7 @@ def _check_kinds(sign: str, *sides: Any) -> None:
     (first, second), kinds = sides, [_kind(side) for side in sides]
     if set(kinds) == {"numbers", "text"}:
         column, other, kind = (first, second, kinds) if isinstance(first, nw.Series) else (second, first, kinds[::-1])
-        what = f"{other.name} holds {kind[1]}" if isinstance(other, nw.Series) else f"{_cited(other)} is {kind[1]}"
+        what = f"{other.name} holds {kind[1]}" if isinstance(other, nw.Series) else f"{_cite_value(other)} is {kind[1]}"
         raise InvalidData(f"{column.name} holds {kind[0]} and {what.replace('is numbers', 'is a number')}")
     for column, other in (sides, sides[::-1]):
         if kinds == ["text", "text"] and sign in _ORDERED and isinstance(other, str) and readings(other):
@@ -170,7 +170,7 @@ def _kind(side: Any) -> str:
     return "text" if isinstance(side, str) else "numbers" if isinstance(side, int | float) else ""
 
 
-def _cited(value: Any) -> str:
+def _cite_value(value: Any) -> str:
     if isinstance(value, nw.Series):
         return str(value.name)
     return f"{(value[0] if isinstance(value, list) else value)!r:.80}"

@@ -64,7 +64,7 @@ def _moment(text: str) -> datetime | None:
         return None
 
 
-def shared(texts: Iterable[str], possible: frozenset[Writing] = WRITINGS) -> frozenset[Writing]:
+def find_shared_writings(texts: Iterable[str], possible: frozenset[Writing] = WRITINGS) -> frozenset[Writing]:
     """The writings, of those that are possible, in which all texts are dates."""
     for text in texts:
         if possible == _ONLY_ISO:  # often times, which hardly repeat
@@ -81,7 +81,7 @@ def _is_iso(text: str) -> bool:
     return found is not None and not found["zone"] and _moment(text) is not None
 
 
-def chosen(found: frozenset[Writing], usual: Writing) -> Writing:
+def choose_writing(found: frozenset[Writing], usual: Writing) -> Writing:
     """The writing of a column, of those that it may have; where they leave a choice, the usual one."""
     return next(iter(found)) if len(found) == 1 else usual
 
@@ -91,13 +91,13 @@ def day_first(found: frozenset[Writing]) -> Writing:
     return next((writing for writing in DAY_FIRST.values() if writing in found), DAY_FIRST["."])
 
 
-def swapped(found: frozenset[Writing], writing: Writing) -> Writing | None:
+def find_swapped(found: frozenset[Writing], writing: Writing) -> Writing | None:
     """The one writing of a column that has day and month the other way round than this one, if it has."""
     (only,) = found if len(found) == 1 else (ISO,)
     return only if {only[:2], writing[:2]} == {"31", "12"} else None
 
 
-def converted(frame: Any, writings: Mapping[str, Writing]) -> Any:
+def convert_dates(frame: Any, writings: Mapping[str, Writing]) -> Any:
     """The frame, with dates in place of the text of some columns; their cells must be such dates."""
     narwhal = nw.from_native(frame, eager_only=True)
     columns = [_dates(narwhal.get_column(name), writing) for name, writing in writings.items()]

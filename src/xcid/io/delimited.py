@@ -45,7 +45,7 @@ class ColumnKinds:
     def __call__(self, columns: Mapping[int, Collection[str]]) -> None:
         """See some cells of each undecided column."""
         for at in tuple(self.dates):
-            self.dates[at] = dates.shared(set(columns[at]).difference(MISSING), self.dates[at])
+            self.dates[at] = dates.find_shared_writings(set(columns[at]).difference(MISSING), self.dates[at])
             if not self.dates[at]:
                 del self.dates[at]
         for mark, some in self.without.items():
@@ -62,7 +62,7 @@ def _has_number(mark: str, texts: Collection[str]) -> bool:
     return mark in "".join(texts) and any(map(MARKED[mark].fullmatch, texts))
 
 
-def opened(path: Path) -> Source:
+def open_source(path: Path) -> Source:
     """Look through a file; refuse lines with different numbers of cells.
 
     Bytes are counted, which is quick and tells of most files that all of their lines are in order. Where it does not,
@@ -92,7 +92,7 @@ def opened(path: Path) -> Source:
         raise InvalidFile(f"{path} has a line of column names and no rows")
     found = {names[at]: writings for at, writings in seen.dates.items() if writings != dates.WRITINGS}
     commas = frozenset(names[at] for at in seen.commas)
-    joined = partial(_joined, path, separator, n_rows, {*found, *commas}, commas)
+    joined = partial(_read_all, path, separator, n_rows, {*found, *commas}, commas)
     again = lambda: islice(_lines(path, separator), 1, None)  # noqa: E731
     source = text(path, tuple(names), n_rows, joined, again, partial(_columns, names, commas))
     zoned = frozenset(name for name, writings in found.items() if writings == {dates.ZONED})
@@ -125,7 +125,7 @@ def _n_rows(path: Path, separator: str, n_columns: int) -> int | None:
             letters = np.frombuffer(block, np.uint8)
             is_end, is_separator = letters == ord("\n"), letters == ord(separator)
             if is_open or b'"' in block:
-                inside = _quoted(letters, is_open, separator)
+                inside = _find_quoted(letters, is_open, separator)
                 if inside is None:
                     return None
                 is_open = bool(inside[-1])
@@ -165,7 +165,7 @@ def _is_plain(block: bytes) -> bool:
         return False
 
 
-def _quoted(letters: Any, is_open: bool, separator: str) -> Any:
+def _find_quoted(letters: Any, is_open: bool, separator: str) -> Any:
     """(n,) which bytes are in quotes, the first of them included; None where a quote is within a cell."""
     is_quote = letters == ord('"')
     inside = ((np.cumsum(is_quote, dtype=np.uint8) + np.uint8(is_open)) & 1).view(bool)
@@ -203,7 +203,7 @@ def _width(path: Path, separator: str) -> int:
         return 0
 
 
-def _joined(path: Path, separator: str, n_rows: int, texts: set[str], commas: frozenset[str]) -> Any:
+def _read_all(path: Path, separator: str, n_rows: int, texts: set[str], commas: frozenset[str]) -> Any:
     """All rows, with the types that the library of data frames finds; some columns stay text for a closer look."""
     frame = READERS[tables.library()](path, separator, texts)
     if tables.size(frame) != n_rows:

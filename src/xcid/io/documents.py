@@ -63,16 +63,16 @@ NAME, FUNCTION, FLOAT = "name", "function", "float"
 def head(explanation: Explanation) -> dict[str, Any]:
     """What all rows of an explanation share, as lists, texts and numbers."""
     details = explanation.details
-    common = {name: getattr(explanation, name) for name in (*_shared(Explanation), *OWN)}
-    common |= {name: getattr(details, name) for name in (*_shared(Details), "least")}
+    common = {name: getattr(explanation, name) for name in (*_list_shared(Explanation), *OWN)}
+    common |= {name: getattr(details, name) for name in (*_list_shared(Details), "least")}
     described = {name: describe(getattr(details, name)) for name in DESCRIBED}
     asked = {"question": explanation.question, "settings": dict(details.settings or {})}
     return {"format": FORMAT, **common, **described, **asked}
 
 
-def _shared(kind: type[Explanation | Details]) -> dict[str, fields.Declared]:
+def _list_shared(kind: type[Explanation | Details]) -> dict[str, fields.Declared]:
     """The fields of a record that all rows share."""
-    return {each.name: each for each in fields.declared(kind) if not each.is_per_row}
+    return {each.name: each for each in fields.list_fields(kind) if not each.is_per_row}
 
 
 def from_head(known: Mapping[str, Any], version: int) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def from_head(known: Mapping[str, Any], version: int) -> dict[str, Any]:
             f"this is {known.get('format')!r}, version {known.get('version')!r}; "
             f"{FORMAT!r}, version {version} is understood"
         )
-    shared = (_shared(Explanation) | _shared(Details)).values()
+    shared = (_list_shared(Explanation) | _list_shared(Details)).values()
     common = {each.name: _tuples(list(known[each.name])) for each in shared if each.is_needed or each.name in known}
     described = {name: restore(known.get(name)) for name in DESCRIBED}
     plain = {name: known[name] for name in (*OWN, "least") if name in known}
@@ -115,7 +115,7 @@ def from_document(document: Mapping[str, Any], n_bytes: int = 0) -> Explanation:
     for name in EARLIER_FIELDS:
         if rows and rows[0].get(name) is not None:
             parts[name] = np.array([row[name] for row in rows], dtype=np.float64)
-    for each in fields.declared(Explanation):
+    for each in fields.list_fields(Explanation):
         if (
             each.is_per_row
             and each.name != "cloud"
@@ -123,13 +123,13 @@ def from_document(document: Mapping[str, Any], n_bytes: int = 0) -> Explanation:
         ):
             cells = _array([row[each.name] for row in rows], np.dtype(each.dtype or index_type), n_bytes)
             parts[each.name] = cells if rows else cells.reshape(0, *(widths[axis] for axis in each.axes[1:]))
-    return renewed(parts, common)
+    return rebuild_explanation(parts, common)
 
 
-def renewed(parts: Mapping[str, Any], common: Mapping[str, Any]) -> Explanation:
+def rebuild_explanation(parts: Mapping[str, Any], common: Mapping[str, Any]) -> Explanation:
     """The explanation of what a file holds per row and of what all rows share, whatever version wrote it."""
     found = earlier.renew(parts, common)
-    own = {name: part for name, part in common.items() if name in {*_shared(Explanation), *OWN}}
+    own = {name: part for name, part in common.items() if name in {*_list_shared(Explanation), *OWN}}
     details = Details(**{name: part for name, part in common.items() if name not in own})
     return Explanation(**found, **{"scale": earlier.scale_of(found), **own}, details=details)
 
@@ -169,7 +169,7 @@ def read_parquet(path: Path) -> Explanation:
     """Read what :func:`write_parquet` wrote; other tables are refused by their schema."""
     schema, file = packed.parquet_file(path, packed.list_values)
     head = (schema.metadata or {}).get(KEY)
-    needed = {each.name for each in fields.declared(Explanation) if each.is_needed and each.is_per_row}
+    needed = {each.name for each in fields.list_fields(Explanation) if each.is_needed and each.is_per_row}
     if head is None or (file.metadata.num_rows and not needed <= set(schema.names)):
         raise InvalidFile("this table is not an explanation: its metadata have no 'xcid', or it lacks columns")
     _, table = packed.read_parquet(path, packed.list_values)
@@ -197,7 +197,7 @@ def _without_nan(cells: Any) -> Any:
 def describe(part: Any) -> Any:
     """Name and parameters of an object, or None where it cannot be written down."""
     try:
-        return _described(part)
+        return _describe_part(part)
     except TypeError:
         return None
 
@@ -212,13 +212,13 @@ def restore(description: Any) -> Any:
     if FLOAT in parameters:
         return float(parameters[FLOAT])
     if FUNCTION in parameters:
-        return _found(parameters[FUNCTION], FunctionType)
+        return _find_named(parameters[FUNCTION], FunctionType)
     name = parameters.pop(NAME, "Kernel")  # files of version 0.1 leave the name of a kernel out
     name, more = EARLIER.get(str(name), (name, {}))
-    return _found(str(name), type)(**{name: restore(part) for name, part in parameters.items()} | more)
+    return _find_named(str(name), type)(**{name: restore(part) for name, part in parameters.items()} | more)
 
 
-def _described(part: Any) -> Any:
+def _describe_part(part: Any) -> Any:
     if isinstance(part, np.generic):
         part = part.item()
     if isinstance(part, float) and not math.isfinite(part):
@@ -226,11 +226,11 @@ def _described(part: Any) -> Any:
     if part is None or isinstance(part, str | int | float):
         return part
     if isinstance(part, tuple | list):
-        return [_described(each) for each in part]
+        return [_describe_part(each) for each in part]
     if isinstance(part, FunctionType) and _is_ours(part.__module__):
         return {FUNCTION: f"{part.__module__}.{part.__qualname__}"}
     if is_dataclass(part) and _is_ours(type(part).__module__):
-        known = {each.name: _described(getattr(part, each.name)) for each in parameters_of(part) if each.init}
+        known = {each.name: _describe_part(getattr(part, each.name)) for each in parameters_of(part) if each.init}
         return {NAME: f"{type(part).__module__}.{type(part).__qualname__}"} | known
     raise TypeError(f"{part!r} cannot be written down")
 
@@ -239,7 +239,7 @@ def _is_ours(module: str) -> bool:
     return any(module == room or module.startswith(f"{room}.") for room in ROOMS)
 
 
-def _found(name: str, kind: type) -> Any:
+def _find_named(name: str, kind: type) -> Any:
     """A class or a function of one of the rooms; a name without a room is that of a density."""
     module, _, own = name.rpartition(".")
     module = module.replace("xcid.densities", ROOMS[0]) or "xcid.densities"  # where earlier files look for them

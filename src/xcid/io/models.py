@@ -50,7 +50,7 @@ def load(path: Path, trusted: Sequence[str], *, unsafe_pickle: bool = False) -> 
     return _read(path, LOADERS[suffix], trusted)
 
 
-def imported(loader: Loader) -> Any:
+def import_library(loader: Loader) -> Any:
     """Import the library that reads a kind of file, in half the time where PyTorch is installed.
 
     skops lists the estimators of scikit-learn, which imports every package of it that can be imported: also those for
@@ -68,7 +68,7 @@ def imported(loader: Loader) -> Any:
 def _read(path: Path, loader: Loader, trusted: Sequence[str]) -> Any:
     tables.plain(path, "not a model")
     try:
-        return loader.read(imported(loader), path, trusted)
+        return loader.read(import_library(loader), path, trusted)
     except XcidError:
         raise
     except Exception as error:  # every library fails in its own way

@@ -14,7 +14,7 @@ from xcid.frames import frame_of
 from xcid.io import tables
 from xcid.io.delimited import ENCODING
 from xcid.io.sources import Columns, Lines, Source, text
-from xcid.io.tables import check_text, repeated, short
+from xcid.io.tables import check_text, find_repeated, short
 
 CELL = 16  # bytes of one that is missing: a place in a list, and one in a data frame
 
@@ -81,7 +81,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Refuse an object that has a name twice: its last cell would win without notice."""
     record = dict(pairs)
     if len(record) < len(pairs):
-        raise ValueError(f"an object has {shown(repeated([name for name, _ in pairs]))} more than once")
+        raise ValueError(f"an object has {shown(find_repeated([name for name, _ in pairs]))} more than once")
     return record
 
 

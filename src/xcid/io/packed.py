@@ -120,7 +120,7 @@ def _source(
         return _frame(table)
 
     empty = _frame(plain.empty_table())
-    return Source(path, tables.names(empty), n_rows, frame, pieces, zoned=tables.zoned(empty))
+    return Source(path, tables.names(empty), n_rows, frame, pieces, zoned=tables.find_zoned(empty))
 
 
 def _feather_file(path: Path, columns: list[int] | None = None) -> Any:
@@ -142,7 +142,7 @@ def _feather_batches(path: Path, columns: list[int] | None = None) -> Iterator[A
 def _written_out(batches: Iterable[Any], coded: Any, schema: Any, path: Path) -> Any:
     """A table with columns as the schema has them, where that does not take too much room and all text is text."""
     arrow = require("pyarrow", extra="pyarrow")
-    table = arrow.Table.from_batches(_counted(batches, path), coded)
+    table = arrow.Table.from_batches(_count_bytes(batches, path), coded)
     columns = []
     for at, field in enumerate(schema):
         with tables.naming(f"column {field.name!r} of {path}"):
@@ -155,7 +155,7 @@ def _written_out(batches: Iterable[Any], coded: Any, schema: Any, path: Path) ->
     return made.replace_schema_metadata(schema.metadata)
 
 
-def _counted(batches: Iterable[Any], path: Path) -> Iterator[Any]:
+def _count_bytes(batches: Iterable[Any], path: Path) -> Iterator[Any]:
     """Batches; refuse those that, with all before them, take too much room when each cell is written out."""
     n_written, n_bytes = 0, path.stat().st_size
     for batch in batches:

@@ -19,7 +19,7 @@ from xcid._require import require
 from xcid.errors import InvalidData, InvalidFile
 from xcid.io import cells, dates, delimited, objects, packed, sheets, tables
 from xcid.io.dates import Writing
-from xcid.io.sources import Layout, Roles, Source, held
+from xcid.io.sources import Layout, Roles, Source, hold_frame
 from xcid.io.tables import FEATHER, PARQUET, check_packed, naming
 from xcid.table import FeatureSpace
 
@@ -27,7 +27,7 @@ NO_ROLES = Roles()
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
-def opened(path: Path) -> Source:
+def open_source(path: Path) -> Source:
     """Look through a file; what kind it is, its extension says."""
     suffix = path.suffix.lower()
     if suffix in COMPRESSED:
@@ -43,7 +43,7 @@ def opened(path: Path) -> Source:
     return source
 
 
-def joined(source: Source, drop: Sequence[str] = ()) -> Any:
+def read_all(source: Source, drop: Sequence[str] = ()) -> Any:
     """Read all rows into a data frame; refuse cells that no model could take."""
     with naming(source.path):
         frame = tables.without(source.joined(), *drop)
@@ -53,17 +53,19 @@ def joined(source: Source, drop: Sequence[str] = ()) -> Any:
 
 def read(path: Path) -> Any:
     """Open a file and read all rows into a data frame."""
-    return joined(opened(path))
+    return read_all(open_source(path))
 
 
-def dated(source: Source, known: Mapping[str, Writing]) -> Any:
+def read_with_dates(source: Source, known: Mapping[str, Writing]) -> Any:
     """All rows, with dates in every column of text that holds some; where the file leaves a choice, as is known."""
     writings = {name: next(iter(found)) for name, found in source.dates.items() if len(found) == 1}
     writings |= {name: writing for name, writing in known.items() if writing in source.dates.get(name, ())}
-    return dates.converted(joined(source), writings)
+    return dates.convert_dates(read_all(source), writings)
 
 
-def _packed(kind: str, mark: bytes, by_pyarrow: Callable[[Path], Source], by_polars: str) -> Callable[[Path], Source]:
+def _open_packed(
+    kind: str, mark: bytes, by_pyarrow: Callable[[Path], Source], by_polars: str
+) -> Callable[[Path], Source]:
     """Open by pyarrow, which reads pieces, or else by a function of polars, once its schema is looked through."""
 
     def open_packed(path: Path) -> Source:
@@ -76,22 +78,22 @@ def _packed(kind: str, mark: bytes, by_pyarrow: Callable[[Path], Source], by_pol
         tables.check_width(path, len(names))
         tables.check_cells(path, lazy.select(polars.len()).collect().item(), len(names))
         cells.check_types(path, polars.DataFrame(schema=lazy.collect_schema()))
-        return held(path, getattr(polars, f"read_{by_polars}")(path))
+        return hold_frame(path, getattr(polars, f"read_{by_polars}")(path))
 
     return open_packed
 
 
-_feather = _packed("Feather", FEATHER, packed.open_feather, "ipc")
+_feather = _open_packed("Feather", FEATHER, packed.open_feather, "ipc")
 OPENERS: dict[str, Callable[[Path], Source]] = {
-    ".csv": delimited.opened,
-    ".tsv": delimited.opened,
-    ".parquet": _packed("Parquet", PARQUET, packed.open_parquet, "parquet"),
+    ".csv": delimited.open_source,
+    ".tsv": delimited.open_source,
+    ".parquet": _open_packed("Parquet", PARQUET, packed.open_parquet, "parquet"),
     ".feather": _feather,
     ".arrow": _feather,
     ".jsonl": objects.of_lines,
     ".ndjson": objects.of_lines,
     ".json": objects.of_list,
-    ".xlsx": sheets.opened,
+    ".xlsx": sheets.open_sheet,
 }
 
 
@@ -111,9 +113,9 @@ class Background:
     @classmethod
     def read(cls, path: Path, roles: Roles = NO_ROLES) -> Background:
         """Read reference data for a model that there is: it wants every column, and gets text as text."""
-        source = opened(path)
+        source = open_source(path)
         _check_roles(source, roles)
-        frame = joined(source, roles.drop)
+        frame = read_all(source, roles.drop)
         for name in _empty(frame, roles):
             raise InvalidData(
                 f"column {name!r} of {path} is missing in all {source.n_rows} rows: give reference data with some "
@@ -127,9 +129,9 @@ class Background:
 
         Rows without a target and columns without a value are left out; the notes say so.
         """
-        source = opened(path)
+        source = open_source(path)
         _check_roles(source, roles)
-        frame = joined(source, roles.drop)
+        frame = read_all(source, roles.drop)
         is_known = ~tables.missing(tables.column_of(frame, str(roles.target)))
         kept, notes = np.flatnonzero(is_known).tolist(), list[str]()
         if not kept:
@@ -157,7 +159,9 @@ class Background:
     ) -> Background:
         """Refuse a table that nothing can be learnt from; a column that names rows is no feature."""
         path, writings = source.path, _writings(source, frame, roles)
-        table, found = tables.parted(tables.without(dates.converted(frame, writings), roles.id), roles.weights)
+        table, found = tables.split_weights(
+            tables.without(dates.convert_dates(frame, writings), roles.id), roles.weights
+        )
         if tables.names(table) == (roles.target,):
             raise InvalidData(
                 f"no feature is left in {path}: a column is needed beside the target {roles.target!r} that has values "
@@ -177,8 +181,8 @@ class Background:
     def opened(self, path: Path | None) -> Source:
         """Open a table of rows to explain, by default the reference data themselves, with all rows of its file."""
         if path is None and self.layout.roles.id is None and len(self.positions) == self.source.n_rows:
-            return held(self.source.path, self.features, self.source.line)
-        source = self.source if path is None else opened(path)
+            return hold_frame(self.source.path, self.features, self.source.line)
+        source = self.source if path is None else open_source(path)
         self.layout.check_names(source.path, source.names)
         return source
 
@@ -189,11 +193,13 @@ class Background:
 
     def like(self, path: Path) -> Any:
         """All rows of another table as a data frame, with its target, and with dates where these data have them."""
-        source = opened(path)
-        frame = tables.without(joined(source, self.layout.roles.drop), self.layout.roles.id, self.layout.roles.weights)
+        source = open_source(path)
+        frame = tables.without(
+            read_all(source, self.layout.roles.drop), self.layout.roles.id, self.layout.roles.weights
+        )
         asked = tuple(name for name in self.writings if name in tables.names(frame))
         writings = _writings(source, frame, Roles(dates=asked), self.writings)
-        return dates.converted(frame, writings)
+        return dates.convert_dates(frame, writings)
 
 
 def of_commas(source: Source) -> tuple[str, ...]:
@@ -206,7 +212,7 @@ def of_commas(source: Source) -> tuple[str, ...]:
 def of_dates(source: Source, known: Mapping[str, Writing]) -> Iterator[str]:
     """Notes where a file has day and month the other way round than the reference data."""
     for name, writing in known.items():
-        if other := dates.swapped(source.dates.get(name, frozenset()), writing):
+        if other := dates.find_swapped(source.dates.get(name, frozenset()), writing):
             yield (
                 f"dates of column {name!r} are read as {other} in {source.path.name}, and as {writing} in the "
                 f"reference data: if that is not so, write both as {dates.ISO}"
@@ -256,8 +262,8 @@ def _writings(
             None if hole else cell for hole, cell in zip(column.is_null().to_list(), column.to_list(), strict=True)
         ]
         texts = [cell for cell in cells if isinstance(cell, str)]
-        found = dates.shared(texts)
-        made[name] = dates.chosen(found, (usual or {}).get(name, dates.day_first(found)))
+        found = dates.find_shared_writings(texts)
+        made[name] = dates.choose_writing(found, (usual or {}).get(name, dates.day_first(found)))
         for row, cell in enumerate(cells):
             if cell is not None and (not isinstance(cell, str) or made[name] not in dates.readings(cell)):
                 raise InvalidData(

@@ -13,7 +13,7 @@ from xcid._check import MOST_SHOWN
 from xcid.errors import InvalidData, InvalidFile
 from xcid.frames import frame_of
 from xcid.io import sources, tables
-from xcid.io.cells import fitted
+from xcid.io.cells import fit_columns
 from xcid.io.sources import Columns, Layout, Pieces, Source
 from xcid.io.tables import naming
 from xcid.table import FeatureSpace, first_unseen, met
@@ -88,7 +88,7 @@ class Rows:
         """Chunks of a size, all of them or those with the wanted numbers, which rise."""
         numbers = range(self.count(size)) if wanted is None else wanted
         if not self.are_rising:
-            return self._reordered(size, numbers)
+            return self._reorder_rows(size, numbers)
         return self._cut(size, iter(numbers))
 
     def check(self, space: FeatureSpace) -> Unseen | None:
@@ -101,7 +101,7 @@ class Rows:
             try:
                 found = met(space, chunk.frame, str(self.source.path))
             except InvalidData as error:
-                raise self._blamed(space, chunk) or error from error
+                raise self._find_refused(space, chunk) or error from error
             n_unseen += int(found.unseen.sum())
             if first is None and found.unseen.any():
                 at = int(found.unseen.argmax())
@@ -123,11 +123,11 @@ class Rows:
                 rows = self._of(number, size)
                 here = [row for row in rows if first <= row < end]
                 if here:
-                    parts.append(self._fitted(columns, first, here))
+                    parts.append(self._fit_piece(columns, first, here))
                     names += self._names(columns, first, here)
                 if rows[-1] >= end:
                     break
-                yield Chunk(number, rows, self._frame(_joined(parts)), np.array(names))
+                yield Chunk(number, rows, self._frame(_join_columns(parts)), np.array(names))
                 parts, names, number = [], [], next(numbers, None)
             if number is None:
                 return
@@ -137,24 +137,24 @@ class Rows:
         with naming(self.source.path):
             yield from self.source.pieces(first, self.layout)
 
-    def _fitted(self, columns: Columns, first: int, rows: list[int]) -> Columns:
+    def _fit_piece(self, columns: Columns, first: int, rows: list[int]) -> Columns:
         """Some rows of a piece, as the reference data have them."""
         at = [row - first for row in rows]
-        chosen = {name: _taken(columns[name], at) for name in self.layout.columns}
-        return fitted(self.source, chosen, rows, self.layout)
+        chosen = {name: _take_cells(columns[name], at) for name in self.layout.columns}
+        return fit_columns(self.source, chosen, rows, self.layout)
 
     def _names(self, columns: Columns, first: int, rows: list[int]) -> list[Any]:
         """What rows of a piece are called: text from the column that names them, or their positions."""
         if self.layout.roles.id is None:
             return rows
-        cells = _taken(columns[self.layout.roles.id], [row - first for row in rows])
+        cells = _take_cells(columns[self.layout.roles.id], [row - first for row in rows])
         return [_label(cell, row) for cell, row in zip(cells, rows, strict=True)]
 
     def _frame(self, columns: Columns) -> Any:
         zoned = [name for name, rule in self.layout.columns.items() if rule.zoned]
         return tables.in_utc(frame_of(columns, tables.library()), zoned)
 
-    def _reordered(self, size: int, numbers: Sequence[int]) -> Iterator[Chunk]:
+    def _reorder_rows(self, size: int, numbers: Sequence[int]) -> Iterator[Chunk]:
         """Rows in any order, all in memory: files are read from front to back."""
         rising = replace(self, positions=tuple(sorted(self.positions)))
         (everything,) = rising.chunks(len(rising))
@@ -164,7 +164,7 @@ class Rows:
             at = [place[row] for row in rows]
             yield Chunk(number, rows, tables.part(everything.frame, at), everything.names[at])
 
-    def _blamed(self, space: FeatureSpace, chunk: Chunk) -> InvalidData | None:
+    def _find_refused(self, space: FeatureSpace, chunk: Chunk) -> InvalidData | None:
         """The first row that is refused by itself, with its place in the file in place of its place in the chunk."""
         for at, position in enumerate(chunk.positions):
             try:
@@ -189,11 +189,11 @@ def _label(cell: Any, row: int) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
-def _taken(column: Any, at: list[int]) -> Any:
+def _take_cells(column: Any, at: list[int]) -> Any:
     return column[at] if isinstance(column, np.ndarray) else [column[one] for one in at]
 
 
-def _joined(parts: list[Columns]) -> Columns:
+def _join_columns(parts: list[Columns]) -> Columns:
     cells = {name: [part[name] for part in parts] for name in parts[0]}
     return {
         name: np.concatenate(some) if isinstance(some[0], np.ndarray) else list(chain(*some))

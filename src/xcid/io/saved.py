@@ -24,7 +24,7 @@ LEAST = CLOUD + "least"
 # Of the plan that samples follow from its background is left out, and so is what the model predicted: no score is
 # computed again from a file.
 _PLAN = ("masks", "free", "fitted", "values", "alone", "rest")
-_CLOUD = tuple(each.name for each in fields.declared(Perturbations) if each.name != "outputs")
+_CLOUD = tuple(each.name for each in fields.list_fields(Perturbations) if each.name != "outputs")
 
 
 def save(explanation: Explanation, path: str | os.PathLike[str]) -> None:
@@ -88,7 +88,7 @@ def _read_archive(path: Path) -> Explanation:
     header = json.loads(str(parts.pop("header")))
     common = documents.from_head(header, VERSION)
     cloud = {name.removeprefix(CLOUD): parts.pop(name) for name in list(parts) if name.startswith(CLOUD)}
-    made = documents.renewed(parts, common)
+    made = documents.rebuild_explanation(parts, common)
     return replace(made, cloud=_cloud(cloud, common["features"]) if cloud else None)
 
 
@@ -114,7 +114,7 @@ def _check_shapes(explanation: Explanation) -> None:
     sizes = {fields.ROW: len(explanation.status), fields.FEATURE: len(explanation.feature_names)}
     sizes |= {fields.COLUMN: len(explanation.details.column_names), fields.OUTPUT: len(explanation.output_names)}
     sizes[fields.REFIT] = 0 if explanation.retrained is None else explanation.retrained.shape[-1]
-    for each in fields.declared(explanation):
+    for each in fields.list_fields(explanation):
         part = getattr(explanation, each.name)
         if part is None or not each.is_per_row:
             continue

@@ -17,7 +17,7 @@ from xcid._require import require
 from xcid.errors import InvalidFile
 from xcid.io import tables
 from xcid.io.delimited import MISSING
-from xcid.io.sources import Source, held
+from xcid.io.sources import Source, hold_frame
 from xcid.io.tables import check_cells, check_size
 
 MARK = b"PK\x03\x04"
@@ -29,7 +29,7 @@ LONGEST = 32  # bytes of a place
 DATES = (datetime.datetime, datetime.date)
 
 
-def opened(path: Path) -> Source:
+def open_sheet(path: Path) -> Source:
     """Read the one sheet of a workbook; its table begins in the first row that is not empty."""
     with path.open("rb") as file:
         if file.read(len(MARK)) != MARK:
@@ -47,7 +47,7 @@ def opened(path: Path) -> Source:
     tables.check_names(path, [str(name) for name in names])
     columns = [_column(path, str(name), cells) for name, cells in zip(names, zip(*rows, strict=True), strict=True)]
     frame = nw.from_dict({column.name: column for column in columns}, backend=tables.library())
-    return held(path, frame.to_native(), lambda row: row + HEAD)
+    return hold_frame(path, frame.to_native(), lambda row: row + HEAD)
 
 
 def _read_cells(path: Path) -> dict[str, list[list[Any]]]:

@@ -168,13 +168,13 @@ class Source:
         return called if line is None else f"{called} (line {line})"
 
 
-def held(path: Path, frame: Any, line: Callable[[int], int | None] = lambda row: None) -> Source:
+def hold_frame(path: Path, frame: Any, line: Callable[[int], int | None] = lambda row: None) -> Source:
     """A table that is in memory already, in one piece."""
 
     def pieces(first: int, layout: Layout) -> Pieces:
         yield 0, tables.columns(frame, path)
 
-    return Source(path, tables.names(frame), tables.size(frame), lambda: frame, pieces, line, tables.zoned(frame))
+    return Source(path, tables.names(frame), tables.size(frame), lambda: frame, pieces, line, tables.find_zoned(frame))
 
 
 def text(

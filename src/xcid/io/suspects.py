@@ -11,7 +11,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from xcid.io import tables
-from xcid.io.dates import shared
+from xcid.io.dates import find_shared_writings
 from xcid.io.training import is_classes, labels
 from xcid.records import Array, Flags
 
@@ -92,7 +92,7 @@ def has_rare_levels(column: nw.Series[Any]) -> int:
 def _are_dates(present: nw.Series[Any]) -> bool:
     if isinstance(present.dtype, nw.Date | nw.Datetime):
         return True
-    return isinstance(present.dtype, nw.String) and bool(len(present)) and bool(shared(present.to_list()))
+    return isinstance(present.dtype, nw.String) and bool(len(present)) and bool(find_shared_writings(present.to_list()))
 
 
 def predicts(column: nw.Series[Any], target: nw.Series[Any]) -> str:

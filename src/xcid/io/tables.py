@@ -62,7 +62,7 @@ def names(frame: Any) -> tuple[str, ...]:
     return tuple(map(str, nw.from_native(frame, eager_only=True).columns))
 
 
-def zoned(frame: Any) -> frozenset[str]:
+def find_zoned(frame: Any) -> frozenset[str]:
     """Names of the columns whose times have a time zone."""
     narwhal = nw.from_native(frame, eager_only=True)
     return frozenset(name for name in narwhal.columns if time_zone(narwhal.get_column(name)))
@@ -101,7 +101,7 @@ def without(frame: Any, *left_out: str | None) -> Any:
     return narwhal.drop(found).to_native()
 
 
-def parted(frame: Any, weights: str | None) -> tuple[Any, Any]:
+def split_weights(frame: Any, weights: str | None) -> tuple[Any, Any]:
     """The frame without the column of its weights, and these; None where no column has them."""
     if weights is None:
         return frame, None
@@ -143,7 +143,7 @@ def check_names(path: Path, found: Sequence[str]) -> None:
             f"columns {shown(blank)} of {path} have no name: name them, or leave them out (pandas writes its index "
             "like that: to_csv(..., index=False))"
         )
-    twice = repeated(found)
+    twice = find_repeated(found)
     if twice:
         raise InvalidFile(f"the columns {shown(twice)} of {path} appear more than once: rename them")
 
@@ -158,7 +158,7 @@ def check_width(path: Path, n_columns: int) -> None:
 
 def check_text(path: Path) -> None:
     """Refuse a file that is known to hold something else than text."""
-    if found := _named(_start(path)):
+    if found := _name_kind(_start(path)):
         raise InvalidFile(f"{path} is {found}")
 
 
@@ -166,7 +166,7 @@ def check_packed(path: Path, mark: bytes, kind: str) -> None:
     """Refuse a file that does not begin and end as its kind does."""
     start = _start(path)
     if not start.startswith(mark):
-        raise InvalidFile(f"{path} is not a {kind} file{f': it is {found}' if (found := _named(start)) else ''}")
+        raise InvalidFile(f"{path} is not a {kind} file{f': it is {found}' if (found := _name_kind(start)) else ''}")
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - len(mark)))
         if path.stat().st_size < 2 * len(mark) or file.read() != mark:
@@ -178,7 +178,7 @@ def _start(path: Path) -> bytes:
         return file.read(max(map(len, KNOWN)))
 
 
-def _named(start: bytes) -> str:
+def _name_kind(start: bytes) -> str:
     return next((f"{kind}: {advice}" for mark, (kind, advice) in KNOWN.items() if start.startswith(mark)), "")
 
 
@@ -188,7 +188,7 @@ def short(error: Exception) -> str:
     return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}…"
 
 
-def repeated(names: Sequence[str]) -> list[str]:
+def find_repeated(names: Sequence[str]) -> list[str]:
     """Names that appear more than once."""
     return sorted(name for name, count in Counter(names).items() if count > 1)
 

@@ -33,7 +33,7 @@ FAILURE = "a process that loaded it and called it with {rows} rows {end}"
 
 
 @contextlib.contextmanager
-def tried(path: Path, trusted: Sequence[str]) -> Iterator[Callable[[Any], None]]:
+def try_file(path: Path, trusted: Sequence[str]) -> Iterator[Callable[[Any], None]]:
     """Start the process that tries a file; the block gets a function that calls it with rows of a data frame.
 
     It imports what it needs while the block reads its tables. The block loads the file itself after the function came
@@ -61,7 +61,7 @@ def tried(path: Path, trusted: Sequence[str]) -> Iterator[Callable[[Any], None]]
 
 
 def _call_apart(process: BaseProcess, connection: Connection, path: Path, seconds: float, features: Any) -> None:
-    models.imported(models.LOADERS[path.suffix.lower()])  # here too, while the other process does
+    models.import_library(models.LOADERS[path.suffix.lower()])  # here too, while the other process does
     positions = np.linspace(0, tables.size(features) - 1, ROWS).astype(int)
     rows = tables.part(features, sorted(set(positions.tolist())))
     try:
@@ -86,7 +86,7 @@ def _child(connection: Connection, path: Path, trusted: Sequence[str]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
     _limit_memory()
     with contextlib.suppress(XcidError):  # where it is not installed, the outcome says so
-        models.imported(models.LOADERS[path.suffix.lower()])
+        models.import_library(models.LOADERS[path.suffix.lower()])
     connection.send(outcome(path, trusted, connection.recv()))
 
 

@@ -60,16 +60,16 @@ def _defused_cells(part: Any) -> list[Any]:
     """The same cells as they may be written."""
     cells = _cells(part)
     if part.dtype.kind == "U":
-        marked = {cell: defused(cell) for cell in set(cells)}
+        marked = {cell: defuse_cell(cell) for cell in set(cells)}
         return [marked[cell] for cell in cells]
-    return cells if part.dtype.kind in "iubf" else list(map(defused, cells))
+    return cells if part.dtype.kind in "iubf" else list(map(defuse_cell, cells))
 
 
 def _pack_csv(columns: Columns) -> bytes:
     """Lines for files that spreadsheets open: text that would be a formula is marked."""
     text = io.StringIO(newline="")
     lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(map(defused, columns))
+    lines.writerow(map(defuse_cell, columns))
     lines.writerows(_lines(columns, _defused_cells))
     return text.getvalue().encode()
 
@@ -130,19 +130,19 @@ def _groups(packed: Iterable[bytes]) -> Iterator[Any]:
         yield arrow.concat_tables(waiting).combine_chunks()
 
 
-def defused(cell: Any) -> Any:
+def defuse_cell(cell: Any) -> Any:
     """Give a cell as it may be written; whatever is not text is left alone.
 
     Examples
     --------
-    >>> defused("=1+1"), defused("-1.5"), defused("age"), defused(-1.5)
+    >>> defuse_cell("=1+1"), defused("-1.5"), defused("age"), defused(-1.5)
     ("'=1+1", '-1.5', 'age', -1.5)
     """
     return f"{MARK}{cell}" if isinstance(cell, str) and _is_formula(cell) else cell
 
 
 def original(cell: str) -> str:
-    """Give what :func:`defused` was given.
+    """Give what :func:`defuse_cell` was given.
 
     Examples
     --------

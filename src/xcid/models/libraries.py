@@ -19,7 +19,7 @@ import numpy as np
 
 from xcid._require import require
 from xcid.errors import ModelError
-from xcid.models.tables import Cells, check_number, columns_of, ordered, stacked
+from xcid.models.tables import Cells, check_number, columns_of, order_columns, stack_columns
 from xcid.records import Array
 from xcid.table import FeatureSpace
 
@@ -93,7 +93,7 @@ def _xgboost(model: Any, space: FeatureSpace) -> Adapted:
     learner = json.loads(model.save_config())["learner"]
     check_number(int(learner["learner_model_param"].get("num_class", 0)))
     objective = learner["learner_train_param"]["objective"]
-    return _boosted(Matrix(model), objective), ordered(space, model.feature_names)
+    return _classify_booster(Matrix(model), objective), order_columns(space, model.feature_names)
 
 
 def _lightgbm(model: Any, space: FeatureSpace) -> Adapted:
@@ -102,10 +102,12 @@ def _lightgbm(model: Any, space: FeatureSpace) -> Adapted:
     header = model.model_to_string(num_iteration=1).partition("\nTree=")[0]
     check_number(int(re.search(r"^num_class=(\d+)", header, re.MULTILINE)[1]))  # type: ignore[index]
     objective = re.search(r"^objective=(\S*)", header, re.MULTILINE)
-    return _boosted(model.predict, objective[1] if objective else ""), ordered(space, model.feature_name())
+    return _classify_booster(model.predict, objective[1] if objective else ""), order_columns(
+        space, model.feature_name()
+    )
 
 
-def _boosted(call: Callable[[Any], Any], objective: str) -> Classifier | NumberModel:
+def _classify_booster(call: Callable[[Any], Any], objective: str) -> Classifier | NumberModel:
     """What the numbers of a booster are, by its objective."""
     if objective in ("multi:softprob", "multiclass", "multiclassova"):
         return Classifier(call)
@@ -120,7 +122,7 @@ def _boosted(call: Callable[[Any], Any], objective: str) -> Classifier | NumberM
 
 def _catboost(model: Any, space: FeatureSpace) -> Adapted:
     """CatBoost's classes: take strings as they are and columns by position; a regressor has an empty ``classes_``."""
-    decode = ordered(space, model.feature_names_)
+    decode = order_columns(space, model.feature_names_)
     if len(model.classes_) == 0:
         return NumberModel(model.predict), decode
     call = getattr(model, "predict_proba", None)
@@ -140,7 +142,7 @@ def _torch(model: Any, space: FeatureSpace) -> Adapted:
     def call(columns: Sequence[Any]) -> Any:
         device, dtype = home_of(model)
         with evaluating(model), torch.no_grad():
-            predictions = model(torch.as_tensor(stacked(columns, np.float64)).to(dtype).to(device))
+            predictions = model(torch.as_tensor(stack_columns(columns, np.float64)).to(dtype).to(device))
         if not isinstance(predictions, torch.Tensor):
             raise TypeError(f"the module must return one tensor, not {type(predictions).__name__}")
         short = predictions.is_floating_point() and predictions.dtype != torch.float64
@@ -192,7 +194,7 @@ def _check_inputs(inputs: Sequence[Any], names: tuple[str, ...]) -> None:
 def _feeds(inputs: Sequence[Any], names: tuple[str, ...], columns: Sequence[Cells]) -> dict[str, Cells]:
     """Input tensors by name: all columns in one, or one for each."""
     if len(inputs) == 1:
-        return {inputs[0].name: stacked(columns, TYPES[inputs[0].type])}
+        return {inputs[0].name: stack_columns(columns, TYPES[inputs[0].type])}
     feeds: dict[str, Cells] = {}
     for one in inputs:
         column, dtype = columns[names.index(one.name)], TYPES[one.type]

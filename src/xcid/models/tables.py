@@ -38,11 +38,11 @@ def as_trained(model: Any, space: FeatureSpace) -> Callable[[Array], Any]:
         with_levels = any(column.levels for column in space.columns)  # data frames, and a model fitted on arrays
         return ToRows(object, tuple(map(cells_maker, space.columns))) if with_levels else ToRows()
     if has_names or set(names) != set(space.names):
-        return ordered(space, names)
+        return order_columns(space, names)
     return frame_maker(space.columns, [str(name) for name in names], "pandas")
 
 
-def ordered(space: FeatureSpace, names: Sequence[str] | None) -> Callable[[Array], Any]:
+def order_columns(space: FeatureSpace, names: Sequence[str] | None) -> Callable[[Array], Any]:
     """Make tables of the reference data's kind with the columns in the model's order, where it has the same ones."""
     if names is None or tuple(names) == space.names or set(names) != set(space.names):
         return space.decode
@@ -55,7 +55,7 @@ def columns_of(space: FeatureSpace) -> Callable[[Array], list[Cells]]:
     return lambda matrix: [make(matrix[:, i]) for i, make in enumerate(makers)]
 
 
-def stacked(columns: Sequence[Cells], dtype: Any) -> Cells:
+def stack_columns(columns: Sequence[Cells], dtype: Any) -> Cells:
     """Columns of cells as one matrix."""
     return np.column_stack([column.astype(dtype) for column in columns])
 

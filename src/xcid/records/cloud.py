@@ -64,7 +64,7 @@ class Plan:
     @property
     def taken(self) -> Flags:
         """(s, f) what each sample takes from elsewhere."""
-        return self.once("taken", _taken)
+        return self.once("taken", _find_taken)
 
     @property
     def new(self) -> Array:
@@ -110,7 +110,7 @@ def once_for(array: Array, key: Any, make: Callable[[Array], T]) -> T:
     return found
 
 
-def _taken(plan: Plan) -> Flags:
+def _find_taken(plan: Plan) -> Flags:
     single = np.eye(len(plan.free), dtype=bool)[plan.free]
     own = np.zeros((min(1, len(plan.alone)), len(plan.free)), dtype=bool)
     ends = [own, np.tile(single, (len(plan.alone), 1)), np.tile(~single, (len(plan.rest), 1))]

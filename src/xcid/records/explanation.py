@@ -30,7 +30,7 @@ def with_details(explanation: E, **changes: Any) -> E:
     return replace(explanation, details=replace(explanation.details, **changes))
 
 
-def _recoded(explanation: E, levels: tuple[tuple[str, ...], ...]) -> E:
+def _recode(explanation: E, levels: tuple[tuple[str, ...], ...]) -> E:
     """The same rows with codes that are places in other levels."""
     data = explanation.data.copy()
     for at, (own, known) in enumerate(zip(explanation.details.levels, levels, strict=True)):
@@ -205,7 +205,7 @@ class Explanation:
         if any(one.details.levels != blocks[0].details.levels for one in blocks):
             met = zip(*(one.details.levels for one in blocks), strict=True)
             levels = tuple(tuple(dict.fromkeys(chain(*each))) for each in met)
-            blocks = [_recoded(one, levels) for one in blocks]
+            blocks = [_recode(one, levels) for one in blocks]
         return fields.join(blocks)
 
     def __iter__(self) -> Iterator[Self]:

@@ -90,26 +90,26 @@ def per(
     return dataclasses.field(metadata={KEY: known}, **default)
 
 
-def declared(record: Any) -> tuple[Declared, ...]:
+def list_fields(record: Any) -> tuple[Declared, ...]:
     """Every declared field of a record or of its class."""
-    return _declared(record if isinstance(record, type) else type(record))
+    return _list_fields(record if isinstance(record, type) else type(record))
 
 
 @functools.cache
-def _declared(kind: type) -> tuple[Declared, ...]:
+def _list_fields(kind: type) -> tuple[Declared, ...]:
     known = [each for each in dataclasses.fields(kind) if KEY in each.metadata]
     return tuple(Declared(*(each.name, *each.metadata[KEY], each.default is dataclasses.MISSING)) for each in known)
 
 
 def per_row(record: Any) -> dict[str, Any]:
     """What a record holds for each row, by name, without what it lacks."""
-    parts = {each.name: getattr(record, each.name) for each in declared(record) if each.is_per_row}
+    parts = {each.name: getattr(record, each.name) for each in list_fields(record) if each.is_per_row}
     return {name: part for name, part in parts.items() if part is not None}
 
 
 def parts_of(record: Any, name: str) -> dict[str, str]:
     """The fields of a record, or of its class, that an estimate is made of: their names by what they are."""
-    return {each.part: each.name for each in declared(record) if each.of == name}
+    return {each.part: each.name for each in list_fields(record) if each.of == name}
 
 
 def estimate(record: Any, name: str) -> Estimate | None:
@@ -119,7 +119,7 @@ def estimate(record: Any, name: str) -> Estimate | None:
     return None if any(part is None for part in parts) else Estimate(*parts)
 
 
-def named(kind: Any, name: str, found: Estimate) -> dict[str, Any]:
+def name_parts(kind: Any, name: str, found: Estimate) -> dict[str, Any]:
     """The parts of an estimate by the names that a record has for them."""
     names = parts_of(kind, name)
     return {names[part]: cells for part, cells in found._asdict().items()}
@@ -128,32 +128,32 @@ def named(kind: Any, name: str, found: Estimate) -> dict[str, Any]:
 def turn(record: R, name: str, sign: Any) -> R:
     """The same record with the signs of an estimate turned, by (n,) 1 and -1: lower limits become upper ones."""
     changes: dict[str, Any] = {}
-    for each in declared(record):
+    for each in list_fields(record):
         if each.of == name and each.part in MIRRORED:
             own, other = (getattr(record, name) for name in (each.name, parts_of(record, each.of)[MIRRORED[each.part]]))
             by_row = np.reshape(sign, (-1, *(1 for _ in each.axes[1:])))
             changes[each.name] = None if own is None else by_row * np.where(by_row < 0, other, own)
-    return _changed(record, changes)
+    return _change_record(record, changes)
 
 
 def select(record: R, rows: Any) -> R:
     """Some rows of a record."""
-    return _changed(record, {name: part[rows] for name, part in per_row(record).items()})
+    return _change_record(record, {name: part[rows] for name, part in per_row(record).items()})
 
 
 def join(records: Sequence[R], places: Sequence[Any] | None = None) -> R:
     """The rows of records, one after the other or at the (n,) places of each; what one lacks, the result lacks."""
-    return _combined(records, lambda each, parts: joined(parts, places))
+    return _combine_records(records, lambda each, parts: joined(parts, places))
 
 
 def over_runs(records: Sequence[R]) -> R:
     """Repeated runs of the same rows as one record."""
-    return _combined(records, lambda each, parts: each.runs and each.runs(parts, axis=0))
+    return _combine_records(records, lambda each, parts: each.runs and each.runs(parts, axis=0))
 
 
 def over_rows(record: R) -> R:
     """All rows of a record as one."""
-    return _combined([record], lambda each, parts: each.rows and each.rows(parts[0], axis=0, keepdims=True))
+    return _combine_records([record], lambda each, parts: each.rows and each.rows(parts[0], axis=0, keepdims=True))
 
 
 def unknown(like: R, n_rows: int, **known: Any) -> R:
@@ -161,20 +161,20 @@ def unknown(like: R, n_rows: int, **known: Any) -> R:
     blank = select(like, np.zeros(n_rows, dtype=np.int64))
     changes = {
         each.name: np.full_like(getattr(blank, each.name), each.unknown)
-        for each in declared(like)
+        for each in list_fields(like)
         if each.unknown is not COPY and getattr(like, each.name) is not None
     }
-    return _changed(blank, changes | known)
+    return _change_record(blank, changes | known)
 
 
-def _combined(records: Sequence[R], combine: Callable[[Declared, list[Any]], Any]) -> R:
+def _combine_records(records: Sequence[R], combine: Callable[[Declared, list[Any]], Any]) -> R:
     """The first record with every field that is per row combined from all of them, unless one of them lacks it."""
     changes: dict[str, Any] = {}
-    for each in declared(records[0]):
+    for each in list_fields(records[0]):
         parts = [getattr(record, each.name) for record in records]
         if each.is_per_row:
             changes[each.name] = None if any(part is None for part in parts) else combine(each, parts)
-    return _changed(records[0], changes)
+    return _change_record(records[0], changes)
 
 
 def joined(parts: Sequence[Any], places: Sequence[Any] | None = None) -> Any:
@@ -189,5 +189,5 @@ def joined(parts: Sequence[Any], places: Sequence[Any] | None = None) -> Any:
     return whole
 
 
-def _changed(record: R, changes: dict[str, Any]) -> R:
+def _change_record(record: R, changes: dict[str, Any]) -> R:
     return dataclasses.replace(record, **changes)  # type: ignore[type-var]

@@ -57,7 +57,7 @@ class Column:
         for row, cell in enumerate(cells.tolist()):
             code = np.nan if is_missing(cell) else positions.get(cell) if isinstance(cell, Hashable) else None
             if code is None:
-                known = f"which the reference data do not have: its levels are {_shown(self.levels)}"
+                known = f"which the reference data do not have: its levels are {_list_levels(self.levels)}"
                 raise InvalidData(f"column {self.name!r} of {what} holds {cell!r:.60}", row, f", {known}")
             codes[row] = code
         return codes
@@ -232,7 +232,7 @@ def type_of(cell: Any) -> str:
     return "text" if isinstance(cell, str) else "number"
 
 
-def _shown(levels: tuple[Any, ...]) -> str:
+def _list_levels(levels: tuple[Any, ...]) -> str:
     more = f" and {len(levels) - MOST_SHOWN} more" if len(levels) > MOST_SHOWN else ""
     return f"{list(levels[:MOST_SHOWN])}{more}"
 
@@ -241,7 +241,7 @@ def matrix_of(columns: tuple[Column, ...], table: Table, what: str) -> Array:
     """Cells as numbers."""
     found = []
     for column, cells in zip(columns, table.cells, strict=True):
-        if column.unit and (not column.zoned) in _zoned(cells, column.name in table.zoned):
+        if column.unit and (not column.zoned) in _has_zone(cells, column.name in table.zoned):
             have, others = ("no time zone", "have one") if column.zoned else ("a time zone", "have none")
             raise InvalidData(
                 f"the times of column {column.name!r} of {what} have {have}, and those of the reference data {others}: "
@@ -252,7 +252,7 @@ def matrix_of(columns: tuple[Column, ...], table: Table, what: str) -> Array:
     return np.column_stack(found)
 
 
-def _zoned(cells: Cells, is_zoned: bool) -> set[bool]:
+def _has_zone(cells: Cells, is_zoned: bool) -> set[bool]:
     """Whether the times of a column have a time zone; objects say so one by one, and missing cells say nothing."""
     if cells.dtype.kind == "M":
         return set() if np.isnat(cells).all() else {is_zoned}

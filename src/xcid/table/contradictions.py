@@ -89,25 +89,25 @@ def _limits(constraints: Any, rules: Rules) -> dict[str, Callable[[Array], Array
         if name in constraints.ranges:
             low, high = constraints.ranges[name]
             finite = bool(np.isfinite([low, high]).all())
-            fit = _filled(at, np.linspace(low, high, N_MIXTURES)) if finite else _clipped(at, low, high)
+            fit = _fill(at, np.linspace(low, high, N_MIXTURES)) if finite else _clip(at, low, high)
             limits[f"ranges[{name!r}] = ({low:g}, {high:g})"] = fit
         if name in constraints.levels:
             codes = [float(column.levels.index(level)) for level in constraints.levels[name]]
-            limits[f"levels[{name!r}]"] = _filled(at, np.array(codes))
+            limits[f"levels[{name!r}]"] = _fill(at, np.array(codes))
         if rules.steps[at]:
-            limits[f"steps[{name!r}] = {rules.steps[at]:g}"] = _rounded(at, rules.steps[at])
+            limits[f"steps[{name!r}] = {rules.steps[at]:g}"] = _round(at, rules.steps[at])
     return limits
 
 
-def _filled(at: int, values: Array) -> Callable[[Array], Array]:
+def _fill(at: int, values: Array) -> Callable[[Array], Array]:
     return lambda rows: _with(rows, at, np.resize(values, len(rows)))
 
 
-def _clipped(at: int, low: float, high: float) -> Callable[[Array], Array]:
+def _clip(at: int, low: float, high: float) -> Callable[[Array], Array]:
     return lambda rows: _with(rows, at, np.clip(rows[:, at], low, high))
 
 
-def _rounded(at: int, step: float) -> Callable[[Array], Array]:
+def _round(at: int, step: float) -> Callable[[Array], Array]:
     return lambda rows: _with(rows, at, np.rint(rows[:, at] / step) * step)
 
 

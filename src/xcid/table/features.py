@@ -16,7 +16,7 @@ from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.table.columns import REFERENCE, Column, Kind, detect, matrix_of, resolution, usual_resolution
 from xcid.table.constraints import Constraints
 from xcid.table.makers import Decode, maker
-from xcid.table.tables import Table, of_floats, read, weighted
+from xcid.table.tables import Table, apply_weights, of_floats, read
 
 ROUNDING = 1e-6  # of a step: what 0.1 * 10 may be off
 
@@ -121,7 +121,7 @@ class FeatureSpace:
         table = read(background, REFERENCE, feature_names)
         if table.n_rows < 2:
             raise InvalidData("reference data need at least 2 rows, preferably a few hundred: there is 1")
-        found = weighted(weights, background, table.n_rows, len(table.names))
+        found = apply_weights(weights, background, table.n_rows, len(table.names))
         table = table if len(found.kept) == table.n_rows else table.part(found.kept)
         wanted = {} if kinds is None else kinds
         constraints = Constraints() if constraints is None else constraints
@@ -129,7 +129,7 @@ class FeatureSpace:
             raise InvalidParameter(f"kinds must be a dict from names to kinds, not {kinds!r:.60}")
         if not isinstance(constraints, Constraints):
             raise InvalidParameter(f"constraints must be xcid.Constraints(...), not {constraints!r:.60}")
-        columns = _detected(table, wanted)
+        columns = _detect_kinds(table, wanted)
         matrix = matrix_of(columns, table, REFERENCE)
         allowed, is_whole = constraints.allowed(columns, matrix), np.array_equal(found.copied, np.arange(len(matrix)))
         known, usable = (matrix, allowed) if is_whole else (matrix[found.copied], allowed[found.copied])
@@ -262,7 +262,7 @@ class FeatureSpace:
             raise InvalidData(f"{what} has {matrix[row, column]:g}", int(row), more)
 
 
-def _detected(table: Table, wanted: Mapping[str, Kind]) -> tuple[Column, ...]:
+def _detect_kinds(table: Table, wanted: Mapping[str, Kind]) -> tuple[Column, ...]:
     """Find out the kinds of all columns, those that the user names first of all."""
     unknown = [name for name in wanted if name not in table.names]
     if unknown:

@@ -38,7 +38,7 @@ class Features:
             return cls(tuple((at,) for at in range(len(table.columns))), table, ())
         names = list(table.names)
         members = {name: tuple(names.index(one) for one in group) for name, group in constraints.groups.items()}
-        named = {min(group): (name, _ranked(group, table)) for name, group in members.items()}
+        named = {min(group): (name, _rank_columns(group, table)) for name, group in members.items()}
         inside = {at for group in members.values() for at in group}
         features = [named.get(at, (names[at], (at,))) for at in range(len(names)) if at in named or at not in inside]
         columns = tuple(group for _, group in features)
@@ -136,7 +136,7 @@ class Features:
         return np.broadcast_to(np.where(space.frozen, "frozen", np.where(changes, "ok", "constant")), folded.shape)
 
 
-def _ranked(group: tuple[int, ...], table: FeatureSpace) -> tuple[int, ...]:
+def _rank_columns(group: tuple[int, ...], table: FeatureSpace) -> tuple[int, ...]:
     """Columns of a group in the order that does not depend on the table's; checks that they can change together."""
     at, names = list(group), [table.names[i] for i in group]
     if table.frozen[at].any() and not table.frozen[at].all():

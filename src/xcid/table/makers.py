@@ -242,7 +242,7 @@ def _flags(space: FeatureSpace, rows: Array) -> Flags:
 def _wider(space: FeatureSpace, columns: tuple[Column, ...], table: Table, rows: Array) -> FeatureSpace:
     """The space with room for more levels and missing cells; where its types have none, rows with them are refused."""
     try:
-        decode = maker(_joined(space, table), columns)
+        decode = maker(_join_tables(space, table), columns)
         wide = replace(space, columns=columns, decode=decode)
         wide.check_types(np.concatenate([space.rows[:1], rows]), "the table to explain")
     except Exception as error:
@@ -250,7 +250,7 @@ def _wider(space: FeatureSpace, columns: tuple[Column, ...], table: Table, rows:
     return replace(wide, keyed=_by_name(space, columns))
 
 
-def _joined(space: FeatureSpace, table: Table) -> Table:
+def _join_tables(space: FeatureSpace, table: Table) -> Table:
     """Tables like the reference data with some more rows, from which the types of both follow."""
     like = read(space.decode(space.rows), REFERENCE, space.names)
     if not isinstance(like.source, nw.DataFrame):

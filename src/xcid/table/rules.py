@@ -180,7 +180,7 @@ def function_of(rule: Rule) -> Callable[[RowView], Any]:
     if not isinstance(rule, str):
         return rule
     found = _read(rule)
-    return lambda rows: found.value(rows.__getitem__, _compared)
+    return lambda rows: found.value(rows.__getitem__, _compare)
 
 
 def relation_of(rule: Rule) -> Callable[[RowView], Any]:
@@ -197,7 +197,7 @@ def _read(rule: str) -> Formula:
         raise InvalidParameter(f"the rule {error}") from error
 
 
-def _compared(sign: str, left: Any, right: Any) -> Any:
+def _compare(sign: str, left: Any, right: Any) -> Any:
     """Compare cells with cells, a number, a text, which may be a date, or a list."""
     left, right = _fitting(left, right), _fitting(right, left)
     if right is False and any(isinstance(cell, str) for cell in np.ravel(left)):

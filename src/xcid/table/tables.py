@@ -230,10 +230,10 @@ class Weighted(NamedTuple):
     copied: Integers  # (N,) which of the kept rows each reference row is
 
 
-def weighted(weights: Any, background: Any, n_rows: int, n_columns: int) -> Weighted:
+def apply_weights(weights: Any, background: Any, n_rows: int, n_columns: int) -> Weighted:
     """Check the weights of a table's rows, and turn them into rows of equal weight."""
     everyone = np.arange(n_rows)
-    given = np.ones(n_rows) if weights is None else _checked(weights, background, n_rows)
+    given = np.ones(n_rows) if weights is None else _check_weights(weights, background, n_rows)
     relative = given / given.max()
     kept = np.flatnonzero(relative)
     if len(kept) < min(2, n_rows):
@@ -269,7 +269,7 @@ def copies(shares: Array, most: int) -> Integers:
     return np.diff(np.floor(ends + 0.5), prepend=0.0).astype(np.int64)
 
 
-def _checked(weights: Any, background: Any, n_rows: int) -> Array:
+def _check_weights(weights: Any, background: Any, n_rows: int) -> Array:
     """(N,) weights from 0 up, of which one at least is above 0."""
     names, own = getattr(weights, "index", None), getattr(background, "index", None)
     if names is not None and hasattr(names, "equals") and hasattr(own, "equals") and not names.equals(own):

@@ -1,6 +1,6 @@
 """Explanations in the form that other toolkits take, none of which has to be installed.
 
-``ExplanationDisplay`` draws as displays of scikit-learn do. ``adapters.quantus.explain_func`` goes to Quantus' metrics and
+``ExplanationDisplay`` draws as displays of scikit-learn do. ``adapters.quantus.explain_func`` goes to Quantus and
 ``adapters.interpret.Interpret`` to InterpretML's ``show``; ``adapters.mlflow.log_explanation`` puts explanations beside
 a run of MLflow.
 """

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.stats import gaussian_kde
 
-from xcid._require import require, silenced
+from xcid._require import require, silence
 from xcid.records import Array
 from xcid_lab.subjects import Subject, in_frames
 
@@ -25,9 +25,9 @@ def peers(subject: Subject) -> dict[str, Peer]:
     """Those that know what to do with a model that was fitted on an array."""
     n_columns = subject.n_features
     known = {name: make for name, make in PEERS.items() if name != "TreeSHAP" or subject.name in TREES}
-    with silenced():
+    with silence():
         made = {name: make(subject) for name, make in known.items() if n_columns <= MOST_COLUMNS.get(name, n_columns)}
-    return {name: silenced()(peer) for name, peer in made.items()}
+    return {name: silence()(peer) for name, peer in made.items()}
 
 
 def kernel_shap(subject: Subject) -> Peer:
@@ -117,7 +117,7 @@ class PaperStack:
 
     def _counterfactuals(self, row: Any, desired_class: str | int) -> Array:
         """(at most m, d) samples of a class; where there are fewer, dice-ml is silent, and ``short`` counts it."""
-        with silenced():
+        with silence():
             found = self.dice.generate_counterfactuals(
                 row, total_CFs=self.m, desired_class=desired_class, **self.settings
             )

@@ -180,13 +180,13 @@ def split(subject: _subjects.SubjectOptions, rows_at_most: int = ROWS) -> HeldOu
 
 def _name_rows(subject: _subjects.SubjectOptions, reference: Background, fit: Sequence[int]) -> tuple[str, ...]:
     """What some rows of the table to explain are called: their positions in the file, or their names there."""
-    from xcid.io.readers import opened
+    from xcid.io.readers import open_source
     from xcid.io.rows import names_of
 
     places = [int(at) if subject.data is not None else reference.positions[int(at)] for at in fit]
     if subject.id is None:
         return tuple(map(str, places))
-    every = names_of(opened(subject.data or subject.reference), reference.layout)
+    every = names_of(open_source(subject.data or subject.reference), reference.layout)
     return tuple(every[at] for at in places)
 
 

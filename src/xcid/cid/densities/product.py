@@ -53,7 +53,7 @@ class Product:
         """Estimate the densities of (s, k) samples with (s,) weights; ``discrete`` (k,) columns are made of levels."""
         shape = SHAPES[self.kernel.kernel]
         sets = self._sets(values, positive, negative, discrete)
-        points, codes, masses = zip(*(self._drawn(one, shape) for one in sets), strict=True)
+        points, codes, masses = zip(*(self._draw_points(one, shape) for one in sets), strict=True)
         place, code, mass = (np.concatenate(part) for part in (points, codes, masses))
         p, q = (_density(one, shape, place, code) for one in sets)
         share, weights = (ratio(part, p + q) for part in (p, mass))
@@ -80,7 +80,7 @@ class Product:
             )
         return sets
 
-    def _drawn(self, one: _SampleSet, shape: Shape) -> tuple[Array, Integers, Array]:
+    def _draw_points(self, one: _SampleSet, shape: Shape) -> tuple[Array, Integers, Array]:
         """(g, k) points of a set, their codes, and the (g,) masses that they stand for."""
         repeats = -(-self.draws // max(len(one.masses), 1)) if np.any(one.code < 0) else 1
         at = np.repeat(np.arange(len(one.masses)), repeats)

@@ -173,8 +173,8 @@ def _similar_order(space: FeatureSpace, outputs: Array) -> Integers:
     chosen = thinned(len(space.background), MOST_DONORS)
     points = np.concatenate(
         [
-            _standardised(space.background[chosen]) / np.sqrt(space.background.shape[1]),
-            OUTPUT_WEIGHT * np.round(_scaled(outputs[chosen]), DECIMALS - 3),
+            _standardise(space.background[chosen]) / np.sqrt(space.background.shape[1]),
+            OUTPUT_WEIGHT * np.round(_scale_outputs(outputs[chosen]), DECIMALS - 3),
         ],
         axis=1,
     )
@@ -189,20 +189,20 @@ def _similar_order(space: FeatureSpace, outputs: Array) -> Integers:
     return chosen[np.concatenate(order)]
 
 
-def _standardised(values: Array) -> Array:
+def _standardise(values: Array) -> Array:
     """Columns of mean 0 and spread 1; missing cells and constant columns are 0."""
     spread = np.nanstd(values, axis=0)
     centred = (values - np.nanmean(values, axis=0)) / np.where(spread > 0, spread, 1.0)
     return np.clip(np.nan_to_num(centred), -CLIP, CLIP)
 
 
-def _scaled(outputs: Array) -> Array:
+def _scale_outputs(outputs: Array) -> Array:
     """Probabilities as they are, two of them as one; other numbers in units of four standard deviations."""
     if outputs.shape[1] == 0:
         return outputs
     if outputs.min() >= 0 and outputs.max() <= 1:
         return outputs / np.sqrt(2) if outputs.shape[1] > 1 else outputs
-    return _standardised(outputs) / 4
+    return _standardise(outputs) / 4
 
 
 def _leading(points: Array) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from xcid._check import as_int
 from xcid._kernels.random import DICE
 from xcid._require import quiet_and_seeded, require
-from xcid.cid.generators.objectives import MARGINS, Margin, named
+from xcid.cid.generators.objectives import MARGINS, Margin, take_named
 from xcid.cid.generators.reach import Reach
 from xcid.cid.generators.search import Member, Search, check_search
 from xcid.errors import InvalidParameter
@@ -65,7 +65,7 @@ class Dice:
             raise InvalidParameter(f"method must be one of {list(get_args(Method))}, not {self.method!r}")
         if (self.method == "gradient") != (self.module is not None):
             raise InvalidParameter('method="gradient" needs a module, and the other methods take none')
-        object.__setattr__(self, "outputs", named(self.outputs, MARGINS, "outputs"))
+        object.__setattr__(self, "outputs", take_named(self.outputs, MARGINS, "outputs"))
 
     def __call__(self, rows: Array, keys: Unsigned, space: FeatureSpace, member: Member) -> Perturbations:
         search, reach = Search(rows, space, member, self.m, self.max_evaluations), Reach.of(rows, space)
@@ -77,12 +77,12 @@ class Dice:
             for wanted in (1, 0):
                 left = self.max_evaluations // 2 - self.m - 1  # the model is called for what is found once more
                 model_of_row = _CountedModel(search, row, table, left)
-                found = self._found(model_of_row, wanted, int(DICE[wanted].of(keys[row])[0] >> np.uint64(32)))
+                found = self._find_by_dice(model_of_row, wanted, int(DICE[wanted].of(keys[row])[0] >> np.uint64(32)))
                 candidates = found[None, : self.m + 1]
                 search.offer(at, candidates, search.fresh(at, candidates))
         return search.result()
 
-    def _found(self, model_of_row: _CountedModel, wanted: int, seed: int) -> Array:
+    def _find_by_dice(self, model_of_row: _CountedModel, wanted: int, seed: int) -> Array:
         """(c, f) results of dice-ml for one row and class."""
         table, tensors = model_of_row.table, contextlib.nullcontext()
         if self.method == "gradient":  # torch has a random state, too, that is to be put back

@@ -11,7 +11,7 @@ from xcid._check import as_float
 from xcid._kernels.arrays import blocks
 from xcid._kernels.random import GRADIENT, below, uniform
 from xcid._require import require
-from xcid.cid.generators.objectives import MARGINS, OBJECTIVES, Diverse, Margin, Objective, named
+from xcid.cid.generators.objectives import MARGINS, OBJECTIVES, Diverse, Margin, Objective, take_named
 from xcid.cid.generators.reach import Metric, Reach
 from xcid.cid.generators.search import Member, Search, check_search, counters
 from xcid.errors import InvalidParameter
@@ -76,8 +76,8 @@ class Gradient:
             raise InvalidParameter(
                 f"max_evaluations must be at least m * (steps + 2) + 1 = {self.one_round}, not {self.max_evaluations}"
             )
-        object.__setattr__(self, "objective", named(self.objective, OBJECTIVES, "objective"))
-        object.__setattr__(self, "outputs", named(self.outputs, MARGINS, "outputs"))
+        object.__setattr__(self, "objective", take_named(self.objective, OBJECTIVES, "objective"))
+        object.__setattr__(self, "outputs", take_named(self.outputs, MARGINS, "outputs"))
 
     @property
     def one_round(self) -> int:

@@ -107,7 +107,7 @@ class Growing:
         _explore(search, keys[lacking])
         for kind in (FLIPS, STAYS):
             _walk(search, keys[lacking], kind)
-        return _merged(cloud, lacking, search.result(), few)
+        return _merge_found(cloud, lacking, search.result(), few)
 
 
 def _explore(search: Search, keys: Unsigned) -> None:
@@ -191,7 +191,7 @@ def _redrawn(keys: Unsigned, start: int, size: int, space: FeatureSpace) -> Flag
     return (drawn < share[:, :, None]) | (np.arange(drawn.shape[2]) == one[:, :, None])
 
 
-def _merged(cloud: Perturbations, at: Integers, found: Perturbations, few: Flags) -> Perturbations:
+def _merge_found(cloud: Perturbations, at: Integers, found: Perturbations, few: Flags) -> Perturbations:
     """Put what was found for some rows in the place of what there was."""
     samples, positive, negative = cloud.samples.copy(), cloud.positive.copy(), cloud.negative.copy()
     n_evaluations, status = cloud.n_evaluations.copy(), cloud.status.astype("U32")

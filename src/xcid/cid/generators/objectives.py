@@ -78,7 +78,7 @@ MARGINS: Mapping[str, Margin] = {"logits": of_logits, "probabilities": of_probab
 OBJECTIVES: Mapping[str, Objective] = {"diverse": Diverse()}
 
 
-def named(given: Any, table: Mapping[str, Any], what: str) -> Any:
+def take_named(given: Any, table: Mapping[str, Any], what: str) -> Any:
     """A function as it is, a name by the table."""
     if not callable(given) and given not in list(table):
         raise InvalidParameter(f"{what} must be a function or one of {list(table)}, not {given!r}")
