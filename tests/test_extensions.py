@@ -114,3 +114,10 @@ def test_run_in_a_folder(explanation, tmp_path, monkeypatch):
 def test_nothing_of_xcid_knows_them():
     house = Path(xcid.__file__).parent
     assert not [path for path in house.rglob("*.py") if "Halves" in path.read_text() or "Refused" in path.read_text()]
+
+
+def test_a_pair_of_densities_prints_as_a_line():
+    points = np.linspace(0, 1, 5)
+    flags = np.array([True, False, False, False, False])
+    pair = xcid.DensityPair(points, points, points, np.array([1, 0.25, 0.25, 0.25, 0]), flags)
+    assert str(pair) == "two densities, of C+ and C-; cells: 3, atoms: 1"

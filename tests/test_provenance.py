@@ -19,6 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import xcid
 from xcid import cli
+from xcid.io.training import train
 from xcid.native import look_for_record
 from xcid.subject import digest_reference
 from xcid.table import FeatureSpace
@@ -59,6 +60,25 @@ def test_another_process_finds_the_same_digest(tmp_path):
         capture_output=True, check=True, text=True,
     )  # fmt: skip
     assert found.stdout.strip() == look_for_record(model).sha256
+
+
+def test_a_model_that_the_command_trained_on_text_and_dates_has_a_digest():
+    dates = pd.date_range("2020-01-01", periods=len(TABLE))
+    mixed = TABLE.assign(d=np.where(TABLE.c > 0, "x", "y"), when=dates, answer=CLASS)
+    first, again = (train(mixed, "answer", "logistic", 0).model for _ in range(2))
+    assert look_for_record(first).sha256 == look_for_record(again).sha256 != ""
+    other = train(mixed.assign(answer=1 - CLASS), "answer", "logistic", 0).model
+    assert look_for_record(other).sha256 != look_for_record(first).sha256
+
+
+def test_functions_of_numpy_have_digests_and_tell_models_apart():
+    logarithm, root = (
+        make_pipeline(FunctionTransformer(one), LogisticRegression()).fit(TABLE.abs() + 1, CLASS)
+        for one in (np.log, np.sqrt)
+    )
+    logarithm[-1].coef_ = root[-1].coef_
+    logarithm[-1].intercept_ = root[-1].intercept_
+    assert look_for_record(logarithm).sha256 != look_for_record(root).sha256 != ""
 
 
 def test_what_cannot_be_looked_at_is_called_unknown():

@@ -11,7 +11,7 @@ import xcid
 
 @pytest.fixture
 def runs(command, csv, tmp_path):
-    paths = tmp_path / "january.npz", tmp_path / "march.npz"
+    paths = tmp_path / "january.xcid", tmp_path / "march.npz"
     typed = ("explain", "--background", csv, "--target", "y", "--train", "logistic", "--quiet")
     for path, rows in zip(paths, ("0:40", "40:90"), strict=True):
         status, _, err = command(*typed, "--rows", rows, "--out", path)
@@ -39,7 +39,7 @@ def test_a_page(command, runs, tmp_path):
     assert "the extensions are .html, .htm" in err
 
 
-@pytest.mark.parametrize("extension", [".json", ".parquet", ".npz"])
+@pytest.mark.parametrize("extension", [".json", ".parquet", ".npz", ".xcid"])
 def test_reads_what_save_wrote(command, runs, tmp_path, extension):
     first = tmp_path / f"saved{extension}"
     xcid.load(runs[0]).save(first)

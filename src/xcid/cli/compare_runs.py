@@ -12,7 +12,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     for name in ("first", "second"):
         parser.add_argument(
-            name, type=Path, metavar=name.upper(), help="a saved explanation: by explain --out FILE.npz, or from Python"
+            name,
+            type=Path,
+            metavar=name.upper(),
+            help="a saved explanation, by explain --out FILE.xcid or from Python",
         )
     parser.add_argument(
         "--towards", metavar="NAME", help="the class that signs are about; needed where there are more than two"

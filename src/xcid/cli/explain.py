@@ -22,7 +22,7 @@ ROWS_AT_A_TIME = 64  # so that one sees how far it is; of many rows, as many as 
 MANY_ROWS = 10_000
 ROWS_SHOWN = 3
 MOST_OF_A_CHUNK = 65_536
-ARCHIVE = ".npz"  # what xcid.load and compare-runs read
+ARCHIVES = (".xcid", ".npz")  # what xcid.load and compare-runs read
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     _wanted.add_method(parser)
     parser.add_argument(
         "--out", type=Path, metavar="FILE",
-        help="one line per row and feature: .csv, .parquet, .feather, .json, .jsonl; .npz for compare-runs, xcid.load",
+        help="one line per row and feature: .csv, .parquet, .feather, .json, .jsonl; .xcid for compare-runs, xcid.load",
     )  # fmt: skip
     parser.add_argument(
         "--only", choices=("contributions",),
@@ -60,8 +60,10 @@ def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace)
     options.cid = _wanted.cid_of(options, parser)
     if options.only is not None and options.cid is not None:
         parser.error("--method cid gives importance alone: leave out --only contributions")
-    if options.reasons is not None and options.out is not None and options.out.suffix.lower() == ARCHIVE:
-        parser.error(f"--reasons are columns of a table, which a {ARCHIVE} file is not: give --out another extension")
+    if options.reasons is not None and options.out is not None and _is_archive(options.out):
+        parser.error(
+            f"--reasons are columns of a table, which a {options.out.suffix} file is not: give --out another extension"
+        )
     if options.folder is not None and (options.out is None or options.json):
         parser.error("--run needs --out, the file for its result, and goes without --json")
     if options.time_limit is not None and options.folder is None:
@@ -79,7 +81,7 @@ def run(options: argparse.Namespace) -> None:
     subject, line, wanted = options.subject, _terminal.Progress("rows", options.quiet), options.reasons
     reasons = None if wanted is None else wanted.read()
     if options.out is not None:
-        known = FORMATS if options.folder is not None else (*FORMATS, ARCHIVE)
+        known = FORMATS if options.folder is not None else (*FORMATS, *ARCHIVES)
         texts = None if wanted is None else wanted.texts
         writers.check(options.out, subject.reference, subject.data, subject.model, texts, extensions=known)
     if options.folder is not None and options.out is not None:
@@ -109,7 +111,7 @@ def _write(options: argparse.Namespace, found: Iterator[Explanation], total: int
     from xcid.records import UNKNOWN
 
     first, whole = list[Explanation](), list[Explanation]()
-    is_archive = options.out is not None and options.out.suffix.lower() == ARCHIVE
+    is_archive = options.out is not None and _is_archive(options.out)
     pieces = _keep(found, first, whole if is_archive or total < MANY_ROWS else None)
     columns: Iterator[Columns] = map(to_columns if reasons is None else reasons.columns, pieces)
     if options.json:
@@ -126,6 +128,10 @@ def _write(options: argparse.Namespace, found: Iterator[Explanation], total: int
         if len(first) < total < MANY_ROWS:
             together = Explanation.concatenate(whole)
             _show([] if np.isin(together.status, UNKNOWN).all() else [together.aggregate()])
+
+
+def _is_archive(path: Path) -> bool:
+    return path.suffix.lower() in ARCHIVES
 
 
 def _keep(

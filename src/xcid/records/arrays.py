@@ -70,6 +70,12 @@ class DensityPair:
     weights: Array
     atoms: Flags
 
+    def __str__(self) -> str:
+        """Say what a pair consists of; its d1 is ``xcid.distances.d_k(pair.p, pair.q, pair.weights)``."""
+        used = self.weights > 0
+        n_atoms, axes = int((self.atoms & used).sum()), "" if self.p.ndim == 1 else f" for {self.p.shape[:-1]}"
+        return f"two densities, of C+ and C-{axes}; cells: {int(used.sum()) - n_atoms:,}, atoms: {n_atoms:,}"
+
     def __getitem__(self, index: Any) -> DensityPair:
         """Select from the leading axes."""
         return DensityPair(*(getattr(self, each.name)[index] for each in fields(self)))
