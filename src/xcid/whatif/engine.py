@@ -28,7 +28,7 @@ from xcid.whatif.likeness import measure_nearness
 from xcid.whatif.proof import NO_SUCH, prove
 from xcid.whatif.pruning import prune, prune_and_refill, refine, shares
 from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED, Counterfactuals
-from xcid.whatif.search import PAIRS, search_flips
+from xcid.whatif.search import KEPT, MOST_SLOTS, PAIRS, search_flips
 from xcid.whatif.search_space import N_QUANTILES, SearchSpace
 from xcid.whatif.steady import find_steady, measure_survival
 from xcid.whatif.undeclared import join_blocks, note_unchangeable
@@ -124,7 +124,8 @@ def find_counterfactuals(
 def _rows_at_once(search_space: SearchSpace, memory: int) -> int:
     """Rows of a block."""
     f, d = len(search_space.step), len(search_space.subject.space.names)
-    return max(1, min(MOST_ROWS, memory // (COPIES * 8 * (N_QUANTILES * f + PAIRS) * d)))
+    pairs = min(KEPT * f, MOST_SLOTS) ** 2 // 2  # that are ranked before some are evaluated
+    return max(1, min(MOST_ROWS, memory // (COPIES * 8 * ((N_QUANTILES * f + PAIRS) * d + pairs))))
 
 
 def _block(settings: SearchSettings, table: Array) -> Block:
