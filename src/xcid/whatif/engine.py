@@ -146,7 +146,8 @@ def _block(settings: SearchSettings, table: Array) -> Block:
     wants_steady = settings.k >= (WITH_REAL if settings.refits else WITH_STEADY)
     steady = flips[np.zeros(0, dtype=np.int64)]
     if wants_steady:
-        steady = find_steady(some, flips, settings.refits, wanted := settings.ways.wanted(some))
+        wanted = settings.ways.wanted(some)
+        steady = find_steady(some, flips, settings.refits, wanted, settings.time_limit)
     found, kinds = choose_lines(some, flips, likeliest, steady, settings.k, wanted)
     size = some.find_moved(found).sum(axis=1)
     proof, bound = proofs.of_lines(found, kinds, size, find_least(some, flips, found, size))
