@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from xcid.native.library import whole
-from xcid.native.models import Linear, Link
+from xcid.native.models import Linear
 from xcid.native.nearest import MOST_CONDITIONS, Limits, Nodes, Problem, Solved
 from xcid.native.trees import Trees
 from xcid.records import Array, Integers
 from xcid.whatif.cells import Cells, Divided, divide
-from xcid.whatif.problem import MOST_VALUES, Conditions, View, find_conditions, list_values
+from xcid.whatif.problem import MOST_VALUES, Conditions, View, list_values
+from xcid.whatif.together import Member, find_joint_conditions, list_members
 
 if TYPE_CHECKING:
     from xcid.whatif.proof import Task
 
 
 class Tree(NamedTuple):
-    """Leaves that add (k, nodes) values to k sums from a start, and what the model makes of these; (n, k) own sums."""
+    """Leaves that add (k, nodes) values to k sums from a start, and what models make of these; (n, k) own sums."""
 
     divided: Divided
     value: Array
     start: Array
     sums: Array
-    link: Link
-    is_single: bool
+    members: tuple[Member, ...]  # one for a model by itself
 
 
 def _read_trees(view: View, trees: Trees) -> Tree | None:
@@ -39,7 +39,7 @@ def _read_trees(view: View, trees: Trees) -> Tree | None:
     for column in range(walk.value.shape[1]):
         value[(walk.slot[tree] + column)[is_leaf], np.flatnonzero(is_leaf)] = walk.value[is_leaf, column]
     sums = walk.sums(trees.compared(view.own), ensemble)
-    return Tree(divided, value, ensemble.base, sums, ensemble.link, ensemble.sums is np.float32)
+    return Tree(divided, value, ensemble.base, sums, list_members(view.native))
 
 
 def _read_sums(view: View, linear: Linear) -> Tree | None:
@@ -67,7 +67,7 @@ def _read_sums(view: View, linear: Linear) -> Tree | None:
     whole_tree = Nodes(*(np.concatenate(part) for part in zip(*nodes, strict=True)))
     divided = Divided(tuple(cells), whole_tree, np.zeros((len(view.own), len(whole_tree.feature)), dtype=bool))
     sums = view.own @ linear.weights + linear.start
-    return Tree(divided, np.concatenate(values, axis=1), linear.start, sums, linear.link, is_single=False)
+    return Tree(divided, np.concatenate(values, axis=1), linear.start, sums, list_members(view.native))
 
 
 def _balance_tree(feature: int, n_cells: int, start: int) -> Nodes:
@@ -114,9 +114,9 @@ class Branches:
         self.of_cells = [one.costs(cost, some) for one, cost in zip(cells, self.costs, strict=True)]
 
     def find_conditions(self, row: int) -> list[Conditions] | None:
-        """Ways to reach the goal."""
+        """Ways to reach the goal, with all models."""
         tree, goal = self.tree, self.view.evaluator.goal
-        found = find_conditions(goal, tree.link, tree.sums[row], _find_ends(tree), tree.is_single)
+        found = find_joint_conditions(goal, tree.members, tree.sums[row], _find_ends(tree))
         return None if found is None or any(len(one.need) > MOST_CONDITIONS for one in found) else found
 
     def solve(self, task: Task, asked: Conditions, limits: Limits) -> tuple[Solved, Array | None]:

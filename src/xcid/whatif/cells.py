@@ -131,8 +131,10 @@ def divide(view: View, trees: Trees) -> Divided | None:
 def _list_options(view: View, at: int, thresholds: list[Array], columns: Integers, n_columns: int) -> Options | None:
     search_space = view.evaluator.search_space
     values = list_values(search_space, at, MOST_VALUES)
-    if values is None and len(columns) == 1 and columns[0] < n_columns:
-        values = _list_values_beside(view, at, thresholds[0], int(columns[0]))
+    if values is None and np.all(columns < n_columns):
+        beside = [_list_values_beside(view, at, *one) for one in zip(thresholds, columns.tolist(), strict=True)]
+        known = [one for one in beside if one is not None]
+        values = np.unique(np.concatenate(known)) if known and len(known) == len(beside) else None
     if values is None:
         values = list_values(search_space, at, MOST_LINEAR)
     return None if values is None else view.make_options(at, values)

@@ -8,9 +8,13 @@ from xcid._kernels.arrays import same
 from xcid.records import Array, Integers, Texts
 from xcid.whatif.evaluator import Evaluator, Found, join_found
 from xcid.whatif.likeness import measure_nearness
+from xcid.whatif.proof import NEAREST, SPARSEST
 from xcid.whatif.ways import go_against
 
-WITH_REAL = 3  # counterfactuals from which on one is made of real rows
+WITH_STEADY, WITH_REAL = 3, 3  # counterfactuals from which on one is to last, and one is made of real rows
+DETOUR = 2.0  # times as far as the nearest of all is the nearest that goes against no way, at most
+ALIKE = 0.5  # of the features of two lines are the same: they are not different
+OF_ALL = "nearest of all"  # where another one is the nearest that goes against no way
 
 
 def find_least(evaluator: Evaluator, flips: Found, lines: Found, size: Integers) -> Array:
@@ -23,29 +27,34 @@ def find_least(evaluator: Evaluator, flips: Found, lines: Found, size: Integers)
 
 
 def choose_lines(
-    evaluator: Evaluator, flips: Found, taken: Found, steady: Found, k: int, wanted: Array
+    evaluator: Evaluator, flips: Found, taken: Found, steady: Found, k: int, wanted: tuple[Array, Array]
 ) -> tuple[Found, Texts]:
-    """The sparsest, the nearest, the steady, the likeliest, then those that share the fewest changes with these.
+    """The sparsest, the nearest, the steady, the likeliest, the nearest of all, then others that share few changes.
 
-    Of as many changes those are preferred that go against no way that is wanted.
+    Of as many changes those are preferred that go against no (n, f) ways that are wanted, as a rule or by the reasons
+    of a row. The nearest goes against no rule, where such a one is not much farther than the nearest of all.
     """
     everything = join_found([flips, taken, steady])
     moved, place = evaluator.find_moved(everything), np.arange(len(everything.owner))
     size, is_steady = moved.sum(axis=1), place >= len(flips.owner) + len(taken.owner)
     is_taken = (place >= len(flips.owner)) & ~is_steady
     near = measure_plausibility(evaluator, everything) if k >= WITH_REAL else np.zeros(0)
-    owner, is_contrary = everything.owner, go_against(evaluator, everything, wanted)
+    as_a_rule, by_reasons = (go_against(evaluator, everything, one) for one in wanted)
+    owner, is_contrary = everything.owner, as_a_rule | by_reasons
     picked, kinds = [], []
     for one in np.unique(owner):
         both = np.flatnonzero(owner == one)
         both = both[np.lexsort((is_taken[both], everything.distance[both], is_contrary[both], size[both]))]
         mine = both[~is_steady[both]]
         nearest = int(mine[np.argmin(everything.distance[mine])])
-        titles = {int(mine[0]): ["sparsest"]}
-        titles.setdefault(nearest, []).append("nearest")
-        named = [("steady", int(one)) for one in both[is_steady[both]]]
+        along = mine[~as_a_rule[mine] & (everything.distance[mine] <= DETOUR * everything.distance[nearest])]
+        usual = int(along[np.argmin(everything.distance[along])]) if len(along) else nearest
+        named = [(SPARSEST, int(mine[0])), (NEAREST, usual)]
+        named += [("steady", int(one)) for one in both[is_steady[both]]]
         if k >= WITH_REAL and np.isfinite(near[both]).any():
             named.append(("likeliest", int(both[np.argmin(near[both])])))
+        named += [(OF_ALL, nearest)] if usual != nearest else []
+        titles = dict[int, list[str]]()
         for title, one in named:
             equal = mine[same(everything.rows[mine], everything.rows[one]).all(axis=1)]
             titles.setdefault(int(equal[0]) if len(equal) else one, []).append(title)
@@ -55,7 +64,11 @@ def choose_lines(
             common = moved[left][:, None] & moved[chosen][None]
             either = moved[left][:, None] | moved[chosen][None]
             overlap = (common.sum(axis=2) / either.sum(axis=2)).max(axis=1)
-            chosen.append(left.pop(int(np.lexsort((overlap, is_contrary[left]))[0])))
+            best = int(np.lexsort((overlap, is_contrary[left]))[0])
+            if overlap[best] > ALIKE:
+                left.pop(best)
+                continue
+            chosen.append(left.pop(best))
         picked += chosen
         kinds += [" and ".join(titles.get(one, ["different"])) for one in chosen]
     return everything[np.array(picked, dtype=np.int64)], np.array(kinds, dtype=np.str_)

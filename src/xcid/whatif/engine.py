@@ -13,7 +13,7 @@ from xcid._kernels.arrays import blocks
 from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers, Texts
 from xcid.subject import Subject
-from xcid.whatif.choice import WITH_REAL, choose_lines, find_least
+from xcid.whatif.choice import WITH_REAL, WITH_STEADY, choose_lines, find_least
 from xcid.whatif.evaluator import (
     Evaluator,
     Found,
@@ -25,18 +25,18 @@ from xcid.whatif.evaluator import (
     take_over_real_rows,
 )
 from xcid.whatif.likeness import measure_nearness
-from xcid.whatif.proof import NO_SUCH, prove
+from xcid.whatif.proof import ALL, NO_SUCH, Asked, prove
 from xcid.whatif.pruning import prune, prune_and_refill, refine, shares
 from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED, Counterfactuals
-from xcid.whatif.search import PAIRS, search_flips
+from xcid.whatif.search import KEPT, MOST_SLOTS, PAIRS, search_flips
 from xcid.whatif.search_space import N_QUANTILES, SearchSpace
 from xcid.whatif.steady import find_steady, measure_survival
 from xcid.whatif.undeclared import join_blocks, note_unchangeable
 from xcid.whatif.ways import Ways, find_contrary, go_against, restrict
 
 MOST_ROWS = 256  # of a block
+ALONG = Asked(work=1e8)  # of what goes the usual way
 COPIES = 4  # of what is tried at once: as features, as a table, for the model
-WITH_STEADY = 4  # counterfactuals from which on one is to last without refits
 
 
 class SearchSettings(NamedTuple):
@@ -59,6 +59,7 @@ class Block(NamedTuple):
     rows: Array
     moved: Flags
     contrary: Flags
+    unknown: Flags
     distance: Array
     was: Array
     output: Array
@@ -67,6 +68,7 @@ class Block(NamedTuple):
     likeness: Texts
     proof: Texts
     bound: Array
+    among: Texts
     survival: Array
     shares: Array
     order: Integers
@@ -124,7 +126,8 @@ def find_counterfactuals(
 def _rows_at_once(search_space: SearchSpace, memory: int) -> int:
     """Rows of a block."""
     f, d = len(search_space.step), len(search_space.subject.space.names)
-    return max(1, min(MOST_ROWS, memory // (COPIES * 8 * (N_QUANTILES * f + PAIRS) * d)))
+    pairs = min(KEPT * f, MOST_SLOTS) ** 2 // 2  # that are ranked before some are evaluated
+    return max(1, min(MOST_ROWS, memory // (COPIES * 8 * ((N_QUANTILES * f + PAIRS) * d + pairs))))
 
 
 def _block(settings: SearchSettings, table: Array) -> Block:
@@ -141,14 +144,16 @@ def _block(settings: SearchSettings, table: Array) -> Block:
     proofs = prove(some, flips, settings.time_limit)
     flips = join_found([flips, proofs.better])
     flips = flips[pick_one_of_each_set(some.find_moved(flips), flips.owner, flips.distance)]
-    wanted, flips, likeliest = _prefer_along(settings, some, flips, likeliest)
-    wants_steady = settings.k >= (WITH_REAL if settings.refits else WITH_STEADY)
-    steady = flips[np.zeros(0, dtype=np.int64)]
-    if wants_steady:
-        steady = find_steady(some, flips, settings.refits, wanted := settings.ways.wanted(some))
-    found, kinds = choose_lines(some, flips, likeliest, steady, settings.k, wanted)
+    wanted, flips, likeliest, nearest_along = _prefer_along(settings, some, flips, likeliest)
+    proofs = replace(proofs, along=nearest_along)
+    steady, cited = flips[np.zeros(0, dtype=np.int64)], settings.ways.cite(evaluator)
+    if settings.k >= WITH_STEADY:
+        wanted = settings.ways.wanted(some)
+        steady = find_steady(some, flips, settings.refits, wanted, settings.time_limit)
+    both = wanted, np.where(wanted != 0, 0.0, cited[open_])
+    found, kinds = choose_lines(some, flips, likeliest, steady, settings.k, both)
     size = some.find_moved(found).sum(axis=1)
-    proof, bound = proofs.of_lines(found, kinds, size, find_least(some, flips, found, size))
+    proof, bound, among = proofs.of_lines(found, kinds, size, find_least(some, flips, found, size))
     missed = best[np.setdiff1d(np.arange(len(open_)), found.owner)]
     evaluator.n_evaluations[open_] += some.n_evaluations
     done = np.flatnonzero(start > 0)
@@ -162,8 +167,9 @@ def _block(settings: SearchSettings, table: Array) -> Block:
     lines, nothing = join_found(parts), np.full(len(missed.owner) + len(done), np.nan)
     order = np.argsort(lines.owner, kind="stable")
     proof = np.concatenate([proof, unreached, np.full(len(done), "")])[order]
-    block = _described(settings, evaluator, lines[order], kind[order])
-    return block._replace(proof=proof, bound=np.concatenate([bound, nothing])[order])
+    among = np.concatenate([among, np.where(unreached, ALL, ""), np.full(len(done), "")])[order]
+    block = _described(settings, evaluator, lines[order], kind[order], cited)
+    return block._replace(proof=proof, bound=np.concatenate([bound, nothing])[order], among=among)
 
 
 def _finished(evaluator: Evaluator, flips: Found, k: int) -> tuple[Found, Found]:
@@ -186,31 +192,51 @@ def _finished(evaluator: Evaluator, flips: Found, k: int) -> tuple[Found, Found]
 
 def _prefer_along(
     settings: SearchSettings, evaluator: Evaluator, flips: Found, likeliest: Found
-) -> tuple[Array, Found, Found]:
+) -> tuple[Array, Found, Found, Array]:
     """The (n, f) ways that are wanted of numbers, and for rows with changes against them flips without such, too.
 
-    Such a row is searched by the ways of all numbers, whichever rows are beside it.
+    Such a row is searched by the ways of all numbers, whichever rows are beside it. Last stands what no (n,) changes
+    that go along are nearer than, where that is proved; where the nearest goes along itself, there is nothing to prove.
     """
     both = join_found([flips, likeliest])
     wanted = settings.ways.wanted(evaluator, np.flatnonzero(evaluator.find_moved(both).any(axis=0)))
-    is_against = go_against(evaluator, both, wanted)
+    is_against, proved = go_against(evaluator, both, wanted), np.zeros(len(evaluator.own))
     if not is_against.any():
-        return wanted, flips, likeliest
+        return wanted, flips, likeliest, proved
     wanted = settings.ways.wanted(evaluator)
     along, taken = [flips], [likeliest[~is_against[len(flips.owner) :]]]
+    is_open = _find_contrary_best(evaluator, flips, wanted)
     for rows, part in restrict(evaluator, wanted, np.unique(both.owner[is_against])):
         found, _ = search_flips(part, part.goal.gain(part.outputs, part.outputs), settings.k)
         near, real = _finished(part, found, settings.k)
         evaluator.n_evaluations[rows] += part.n_evaluations
         along.append(replace(near, owner=rows[near.owner]))
         taken.append(replace(real, owner=rows[real.owner]))
+        some = np.flatnonzero(is_open[rows])
+        mine = near[np.isin(near.owner, some)]
+        lines = part.of_rows(some)
+        made = prove(lines, replace(mine, owner=np.searchsorted(some, mine.owner)), settings.time_limit, ALONG)
+        evaluator.n_evaluations[rows[some]] += lines.n_evaluations
+        along.append(replace(made.better, owner=rows[some[made.better.owner]]))
+        proved[rows[some]] = made.nearest
     real = join_found([*taken, likeliest])  # of each row the first
     first = np.unique(real.owner, return_index=True)[1]
-    return wanted, join_found(along), real[first]
+    return wanted, join_found(along), real[first], proved
 
 
-def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kind: Texts) -> Block:
-    """All that is said about the lines of a block."""
+def _find_contrary_best(evaluator: Evaluator, flips: Found, wanted: Array) -> Flags:
+    """(n,) rows of which the nearest flip, or the best of the fewest changes, goes against a way."""
+    is_against, size = go_against(evaluator, flips, wanted), evaluator.find_moved(flips).sum(axis=1)
+    found: Flags = np.zeros(len(evaluator.own), dtype=bool)
+    for keys in ((flips.distance, flips.owner), (flips.distance, is_against, size, flips.owner)):
+        order = np.lexsort(keys)
+        first = order[np.unique(flips.owner[order], return_index=True)[1]]
+        found[flips.owner[first]] |= is_against[first]
+    return found
+
+
+def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kind: Texts, cited: Array) -> Block:
+    """All that is said about the lines of a block; ``cited`` (n, f) is where reasons want numbers to go."""
     search_space, goal, owner = settings.search_space, settings.goal, lines.owner
     table = evaluator.complete_rows(lines.rows, owner)
     own = evaluator.outputs[owner]
@@ -225,6 +251,7 @@ def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kin
     keys = search_space.subject.space.keys(evaluator.table[owner], settings.seed)
     near = measure_nearness(search_space, goal, search_space.subject.features.fold(table), owner, evaluator.outputs)
     wanted = settings.ways.wanted(evaluator, np.flatnonzero(evaluator.find_moved(lines).any(axis=0)))
+    wanted = np.where(wanted != 0, wanted, cited)[owner]
     is_there = goal.gain(outputs, own) > 0
     split = shares(lines.rows, evaluator.own[owner], keys, value)
     survival = measure_survival(goal, settings.refits, table, own) if settings.refits else np.full(len(owner), np.nan)
@@ -233,7 +260,8 @@ def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kin
         kind=np.where((kind != NOT_REACHED) & ~is_there, NOT_REACHED, kind),  # evaluated once more
         rows=table,
         moved=split.order > 0,
-        contrary=find_contrary(lines.rows, evaluator.own[owner], wanted[owner]),
+        contrary=find_contrary(lines.rows, evaluator.own[owner], wanted),
+        unknown=settings.ways.find_unknown(lines.rows, evaluator.own[owner]),
         distance=evaluator.distance(lines.rows, owner),
         was=own[at, column],
         output=outputs[at, column],
@@ -242,6 +270,7 @@ def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kin
         likeness=near.words,
         proof=np.full(len(owner), ""),
         bound=np.full(len(owner), np.nan),
+        among=np.full(len(owner), ""),
         survival=np.where(is_there, survival, np.nan),
         **split._asdict(),
         n_evaluations=evaluator.n_evaluations,
@@ -258,6 +287,7 @@ def _unknown(settings: SearchSettings, failed: Failed) -> Block:
         rows=failed.rows,
         moved=none > 0,
         contrary=none > 0,
+        unknown=none > 0,
         distance=nothing,
         was=nothing,
         output=nothing,
@@ -266,6 +296,7 @@ def _unknown(settings: SearchSettings, failed: Failed) -> Block:
         likeness=np.full(n, ""),
         proof=np.full(n, ""),
         bound=nothing,
+        among=np.full(n, ""),
         survival=nothing,
         shares=none,
         order=none.astype(np.int64),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -161,29 +161,38 @@ class Conditions(NamedTuple):
 
 
 def find_conditions(
-    goal: Goal, link: Link, sums: Array, ends: tuple[Array, Array], is_single: bool
+    goal: Goal, link: Link, sums: Array, ends: tuple[Array, Array], is_single: bool, own: Array | None = None
 ) -> list[Conditions] | None:
     """Ways to reach the goal from a row with (k,) sums, each of which is enough; None where they are not known.
 
-    ``ends`` are the least and the largest (k,) sums that there are.
+    ``ends`` are the least and the largest (k,) sums that there are. The (1, k) own outputs are of these sums, or where
+    another model must agree, that of the first; then it may be there already, and must stay.
     """
     if type(goal.question) not in KNOWN:
         return None
-    own = link(sums[None])
+    is_other, own = own is not None, link(sums[None]) if own is None else own
 
     def is_there(some: Array) -> Flags:
         return np.asarray(goal.gain(link(some), np.repeat(own, len(some), axis=0)) > 0)
 
     if len(sums) == 1:
-        return _bound_one_sum(goal, link, own, float(sums[0]), (float(ends[0][0]), float(ends[1][0])), is_single)
+        start, both = float(sums[0]), (float(ends[0][0]), float(ends[1][0]))
+        if is_other and is_there(sums[None])[0]:
+            kept = _keep_inside(goal, link, own, start, both, is_single)
+            return [Conditions(np.zeros((0, 1)), np.zeros(0), 0.0) if kept is None else kept]
+        return _bound_one_sum(goal, link, own, start, both, is_single)
     if isinstance(goal.question, Flip | ToClass):
-        if isinstance(link, partial) and link.func is not averaged and scale_of(link, len(sums)) is None:
+        is_mean = isinstance(link, partial) and link.func is averaged
+        scale = scale_of(link, len(sums))
+        if scale is None and not is_mean and (isinstance(link, partial) or goal.margin):
             return None
-        return [
+        bare = replace(goal, margin=0.0)
+        found = [
             made
             for at in range(len(sums))
-            if (made := _require_largest(is_there, at, len(sums), is_single)) is not None
+            if (made := _require_largest(bare, link, own, at, len(sums), is_single)) is not None
         ]
+        return _widen(found, goal.margin, is_mean, 1.0 if is_mean or scale is None else float(scale.matrix[0, 0]))
     if isinstance(goal.question, Within | Threshold) and isinstance(link, partial) and link.func is averaged:
         return _bound_share(goal, link, own, sums)
     return None
@@ -252,11 +261,11 @@ def _find_limit(is_there: Callable[[Array], Flags], start: float, end: float, is
     return Conditions(np.array([[sign]]), np.array([sign * limit - (tiny if is_enough else -tiny)]), room)
 
 
-def _require_largest(is_there: Callable[[Array], Flags], at: int, n_sums: int, is_single: bool) -> Conditions | None:
+def _require_largest(goal: Goal, link: Link, own: Array, at: int, n_sums: int, is_single: bool) -> Conditions | None:
     """A class must have the largest sum; None where that is not what is wanted."""
     top = np.zeros((1, n_sums))
     top[0, at] = 1.0
-    if not is_there(top)[0]:
+    if not goal.gain(link(top), own)[0] > 0:
         return None
     others = [other for other in range(n_sums) if other != at]
     weights, need = np.zeros((len(others), n_sums)), np.full(len(others), -SINGLE)
@@ -265,8 +274,17 @@ def _require_largest(is_there: Callable[[Array], Flags], at: int, n_sums: int, i
         tied = top.copy()
         tied[0, other] = 1.0
         if not is_single:
-            need[line] = -TINY if is_there(tied)[0] else TINY
+            need[line] = -TINY if goal.gain(link(tied), own)[0] > 0 else TINY
     return Conditions(weights, need, 2 * SINGLE if is_single else ROOM)
+
+
+def _widen(found: list[Conditions], margin: float, is_mean: bool, factor: float) -> list[Conditions]:
+    """The same with log odds between classes that are larger than a margin: of means of shares, or of sums."""
+    if margin == 0:
+        return found
+    if is_mean:
+        return [one._replace(weights=np.where(one.weights < 0, -np.exp(margin), one.weights)) for one in found]
+    return [one._replace(need=one.need + margin / factor) for one in found]
 
 
 def _bound_share(goal: Goal, link: Any, own: Array, sums: Array) -> list[Conditions]:

@@ -18,9 +18,11 @@ from xcid.native.models import Alone, Linear
 from xcid.native.nearest import NONE, Limits
 from xcid.outcomes import Question, Within
 from xcid.records import Array, Flags, Texts
+from xcid.subject import Subject
 from xcid.whatif.additive import Sums
 from xcid.whatif.evaluator import Evaluator, Found, join_found
 from xcid.whatif.problem import Conditions, View
+from xcid.whatif.together import put_side_by_side
 
 if TYPE_CHECKING:
     from xcid.whatif.branches import Branches
@@ -29,6 +31,7 @@ MOST_WORK, MOST_BYTES = 4e8, 2.0**28  # leaves that are looked at for a row: som
 ROWS = 32  # whose costs are held at a time
 SHOWN = 1.3  # times the distance below which there is proved to be nothing, at most, for this to be said
 NEAREST, SPARSEST, NO_SUCH, WITHIN, FOUND = "nearest", "sparsest", "none exists", "within", "found"
+ALL, USUAL_WAYS = "all", "usual ways"  # changes that a proof is about
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,9 +42,10 @@ class Proofs:
     nearest: Array  # (n,) no changes are nearer
     sparsest: Array  # (n,) no changes have fewer features times ``step`` plus distance
     step: float
+    along: Array | None = None  # (n,) no changes that go the usual way are nearer
 
-    def of_lines(self, lines: Found, kind: Texts, n_changes: Any, least: Array) -> tuple[Texts, Array]:
-        """(m,) what is proved of lines of these kinds, and how many times as far as need be they are at most.
+    def of_lines(self, lines: Found, kind: Texts, n_changes: Any, least: Array) -> tuple[Texts, Array, Texts]:
+        """(m,) what is proved of lines of these kinds, how many times as far as need be they are at most, among what.
 
         ``least`` (m,) is the smallest distance of as many changes, which may be nobody's to choose.
         """
@@ -50,12 +54,16 @@ class Proofs:
         is_nearest = (nearest > 0) & (lines.distance <= nearest + close)
         is_sparsest = (sparsest > 0) & (self.step * n_changes + least <= sparsest + close)
         titles = np.array([SPARSEST in one.split(" and ") for one in kind.tolist()], dtype=bool)
+        along = np.zeros(len(lines.owner)) if self.along is None else self.along[lines.owner]
+        is_along = np.array([NEAREST in one.split(" and ") for one in kind.tolist()], dtype=bool) & ~is_nearest
+        is_along &= (along > 0) & (lines.distance <= along + close)
         with np.errstate(divide="ignore", invalid="ignore"):
             bound = np.where(nearest > 0, lines.distance / nearest, np.nan)
         bound = np.where(is_nearest | (titles & is_sparsest), 1.0, bound)
-        said = np.where(bound <= SHOWN, WITHIN, FOUND).astype("<U11")
+        said = np.where((bound <= SHOWN) | (is_along & np.isfinite(bound)), WITHIN, FOUND).astype("<U11")
         said = np.where(titles & is_sparsest, SPARSEST, said)
-        return np.where(is_nearest, NEAREST, said), bound
+        said = np.where(is_nearest, NEAREST, said)
+        return said, bound, np.where(is_along, USUAL_WAYS, np.where(said != FOUND, ALL, ""))
 
     def none_exists(self, rows: Any) -> Flags:
         """Whether it is proved that some rows have no answer at all."""
@@ -86,12 +94,30 @@ class Task(NamedTuple):
 Solver: TypeAlias = "Sums | Branches"
 
 
-def find_solver(evaluator: Evaluator) -> Solver | None:
-    """What searches a model that was read from inside; None where nothing can be proved."""
+class Asked(NamedTuple):
+    """Which searches to make, 1 for the fewest changes and 0 for the nearest, with how much work, for which models.
+
+    Models besides that of the evaluator must agree with it.
+    """
+
+    kinds: tuple[int, ...] = (1, 0)  # what the fewest changes find helps the other search
+    work: float = MOST_WORK
+    refits: tuple[Subject, ...] = ()
+
+
+BOTH = Asked()
+
+
+def find_solver(evaluator: Evaluator, refits: tuple[Subject, ...] = ()) -> Solver | None:
+    """What searches models that were read from inside; None where nothing can be proved."""
     subject = evaluator.search_space.subject
     native, rules = subject.predict.native, subject.rules
     if not isinstance(native, Alone) or rules.cost is not None or rules.derived:
         return None
+    if refits:
+        native = put_side_by_side([native, *(one.predict.native for one in refits)])
+        if native is None:
+            return None
     view, core = View.of(evaluator, native), native.core
     if isinstance(core, Linear) and len(core.start) == 1 and not _has_two_ends(evaluator.goal.question):
         return Sums.of(view, core)
@@ -104,11 +130,11 @@ def _has_two_ends(question: Question) -> bool:
     return isinstance(question, Within) and bool(np.isfinite([question.low, question.high]).all())
 
 
-def prove(evaluator: Evaluator, flips: Found, time_limit: float | None) -> Proofs:
+def prove(evaluator: Evaluator, flips: Found, time_limit: float | None, asked: Asked = BOTH) -> Proofs:
     """Search for the nearest and the sparsest answers of all rows of a block, which lie on the near side."""
     n, step = len(evaluator.own), _choose_step(evaluator)
     nothing = Proofs(flips[np.zeros(0, dtype=np.int64)], np.zeros(n), np.zeros(n), step)
-    solver = find_solver(evaluator) if n else None
+    solver = find_solver(evaluator, asked.refits) if n else None
     if solver is None:
         return nothing
     size = evaluator.find_moved(flips).sum(axis=1)
@@ -119,15 +145,15 @@ def prove(evaluator: Evaluator, flips: Found, time_limit: float | None) -> Proof
     for part in blocks(n, ROWS):
         rows = range(*part.indices(n))
         solver.prepare(part)
-        asked = {row: one for row in rows if (one := solver.find_conditions(row)) is not None}
-        budgets = {row: Budget(MOST_WORK, time_limit) for row in asked}
-        for kind, price in ((1, step), (0, 0.0)):  # fewest changes first: what they find helps the other search
-            wanted = [row for row in asked if not np.isinf(lower[1, row])]
+        ways = {row: one for row in rows if (one := solver.find_conditions(row)) is not None}
+        budgets = {row: Budget(asked.work, time_limit) for row in ways}
+        for kind, price in ((kind, kind * step) for kind in asked.kinds):
+            wanted = [row for row in ways if not np.isinf(lower[1, row])]
             for is_strict in (False, True):  # with room where rounding, or a relation, was in the way
                 made = dict[int, Array]()
                 for row in wanted:
                     task = Task(row, price, float(known[kind, row]), is_strict)
-                    limit, found = _find_cheapest(solver, task, asked[row], budgets[row])
+                    limit, found = _find_cheapest(solver, task, ways[row], budgets[row])
                     lower[kind, row] = lower[kind, row] if is_strict else limit
                     if found is not None:
                         made[row] = found

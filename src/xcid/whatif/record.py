@@ -20,7 +20,10 @@ PROVED = {
     "nearest": "proved: nothing nearer",
     "sparsest": "proved: no fewer changes",
     "none exists": "proved: there is none within the rules",
+    "found": "not proved",
 }
+USUAL = "nothing nearer goes the usual way"
+HURTS = "usually hurts", "makes a reason worse", "way not known"
 
 
 class Change(NamedTuple):
@@ -51,7 +54,8 @@ class Counterfactuals:
     kind: Texts  # (m,) "sparsest", "nearest", "steady", "likeliest", "different", some with "and"; or why there is none
     rows: Array  # (m, d) the changed rows
     moved: Flags  # (m, f) which features change; not those that are derived from others
-    contrary: Flags  # (m, f) numbers that go the way that usually takes the output from what is wanted
+    contrary: Flags  # (m, f) numbers that go the way that usually hurts, or, as reasons, away from usual values
+    unknown: Flags  # (m, f) numbers that change of which it is not known which way usually hurts
     distance: Array  # (m,) in mean absolute deviations, 1 for another level, 1 more for a filled cell, times costs
     was: Array  # (m,) the output before: the probability of the class in ``about``, or the number of a regression
     output: Array  # (m,) and after
@@ -60,6 +64,7 @@ class Counterfactuals:
     likeness: Texts  # (m,) the same in words
     proof: Texts  # (m,) "nearest", "sparsest", "within" (a bound), "none exists", "found" (nothing is proved), or ""
     bound: Array  # (m,) the distance over the least for which it is not proved that there is nothing; NaN: not known
+    among: Texts  # (m,) changes that the proof is about: "all", or "usual ways" that go none that usually hurts; or ""
     survival: Array  # (m,) the chance that a model trained on other data agrees; NaN: not measured
     shares: Array  # (m, f) what each change adds to the output; they sum to output - was
     order: Integers  # (m, f) in which order changes work best, from 1; 0 for features that do not change
@@ -135,17 +140,20 @@ class Counterfactuals:
         return moved + (f" ({derived})" if derived else "")
 
     def proved(self, line: int) -> str:
-        """What is proved of a line, in words: "proved: nothing nearer"; empty where that is nothing."""
+        """What is proved of a line, in words: "proved: nothing nearer", "not proved"; empty without changes."""
         line = position_of(line, len(self), "line")
         said = str(self.proof[line])
         if said == "within":
-            return f"within {np.ceil(100 * self.bound[line] - 1e-6) / 100:g} of the nearest"
-        return PROVED.get(said, "")
+            within = f"within {np.ceil(100 * self.bound[line] - 1e-6) / 100:g} of the nearest"
+            return f"proved: {USUAL}, {within}" if self.among[line] == "usual ways" else within
+        return PROVED.get(said, "") + (f", and {USUAL}" if self.among[line] == "usual ways" else "")
 
     def hurts(self, line: int) -> str:
-        """Which changes go the way that usually hurts, in words: "usually hurts: deposit"; empty for none."""
+        """Which numbers go a way that usually hurts, or that is not known: "usually hurts: deposit"; empty for none."""
         line = position_of(line, len(self), "line")
-        return f"usually hurts: {names}" if (names := self._contrary(line)) else ""
+        contrary, unknown = self.contrary[line], self.unknown[line]
+        said = zip(HURTS, (contrary & ~unknown, contrary & unknown, unknown & ~contrary), strict=True)
+        return "; ".join(f"{words}: {self._name(line, flags)}" for words, flags in said if flags.any())
 
     def survives(self, line: int) -> str:
         """How likely a line holds in a model trained on other data: "83%", or that this was not measured."""
@@ -187,8 +195,10 @@ class Counterfactuals:
             "likeness": self.likeness,
             "proof": self.proof,
             "bound": self.bound,
+            "among": self.among,
             "survival": self.survival,
-            "contrary": np.array([self._contrary(line) for line in range(len(self))], dtype=np.str_),
+            "contrary": self._name_all(self.contrary),
+            "way_unknown": self._name_all(self.unknown),
         }
 
     def is_number(self, line: int) -> bool:
@@ -208,9 +218,12 @@ class Counterfactuals:
         found: list[int] = np.flatnonzero(changed).tolist()
         return found
 
-    def _contrary(self, line: int) -> str:
-        """The names of numbers that go against their way."""
-        return ", ".join(self.feature_names[at] for at in self.in_order(line) if self.contrary[line, at])
+    def _name(self, line: int, flags: Flags) -> str:
+        """The names of some features, in the order in which their changes work best."""
+        return ", ".join(self.feature_names[at] for at in self.in_order(line) if flags[at])
+
+    def _name_all(self, flags: Flags) -> Texts:
+        return np.array([self._name(line, one) for line, one in enumerate(flags)], dtype=np.str_)
 
     def _shown(self, row: Array, columns: tuple[int, ...]) -> str:
         return ", ".join(word_cell(self.columns[at], row[at]) for at in sorted(columns))

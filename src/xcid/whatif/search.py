@@ -14,11 +14,11 @@ from xcid._kernels.random import content_keys
 from xcid.records import Array, Flags, Integers
 from xcid.whatif.evaluator import Evaluator, Found, join_found, pick_one_of_each_set, take_over_real_rows
 
-KEPT, MOST_SLOTS = 6, 120  # values of a feature, and of all, that combinations are made of
-PAIRS, MORE = 128, 64  # combinations of two changes, and of more, that are evaluated
-DEEPEST = 4  # changes in a combination; beyond that real rows are taken over
+KEPT, MOST_SLOTS = 12, 240  # values of a feature, and of all, that combinations are made of
+PAIRS, MORE = 512, 64  # combinations of two changes, and of more, that are evaluated
+DEEPEST = 8  # changes in a combination; beyond that real rows are taken over
 BEAM = 8  # combinations that are extended
-POOL = 6  # flips of a row that are worked on further, by different sets of features
+POOL = 16  # flips of a row that are worked on further, by different sets of features
 
 
 class Singles(NamedTuple):

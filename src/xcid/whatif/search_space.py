@@ -16,7 +16,7 @@ from xcid.table import FeatureSpace, RowView
 from xcid.table.rules import on_steps
 
 MOST_VALUES = 24  # of a number that takes no others, and that are all tried one by one
-N_QUANTILES = 12  # that are tried of numbers with more
+N_QUANTILES = 64  # that are tried of numbers with more
 N_NEAR, LIKE = 20, 1 / 3  # so many of the nearest reference rows have a code where a row is like those that do
 MOST_LEVELS = 64
 FAR = 1.5  # mean absolute deviations of the others between a value and the next: it stands apart

@@ -17,12 +17,14 @@ from xcid.outcomes.classes import are_probabilities
 from xcid.records import Array
 from xcid.subject import Subject
 from xcid.whatif.evaluator import Evaluator, Found, Goal, join_found
+from xcid.whatif.proof import Asked, prove
 from xcid.whatif.pruning import prune, refine
 from xcid.whatif.search import search_flips
 from xcid.whatif.ways import go_against, restrict
 
 MARGINS = float(np.log(7 / 3)), float(np.log(9))  # log odds beyond the goal: probabilities of 0.7 and 0.9
-LASTING = 0.9  # chance that is enough
+MOST_WORK = 2e7  # leaves that are looked at for a row, each time
+WORTH = 0.15  # of the chance that each change must add
 SPREAD = 2.0  # standard deviations of refits that one of a fresh model counts for
 LARGEST = 30.0  # log odds: those of a probability of 1 are infinite
 
@@ -37,31 +39,36 @@ def measure_survival(goal: Goal, refits: Sequence[Subject], table: Array, own: A
     return np.asarray(special.stdtr(len(gains) - 1, gains.mean(axis=0) / error))
 
 
-def find_steady(evaluator: Evaluator, flips: Found, refits: Sequence[Subject], wanted: Array) -> Found:
-    """For each row the fewest and smallest changes that last, or those that last longest.
+def find_steady(
+    evaluator: Evaluator, flips: Found, refits: tuple[Subject, ...], wanted: Array, time_limit: float | None
+) -> Found:
+    """For each row the changes that last longest, where each one more must be worth it.
 
-    Of as many changes those come first that go against none of the (n, f) ways that are wanted.
+    Without refits they are the fewest and smallest that keep a margin, or those that keep the largest. Of as many
+    changes those come first that go against none of the (n, f) ways that are wanted.
     """
-    subject = evaluator.search_space.subject
+    subject, nothing = evaluator.search_space.subject, flips[np.zeros(0, dtype=np.int64)]
     if subject.is_regression or not are_probabilities(subject.outputs):
-        return flips[np.zeros(0, dtype=np.int64)]
+        return nothing
     parts = [flips]
-    for margin in MARGINS:
-        asked = replace(evaluator, goal=replace(evaluator.goal, margin=margin))
-        for rows, part in restrict(asked, wanted, np.arange(len(evaluator.own))):
-            found, _ = search_flips(part, part.goal.gain(part.outputs, part.outputs), 1)
-            found = refine(part, prune(part, found, np.ones(len(found.owner), dtype=bool)))
-            parts.append(replace(found, owner=rows[found.owner]))
-            evaluator.n_evaluations[rows] += part.n_evaluations
+    for rows, along in restrict(evaluator, wanted, np.arange(len(evaluator.own))):
+        for margin in (0.0, *MARGINS):
+            part = replace(along, goal=replace(along.goal, margin=margin))
+            made = [prove(part, nothing, time_limit, Asked((1,), MOST_WORK, refits)).better] if refits else []
+            if margin:
+                found, _ = search_flips(part, part.goal.gain(part.outputs, part.outputs), 1)
+                found = refine(part, prune(part, found, np.ones(len(found.owner), dtype=bool)))
+                made += [found, prove(part, found, time_limit, Asked((1,), MOST_WORK)).better]
+            parts += [replace(one, owner=rows[one.owner]) for one in made]
+        evaluator.n_evaluations[rows] += along.n_evaluations
     every = join_found(parts)
-    own = evaluator.outputs[every.owner]
-    table = evaluator.complete_rows(every.rows, every.owner)
+    own, size = evaluator.outputs[every.owner], evaluator.find_moved(every).sum(axis=1)
     if refits:
-        score, enough = measure_survival(evaluator.goal, refits, table, own), LASTING
+        table = evaluator.complete_rows(every.rows, every.owner)
+        worth = measure_survival(evaluator.goal, refits, table, own) - WORTH * size
     else:
-        score, enough = np.minimum(evaluator.gain(every.rows, every.owner), LARGEST), MARGINS[-1]
-    lasts = score >= enough - 1e-9
-    size = np.where(lasts, evaluator.find_moved(every).sum(axis=1), 0)
+        gain = np.minimum(evaluator.gain(every.rows, every.owner), LARGEST)
+        worth = np.where(gain >= MARGINS[-1] - 1e-9, LARGEST + 1.0 / (1.0 + size), gain)
     is_contrary = go_against(evaluator, every, wanted)
-    order = np.lexsort((every.distance, is_contrary & lasts, size, np.where(lasts, 0.0, -score), ~lasts, every.owner))
+    order = np.lexsort((every.distance, is_contrary, -worth, every.owner))
     return every[order[np.unique(every.owner[order], return_index=True)[1]]]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid._kernels.arrays import thinned
+from xcid._kernels.arrays import same, thinned
 from xcid.outcomes.classes import are_probabilities
 from xcid.records import Array, Flags, Integers
 from xcid.subject import Subject
@@ -22,6 +22,7 @@ from xcid.whatif.search_space import SearchSpace
 
 N_ROWS, N_VALUES = 32, 24  # reference rows and values of a number by which its way is known
 CLEAR = 0.3  # of the variance of the means that a line through them accounts for
+MOST_CITED = 4  # reasons of a row
 NUDGE = 1e-3  # of the spread of outputs: whether a row wants a higher or a lower one
 
 
@@ -45,6 +46,34 @@ class Ways:
                     self.known[at] = _find_way(_measure_means(self.search_space, at))
                 found[at] = self.known[at]
         return found
+
+    def find_unknown(self, rows: Array, own: Array) -> Flags:
+        """(m, f) numbers that change and have no way, where numbers have ways at all."""
+        subject, space = self.search_space.subject, self.search_space.subject.features.space
+        if len(subject.output_names) > 2 or subject.rules.cost is not None:
+            return np.zeros(rows.shape, dtype=bool)
+        moved = ~same(rows, own)
+        is_number = (~space.discrete | self.search_space.ordered) & (space.direction == 0)
+        return np.asarray(moved & is_number & (self.of(np.flatnonzero(moved.any(axis=0))) == 0))
+
+    def cite(self, evaluator: Evaluator) -> Array:
+        """(n, f) the way back to usual values, of numbers that are the strongest reasons against what is wanted.
+
+        They are known where Shapley values are counted out; 0 for others.
+        """
+        subject, own = self.search_space.subject, evaluator.own
+        side, found = _find_sides(evaluator.goal, evaluator.outputs, subject), np.zeros(own.shape)
+        space = subject.features.space
+        if subject.exact is None or subject.rules.cost is not None or not side.any():
+            return found
+        values = subject.exact(evaluator.table)[0][..., -1]
+        if values.shape != own.shape:  # one-hot columns were joined
+            return found
+        against = -side[:, None] * values
+        place = np.argsort(np.argsort(-against, axis=1, kind="stable"), axis=1)
+        is_cited = (against > 0) & (place < MOST_CITED) & (~space.discrete | self.search_space.ordered)
+        back = np.sign(np.nan_to_num(self.search_space.usual - own))
+        return np.where(is_cited & (space.direction == 0) & ~self.search_space.fixed, back, found)
 
     def wanted(self, evaluator: Evaluator, features: Any = None) -> Array:
         """(n, f) the way that numbers, all or some, should go for each row: 1 up, -1 down, 0 where it is not known."""
