@@ -20,9 +20,11 @@ from xcid import directions, frames
 from xcid._kernels.arrays import ratio
 from xcid._kernels.permutations import MOST_ROWS, deal_out
 from xcid._kernels.random import count_variants
+from xcid.contributions import sources
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.outcomes.classes import class_names
 from xcid.records import UNKNOWN, Array, Backend, Explanation, Flags, benjamini_hochberg, is_significant
+from xcid.records.fields import COMPUTATION
 
 Kind: TypeAlias = Literal["groups", "pairs", "rows"]
 CONFIDENCE = 0.95
@@ -63,6 +65,8 @@ class Comparison:
     sizes : Comparison, optional
         The same about sizes, the means of absolute contributions: a feature that counts more in one of the two, up in
         some rows and down in others, differs here and not in ``difference``.
+    limits : "computation", "reference" or "training"
+        What those of the two explanations allow for; limits of averages allow for other rows besides.
     """
 
     first: Array
@@ -81,6 +85,7 @@ class Comparison:
     question: str = ""
     shown: tuple[tuple[str, str], ...] = ()
     sizes: Comparison | None = None
+    limits: str = COMPUTATION
 
     def __len__(self) -> int:
         return len(self.difference)
@@ -184,6 +189,7 @@ def compare(first: Explanation, second: Explanation, names: tuple[str, str], abo
         unit=parts[0].unit,
         question=first.question,
         shown=_shown(*parts) if kind == "rows" else (),
+        limits=max((part.limits for part in parts), key=sources.SOURCES.index),
     )
     numbers = _numbers(found.kind, _with_sizes(measured[0]), _with_sizes(measured[1]), shares_plans)
     halves = slice(None, len(first.feature_names)), slice(len(first.feature_names), None)

@@ -175,11 +175,6 @@ def name_limits(explanation: Explanation) -> str:
     return f"95% limits over {over}"
 
 
-def name_limits_briefly(explanation: Explanation) -> str:
-    """The same where notes or captions say more: "95% limits" for those that all explanations have."""
-    return "95% limits" if explanation.limits == COMPUTATION else name_limits(explanation)
-
-
 def explain_faint(explanation: Explanation) -> str:
     """What a mark of features that are not significant means, where their p-values allow for more than sampling."""
     if explanation.limits == COMPUTATION:
