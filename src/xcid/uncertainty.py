@@ -100,8 +100,12 @@ def find_sources(setup: Setup, refits: Any, limits: str) -> Sources | None:
         raise InvalidParameter("one refit has no spread: give at least two, such as xcid.refits(model, X, y, n=20)")
     if setup.contributing is None:
         raise InvalidParameter("refits and limits are about contributions, which the score of this explainer lacks")
-    subjects = [_refitted(setup.subject, model, at) for at, model in enumerate(models)]
-    return Sources.of(setup, subjects, limits)
+    return Sources.of(setup, refit(setup.subject, models), limits)
+
+
+def refit(subject: Subject, models: Sequence[Any]) -> tuple[Subject, ...]:
+    """The same table before each model that was trained again."""
+    return tuple(_refitted(subject, model, at) for at, model in enumerate(models))
 
 
 def _refitted(subject: Subject, model: Any, at: int) -> Subject:

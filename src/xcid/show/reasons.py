@@ -15,6 +15,7 @@ from xcid.errors import InvalidParameter
 from xcid.outcomes.classes import column_of
 from xcid.outcomes.protocol import as_question
 from xcid.records import Array, Explanation
+from xcid.records.fields import COMPUTATION
 from xcid.show import wording
 from xcid.show.wording.cells import quote_value, read_value
 from xcid.show.wording.names import clean, join_names, make_sentence
@@ -126,7 +127,7 @@ class Reasons:
             listing = "; ".join(f"{at}. {self._say_reason(one, reason)}" for at, reason in enumerate(found, 1))
             head = f"for {_name_answer(one)}" if self._supports(one) else f"against {self._outcome(one)}"
             yield (
-                " ".join([f"Reasons {head}: {listing}.", *_say_undecided(found), *_say_tiny(one, tiny)])
+                " ".join([f"Reasons {head}: {listing}.", *_say_undecided(one, found), *_say_tiny(one, tiny)])
                 if found
                 else make_sentence(self._say_nothing(one, tiny))
             )
@@ -253,7 +254,7 @@ def _say_share(one: Explanation, reason: Reason) -> str:
     return f"recurs after retraining: {says.get(reason.share, percent(reason.share))}"
 
 
-def _say_undecided(found: list[Reason]) -> Iterator[str]:
+def _say_undecided(one: Explanation, found: list[Reason]) -> Iterator[str]:
     """Say which ranks are not decided: those of reasons that are tied, and those that another feature may deserve."""
     ranks = {reason.feature: place for place, reason in enumerate(found, start=1)}
     start = last = 0
@@ -261,7 +262,8 @@ def _say_undecided(found: list[Reason]) -> Iterator[str]:
         start, last = (place, place) if place > last else (start, last)
         last = max([last, *(ranks.get(other, 0) for other in reason.tied_with)])
         if place == last > start:
-            yield f"The order of {join_names([str(rank) for rank in range(start, last + 1)])} is not decided."
+            over = "" if one.limits == COMPUTATION else f" over {wording.OVER[one.limits]}"
+            yield f"The order of {join_names([str(rank) for rank in range(start, last + 1)])} is not decided{over}."
     others = [str(place) for place, reason in enumerate(found, start=1) if not ranks.keys() >= {*reason.tied_with}]
     if others:
         yield f"Features that are not listed may be as strong as {join_names(others)}."
