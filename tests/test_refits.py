@@ -298,6 +298,12 @@ def test_every_printed_limit_says_what_it_allows_for(approved):
     for limits in ("computation", "reference", "training"):
         approved(xcid.Explainer(model, X, refits=models, limits=limits).contributions(X[:1]))
     approved(xcid.Explainer(model, X, refits=models, limits="training").contributions(X[:9]).aggregate())
+    called = [model.predict_proba] * 4  # with little to differ by
+    strongest = X.iloc[[int(X.a.abs().argmax())]]
+    found = xcid.Explainer(model.predict_proba, X, refits=called, limits="training").contributions(strongest)
+    assert found.sd_reference is None
+    assert found.details.settings["limits"] == "over trainings, not over reference rows"
+    approved(found)
 
 
 def test_a_mean_has_the_spread_of_the_means_of_refits(case):

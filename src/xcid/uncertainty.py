@@ -67,8 +67,11 @@ class Sources:
 
     @property
     def record(self) -> dict[str, str]:
-        """How many models were trained again, for records of settings."""
-        return {"refits": f"{len(self.refits)} of {type(self.refits[0].model).__name__}"} if self.refits else {}
+        """How many models were trained again, and what limits are over, for records of settings."""
+        known = {"refits": f"{len(self.refits)} of {type(self.refits[0].model).__name__}"} if self.refits else {}
+        lacks = "" if self.groups else ", not over reference rows"
+        over = {REFERENCE: "over reference rows", TRAINING: f"over trainings{lacks}"}
+        return known | ({"limits": over[self.limits]} if self.limits in over else {})
 
     def current(self, setup: Setup) -> Sources:
         """The same of the models as they are now."""
