@@ -35,7 +35,7 @@ def find_cautions(case: Case, stays: Flags) -> tuple[Caution, ...]:
             if stays[at].mean() < STAYS:
                 reasons.append("the strongest contribution is another one against other reference rows")
             if fresh is not None and np.mean(np.abs(fresh[at]).argmax(axis=0) == first[at]) < STAYS:
-                reasons.append("the strongest contribution is another one in most retrained models")
+                reasons.append("the strongest contribution is likely another one after retraining")
         if reasons:
             said.append(Caution(name, tuple(reasons)))
     unseen = "it holds a level or a missing cell that the reference data lack"
@@ -46,7 +46,8 @@ def check_cautions(case: Case, found: tuple[Caution, ...]) -> Check:
     """Count them among the rows that were explained."""
     count = len(found) - len(case.unseen)
     share = binomial(count, len(case.rows))
-    tried = f"{len(case.rows)} explained rows; {len(case.unseen)} others hold what the reference data lack"
+    others = f"; {len(case.unseen)} others hold what the reference data lack" if case.unseen else ""
+    tried = f"{len(case.rows)} explained rows{others}"
     said = f"Something speaks against relying on {count} of {len(case.rows)} explained rows: the list says what."
     meaning = (said, f"{said} That is more than half: this explainer should not be used for such rows as it is.")
     return judge(CAUTIONS, tried, share, "at most", MOST, meaning)
