@@ -25,8 +25,10 @@ SCRIPTS = {
     "faithfulness": ["faithfulness.py", "--rows", "6", "--methods", *FAITHFUL, "LIME, quartiles", "chance"],
     "importance": ["importance.py"],
     "ignored": ["ignored.py"],
+    "refits": ["refits.py"],
+    "refits, KEEL": ["refits.py"],
 }
-FROM_FOLDER = ("importance", "ignored")  # tables that are not part of this package
+FROM_FOLDER = ("importance", "ignored", "refits, KEEL")  # tables that are not part of this package
 
 
 def replaced(page: str, name: str, table: str) -> str:

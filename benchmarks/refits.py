@@ -10,7 +10,11 @@ in the same rows, about the same class, on the same scale.
 - rows: share of the contributions of the same model against fresh reference rows inside the limits over reference rows;
 - strongest: the coverage by limits over training of the feature with the largest contribution;
 - width: of limits over training, beside 1.96 standard deviations of the difference of two fresh models;
-- reasons: of those among the first four with a share of refits of .9 or more, how often fresh models have them there.
+- training's part: of the variance by all sources, what training makes up;
+- reasons: of those that ``reasons(4)`` gives with a share of .9 or more, how often fresh models have them among their
+  four largest contributions of that sign; and how many there are of all.
+
+The last lines are means over cells, and for reasons the mean over all reasons as well, since cells have few or many.
 
 Run: python benchmarks/refits.py [--folder KEEL] [--tables ring] [--models forest] [--refits 20]
 """
@@ -41,6 +45,7 @@ from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier, XGBRegressor
 
 import xcid
+from xcid import directions
 
 SAMPLES, SHOWN, TRAIN, REFERENCE, ROWS = 10, 3, 500, 100, 30
 FIRST, SURE = 4, 0.9
@@ -61,8 +66,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "network": lambda: make_pipeline(StandardScaler(), MLPRegressor(16, max_iter=200, random_state=0)),
 }
 DRAWN = ("mixed", "friedman 1", "redundant", "shells")
-KEEL = ("ring", "satimage", "twonorm")
-NAMES = ("computation", "reference", "training", "strongest", "both", "rows", "width", "reasons")
+KEEL = ("ring", "satimage", "twonorm", "penbased", "marketing")
+NAMES = ("computation", "reference", "training", "strongest", "both", "rows", "width", "training's part", "reasons")
 
 
 class Found(NamedTuple):
@@ -70,6 +75,7 @@ class Found(NamedTuple):
 
     numbers: dict[str, float]
     n_sure: int
+    n_reasons: int
     seconds: tuple[float, float, float]  # explained alone, trained again, explained with refits
 
 
@@ -101,35 +107,32 @@ def hold(own: xcid.Explanation, fresh: Array) -> Array:
     return (own.lower - slack <= fresh) & (fresh <= own.upper + slack)
 
 
-def measure_share(own: xcid.Explanation, fresh: Array) -> tuple[float, int]:
-    """How often fresh models have a reason that nearly all refits have, and how many such reasons there are."""
-    assert own.retrained is not None
-    sign = np.where(own.values.sum(axis=1, keepdims=True) >= 0, 1.0, -1.0)
-    stretched = own.values[:, :, None] + np.sqrt(2) * (own.retrained - own.values[:, :, None])
-
-    def are_first(values: Array) -> Any:
-        worth = values * sign
-        place = np.argsort(np.argsort(-worth, axis=-1, kind="stable"), axis=-1)
-        return (place < FIRST) & (worth > 0)
-
-    share = np.mean([are_first(one) for one in np.moveaxis(stretched, 2, 0)], axis=0)
-    sure = are_first(own.values) & (share >= SURE)
-    again = np.mean([are_first(one) for one in fresh], axis=0)
-    return float(again[sure].mean()) if sure.any() else np.nan, int(sure.sum())
+def measure_reasons(own: xcid.Explanation, fresh: Array) -> tuple[float, int, int]:
+    """How often fresh models have a reason with a share of .9, how many of these there are, and how many reasons."""
+    if own.scale == "number":
+        sign = np.where(own.values.sum(axis=1) >= 0, 1.0, -1.0)
+        given = [own[sign == side].reasons(FIRST, against=at) for side, at in ((1, "lower"), (-1, "higher"))]
+    else:
+        sign, given = directions.sides(own), [own.reasons(FIRST)]
+    worth = sign[:, None] * fresh
+    again = ((np.argsort(np.argsort(-worth, axis=2, kind="stable"), axis=2) < FIRST) & (worth > 0)).mean(axis=0)
+    known = [line for frame in given for line in frame[frame["rank"] > 0].itertuples()]
+    found = [again[line.row, own.position(line.feature)] for line in known if line.share >= SURE]
+    return float(np.mean(found)) if found else np.nan, len(found), len(known)
 
 
 def measure(models: list[Any], shown: int, sample: Any, references: list[Array], rows: Array, n: int) -> Found:
     """Hold the limits of one model against all others."""
     model, reference, others = models[shown], references[0], [one for at, one in enumerate(models) if at != shown]
     clock = [time.process_time()]
-    explain(model, reference, rows)
+    alone = explain(model, reference, rows)
     clock.append(time.process_time())
     X, y = sample
     refits = xcid.refits(model, X, y, n=n, seed=shown)
     clock.append(time.process_time())
     own = explain(model, reference, rows, refits=refits, limits="training")
     clock.append(time.process_time())
-    kinds = {"training": own, "computation": explain(model, reference, rows, refits=refits)}
+    kinds = {"training": own, "computation": alone}
     if own.sd_reference is not None:
         kinds["reference"] = explain(model, reference, rows, limits="reference")
     asked = explain(model, reference, rows, refits=others)
@@ -149,12 +152,14 @@ def measure(models: list[Any], shown: int, sample: Any, references: list[Array],
     assert own.lower is not None
     assert own.upper is not None
     found["width"] = float((own.upper - own.lower).mean() / (2 * 1.96 * np.sqrt(2) * every.std(axis=0, ddof=1).mean()))
-    found["reasons"], n_sure = measure_share(own, fresh)
-    alone, trained, explained = np.diff(clock)
-    return Found(found, n_sure, (alone, trained, explained))
+    parts = [spread**2 for spread in (own.sd_training, own.sd_computation, own.sd_reference) if spread is not None]
+    found["training's part"] = float(parts[0].sum() / np.sum(parts)) if len(parts) == 3 else np.nan
+    found["reasons"], n_sure, n_reasons = measure_reasons(own, fresh)
+    first, trained, explained = np.diff(clock)
+    return Found(found, n_sure, n_reasons, (first, trained, explained))
 
 
-def run(table: str, X: Array, y: Any, kind: str, n: int) -> tuple[str, dict[str, float]]:
+def run(table: str, X: Array, y: Any, kind: str, n: int) -> tuple[str, dict[str, float], float]:
     """A line of the table: one kind of model."""
     order = np.random.default_rng(7).permutation(len(X))
     parts = np.split(order[: SAMPLES * TRAIN], SAMPLES)
@@ -175,7 +180,9 @@ def run(table: str, X: Array, y: Any, kind: str, n: int) -> tuple[str, dict[str,
     cells = [f"{mean[name]:.2f}" if name == "width" else write(mean[name]) for name in NAMES]
     what = f"{len(np.unique(y))} classes" if is_class else "a number"
     spent = " + ".join(f"{one:.1f}" for one in seconds)
-    return f"| {table} | {X.shape[1]}, {what} | {kind} | {' | '.join(cells)} ({counts.sum():.0f}) | {spent} |", mean
+    of_all = f"({counts.sum():.0f} of {sum(one.n_reasons for one in each)})"
+    line = f"| {table} | {X.shape[1]}, {what} | {kind} | {' | '.join(cells)} {of_all} | {spent} |"
+    return line, mean, float(counts.sum())
 
 
 def write(share: float) -> str:
@@ -193,17 +200,20 @@ def main() -> None:
     warnings.simplefilter("ignore")  # of networks that have not converged
     print("| table | columns | model |", " | ".join(NAMES), "| seconds: alone + refits + explained |")
     print("|---|---|---|" + "---|" * (len(NAMES) + 1))
-    every = []
+    every, counts = list[dict[str, float]](), list[float]()
     for table in args.tables or (KEEL if args.folder else DRAWN):
         X, y = from_folder(args.folder, table) if args.folder else draw(table)
         for kind in args.models:
-            line, mean = run(table, X, y, kind, args.refits)
+            line, mean, count = run(table, X, y, kind, args.refits)
             every.append(mean)
+            counts.append(count)
             print(line, flush=True)
-    means = {name: np.nanmean([one[name] for one in every]) for name in NAMES}
-    least = np.min([one["training"] for one in every])
-    print(f"| mean, and least by training | {len(every)} cells | {least:.3f} |", end=" ")
-    print(" | ".join(write(float(means[name])) for name in NAMES), "| |")
+    for title, take in (("mean of cells", np.nanmean), ("least", np.nanmin), ("largest", np.nanmax)):
+        print(f"| {title} | {len(every)} cells | |", end=" ")
+        print(" | ".join(write(float(take([one[name] for one in every]))) for name in NAMES), "| |")
+    shares, weights = np.array([one["reasons"] for one in every]), np.array(counts)
+    pooled = np.nansum(shares * weights) / weights.sum()
+    print(f"| mean of all reasons | {weights.sum():.0f} reasons | |", "| " * (len(NAMES) - 1), f"{pooled:.3f} | |")
 
 
 if __name__ == "__main__":

@@ -96,7 +96,8 @@ class TestBar:
         ax = xcid.plots.bar(replace(explanation, p_values=p_values))
         order = np.argsort(-np.abs(explanation.values[0]), kind="stable")[::-1]
         assert [bar.get_facecolor()[3] == 0 for bar in ax.patches] == [p_values[0, i] > 0.05 for i in order]
-        assert "hollow: not significant (adjusted p > 0.05)" in ax.get_xlabel()
+        assert "hollow: not significant (adjusted p > 0.05)" in ax.get_xlabel().replace("\n", " ")
+        assert "lines: 95% limits over our sampling" in ax.get_xlabel()
         sure = xcid.plots.bar(replace(explanation, p_values=np.zeros((3, 5))))
         assert all(bar.get_facecolor()[3] == 1 for bar in sure.patches)
         assert "hollow" not in sure.get_xlabel()

@@ -257,7 +257,7 @@ def test_settings_that_do_not_go_together_are_refused(approved):
 
 def stretched_places(values, retrained, sign):
     """(n, d, b) the place of each feature among those that speak for a side, counted the long way."""
-    worth = sign * (values[..., None] + np.sqrt(2) * (retrained - values[..., None]))
+    worth = sign * (values[..., None] + 2 * (retrained - values[..., None]))
     return np.array([[[np.sum(row[:, b] > row[f, b]) for b in range(row.shape[1])] for f in range(len(row))]
                      for row in worth]), worth  # fmt: skip
 
@@ -298,6 +298,12 @@ def test_every_printed_limit_says_what_it_allows_for(approved):
     for limits in ("computation", "reference", "training"):
         approved(xcid.Explainer(model, X, refits=models, limits=limits).contributions(X[:1]))
     approved(xcid.Explainer(model, X, refits=models, limits="training").contributions(X[:9]).aggregate())
+    called = [model.predict_proba] * 4  # with little to differ by
+    strongest = X.iloc[[int(X.a.abs().argmax())]]
+    found = xcid.Explainer(model.predict_proba, X, refits=called, limits="training").contributions(strongest)
+    assert found.sd_reference is None
+    assert found.details.settings["limits"] == "over trainings, not over reference rows"
+    approved(found)
 
 
 def test_a_mean_has_the_spread_of_the_means_of_refits(case):
@@ -313,14 +319,53 @@ def test_a_mean_has_the_spread_of_the_means_of_refits(case):
     assert mean.limits == "training"
 
 
-def test_another_class_of_several_is_told_without_refits():
+SEVERAL = {
+    "probability": (RandomForestClassifier(12, random_state=0), "auto"),
+    "margins": (HistGradientBoostingClassifier(max_iter=5, random_state=0), "margins"),
+}
+
+
+@pytest.mark.parametrize("scale", SEVERAL)
+@pytest.mark.parametrize("limits", ["computation", "reference", "training"])
+def test_another_class_of_several_keeps_what_refits_told_where_contributions_are_exact(scale, limits):
+    model, scale = SEVERAL[scale]
+    model.fit(X, THREE)
+    settings = {"refits": xcid.refits(model, X, THREE, n=4), "limits": limits, "scale": scale}
+    found = xcid.Explainer(model, X, **settings).contributions(X[:6]).towards("0")
+    due = xcid.Explainer(model, X, outcome=xcid.outcomes.ToClass("0"), **settings).contributions(X[:6])
+    assert found.limits == due.limits == limits
+    assert found.exact.all()
+    for name in ("values", "lower", "upper", "p_values", "p_computation", "retrained", "sd_reference", "sd_training"):
+        np.testing.assert_allclose(getattr(found, name), getattr(due, name), atol=1e-12, err_msg=name)
+    every, few = (found.reasons(4, against="0", min_share=share) for share in (0.0, 0.7))
+    assert every[every["rank"] > 0].share.min() < 0.7 <= few[few["rank"] > 0].share.min()
+
+
+def test_another_class_of_several_is_told_without_refits_where_contributions_are_sampled(approved):
     model = HistGradientBoostingClassifier(max_iter=5, random_state=0).fit(X, THREE)
-    found = xcid.Explainer(model, X, refits=[model, model], limits="training", scale="margins").contributions(X[:6])
-    np.testing.assert_allclose(found.retrained, found.values[:, :, None] + np.zeros(2), atol=1e-9)
+    found = xcid.Explainer(model, X, refits=[model, model], limits="training")(X[:6])
     with pytest.warns(xcid.XcidWarning, match="what refits"):
         turned = found.towards("0")
     assert turned.limits == "computation"
     assert turned.retrained is None
+    with pytest.warns(xcid.XcidWarning, match="what refits"), approved.raises(InvalidParameter):
+        found.reasons(2, against="0", min_share=0.8)
+
+
+@pytest.mark.parametrize("kind", ["read", "called"])
+def test_no_reason_vanishes_because_of_the_limits_that_are_shown(kind):
+    model = RandomForestClassifier(12, random_state=0).fit(X, TWO)
+    models = xcid.refits(model, X, TWO, n=5)
+    if kind == "called":
+        models, model = [one.predict_proba for one in models], model.predict_proba
+    by = [
+        xcid.Explainer(model, X, refits=models, limits=limits).contributions(X[:20])
+        for limits in ("computation", "training")
+    ]
+    names = ["row", "rank", "feature", "p_value", "share"]
+    shown, wide = (one.reasons(3, against=one.output_names[1])[names] for one in by)
+    pd.testing.assert_frame_equal(shown, wide)
+    assert by[1].significant.sum() < by[0].significant.sum()
 
 
 def draw(n, rng):

@@ -17,9 +17,11 @@ import numpy as np
 
 from xcid import directions, frames
 from xcid._kernels.permutations import NORMAL, Kind, RowValues, compare_means
+from xcid.contributions import sources
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.outcomes.classes import class_names
 from xcid.records import UNKNOWN, Array, Backend, Explanation, Flags, benjamini_hochberg, is_significant
+from xcid.records.fields import COMPUTATION
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +56,8 @@ class Comparison:
     sizes : Comparison, optional
         The same about sizes, the means of absolute contributions: a feature that counts more in one of the two, up in
         some rows and down in others, differs here and not in ``difference``.
+    limits : "computation", "reference" or "training"
+        What those of the two explanations allow for; limits of averages allow for other rows besides.
     """
 
     first: Array
@@ -72,6 +76,7 @@ class Comparison:
     question: str = ""
     shown: tuple[tuple[str, str], ...] = ()
     sizes: Comparison | None = None
+    limits: str = COMPUTATION
 
     def __len__(self) -> int:
         return len(self.difference)
@@ -160,6 +165,7 @@ def compare(first: Explanation, second: Explanation, names: tuple[str, str], abo
         unit=parts[0].unit,
         question=first.question,
         shown=_list_values(*parts) if kind == "rows" else (),
+        limits=max((part.limits for part in parts), key=sources.SOURCES.index),
     )
     numbers = compare_means(found.kind, _with_sizes(measured[0]), _with_sizes(measured[1]), shares_plans)
     halves = slice(None, len(first.feature_names)), slice(len(first.feature_names), None)

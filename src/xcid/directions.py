@@ -9,6 +9,7 @@ import numpy as np
 
 from xcid._check import position_of, sign_of, warn
 from xcid.cid.per_feature import evidence as densities_of
+from xcid.contributions import sources
 from xcid.contributions.scale import BASES, NEVER_KEPT, Name, Scale, contribute, count_out
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.outcomes.classes import Flip, class_names, column_of
@@ -42,7 +43,9 @@ NO_SOURCES = (
     "sampling alone; to keep it, choose the class by outcome=xcid.outcomes.ToClass(name), or the scale by scale=, when "
     "the rows are explained"
 )
-SOURCES = ("sd_computation", "sd_reference", "sd_training", "retrained")
+SOURCES = (
+    "sd_computation", "sd_reference", "sd_training", "p_computation", "retrained", "every_reference", "every_retrained"
+)  # fmt: skip
 
 
 def about_question(explanation: E, outcome: Outcome, exact: tuple[str, Array] | None = None) -> E:
@@ -126,7 +129,7 @@ def towards(explanation: E, name: str, exact: tuple[str, Array] | None = None) -
     bases = np.array(getattr(explanation.details, BASES.get(explanation.scale, "base_outputs")))
     scale = Scale(cast(Name, explanation.scale), explanation.details.least)
     known = count_out(explanation.every_class, bases, explanation.outputs, names, columns, scale)
-    return replace(_without_sources(explanation), **known)
+    return _carry_sources(replace(explanation, **known), columns)
 
 
 def on(explanation: E, scale: str) -> E:
@@ -164,6 +167,22 @@ def _again(explanation: E, column: Integers, name: str, exact: tuple[str, Array]
     exact = exact or _known(explanation, column)
     found = contribute(cloud, explanation.outputs, explanation.output_names, column, scale, usual, exact=exact)
     return replace(_without_sources(explanation), **found)
+
+
+def _carry_sources(found: E, column: Integers) -> E:
+    """Exact contributions about other outputs, with what refits and other reference rows told about these."""
+    line, every, again = np.arange(len(found)), found.every_reference, found.every_retrained
+    if found.sd_computation is None:
+        return found
+    if (every is None) != (found.sd_reference is None) or (again is None) != (found.retrained is None):
+        return _without_sources(found)
+    own: dict[str, Any] = {"p_computation": found.p_values}
+    if every is not None:
+        own["sd_reference"] = every[line, :, column]
+    if again is not None:
+        own["retrained"] = again[line, :, column]
+        own["sd_training"] = sources.of_training(found.values, own["retrained"])
+    return sources.widen(replace(found, **own), found.limits)
 
 
 def _without_sources(explanation: E) -> E:

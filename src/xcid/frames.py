@@ -37,6 +37,8 @@ def to_columns(explanation: Explanation) -> dict[str, Any]:
         if part is not None:
             columns[each.line] = part.ravel() if each.axes[1:] else np.repeat(part, d)
     columns["unit"] = np.full(n * d, explanation.unit)
+    if explanation.limits != fields.COMPUTATION:
+        columns["limits"] = np.full(n * d, explanation.limits)
     return columns | {name: np.repeat(part, d) for name, part in _predictions(explanation).items()}
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from xcid._check import telling
 from xcid._kernels.random import GROUPS, run_key
 from xcid.contributions import sources
-from xcid.contributions.scale import BASES, Scale, measure_sampled, take_output
+from xcid.contributions.scale import BASES, Scale, measure_sampled, rival_of, take_output
 from xcid.errors import InvalidParameter, ModelError
 from xcid.outcomes.classes import column_of
 from xcid.records import Array, Explanation, Integers, Perturbations, Texts, fields
@@ -67,8 +67,11 @@ class Sources:
 
     @property
     def record(self) -> dict[str, str]:
-        """How many models were trained again, for records of settings."""
-        return {"refits": f"{len(self.refits)} of {type(self.refits[0].model).__name__}"} if self.refits else {}
+        """How many models were trained again, and what limits are over, for records of settings."""
+        known = {"refits": f"{len(self.refits)} of {type(self.refits[0].model).__name__}"} if self.refits else {}
+        lacks = "" if self.groups else ", not over reference rows"
+        over = {REFERENCE: "over reference rows", TRAINING: f"over trainings{lacks}"}
+        return known | ({"limits": over[self.limits]} if self.limits in over else {})
 
     def current(self, setup: Setup) -> Sources:
         """The same of the models as they are now."""
@@ -100,8 +103,12 @@ def find_sources(setup: Setup, refits: Any, limits: str) -> Sources | None:
         raise InvalidParameter("one refit has no spread: give at least two, such as xcid.refits(model, X, y, n=20)")
     if setup.contributing is None:
         raise InvalidParameter("refits and limits are about contributions, which the score of this explainer lacks")
-    subjects = [_refitted(setup.subject, model, at) for at, model in enumerate(models)]
-    return Sources.of(setup, subjects, limits)
+    return Sources.of(setup, refit(setup.subject, models), limits)
+
+
+def refit(subject: Subject, models: Sequence[Any]) -> tuple[Subject, ...]:
+    """The same table before each model that was trained again."""
+    return tuple(_refitted(subject, model, at) for at, model in enumerate(models))
 
 
 def _refitted(subject: Subject, model: Any, at: int) -> Subject:
@@ -139,15 +146,31 @@ def allow_for(setup: Setup, found: Explanation, rows: Array, seed: int) -> Expla
     asked, estimate = setup.sources, fields.estimate(found, "values")
     if asked is None or estimate is None or setup.contributing is None:
         return found
-    about = About.of(found, setup.contributing.scale)
+    scale = setup.contributing.scale
+    about, every = About.of(found, scale), About.of_each(found, scale)
     known = {COMPUTATION: sources.of_computation(estimate)}
-    more: dict[str, Any] = {"limits": asked.limits}
+    more: dict[str, Any] = {"limits": asked.limits, "p_computation": estimate.p}
     if asked.groups:
-        by_group = np.stack([about.pick(exact(rows)[0]) for exact in asked.groups])
-        known[REFERENCE] = sources.of_reference(by_group, asked.shares)
+        each = [exact(rows)[0] for exact in asked.groups]
+        spreads = [
+            sources.of_reference(np.stack([one.pick(values) for values in each]), asked.shares)
+            for one in (about, *every)
+        ]
+        known[REFERENCE] = spreads[0]
+        more["every_reference"] = np.stack(spreads[1:], axis=2) if every else None
     if asked.refits:
-        each = [_explained_by(setup, refit, rows, seed, about) for refit in asked.refits]
-        more["retrained"] = np.stack(each, axis=-1)
+        each = [_exact_by(refit, rows, scale) for refit in asked.refits]
+        more["retrained"] = np.stack(
+            [
+                _sampled_by(setup, refit, rows, seed, about) if one is None else about.pick(one)
+                for one, refit in zip(each, asked.refits, strict=True)
+            ],
+            axis=-1,
+        )
+        read = [values for values in each if values is not None]
+        if every and len(read) == len(each):
+            by_refit = [np.stack([one.pick(values) for one in every], axis=2) for values in read]
+            more["every_retrained"] = np.stack(by_refit, axis=-1)
         known[TRAINING] = sources.of_training(found.values, more["retrained"])
     more |= {f"sd_{name}": spread for name, spread in known.items()}
     return sources.widen(replace(found, **more), asked.limits)
@@ -170,17 +193,26 @@ class About(NamedTuple):
 
         return cls(places(found.about), None if found.against is None else places(found.against), scale)
 
+    @classmethod
+    def of_each(cls, found: Explanation, scale: Scale) -> list[About]:
+        """Each output in turn, where exact contributions are known to all of them."""
+        columns = [] if found.every_class is None else np.indices(found.outputs.shape)[1].T
+        return [cls(one, rival_of(found.outputs, one) if scale.name == "margins" else None, scale) for one in columns]
+
     def pick(self, values: Array) -> Array:
         """(n, f) values of (n, f, q) about every output."""
         return take_output(values, self.scale, self.column, self.rival)
 
 
-def _explained_by(setup: Setup, subject: Subject, rows: Array, seed: int, about: About) -> Array:
-    """(n, f) contributions by a refit, against the same reference rows and by the same plan."""
+def _exact_by(subject: Subject, rows: Array, scale: Scale) -> Array | None:
+    """(n, f, q) contributions by a refit that is read, against the same reference rows."""
+    return None if subject.exact is None or subject.exact.scale != scale.name else subject.exact(rows)[0]
+
+
+def _sampled_by(setup: Setup, subject: Subject, rows: Array, seed: int, about: About) -> Array:
+    """(n, f) contributions by a refit that is called, against the same reference rows and by the same plan."""
     how, outputs = setup.contributing, subject.predict.own(rows)
     assert how is not None
-    if subject.exact is not None and subject.exact.scale == about.scale.name:
-        return about.pick(subject.exact(rows)[0])
     if how.generator is not None and how.features is not None:
         subject = replace(subject, features=how.features)
     other = replace(setup, subject=subject, generator=how.generator or setup.generator)

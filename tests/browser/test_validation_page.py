@@ -9,7 +9,9 @@ from xcid_lab.validation.records import Caution, Check
 
 from .conftest import WIDTHS
 
-REASON = "the strongest contribution is another one against other reference rows, and in most retrained models"
+REASON = (
+    "the strongest contribution is another one against other reference rows, and likely another one after retraining"
+)
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -478,3 +478,41 @@ def test_a_long_table_gets_a_model_that_is_read_exactly(command, tmp_path):
     status, _, err = command("explain", tmp_path / "long.csv", "--target", "y", "--rows", "0:1")
     assert status == 0
     assert "HistGradientBoostingClassifier trained on 10,001 rows" in err
+
+
+def test_limits_over_trainings_are_those_of_the_library(command, csv, tmp_path):
+    """The models are trained again on the reference data, whoever trained the first one."""
+    asked = ("explain", "--reference", csv, "--target", "y", "--rows", "2:7", "--refits", "4", "--limits", "training")
+    status, printed, _ = command(*asked, "--train", "forest", "--only", "contributions", "--out", tmp_path / "a.csv")
+    assert status == 0
+    assert "over trainings" in printed
+    table = pd.read_csv(csv)
+    model, background = training.train(table, "y", "forest", 0).model, table.drop(columns="y")
+    models = xcid.refits(model, background, table.y, n=4)
+    explainer = xcid.Explainer(model, background, refits=models, limits="training")
+    due = explainer.contributions(background.iloc[2:7]).to_frame()
+    found = pd.read_csv(tmp_path / "a.csv")
+    for name in ("lower", "upper", "sd_training"):
+        np.testing.assert_allclose(found[name], due[name], atol=1e-9)
+    assert set(found["limits"]) == {"training"}
+    assert "limits" not in explainer.replace(sources=None).contributions(background.iloc[2:3]).to_frame()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--limits", "training"), "--limits training needs --refits 20"),
+        (("--refits", "4", "--paper"), "which cid does not have"),
+        (("--refits", "4", "--run", "folder", "--out", "a.csv"), "go without --run"),
+    ],
+)
+def test_refits_and_limits_that_do_not_go_with_other_options(command, options, more, said):
+    status, _, err = command(*options, *more)
+    assert status == 2
+    assert said in " ".join(err.split())
+
+
+def test_refits_need_a_target(command, csv):
+    status, _, err = command("explain", "--reference", csv, "--model", "model.skops", "--refits", "4")
+    assert status == 2
+    assert "--refits needs --target" in err

@@ -49,6 +49,15 @@ def test_as_outside_checks_type_it(command, csv, out):
     assert np.allclose([output for _, output in found], sought.output, rtol=1e-3)
 
 
+def test_refits_and_limits(command, csv, out):
+    typed = ("report", "--reference", csv, "--target", "y", "--train", "logistic", "--rows", "0:4", "--out", out)
+    assert command(*typed, "--refits", "4", "--limits", "training", "--reasons", "2")[0] == 0
+    data = read(out)
+    assert data["phrases"]["limits"] == "95% limits over trainings"
+    assert any("recurs after retraining" in row["reasons"] for row in data["rows"])
+    assert any("likely to last" in one["survival"] for row in data["rows"] for one in row["counterfactuals"])
+
+
 def test_a_table_is_enough(command, csv, out):
     status, _, err = command("report", "--background", csv, "--target", "y", "--out", out)
     assert status == 0, err

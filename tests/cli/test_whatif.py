@@ -176,6 +176,18 @@ class TestFiles:
         assert command(*given, *QUICK, "--out", tmp_path / "actions.csv")[0] == 0
         assert pd.read_csv(tmp_path / "actions.csv")["n_flipped"].min() > 0
 
+    def test_refits_tell_how_likely_a_way_lasts(self, command, loans, tmp_path):
+        given = (*typed(loans, "y", "--rows", "0:6", "--wanted", "good", "--refits", "5"), *QUICK)
+        _, printed, _ = command(*given)
+        assert "% likely to last" in printed
+        assert command(*given, "--out", tmp_path / "ways.csv")[0] == 0
+        survival = pd.read_csv(tmp_path / "ways.csv")["survival"].dropna()
+        assert survival.between(0, 1).all()
+        assert len({*survival.round(3)}) > 2
+        status, _, err = command(*given, "--actions", "2")
+        assert status == 2
+        assert "leave out --actions" in err
+
     def test_a_model_in_a_file(self, command, loans, tmp_path):
         skops = pytest.importorskip("skops.io")
         table = pd.read_csv(loans)[["months", "income", "y"]]
@@ -185,6 +197,7 @@ class TestFiles:
         status, out, err = command(*given, "--wanted", "good", "--quiet")
         assert status == 0, err
         assert "row 0: predicted " in out
+        assert "% likely to last" in command(*given, "--wanted", "good", "--refits", "3")[1]
         status, _, err = command(*given, "--wanted", "goood", "--quiet")
         assert status == 2
         assert "did you mean 'good'?" in err

@@ -10,9 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import schemas
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import xcid
 from xcid import cli, pipeline
@@ -20,6 +24,7 @@ from xcid.errors import InvalidFile, InvalidParameter
 from xcid_lab.validation import (
     Effort,
     cases,
+    cautions,
     chance,
     data,
     differences,
@@ -180,6 +185,34 @@ class TestFaults:
     def test_a_regression_is_validated(self):
         model = RandomForestRegressor(10, random_state=0).fit(TABLE, TABLE[:, 0] + TABLE[:, 1])
         assert [check.name for check in validate(xcid.Explainer(model, TABLE), ROWS, effort=FEW).failed] == []
+
+    def test_levels_missing_cells_and_xgboost_in_a_pipeline_are_validated(self):
+        xgboost = pytest.importorskip("xgboost")
+        rng = np.random.default_rng(3)
+        table = pd.DataFrame({"amount": rng.gamma(2, 900, 400), "age": rng.integers(19, 70, 400).astype(float)})
+        table["savings"] = rng.choice(["none", "little", "much"], 400)
+        good = (table.savings == "much") * 1.5 - table.amount / 2000 + rng.logistic(size=400) > 0
+        table.loc[::20, "age"] = np.nan
+        encode = make_column_transformer((OneHotEncoder(), ["savings"]), remainder="passthrough")
+        model = make_pipeline(encode, xgboost.XGBClassifier(n_estimators=10, max_depth=3, n_jobs=1, random_state=0))
+        model.fit(table[:300], good[:300])
+        refits = xcid.refits(model, table[:300], good[:300], n=5)
+        found = validate(xcid.Explainer(model, table[:300], refits=refits), table[300:], effort=FEW)
+        assert not found.failed
+        assert {check.verdict for check in found.checks} == {HELD}
+
+    @pytest.mark.parametrize("limits", ["reference", "training"])
+    def test_no_verdict_depends_on_the_limits_that_are_shown(self, limits):
+        models = [forest(seed) for seed in range(1, 6)]
+        usual, other = (
+            cases.Case.of(xcid.Explainer(forest(), TABLE, refits=models, limits=one), ROWS, None, FEW, 0, 90.0)
+            for one in ("computation", limits)
+        )
+        assert other.found.significant.sum() < usual.found.significant.sum()
+        stays = np.ones((len(usual.rows), 2), dtype=bool)
+        assert cautions.find_cautions(other, stays) == cautions.find_cautions(usual, stays)
+        replaced = replace(other, found=replace(other.found, p_computation=np.ones_like(other.found.values)))
+        assert len(cautions.find_cautions(replaced, stays)) == len(other.rows)
 
     def test_a_model_that_was_trained_again_is_found(self):
         model = forest()

@@ -186,6 +186,23 @@ def make_explainer(
     return explainer if only is None else explainer.without_importance()
 
 
+def train_again(subject: SubjectOptions, model: Any, background: Background, n_refits: int) -> list[Any]:
+    """Train a model again so often, on samples of the reference data."""
+    from xcid._check import silent
+    from xcid.io import tables, training
+    from xcid.models.refits import refits
+
+    if not n_refits:
+        return []
+    target = training.labels(tables.column_of(background.table, subject.lesson[0]))
+    return refits(model, background.features, target, n_refits, seed=subject.seed, progress=silent)
+
+
+def limit_settings(limits: str | None, refits: list[Any]) -> dict[str, Any]:
+    """Settings of an explainer, of those about refits and limits that were asked for."""
+    return {name: given for name, given in (("refits", refits), ("limits", limits)) if given}
+
+
 def make_subject(subject: SubjectOptions, model: Any, background: Background, constraints: Constraints) -> Subject:
     """Make the subject of a search for changes that obey constraints, which needs no explainer."""
     from xcid._check import telling
@@ -255,6 +272,7 @@ class RowSearch:
     target: Any
     k: int
     seed: int
+    refits: tuple[Subject, ...] = ()
     changed: Counter[str] = field(default_factory=Counter)  # how often features change that people hardly can
     broken: Counter[str] = field(default_factory=Counter)  # rules that rows break
     n_lines: int = 0
@@ -269,8 +287,9 @@ class RowSearch:
         from xcid.whatif.undeclared import find_suspects
 
         space, cells, unseen = met(self.subject.space, frame)
-        subject = self.subject.with_room(space) if unseen.any() else self.subject
-        found = find_counterfactuals(subject, self.outcome, cells, index, self.target, self.k, self.seed)
+        subject, *refits = (one.with_room(space) if unseen.any() else one for one in (self.subject, *self.refits))
+        asked = index, self.target, self.k, self.seed
+        found = find_counterfactuals(subject, self.outcome, cells, *asked, refits=tuple(refits))
         moved, names = dict(zip(found.feature_names, found.moved.sum(axis=0), strict=True)), subject.features.names
         self.n_lines += int((found.n_changes > 0).sum())
         self.n_rows += len(cells)

@@ -39,6 +39,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="the first question alone, without importance; where the model is read exactly, nothing is perturbed",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="the same lines as JSON on stdout, in place of bars")
+    _wanted.add_limits(parser)
     _wanted.add_reasons(parser, "reasons as columns beside the scores, and under the bars")
     parser.add_argument(
         "--run", dest="folder", type=Path, metavar="DIR",
@@ -58,6 +59,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     options.subject, options.reasons = _subjects.subject_of(options, parser), _wanted.reasons_of(options, parser)
     options.cid = _wanted.cid_of(options, parser)
+    _wanted.check_refits(options, parser)
     if options.only is not None and options.cid is not None:
         parser.error("--method cid gives importance alone: leave out --only contributions")
     if options.reasons is not None and options.out is not None and _is_archive(options.out):
@@ -91,7 +93,9 @@ def run(options: argparse.Namespace) -> None:
     model, background, rows = _work.read_inputs(
         subject, line.note, most, lambda found: _wanted.check_reasons(wanted, _work.output_names(subject, found))
     )
-    settings = _wanted.evidence_settings(wanted)
+    settings = _wanted.evidence_settings(wanted) | _work.limit_settings(
+        options.limits, _work.train_again(subject, model, background, options.refits)
+    )
     explainer = _work.make_explainer(subject, model, background, options.cid, options.only, **settings)
     _wanted.check_reasons(wanted, explainer.subject.output_names)
     if reasons is not None:

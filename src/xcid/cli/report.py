@@ -32,6 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--redact", action="store_true", help="no value of the tables in the page: names and scores only"
     )
+    _wanted.add_limits(parser)
     _wanted.add_reasons(parser, "a line with reasons for every row")
     _wanted.add_outcome_and_rules(parser)
     parser.set_defaults(run=partial(_check_and_run, parser))
@@ -40,6 +41,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     options.subject, options.reasons = _subjects.subject_of(options, parser), _wanted.reasons_of(options, parser)
     options.rules, options.cid = _wanted.RuleOptions.of(options), _wanted.cid_of(options, parser)
+    _wanted.check_refits(options, parser)
     with keep_streams_apart(options.quiet):
         run(options)
 
@@ -49,6 +51,7 @@ def run(options: argparse.Namespace) -> None:
     from xcid.io import writers
     from xcid.io.rows import Unseen
     from xcid.show.report import report
+    from xcid.uncertainty import refit
 
     subject, line = options.subject, Progress("rows", options.quiet)
     read = subject.reference, subject.data, subject.model, options.rules.rules
@@ -60,13 +63,16 @@ def run(options: argparse.Namespace) -> None:
     for note in notes:
         line.note(note)
     compared = _wanted.compare_settings(options.reasons)
-    explainer = _work.make_explainer(subject, model, background, options.cid, **compared)
+    refits = _work.train_again(subject, model, background, options.refits)
+    limits = _work.limit_settings(options.limits, refits)
+    explainer = _work.make_explainer(subject, model, background, options.cid, **compared, **limits)
     _wanted.check_reasons(options.reasons, explainer.subject.output_names)
     searched = explainer.subject
     if any(options.rules) or compared:  # the search alone obeys them: what may not change still decides
         searched = _work.make_subject(subject, model, background, constraints)
     target = _wanted.target_of(options.wanted, searched.output_names)
-    search = _work.RowSearch(searched, explainer.setup.outcome, target, WAYS, subject.seed)
+    again = refit(searched, refits)
+    search = _work.RowSearch(searched, explainer.setup.outcome, target, WAYS, subject.seed, again)
     frames = deque[Any](maxlen=1)
     work = explainer, rows, subject.seed, ROWS_AT_A_TIME, options.workers, line
     report(

@@ -32,6 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--actions", type=whole_number(1), metavar="N",
         help="instead of ways for each row: the N actions that help most of the rows as a group",
     )  # fmt: skip
+    _wanted.add_refits(parser)
     kept = parser.add_mutually_exclusive_group()
     kept.add_argument(
         "--out", type=Path, metavar="FILE", help="one line for each way: .csv, .parquet, .feather, .json, .jsonl"
@@ -42,6 +43,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     options.subject, options.rules = _subjects.subject_of(options, parser), _wanted.RuleOptions.of(options)
+    _wanted.check_refits(options, parser)
+    if options.refits and options.actions is not None:
+        parser.error("--refits tell of ways for single rows: leave out --actions")
     with _terminal.keep_streams_apart(options.quiet):
         run(options)
 
@@ -50,6 +54,7 @@ def run(options: argparse.Namespace) -> None:
     """Search some rows at a time, so that any number of them fits into memory; a group is searched as a whole."""
     from xcid.io import writers
     from xcid.setup import bind_outcome, usual_outcome
+    from xcid.uncertainty import refit
 
     subject, line = options.subject, Progress("rows", options.quiet)
     if options.out is not None:
@@ -66,7 +71,8 @@ def run(options: argparse.Namespace) -> None:
     searched = _work.make_subject(subject, model, background, constraints)
     target = _wanted.target_of(options.wanted, searched.output_names)
     outcome, k = bind_outcome(usual_outcome(searched), searched), options.actions or options.k
-    search = _work.RowSearch(searched, outcome, target, k, subject.seed)
+    refits = refit(searched, _work.train_again(subject, model, background, options.refits))
+    search = _work.RowSearch(searched, outcome, target, k, subject.seed, refits)
     if options.actions is None:
         _search_rows(options, search, rows, line)
     else:
@@ -95,6 +101,8 @@ def _search_rows(options: argparse.Namespace, search: _work.RowSearch, rows: Row
 
 def _describe_rows(found: Counterfactuals, subject: Subject, most: int, target: Any) -> Iterator[str]:
     """The first rows with the ways that there are for them, in lines."""
+    import numpy as np
+
     from xcid.show import wording
     from xcid.show.text import align_cells, format_outputs
     from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED
@@ -112,7 +120,8 @@ def _describe_rows(found: Counterfactuals, subject: Subject, most: int, target: 
         for line in lines:
             changes, outputs = (*found.changes(line), *found.derived(line)), format_outputs(found, line)
             if found.kind[line] != NOT_REACHED:
-                told = filter(None, (outputs, found.likeness[line], found.proved(line), found.hurts(line)))
+                lasts = "" if np.isnan(found.survival[line]) else f"{found.survives(line)} likely to last"
+                told = filter(None, (outputs, found.likeness[line], found.proved(line), lasts, found.hurts(line)))
                 block.append(f"  {found.kind[line]}: {'; '.join(told)}")
             else:
                 missed = found.proved(line) or "not reached"

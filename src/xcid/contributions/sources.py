@@ -38,6 +38,13 @@ def of_computation(found: Estimate) -> Array:
     return spread
 
 
+def of_chance(found: Explanation) -> Array:
+    """P-values over our own sampling alone, whatever limits are shown."""
+    known = found.p_values if found.p_computation is None else found.p_computation
+    assert known is not None
+    return known
+
+
 def of_reference(by_group: Array, shares: Array) -> Array:
     """(n, d) standard deviations over samples of reference rows, by (g, n, d) values against groups of them.
 
@@ -82,6 +89,6 @@ def combine(value: Array, spreads: Mapping[str, Array], n_refits: int) -> Estima
     return estimate_values(value, np.sqrt(variance), np.minimum(told, ENDLESS))
 
 
-def stretched(value: Array, retrained: Array) -> Array:
+def stretched(value: Array, retrained: Array, by: float = AGAIN**0.5) -> Array:
     """(..., b) what refits say of models trained afresh, which are not centred on the value that is shown."""
-    return np.asarray(value[..., None] + np.sqrt(AGAIN) * (retrained - value[..., None]))
+    return np.asarray(value[..., None] + by * (retrained - value[..., None]))

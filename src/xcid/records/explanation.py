@@ -56,6 +56,8 @@ class Explanation:
     sd_computation, sd_reference, sd_training : (n, d) or None
         Standard deviations of ``values``: over our sampling (0 where they are exact), over samples of as many reference
         rows, and over models trained again; None where they were not asked for.
+    p_computation : (n, d) or None
+        P-values over our sampling alone, where the others allow for more: reasons are judged by them.
     retrained : (n, d, B) or None
         The values of the same rows by each of B refits of the model.
     base_values : (n,) or None
@@ -98,6 +100,8 @@ class Explanation:
         The classes, or "output".
     every_class : (n, d, k) or None
         Exact contributions to each of several outputs, from which ``towards`` takes those about another class.
+    every_reference, every_retrained : (n, d, k) and (n, d, k, B), or None
+        Beside them, ``sd_reference`` and ``retrained`` about each of the outputs.
     estimand : "Shapley" or "Banzhaf"
         What ``values`` are where they add up: of so many features that samples are too few, effects with half of the
         others kept (Banzhaf values), to which what their sum lacks was added.
@@ -147,6 +151,8 @@ class Explanation:
     about: Texts = per(ROW, dtype=np.str_, line="about", runs=first, rows=first, wide=True, default=None)
     against: Texts | None = per(ROW, dtype=np.str_, line="against", runs=first, rows=first, default=None)
     every_class: Array | None = per(ROW, FEATURE, OUTPUT, unknown=np.nan, runs=first, default=None)
+    every_reference: Array | None = per(ROW, FEATURE, OUTPUT, unknown=np.nan, default=None)
+    every_retrained: Array | None = per(ROW, FEATURE, OUTPUT, REFIT, unknown=np.nan, default=None)
     importance_lower: Array | None = per(
         ROW, FEATURE, unknown=np.nan, line="importance_lower", of="importance", part=LOWER, default=None
     )
@@ -169,6 +175,7 @@ class Explanation:
     sd_training: Array | None = per(
         ROW, FEATURE, unknown=np.nan, line="sd_training", of="values", part=fields.TRAINING, default=None
     )
+    p_computation: Array | None = per(ROW, FEATURE, unknown=1.0, default=None)
     retrained: Array | None = per(
         ROW, FEATURE, fields.REFIT, unknown=np.nan, rows=np.mean, of="values", part=fields.AGAIN, default=None
     )

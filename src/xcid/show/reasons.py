@@ -10,11 +10,12 @@ import numpy as np
 
 from xcid import directions, frames
 from xcid._check import as_float, as_int, percent, shown, shown_and_meant, sign_of, telling
-from xcid.contributions.sources import stretched
+from xcid.contributions.sources import of_chance, stretched
 from xcid.errors import InvalidParameter
 from xcid.outcomes.classes import column_of
 from xcid.outcomes.protocol import as_question
 from xcid.records import Array, Explanation
+from xcid.records.fields import COMPUTATION
 from xcid.show import wording
 from xcid.show.wording.names import clean, join_names, make_sentence, quote_value, read_value
 from xcid.table import Backend
@@ -28,6 +29,11 @@ SHARE = "share"  # the column that an explanation with refits has besides
 NOT_DECIDED = "not decided: no feature is significant, corrected for their number"
 UNCHANGEABLE = "cannot be changed"  # of a reason that the constraints freeze: it stays a reason
 UNWORDED = "no text was given"  # where others have one: its name and value stand in a letter
+ABOUT_ANOTHER = (
+    "min_share about {0!r}: what the refits told is about another class; to count them, explain the rows with "
+    "Explainer(..., refits=models, outcome=xcid.outcomes.ToClass({0!r}))"
+)
+SPREAD = 2.0  # distances of refits that one of a fresh model counts for, where the shown model chose the reasons
 LEAST = 0.01  # of the way from the average to the output that a reason moves it
 FAR = f"{percent(LEAST)} of the output's distance from the average"
 MOST_LETTERS = 160  # of a text in a sentence
@@ -36,7 +42,8 @@ MOST_LETTERS = 160  # of a text in a sentence
 class Reason(NamedTuple):
     """One reason of a row: which feature, what is said of it, and the features whose limits overlap its own.
 
-    ``share`` of the refits have it among as many reasons, with the same sign; NaN where there are none.
+    ``share`` of models trained afresh have it among as many reasons, with the same sign, as far as refits tell; NaN
+    without them.
     """
 
     feature: int
@@ -119,7 +126,7 @@ class Reasons:
             listing = "; ".join(f"{at}. {self._say_reason(one, reason)}" for at, reason in enumerate(found, 1))
             head = f"for {_name_answer(one)}" if self._supports(one) else f"against {self._outcome(one)}"
             yield (
-                " ".join([f"Reasons {head}: {listing}.", *_say_undecided(found), *_say_tiny(one, tiny)])
+                " ".join([f"Reasons {head}: {listing}.", *_say_undecided(one, found), *_say_tiny(one, tiny)])
                 if found
                 else make_sentence(self._say_nothing(one, tiny))
             )
@@ -134,6 +141,7 @@ class Reasons:
             raise InvalidParameter("reasons need signs and p-values: explain with the recommended setting")
         if self.min_share and explanation.retrained is None:
             raise InvalidParameter("min_share needs refits: give Explainer(..., refits=xcid.refits(model, X, y))")
+        explanation = replace(explanation, p_values=of_chance(explanation))
         if not is_signed:  # no rows, or none that was explained
             return explanation, np.ones(len(explanation))
         is_number, n = explanation.outputs.shape[1] == 1, len(explanation)
@@ -143,7 +151,10 @@ class Reasons:
                 raise InvalidParameter("a number has two sides: say against='higher' or against='lower'")
             return explanation, directions.sides(explanation)
         if not is_number:
-            return directions.towards(explanation, self.against), np.full(n, -1.0)
+            turned = directions.towards(explanation, self.against)
+            if self.min_share and turned.retrained is None:
+                raise InvalidParameter(ABOUT_ANOTHER.format(self.against))
+            return replace(turned, p_values=of_chance(turned)), np.full(n, -1.0)
         return explanation, np.full(n, -float(sign_of(self.against)))
 
     def _find_reasons(
@@ -172,7 +183,7 @@ class Reasons:
         return Reason(at, made, ties)
 
     def _say_reason(self, one: Explanation, reason: Reason) -> str:
-        """The text of a reason, in how many retrained models it is one, and what there is to know of it."""
+        """The text of a reason, how often it recurs after retraining, and what there is to know of it."""
         notes = ", ".join(filter(None, (_say_share(one, reason), self._note(one, reason.feature))))
         text = clean(reason.text, MOST_LETTERS)
         return f"{text} ({notes})" if notes else text
@@ -190,7 +201,7 @@ class Reasons:
         if not np.any(one.significant):
             return NOT_DECIDED
         if self.min_share:
-            return f"no significant feature is a reason in {percent(self.min_share)} of the retrained models"
+            return f"no significant feature recurs as a reason in {percent(self.min_share)} of retrainings"
         does = "supports" if self._supports(one) else "works against"
         whom = wording.name_subject(one) if self._supports(one) else self._outcome(one)
         return f"no significant feature {does} {whom}{f' by {FAR}' if tiny else ''}"
@@ -223,25 +234,26 @@ def rank_reasons(one: Explanation, sign: float, k: int) -> list[tuple[int, tuple
 def find_shares(one: Explanation, sign: float, k: int) -> Array:
     """(d,) shares of models trained afresh that have each feature among the first k of a single row, with its sign.
 
-    Counted over the refits, whose distances from the values that are shown are stretched: a model trained afresh is not
-    centred on them. NaN without refits.
+    Counted over the refits, whose distances from the values that are shown are doubled: a model trained afresh is not
+    centred on them, and the model that is shown has chosen these reasons. NaN without refits.
     """
     if one.retrained is None:
         return np.full(len(one.feature_names), np.nan)
-    worth = sign * stretched(one.values[0], one.retrained[0])
+    worth = sign * stretched(one.values[0], one.retrained[0], SPREAD)
     place = np.argsort(np.argsort(-worth, axis=0, kind="stable"), axis=0)
     return np.asarray(np.mean((place < k) & (worth > 0), axis=1))
 
 
 def _say_share(one: Explanation, reason: Reason) -> str:
-    """In how many of the retrained models a reason returns: "in 18 of 20 retrained models"."""
+    """How often a reason recurs in models trained afresh: "recurs after retraining: 90%"."""
     if one.retrained is None:
         return ""
-    n_refits = one.retrained.shape[-1]
-    return f"in {round(reason.share * n_refits)} of {n_refits} retrained models"
+    finest = 1 / one.retrained.shape[-1]
+    says = {1.0: f"over {percent(1 - finest)}", 0.0: f"under {percent(finest)}"}
+    return f"recurs after retraining: {says.get(reason.share, percent(reason.share))}"
 
 
-def _say_undecided(found: list[Reason]) -> Iterator[str]:
+def _say_undecided(one: Explanation, found: list[Reason]) -> Iterator[str]:
     """Say which ranks are not decided: those of reasons that are tied, and those that another feature may deserve."""
     ranks = {reason.feature: place for place, reason in enumerate(found, start=1)}
     start = last = 0
@@ -249,7 +261,8 @@ def _say_undecided(found: list[Reason]) -> Iterator[str]:
         start, last = (place, place) if place > last else (start, last)
         last = max([last, *(ranks.get(other, 0) for other in reason.tied_with)])
         if place == last > start:
-            yield f"The order of {join_names([str(rank) for rank in range(start, last + 1)])} is not decided."
+            over = "" if one.limits == COMPUTATION else f" over {wording.OVER[one.limits]}"
+            yield f"The order of {join_names([str(rank) for rank in range(start, last + 1)])} is not decided{over}."
     others = [str(place) for place, reason in enumerate(found, start=1) if not ranks.keys() >= {*reason.tied_with}]
     if others:
         yield f"Features that are not listed may be as strong as {join_names(others)}."

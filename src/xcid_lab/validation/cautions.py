@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from xcid.contributions import sources
-from xcid.records import UNKNOWN, Flags
+from xcid.records import UNKNOWN, Flags, is_significant
 from xcid.records.status import meaning
 from xcid_lab.validation.cases import Case
 from xcid_lab.validation.data import find_far
@@ -21,7 +21,7 @@ CAREFUL = ("insufficient_flips", "insufficient_stays", "no_flips", "few_flips")
 def find_cautions(case: Case, stays: Flags) -> tuple[Caution, ...]:
     """All rows with something to say against them; those that were not explained stand at the end."""
     far, found = find_far(case, case.rows), case.found
-    significant = found.significant
+    significant = is_significant(sources.of_chance(found), found.feature_status != "constant")
     fresh = None if found.retrained is None else sources.stretched(found.values, found.retrained)
     first = np.abs(found.values).argmax(axis=1)
     said = []
@@ -30,12 +30,12 @@ def find_cautions(case: Case, stays: Flags) -> tuple[Caution, ...]:
         if status not in UNKNOWN:
             if far[at]:
                 reasons.append("the row is unlike every reference row")
-            if significant is not None and not significant[at].any():
+            if not significant[at].any():
                 reasons.append("no contribution is significant")
             if stays[at].mean() < STAYS:
                 reasons.append("the strongest contribution is another one against other reference rows")
             if fresh is not None and np.mean(np.abs(fresh[at]).argmax(axis=0) == first[at]) < STAYS:
-                reasons.append("the strongest contribution is another one in most retrained models")
+                reasons.append("the strongest contribution is likely another one after retraining")
         if reasons:
             said.append(Caution(name, tuple(reasons)))
     unseen = "it holds a level or a missing cell that the reference data lack"
@@ -46,7 +46,8 @@ def check_cautions(case: Case, found: tuple[Caution, ...]) -> Check:
     """Count them among the rows that were explained."""
     count = len(found) - len(case.unseen)
     share = binomial(count, len(case.rows))
-    tried = f"{len(case.rows)} explained rows; {len(case.unseen)} others hold what the reference data lack"
+    others = f"; {len(case.unseen)} others hold what the reference data lack" if case.unseen else ""
+    tried = f"{len(case.rows)} explained rows{others}"
     said = f"Something speaks against relying on {count} of {len(case.rows)} explained rows: the list says what."
     meaning = (said, f"{said} That is more than half: this explainer should not be used for such rows as it is.")
     return judge(CAUTIONS, tried, share, "at most", MOST, meaning)

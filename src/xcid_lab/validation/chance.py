@@ -46,8 +46,9 @@ def check_planted(case: Case) -> list[Check]:
         of_importance = not_tried(IMPORTANCE, "importance has no p-values here: too many columns, or constraints")
     share = share_of(holds)
     meaning = (
-        f"The 95% limits of a column that does nothing hold 0 in {share.figure:.0%} of the cases.",
-        f"The 95% limits of a column that does nothing hold 0 in only {share.figure:.0%} of the cases.",
+        f"The 95% limits over our sampling of a column that does nothing hold 0 in {share.figure:.0%} of the cases.",
+        f"The 95% limits over our sampling of a column that does nothing hold 0 in only {share.figure:.0%} of the "
+        "cases.",
     )
     return [of_contributions, of_importance, judge(LIMITS, tried, share, "at least", COVERED, meaning)]
 

@@ -85,9 +85,7 @@ def check_noise(case: Case) -> Check:
     gap = (
         max(*(float(np.abs(first - one).max()) for one in again), float(np.abs(first[:FEW] - few).max())) / case.spread
     )
-    tried = (
-        f"{len(rows)} rows, predicted together twice, in reverse and alone: the largest gap, in spreads of the output"
-    )
+    tried = f"{len(rows)} rows, predicted together twice, in reverse and alone: the largest gap{IN_SPREADS}"
     meaning = (
         "The model gives one answer for one row, whatever stands beside it.",
         "The model gives other answers for the same row: it adds noise, or its answer depends on the other rows of a "
@@ -103,7 +101,8 @@ def check_changed(case: Case) -> Check:
     now = case.setup.subject.predict(subject.space.rows[chosen])
     gap = float(np.abs(now - subject.known[chosen]).max()) / case.spread
     tried = (
-        f"{len(chosen)} reference rows, as they were predicted when the explainer was made: the largest gap, in spreads"
+        f"{len(chosen)} reference rows, beside what was predicted when the explainer was made: the largest "
+        f"gap{IN_SPREADS}"
     )
     noticed = " xcid had noticed by itself, and read it anew." if case.setup.subject is not subject else ""
     meaning = (

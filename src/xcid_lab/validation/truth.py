@@ -114,8 +114,8 @@ def check_coverage(case: Case, truth: Callable[[], Truth]) -> Check:
         return not_tried(COVERAGE, "nothing is left to chance: all limits are points")
     n_rows, n_seeds = cells.shape[:2]
     tried = (
-        f"95% limits of sampled contributions of {n_rows} rows, {n_seeds} seeds, against {known.how}; the model is "
-        "called as a function"
+        f"95% limits over our sampling, of contributions of {n_rows} rows, {n_seeds} seeds, against {known.how}; the "
+        "model is called as a function"
     )
     share = share_of(cells)
     meaning = (
@@ -124,7 +124,7 @@ def check_coverage(case: Case, truth: Callable[[], Truth]) -> Check:
         "narrow for this model and these reference data.",
     )
     if case.is_exact:
-        meaning = (f"{meaning[0]} The explanations themselves are exact and need no limits.", meaning[1])
+        meaning = (f"{meaning[0]} The explanations themselves are exact and need no such limits.", meaning[1])
     return judge(COVERAGE, tried, share, "at least", COVERED, meaning)
 
 

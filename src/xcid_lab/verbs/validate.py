@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xcid.cli import _subjects, _work
-from xcid.cli._terminal import Progress, keep_streams_apart, read_seconds, show, whole_number
+from xcid.cli import _subjects, _wanted, _work
+from xcid.cli._terminal import Progress, keep_streams_apart, read_seconds, show
 
 if TYPE_CHECKING:
     from xcid.cli._subjects import SubjectOptions
@@ -32,17 +32,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--seconds", type=read_seconds, default=SECONDS, metavar="N",
         help=f"try as much as takes so long, roughly (default: {SECONDS:.0f})",
     )  # fmt: skip
-    parser.add_argument(
-        "--refits", type=whole_number(FEWEST_REFITS), default=0, metavar="N",
-        help="train the model again so often, on samples of the reference data, to see which reasons outlast that",
-    )  # fmt: skip
+    _wanted.add_refits(parser, FEWEST_REFITS)
     parser.set_defaults(run=partial(_check_and_run, parser))
 
 
 def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     options.subject = _subjects.subject_of(options, parser)
-    if options.refits and options.subject.target is None:
-        parser.error("--refits needs --target COLUMN, which the model is trained again to predict")
+    _wanted.check_refits(options, parser)
     with keep_streams_apart(options.quiet):
         return run(options)
 
@@ -83,8 +79,9 @@ def validate_files(
 
 def _inputs(subject: SubjectOptions, n_refits: int, line: Progress) -> tuple[Explainer, Any, Any]:
     """The explainer, rows, and their names; of one table that a model is trained on, a fifth is held out of that."""
+    from xcid._check import silent
     from xcid.explainer import Explainer
-    from xcid.io import tables, training
+    from xcid.models.refits import refits
     from xcid_lab.verbs.compare import split
 
     if subject.train is not None and subject.data is None:
@@ -92,22 +89,13 @@ def _inputs(subject: SubjectOptions, n_refits: int, line: Progress) -> tuple[Exp
         for note in (*parts.notes, parts.description):
             line.note(note)
         known = {"weights": parts.weights, **_work.naming_of(subject, parts.model)}
-        refits = _train_again(parts.model, parts.train, parts.target, n_refits, subject.seed)
-        return Explainer(parts.model, parts.train, refits=refits, **known), parts.rows, parts.names
+        lesson = parts.model, parts.train, parts.target, n_refits
+        models = refits(*lesson, seed=subject.seed, progress=silent) if n_refits else None
+        return Explainer(parts.model, parts.train, refits=models, **known), parts.rows, parts.names
     model, background, rows = _work.read_inputs(subject, line.note, MOST_HELD_OUT)
     (chunk,) = rows.chunks(len(rows))
-    refits = None
-    if n_refits:
-        target = training.labels(tables.column_of(background.table, subject.lesson[0]))
-        refits = _train_again(model, background.features, target, n_refits, subject.seed)
-    return _work.make_explainer(subject, model, background, refits=refits), chunk.frame, chunk.names
-
-
-def _train_again(model: Any, features: Any, target: Any, n_refits: int, seed: int) -> list[Any] | None:
-    from xcid._check import silent
-    from xcid.models.refits import refits
-
-    return refits(model, features, target, n_refits, seed=seed, progress=silent) if n_refits else None
+    again = _work.train_again(subject, model, background, n_refits)
+    return _work.make_explainer(subject, model, background, refits=again), chunk.frame, chunk.names
 
 
 def plain(subject: SubjectOptions) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def measure_limits(explanation: Explanation, chosen: Any) -> Array | None:
     return np.maximum([values - explanation.lower[chosen], explanation.upper[chosen] - values], 0.0)
 
 
-def explain_marks(limits: Array | None, is_hollow: Flags, said: str = "95% limits") -> str:
+def explain_marks(limits: Array | None, is_hollow: Flags, said: str) -> str:
     """What lines and hollow marks mean, where there are any."""
     hollow = f"hollow: {wording.NOT_SIGNIFICANT}" if is_hollow.any() else ""
     return "; ".join(filter(None, ["" if limits is None else f"lines: {said}", hollow]))

@@ -28,8 +28,8 @@ NAMED = 0.18  # share of the axis that the name of a factor takes
 def comparison(found: Comparison, *, ax: Any = None, most: int = 20) -> Any:
     """Draw the differences between two explanations, at ``most`` so many, the largest on top, on ``ax`` or new Axes.
 
-    Lines are 95% limits; dots of differences that are not significant, with p-values
-    adjusted for the number of features, are hollow.
+    Lines are 95% limits over rows, of two single rows over what the limits of their explanations allow for; dots of
+    differences that are not significant, with p-values adjusted for the number of features, are hollow.
     """
     order = wording.rank_largest(found.difference, as_int(most, "most", at_least=1))[::-1]
     values, is_hollow = found.difference[order], ~found.significant[order]
@@ -43,7 +43,8 @@ def comparison(found: Comparison, *, ax: Any = None, most: int = 20) -> Any:
         _name_factors(ax)
     ax.set_title(_style.escape_dollars(differences.title_comparison(found).replace(": ", "\n")), fontsize=10)
     left_out = wording.count_left_out(len(found), len(order), "difference")
-    notes = [differences.explain_axis(found), _style.explain_marks(limits, is_hollow), left_out]
+    marks = _style.explain_marks(limits, is_hollow, differences.name_limits(found))
+    notes = [differences.explain_axis(found), marks, left_out]
     ax.set_xlabel(_style.escape_dollars("\n".join(filter(None, notes))), fontsize=_style.SMALL + 1)
     return ax
 

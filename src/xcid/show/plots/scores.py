@@ -48,7 +48,7 @@ def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 2
         _style.remove_frame(ax)
         return ax
     notes = [
-        _style.explain_marks(limits, is_hollow, wording.name_limits_briefly(one)),
+        _style.explain_marks(limits, is_hollow, wording.name_limits(one)),
         wording.SHARE if one.share_significant is not None else "",
         ORDER if one.size is not None and one.base_values is not None else "",
     ]
@@ -162,7 +162,7 @@ def scatter(explanation: Explanation, feature: int | str, *, ax: Any = None, mos
         ax.errorbar(places, values, yerr=limits, fmt="none", ecolor=colours.OVERLAP, elinewidth=0.8, zorder=1)
     edges = colours.of_scores(explanation, values)
     ax.scatter(places, values, s=20, facecolors=_style.choose_faces(edges, is_hollow), edgecolors=edges, linewidths=1)
-    marks = _style.explain_marks(limits, is_hollow, wording.name_limits_briefly(explanation))
+    marks = _style.explain_marks(limits, is_hollow, wording.name_limits(explanation))
     notes = [_style.shorten_name(explanation.feature_names[at]), marks]
     ax.set_xlabel("\n".join(filter(None, notes)))
     ax.set_title(_style.fold_question(explanation), fontsize=10)

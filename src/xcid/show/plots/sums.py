@@ -53,7 +53,7 @@ def waterfall(explanation: Explanation, row: int = 0, *, ax: Any = None, most: i
     _draw_limits(ax, steps, starts)
     _name_steps(ax, one, steps, starts)
     _name_ends(ax, one, starts)
-    has_limits, said = any(step.limits for step in steps), wording.name_limits_briefly(one)
+    has_limits, said = any(step.limits for step in steps), wording.name_limits(one)
     marks = _style.explain_marks(values if has_limits else None, np.array([step.is_hollow for step in steps]), said)
     ax.set_title(_style.title_row(one), fontsize=10, pad=18)  # above the names of both ends
     _style.explain_axis(ax, one, marks)

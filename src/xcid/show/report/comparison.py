@@ -42,7 +42,7 @@ PAGE = """<!doctype html>
 <h1>{title}</h1>
 <ul>{told}</ul>
 <div class="wide">
-<img alt="Differences with 95% limits, by feature" src="data:image/png;base64,{picture}">
+<img alt="Differences with {limits}, by feature" src="data:image/png;base64,{picture}">
 </div>
 <div class="wide">{table}</div>
 </body>
@@ -64,6 +64,7 @@ def page(found: Comparison, title: str | None = None) -> str:
         title=html.escape(clean(title or differences.title_comparison(found))),
         told="".join(f"<li>{html.escape(each)}</li>" for each in told),
         picture=_picture(found),
+        limits=differences.name_limits(found),
         table=notebook.comparison(found, "" if title is None else None),
     )
 

@@ -173,11 +173,6 @@ def name_limits(explanation: Explanation) -> str:
     return f"95% limits over {over}"
 
 
-def name_limits_briefly(explanation: Explanation) -> str:
-    """The same where notes or captions say more: "95% limits" for those that all explanations have."""
-    return "95% limits" if explanation.limits == COMPUTATION else name_limits(explanation)
-
-
 def explain_faint(explanation: Explanation) -> str:
     """What a mark of features that are not significant means, where their p-values allow for more than sampling."""
     if explanation.limits == COMPUTATION:
@@ -193,11 +188,14 @@ def has_limits(explanation: Explanation) -> bool:
 def explain_unit(explanation: Explanation) -> str:
     """What stands beside the contributions of a single row, of each of many, or of averages."""
     present = "the values" if explanation.n_rows is not None else "the present value"
-    ends = f", with {name_limits(explanation)}" if has_limits(explanation) else ""
+    limits = name_limits(explanation)
+    if explanation.limits == TRAINING and explanation.sd_reference is None:
+        limits += ", not over reference rows"
+    ends = f", with {limits}" if has_limits(explanation) else ""
     if is_odds(explanation.scale):
         does = "multiply or divide" if explanation.n_rows is not None else "multiplies or divides"
         return f"× and ÷: what {present} {does} the odds of {name_whom(explanation)} by{ends}"
-    return f"in brackets: {name_limits(explanation)}"
+    return f"in brackets: {limits}"
 
 
 def is_exact(explanation: Explanation) -> bool:

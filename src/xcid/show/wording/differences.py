@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from xcid.show.wording import MOST_LETTERS, NOT_SIGNIFICANT, count_left_out, name_class, rank_largest
+from xcid.records.fields import COMPUTATION
+from xcid.show.wording import MOST_LETTERS, NOT_SIGNIFICANT, OVER, count_left_out, name_class, rank_largest
 from xcid.show.wording.names import (
     clean,
     count_in_words,
@@ -35,7 +36,14 @@ def title_comparison(found: Comparison) -> str:
 
 def list_headings(found: Comparison) -> list[str]:
     """What stands above the columns of :func:`list_cells`."""
-    return ["feature", *_names(found), "difference (95% limits)", "p", "adjusted p"]
+    return ["feature", *_names(found), f"difference ({name_limits(found)})", "p", "adjusted p"]
+
+
+def name_limits(found: Comparison) -> str:
+    """What limits of differences allow for: "95% limits over rows"."""
+    over = [] if found.kind == "rows" else ["rows"]
+    over += [OVER[found.limits]] if not over or found.limits != COMPUTATION else []
+    return f"95% limits over {' and '.join(over)}"
 
 
 def list_cells(found: Comparison, at: int) -> list[str]:

@@ -72,7 +72,7 @@ def list_table(one: Explanation, shown: list[int]) -> list[list[str]]:
 def list_row_headings(one: Explanation) -> list[str]:
     """What stands above the columns of :func:`list_row_cells`."""
     score = "contribution" if one.base_values is not None else "score"
-    limits = wording.name_limits_briefly(one)
+    limits = wording.name_limits(one)
     worth = f"odds ({limits})" if is_odds(one.scale) else limits
     beside = "value" if one.n_rows is None else "significant"
     return [

@@ -120,6 +120,7 @@
     const faint = hasP ? [["body supports faint", `~ ${phrases.not_significant}`]] : [];
     at("bars-legend").replaceChildren(...legend(...marks, ...faint).children);
     for (const node of document.getElementsByClassName("verb")) node.textContent = phrases.verb;
+    for (const node of document.getElementsByClassName("limits-over")) node.textContent = phrases.limits;
     for (const [className, isShown] of [["if-signed", signed], ["if-unsigned", !signed], ["if-p", hasP]]) {
       for (const node of document.getElementsByClassName(className)) node.hidden = !isShown;
     }
