@@ -57,7 +57,7 @@ def load(name: str, folder: Path | None) -> tuple[Array, Any]:
     """A table of ``unseen``, one of scikit-learn, or a file of a folder."""
     if name in TABLES_UNSEEN:
         return TABLES_UNSEEN[name]()
-    return built_in(name) if name == "breast_cancer" else from_folder(folder, name)
+    return built_in(name) if folder is None else from_folder(folder, name)
 
 
 def widened(X: Array, top: Any, sd: Array, rng: np.random.Generator) -> Array:

@@ -36,7 +36,8 @@ import numpy as np
 from cells import MODELS, Array
 from known import from_folder
 from sklearn.model_selection import train_test_split
-from unseen import SPLIT, TEST_SHARE, Cell, cells, plan
+from unseen import SPLIT, TEST_SHARE, Cell, cells
+from unseen import plan as planned_cells
 
 import xcid
 from xcid.show.wording.rows import find_hangs
@@ -80,28 +81,34 @@ def check(cell: Cell) -> Iterator[Checked]:
     """All features of all rows."""
     explanation = xcid.Explainer(cell.model, cell.train)(cell.rows)
     assert explanation.flips_alone is not None
+    assert explanation.cloud is not None
     half_width = getattr(explanation.details.outcome, "half_width", None)
     rng, d = np.random.default_rng(1), cell.train.shape[1]
     for at, row in enumerate(cell.rows):
-        one = explanation[at]
+        one, shares = explanation[at], explanation.flips_alone[at]
         kinds, differs = {feature: kind for kind, feature in find_hangs(one)}, decider(cell, row, half_width)
-        tried = one.cloud.plan.alone
+        plan = explanation.cloud[at : at + 1].plan
+        if plan is None:  # rare flips were searched for: nothing was tried alone
+            assert np.isnan(shares).all()
+            continue
+        tried = plan.alone
         new = np.concatenate([tried, np.column_stack([rng.choice(part, REDRAWS) for part in cell.train.T])])
         changed = np.repeat(row[None], len(new) * d, axis=0).reshape(len(new), d, d)
         changed[:, np.arange(d), np.arange(d)] = new
         flips = differs(changed.reshape(-1, d)).reshape(len(new), d)
-        for feature, said in enumerate(one.flips_alone[0]):
+        for feature, said in enumerate(shares.tolist()):
             if not np.isnan(said):
-                parts = np.split(flips[:, feature], [len(tried)])
-                yield Checked(kinds.get(feature), float(said), *(float(part.mean()) for part in parts), len(tried))
+                by_hand, redrawn = (part.mean() for part in np.split(flips[:, feature], [len(tried)]))
+                yield Checked(kinds.get(feature), said, float(by_hand), float(redrawn), len(tried))
 
 
-def shares(some: list[Checked]) -> list[str]:
+def count_true(some: list[Checked]) -> list[str]:
     """How often what is said is true, in each way."""
-    found, tests = [], {
+    tests: dict[bool, tuple[Callable[[Checked], bool], ...]] = {
         True: (lambda one: abs(one.said - one.tried) < 1e-9, lambda one: one.rate > 0, lambda one: one.rate >= FEW),
         False: (lambda one: one.tried == 0, lambda one: one.rate < FEW, lambda one: one.rate == 0),
-    }  # fmt: skip
+    }
+    found = []
     for is_some, of_kind in tests.items():
         part = [one for one in some if (one.said > 0) == is_some]
         found += [f"{np.mean([bool(test(one)) for one in part]):.1%}" if part else "" for test in of_kind]
@@ -112,7 +119,7 @@ def line(name: str, some: list[Checked]) -> str:
     """One line of the table."""
     away = np.array([abs(one.said - one.rate) for one in some])
     near = np.mean([apart <= 1 / one.n_tried for apart, one in zip(away, some, strict=True)])
-    return f"| {name} | {len(some):,} | {' | '.join(shares(some))} | {away.mean():.3f} | {near:.1%} |"
+    return f"| {name} | {len(some):,} | {' | '.join(count_true(some))} | {away.mean():.3f} | {near:.1%} |"
 
 
 def report(by_cell: dict[str, list[Checked]]) -> None:
@@ -141,7 +148,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, help="of comma-separated files, last column the class")
     parser.add_argument("--rows", type=int, default=20)
-    parser.add_argument("--cells", type=int, default=len(plan()), help="of unseen, the first so many")
+    parser.add_argument("--cells", type=int, default=len(planned_cells()), help="of unseen, the first so many")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     by_cell = {}

@@ -58,8 +58,8 @@ def _whole(case: Case) -> str:
     return (
         f"{case.title}: {len(whole)} of {train.shape[1]} columns hold whole numbers alone ({', '.join(whole)}). All "
         "are floats here: masking puts the mean of a column into its cells, and an integer type has no room for it. "
-        "dice-ml gives floats at least one decimal, so that counterfactuals hold tenths in these columns; in columns of "
-        "an integer type it would keep to whole numbers. CID follows it either way. The paper does not say which it had."
+        "dice-ml gives floats at least one decimal, so that counterfactuals hold tenths there; in columns of an "
+        "integer type it would keep to whole numbers. CID follows it either way. The paper does not say which it had."
     )
 
 
