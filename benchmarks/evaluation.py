@@ -24,11 +24,16 @@ SCRIPTS = {
     "directions": ["directions.py"],
     "faithfulness": ["faithfulness.py", "--rows", "6", "--methods", *FAITHFUL, "LIME, quartiles", "chance"],
     "importance": ["importance.py"],
+    "importance of numbers": ["importance.py", "--tables", "numbers"],
+    "importance of several classes": ["importance.py", "--tables", "several", "--rows", "10"],
     "ignored": ["ignored.py"],
     "refits": ["refits.py"],
     "refits, KEEL": ["refits.py"],
+    "ignored, wide": ["ignored.py", "--tables", "redundant", "skewed"],
+    "sentences": ["sentences.py"],
 }
-FROM_FOLDER = ("importance", "ignored", "refits, KEEL")  # tables that are not part of this package
+# Of tables that are not part of this package.
+FROM_FOLDER = ("importance", "importance of several classes", "ignored", "refits, KEEL", "sentences")
 
 
 def replaced(page: str, name: str, table: str) -> str:

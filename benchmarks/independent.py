@@ -1,9 +1,10 @@
 """CID twice: ``xcid.CID``, and the paper's text put into code here with dice-ml and scipy. Do they differ?
 
 Five tables, each with one model that both explain: Diabetes and Heart, and three files of the KEEL collection (not part
-of this package) that nothing in xcid was designed on. dice-ml's random method finds 50 samples of either class; scipy's
-kernel estimate with Silverman's rule and Simpson's rule on a grid make d1 of them. Both sides repeat this for the same
-rows. z is the difference of the mean d1 of one feature of one row, in its standard error by the variance over runs.
+of this package) that nothing of ``xcid.CID`` was designed on, though limits of contributions were on two of them, and
+importance on all three. dice-ml's random method finds 50 samples of either class; scipy's kernel estimate with
+Silverman's rule and Simpson's rule on a grid make d1 of them. Both sides repeat this for the same rows. z is the
+difference of the mean d1 of one feature of one row, in its standard error by the variance over runs.
 
 What counts as failure, written before the first run: a mean z more than 2.6 of its standard errors from 0 (rows are
 independent, features of a row are not), or a standard deviation of z above 1.1 over all tables. For one table the

@@ -80,6 +80,8 @@ def pytest_collection_modifyitems(config, items):
         if isinstance(item, pytest.DoctestItem) and (missing := missing_in(item.dtest.examples)):
             item.add_marker(pytest.mark.skip(f"not installed: {', '.join(missing)}"))
     if config.getoption("--rest"):
+        if getattr(config, "cache", None) is None:
+            raise pytest.UsageError("--rest needs to know what passed: leave out -p no:cacheprovider")
         passed = set(config.cache.get("xcid/passed", []))
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in passed])
         items[:] = [item for item in items if item.nodeid not in passed]

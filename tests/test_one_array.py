@@ -6,9 +6,13 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import xcid
+from xcid.app import Session
+from xcid.cli import main
+from xcid.io.training import train
 from xcid.show.text import bars
 
 RNG = np.random.default_rng(4)
@@ -33,9 +37,25 @@ MODELS = {
 }
 
 
-@pytest.fixture(params=MODELS)
-def found(request):
-    return xcid.Explainer(MODELS[request.param], TABLE, feature_names=NAMES)(TABLE[:5])
+def module():
+    """A torch module that returns one logit."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 1)).double().eval()
+
+
+def model_of(name):
+    return module() if name == "module" else MODELS[name]
+
+
+@pytest.fixture(params=[*MODELS, "module"])
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def found(name):
+    return xcid.Explainer(model_of(name), TABLE, feature_names=NAMES)(TABLE[:5])
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
@@ -47,10 +67,10 @@ def test_in_frames(found, backend):
     assert np.array_equal(column("base_value")[:, 0], found.base_values)
 
 
-@pytest.mark.parametrize("name", ["e.npz", "e.json", "e.parquet"])
-def test_in_files(found, name, tmp_path):
-    found.save(tmp_path / name)
-    loaded = xcid.load(tmp_path / name)
+@pytest.mark.parametrize("file", ["e.npz", "e.json", "e.parquet"])
+def test_in_files(found, file, tmp_path):
+    found.save(tmp_path / file)
+    loaded = xcid.load(tmp_path / file)
     for part in ("values", "lower", "upper", "base_values", "about", "exact"):
         assert np.array_equal(getattr(loaded, part), getattr(found, part)), part
     assert (loaded.unit, loaded.scale) == (found.unit, found.scale)
@@ -77,3 +97,45 @@ def test_in_a_report(found, tmp_path):
     data = json.loads(re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)[1])
     scores = np.array([row["score"] for row in data["rows"]]) * data["unit"]
     assert np.allclose(scores, found.values, atol=data["unit"])
+
+
+def test_in_the_app(name):
+    session = Session(model_of(name), TABLE, TABLE[:5])
+    described = session.describe()
+    cells, question = described["rows"][1]["cells"], described["questions"][0]
+    asked = {part: question[part] for part in ("kind", "half_width") if part in question}
+    body = {"cells": cells, "own": cells, "frozen": [], "forbidden": [], "question": asked, "target": 0, "feature": 0}
+    answer = session.explain(json.dumps(body).encode())
+    due = xcid.Explainer(model_of(name), TABLE)(np.array([cells], dtype=float)).values[0]
+    assert np.allclose(np.array(answer["row"]["score"]) * answer["unit"], due, atol=answer["unit"])
+
+
+def test_as_bars(found):
+    """From the bottom up, the largest last."""
+    pytest.importorskip("matplotlib")
+    order = np.argsort(np.abs(found.values[2]))
+    assert [bar.get_width() for bar in xcid.plots.bar(found, 2).patches] == found.values[2, order].tolist()
+
+
+def test_as_a_waterfall(found):
+    pytest.importorskip("matplotlib")
+    bars = xcid.plots.waterfall(found, 2).patches
+    order = np.argsort(np.abs(found.values[2]))
+    assert [bar.get_width() for bar in bars] == pytest.approx(found.values[2, order].tolist(), rel=1e-9)
+    assert bars[0].get_x() == pytest.approx(found.base_values[2])
+    assert bars[-1].get_x() + bars[-1].get_width() == pytest.approx(found.base_values[2] + found.values[2].sum())
+
+
+@pytest.mark.parametrize("kind", ["two", "three", "number"])
+def test_as_the_command_writes_it(kind, tmp_path, capsys):
+    numbers = TABLE[:, 0] - TABLE[:, 1] * TABLE[:, 2]
+    target = {"two": numbers > 0, "three": np.digitize(numbers, [-0.5, 0.5]), "number": numbers}[kind]
+    table = pd.DataFrame(TABLE, columns=NAMES).assign(y=target if kind == "number" else target.astype(str))
+    table.to_csv(tmp_path / "table.csv", index=False)
+    typed = ["explain", "--reference", tmp_path / "table.csv", "--target", "y", "--train", "forest", "--rows", "0:5"]
+    assert main([str(part) for part in [*typed, "--out", tmp_path / "out.csv"]]) == 0
+    written, usual = pd.read_csv(tmp_path / "out.csv"), table.drop(columns="y")
+    due = xcid.Explainer(train(table, "y", "forest", 0).model, usual)(usual.iloc[:5])
+    for column, part in (("value", due.values), ("importance", due.importance)):
+        assert np.allclose(written[column].to_numpy().reshape(part.shape), part, rtol=0, atol=1e-9)
+    assert np.allclose(written["base_value"].to_numpy()[::4], due.base_values, rtol=0, atol=1e-9)

@@ -20,7 +20,7 @@ from xcid.outcomes.classes import OTHER_LABEL
 from xcid.records import FEATURE_STATUSES, SIGNIFICANT, STATUSES, Status
 from xcid.show import wording
 from xcid.show.wording import names
-from xcid.show.wording.rows import find_hangs, get_share, list_hangs
+from xcid.show.wording.rows import find_hangs, get_share, list_hangs, say_how_far
 from xcid_lab.adapters.interpret import LocalExplanation
 
 TABLE = np.random.default_rng(0).normal(size=(120, 3)).round(2)
@@ -203,6 +203,17 @@ class TestWhatItHangsOn:
             "nothing else changed, the decision would be different."
         )
         assert len(told) == 3
+
+    def test_a_number_moves_by_how_far_counts(self):
+        """Any other value of a used feature moves a number a little: what is counted is a move beyond the distance."""
+        X = np.random.default_rng(0).normal(size=(80, 2))
+        found = xcid.Explainer(lambda X: X @ [2.0, 0.3], X, feature_names=["first", "second"])(X[:1])
+        told = self.told(found, [2.0, 0.1], [0.25, 0.0])
+        far = names.format_number(found.details.outcome.half_width)
+        assert told[0].endswith(f"nothing else changed, the output would move by more than {far}.")
+        assert f"nothing else changed, it moves by more than {far}" in str(found)
+        unknown = replace(found, details=replace(found.details, outcome=None))
+        assert say_how_far(unknown) == " far enough to count"
 
     def test_nothing_is_said_of_what_was_not_tried(self, one):
         assert find_hangs(replace(one, flips_alone=None)) == []

@@ -15,9 +15,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from xcid.errors import InvalidData
 from xcid.io.writers import folder, replacing
 
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
+Keep: TypeAlias = Callable[[Path, Mapping[str, object], Callable[[], Arrays]], Arrays]
+"""``keep(path, key, make)``: :func:`piece`, or :func:`stored`."""
 
 
 def write(path: Path, content: str | bytes) -> None:
@@ -40,6 +43,18 @@ def piece(path: Path, key: Mapping[str, object], make: Callable[[], Arrays]) -> 
         write(path, buffer.getvalue())
         found = _read(path)  # so that a resumed run computes with the very same arrays
     assert found is not None
+    return found
+
+
+def stored(path: Path, key: Mapping[str, object], make: Callable[[], Arrays]) -> Arrays:
+    """Read a piece that was made with the same key; make nothing."""
+    path = path.with_name(f"{path.name}-{digest(key)}.npz")
+    found = _read(path)
+    if found is None:
+        raise InvalidData(
+            f"{path} is not there, or cannot be read: pieces are known by their settings and the versions of the "
+            "packages, so give the same ones, or leave out --from and let it be computed"
+        )
     return found
 
 

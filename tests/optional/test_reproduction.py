@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xcid.errors import InvalidParameter
+from xcid.errors import InvalidData, InvalidParameter
 from xcid_lab.markdown import Table
 from xcid_lab.metrics import Interval
 from xcid_lab.output import digest, piece
-from xcid_lab.reproduction import Settings, measure, ours, pages, published, reproduce
+from xcid_lab.reproduction import Settings, measure, ours, pages, published, render, reproduce, sources
 from xcid_lab.reproduction.methods import SUBJECTS
-from xcid_lab.reproduction.sources import digest_sources
+from xcid_lab.reproduction.sources import RECORD, digest_sources
 
 for package in ("sklearn", "matplotlib", "shap", "lime", "dice_ml"):
     pytest.importorskip(package, reason="needs the extras bench and plot")
@@ -65,6 +65,12 @@ class TestPages:
             assert all(f"Figure {number}. " in text for number in range(1, 8))
             assert "4 of 154 test rows" in text
             assert "1 runs averaged" in text
+            assert "6 of 8 columns hold whole numbers alone (Pregnancies" in text
+            assert "the published ones fit " in text
+            assert (
+                len(re.findall("by the time of CID with the Gaussian one, it takes [0-9.]+ with Epanechnikov", text))
+                == 2
+            )
             assert "nan" not in re.sub(r"base64,[^\"]*", "", text).split()
 
     def test_images_are_files_and_small(self, out):
@@ -131,6 +137,27 @@ class TestResuming:
         assert calls == [("first_row", "heart", "cid"), ("measure", "diabetes", "chance")]
         assert (copied / "figures.json").read_text() == before
 
+    def test_pages_are_written_from_pieces_alone(self, copied, calls, tmp_path, monkeypatch):
+        """By whatever code is there by then: they name what made the figures."""
+        monkeypatch.setattr(sources, "digest_sources", lambda: "another")
+        monkeypatch.setattr(sources, "find_commit", lambda: "later")
+        page = render(copied, tmp_path / "page", TINY, quiet)
+        assert calls == []
+        assert page.read_text(encoding="utf-8") == (copied / "reproduction.html").read_text(encoding="utf-8")
+        assert not (tmp_path / "page" / "pieces").exists()
+
+    def test_pages_are_not_written_from_half_of_the_pieces(self, copied, calls, tmp_path):
+        next((copied / "pieces").glob("heart-lime-*.npz")).unlink()
+        with pytest.raises(InvalidData, match=r"heart-lime-.* is not there"):
+            render(copied, tmp_path, TINY, quiet)
+        assert calls == []
+
+    def test_pieces_of_other_sources_are_not_mixed_with_new_ones(self, copied, calls):
+        (copied / "pieces" / RECORD).write_text('{"commit": "0123456789ab", "digest": "another"}')
+        with pytest.raises(InvalidData, match="made at commit 0123456789ab by other sources"):
+            reproduce(copied, TINY, quiet)
+        assert calls == []
+
     def test_other_settings_are_other_pieces(self):
         assert digest({"m": 50}) != digest({"m": 51})
 
@@ -158,7 +185,7 @@ class TestPublished:
         before = (copied / "figures.json").read_bytes(), (copied / "reproduction.html").read_text()
         text = re.sub(r"\d\.\d+", "0.77", published.read())
         monkeypatch.setattr(published, "read", lambda: text)
-        for path in (copied / "pieces").iterdir():
+        for path in (copied / "pieces").glob("*.npz"):
             if "-dice-" not in path.name:  # the slowest
                 path.unlink()
         reproduce(copied, TINY, quiet)

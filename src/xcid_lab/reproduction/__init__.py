@@ -13,7 +13,7 @@ from pathlib import Path
 
 from xcid._require import require
 from xcid_lab.markdown import Table
-from xcid_lab.output import write
+from xcid_lab.output import Keep, piece, stored, write
 from xcid_lab.reproduction import tables
 from xcid_lab.reproduction.measure import Say, measure_all, measure_first_row
 from xcid_lab.reproduction.methods import MODEL_SEED, SUBJECTS, Settings
@@ -22,9 +22,10 @@ from xcid_lab.reproduction.pages import Block, Heading, Picture, html_page, mark
 from xcid_lab.reproduction.pictures import draw
 from xcid_lab.reproduction.published import METRICS, Case, load
 from xcid_lab.reproduction.sentences import facts
+from xcid_lab.reproduction.sources import Made, digest_sources, find_commit, read_sources, record_sources
 from xcid_lab.subjects import fitted
 
-__all__ = ["Settings", "reproduce"]
+__all__ = ["Settings", "render", "reproduce"]
 
 IMAGES = "images/reproduction"
 
@@ -32,8 +33,8 @@ IMAGES = "images/reproduction"
 def reproduce(out: Path, settings: Settings, say: Say) -> Path:
     """Run all experiments of the paper and write the pages; what was finished before is picked up.
 
-    Pieces are known by their settings and the versions of the packages. Who changes the library without changing its
-    version removes ``pieces/`` first.
+    Pieces are known by their settings and the versions of the packages, and beside them stands what made them: those
+    of other sources are refused.
 
     Parameters
     ----------
@@ -49,10 +50,23 @@ def reproduce(out: Path, settings: Settings, say: Say) -> Path:
     Path
         Of the HTML page.
     """
+    return _write_pages(out, settings, say, out / "pieces", piece, record_sources(out / "pieces"))
+
+
+def render(found: Path, out: Path, settings: Settings, say: Say) -> Path:
+    """Write the pages of what :func:`reproduce` left in a folder, and compute nothing.
+
+    They say which commit and sources made it; where that was not remembered, those that are here.
+    """
+    made = read_sources(found / "pieces") or Made(find_commit(), digest_sources())
+    return _write_pages(out, settings, say, found / "pieces", stored, made)
+
+
+def _write_pages(out: Path, settings: Settings, say: Say, pieces: Path, keep: Keep, made: Made) -> Path:
     require("matplotlib.figure", extra="plot")  # before the long part, not after it
-    subjects, pieces = [fitted(*subject, MODEL_SEED) for subject in SUBJECTS.items()], out / "pieces"
-    first_rows = [measure_first_row(subject, settings, pieces, say) for subject in subjects]
-    results = [measure_all(subject, settings, pieces, say) for subject in subjects]
+    subjects = [fitted(*subject, MODEL_SEED) for subject in SUBJECTS.items()]
+    first_rows = [measure_first_row(subject, settings, pieces, say, keep) for subject in subjects]
+    results = [measure_all(subject, settings, pieces, say, keep) for subject in subjects]
     ours = [Ours.of(found, settings.k) for found in results]
     write(out / "figures.json", as_json(dict(zip(SUBJECTS, ours, strict=True))))
     say("drawing")
@@ -60,7 +74,7 @@ def reproduce(out: Path, settings: Settings, say: Say) -> Path:
     pictures = draw(cases, settings)
     for picture in pictures:
         write(out / IMAGES / f"{picture.name}.png", picture.png)
-    blocks = _page(cases, settings, pictures)
+    blocks = _page(cases, settings, pictures, made)
     write(out / "reproduction.md", markdown(blocks, IMAGES))
     path = out / "reproduction.html"
     write(path, html_page(blocks))
@@ -68,7 +82,7 @@ def reproduce(out: Path, settings: Settings, say: Say) -> Path:
     return path
 
 
-def _page(cases: Sequence[Case], settings: Settings, pictures: Sequence[Picture]) -> list[Block]:
+def _page(cases: Sequence[Case], settings: Settings, pictures: Sequence[Picture], made: Made) -> list[Block]:
     """All that the pages say: the text is in ``page.md``, and names what is computed."""
     numbered: list[Table] = [
         *(tables.agreement_table(number, case, settings.k) for number, case in enumerate(cases, start=1)),
@@ -83,7 +97,7 @@ def _page(cases: Sequence[Case], settings: Settings, pictures: Sequence[Picture]
         **{f"table-{number}": table for number, table in enumerate(numbered, start=1)},
         **{picture.name: picture for picture in pictures},
     }
-    known = facts(settings, cases)
+    known = facts(settings, cases) | made._asdict()
     text = (files("xcid_lab.reproduction") / "page.md").read_text(encoding="utf-8")
     return [_block(part, blocks, known) for part in text.split("\n\n")]
 

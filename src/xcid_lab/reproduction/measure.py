@@ -15,7 +15,7 @@ from xcid import Explanation
 from xcid.errors import XcidWarning
 from xcid.metrics import masking_curves
 from xcid.records import Array
-from xcid_lab.output import Arrays, piece, versions
+from xcid_lab.output import Arrays, Keep, versions
 from xcid_lab.reproduction.methods import METHODS, MODEL_SEED, Method, Settings
 from xcid_lab.subjects import SPLIT_SEED, TEST_SHARE, Subject
 
@@ -48,7 +48,7 @@ Results: TypeAlias = Mapping[str, Measured]
 """By key of the method."""
 
 
-def measure_all(subject: Subject, settings: Settings, folder: Path, say: Say) -> Results:
+def measure_all(subject: Subject, settings: Settings, folder: Path, say: Say, keep: Keep) -> Results:
     """Run every method on one subject, or read what is there."""
     wanted = [method for method in METHODS.values() if method.rows(settings) != 0]
     results = {}
@@ -56,7 +56,7 @@ def measure_all(subject: Subject, settings: Settings, folder: Path, say: Say) ->
         say(f"{subject.title}: {method.title} ({method.key}), {place} of {len(wanted)}")
         key = _key(subject, method, settings) | {"runs": method.runs(settings)}
         path = folder / f"{subject.table}-{method.key}"
-        results[method.key] = Measured(**piece(path, key, partial(measure, subject, method, settings)))
+        results[method.key] = Measured(**keep(path, key, partial(measure, subject, method, settings)))
     return results
 
 
@@ -84,14 +84,14 @@ def measure(subject: Subject, method: Method, settings: Settings) -> Arrays:
     )._asdict()
 
 
-def measure_first_row(subject: Subject, settings: Settings, folder: Path, say: Say) -> Mapping[str, Array]:
+def measure_first_row(subject: Subject, settings: Settings, folder: Path, say: Say, keep: Keep) -> Mapping[str, Array]:
     """(r, d) scores of the first test entry in many runs, by CID and by DiCE."""
     results = {}
     for method in (METHODS[key] for key in FIRST_ROW):
         say(f"{subject.title}: the first test entry, {settings.first_row_repeats} times by {method.title}")
         key = _key(subject, method, settings) | {"runs": settings.first_row_repeats, "rows": 1}
         path = folder / f"{subject.table}-{method.key}-first-row"
-        results[method.key] = piece(path, key, partial(first_row, subject, method, settings))["runs"]
+        results[method.key] = keep(path, key, partial(first_row, subject, method, settings))["runs"]
     return results
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
 from xcid_lab.output import versions
 from xcid_lab.reproduction.claims import judge
 from xcid_lab.reproduction.measure import PACKAGES
 from xcid_lab.reproduction.methods import MODEL_SEED, Settings
 from xcid_lab.reproduction.ours import AS_DESCRIBED, FAITHFULNESS, KERNELS, PRINTED, Cells
 from xcid_lab.reproduction.published import APPENDIX, MAIN, Case, Pairs, agree, faithful, gap, of_kernels, shared
-from xcid_lab.reproduction.sources import digest_sources, find_commit
 from xcid_lab.reproduction.tables import TITLES
 from xcid_lab.subjects import SPLIT_SEED, TEST_SHARE
 
@@ -29,14 +30,14 @@ def facts(settings: Settings, cases: Sequence[Case]) -> dict[str, object]:
         "packages": ", ".join(f"{name} {number}" for name, number in packages.items()),
         "subjects": list(map(_subject, cases)),
         "tally": _tally(cases),
+        "whole": list(map(_whole, cases)),
         "agreement": list(map(_agreement, cases)),
+        "widths": [_widths(number, case) for number, case in enumerate(cases, start=1)],
         "leads": [sentence for case in cases for sentence in _leads(case)],
         **_impossible(settings, cases),
         **_order(cases),
         "closest": list(map(_closest, cases)),
         "claims": judge(cases),
-        "commit": find_commit(),
-        "digest": digest_sources(),
     }
 
 
@@ -47,6 +48,30 @@ def _subject(case: Case) -> str:
         f"{subject.title}: {len(case.results['cid'].full)} of {len(subject.test)} test rows, {len(subject.train)} "
         f"training rows, {subject.n_features} features, {subject.model!r}, accuracy {accuracy:.3f} on the whole "
         "test set."
+    )
+
+
+def _whole(case: Case) -> str:
+    """Which columns are whole numbers, and what becomes of them."""
+    train = case.subject.train
+    whole = [name for name in train.columns if (train[name] % 1 == 0).all()]
+    return (
+        f"{case.title}: {len(whole)} of {train.shape[1]} columns hold whole numbers alone ({', '.join(whole)}). All "
+        "are floats here: masking puts the mean of a column into its cells, and an integer type has no room for it. "
+        "dice-ml gives floats at least one decimal, so that counterfactuals hold tenths there; in columns of an "
+        "integer type it would keep to whole numbers. CID follows it either way. The paper does not say which it had."
+    )
+
+
+def _widths(number: int, case: Case) -> str:
+    """How many rows the intervals of Tables 1 and 2 fit."""
+    pairs = shared(case.ours.agreement, case.published.agreement)
+    ratios = [ours.margin / published.margin for ours, published in pairs if ours.margin > 0]
+    ratio, n = float(np.exp(np.mean(np.log(ratios)))) if ratios else 0.0, len(case.results["cid"].full)
+    return (
+        f"{case.title}: intervals are 2σ/√n here and there. Ours of Table {number} are {ratio:.2f} times as wide as "
+        f"the published ones, in the geometric mean over pairs. With the spread of our rows, the published ones fit "
+        f"{n * ratio**2:.0f} rows; here there are {n}."
     )
 
 

@@ -1,27 +1,73 @@
-"""What the page was made of: the commit, and a digest of the code that its figures of CID come from."""
+"""What the page was made of: the commit, and a digest of the code that its figures come from."""
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import json
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import xcid
+from xcid.errors import InvalidData
+from xcid_lab.output import write
 
-HOME = Path(xcid.__file__).parent
-SOURCES = (  # generator, question and score of the paper's method
-    "cid/generators/random.py",
-    "cid/generators/search.py",
-    "cid/generators/genetic.py",
-    "outcomes/classes.py",
-    "cid/method.py",
-    "cid/per_feature.py",
-    "cid/distances.py",
-    "cid/densities/kernel.py",
-    "cid/densities/bandwidths.py",
+HOME = Path(xcid.__file__).parents[1]
+SOURCES = (
+    # generator, question and score of the paper's method
+    "xcid/cid/generators/random.py",
+    "xcid/cid/generators/search.py",
+    "xcid/cid/generators/reach.py",
+    "xcid/cid/generators/genetic.py",
+    "xcid/_kernels/random.py",
+    "xcid/_kernels/arrays.py",
+    "xcid/outcomes/classes.py",
+    "xcid/cid/method.py",
+    "xcid/cid/per_feature.py",
+    "xcid/cid/distances.py",
+    "xcid/cid/densities/kernel.py",
+    "xcid/cid/densities/bandwidths.py",
+    # how it is judged
+    "xcid/metrics/agreement.py",
+    "xcid/metrics/faithfulness.py",
+    "xcid/metrics/maskings.py",
+    # what is run, and what stands beside it
+    "xcid_lab/subjects.py",
+    "xcid_lab/reproduction/methods.py",
+    "xcid_lab/baselines/_common.py",
+    "xcid_lab/baselines/plain.py",
+    "xcid_lab/baselines/shap.py",
+    "xcid_lab/baselines/lime.py",
 )
+RECORD = "made.json"  # beside pieces
+
+
+class Made(NamedTuple):
+    """What made some pieces."""
+
+    commit: str
+    digest: str
+
+
+def record_sources(folder: Path) -> Made:
+    """Remember beside pieces what makes them; pieces of other sources are not to be mixed with new ones."""
+    now, there = Made(find_commit(), digest_sources()), read_sources(folder)
+    if there is not None and there.digest != now.digest:
+        raise InvalidData(
+            f"the pieces in {folder} were made at commit {there.commit} by other sources ({there.digest}, now "
+            f"{now.digest}): remove the folder, or write their page by --from {folder.parent}"
+        )
+    if there is None:
+        write(folder / RECORD, json.dumps(now._asdict()))
+    return there or now
+
+
+def read_sources(folder: Path) -> Made | None:
+    """What made the pieces of a folder, if that was remembered."""
+    path = folder / RECORD
+    return Made(**json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
 
 
 def digest_sources(texts: Iterable[str] | None = None) -> str:

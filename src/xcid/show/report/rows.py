@@ -287,10 +287,10 @@ def collect_phrases(explanation: Explanation, values: Values) -> dict[str, Any]:
         "at_one_value": words.AT_ONE_VALUE,
         "worth": wording.explain_unit(explanation),
         "limits": wording.name_limits(explanation),
-        "importance": words.explain_importance(explanation),
+        "importance": words.explain_importance(explanation, values.number),
         "unit": "shares of the largest" if hides_unit(explanation, values) else wording.name_unit(explanation),
         "sum": words.SUM,
-        "hangs": words.list_hangs(explanation),
+        "hangs": words.list_hangs(explanation, values.number),
     }
     asked = clean(explanation.details.ask(explanation.output_names, values.number), 200)
     signed = wording.is_signed(explanation)

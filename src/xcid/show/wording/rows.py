@@ -102,7 +102,7 @@ def list_notes(one: Explanation, shown: list[int], mark: str) -> list[str]:
     return [note for note in notes if note]
 
 
-def explain_importance(explanation: Explanation) -> list[str]:
+def explain_importance(explanation: Explanation, write: Callable[[float], str] = format_number) -> list[str]:
     """What the columns of importance say, as far as there are any."""
     if explanation.base_values is None or np.isnan(explanation.importance).all():
         return []
@@ -111,7 +111,16 @@ def explain_importance(explanation: Explanation) -> list[str]:
         return [IMPORTANCE]
     tried = {len(plan.alone) for plan in explanation.cloud.plans if isinstance(plan, Plan)} if explanation.cloud else ()
     values = f"{tried.pop()} usual values" if len(tried) == 1 else "the usual values"
-    return [IMPORTANCE, ALONE.format(tried=values, it=f"it {wording.choose_verb(explanation)}s")]
+    it = f"it {wording.choose_verb(explanation)}s{say_how_far(explanation, write)}"
+    return [IMPORTANCE, ALONE.format(tried=values, it=it)]
+
+
+def say_how_far(explanation: Explanation, write: Callable[[float], str] = format_number) -> str:
+    """How far a number must move to count as another answer: " by more than 41.33"; "" where outputs flip."""
+    if wording.choose_verb(explanation) != "move":
+        return ""
+    far = getattr(explanation.details.outcome, "half_width", None)
+    return " far enough to count" if far is None else f" by more than {write(far)}"
 
 
 def get_share(one: Explanation, at: int) -> float:
@@ -134,15 +143,15 @@ def find_hangs(one: Explanation) -> list[tuple[int, int]]:
     return told
 
 
-def list_hangs(explanation: Explanation) -> list[str]:
+def list_hangs(explanation: Explanation, write: Callable[[float], str] = format_number) -> list[str]:
     """Sentences about what a decision hangs on, by counts: what flips it, what has done little and does, what does not.
 
     ``{name}`` stands for the feature, ``{share}`` for that of its usual values which flip alone, and ``{did}`` for its
     contribution.
     """
     answer = "decision" if wording.name_subject(explanation) == wording.PREDICTION else "answer"
-    moves = wording.choose_verb(explanation) == "move"
-    what = f"nothing else changed, the {'output would move' if moves else f'{answer} would be different'}."
+    far = say_how_far(explanation, write)
+    what = f"nothing else changed, the {f'output would move{far}' if far else f'{answer} would be different'}."
     tried = f"of its usual values that were tried, {what}"
     return [
         f"With {{share}} of the usual values of {{name}} that were tried, {what}",
