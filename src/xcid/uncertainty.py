@@ -78,9 +78,14 @@ class Sources:
         return Sources.of(setup, refits, self.limits)
 
     def with_room(self, space: FeatureSpace) -> Sources:
-        """The same before a table with room for rows that hold what the reference data do not."""
-        limits = COMPUTATION if self.limits == REFERENCE else self.limits
-        return replace(self, limits=limits, refits=tuple(one.with_room(space) for one in self.refits), groups=())
+        """The same before a table with room for rows that hold what the reference data do not; models are called."""
+        return replace(self, refits=tuple(one.with_room(space) for one in self.refits), groups=())
+
+    def read_with_room(self, space: FeatureSpace) -> Sources:
+        """The same for rows for which what was read of the models gives what they predict."""
+        room = self.subject.room(space)
+        groups = tuple(one.with_room(room) for one in self.groups)
+        return replace(self, refits=tuple(one.read_with_room(space) for one in self.refits), groups=groups)
 
 
 def find_sources(setup: Setup, refits: Any, limits: str) -> Sources | None:
@@ -145,6 +150,8 @@ def allow_for(setup: Setup, found: Explanation, rows: Array, seed: int) -> Expla
     if asked.groups:
         by_group = np.stack([about.pick(exact(rows)[0]) for exact in asked.groups])
         known[REFERENCE] = sources.of_reference(by_group, asked.shares)
+    elif asked.shares.size:  # of a row that is sampled, where others are exact
+        more["sd_reference"] = np.full(found.values.shape, np.nan)
     if asked.refits:
         each = [_explained_by(setup, refit, rows, seed, about) for refit in asked.refits]
         more["retrained"] = np.stack(each, axis=-1)
