@@ -248,7 +248,13 @@ class Explanation:
 
     @property
     def unit(self) -> str:
-        """What values are measured in: "log odds of diabetes", "probability of the predicted class", "output"."""
+        """What values are measured in: "log odds of diabetes", "probability of the predicted class", "output".
+
+        Those that are no Shapley values are called by their name: "probability of diabetes, as Banzhaf values".
+        """
+        return self._scale_in_words() + ("" if self.estimand == "Shapley" else f", as {self.estimand} values")
+
+    def _scale_in_words(self) -> str:
         if self.scale in (D1, "number"):
             return self.scale if self.scale == D1 else self.output_names[-1]
         names = {*self.about.tolist()}
