@@ -21,19 +21,19 @@ from typing import TypeAlias
 import numpy as np
 from blind import CHOICES
 from cells import Array
-from known import IGNORED, Case, cases
+from known import IGNORED, Case, Wanted, cases
 from peers import KINDS, Estimate, Game, Kind, Output, Renewed
 
 import xcid
 from xcid._require import quiet_and_seeded
 
 CELLS = [
-    *(("diabetes", kind, 600) for kind in ("forest", "boosting", "mlp")),
-    *(("heart", kind, 240) for kind in ("forest", "boosting", "mlp")),
-    *(("progression", kind, 10**6) for kind in ("forest", "mlp")),
-    *(("breast_cancer", kind, 10**6) for kind in ("forest", "boosting", "mlp")),
-    *(("drawn_60", kind, 10**6) for kind in ("boosting", "mlp")),
-    ("digits", "forest", 10**6),
+    *(Wanted("diabetes", kind, 600) for kind in ("forest", "boosting", "mlp")),
+    *(Wanted("heart", kind, 240) for kind in ("forest", "boosting", "mlp")),
+    *(Wanted("progression", kind, 10**6) for kind in ("forest", "mlp")),
+    *(Wanted("breast_cancer", kind, 10**6) for kind in ("forest", "boosting", "mlp")),
+    *(Wanted("drawn_60", kind, 10**6) for kind in ("boosting", "mlp")),
+    Wanted("digits", "forest", 10**6),
 ]
 RENEWED = ("shapiq KernelSHAP", "shapiq LeverageSHAP", "shapiq RegressionMSR")
 Explain: TypeAlias = Callable[[Output, Array, Array, int, int], Array]  # a number, row, reference rows, budget, seed
@@ -117,7 +117,7 @@ def main() -> None:
     peers = methods()
     print("| cell | columns, reference rows | evaluations | xcid |", " | ".join(peers), "|")
     print("|---" * (4 + len(peers)) + "|")
-    for case in cases([one for one in CELLS if not options.tables or one[0] in options.tables], None, options.rows):
+    for case in cases([one for one in CELLS if not options.tables or one.table in options.tables], None, options.rows):
         d = case.train.shape[1]
         budget = 1_000 if d <= 20 else 3_000
         errors = [error(case, by_xcid, budget, options.seeds)]

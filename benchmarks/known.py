@@ -49,6 +49,15 @@ class Case(NamedTuple):
     error: float  # of the truth: its standard error as a share of its root mean square
 
 
+class Wanted(NamedTuple):
+    """A table, a kind of model, the most reference rows, and the scale where it is not the usual one."""
+
+    table: str
+    kind: str
+    most: int
+    scale: str = ""
+
+
 class Asked:
     """A fitted model that is given all columns but the ignored ones."""
 
@@ -68,8 +77,11 @@ class Asked:
         return found.reshape(len(X), -1)
 
 
-def case(name: str, X: Array, y: Any, kind: str, n_rows: int, most: int, split: int = 3) -> Case:
-    """Fit a model of a kind to a table, and find what is true of its first rows that were held out."""
+def case(name: str, X: Array, y: Any, kind: str, n_rows: int, most: int, split: int = 3, given: str = "") -> Case:
+    """Fit a model of a kind to a table, and find what is true of its first rows that were held out.
+
+    A scale may be ``given``; else it is the one on which trees add up, and the usual one of other models.
+    """
     rng = np.random.default_rng(1)
     wide = np.column_stack([X, *(rng.permutation(X[:, at % X.shape[1]]) for at in range(IGNORED))])
     is_class = len(np.unique(y)) <= 26
@@ -83,7 +95,7 @@ def case(name: str, X: Array, y: Any, kind: str, n_rows: int, most: int, split: 
     known, own = asked.outputs(train), asked.outputs(rows)
     about = np.where(own.shape[1] > 2, own.argmax(axis=1), own.shape[1] - 1)
     adds_up = is_class and (own.shape[1] == 2 or kind == "forest")
-    wanted = ADDS_UP.get(kind, "auto") if adds_up else "auto"
+    wanted = given or (ADDS_UP.get(kind, "auto") if adds_up else "auto")
     scale = choose_scale(wanted, known, None)
 
     def number(some: Array, column: Any) -> Array:
@@ -91,7 +103,8 @@ def case(name: str, X: Array, y: Any, kind: str, n_rows: int, most: int, split: 
 
     truth, error, how = find_truth(model, wanted, number, about, train, rows, kind)
     whole = np.concatenate([truth, np.zeros((len(rows), IGNORED))], axis=1)
-    return Case(f"{name} | {kind}", asked, wanted, number, about, train, rows, whole, how, error)
+    shown = f"{kind}, {given.replace('_', ' ')}" if given else kind
+    return Case(f"{name} | {shown}", asked, wanted, number, about, train, rows, whole, how, error)
 
 
 def find_truth(
@@ -185,8 +198,8 @@ def built_in(name: str) -> tuple[Array, Any]:
     return datasets.make_classification(n, d, n_informative=informative, n_redundant=d // 5, random_state=32)
 
 
-def cases(wanted: list[tuple[str, str, int]], folder: Path | None, n_rows: int) -> Iterator[Case]:
-    """The cases of (table, kind, most reference rows) that are wanted."""
-    for name, kind, most in wanted:
+def cases(wanted: list[Wanted], folder: Path | None, n_rows: int) -> Iterator[Case]:
+    """The cases that are wanted."""
+    for name, kind, most, scale in wanted:
         X, y = from_folder(folder, name) if folder else built_in(name)
-        yield case(name, X, y, kind, n_rows, most)
+        yield case(name, X, y, kind, n_rows, most, given=scale)

@@ -246,7 +246,7 @@ class TestQuestions:
         found.save(tmp_path / "e.json")
         assert json.loads((tmp_path / "e.json").read_text())["question"] == found.question
         told = {"question": found.question, "unit": "log odds of 1", "limits": "computation"}
-        told["settings"] = dict(found.details.settings)
+        told |= {"estimand": "Shapley", "settings": dict(found.details.settings)}
         assert found.to_frame().attrs == told
         assert found.towards("0").to_frame().attrs["unit"] == "log odds of 0"
 

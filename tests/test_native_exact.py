@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.compose import make_column_transformer
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingRegressor,
@@ -31,6 +32,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRe
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVR, LinearSVR
 from sklearn.tree import DecisionTreeClassifier
 from tests.test_model_changes import WEIGHTED
 from tests.test_native_tables import LEVELS, NUMBERS, fitted, frame, lightgbm, targets, xgboost
@@ -122,6 +124,8 @@ def on_scale(model, scale):
         return lambda rows: model.predict(rows).reshape(len(rows), -1)
     if scale == "probability":
         return model.predict_proba
+    if scale == "margins" and "xgboost" in type(model).__module__:
+        return lambda rows: model.predict(rows, output_margin=True).astype(float)
     if scale == "margins":
         return lambda rows: np.log(model.predict_proba(rows))
 
@@ -137,6 +141,11 @@ def on_scale(model, scale):
 def catboost(name, **settings):
     made = getattr(pytest.importorskip("catboost"), name)
     return made(iterations=12, verbose=0, thread_count=1, allow_writing_files=False, **settings)
+
+
+def additive(name):
+    glassbox = pytest.importorskip("interpret.glassbox")
+    return getattr(glassbox, name)(interactions=0, outer_bags=2, max_rounds=30, n_jobs=1)
 
 
 MODELS = {
@@ -162,21 +171,35 @@ MODELS = {
     "xgboost": (2, "log_odds", lambda: xgboost("XGBClassifier", max_depth=6)),
     "dart": (2, "log_odds", lambda: xgboost("XGBClassifier", booster="dart", rate_drop=0.3, max_depth=3)),
     "xgboost, numbers": (0, "number", lambda: xgboost("XGBRegressor", max_depth=4)),
+    "xgboost, classes": (3, "margins", lambda: xgboost("XGBClassifier", max_depth=4)),
+    "xgboost, forest": (2, "log_odds", lambda: xgboost("XGBRFClassifier", max_depth=5)),
+    "xgboost, forest of numbers": (0, "number", lambda: xgboost("XGBRFRegressor", max_depth=5)),
     "lightgbm": (2, "log_odds", lambda: lightgbm("LGBMClassifier")),
     "lightgbm, classes": (3, "margins", lambda: lightgbm("LGBMClassifier")),
     "lightgbm, numbers": (0, "number", lambda: lightgbm("LGBMRegressor")),
     "catboost": (2, "log_odds", lambda: catboost("CatBoostClassifier", depth=4)),
     "catboost, numbers": (0, "number", lambda: catboost("CatBoostRegressor", grow_policy="Lossguide")),
+    "catboost, classes": (3, "margins", lambda: catboost("CatBoostClassifier", depth=3)),
+    "additive": (2, "log_odds", lambda: additive("ExplainableBoostingClassifier")),
+    "additive, classes": (3, "margins", lambda: additive("ExplainableBoostingClassifier")),
+    "additive, numbers": (0, "number", lambda: additive("ExplainableBoostingRegressor")),
+    "discriminant": (2, "log_odds", lambda: LinearDiscriminantAnalysis()),
+    "discriminant, classes": (3, "margins", lambda: LinearDiscriminantAnalysis()),
+    "support": (0, "number", lambda: LinearSVR(random_state=0)),
+    "support, kernel": (0, "number", lambda: SVR(kernel="linear")),
+    "descent": (2, "log_odds", lambda: SGDClassifier(loss="log_loss", random_state=0)),
     "logistic": (2, "log_odds", lambda: make_pipeline(StandardScaler(), LogisticRegression())),
     "softmax": (3, "margins", lambda: LogisticRegression()),
     "least squares": (0, "number", lambda: make_pipeline(StandardScaler(), LinearRegression())),
     "naive bayes": (2, "log_odds", lambda: GaussianNB()),
 }  # fmt: skip
 COMPLETE = ("boosting", "exponential", "adaptive", "logistic", "softmax", "least", "naive", "bagging")
+COMPLETE += ("discriminant", "support", "descent")
 if sklearn.__version__.startswith("1.5."):
     COMPLETE += ("extra trees",)  # they take missing cells from 1.6 on
 
 
+@pytest.mark.filterwarnings("ignore:Missing values detected:UserWarning")  # by interpret, about its pictures
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("players", [ALONE, GROUPED], ids=["alone", "grouped"])
 def test_values_are_those_of_all_coalitions(name, players, form):

@@ -396,7 +396,7 @@ def test_limits_over_trainings_hold_models_of_fresh_data(model):
     assert 0.9 < np.mean(inside["training"]) < 0.99
 
 
-def test_rows_with_unseen_levels_do_not_claim_limits_they_have_not():
+def test_rows_with_unseen_levels_have_limits_over_reference_rows():
     random = np.random.default_rng(0)
     table = pd.DataFrame({"a": random.normal(size=200), "c": random.choice(list("xyz"), 200)})
     encode = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["c"]), remainder="passthrough")
@@ -405,9 +405,12 @@ def test_rows_with_unseen_levels_do_not_claim_limits_they_have_not():
     known = explainer(table[:2])
     with pytest.warns(xcid.XcidWarning, match="lack"):
         unseen = explainer(pd.DataFrame({"a": [0.1], "c": ["q"]}))
-    assert (known.limits, unseen.limits) == ("reference", "computation")
+    assert (known.limits, unseen.limits) == ("reference", "reference")
+    assert unseen.exact.all()
+    assert (unseen.lower < unseen.values).all()
     with pytest.raises(InvalidParameter, match="different sources"):
-        xcid.Explanation.concatenate([known, unseen])
+        xcid.Explanation.concatenate([xcid.Explainer(model, table)(table[:2]), unseen])
+    assert len(xcid.Explanation.concatenate([known, unseen])) == 3
 
 
 def test_a_class_is_not_lost_where_a_classifier_has_no_probabilities():

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 import xcid
+from xcid import app, frames
 from xcid._kernels import arrays
 from xcid.contributions import effects
+from xcid.io import writers
 
 
 @pytest.mark.parametrize("n_columns", [5, 12, 40])
@@ -60,7 +64,31 @@ def test_what_is_no_shapley_value_says_so():
     assert (wide.estimand, narrow.estimand) == ("Banzhaf", "Shapley")
     assert "Banzhaf values" in str(wide)
     assert "Banzhaf" not in str(narrow)
+    assert (wide.unit, narrow.unit) == ("output, as Banzhaf values", "output")
     assert xcid.Explainer(ask, table, generator=xcid.generators.Balanced(20_000))(table[:1]).estimand == "Shapley"
+
+
+@pytest.mark.filterwarnings("ignore::xcid.errors.XcidWarning")
+@pytest.mark.parametrize("n_features", [5, 150])
+def test_every_form_of_a_number_names_what_it_is(n_features, tmp_path):
+    table = np.random.default_rng(0).normal(size=(200, n_features))
+
+    def ask(rows):
+        return 1 / (1 + np.exp(-rows[:, 0] * rows[:, 1] - rows[:, 2]))
+
+    found = xcid.Explainer(ask, table)(table[:2])
+    found.report(tmp_path / "report.html")
+    found.save(tmp_path / "found.json")
+    writers.write(tmp_path / "found.csv", [frames.to_columns(found)])
+    written = [(tmp_path / name).read_text() for name in ("report.html", "found.json", "found.csv")]
+    axes = xcid.plots.bar(found[0])
+    plotted = " ".join(text.get_text() for text in axes.figure.findobj(Text))
+    session = app.Session(ask, table, table[:1])
+    cells, (question, *_) = table[0].tolist(), session.describe()["questions"]
+    asked = {"cells": cells, "own": cells, "frozen": [], "forbidden": [], "target": 0, "feature": 0}
+    shown = json.dumps(session.explain(json.dumps({**asked, "question": {"kind": question["kind"]}}).encode()))
+    everywhere = [*written, plotted, shown, str(found), found.to_frame()["unit"][0], found.to_frame().attrs["estimand"]]
+    assert [("Banzhaf" in form) for form in everywhere] == [n_features == 150] * len(everywhere)
 
 
 @pytest.mark.parametrize(("n_features", "n_plans"), [(8, 8), (65, 4), (129, 2)])

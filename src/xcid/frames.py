@@ -17,7 +17,8 @@ def to_frame(explanation: Explanation, backend: Backend) -> Any:
     """Give one line for each row and feature: row, feature, data, value, importance, status, ..."""
     frame = frame_of(to_columns(explanation), backend)
     if backend == "pandas":
-        frame.attrs.update(question=explanation.question, unit=explanation.unit, limits=explanation.limits)
+        names = ("question", "unit", "limits", "estimand")
+        frame.attrs.update({name: getattr(explanation, name) for name in names})
         frame.attrs["settings"] = dict(explanation.details.settings or {})
     return frame
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from xcid.outcomes import Outcome
 from xcid.outcomes.protocol import as_question
 from xcid.records import UNKNOWN, Array, Explanation, Flags, Integers, Perturbations, Unsigned, fields
 from xcid.setup import Setup, is_one_sided, perturb, perturb_by_plan
-from xcid.table import met
+from xcid.table import FeatureSpace, flag_unseen, met
 
 Blocks: TypeAlias = list[Explanation | Failed]
 Apply: TypeAlias = Callable[[Callable[[Array], Blocks], list[Array]], Iterable[Blocks]]
@@ -27,10 +27,57 @@ FEWEST_FLIPS = 5  # that a set can be described by
 SURE = 0.01  # p-value of some feature of a row that needs no flips to be explained
 
 
-def explain(setup: Setup, rows: Array, seed: int, apply: Apply = map, progress: Progress = silent) -> Explanation:
+class Roads(NamedTuple):
+    """How rows of a table are explained of which some hold what the reference data do not.
+
+    A row takes the same road alone and in a batch: ``usual`` those that hold nothing new, ``read`` those for which what
+    was read of the model gives what it predicts, ``called`` all others.
+    """
+
+    space: FeatureSpace  # of the reference data
+    usual: Setup
+    read: Setup
+    called: Setup
+
+    @classmethod
+    def of(cls, setup: Setup, space: FeatureSpace) -> Roads:
+        """The roads of a setup to rows of a space with more room."""
+        subject, sources = setup.subject, setup.sources
+        called, read = subject.with_room(space), subject.read_with_room(space)
+        by_call = by_reading = None
+        if sources is not None:
+            by_call = sources.with_room(space)
+            by_reading = by_call if read.predict.native is None else sources.read_with_room(space)
+        return cls(
+            subject.space,
+            replace(setup, subject=replace(called, predict=subject.predict, exact=subject.exact)),
+            replace(setup, subject=read, sources=by_reading),
+            replace(setup, subject=called, sources=by_call),
+        )
+
+    def divide(self, rows: Array) -> list[tuple[Integers, Setup]]:
+        """The places of (n, d) rows by the setup that explains them."""
+        road = 2 * flag_unseen(self.space, rows).any(axis=1)
+        unseen = np.flatnonzero(road)
+        sources, is_read = self.read.sources, np.ones(len(unseen), dtype=bool)
+        for subject in (self.read.subject, *(() if sources is None else sources.refits)):
+            is_read[is_read] = subject.predict.reads(rows[unseen[is_read]], self.space)
+        road[unseen[is_read]] = 1
+        chosen = zip((np.flatnonzero(road == at) for at in range(3)), (self.usual, self.read, self.called), strict=True)
+        return [(places, setup) for places, setup in chosen if places.size]
+
+
+def explain(
+    setup: Setup,
+    rows: Array,
+    seed: int,
+    apply: Apply = map,
+    progress: Progress = silent,
+    roads: Roads | None = None,
+) -> Explanation:
     """Explain (n, d) rows block by block; samples are kept while they are few."""
     pieces, kept_bytes, blocks = list[Explanation | Failed](), 0, split(setup, rows)
-    steps = progress(apply(functools.partial(explain_block, setup, seed=seed), blocks), total=len(blocks))
+    steps = progress(apply(functools.partial(explain_block, setup, seed=seed, roads=roads), blocks), total=len(blocks))
     for done, block in enumerate(steps, start=1):
         for piece in block:
             if isinstance(piece, Explanation) and piece.cloud is not None:
@@ -46,9 +93,8 @@ def explain_table(setup: Setup, table: Any, seed: int, apply: Apply = map, progr
     space, rows, unseen = met(setup.subject.space, table)
     if not unseen.any():
         return explain(setup, rows, seed, apply, progress)
-    sources = None if setup.sources is None else setup.sources.with_room(space)
-    wide = replace(setup, subject=setup.subject.with_room(space), sources=sources)
-    found = explain(wide, rows, seed, apply, progress)
+    roads = Roads.of(setup, space)
+    found = explain(roads.called, rows, seed, apply, progress, roads)
     refused = unseen & (found.status == "model_failed")
     taken = int(np.sum(unseen & ~refused))
     if taken:
@@ -71,14 +117,21 @@ def _of_reference(setup: Setup, seed: int) -> Blocks:
     return [piece if isinstance(piece, Failed) else replace(piece, cloud=None) for piece in pieces]
 
 
-def explain_block(setup: Setup, rows: Array, seed: int) -> Blocks:
+def explain_block(setup: Setup, rows: Array, seed: int, roads: Roads | None = None) -> Blocks:
     """Explain a block of (n, d) rows; those that the model fails for are set apart."""
 
     def explain(some: Array) -> Explanation:
-        more = functools.partial(_run, setup, some, setup.subject.predict.own(some), seed)
-        return _allow_for_sources(setup, setup.stop(more(slice(None), 0), more), some, seed)
+        parts = [(np.arange(len(some)), setup)] if roads is None else roads.divide(some)
+        found = [_explain_alike(one, some[places], seed) for places, one in parts]
+        return found[0] if len(found) == 1 else fields.join(found, [places for places, _ in parts])
 
     return isolated(explain, rows)
+
+
+def _explain_alike(setup: Setup, rows: Array, seed: int) -> Explanation:
+    """Explain rows that take the same road."""
+    more = functools.partial(_run, setup, rows, setup.subject.predict.own(rows), seed)
+    return _allow_for_sources(setup, setup.stop(more(slice(None), 0), more), rows, seed)
 
 
 def _allow_for_sources(setup: Setup, found: Explanation, rows: Array, seed: int) -> Explanation:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xcid import __version__
-from xcid._check import telling, warn
+from xcid._check import LOG, said, telling, warn
 from xcid._kernels.arrays import spread, thinned
 from xcid.contributions.scale import Scale
 from xcid.errors import ModelError
@@ -26,6 +26,7 @@ from xcid.table import Constraints, Features, FeatureSpace, Kind, Rules
 
 if TYPE_CHECKING:
     from xcid.native import Fingerprint
+    from xcid.native.seen import Room
     from xcid.native.shapley import Exact
 
 MEMORY = 2**28  # bytes that one call of the model may take
@@ -176,9 +177,30 @@ class Subject:
             return False
 
     def with_room(self, space: FeatureSpace) -> Subject:
-        """The same model and table, with room for rows that hold what the table does not."""
+        """The same model and table, with room for rows that hold what the table does not; the model is called."""
+        self.standing.trace(self.space)  # of the table as it was
         rules = replace(self.rules, columns=space.columns)
         return replace(self, space=space, predict=self.predict.deciding(self.model, space), rules=rules, exact=None)
+
+    def room(self, space: FeatureSpace) -> Room:
+        """What makes room for the rows of a space in what was read of the model."""
+        from xcid.native.seen import Room
+
+        levels = {at: len(column.levels) for at, column in enumerate(space.columns) if column.levels}
+        return Room(self.predict.decode, self.predict.deciding(self.model, space).decode, levels)
+
+    def read_with_room(self, space: FeatureSpace) -> Subject:
+        """The same where the model is read, for rows that `Predictor.reads` is true of; called if that fails."""
+        called = self.with_room(space)
+        if self.predict.native is None:
+            return called
+        try:
+            room = self.room(space)
+            predict = replace(self.predict.deciding(self.model, space), native=self.predict.native.with_room(room))
+            return replace(called, predict=predict, exact=None if self.exact is None else self.exact.with_room(room))
+        except Exception as error:  # of a type without room, or of a step that refuses
+            LOG.info("the model is called for rows that the reference data lack, since %s", said(error))
+            return called
 
     @property
     def record(self) -> dict[str, str]:

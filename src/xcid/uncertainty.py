@@ -81,9 +81,14 @@ class Sources:
         return Sources.of(setup, refits, self.limits)
 
     def with_room(self, space: FeatureSpace) -> Sources:
-        """The same before a table with room for rows that hold what the reference data do not."""
-        limits = COMPUTATION if self.limits == REFERENCE else self.limits
-        return replace(self, limits=limits, refits=tuple(one.with_room(space) for one in self.refits), groups=())
+        """The same before a table with room for rows that hold what the reference data do not; models are called."""
+        return replace(self, refits=tuple(one.with_room(space) for one in self.refits), groups=())
+
+    def read_with_room(self, space: FeatureSpace) -> Sources:
+        """The same for rows for which what was read of the models gives what they predict."""
+        room = self.subject.room(space)
+        groups = tuple(one.with_room(room) for one in self.groups)
+        return replace(self, refits=tuple(one.read_with_room(space) for one in self.refits), groups=groups)
 
 
 def find_sources(setup: Setup, refits: Any, limits: str) -> Sources | None:
@@ -158,6 +163,8 @@ def allow_for(setup: Setup, found: Explanation, rows: Array, seed: int) -> Expla
         ]
         known[REFERENCE] = spreads[0]
         more["every_reference"] = np.stack(spreads[1:], axis=2) if every else None
+    elif asked.shares.size:  # of a row that is sampled, where others are exact
+        more["sd_reference"] = np.full(found.values.shape, np.nan)
     if asked.refits:
         each = [_exact_by(refit, rows, scale) for refit in asked.refits]
         more["retrained"] = np.stack(

@@ -70,7 +70,10 @@ def widen(found: E, limits: str) -> E:
     if limits == COMPUTATION:
         return found
     spreads = {name: getattr(found, f"sd_{name}") for name in SOURCES[: SOURCES.index(limits) + 1]}
-    known = {name: spread for name, spread in spreads.items() if spread is not None}
+    known = {name: spread for name, spread in spreads.items() if spread is not None and not np.isnan(spread).all()}
+    if limits not in known:  # of rows that are sampled, where others are exact
+        nothing = np.full(found.values.shape, np.nan)
+        return replace(found, lower=nothing, upper=nothing, p_values=np.ones(found.values.shape))
     n_refits = 0 if found.retrained is None else found.retrained.shape[-1]
     return replace(found, **fields.name_parts(found, "values", combine(found.values, known, n_refits)))
 

@@ -15,7 +15,7 @@ from xcid.errors import ModelError, XcidError
 from xcid.models.libraries import ADAPTERS, Adapted
 from xcid.models.tables import Cells, Reader, as_trained, of_logits, of_target, reader
 from xcid.outcomes.classes import renamed
-from xcid.records import Array, Plan
+from xcid.records import Array, Flags, Plan
 from xcid.table import FeatureSpace
 
 if TYPE_CHECKING:
@@ -87,6 +87,26 @@ class Predictor:
         """The same call for tables of another space, which has more levels or missing cells."""
         call, decode = find_call(model, space)
         return replace(self, call=call, decode=decode, native=None)
+
+    def reads(self, rows: Array, space: FeatureSpace) -> Flags:
+        """(n,) rows for which what was read gives what the model predicts, for them and for mixtures with a space's.
+
+        The model is called with all of them at once, and where it refuses some, with halves.
+        """
+        if self.native is None or not len(rows):
+            return np.zeros(len(rows), dtype=bool)
+        samples = np.concatenate([rows[:, None], _trial(space).samples(rows)], axis=1).reshape(-1, rows.shape[1])
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                both = self(samples), self.native.outputs(samples)
+        except Exception:  # of the model, or of a step before it: it says so where it is called in earnest
+            if len(rows) == 1:
+                return np.zeros(1, dtype=bool)
+            return np.concatenate([self.reads(part, space) for part in np.array_split(rows, 2)])
+        called, read = (found.reshape(len(rows), -1) for found in both)
+        gap, size = np.abs(read - called).max(axis=1), np.abs(called).max(axis=1)
+        return np.asarray(gap <= max(EXACT, 10 * self.precision) * np.maximum(1.0, size))
 
     def planned(self, plan: Plan, n_rows: int) -> Callable[[Array], Array] | None:
         """From rows to the (n, s, k) outputs of all samples of a plan of their columns; None where it has to be called.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from scipy.special import expit, softmax
 
-from xcid.native.seen import Chain, Kind, Look, Part, Seen, attributes
+from xcid.native.seen import Chain, Kind, Look, Part, Room, Seen, attributes
 from xcid.records import Array, Plan
 
 Outputs: TypeAlias = Callable[[Array], Array]
@@ -34,6 +34,9 @@ class Native(Protocol):
 
     def outputs(self, rows: Array) -> Array:
         """(n, k) outputs of (n, d) rows by themselves."""
+
+    def with_room(self, room: Room) -> Native:
+        """The same for rows of more levels."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +69,10 @@ class Alone:
         found: Array = self.core.outputs(self.seen.cells(rows))
         return found
 
+    def with_room(self, room: Room) -> Alone:
+        """The same for rows of more levels."""
+        return replace(self, seen=self.seen.with_room(room))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Combined:
@@ -94,6 +101,10 @@ class Combined:
     def outputs(self, rows: Array) -> Array:
         """(n, k) outputs of (n, d) rows by themselves."""
         return self.combine(model.outputs(rows) for model in self.models)
+
+    def with_room(self, room: Room) -> Combined:
+        """The same for rows of more levels."""
+        return replace(self, models=tuple(model.with_room(room) for model in self.models))
 
 
 def changed(change: Callable[[Array], Array], outputs: Iterator[Array]) -> Array:

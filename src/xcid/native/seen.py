@@ -57,6 +57,7 @@ class Tabulated:
 
     order: Integers
     tables: dict[int, Array]
+    cells: Callable[[Array], Array]  # that the tables were made by
 
     @staticmethod
     def of(order: Integers, levels: Mapping[int, int], cells: Callable[[Array], Array]) -> Tabulated:
@@ -67,7 +68,7 @@ class Tabulated:
             rows[-1, column] = np.nan
         found = cells(rows)
         kept = {at: [*range(levels[column]), -1] for at, column in enumerate(order.tolist()) if column in levels}
-        return Tabulated(order, {at: found[places, at] for at, places in kept.items()})
+        return Tabulated(order, {at: found[places, at] for at, places in kept.items()}, cells)
 
     def __call__(self, rows: Array) -> Array:
         cells = rows[:, self.order]
@@ -75,6 +76,25 @@ class Tabulated:
             codes = cells[:, at]
             cells[:, at] = table[np.where(np.isnan(codes), len(table) - 1, codes).astype(np.int64)]
         return cells
+
+
+class Room(NamedTuple):
+    """Room for more levels and missing cells: rows become tables in a ``new`` way, and not by the ``own`` one.
+
+    ``levels`` has the numbers of levels by the columns of the rows.
+    """
+
+    own: Callable[[Array], Any]
+    new: Callable[[Array], Any]
+    levels: Mapping[int, int]
+
+    def __call__(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """The same function of rows, where it makes tables of them with this room."""
+        if isinstance(function, Chain):
+            return Chain(tuple(map(self, function.functions)))
+        if isinstance(function, Tabulated):
+            return Tabulated.of(function.order, self.levels, self(function.cells))
+        return self.new if function is self.own else function
 
 
 class Part(NamedTuple):
@@ -104,6 +124,10 @@ class Seen:
     table: Callable[[Array], Any]
     cells: Callable[[Array], Array]
     levels: Mapping[int, int] = field(default_factory=dict)
+
+    def with_room(self, room: Room) -> Seen:
+        """The same for rows of more levels."""
+        return Seen(self.source, room(self.table), room(self.cells), room.levels if self.levels else {})
 
     def by(self, numbers: Callable[[Any], Array]) -> Seen:
         """The same table, of whose levels other numbers are made."""

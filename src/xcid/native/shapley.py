@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import RLock
 from typing import Any, NamedTuple, TypeAlias
@@ -15,7 +15,7 @@ from xcid.native import boosters, models
 from xcid.native.ensemble import averaged, averaged_pair, single_logistic, single_several
 from xcid.native.library import whole
 from xcid.native.models import Alone, Combined, Linear, Link, by_odds, doubled, first, logistic, several
-from xcid.native.seen import Seen
+from xcid.native.seen import Room, Seen
 from xcid.native.terms import Compiled, Plain, Reference
 from xcid.native.trees import Trees
 from xcid.records import Array, Integers
@@ -94,6 +94,13 @@ class Part:
         walk, depth = self.core.walk, _depth(self.core)
         work = int((walk.left == np.arange(len(walk.left))).sum()) * len(self.background)
         return work <= (MOST_PLAIN_WORK if whole() is None or depth > DEEPEST else MOST_WORK)
+
+    def with_room(self, room: Room) -> Part:
+        """The same for rows of more levels; what is prepared of the reference rows serves both."""
+        found = replace(self, seen=self.seen.with_room(room))
+        with _LOCK:
+            _MADE[found] = self._prepared()
+        return found
 
     def _compared(self, rows: Array) -> Array:
         cells = self.seen.counted(rows)
@@ -201,6 +208,10 @@ class Exact:
         pairs = list(zip(self.parts, self.matrices, strict=True))
         values = sum((part.values(rows) @ matrix for part, matrix in pairs), np.zeros(1))
         return values, sum((part.base @ matrix for part, matrix in pairs), self.start)
+
+    def with_room(self, room: Room) -> Exact:
+        """The same for rows of more levels."""
+        return replace(self, parts=tuple(part.with_room(room) for part in self.parts))
 
     def pairs(self, rows: Array) -> Array:
         """(n, f, f, q) Shapley interaction indices of (n, d) rows; 0 on the diagonal."""

@@ -152,7 +152,7 @@ class Explanation:
     against: Texts | None = per(ROW, dtype=np.str_, line="against", runs=first, rows=first, default=None)
     every_class: Array | None = per(ROW, FEATURE, OUTPUT, unknown=np.nan, runs=first, default=None)
     every_reference: Array | None = per(ROW, FEATURE, OUTPUT, unknown=np.nan, default=None)
-    every_retrained: Array | None = per(ROW, FEATURE, OUTPUT, REFIT, unknown=np.nan, default=None)
+    every_retrained: Array | None = per(ROW, FEATURE, OUTPUT, fields.REFIT, unknown=np.nan, default=None)
     importance_lower: Array | None = per(
         ROW, FEATURE, unknown=np.nan, line="importance_lower", of="importance", part=LOWER, default=None
     )
@@ -231,7 +231,13 @@ class Explanation:
 
     @property
     def unit(self) -> str:
-        """What values are measured in: "log odds of diabetes", "probability of the predicted class", "output"."""
+        """What values are measured in: "log odds of diabetes", "probability of the predicted class", "output".
+
+        Those that are no Shapley values are called by their name: "probability of diabetes, as Banzhaf values".
+        """
+        return self._scale_in_words() + ("" if self.estimand == "Shapley" else f", as {self.estimand} values")
+
+    def _scale_in_words(self) -> str:
         if self.scale in (D1, "number"):
             return self.scale if self.scale == D1 else self.output_names[-1]
         names = {*self.about.tolist()}

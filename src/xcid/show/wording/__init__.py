@@ -112,10 +112,15 @@ def format_score(explanation: Explanation, value: float) -> str:
 
 
 def name_unit(found: Explanation | Interactions) -> str:
-    """What contributions are measured in: "log odds of diabetes", "probability of class 1", "the output"."""
+    """What contributions are measured in: "log odds of diabetes", "probability of class 1", "the output".
+
+    Those of features that are no Shapley values are called by their name.
+    """
+    estimand = getattr(found, "estimand", "Shapley")
+    kind = "" if estimand == "Shapley" else f", as {estimand} values"
     if found.scale in (D1, "number"):
-        return "the output"
-    return f"{'log odds' if is_odds(found.scale) else found.scale} of {name_whom(found)}"
+        return f"the output{kind}"
+    return f"{'log odds' if is_odds(found.scale) else found.scale} of {name_whom(found)}{kind}"
 
 
 SHARE = "%: share of rows where the feature is significant"
