@@ -156,9 +156,9 @@ def allow_for(setup: Setup, found: Explanation, rows: Array, seed: int) -> Expla
     known = {COMPUTATION: sources.of_computation(estimate)}
     more: dict[str, Any] = {"limits": asked.limits, "p_computation": estimate.p}
     if asked.groups:
-        each = [exact(rows)[0] for exact in asked.groups]
+        by_group = [exact(rows)[0] for exact in asked.groups]
         spreads = [
-            sources.of_reference(np.stack([one.pick(values) for values in each]), asked.shares)
+            sources.of_reference(np.stack([one.pick(values) for values in by_group]), asked.shares)
             for one in (about, *every)
         ]
         known[REFERENCE] = spreads[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from xcid.cid.generators.objectives import check_weights
+from xcid.cid.generators.search import check_weights
 
 
 @dataclass(frozen=True, slots=True)
