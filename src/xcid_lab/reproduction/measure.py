@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from xcid import Explanation
+from xcid.directions import supporting
 from xcid.errors import XcidWarning
 from xcid.metrics import masking_curves
 from xcid.records import Array
@@ -66,7 +67,7 @@ def measure(subject: Subject, method: Method, settings: Settings) -> Arrays:
     start = time.perf_counter()
     explained = _runs(subject, method, settings, rows, method.runs(settings))
     seconds = time.perf_counter() - start
-    runs = np.stack([explanation.values for explanation in explained])
+    runs = np.stack([supporting(explanation) for explanation in explained])
     scores = runs.mean(axis=0)
     numbers, train = (table.astype(np.float64) for table in (rows, subject.train))  # so that no mean is rounded
     by_size = masking_curves(subject.model, numbers, np.abs(scores), train)

@@ -36,6 +36,7 @@ SOURCES = (
     # what is run, and what stands beside it
     "xcid_lab/subjects.py",
     "xcid_lab/reproduction/methods.py",
+    "xcid_lab/reproduction/measure.py",
     "xcid_lab/baselines/_common.py",
     "xcid_lab/baselines/plain.py",
     "xcid_lab/baselines/shap.py",
