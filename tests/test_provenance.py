@@ -21,8 +21,8 @@ import xcid
 from xcid import cli
 from xcid.io.training import train
 from xcid.native import look_for_record
-from xcid.subject import digest_reference
 from xcid.table import FeatureSpace
+from xcid.table.features import digest_reference
 
 RNG = np.random.default_rng(0)
 TABLE = pd.DataFrame(RNG.normal(size=(80, 3)), columns=["a", "b", "c"])

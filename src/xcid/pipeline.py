@@ -98,10 +98,8 @@ def explain_table(setup: Setup, table: Any, seed: int, apply: Apply = map, progr
     refused = unseen & (found.status == "model_failed")
     taken = int(np.sum(unseen & ~refused))
     if taken:
-        warn(
-            f"{taken} of {len(rows)} rows: levels or missing cells that the reference data lack; "
-            "the model accepted them"
-        )
+        lack = "levels or missing cells that the reference data lack"
+        warn(f"{taken} of {len(rows)} rows: {lack}; the model accepted them")
     return replace(found, status=np.where(refused, "unseen_value", found.status))
 
 
@@ -163,8 +161,7 @@ def _exact_contributions(setup: Setup, rows: Array, outputs: Array) -> dict[str,
     how, exact, names = setup.contributing, setup.subject.exact, setup.subject.output_names
     if how is None or exact is None or exact.scale != how.scale.name:
         return None
-    column = column_in_question(setup.outcome, outputs, names)
-    return count_out(*exact(rows), outputs, names, column, how.scale)
+    return count_out(*exact(rows), outputs, names, column_in_question(setup.outcome, outputs, names), how.scale)
 
 
 def _unperturbed(setup: Setup, rows: Array, outputs: Array, seed: int, known: dict[str, Any]) -> Explanation:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,14 +14,14 @@ import numpy as np
 
 from xcid import __version__
 from xcid._check import LOG, said, telling, warn
-from xcid._kernels.arrays import spread, thinned
-from xcid.contributions.scale import Scale
+from xcid._kernels.arrays import thinned
+from xcid.contributions.scale import measure_reference
 from xcid.errors import ModelError
 from xcid.models import Predictor, agrees, names_for, wrap
 from xcid.models.predictor import EXACT, TRIED, USUAL_NAMING, Naming
-from xcid.outcomes.classes import are_probabilities, least_probability
 from xcid.records import Array, Density, Details, Explanation, Outcome
 from xcid.table import Constraints, Features, FeatureSpace, Kind, Rules
+from xcid.table.features import digest_reference
 
 if TYPE_CHECKING:
     from xcid.native import Fingerprint
@@ -122,7 +121,7 @@ class Subject:
         space = FeatureSpace.of(background, names, kinds, limits, weights)
         features, rules = Features.of(space, limits), limits.rules(space.columns, space.rows)
         standing, predict, known = _tried(model, space, memory, naming)
-        usual, exact = _usual(known, space), _exact(predict, space, features)
+        usual, exact = measure_reference(known, space), _exact(predict, space, features)
         return cls(model, space, features, predict, known, usual, rules, limits, memory, naming, standing, exact)
 
     @property
@@ -156,14 +155,15 @@ class Subject:
     def of_model(self, model: Any) -> Subject:
         """The same table before another model, such as one that was trained again."""
         standing, predict, known = _tried(model, self.space, self.memory, self.naming)
-        parts: Any = {"usual": _usual(known, self.space), "exact": _exact(predict, self.space, self.features)}
+        usual, exact = measure_reference(known, self.space), _exact(predict, self.space, self.features)
+        parts: Any = {"usual": usual, "exact": exact}
         return replace(self, model=model, predict=predict, known=known, standing=standing, **parts)
 
     def answered_by(self, call: Any) -> Subject:
         """The same table before another call of a model, whose outputs for the reference rows are the usual ones."""
         predict = replace(self.predict, call=call)
         known = predict(self.space.rows)
-        usual = _usual(known, self.space) | {"output_scales": self.usual["output_scales"]}
+        usual = measure_reference(known, self.space) | {"output_scales": self.usual["output_scales"]}
         return replace(self, predict=predict, known=known, usual=usual, exact=None)
 
     def is_as_tried(self) -> bool:
@@ -264,17 +264,6 @@ def _tried(model: Any, space: FeatureSpace, memory: int, naming: Naming) -> tupl
     return standing, predict, outputs
 
 
-def _usual(known: Array, space: FeatureSpace) -> dict[str, Any]:
-    """The spread of (N, k) reference outputs, their means, and mean log odds where they are probabilities."""
-    found = {"output_scales": spread(known[space.copied]), "base_outputs": Scale("number").bases(known, space.weights)}
-    least = least_probability(known) if are_probabilities(known) else None
-    if least is not None:
-        found["base_log_odds"] = Scale("log_odds", least).bases(known, space.weights)
-        if known.shape[1] > 2:
-            found["base_margins"] = Scale("margins", least).bases(known, space.weights)
-    return {name: tuple(part.tolist()) for name, part in found.items()} | {"least": least or 0.0}
-
-
 def _exact(predict: Predictor, space: FeatureSpace, features: Features) -> Exact | None:
     """The exact Shapley values of a model that was read, against all reference rows; None where it does not add up."""
     if predict.native is None:
@@ -298,16 +287,6 @@ def trace(model: Any, space: FeatureSpace, is_readable: bool) -> dict[str, str]:
         "reference": f"{len(space.rows):,} rows, sha256 {digest_reference(space)}",
         "versions": _name_versions(found.packages),
     }
-
-
-def digest_reference(space: FeatureSpace) -> str:
-    """SHA-256 of reference data as they are understood: names, levels, weights and numbers, in whatever library."""
-    found = hashlib.sha256()
-    for column in space.columns:
-        found.update(repr((column.name, tuple(map(str, column.levels)), column.unit)).encode(errors="surrogatepass"))
-    for part in (space.rows, space.weights):
-        found.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
-    return found.hexdigest()
 
 
 def _name_versions(packages: tuple[str, ...]) -> str:

@@ -119,7 +119,7 @@ def _prepare(
 
 def _try_out(recipe: Recipe, background: Background, reasons: Reasons | None) -> None:
     """Make the explainer: it fails here rather than in every worker."""
-    with _work.try_model(recipe.subject) as call:
+    with _subjects.try_model(recipe.subject) as call:
         call(background.features)
         made = recipe.make(background).subject
         _wanted.check_reasons(recipe.reasons, made.output_names)

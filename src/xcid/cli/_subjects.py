@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import combinations, product
 from pathlib import Path
@@ -24,6 +25,7 @@ _PLACES = re.compile(rf"({_PART})(,({_PART}))*")
 _NAME = r"[^\s,<>=!'\"()\[\]`]+"
 _NAMES = re.compile(rf"{_NAME}(,\s*{_NAME})*")
 PLACES = "0:10 for the first ten, 3,5,9 for some, -3: for the last three"
+MOST_BYTES = 10_000_000  # of a file of texts or rules
 MOST_COMPARED = 10_000  # names that are looked through for one that was meant
 
 
@@ -244,3 +246,34 @@ def _as_range(rows: Sequence[int]) -> Sequence[int]:
     """Neighbours as a range; else a tuple."""
     whole = range(rows[0], rows[-1] + 1)
     return whole if len(whole) == len(rows) else tuple(rows)
+
+
+def read_small(path: Path, readers: Mapping[str, Callable[[str], Any]], what: str) -> Any:
+    """The content of a file by the reader of its extension."""
+    from xcid._check import telling
+    from xcid.errors import InvalidFile
+
+    if path.suffix.lower() not in readers:
+        raise InvalidFile(f"{path} cannot be read: {what} are in a {' or '.join(readers)} file")
+    with telling(InvalidFile, f"{path} cannot be read"):
+        if path.stat().st_size > MOST_BYTES:
+            raise InvalidFile(f"{path} cannot be read: it has more than {MOST_BYTES:,} bytes")
+        return readers[path.suffix.lower()](path.read_text(encoding="utf-8"))
+
+
+def naming_of(subject: SubjectOptions, model: Any) -> dict[str, Any]:
+    """What the outputs are called; of a regressor with several targets, the one that --target names is explained."""
+    from xcid.models.tables import is_regressor
+
+    named = {"class_names": subject.class_names}
+    is_target = subject.target in (subject.class_names or ()) and is_regressor(model)
+    return named | {"target": subject.target} if is_target else named
+
+
+def try_model(subject: SubjectOptions) -> contextlib.AbstractContextManager[Callable[[Any], None]]:
+    """Try the file of the model, if there is one, in a process of its own; the block has to call it with rows."""
+    from xcid.io import trial
+
+    if subject.model is None:
+        return contextlib.nullcontext(lambda features: None)
+    return trial.try_file(subject.model, subject.trust)

@@ -6,11 +6,12 @@ import argparse
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from xcid.cli._subjects import read_small
 from xcid.cli._terminal import read_names, whole_number
 
 if TYPE_CHECKING:
@@ -18,11 +19,8 @@ if TYPE_CHECKING:
     from xcid.show.reasons import Reasons
     from xcid.table import Constraints
 
-MOST_BYTES = 10_000_000  # of a file of texts or rules
-MOST_WORKERS = 256
-MOST_SAMPLES, MOST_REPEATS = 5_000, 1_000  # of either kind, and runs
+MOST_WORKERS, MOST_SAMPLES, MOST_REPEATS = 256, 5_000, 1_000  # samples of either kind, and runs
 KERNELS = ("gaussian", "epanechnikov", "exponential", "tophat", "triangular", "cosine")
-
 _SHARE = re.compile(r"0?\.\d+")
 
 
@@ -39,7 +37,8 @@ class ReasonOptions(NamedTuple):
         from xcid.errors import InvalidFile
         from xcid.show.reasons import Reasons
 
-        found = {} if self.texts is None else _read(self.texts, {".json": json.loads, ".toml": tomllib.loads}, "texts")
+        readers = {".json": json.loads, ".toml": tomllib.loads}
+        found = {} if self.texts is None else read_small(self.texts, readers, "texts")
         if not isinstance(found, dict) or not all(isinstance(text, str) for text in found.values()):
             wrong = "it must hold one text for each name of a feature, and nothing else"
             raise InvalidFile(f"{self.texts} cannot be read: {wrong}")
@@ -109,9 +108,8 @@ def evidence_settings(wanted: ReasonOptions | None) -> dict[str, Any]:
 
 def compare_settings(wanted: ReasonOptions | None) -> dict[str, Any]:
     """Which reference rows to compare with, where not with all: the outcome and its cut-off."""
-    return (
-        {"above": (wanted.against, wanted.just_above)} if wanted is not None and wanted.just_above is not None else {}
-    )
+    is_above = wanted is not None and wanted.just_above is not None
+    return {"above": (wanted.against, wanted.just_above)} if is_above else {}  # type: ignore[union-attr]
 
 
 class RuleOptions(NamedTuple):
@@ -132,7 +130,7 @@ class RuleOptions(NamedTuple):
         from xcid.errors import InvalidFile, InvalidParameter
         from xcid.table import Constraints
 
-        found = {} if self.rules is None else _read(self.rules, {".toml": tomllib.loads}, "rules")
+        found = {} if self.rules is None else read_small(self.rules, {".toml": tomllib.loads}, "rules")
         known = [field.name for field in fields(Constraints)]
         for key in found:
             if key not in known:
@@ -146,13 +144,7 @@ class RuleOptions(NamedTuple):
         return Constraints(**(found | more))
 
     def describe(self) -> str:
-        """What a page says of them.
-
-        Examples
-        --------
-        >>> RuleOptions(("age", "sex"), None, ("months <= 12 * age",)).describe()
-        'proposed changes obey these rules: age stays; sex stays; months <= 12 * age'
-        """
+        """What a page says of them."""
         file = [] if self.rules is None else [f"those of {self.rules.name}"]
         rules = (*(f"{name} stays" for name in self.frozen), *self.rule, *file)
         return f"proposed changes obey these rules: {'; '.join(rules)}"
@@ -222,19 +214,6 @@ def target_of(wanted: str | None, names: Sequence[str]) -> Any:
         kinds = "raise, lower, or a range such as 100:200 or 100:"
         raise InvalidParameter(f"--wanted {wanted}: the target is a number: give {kinds}") from error
     return Within(*between)
-
-
-def _read(path: Path, readers: Mapping[str, Callable[[str], Any]], what: str) -> Any:
-    """The content of a file by the reader of its extension."""
-    from xcid._check import telling
-    from xcid.errors import InvalidFile
-
-    if path.suffix.lower() not in readers:
-        raise InvalidFile(f"{path} cannot be read: {what} are in a {' or '.join(readers)} file")
-    with telling(InvalidFile, f"{path} cannot be read"):
-        if path.stat().st_size > MOST_BYTES:
-            raise InvalidFile(f"{path} cannot be read: it has more than {MOST_BYTES:,} bytes")
-        return readers[path.suffix.lower()](path.read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from xcid.cli._subjects import SubjectOptions, find_positions
+from xcid.cli._subjects import SubjectOptions, find_positions, naming_of, try_model
 from xcid.cli._terminal import Progress
 from xcid.cli._wanted import CidOptions
 
@@ -53,15 +52,6 @@ def read_inputs(
     if subject.rows is None and len(found) < found.source.n_rows:
         note(f"taking {len(found):,} of {found.source.n_rows:,} rows, drawn at random; use --rows : for all")
     return model, background, found
-
-
-def try_model(subject: SubjectOptions) -> contextlib.AbstractContextManager[Callable[[Any], None]]:
-    """Try the file of the model, if there is one, in a process of its own; the block has to call it with rows."""
-    from xcid.io import trial
-
-    if subject.model is None:
-        return contextlib.nullcontext(lambda features: None)
-    return trial.try_file(subject.model, subject.trust)
 
 
 def read_reference(subject: SubjectOptions) -> Background:
@@ -145,15 +135,6 @@ def load_model(subject: SubjectOptions, table: Any) -> Any:
     if subject.target is None:
         tables.check_known(table, getattr(model, "feature_names_in_", None))
     return model
-
-
-def naming_of(subject: SubjectOptions, model: Any) -> dict[str, Any]:
-    """What the outputs are called; of a regressor with several targets, the one that --target names is explained."""
-    from xcid.models.tables import is_regressor
-
-    named = {"class_names": subject.class_names}
-    is_target = subject.target in (subject.class_names or ()) and is_regressor(model)
-    return named | {"target": subject.target} if is_target else named
 
 
 def make_explainer(

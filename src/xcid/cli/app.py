@@ -104,7 +104,7 @@ def _open_table(options: argparse.Namespace) -> Session:
         seed=subject.seed,
         weights=background.weights,
         cid=options.cid and asdict(options.cid),
-        **_work.naming_of(subject, model),
+        **_subjects.naming_of(subject, model),
     )
 
 

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
-from xcid._kernels.arrays import namespace, ratio
+from xcid._kernels.arrays import namespace, ratio, spread
 from xcid.contributions import sampled
 from xcid.errors import EvidenceNotKept, InvalidParameter
 from xcid.outcomes.classes import CLOSE, are_probabilities, class_names, column_of, least_probability
 from xcid.outcomes.protocol import as_question
 from xcid.records import Array, Estimate, Explanation, Integers, Outcome, Perturbations, Plan, fields
+
+if TYPE_CHECKING:
+    from xcid.table import FeatureSpace
 
 Name: TypeAlias = Literal["log_odds", "margins", "probability", "number"]
 FARTHEST = 34.0  # log odds beyond this lose their digits where the larger probability is held in double precision
@@ -230,3 +233,14 @@ def get_contributions(explanation: Explanation) -> dict[str, Any]:
     told = ("base_values", "about", "against", "every_class", "exact", "scale", "limits", "estimand")
     names = [*fields.parts_of(explanation, "values").values(), *told]
     return {name: getattr(explanation, name) for name in names}
+
+
+def measure_reference(known: Array, space: FeatureSpace) -> dict[str, Any]:
+    """The spread of (N, k) reference outputs, their means, and mean log odds where they are probabilities."""
+    found = {"output_scales": spread(known[space.copied]), "base_outputs": Scale("number").bases(known, space.weights)}
+    least = least_probability(known) if are_probabilities(known) else None
+    if least is not None:
+        found["base_log_odds"] = Scale("log_odds", least).bases(known, space.weights)
+        if known.shape[1] > 2:
+            found["base_margins"] = Scale("margins", least).bases(known, space.weights)
+    return {name: tuple(part.tolist()) for name, part in found.items()} | {"least": least or 0.0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -283,3 +284,13 @@ def _rounding(table: Table, columns: tuple[Column, ...], matrix: Array, settled:
             for column, cells, is_float in rounded
         ]
     )
+
+
+def digest_reference(space: FeatureSpace) -> str:
+    """SHA-256 of reference data as they are understood: names, levels, weights and numbers, in whatever library."""
+    found = hashlib.sha256()
+    for column in space.columns:
+        found.update(repr((column.name, tuple(map(str, column.levels)), column.unit)).encode(errors="surrogatepass"))
+    for part in (space.rows, space.weights):
+        found.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
+    return found.hexdigest()

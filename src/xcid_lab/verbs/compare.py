@@ -166,7 +166,7 @@ def split(subject: _subjects.SubjectOptions, rows_at_most: int = ROWS) -> HeldOu
         if judgement := training.judgement(model, train, tables.part(others, asked), subject.lesson[0]):
             text = f"{text}; it {judgement}"
     else:
-        with _work.try_model(subject) as call:
+        with _subjects.try_model(subject) as call:
             call(features)
             model = _work.load_model(subject, train)
         text = f"{subject.model.name} with {len(known):,} reference rows"

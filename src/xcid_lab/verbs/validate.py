@@ -88,7 +88,7 @@ def _inputs(subject: SubjectOptions, n_refits: int, line: Progress) -> tuple[Exp
         parts = split(subject, MOST_HELD_OUT)
         for note in (*parts.notes, parts.description):
             line.note(note)
-        known = {"weights": parts.weights, **_work.naming_of(subject, parts.model)}
+        known = {"weights": parts.weights, **_subjects.naming_of(subject, parts.model)}
         lesson = parts.model, parts.train, parts.target, n_refits
         models = refits(*lesson, seed=subject.seed, progress=silent) if n_refits else None
         return Explainer(parts.model, parts.train, refits=models, **known), parts.rows, parts.names
