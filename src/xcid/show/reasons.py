@@ -124,7 +124,7 @@ class Reasons:
         """
         for one, found, tiny in self._find_reasons(explanation, cell):
             listing = "; ".join(f"{at}. {self._say_reason(one, reason)}" for at, reason in enumerate(found, 1))
-            head = f"for {_name_answer(one)}" if self._supports(one) else f"against {self._outcome(one)}"
+            head = f"for {_name_answer(one)}" if self.against is None else f"against {self._outcome(one)}"
             yield (
                 " ".join([f"Reasons {head}: {listing}.", *_say_undecided(one, found), *_say_tiny(one, tiny)])
                 if found
@@ -202,13 +202,9 @@ class Reasons:
             return NOT_DECIDED
         if self.min_share:
             return f"no significant feature recurs as a reason in {percent(self.min_share)} of retrainings"
-        does = "supports" if self._supports(one) else "works against"
-        whom = wording.name_subject(one) if self._supports(one) else self._outcome(one)
+        does = "supports" if self.against is None else "works against"
+        whom = wording.name_subject(one) if self.against is None else self._outcome(one)
         return f"no significant feature {does} {whom}{f' by {FAR}' if tiny else ''}"
-
-    def _supports(self, one: Explanation) -> bool:
-        """Whether reasons support the present output, and not work against an outcome that was named."""
-        return self.against is None
 
     def _outcome(self, one: Explanation) -> str:
         """The outcome that reasons work against, in words."""
@@ -223,10 +219,12 @@ def rank_reasons(one: Explanation, sign: float, k: int) -> list[tuple[int, tuple
     Equal scores stand in the order of the columns. Two features are tied where their limits overlap.
     """
     assert one.significant is not None
+    assert one.lower is not None
+    assert one.upper is not None
     worth = sign * one.values[0]
     chosen = np.flatnonzero(one.significant[0] & (worth > 0))
     order = chosen[np.argsort(-worth[chosen], kind="stable")]
-    low, high = _turn_limits(one, sign)
+    low, high = np.sort([sign * one.lower[0], sign * one.upper[0]], axis=0)
     overlap = (low[:, None] <= high) & (low <= high[:, None])
     return [(int(at), tuple(int(other) for other in order if other != at and overlap[at, other])) for at in order[:k]]
 
@@ -273,14 +271,6 @@ def _say_tiny(one: Explanation, tiny: list[int]) -> Iterator[str]:
     if tiny:
         names = join_names([clean(one.feature_names[at], wording.MOST_LETTERS) for at in tiny])
         yield f"No reason, as less than {FAR}: {names}."
-
-
-def _turn_limits(one: Explanation, sign: float) -> tuple[Array, Array]:
-    """(d,) limits of scores after a change of sign."""
-    assert one.lower is not None
-    assert one.upper is not None
-    ends = sign * one.lower[0], sign * one.upper[0]
-    return np.minimum(*ends), np.maximum(*ends)
 
 
 def _list_lines(
