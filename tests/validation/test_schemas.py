@@ -16,11 +16,12 @@ LINES = [
     "a,b,kind,y",
     *(f"{a:.3f},{b:.3f},{'y' if b > 0 else 'x'},{int(a + b > 0)}" for a, b in RNG.normal(size=(80, 2))),
 ]
+TRAINED = ["--train", "forest", "--refits", "3", "--limits", "training"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["y", "b"])
-@pytest.mark.parametrize("more", [[], ["--reasons", "2"], ["--only", "contributions"]])
+@pytest.mark.parametrize("more", [[], ["--reasons", "2"], ["--only", "contributions"], TRAINED])
 def test_json_of_explain_is_what_its_schema_says(target, more, tmp_path, capsys):
     if target == "b" and "--reasons" in more:
         more = [*more, "--against", "higher"]
@@ -36,7 +37,7 @@ def test_every_name_of_a_line_is_published(tmp_path, capsys):
     known = set(schemas.read("explain-1")["items"]["properties"])
     (tmp_path / "t.csv").write_text("\n".join(LINES) + "\n", "utf-8")
     given = ["--reference", str(tmp_path / "t.csv"), "--target", "y", "--rows", "0:1", "--json", "--quiet"]
-    assert cli.main(["explain", *given, "--reasons", "1"]) == 0
+    assert cli.main(["explain", *given, "--reasons", "1", *TRAINED]) == 0
     assert set(json.loads(capsys.readouterr().out)[0]) == known
 
 
