@@ -28,7 +28,8 @@ SCRIPTS = {
     "importance of several classes": ["importance.py", "--tables", "several", "--rows", "10"],
     "ignored": ["ignored.py"],
     "ignored, wide": ["ignored.py", "--tables", "redundant", "skewed"],
-    "sentences": ["sentences.py"],
+    "sentences": ["sentences.py", "--rows", "15"],
+    "sentences, other tables": ["sentences.py", "--rows", "25", "--cells", "0", "--keel", "second"],
 }
 FROM_FOLDER = (
     "importance",

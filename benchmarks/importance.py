@@ -32,12 +32,13 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from cells import MODELS, Array
+from cells import MODELS, Array, keep
 from known import from_folder
 from scipy.stats import rankdata
 from sklearn.model_selection import train_test_split
@@ -249,6 +250,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20)
     parser.add_argument("--tables", nargs="*", default=TABLES, help=f"names, or one of {', '.join(SETS)}")
     parser.add_argument("--models", nargs="*", default=list(MODELS))
+    parser.add_argument("--keep", type=Path, help="a folder for finished cells, from which an interrupted run goes on")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     cells = []
@@ -256,7 +258,7 @@ def main() -> None:
     for name in tables:
         for kind in options.models:
             start = time.process_time()
-            cells.append(measure(name, kind, options))
+            cells.append(keep(options.keep, f"{name}, {kind}", partial(measure, name, kind, options)))
             print(f"{name}, {kind}: {time.process_time() - start:.0f} s", file=sys.stderr, flush=True)
     report(cells)
 
