@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,3 +35,14 @@ def paper_tables() -> Iterator[tuple[str, Array, Any]]:
     for name, load in (("Diabetes", xcid.datasets.load_diabetes), ("Heart", xcid.datasets.load_heart)):
         table = load()
         yield name, table.data.fillna(table.data.median()).to_numpy(float), table.target
+
+
+def keep(folder: Path | None, name: str, make: Callable[[], Any]) -> Any:
+    """What was made under a name, from a file of a folder if there is one: an interrupted run goes on where it was."""
+    path = folder and folder / f"{re.sub('[^0-9A-Za-z]+', '-', name)}.json"
+    if path is None:
+        return make()
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(make()))
+    return json.loads(path.read_text())

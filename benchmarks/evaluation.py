@@ -30,7 +30,8 @@ SCRIPTS = {
     "refits": ["refits.py"],
     "refits, KEEL": ["refits.py"],
     "ignored, wide": ["ignored.py", "--tables", "redundant", "skewed"],
-    "sentences": ["sentences.py"],
+    "sentences": ["sentences.py", "--rows", "15"],
+    "sentences, other tables": ["sentences.py", "--rows", "25", "--cells", "0", "--keel", "second"],
 }
 # Of tables that are not part of this package.
 FROM_FOLDER = ("importance", "importance of several classes", "ignored", "refits, KEEL", "sentences")

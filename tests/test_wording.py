@@ -199,8 +199,8 @@ class TestWhatItHangsOn:
     def test_much_done_and_nothing_decided(self, one):
         told = self.told(one, [-0.45, 0.2, 0.1], [0.0, 0.1, 0.2])
         assert told[-1] == (
-            "first has done much (-0.450), and with none of its usual values that were tried, "
-            "nothing else changed, the decision would be different."
+            "first has done much (-0.450), but hardly any of its usual values would change the decision, "
+            "nothing else changed: none of those that were tried did."
         )
         assert len(told) == 3
 

@@ -152,11 +152,13 @@ def list_hangs(explanation: Explanation, write: Callable[[float], str] = format_
     answer = "decision" if wording.name_subject(explanation) == wording.PREDICTION else "answer"
     far = say_how_far(explanation, write)
     what = f"nothing else changed, the {f'output would move{far}' if far else f'{answer} would be different'}."
+    does = f"move the output{far}" if far else f"change the {answer}"
     tried = f"of its usual values that were tried, {what}"
     return [
         f"With {{share}} of the usual values of {{name}} that were tried, {what}",
         f"{{name}} has hardly moved the output ({{did}}), but with {{share}} {tried}",
-        f"{{name}} has done much ({{did}}), and with none {tried}",
+        f"{{name}} has done much ({{did}}), but hardly any of its usual values would {does}, nothing else changed: "
+        "none of those that were tried did.",
     ]
 
 
