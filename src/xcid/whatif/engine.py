@@ -249,7 +249,7 @@ def _unknown(settings: SearchSettings, failed: Failed) -> Block:
 
 
 def _notes(subject: Subject, rows: Array, whole: Block, k: int, notes: list[str]) -> tuple[str, ...]:
-    """What there is to know: features that people cannot change, rows with few lines or that break a rule themselves."""
+    """What there is to know: features that people cannot change, rows with few lines, broken rules."""
     notes = [*notes, *note_unchangeable(subject, whole.moved, "lines")]
     lines = np.bincount(whole.row[~np.isin(whole.kind, (NOT_REACHED, ALREADY, FAILED))], minlength=len(rows))
     few = int(((lines > 0) & (lines < k)).sum())

@@ -164,8 +164,8 @@ def list_changes_found(found: Counterfactuals, row: int, values: Values) -> list
     Each has its ``kind``, the ``changes`` in the order in which they work best ([feature, before, after, what it adds
     to the output, the output then]), how many ``more`` there are, what the output ``was``, the ``output`` now, the
     class that this is ``about`` (none for a regression), its ``likeness`` to real rows, what ``proof`` there is,
-    whether that says that nothing gets there (``impossible``), the ``digits`` of probabilities, what usually ``hurts``, and how
-    likely a model of other data agrees (``survival``).
+    whether that says that nothing gets there (``impossible``), the ``digits`` of probabilities, what usually ``hurts``,
+    and how likely a model of other data agrees (``survival``).
     """
     return [_line(found, int(line), values) for line in np.flatnonzero(found.row == row)]
 
