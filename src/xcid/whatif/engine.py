@@ -14,7 +14,7 @@ from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers, Texts
 from xcid.subject import Subject
 from xcid.whatif.along import finish, search_along
-from xcid.whatif.choice import WITH_STEADY, choose_lines, find_least
+from xcid.whatif.choice import WITH_REAL, WITH_STEADY, choose_lines, find_least
 from xcid.whatif.evaluator import (
     FEWEST_DIGITS,
     Evaluator,
@@ -151,7 +151,7 @@ def _block(settings: SearchSettings, table: Array) -> Block:
     )
     proofs = replace(proofs, along=along)
     steady, cited = flips[np.zeros(0, dtype=np.int64)], settings.ways.cite(evaluator)
-    if settings.k >= WITH_STEADY:
+    if settings.k >= (WITH_REAL if settings.refits else WITH_STEADY):
         wanted = settings.ways.wanted(some)
         steady = find_steady(some, flips, settings.refits, wanted, settings.time_limit)
     both = wanted, np.where(wanted != 0, 0.0, cited[open_])
