@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ParamSpec
 
 import numpy as np
 
-from xcid._check import as_int, percent, round_half_up
+from xcid._check import as_int, percent
 from xcid._require import make_printable
 from xcid.records import Explanation
 from xcid.show import wording
 from xcid.show.wording import differences, rows
-from xcid.show.wording.names import count_in_words, format_number
+from xcid.show.wording.names import count_in_words
 
 if TYPE_CHECKING:
     from xcid.comparison import Comparison
@@ -150,11 +150,12 @@ def change_cells(found: Counterfactuals, line: int) -> tuple[str, ...]:
 
 def format_outputs(found: Counterfactuals, line: int) -> str:
     """The output before and after: "diabetes 0.71 -> 0.48", "118 -> 131"; one number where it stays."""
-    ends, is_number = (float(found.was[line]), float(found.output[line])), found.is_number(line)
+    ends = float(found.was[line]), float(found.output[line])
     if np.isnan(ends[0]):
         return ""
-    said = [format_number(end) if is_number else f"{round_half_up(end, 2):.2f}" for end in ends]
-    return f"{'' if is_number else f'{wording.name_class(str(found.about[line]))} '}{' -> '.join(dict.fromkeys(said))}"
+    said = [found.word_output(line, end) for end in ends]
+    about = "" if found.is_number(line) else f"{wording.name_class(str(found.about[line]))} "
+    return about + " -> ".join(dict.fromkeys(said))
 
 
 @_printable

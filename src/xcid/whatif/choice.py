@@ -11,8 +11,9 @@ from xcid.whatif.likeness import measure_nearness
 from xcid.whatif.proof import NEAREST, SPARSEST
 from xcid.whatif.ways import go_against
 
-WITH_STEADY, WITH_REAL = 3, 3  # counterfactuals from which on one is to last, and one is made of real rows
-DETOUR = 2.0  # times as far as the nearest of all is the nearest that goes against no way, at most
+WITH_REAL = 3  # counterfactuals from which on one is made of real rows, and with refits one is to last
+WITH_STEADY = 4  # from which on one is to last without refits, which is not measured then
+DETOUR = 3.0  # times as far as the nearest of all is the nearest that goes against no way, at most
 ALIKE = 0.5  # of the features of two lines are the same: they are not different
 OF_ALL = "nearest of all"  # where another one is the nearest that goes against no way
 

@@ -13,29 +13,30 @@ from xcid._kernels.arrays import blocks
 from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers, Texts
 from xcid.subject import Subject
+from xcid.whatif.along import finish, search_along
 from xcid.whatif.choice import WITH_REAL, WITH_STEADY, choose_lines, find_least
 from xcid.whatif.evaluator import (
+    FEWEST_DIGITS,
     Evaluator,
     Found,
     Goal,
+    count_digits,
     describe_output,
     goal_of,
     join_found,
     pick_one_of_each_set,
-    take_over_real_rows,
 )
 from xcid.whatif.likeness import measure_nearness
-from xcid.whatif.proof import ALL, NO_SUCH, Asked, prove
-from xcid.whatif.pruning import prune, prune_and_refill, refine, shares
+from xcid.whatif.proof import ALL, NO_SUCH, prove
+from xcid.whatif.pruning import shares
 from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED, Counterfactuals
 from xcid.whatif.search import KEPT, MOST_SLOTS, PAIRS, search_flips
 from xcid.whatif.search_space import N_QUANTILES, SearchSpace
 from xcid.whatif.steady import find_steady, measure_survival
 from xcid.whatif.undeclared import join_blocks, note_unchangeable
-from xcid.whatif.ways import Ways, find_contrary, go_against, restrict
+from xcid.whatif.ways import Ways, find_contrary
 
 MOST_ROWS = 256  # of a block
-ALONG = Asked(work=1e8)  # of what goes the usual way
 COPIES = 4  # of what is tried at once: as features, as a table, for the model
 
 
@@ -63,6 +64,7 @@ class Block(NamedTuple):
     distance: Array
     was: Array
     output: Array
+    digits: Integers
     about: Texts
     plausibility: Array
     likeness: Texts
@@ -109,7 +111,7 @@ def find_counterfactuals(
     shifted = [part._replace(row=part.row + start) for part, start in zip(parts, starts, strict=False)]
     whole = Block(*(np.concatenate(fields) for fields in zip(*shifted, strict=True)))
     notes = _notes(
-        subject, rows, whole, [f"{len(failed)} of {len(rows)} rows failed: {failed[0].error}"] if failed else []
+        subject, rows, whole, k, [f"{len(failed)} of {len(rows)} rows failed: {failed[0].error}"] if failed else []
     )
     return Counterfactuals(
         index=index,
@@ -140,14 +142,16 @@ def _block(settings: SearchSettings, table: Array) -> Block:
     open_ = np.flatnonzero(start <= 0)
     some = evaluator.of_rows(open_)
     flips, best = search_flips(some, start[open_], settings.k)
-    flips, likeliest = _finished(some, flips, settings.k)
+    flips, likeliest = finish(some, flips, settings.k)
     proofs = prove(some, flips, settings.time_limit)
     flips = join_found([flips, proofs.better])
     flips = flips[pick_one_of_each_set(some.find_moved(flips), flips.owner, flips.distance)]
-    wanted, flips, likeliest, nearest_along = _prefer_along(settings, some, flips, likeliest)
-    proofs = replace(proofs, along=nearest_along)
+    wanted, flips, likeliest, along = search_along(
+        some, settings.ways, flips, likeliest, (settings.k, settings.time_limit)
+    )
+    proofs = replace(proofs, along=along)
     steady, cited = flips[np.zeros(0, dtype=np.int64)], settings.ways.cite(evaluator)
-    if settings.k >= WITH_STEADY:
+    if settings.k >= (WITH_REAL if settings.refits else WITH_STEADY):
         wanted = settings.ways.wanted(some)
         steady = find_steady(some, flips, settings.refits, wanted, settings.time_limit)
     both = wanted, np.where(wanted != 0, 0.0, cited[open_])
@@ -170,69 +174,6 @@ def _block(settings: SearchSettings, table: Array) -> Block:
     among = np.concatenate([among, np.where(unreached, ALL, ""), np.full(len(done), "")])[order]
     block = _described(settings, evaluator, lines[order], kind[order], cited)
     return block._replace(proof=proof, bound=np.concatenate([bound, nothing])[order], among=among)
-
-
-def _finished(evaluator: Evaluator, flips: Found, k: int) -> tuple[Found, Found]:
-    """Make flips as small as they can be, and for each row the one that is nearest to a real row.
-
-    Of all flips with the same features the nearest stays. The likeliest takes over from a real row what makes the
-    difference: it loses its smallest changes first, and its numbers stay where the real row has them.
-    """
-    many = evaluator.find_moved(flips).sum(axis=1) > 2  # pairs are made of changes that do not flip alone
-    flips = join_found([flips[~many], prune(evaluator, flips[many], np.ones(many.sum(), dtype=bool))])
-    near = refine(evaluator, flips)
-    taken, donors = take_over_real_rows(evaluator, np.arange(len(evaluator.own) if k >= WITH_REAL else 0))
-    is_near = np.arange(len(near.owner) + len(taken.owner)) < len(near.owner)
-    both = prune_and_refill(evaluator, join_found([near, taken]), is_near)
-    near, taken = both[is_near], both[~is_near]
-    order = np.lexsort((evaluator.search_space.metric.between(taken.rows, donors), taken.owner))
-    first = order[np.unique(taken.owner[order], return_index=True)[1]]
-    return near[pick_one_of_each_set(evaluator.find_moved(near), near.owner, near.distance)], taken[first]
-
-
-def _prefer_along(
-    settings: SearchSettings, evaluator: Evaluator, flips: Found, likeliest: Found
-) -> tuple[Array, Found, Found, Array]:
-    """The (n, f) ways that are wanted of numbers, and for rows with changes against them flips without such, too.
-
-    Such a row is searched by the ways of all numbers, whichever rows are beside it. Last stands what no (n,) changes
-    that go along are nearer than, where that is proved; where the nearest goes along itself, there is nothing to prove.
-    """
-    both = join_found([flips, likeliest])
-    wanted = settings.ways.wanted(evaluator, np.flatnonzero(evaluator.find_moved(both).any(axis=0)))
-    is_against, proved = go_against(evaluator, both, wanted), np.zeros(len(evaluator.own))
-    if not is_against.any():
-        return wanted, flips, likeliest, proved
-    wanted = settings.ways.wanted(evaluator)
-    along, taken = [flips], [likeliest[~is_against[len(flips.owner) :]]]
-    is_open = _find_contrary_best(evaluator, flips, wanted)
-    for rows, part in restrict(evaluator, wanted, np.unique(both.owner[is_against])):
-        found, _ = search_flips(part, part.goal.gain(part.outputs, part.outputs), settings.k)
-        near, real = _finished(part, found, settings.k)
-        evaluator.n_evaluations[rows] += part.n_evaluations
-        along.append(replace(near, owner=rows[near.owner]))
-        taken.append(replace(real, owner=rows[real.owner]))
-        some = np.flatnonzero(is_open[rows])
-        mine = near[np.isin(near.owner, some)]
-        lines = part.of_rows(some)
-        made = prove(lines, replace(mine, owner=np.searchsorted(some, mine.owner)), settings.time_limit, ALONG)
-        evaluator.n_evaluations[rows[some]] += lines.n_evaluations
-        along.append(replace(made.better, owner=rows[some[made.better.owner]]))
-        proved[rows[some]] = made.nearest
-    real = join_found([*taken, likeliest])  # of each row the first
-    first = np.unique(real.owner, return_index=True)[1]
-    return wanted, join_found(along), real[first], proved
-
-
-def _find_contrary_best(evaluator: Evaluator, flips: Found, wanted: Array) -> Flags:
-    """(n,) rows of which the nearest flip, or the best of the fewest changes, goes against a way."""
-    is_against, size = go_against(evaluator, flips, wanted), evaluator.find_moved(flips).sum(axis=1)
-    found: Flags = np.zeros(len(evaluator.own), dtype=bool)
-    for keys in ((flips.distance, flips.owner), (flips.distance, is_against, size, flips.owner)):
-        order = np.lexsort(keys)
-        first = order[np.unique(flips.owner[order], return_index=True)[1]]
-        found[flips.owner[first]] |= is_against[first]
-    return found
 
 
 def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kind: Texts, cited: Array) -> Block:
@@ -265,6 +206,7 @@ def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kin
         distance=evaluator.distance(lines.rows, owner),
         was=own[at, column],
         output=outputs[at, column],
+        digits=count_digits(goal, (own, outputs), own, column),
         about=about,
         plausibility=near.distance,
         likeness=near.words,
@@ -291,6 +233,7 @@ def _unknown(settings: SearchSettings, failed: Failed) -> Block:
         distance=nothing,
         was=nothing,
         output=nothing,
+        digits=np.full(n, FEWEST_DIGITS),
         about=np.full(n, ""),
         plausibility=nothing,
         likeness=np.full(n, ""),
@@ -305,9 +248,13 @@ def _unknown(settings: SearchSettings, failed: Failed) -> Block:
     )
 
 
-def _notes(subject: Subject, rows: Array, whole: Block, notes: list[str]) -> tuple[str, ...]:
-    """What there is to know: features that people cannot change, rows that break a rule themselves."""
+def _notes(subject: Subject, rows: Array, whole: Block, k: int, notes: list[str]) -> tuple[str, ...]:
+    """What there is to know: features that people cannot change, rows with few lines, broken rules."""
     notes = [*notes, *note_unchangeable(subject, whole.moved, "lines")]
+    lines = np.bincount(whole.row[~np.isin(whole.kind, (NOT_REACHED, ALREADY, FAILED))], minlength=len(rows))
+    few = int(((lines > 0) & (lines < k)).sum())
+    if few:
+        notes.append(f"{few} of {len(rows)} rows have fewer than {k} lines: no others were found that differ enough")
     for name, broken in subject.rules.broken(rows) if len(rows) else []:
         if broken.any():
             notes.append(f"{broken.sum()} of {len(rows)} rows break the relation {name} themselves")

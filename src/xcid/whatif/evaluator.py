@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid._check import sign_of
+from xcid._check import round_half_up, sign_of
 from xcid._faults import Deadline
 from xcid._kernels.arrays import blocks, same
 from xcid.errors import InvalidParameter
@@ -149,6 +149,30 @@ def describe_output(goal: Goal, outputs: Array, own: Array, names: tuple[str, ..
         return columns, np.array(names)[columns]
     moved = np.sign(outputs[:, 0] - own[:, 0])
     return columns, np.select([moved > 0, moved < 0], ["higher", "lower"], "")
+
+
+FEWEST_DIGITS, MOST_DIGITS = 2, 6  # decimals of a probability; one that is on its limit has the fewest
+CLEAR = 1e-9  # of a gain that is on its side
+
+
+def count_digits(goal: Goal, both: tuple[Array, Array], own: Array, column: Integers) -> Integers:
+    """(N,) decimals with which the probability of a class is on its side of the goal in both of (N, k) outputs."""
+    at, found = np.arange(len(own)), np.full(len(own), FEWEST_DIGITS)
+    if not are_probabilities(own):
+        return found
+    for outputs in both:
+        sign, left = np.where(goal.gain(outputs, own) > 0, 1.0, -1.0), np.ones(len(own), dtype=bool)
+        digits = FEWEST_DIGITS
+        while left.any() and digits <= MOST_DIGITS:
+            made = outputs.copy()
+            made[at, column] = round_half_up(outputs[at, column], digits)
+            if own.shape[1] == 2:
+                made[at, 1 - column] = 1.0 - made[at, column]
+            is_clear = left & (sign * goal.gain(made, own) > CLEAR)
+            found[is_clear] = np.maximum(found[is_clear], digits)
+            left &= ~is_clear
+            digits += 1
+    return found
 
 
 def _find_position(target: Any, subject: Subject) -> int | None:

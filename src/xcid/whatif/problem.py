@@ -171,13 +171,9 @@ def find_conditions(
     if type(goal.question) not in KNOWN:
         return None
     is_other, own = own is not None, link(sums[None]) if own is None else own
-
-    def is_there(some: Array) -> Flags:
-        return np.asarray(goal.gain(link(some), np.repeat(own, len(some), axis=0)) > 0)
-
     if len(sums) == 1:
         start, both = float(sums[0]), (float(ends[0][0]), float(ends[1][0]))
-        if is_other and is_there(sums[None])[0]:
+        if is_other and goal.gain(link(sums[None]), own)[0] > 0:
             kept = _keep_inside(goal, link, own, start, both, is_single)
             return [Conditions(np.zeros((0, 1)), np.zeros(0), 0.0) if kept is None else kept]
         return _bound_one_sum(goal, link, own, start, both, is_single)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xcid._check import percent, position_of
+from xcid._check import number, percent, position_of, round_half_up
 from xcid._kernels.arrays import same
 from xcid.frames import frame_of
 from xcid.records import Array, Flags, Integers, Texts, in_words
@@ -59,6 +59,7 @@ class Counterfactuals:
     distance: Array  # (m,) in mean absolute deviations, 1 for another level, 1 more for a filled cell, times costs
     was: Array  # (m,) the output before: the probability of the class in ``about``, or the number of a regression
     output: Array  # (m,) and after
+    digits: Integers  # (m,) decimals of probabilities with which both are on their sides of what is wanted
     about: Texts  # (m,) that class; for a regression "higher" or "lower", "" where the output stays as it was
     plausibility: Array  # (m,) distance to the nearest real row with the wanted output; larger is less plausible
     likeness: Texts  # (m,) the same in words
@@ -204,6 +205,13 @@ class Counterfactuals:
     def is_number(self, line: int) -> bool:
         """Whether the output of a line is the number of a regression, or none, and not the probability of a class."""
         return str(self.about[line]) in ("higher", "lower", "")
+
+    def word_output(self, line: int, value: float) -> str:
+        """An output of a line in words: a probability with as many decimals as show on which side it is."""
+        if self.is_number(line):
+            return number(value)
+        digits = int(self.digits[line])
+        return f"{round_half_up(value, digits):.{digits}f}"
 
     def in_order(self, line: int) -> list[int]:
         """Places of the features that change, in the order in which they work best."""

@@ -163,8 +163,9 @@ def list_changes_found(found: Counterfactuals, row: int, values: Values) -> list
 
     Each has its ``kind``, the ``changes`` in the order in which they work best ([feature, before, after, what it adds
     to the output, the output then]), how many ``more`` there are, what the output ``was``, the ``output`` now, the
-    class that this is ``about`` (none for a regression), its ``likeness`` to real rows, what ``proof`` there is, what
-    usually ``hurts``, and how likely a model of other data agrees (``survival``).
+    class that this is ``about`` (none for a regression), its ``likeness`` to real rows, what ``proof`` there is,
+    whether that says that nothing gets there (``impossible``), the ``digits`` of probabilities, what usually ``hurts``,
+    and how likely a model of other data agrees (``survival``).
     """
     return [_line(found, int(line), values) for line in np.flatnonzero(found.row == row)]
 
@@ -179,6 +180,8 @@ def _line(found: Counterfactuals, line: int, values: Values) -> dict[str, Any]:
         "more": max(0, len(changes) - MOST_CHANGES),
         "likeness": str(found.likeness[line]),
         "proof": found.proved(line),
+        "impossible": str(found.proof[line]) == "none exists",
+        "digits": int(found.digits[line]),
         "hurts": clean(found.hurts(line)),
         "survival": "" if np.isnan(found.survival[line]) else f"{found.survives(line)} likely to last",
         "about": "" if is_number else name_class(clean(found.about[line])),

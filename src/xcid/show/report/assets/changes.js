@@ -11,6 +11,7 @@
   const INTROS = {
     search: "The smallest changes that a search found. Each is needed: without it, the output does not get there.",
     "not reached": "No change that was tried gets there.",
+    impossible: "No change within the rules gets there: that is proved.",
     "already there": "The row has the wanted output already.",
     lost: "The samples behind this row are not in the file.",
     failed: "The model failed on rows that the search tried.",
@@ -20,19 +21,20 @@
   function introOf(found, verb) {
     if (!found) return INTROS.lost;
     if (!found.length) return `None of the perturbations that were tried ${verb}s the output.`;
+    if (found[0].impossible) return INTROS.impossible;
     return INTROS[found[0].kind] || (found[0].kind ? INTROS.search : `The nearest perturbations, among those that importance is measured by, that ${verb} the output.`);
   }
 
   function showChanges(found, options) {
     const real = (found || []).filter((one) => one.changes.length);
-    at("changes-intro").textContent = introOf(found, options.verb) + (real.length && real[0].kind === "not reached" ? " This is the best that was found; there may be better." : "");
+    at("changes-intro").textContent = introOf(found, options.verb) + (real.length && real[0].kind === "not reached" ? ` This is the best that was found${real[0].impossible ? "" : "; there may be better"}.` : "");
     at("changes").replaceChildren(...real.map((one, number) => counterfactual(one, number, options)));
     at("changes-means").hidden = !real.some(hasShares);
   }
 
   function counterfactual(one, number, options) {
     const title = one.kind ? one.kind[0].toUpperCase() + one.kind.slice(1) : ORDINALS[number] || String(number + 1);
-    const said = [count(one.changes.length + one.more, "change"), one.likeness, one.proof, one.hurts, one.survival].filter(Boolean).join(" · ");
+    const said = [count(one.changes.length + one.more, "change"), one.likeness, one.impossible ? "" : one.proof, one.hurts, one.survival].filter(Boolean).join(" · ");
     const buttons = options.buttons ? element("span", { class: "buttons" }, ...options.buttons(one, number)) : null;
     return element("article", { class: "flip", "aria-label": `${title}: ${said}` },
       element("div", { class: "flip-head" }, element("h3", null, title), moved(one), element("span", { class: "quiet" }, said), buttons),
@@ -41,7 +43,7 @@
   }
 
   const isProbability = ({ about, was, output }) => Boolean(about) && [was, output].every((value) => value >= 0 && value <= 1);
-  const written = (value, one) => (isProbability(one) ? fixed(value, 2) : plain(value));
+  const written = (value, one) => (isProbability(one) ? fixed(value, one.digits || 2) : plain(value));
   const hasOutput = (one) => Number.isFinite(one.was) && Number.isFinite(one.output);
   const hasShares = (one) => hasOutput(one) && one.changes.some((change) => Number.isFinite(change[3]));
 
