@@ -34,7 +34,14 @@ SCRIPTS = {
     "sentences, other tables": ["sentences.py", "--rows", "25", "--cells", "0", "--keel", "second"],
 }
 # Of tables that are not part of this package.
-FROM_FOLDER = ("importance", "importance of several classes", "ignored", "refits, KEEL", "sentences")
+FROM_FOLDER = (
+    "importance",
+    "importance of several classes",
+    "ignored",
+    "refits, KEEL",
+    "sentences",
+    "sentences, other tables",
+)
 
 
 def replaced(page: str, name: str, table: str) -> str:
