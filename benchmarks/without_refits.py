@@ -55,7 +55,7 @@ def start(commit: str, folder: Path) -> subprocess.Popen[str]:
         archive.extractall(folder, filter="data")
     known = {**os.environ, "PYTHONPATH": str(folder / "src"), "OMP_NUM_THREADS": "1"}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    return subprocess.Popen([sys.executable, "-c", WORKER], env=known, **pipes)  # type: ignore[call-overload, no-any-return]
+    return subprocess.Popen([sys.executable, "-c", WORKER], env=known, **pipes)  # type: ignore[call-overload]
 
 
 def turn(worker: subprocess.Popen[str], name: str) -> tuple[float, int]:
@@ -84,7 +84,7 @@ def main() -> None:
                 made = {which: turn(workers[which], name) for which in order}
                 ratios.append(made[1][0] / made[0][0])
                 counts.add((made[0][1], made[1][1]))
-            low, high = stats.binom.ppf((0.025, 0.975), args.turns, 0.5).astype(int)
+            low, high = (int(stats.binom.ppf(share, args.turns, 0.5)) for share in (0.025, 0.975))
             found, median = np.sort(ratios), np.median(ratios)
             known = "; ".join(f"{before:,}, {after:,}" for before, after in counts)
             print(f"| {name} | {median:.3f} | {found[low]:.3f} to {found[high]:.3f} | {known} |", flush=True)
