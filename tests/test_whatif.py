@@ -32,7 +32,7 @@ PEOPLE = pd.DataFrame(
     }
 )
 COLUMNS = ["row", "kind", "changes", "n_changes", "distance", "output", "was", "about", "plausibility", "likeness"]
-COLUMNS += ["proof", "bound", "survival", "contrary"]
+COLUMNS += ["proof", "bound", "survival", "contrary", "way_unknown", "among"]
 NUMBERS = RNG.normal(size=(300, 5))
 DIABETES = xcid.datasets.load_diabetes()
 

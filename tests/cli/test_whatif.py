@@ -19,7 +19,7 @@ from xcid.whatif.record import FAILED
 
 QUICK = ("--train", "logistic", "--quiet")
 COLUMNS = ["row", "kind", "changes", "n_changes", "distance", "output", "was", "about", "plausibility", "likeness"]
-COLUMNS += ["proof", "bound", "survival", "contrary"]
+COLUMNS += ["proof", "bound", "survival", "contrary", "way_unknown", "among"]
 
 
 @pytest.fixture

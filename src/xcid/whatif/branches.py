@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from xcid.native.library import whole
-from xcid.native.models import Linear
+from xcid.native.models import Alone, Linear, Link
 from xcid.native.nearest import MOST_CONDITIONS, Limits, Nodes, Problem, Solved
 from xcid.native.trees import Trees
 from xcid.records import Array, Integers
 from xcid.whatif.cells import Cells, Divided, divide
-from xcid.whatif.problem import MOST_VALUES, Conditions, View, list_values
-from xcid.whatif.together import Member, find_joint_conditions, list_members
+from xcid.whatif.evaluator import Goal
+from xcid.whatif.problem import MOST_VALUES, Conditions, View, find_conditions, list_values
 
 if TYPE_CHECKING:
     from xcid.whatif.proof import Task
+
+
+class Member(NamedTuple):
+    """What a model makes of its sums, which are some of those of all."""
+
+    link: Link
+    is_single: bool
+    first: int
+    last: int
 
 
 class Tree(NamedTuple):
@@ -152,3 +162,47 @@ def _find_ends(tree: Tree) -> tuple[Array, Array]:
         return tree.start, tree.start
     low, high = (part.reduceat(tree.value, roots, axis=1).sum(axis=1) for part in (np.minimum, np.maximum))
     return tree.start + low, tree.start + high
+
+
+def list_members(native: Alone) -> tuple[Member, ...]:
+    """The models that a model is made of."""
+    found, first = list[Member](), 0
+    for one in getattr(native.seen, "models", (native,)):
+        core, is_trees = one.core, isinstance(one.core, Trees)
+        part = core.ensemble if is_trees else core
+        last = first + (len(part.base) if is_trees else len(part.start))
+        found.append(Member(part.link, is_trees and part.sums is np.float32, first, last))
+        first = last
+    return tuple(found)
+
+
+def find_joint_conditions(
+    goal: Goal, members: Sequence[Member], sums: Array, ends: tuple[Array, Array]
+) -> list[Conditions] | None:
+    """Ways to reach the goal with all models at once: each as the first of them, the second, and so on."""
+    found, own = list[list[Conditions]](), None
+    for member in members:
+        part = slice(member.first, member.last)
+        both = ends[0][part], ends[1][part]
+        ways = find_conditions(goal, member.link, sums[part], both, member.is_single, own)
+        if ways is None:
+            return None
+        found.append(ways)
+        own = member.link(sums[None, part]) if own is None else own
+    if len(members) == 1:
+        return found[0]
+    if not all(found):
+        return []
+    if len({len(ways) for ways in found}) > 1:
+        return None
+    return [_join(members, some, len(sums)) for some in zip(*found, strict=True)]
+
+
+def _join(members: Sequence[Member], ways: Sequence[Conditions], n_sums: int) -> Conditions:
+    """Conditions on the sums of each model as conditions on all sums."""
+    weights = np.zeros((sum(len(one.need) for one in ways), n_sums))
+    line = 0
+    for member, one in zip(members, ways, strict=True):
+        weights[line : line + len(one.need), member.first : member.last] = one.weights
+        line += len(one.need)
+    return Conditions(weights, np.concatenate([one.need for one in ways]), max(one.room for one in ways))

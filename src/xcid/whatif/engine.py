@@ -13,7 +13,6 @@ from xcid._kernels.arrays import blocks
 from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers, Texts
 from xcid.subject import Subject
-from xcid.whatif.along import finish, search_along
 from xcid.whatif.choice import WITH_REAL, WITH_STEADY, choose_lines, find_least
 from xcid.whatif.evaluator import (
     FEWEST_DIGITS,
@@ -30,7 +29,7 @@ from xcid.whatif.likeness import measure_nearness
 from xcid.whatif.proof import ALL, NO_SUCH, prove
 from xcid.whatif.pruning import shares
 from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED, Counterfactuals
-from xcid.whatif.search import KEPT, MOST_SLOTS, PAIRS, search_flips
+from xcid.whatif.search import KEPT, MOST_SLOTS, PAIRS, finish, search_along, search_flips
 from xcid.whatif.search_space import N_QUANTILES, SearchSpace
 from xcid.whatif.steady import find_steady, measure_survival
 from xcid.whatif.undeclared import join_blocks, note_unchangeable

@@ -22,7 +22,6 @@ from xcid.subject import Subject
 from xcid.whatif.additive import Sums
 from xcid.whatif.evaluator import Evaluator, Found, join_found
 from xcid.whatif.problem import Conditions, View
-from xcid.whatif.together import put_side_by_side
 
 if TYPE_CHECKING:
     from xcid.whatif.branches import Branches
@@ -115,6 +114,8 @@ def find_solver(evaluator: Evaluator, refits: tuple[Subject, ...] = ()) -> Solve
     if not isinstance(native, Alone) or rules.cost is not None or rules.derived:
         return None
     if refits:
+        from xcid.whatif.together import put_side_by_side
+
         native = put_side_by_side([native, *(one.predict.native for one in refits)])
         if native is None:
             return None

@@ -196,10 +196,10 @@ class Counterfactuals:
             "likeness": self.likeness,
             "proof": self.proof,
             "bound": self.bound,
-            "among": self.among,
             "survival": self.survival,
             "contrary": self._name_all(self.contrary),
             "way_unknown": self._name_all(self.unknown),
+            "among": self.among,
         }
 
     def is_number(self, line: int) -> bool:

@@ -1,28 +1,17 @@
-"""Models that must agree as one problem: their trees side by side, with conditions of each on its own sums."""
+"""Models that must agree as one: their trees side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from xcid.native.ensemble import Ensemble
-from xcid.native.models import Alone, Link
+from xcid.native.models import Alone
 from xcid.native.trees import Indicators, Trees, Walk
 from xcid.records import Array, Integers
-from xcid.whatif.evaluator import Goal
-from xcid.whatif.problem import Conditions, find_conditions
-
-
-class Member(NamedTuple):
-    """What a model makes of its sums, which are some of those of all."""
-
-    link: Link
-    is_single: bool
-    first: int
-    last: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,47 +56,3 @@ def put_side_by_side(models: Sequence[Any]) -> Alone | None:
     ensemble = Ensemble((), base, np.asarray, known[0].core.ensemble.link)
     seen: Any = SideBySide(known)
     return Alone(seen, Trees(ensemble, Indicators(np.zeros(0, dtype=np.int64), {}), walk))
-
-
-def list_members(native: Alone) -> tuple[Member, ...]:
-    """The models that a model is made of."""
-    seen, found, first = native.seen, list[Member](), 0
-    for one in seen.models if isinstance(seen, SideBySide) else (native,):
-        core, is_trees = one.core, isinstance(one.core, Trees)
-        part = core.ensemble if is_trees else core
-        last = first + (len(part.base) if is_trees else len(part.start))
-        found.append(Member(part.link, is_trees and part.sums is np.float32, first, last))
-        first = last
-    return tuple(found)
-
-
-def find_joint_conditions(
-    goal: Goal, members: Sequence[Member], sums: Array, ends: tuple[Array, Array]
-) -> list[Conditions] | None:
-    """Ways to reach the goal with all models at once: each as the first of them, the second, and so on."""
-    found, own = list[list[Conditions]](), None
-    for member in members:
-        part = slice(member.first, member.last)
-        both = ends[0][part], ends[1][part]
-        ways = find_conditions(goal, member.link, sums[part], both, member.is_single, own)
-        if ways is None:
-            return None
-        found.append(ways)
-        own = member.link(sums[None, part]) if own is None else own
-    if len(members) == 1:
-        return found[0]
-    if not all(found):
-        return []
-    if len({len(ways) for ways in found}) > 1:
-        return None
-    return [_join(members, some, len(sums)) for some in zip(*found, strict=True)]
-
-
-def _join(members: Sequence[Member], ways: Sequence[Conditions], n_sums: int) -> Conditions:
-    """Conditions on the sums of each model as conditions on all sums."""
-    weights = np.zeros((sum(len(one.need) for one in ways), n_sums))
-    line = 0
-    for member, one in zip(members, ways, strict=True):
-        weights[line : line + len(one.need), member.first : member.last] = one.weights
-        line += len(one.need)
-    return Conditions(weights, np.concatenate([one.need for one in ways]), max(one.room for one in ways))
