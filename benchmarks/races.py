@@ -4,6 +4,9 @@ Each explainer is made anew, with its default setting, and explains one row (set
 the others give is another question where they go along the paths of trees, without reference rows. Peers that are not
 installed (shapiq needs Python 3.12) have empty cells.
 
+A second table has what set-up, the first row and 200 more take in all, as a multiple of xcid's time, and after how many
+rows xcid has won back what its set-up takes longer: "at once" where it takes no longer, "never" where a row does.
+
 Run: python benchmarks/races.py [--reference 1000]
 """
 
@@ -15,6 +18,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"
 
 import argparse  # noqa: E402
+import math  # noqa: E402
 import time  # noqa: E402
 import warnings  # noqa: E402
 from collections.abc import Callable  # noqa: E402
@@ -134,8 +138,24 @@ def race(make: Callable[[Any, Array], Explain | None], model: Any, reference: Ar
     return tuple(np.min(found, axis=0))
 
 
+def multiple(times: tuple[float, ...], own: tuple[float, ...]) -> str:
+    """Time of set-up and all rows, as a multiple of our own."""
+    if not times:
+        return ""
+    return f"{(times[0] + N_ROWS * times[1]) / (own[0] + N_ROWS * own[1]):.2f}"
+
+
+def break_even(times: tuple[float, ...], own: tuple[float, ...]) -> str:
+    """Rows after which what our set-up takes longer is won back."""
+    if not times:
+        return ""
+    if own[0] <= times[0]:
+        return "at once" if own[1] <= times[1] else "at once, then lost"
+    return "never" if own[1] >= times[1] else f"{math.ceil((own[0] - times[0]) / (times[1] - own[1])) + 1:,}"
+
+
 def main() -> None:
-    """Print a table."""
+    """Print two tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reference", type=int, default=1_000, help="reference rows of xcid (default: 1000)")
     options = parser.parse_args()
@@ -144,6 +164,7 @@ def main() -> None:
     heads = [f"{what}: {name}" for part in parts for what, name in part]
     print("| model | columns |", " | ".join(heads), "|")
     print("|---" * (2 + len(heads)) + "|")
+    totals = list[str]()
     for d in (8, 57):
         X, y = make_classification(
             N_TRAIN + N_ROWS, d, n_informative=min(d - 1, 10), n_redundant=0, flip_y=0.1, random_state=0
@@ -153,6 +174,12 @@ def main() -> None:
             times = [race(peer, model, X[: options.reference], X[N_TRAIN:]) for peer in PEERS.values()]
             cells = [f"{one[at]:,.{2 * at}f}" if one else "" for at in (0, 1) for one in times]
             print(f"| {name} | {d} |", " | ".join(cells), "|", flush=True)
+            beside = [f"{multiple(one, times[0])} | {break_even(one, times[0])}" for one in times[1:]]
+            totals.append(f"| {name} | {d} | {times[0][0] + N_ROWS * times[0][1]:.0f} | {' | '.join(beside)} |")
+    heads = [f"{name} | rows" for name in list(PEERS)[1:]]
+    print(f"\n| model | columns | xcid, ms | {' | '.join(heads)} |")
+    print("|---" * (3 + 2 * len(heads)) + "|")
+    print("\n".join(totals))
 
 
 if __name__ == "__main__":

@@ -51,9 +51,11 @@ class Tree:
         if not nodes or lengths != {nodes} or not 0 <= self.slot <= n_sums - self.value.shape[1]:
             return False
         children = np.concatenate([self.left[inner], self.right[inner]])
-        is_tree = len(np.unique(children)) == len(children) and bool(np.all((children > 0) & (children < nodes)))
-        is_tree &= np.array_equal(self.feature < 0, self.left < 0)
-        numbers = np.isnan(self.threshold[[node for node in inner if node not in self.chosen]])
+        is_tree = not len(children) or (children.min() > 0 and children.max() < nodes)
+        is_tree = is_tree and np.bincount(children, minlength=1).max() <= 1
+        is_tree = is_tree and np.array_equal(self.feature < 0, self.left < 0)
+        split = [node for node in inner.tolist() if node not in self.chosen] if self.chosen else inner
+        numbers = np.isnan(self.threshold[split])
         return is_tree and self.feature.max() < n_columns and not numbers.any() and bool(np.isfinite(self.value).all())
 
 

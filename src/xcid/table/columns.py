@@ -21,7 +21,7 @@ Kind: TypeAlias = Literal["continuous", "integer", "ordinal", "categorical", "bo
 Unit: TypeAlias = Literal["", "D", "s"]
 Cells: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-MOST_TRIED = 1_000  # values before all are looked at
+FEW_TRIED, MOST_TRIED = 8, 1_000  # values before all are looked at
 MOST_DECIMALS = 6
 MOST_LEVELS = 2.0**51  # beyond it every float is whole
 MOST_SHOWN = 8
@@ -162,7 +162,7 @@ def resolution(values: Array) -> float:
     """Levels in one unit, from the decimals of the values; 0 where they have too many to be rounded."""
     values = values[np.isfinite(values)]
     for decimals in range(MOST_DECIMALS + 1):  # a few values tell of most decimals that they are not enough
-        if _has_decimals(values[:MOST_TRIED], decimals) and _has_decimals(values, decimals):
+        if all(_has_decimals(values[:size], decimals) for size in (FEW_TRIED, MOST_TRIED, len(values))):
             return float(10.0**decimals)
     return 0.0
 

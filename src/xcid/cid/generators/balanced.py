@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,7 +62,8 @@ class Balanced:
 
     def bind(self, space: FeatureSpace, outputs: Array) -> Bound:
         """Put the reference data in order, by its values and the model's outputs for it."""
-        return Bound(self, _similar_order(space, outputs), len(space.names))
+        order: Any = SimilarOrder(space, outputs)
+        return Bound(self, order, len(space.names))
 
     def draw(self, space: FeatureSpace, key: Unsigned) -> Drawn:
         """Draw the masks and donors of a run, where nothing is known of the outputs."""
@@ -69,7 +71,7 @@ class Balanced:
 
     def plan(self, space: FeatureSpace, key: Unsigned, order: Integers) -> Plan:
         """Draw masks, and donors that are spread evenly over an order of the reference data."""
-        sizes = count_kinds(self.n, space)
+        sizes, order = count_kinds(self.n, space), np.asarray(order)
         donors = _spread(order, sizes.pairs, uniform(_START.of(key)))
         masks = hadamard_masks(key, space.rank, sizes.pairs)
         return plan_by_masks(space, key, order, sizes, masks, donors)
@@ -99,11 +101,13 @@ class Repeated:
 
     def bind(self, space: FeatureSpace, outputs: Array) -> Bound:
         """Put the reference data in order, as :class:`Balanced` does."""
-        return Bound(self, _similar_order(space, outputs), len(space.names))
+        order: Any = SimilarOrder(space, outputs)
+        return Bound(self, order, len(space.names))
 
     def plan(self, space: FeatureSpace, key: Unsigned, order: Integers) -> Plan:
         """Draw masks, and donors that are spread evenly over an order of the reference data."""
         n_donors = (self.n or (4_000 if len(space.names) <= MOST_FITTED else 8_000)) // (2 * RUN)
+        order = np.asarray(order)
         donors = np.repeat(_spread(order, n_donors, uniform(_START.of(key))), RUN)
         masks = hadamard_masks(key, space.rank, n_donors * RUN)
         return plan_by_masks(space, key, order, Sizes(len(donors), 0, 0), masks, donors, run=RUN)
@@ -163,6 +167,28 @@ def _spread(order: Integers, count: int, start: Array) -> Integers:
     """So many places of an order, evenly spread from a random start."""
     place = ((np.arange(count) + start) * len(order) / max(count, 1)).astype(np.int64)
     return order[place % len(order)]
+
+
+@dataclass(frozen=True, eq=False)  # without slots, so that the places are kept
+class SimilarOrder:
+    """Places of the reference data in an order in which neighbours are alike, as NumPy takes them.
+
+    They are found when samples are first drawn, for exact contributions never, and travel without the data.
+    """
+
+    space: FeatureSpace
+    outputs: Array  # (N, k)
+
+    @cached_property
+    def places(self) -> Integers:
+        """Positions of some of the reference data."""
+        return _similar_order(self.space, self.outputs)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Integers:
+        return self.places
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return np.asarray, (self.places,)
 
 
 def _similar_order(space: FeatureSpace, outputs: Array) -> Integers:
