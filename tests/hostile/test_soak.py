@@ -222,7 +222,19 @@ class TestTable:
         assert module.main([]) == status
         assert capsys.readouterr().out.splitlines()[2].split(" | ")[1:3] == row
 
+    def test_tests_are_not_counted_as_attacks(self, soak, monkeypatch, tmp_path, capsys):
+        module = soak("run")
+        (tmp_path / "soak").mkdir()
+        for name, size in (("it", 3), ("cases", 2)):
+            (tmp_path / "soak" / f"{name}.py").write_text(f"print('{name}: {size} tried, {size} held')")
+        parts = [module.Check("tables", "it.py", ()), module.Check("tables", "cases.py", (), are_tests=True)]
+        monkeypatch.setattr(module, "ROOT", tmp_path)
+        monkeypatch.setattr(module, "checks", lambda *options: parts)
+        assert module.main(["--parallel", "1"]) == 0
+        row = capsys.readouterr().out.splitlines()[2].split(" | ")
+        assert (row[1:5], row[6]) == (["3", "3", "2", "2"], "it 3, cases 2 tests |")
+
     def test_every_script_is_in_the_table(self, soak):
         scripts = {path.name for path in (Path(__file__).resolve().parents[2] / "soak").glob("*.py")}
         found = {check.script for check in soak("run").checks(soak("run").read_options([]))}
-        assert found == scripts - {"run.py", "verdict.py", "promises.py", "crafted.py"}
+        assert found == scripts - {"run.py", "verdict.py", "promises.py", "crafted.py", "boosters.py"}
