@@ -83,12 +83,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def checks(options: argparse.Namespace) -> list[Check]:
     """What is run; what takes longest begins first."""
-    hostile, changed = "tests/hostile/test_", tuple(f"tests/test_{name}_changes.py" for name in ("model", "untold"))
+    hostile, sheets = "tests/hostile/test_", "tests/cli/test_sheets.py"
+    changed = tuple(f"tests/test_{name}_changes.py" for name in ("model", "untold"))
     for_long, so_many = ("--seconds", str(options.seconds)), ("--count", str(options.conditions))
     tests = (
         ("changed models", ("other changes", *changed, "tests/test_mutators.py", "-k", f"not ({IN_PLACE})")),
         ("tables", ("bad tables", f"{hostile}tables.py")),
-        ("tables", ("bombs", f"{hostile}bombs.py", f"{hostile}kinds.py", "tests/cli/test_sheets.py")),
+        ("tables", ("bombs", f"{hostile}bombs.py", f"{hostile}kinds.py", f"{sheets}::test_a_bomb_is_refused")),
         ("model files", ("files of others", f"{hostile}model_files.py", "tests/cli/test_vetted.py")),
         ("app", ("injections", "tests/browser", "-k", "never_run or policy or long_name")),
         ("library inputs", ("model faults", f"{hostile}models.py", "tests/test_faults.py")),
@@ -108,6 +109,7 @@ def checks(options: argparse.Namespace) -> list[Check]:
         Check("tables", "columns.py", so_many),
         Check("app", "app.py", for_long),
         Check("library inputs", "inputs.py", for_long),
+        Check("library inputs", "libraries.py", for_long),
         Check("runs", "memory.py", ("--rows", *options.rows)),
         *(Check(family, "cases.py", options, are_tests=True) for family, options in tests),
     ]
