@@ -12,7 +12,7 @@ from scipy import special
 import xcid
 from xcid import outcomes
 from xcid.errors import EvidenceNotKept, InvalidParameter
-from xcid.subject import FEW
+from xcid.models.predictor import FEW
 
 RNG = np.random.default_rng(21)
 TABLE = RNG.normal(size=(300, 5))

@@ -13,8 +13,8 @@ from xcid import calibration
 from xcid.calibration import Decided, Repeats
 from xcid.errors import InvalidParameter
 from xcid.generators import Balanced, Marginal
+from xcid.models.predictor import FEW
 from xcid.scores import PerFeature, Resampled
-from xcid.subject import FEW
 
 N, D = 120, 5
 RUN = N + 1  # evaluations of a run: its samples and the row itself
