@@ -1,4 +1,4 @@
-"""Columns of text files: dates in any writing, cells of several kinds, and whole numbers of many digits.
+"""Columns of text files: dates in any writing, cells of several kinds, whole numbers of many digits, late codes.
 
 ``python soak/columns.py --count 3000``: each try writes a column whose meaning is known, and reads it as reference data
 and as rows to explain. It holds where every cell is what was meant, the same under every library of data frames, or
@@ -48,6 +48,7 @@ CELLS = (
     "nan",
 )
 ROWS = 12
+BLOCK = 262_144  # rows by which pandas decides, unless it is told to look at all
 
 
 def written(folder: Path, name: str, cells: Sequence[str]) -> Path:
@@ -131,7 +132,24 @@ def whole(draw: random.Random, folder: Path) -> str:
     return "" if found == due else f"{cells}: {found}"
 
 
+def late(draw: random.Random, folder: Path) -> str:
+    """Codes of a long file that turn from digits to text late: all are the text that was written."""
+    _choose(draw.choice(tables.LIBRARIES))
+    size = draw.randint(BLOCK, 2 * BLOCK)
+    cells = [f"{at % 1000:03}" for at in range(size)]
+    for at in draw.sample(range(draw.choice((0, BLOCK)), size), draw.choice((1, 5))):
+        cells[at] = draw.choice(("A12", "x", "1e", "-", "٣x"))
+    path = written(folder, "late.csv", cells)
+    try:
+        found = read(Background.read(path, Roles("y")), None).to_list()
+    except XcidError as error:
+        return f"{size:,} rows: {error}"
+    wrong = [at for at, cell in enumerate(cells) if found[at] != cell]
+    return f"{size:,} rows, row {wrong[0]}: {found[wrong[0]]!r} for {cells[wrong[0]]!r}" if wrong else ""
+
+
 FAMILIES: tuple[Callable[[random.Random, Path], str], ...] = (dates, kinds, whole)
+LONG, SHARE = late, 0.004  # files that take long, and their share
 
 
 def attempt(draw: random.Random, folder: Path) -> str:
@@ -139,6 +157,8 @@ def attempt(draw: random.Random, folder: Path) -> str:
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         try:
+            if draw.random() < SHARE:
+                return LONG(draw, folder)  # a note excuses nothing
             fault = draw.choice(FAMILIES)(draw, folder)
         except XcidError as error:
             return "" if "'c'" in str(error) else f"unnamed: {error}"

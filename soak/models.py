@@ -2,7 +2,8 @@
 
 Every estimator of scikit-learn that skops writes, some of them with other choices than the usual ones, and those of
 XGBoost and LightGBM are fitted and written. Then one to three fields of a file are changed: taken out, emptied, cut,
-swapped, set to limits, or made by another node. For each file one process does what the trial of a model file does,
+swapped, set to limits, or made by another node. One file in four is of LightGBM or XGBoost in its own format
+(``boosters.py``). For each file one process does what the trial of a model file does,
 with its limits; only where that lets the file through does another do what the command does. A file does not hold where
 that second process crashes or hangs, or where either of the two opens a file that is none of its own. Among the files
 are some that are known to do harm. ``--unguarded`` leaves out what guards against them: then they are reported, and
@@ -24,6 +25,7 @@ import multiprocessing
 import os
 import random
 import resource
+import shutil
 import signal
 import sys
 import tempfile
@@ -35,6 +37,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import boosters
 import crafted
 import numpy as np
 
@@ -102,6 +105,7 @@ def write_models(folder: Path, share: float, seed: int) -> None:
             except Exception:  # one that cannot be fitted on this table, or not be written
                 path.unlink(missing_ok=True)
     _write_harmful(folder, frame, target)
+    boosters.write(folder, frame, target)
 
 
 def _write_harmful(folder: Path, frame: Any, target: Any) -> None:
@@ -377,16 +381,29 @@ def work(bases: list[Path], folder: Path, guard: Callable[[], Stages], tasks: An
     stages, pipe = guard(), path.with_suffix(".pipe")
     os.mkfifo(pipe)
     for task in iter(tasks.get, None):
-        base = task if isinstance(task, Path) else bases[task % len(bases)]
-        file = File(base)
-        what = "harmful" if isinstance(task, Path) else tampered(file, random.Random(task))
-        file.write(path, str(pipe))
+        base = task if isinstance(task, Path) else _base(bases, task)
+        path = path.with_suffix(base.suffix)
+        what = "harmful"
+        if base.suffix != ".skops":
+            what = (
+                shutil.copy(base, path) and what if task is base else boosters.tampered(base, path, random.Random(task))
+            )
+        else:
+            file = File(base)
+            what = what if task is base else tampered(file, random.Random(task))
+            file.write(path, str(pipe))
         verdict = tried(path, rows, stages)
         if verdict in FAULTS:
-            path.rename(path.with_name(f"kept-{task if isinstance(task, int) else task.stem}.skops"))
+            path.rename(path.with_name(f"kept-{task if isinstance(task, int) else task.stem}{base.suffix}"))
+        path.unlink(missing_ok=True)
         answers.put((f"{base.stem}: {what} ({task if isinstance(task, int) else 'always tried'})", verdict))
     pipe.unlink()
-    path.unlink(missing_ok=True)
+
+
+def _base(bases: list[Path], task: int) -> Path:
+    """The file that is tampered with: one in four is a booster's own."""
+    own = [base for base in bases if (base.suffix != ".skops") == (task % 4 == 3)]
+    return own[task // 4 % len(own)] if task % 4 == 3 else own[task % len(own)]
 
 
 def guarded() -> Stages:
@@ -395,10 +412,12 @@ def guarded() -> Stages:
 
 
 def unguarded() -> Stages:
-    """Files are used at once, without a look at them."""
+    """Files are used at once, without a look at them, however many outputs they have."""
     from xcid.io import models
+    from xcid.models import libraries, tables
 
     models._check_makers = lambda *parts: None  # noqa: SLF001
+    libraries.check_number = tables.check_number = lambda n_outputs: None
     return (_command,)
 
 
@@ -426,7 +445,7 @@ def main(arguments: list[str] | None = None) -> int:
         writer = PROCESSES.Process(target=write_models, args=(Path(name), options.share, options.seed))
         writer.start()
         writer.join()
-        bases, harmful = (sorted(Path(name).glob(f"{start}-*.skops")) for start in ("[0-9]*", "harmful"))
+        bases, harmful = (sorted(Path(name).glob(f"{start}-*.*")) for start in ("[0-9]*", "harmful"))
         first = options.seed * 10**6
         seeds = itertools.takewhile(
             lambda seed: time.monotonic() - began < options.seconds, range(first, first + options.count)
@@ -438,7 +457,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.verdicts:
         print(f"{len(bases)} models; {dict(verdicts.most_common())}; {time.monotonic() - began:.0f} s")
     held = sum(count for verdict, count in verdicts.items() if verdict not in FAULTS)
-    print(f"models: {verdicts.total()} tried, {held} held")
+    print(f"files: {verdicts.total()} tried, {held} held")
     return int(held < verdicts.total() or verdicts.total() <= len(harmful))
 
 

@@ -21,14 +21,19 @@ ROOT = Path(__file__).resolve().parents[1]
 LAST = re.compile(r"(\w[\w ]*): (\d+) tried, (\d+) held")
 MUTANTS = "checks changed"
 GUARDED = ("tables", "model-files", "results", "runs", "app")  # rooms whose checks keep the promises
+IN_PLACE = "explained_as_it_is or came_with_it or no_digest_tells_of"  # tests that change a model, and its copies
 
 
 class Check(NamedTuple):
-    """A part of a family: a script of this folder with its options."""
+    """A part of a family: a script of this folder with its options.
+
+    Tests that are run as they are count as tests, and not as attacks.
+    """
 
     family: str
     script: str
     options: tuple[str, ...]
+    are_tests: bool = False
 
 
 class Outcome(NamedTuple):
@@ -67,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = [check for check in checks(options) if not options.only or check.family in options.only]
     with ThreadPoolExecutor(options.parallel) as pool:
         outcomes = list(pool.map(run, chosen))
-    print("| family | attacks | held | seconds | made of |\n|---|---|---|---|---|")
+    print("| family | attacks | held | tests | passed | seconds | made of |\n|---|---|---|---|---|---|---|")
     for family in dict.fromkeys(one.check.family for one in outcomes):
         print(row(family, [one for one in outcomes if one.check.family == family]))
     for one in outcomes:
@@ -78,13 +83,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def checks(options: argparse.Namespace) -> list[Check]:
     """What is run; what takes longest begins first."""
-    hostile = "tests/hostile/test_"
+    hostile, sheets = "tests/hostile/test_", "tests/cli/test_sheets.py"
+    changed = tuple(f"tests/test_{name}_changes.py" for name in ("model", "untold"))
     for_long, so_many = ("--seconds", str(options.seconds)), ("--count", str(options.conditions))
+    tests = (
+        ("changed models", ("other changes", *changed, "tests/test_mutators.py", "-k", f"not ({IN_PLACE})")),
+        ("tables", ("bad tables", f"{hostile}tables.py")),
+        ("tables", ("bombs", f"{hostile}bombs.py", f"{hostile}kinds.py", f"{sheets}::test_a_bomb_is_refused")),
+        ("model files", ("files of others", f"{hostile}model_files.py", "tests/cli/test_vetted.py")),
+        ("app", ("injections", "tests/browser", "-k", "never_run or policy or long_name")),
+        ("library inputs", ("model faults", f"{hostile}models.py", "tests/test_faults.py")),
+        ("library inputs", ("without C", "tests/test_native_library.py", "tests/test_native_laws.py")),
+    )
     return [
         Check("model files", "models.py", ("--count", str(options.files), "--workers", "1")),
         Check(MUTANTS, "mutants.py", (*GUARDED, "--sample", str(options.mutants))),
         Check("changed models", "changes.py", ()),
-        Check("changed models", "cases.py", ("copies", "tests/test_model_changes.py")),
+        Check("changed models", "cases.py", ("changes here and in copies", *changed, "-k", IN_PLACE)),
         Check("runs", "kills.py", ("--kills", str(options.kills))),
         Check("runs", "runs.py", for_long),
         Check("runs", "surroundings.py", for_long),
@@ -94,13 +109,9 @@ def checks(options: argparse.Namespace) -> list[Check]:
         Check("tables", "columns.py", so_many),
         Check("app", "app.py", for_long),
         Check("library inputs", "inputs.py", for_long),
+        Check("library inputs", "libraries.py", for_long),
         Check("runs", "memory.py", ("--rows", *options.rows)),
-        Check("tables", "cases.py", ("bad tables", f"{hostile}tables.py")),
-        Check("tables", "cases.py", ("bombs", f"{hostile}bombs.py", f"{hostile}kinds.py")),
-        Check("model files", "cases.py", ("files of others", f"{hostile}model_files.py", "tests/cli/test_vetted.py")),
-        Check("app", "cases.py", ("injections", "tests/browser", "-k", "never_run or policy or long_name")),
-        Check("library inputs", "cases.py", ("model faults", f"{hostile}models.py", "tests/test_faults.py")),
-        Check("library inputs", "cases.py", ("without C", "tests/test_native_library.py", "tests/test_native_laws.py")),
+        *(Check(family, "cases.py", options, are_tests=True) for family, options in tests),
     ]
 
 
@@ -125,9 +136,14 @@ def run(check: Check) -> Outcome:
 
 def row(family: str, parts: Sequence[Outcome]) -> str:
     """A row of the table by family."""
-    tried, held = (sum(getattr(one, what) for one in parts) for what in ("tried", "held"))
-    made_of = ", ".join(f"{one.name} {one.tried:,}" for one in parts)
-    return f"| {family} | {tried:,} | {held:,} | {sum(one.seconds for one in parts):,.0f} | {made_of} |"
+    numbers = [
+        sum(getattr(one, what) for one in parts if one.check.are_tests == are_tests)
+        for are_tests in (False, True)
+        for what in ("tried", "held")
+    ]
+    made_of = ", ".join(f"{one.name} {one.tried:,}{' tests' * one.check.are_tests}" for one in parts)
+    counts = " | ".join(f"{number:,}" for number in numbers)
+    return f"| {family} | {counts} | {sum(one.seconds for one in parts):,.0f} | {made_of} |"
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 ``python soak/surroundings.py --seconds 60``: an attack holds if the command ends with the result that is due, byte for
 byte, or with status 2, one line on stderr and no result; and if, once the machine is as before, the same command gives
-the result that is due. As root, what is read-only is tried as an ordinary user. A table of 10,000 columns comes last.
+the result that is due. As root, what is read-only is tried as an ordinary user. A table of 10,000 columns comes last,
+before three models, with the seconds and megabytes of each.
 """
 
 from __future__ import annotations
@@ -38,7 +39,13 @@ YEARS = (0, 1, 2**31 - 1, 2**31, 4_102_444_800)  # seconds: the first day, the l
 MODES = (0o000, 0o200, 0o400, 0o500)
 BOMB = 2**27  # bytes of zeros
 ROOM = 2**29  # bytes of memory beyond what the process has
+TRAINED, MOST_MEGABYTES = ("logistic", "forest", "boosting"), 4_000  # models of a wide table, and what one may take
 SUFFIXES = (".csv.gz", ".gz", ".csv", ".tsv", ".xlsx", ".xls", ".parquet", ".jsonl", ".json", ".feather", ".zip")
+SHEETS = {  # workbooks that are whole: what their sheet has in a row, and how often
+    "padding": (" " * 2**20, BOMB // 2**20),
+    "text": (f'<row><c t="inlineStr"><is><t>{"x" * 2**20}</t></is></c></row>', BOMB // 2**20),
+    "far cell": ('<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>', 1),
+}
 Attack = Callable[[Place, random.Random], str]
 
 
@@ -51,6 +58,13 @@ class Jumping(datetime):
     def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
         """Some time between 1970 and 2100."""
         return datetime.fromtimestamp(cls.draw.choice(YEARS), UTC)
+
+
+def cells(row: str) -> str:
+    """Cells of a sheet, one letter or digit each."""
+    return "".join(
+        f'<c t="inlineStr"><is><t>{one}</t></is></c>' if one > "9" else f"<c><v>{one}</v></c>" for one in row
+    )
 
 
 def clock(place: Place, draw: random.Random) -> str:
@@ -122,9 +136,10 @@ def full_disk(place: Place, draw: random.Random) -> str:
 
 def bomb(place: Place, draw: random.Random) -> str:
     """A small file that unpacks to much, by any name, in the place of a table."""
-    packed, suffix = place.path / f"bomb{draw.choice(SUFFIXES)}", draw.choice(("gzip", "bz2", "xz", "zip"))
+    how = draw.choice(("gzip", "bz2", "xz", "zip", *SHEETS))
+    packed = place.path / f"bomb-{how.replace(' ', '-')}{'.xlsx' if how in SHEETS else draw.choice(SUFFIXES)}"
     if not packed.exists():
-        _pack(packed, suffix)
+        _pack(packed, how)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     before, began = resource.getrlimit(resource.RLIMIT_AS), time.process_time()
     resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, before[1]))
@@ -135,7 +150,7 @@ def bomb(place: Place, draw: random.Random) -> str:
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)
     seconds = time.process_time() - began
-    what = f"{name} {packed.name} by {suffix}"
+    what = f"{name} {packed.name}"
     if status != 2 or packed.name not in said or seconds > 5:
         return f"{what}: status {status} after {seconds:.1f} s, {said[-200:]!r}"
     fault = place.fault(status, said)
@@ -144,6 +159,9 @@ def bomb(place: Place, draw: random.Random) -> str:
 
 def _pack(path: Path, how: str) -> None:
     block = bytes(2**22)
+    if how in SHEETS:
+        _pack_workbook(path, *SHEETS[how])
+        return
     if how == "zip":
         archive = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
         with archive, archive.open("xl/worksheets/sheet1.xml", "w") as entry:
@@ -153,6 +171,36 @@ def _pack(path: Path, how: str) -> None:
     with {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}[how](path, "wb") as file:
         for _ in range(BOMB // len(block) // (4 if how == "xz" else 1)):
             file.write(block)
+
+
+def _pack_workbook(path: Path, row: str, times: int) -> None:
+    """A workbook that is whole, whose one sheet has a row many times."""
+    office = "http://schemas.openxmlformats.org"
+    types, relations = f"{office}/package/2006/content-types", f"{office}/package/2006/relationships"
+    main, links = f"{office}/spreadsheetml/2006/main", f"{office}/officeDocument/2006/relationships"
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{types}"><Default Extension="rels" ContentType="application/vnd.'
+        f'openxmlformats-package.relationships+xml"/><Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet'
+        f'.main+xml"/><Override PartName="/xl/worksheets/sheet1.xml" ContentType="{kind}.worksheet+xml"/></Types>',
+        "_rels/.rels": f'<Relationships xmlns="{relations}"><Relationship Id="r1" Type="{links}/officeDocument" '
+        'Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{links}"><sheets><sheet name="a" sheetId="1" r:id="r1"/>'
+        "</sheets></workbook>",
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{relations}"><Relationship Id="r1" '
+        f'Type="{links}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
+    }
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+        with archive.open("xl/worksheets/sheet1.xml", "w") as entry:
+            entry.write(f'<worksheet xmlns="{main}"><sheetData>'.encode())
+            entry.write(
+                "".join(f'<row r="{at}">{cells("abcy") if at == 1 else cells("1110")}</row>' for at in (1, 2)).encode()
+            )
+            for _ in range(times):
+                entry.write(row.encode())
+            entry.write(b"</sheetData></worksheet>")
 
 
 def _with(command: Callable[..., list[str]], option: str, value: str) -> Callable[..., list[str]]:
@@ -183,19 +231,41 @@ def _again(place: Place, what: str) -> str:
     return "" if is_due else f"{what}, then: status {status}, {said[-200:]!r}"
 
 
-def wide(n_columns: int, folder: Path) -> str:
-    """A table of so many columns, explained by the command in a process of its own."""
+def wide(n_columns: int, folder: Path) -> Iterator[str]:
+    """A table of so many columns, explained by the command with each of its models; says what a row took."""
     cells = np.random.default_rng(0).normal(size=(40, n_columns - 1)).round(2)
     lines = [",".join(f"c{at}" for at in range(n_columns - 1)) + ",y"]
     lines += [",".join(map(str, row)) + f",{int(row[0] > 0)}" for row in cells.tolist()]
     (folder / "wide.csv").write_text("\n".join(lines) + "\n")
-    typed = ("explain", folder / "wide.csv", "--target", "y", "--train", "logistic", "--rows", "0", "--quiet")
-    out = folder / "wide.parquet"
-    done = subprocess.run(
-        [sys.executable, "-m", "xcid", *map(str, typed), "--out", str(out)], capture_output=True, text=True, check=False
-    )
-    is_done = done.returncode == 0 and out.exists()
-    return "" if is_done else f"{n_columns:,} columns: {done.returncode}, {done.stderr[-300:]}"
+    for model in TRAINED:
+        out = folder / f"{model}.parquet"
+        typed = [
+            "explain",
+            folder / "wide.csv",
+            "--target",
+            "y",
+            "--train",
+            model,
+            "--rows",
+            "0",
+            "--quiet",
+            "--out",
+            out,
+        ]
+        status, seconds, megabytes, said = _measured([sys.executable, "-m", "xcid", *map(str, typed)], folder)
+        print(f"  {n_columns:,} columns, {model}: {seconds:.0f} s of processor time, {megabytes:,.0f} MB", flush=True)
+        if status or not out.exists() or megabytes > MOST_MEGABYTES:
+            yield f"{n_columns:,} columns, {model}: status {status}, {megabytes:,.0f} MB, {said[-300:]}"
+
+
+def _measured(command: list[str], folder: Path) -> tuple[int, float, float, str]:
+    """The status of a process, its seconds of processor time, the most memory that it had, and what it said."""
+    with (folder / "said").open("wb") as said:
+        process = subprocess.Popen(command, stdout=said, stderr=said)
+        _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    spent = used.ru_utime + used.ru_stime
+    return process.returncode, spent, used.ru_maxrss / 1000, (folder / "said").read_text(errors="replace")
 
 
 ATTACKS: tuple[Attack, ...] = (clock, read_only, full_disk, bomb)
@@ -223,8 +293,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 fault = f"{type(error).__name__}: {error}"[:300]
             faults += [f"{attack.__name__}: {fault}"] if fault else []
             tried += 1
-        faults += filter(None, [wide(options.columns, Path(folder))])
-    return verdict("surroundings", tried + 1, faults)
+        faults += wide(options.columns, Path(folder))
+    return verdict("surroundings", tried + len(TRAINED), faults)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ hypothesis.settings.register_profile("xcid", deadline=None, derandomize=True, pr
 hypothesis.settings.load_profile("xcid")
 
 HERE = Path(__file__).parent
+sys.path.append(str(HERE))  # for cases that two files share
 SENTENCES = HERE / "sentences.json"
 SLOW = {  # folders and files that take long, or need an extra as a whole
     *("browser", "cli", "hostile", "optional", "runs"),

@@ -232,6 +232,6 @@ class TestEngines:
         asked.clear()
         cloud = explainer(TABLE[:3]).cloud
         assert cloud.given is None
-        answered = np.concatenate(asked[1:]).tolist()  # rows of one plan at a time
+        answered = np.concatenate(asked[2:]).tolist()  # after reference rows and the rows: those of one plan at a time
         assert sorted(answered) == sorted(cloud.samples.reshape(-1, TABLE.shape[1]).tolist())
         assert cloud.nbytes - cloud.outputs.nbytes < cloud.samples.nbytes

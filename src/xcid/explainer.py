@@ -227,7 +227,7 @@ class Explainer:
         return {name: Explanation.of(one) for name, one in found.items()}
 
     def answer(self, explanation: Explanation, outcome: Outcome, *, seed: int = 0) -> Explanation:
-        """Answer another question about rows that were explained, without an evaluation if their samples were kept."""
+        """Answer another question about rows that were explained, whose kept samples need no further evaluation."""
         with telling(InvalidParameter, WORK):
             setup = self.with_outcome(outcome).setup
             found = answers.answer_again(setup, explanation, as_int(seed, "seed"))

@@ -17,7 +17,7 @@ from xcid._check import LOG, said, telling, warn
 from xcid._kernels.arrays import thinned
 from xcid.contributions.scale import measure_reference
 from xcid.errors import ModelError
-from xcid.models import Predictor, agrees, names_for, wrap
+from xcid.models import Predictor, agrees, is_near, names_for, see, wrap
 from xcid.models.predictor import EXACT, TRIED, USUAL_NAMING, Naming
 from xcid.records import Array, Density, Details, Explanation, Outcome
 from xcid.table import Constraints, Features, FeatureSpace, Kind, Rules
@@ -45,8 +45,9 @@ class Standing:
     """Whether a model is still what a subject was made of, and the subject made anew where it is not.
 
     ``trust`` is "watched" where the model has a fingerprint, and "untold" where it has none: then it is always called.
-    What came by pickle or deepcopy is "travelled" until it was tried on the model that came with it, and "lost" where
-    the model had changed before.
+    Where the fingerprint does not tell all, or there is none, a few reference rows are predicted again each time. What
+    came by pickle or deepcopy is "travelled" until it was tried on the model that came with it, and "lost" where the
+    model had changed before.
     """
 
     __slots__ = ("fingerprint", "latest", "lock", "model", "origin", "trust")
@@ -65,18 +66,24 @@ class Standing:
 
     def current(self, subject: Subject) -> Subject:
         """The subject itself, or one of the model as it is now."""
-        if self.trust == "untold":
-            return subject
-        now = _look_at(self.model)
+        now = None if self.trust == "untold" else _look_at(self.model)
+        held = self._held(subject, now)
+        if held is not None and ((now is not None and now.is_whole) or held.predicts_the_same()):
+            return held
         with self.lock:
-            if self.trust == "travelled":
-                self.trust, self.fingerprint = "watched" if subject.is_as_tried() else "lost", now
-            if self.trust == "watched" and now == self.fingerprint:
-                return subject
-            if self.latest is None or self.latest.standing.fingerprint != now:
+            if self.latest is None or self.latest is held or self.latest.standing.fingerprint != now:
                 self.latest = subject.renewed()
                 warn(CHANGED)
             return self.latest
+
+    def _held(self, subject: Subject, now: Fingerprint | None) -> Subject | None:
+        """What is known of a model with this fingerprint, if anything."""
+        with self.lock:
+            if self.trust == "travelled":
+                self.trust, self.fingerprint = "watched" if subject.is_as_tried() else "lost", now
+            if self.latest is not None and self.latest.standing.fingerprint == now:
+                return self.latest
+            return subject if self.trust != "lost" and now == self.fingerprint else None
 
     def trace(self, space: FeatureSpace) -> dict[str, str]:
         """Which model and which reference data these are, by their digests, and which versions met; found once."""
@@ -101,6 +108,7 @@ class Subject:
     naming: Naming  # of the outputs, as the user gave it
     standing: Standing  # which says whether the model is still the one that all of this was made of
     exact: Exact | None = None  # its Shapley values, where what was read of it adds up
+    seen: Array | None = None  # what it predicted for a few reference rows by themselves, where no digest tells all
 
     @classmethod
     def of(
@@ -120,9 +128,9 @@ class Subject:
             names = names_for(model, background, feature_names)
         space = FeatureSpace.of(background, names, kinds, limits, weights)
         features, rules = Features.of(space, limits), limits.rules(space.columns, space.rows)
-        standing, predict, known = _tried(model, space, memory, naming)
+        standing, predict, known, seen = _tried(model, space, memory, naming)
         usual, exact = measure_reference(known, space), _exact(predict, space, features)
-        return cls(model, space, features, predict, known, usual, rules, limits, memory, naming, standing, exact)
+        return cls(model, space, features, predict, known, usual, rules, limits, memory, naming, standing, exact, seen)
 
     @property
     def outputs(self) -> Array:
@@ -154,17 +162,27 @@ class Subject:
 
     def of_model(self, model: Any) -> Subject:
         """The same table before another model, such as one that was trained again."""
-        standing, predict, known = _tried(model, self.space, self.memory, self.naming)
+        standing, predict, known, seen = _tried(model, self.space, self.memory, self.naming)
         usual, exact = measure_reference(known, self.space), _exact(predict, self.space, self.features)
-        parts: Any = {"usual": usual, "exact": exact}
-        return replace(self, model=model, predict=predict, known=known, standing=standing, **parts)
+        parts: Any = {"usual": usual, "exact": exact, "seen": seen, "standing": standing}
+        return replace(self, model=model, predict=predict, known=known, **parts)
 
     def answered_by(self, call: Any) -> Subject:
         """The same table before another call of a model, whose outputs for the reference rows are the usual ones."""
         predict = replace(self.predict, call=call)
         known = predict(self.space.rows)
         usual = measure_reference(known, self.space) | {"output_scales": self.usual["output_scales"]}
-        return replace(self, predict=predict, known=known, usual=usual, exact=None)
+        return replace(self, predict=predict, known=known, usual=usual, exact=None, seen=None)
+
+    def predicts_the_same(self) -> bool:
+        """Whether the model still predicts what it did for a few reference rows; nothing tells where it is random."""
+        if self.seen is None:
+            return True
+        found = see(self.model, self.predict, self.space)
+        if found is None or is_near(found, self.seen, self.predict.precision):
+            return True
+        again = see(self.model, self.predict, self.space)
+        return again is None or not is_near(again, found, self.predict.precision)
 
     def is_as_tried(self) -> bool:
         """Whether the model still predicts for some reference rows what it did, and what was read of it."""
@@ -256,12 +274,16 @@ class Subject:
         )
 
 
-def _tried(model: Any, space: FeatureSpace, memory: int, naming: Naming) -> tuple[Standing, Predictor, Array]:
-    """Try a model on the rows of a space: what it is now, how to call it, and its outputs for the reference data."""
+def _tried(
+    model: Any, space: FeatureSpace, memory: int, naming: Naming
+) -> tuple[Standing, Predictor, Array, Array | None]:
+    """Try a model on the rows of a space: what it is now, how to call it, its outputs for all of them and for a few."""
     standing = Standing(model)
+    look = standing.fingerprint
     with telling(ModelError, f"this {type(model).__name__} cannot be called"):
-        predict, outputs = wrap(model, space, memory, is_readable=standing.fingerprint is not None, naming=naming)
-    return standing, predict, outputs
+        predict, outputs = wrap(model, space, memory, is_readable=look is not None, naming=naming)
+    seen = None if look is not None and look.is_whole else see(model, predict, space)
+    return standing, predict, outputs, seen
 
 
 def _exact(predict: Predictor, space: FeatureSpace, features: Features) -> Exact | None:

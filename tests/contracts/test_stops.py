@@ -13,6 +13,7 @@ from xcid import calibration
 from xcid.calibration import Decided, Repeats
 from xcid.errors import InvalidParameter
 from xcid.generators import Balanced, Marginal
+from xcid.models.predictor import FEW
 from xcid.scores import PerFeature, Resampled
 
 N, D = 120, 5
@@ -109,7 +110,9 @@ def test_the_model_is_not_asked_more_than_is_counted(stop):
     explainer = xcid.Explainer(counting, TABLE, stop=stop, generator=Balanced(n=N))
     asked.clear()
     explanation = explainer(ROWS)
-    assert N * n_runs(explanation).sum() < sum(asked) <= explanation.n_evaluations.sum()
+    assert (
+        N * n_runs(explanation).sum() < sum(asked) - FEW <= explanation.n_evaluations.sum()
+    )  # and reference rows, once a call
 
 
 def test_a_row_gets_the_same_alone_in_a_batch_and_in_any_order(stop, explanation):

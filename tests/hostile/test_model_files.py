@@ -139,7 +139,7 @@ class TestSoak:
         return run
 
     def test_no_file_does_harm(self, soak):
-        assert soak("--count", "20") == (0, ["models: 51 tried, 51 held"])
+        assert soak("--count", "20") == (0, ["files: 54 tried, 54 held"])
 
     def test_harm_is_seen_where_nothing_guards_against_it(self, soak):
         status, lines = soak("--count", "1", "--unguarded")
@@ -149,4 +149,5 @@ class TestSoak:
             "HANGS: harmful-circle: harmful (always tried)",
             "CRASHES: harmful-crash: harmful (always tried)",
             "CRASHES: harmful-predictor's child: harmful (always tried)",
+            "HANGS: harmful-num_class: harmful (always tried)",
         } <= set(lines)

@@ -163,7 +163,7 @@ class TestModels:
         assert len(scores) == 2 * n_rows
 
     def test_one_that_hangs_is_ended(self, typed, tmp_path):
-        done = ended([*typed, "--rows", "1:6", "--run", "run", "--time-limit", 2, "--out", "scores.csv"], timeout=30)
+        done = ended([*typed, "--rows", "1:6", "--run", "run", "--time-limit", 2, "--out", "scores.csv"], timeout=120)
         assert done.returncode == 0
         assert "(too_slow: 1); the first that failed is row 3: " in done.stderr
         assert done.stdout.startswith("4 of 5 rows are explained")

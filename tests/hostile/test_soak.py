@@ -15,10 +15,11 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import targets
 
-from xcid.io import dates, readers
+from xcid.io import dates, delimited, readers
 from xcid.io.conditions import Numbers
 from xcid.native import Fingerprint
 from xcid.runs import folder, worker
@@ -31,6 +32,7 @@ SHARES = {
     "runs": ("--count", "25", "--processes", "25"),
     "memory": ("--rows", "60"),
     "columns": ("--count", "120"),
+    "libraries": ("--count", "6"),
     "surroundings": ("--count", "40", "--columns", "300"),
     "conditions": ("--count", "300"),
     "fuzz": ("--seconds", "4", "--engine", "random"),
@@ -58,6 +60,11 @@ def test_a_share_of_changed_models_is_not_stale(soak, capsys, way):
     printed = capsys.readouterr().out
     assert status == 0, printed
     assert printed.endswith("changes: 2 tried, 2 held\n")
+
+
+def _by_pieces(path, separator, texts):
+    whole = pd.read_csv(path, sep=separator, low_memory=False)
+    return whole.assign(c=[int(cell) if cell.isdigit() else cell for cell in whole["c"].astype(str)])
 
 
 def _wrapping(operand):
@@ -117,6 +124,15 @@ class TestPlantedFaults:
     def test_digits_that_get_lost(self, fails, monkeypatch):
         monkeypatch.setattr("xcid.io.cells.note_rounded", lambda *column: None)
         fails("columns", "--count", "20", FAMILIES=lambda known: known[2:])
+
+    def test_codes_that_turn_late(self, fails, monkeypatch):
+        """A file is read by pieces, each of which decides by itself what it holds."""
+        monkeypatch.setattr("xcid.io.delimited.READERS", dict.fromkeys(delimited.READERS, _by_pieces))
+        fails("columns", "--count", "1", SHARE=lambda known: 1)
+
+    def test_libraries_that_are_not_looked_at(self, fails, monkeypatch):
+        monkeypatch.setattr("xcid.native.library._is_intact", lambda path: True)
+        fails("libraries", "--count", "4", SPOILS=lambda known: known[1:2])
 
     def test_numbers_that_wrap(self, fails, monkeypatch):
         """Conditions once calculated in the types of the columns."""
@@ -222,7 +238,19 @@ class TestTable:
         assert module.main([]) == status
         assert capsys.readouterr().out.splitlines()[2].split(" | ")[1:3] == row
 
+    def test_tests_are_not_counted_as_attacks(self, soak, monkeypatch, tmp_path, capsys):
+        module = soak("run")
+        (tmp_path / "soak").mkdir()
+        for name, size in (("it", 3), ("cases", 2)):
+            (tmp_path / "soak" / f"{name}.py").write_text(f"print('{name}: {size} tried, {size} held')")
+        parts = [module.Check("tables", "it.py", ()), module.Check("tables", "cases.py", (), are_tests=True)]
+        monkeypatch.setattr(module, "ROOT", tmp_path)
+        monkeypatch.setattr(module, "checks", lambda *options: parts)
+        assert module.main(["--parallel", "1"]) == 0
+        row = capsys.readouterr().out.splitlines()[2].split(" | ")
+        assert (row[1:5], row[6]) == (["3", "3", "2", "2"], "it 3, cases 2 tests |")
+
     def test_every_script_is_in_the_table(self, soak):
         scripts = {path.name for path in (Path(__file__).resolve().parents[2] / "soak").glob("*.py")}
         found = {check.script for check in soak("run").checks(soak("run").read_options([]))}
-        assert found == scripts - {"run.py", "verdict.py", "promises.py", "crafted.py"}
+        assert found == scripts - {"run.py", "verdict.py", "promises.py", "crafted.py", "boosters.py"}

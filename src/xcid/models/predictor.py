@@ -13,7 +13,7 @@ from xcid._check import LOG, said, telling, warn
 from xcid._kernels.arrays import thinned
 from xcid.errors import ModelError, XcidError
 from xcid.models.libraries import ADAPTERS, Adapted
-from xcid.models.tables import Cells, Reader, as_trained, of_logits, of_target, reader
+from xcid.models.tables import NEAR, Cells, Reader, as_trained, of_logits, of_target, reader
 from xcid.outcomes.classes import renamed
 from xcid.records import Array, Flags, Plan
 from xcid.table import FeatureSpace
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from xcid.native import Native
 
 MIXED = 220  # mixtures of reference rows that are read and predicted
+FEW = 16  # rows that are predicted again where no digest tells whether a model has changed
 TRIED = 22  # rows that are predicted three times: together, together again, and in parts
-TOLERANCE = 1e-6  # relative to the largest output
 LARGEST = 1e38  # cells that single precision holds
 EXACT = 1e-9  # the same, of a model that is read from inside
 RANDOM = (
@@ -264,13 +264,21 @@ def _raw(call: Callable[[Any], Any], table: Any, n_rows: int) -> Cells:
     return predictions
 
 
+def see(model: Any, predict: Predictor, space: FeatureSpace) -> Array | None:
+    """What a model predicts now for a few reference rows by themselves, by the methods that it has now."""
+    try:
+        return predict.deciding(model, space)(space.rows[thinned(len(space.rows), FEW)])
+    except Exception:  # a model that fails fails again when it is called in earnest
+        return None
+
+
 def preflight(predict: Callable[[Array], Array], background: Array, n_outputs: int, precision: float) -> None:
     """Warn about a model whose output for a row changes from call to call or with the rows beside it.
 
     Where the model fails there is nothing to compare, and the error comes with a call in earnest. ``precision`` is the
     machine precision of its outputs: a network in single precision may differ by some units of it.
     """
-    rows, tolerance = background[:TRIED], max(TOLERANCE, 100 * precision)
+    rows, tolerance = background[:TRIED], max(NEAR, 100 * precision)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what a model says of these few rows it says again of others
         first, again = (_predict_or_nan(predict, rows, n_outputs) for _ in range(2))

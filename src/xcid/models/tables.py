@@ -18,6 +18,7 @@ from xcid.table import FeatureSpace, ToRows, cells_maker, frame_maker, in_order
 
 Cells: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 MOST_OUTPUTS = 2**12  # of a model
+NEAR = 1e-6  # relative to the largest output
 SUM_TOLERANCE = 0.02  # of probabilities, which add up to 1 as far as 8 bits tell
 
 
@@ -216,3 +217,9 @@ def _floats(predictions: Cells) -> Array:
         return predictions.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ModelError(f"the model's outputs are not numbers but {predictions.dtype}: {error}") from error
+
+
+def is_near(found: Array, known: Array, precision: float) -> bool:
+    """Whether (n, k) outputs are the same but for rounding, of a model of some machine precision."""
+    gap, most = np.abs(found - known), np.fmax(np.abs(found), np.abs(known)).max(axis=0)
+    return bool(np.all(gap <= max(NEAR, 100 * precision) * most))
