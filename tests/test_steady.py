@@ -101,37 +101,40 @@ def test_survival_of_a_number_does_not_depend_on_its_unit():
 
 
 SMALL = {
-    "boosted": lambda seed: XGBClassifier(n_estimators=8, max_depth=2, random_state=seed, n_jobs=1),
-    "forest": lambda seed: RandomForestClassifier(7, max_depth=3, random_state=seed),
+    "boosted": (2, lambda seed: XGBClassifier(n_estimators=8, max_depth=2, random_state=seed, n_jobs=1)),
+    "forest": (2, lambda seed: RandomForestClassifier(7, max_depth=3, random_state=seed)),
+    "forest, three classes": (3, lambda seed: RandomForestClassifier(7, max_depth=4, random_state=seed)),
 }
 
 
 @pytest.mark.parametrize("margin", [0.0, float(np.log(7 / 3))])
-@pytest.mark.parametrize("make", SMALL.values(), ids=SMALL)
-def test_the_fewest_changes_with_which_all_refits_agree_are_those_of_an_enumeration(make, margin):
+@pytest.mark.parametrize(("n_classes", "make"), SMALL.values(), ids=SMALL)
+def test_the_fewest_changes_with_which_all_refits_agree_are_those_of_an_enumeration(n_classes, make, margin):
     random = np.random.default_rng(3)
     table = pd.DataFrame(random.integers(0, 5, (150, 4)), columns=list("abcd"))
-    y = (table["a"] + table["b"] - table["c"] + random.normal(size=150) > 2).astype(int)
+    score = table["a"] + table["b"] - table["c"] + random.normal(size=150)
+    y = np.searchsorted(np.quantile(score, np.arange(1, n_classes) / n_classes), score)
     model = make(0).fit(table, y)
-    refits = xcid.refits(model, table, y, n=4)
-    subject, *others = (xcid.Explainer(one, table).subject for one in (model, *refits))
-    rows = table.to_numpy(float)[:25]
-    search_space, outputs = SearchSpace.of(subject), subject.predict(rows)
-    goal = replace(goal_of("1", subject, None), margin=margin)
+    subject, *others = (xcid.Explainer(one, table).subject for one in (model, *xcid.refits(model, table, y, n=4)))
+    rows, search_space = table.to_numpy(float)[:25], SearchSpace.of(subject)
+    outputs, goal = subject.predict(rows), replace(goal_of(str(n_classes - 1), subject, None), margin=margin)
     evaluator = Evaluator(search_space, goal, rows, rows, outputs, Endless(), np.zeros(25, dtype=np.int64))
     nothing = Found(rows[:0], np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
     made = prove(evaluator, nothing, None, Asked((1,), 1e9, tuple(others))).better
     every = np.array(list(itertools.product(range(5), repeat=4)), dtype=float)
-    frame = pd.DataFrame(every, columns=table.columns)
-    enough = 1 / (1 + np.exp(-margin))
-    agreed = np.all([one.predict_proba(frame)[:, 1] > enough + 1e-6 for one in (model, *refits)], axis=0)
-    sizes = (every[agreed][None] != rows[:, None]).sum(axis=2).min(axis=1, initial=9)
-    found = np.full(25, 9)
-    np.minimum.at(found, made.owner, evaluator.find_moved(made).sum(axis=1))
-    open_ = model.predict_proba(table[:25])[:, 1] < 0.5
-    assert agreed.any()
-    assert open_.sum() > 5
-    assert np.array_equal(found[open_], sizes[open_])
+    own = np.repeat(outputs[:1], len(every), axis=0)
+    agreed = every[np.all([goal.gain(one.predict(every), own) > 1e-9 for one in (subject, *others)], axis=0)]
+    assert len(agreed)
+    n_asked = 0
+    for row in np.flatnonzero(goal.gain(outputs, outputs) <= -margin):  # not of the class themselves
+        sizes = (agreed != rows[row]).sum(axis=1)
+        best = agreed[sizes == sizes.min()]
+        least = evaluator.distance(best, np.full(len(best), row)).min()
+        mine = made[made.owner == row]
+        assert evaluator.find_moved(mine).sum(axis=1).min() == sizes.min()
+        assert np.isclose(mine.distance.min(), least)
+        n_asked += 1
+    assert n_asked > 5
 
 
 class Endless:

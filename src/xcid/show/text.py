@@ -126,6 +126,7 @@ def _bar(share: float, width: int) -> str:
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
+FEWER = "rows with fewer lines than others: nothing else was found that differs enough"
 COVERED = "covered: rows like these that actions down to this one flip, by leaving out a tenth of the rows in turn"
 
 
@@ -137,7 +138,9 @@ def changes(found: Counterfactuals, *, most: int = 20) -> str:
     left = len(found) - len(shown)
     more = [f"(and {count_in_words(left, 'more line')}: found.to_frame())"] if left else []
     survival = SURVIVAL if np.isfinite(found.survival).any() else f"{SURVIVAL}; {UNMEASURED}"
-    return "\n".join([repr(found), *align_cells([CHANGE_HEADS, *lines]), *more, survival, *found.notes])
+    counts = np.bincount(found.row[found.reached & (found.n_changes > 0)], minlength=len(found.data))
+    few = [FEWER] if np.any((counts > 0) & (counts < counts.max(initial=0))) else []
+    return "\n".join([repr(found), *align_cells([CHANGE_HEADS, *lines]), *more, survival, *few, *found.notes])
 
 
 def change_cells(found: Counterfactuals, line: int) -> tuple[str, ...]:

@@ -110,7 +110,7 @@ def find_counterfactuals(
     shifted = [part._replace(row=part.row + start) for part, start in zip(parts, starts, strict=False)]
     whole = Block(*(np.concatenate(fields) for fields in zip(*shifted, strict=True)))
     notes = _notes(
-        subject, rows, whole, k, [f"{len(failed)} of {len(rows)} rows failed: {failed[0].error}"] if failed else []
+        subject, rows, whole, [f"{len(failed)} of {len(rows)} rows failed: {failed[0].error}"] if failed else []
     )
     return Counterfactuals(
         index=index,
@@ -247,13 +247,9 @@ def _unknown(settings: SearchSettings, failed: Failed) -> Block:
     )
 
 
-def _notes(subject: Subject, rows: Array, whole: Block, k: int, notes: list[str]) -> tuple[str, ...]:
-    """What there is to know: features that people cannot change, rows with few lines, broken rules."""
+def _notes(subject: Subject, rows: Array, whole: Block, notes: list[str]) -> tuple[str, ...]:
+    """What there is to know: features that people cannot change, rows that break a rule themselves."""
     notes = [*notes, *note_unchangeable(subject, whole.moved, "lines")]
-    lines = np.bincount(whole.row[~np.isin(whole.kind, (NOT_REACHED, ALREADY, FAILED))], minlength=len(rows))
-    few = int(((lines > 0) & (lines < k)).sum())
-    if few:
-        notes.append(f"{few} of {len(rows)} rows have fewer than {k} lines: no others were found that differ enough")
     for name, broken in subject.rules.broken(rows) if len(rows) else []:
         if broken.any():
             notes.append(f"{broken.sum()} of {len(rows)} rows break the relation {name} themselves")

@@ -14,7 +14,7 @@ from xcid._kernels.random import ORDERS
 from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.whatif.evaluator import Evaluator, Found
 
-SECTIONS, ROUNDS = 6, 3  # of the way back to the row's own number
+SECTIONS, ROUNDS = 6, 4  # of the way back to the row's own number
 MOST_MOVED = 12  # numbers of a flip that are moved back
 POINTS = 20  # between the usual value of a missing number and the one that fills it, where a closer one is looked for
 
