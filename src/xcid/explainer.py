@@ -130,9 +130,8 @@ class Explainer:
             parts |= check_budget(time_limit, memory, max_evidence_bytes)
             memory, naming = parts["memory"], Naming(class_names, target)
             subject = Subject.of(model, reference, feature_names, kinds, constraints, memory, weights, naming)
-            given = Given(outcome, generator, scale)
-            parts |= {"given": given, "search": make_search if generator is None else None}
-            setup = Setup(subject, **parts, **given.bound(subject, parts["score"]))
+            given, search = Given(outcome, generator, scale), make_search if generator is None else None
+            setup = Setup(subject, given=given, search=search, **parts, **given.bound(subject, parts["score"]))
             if refits is not None or limits != COMPUTATION:
                 from xcid.uncertainty import find_sources
 
