@@ -158,9 +158,11 @@ def main() -> None:
     """Print two tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reference", type=int, default=1_000, help="reference rows of xcid (default: 1000)")
+    parser.add_argument("--peers", nargs="*", default=list(PEERS), help="some of: " + "; ".join(list(PEERS)[1:]))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    parts = (("first", name) for name in PEERS), (("a row", name) for name in PEERS)
+    peers = {name: peer for name, peer in PEERS.items() if name == "xcid" or name in options.peers}
+    parts = (("first", name) for name in peers), (("a row", name) for name in peers)
     heads = [f"{what}: {name}" for part in parts for what, name in part]
     print("| model | columns |", " | ".join(heads), "|")
     print("|---" * (2 + len(heads)) + "|")
@@ -171,12 +173,12 @@ def main() -> None:
         )
         for name, make in MODELS.items():
             model = make().fit(X[:N_TRAIN], y[:N_TRAIN])
-            times = [race(peer, model, X[: options.reference], X[N_TRAIN:]) for peer in PEERS.values()]
+            times = [race(peer, model, X[: options.reference], X[N_TRAIN:]) for peer in peers.values()]
             cells = [f"{one[at]:,.{2 * at}f}" if one else "" for at in (0, 1) for one in times]
             print(f"| {name} | {d} |", " | ".join(cells), "|", flush=True)
             beside = [f"{multiple(one, times[0])} | {break_even(one, times[0])}" for one in times[1:]]
             totals.append(f"| {name} | {d} | {times[0][0] + N_ROWS * times[0][1]:.0f} | {' | '.join(beside)} |")
-    heads = [f"{name} | rows" for name in list(PEERS)[1:]]
+    heads = [f"{name} | rows" for name in list(peers)[1:]]
     print(f"\n| model | columns | xcid, ms | {' | '.join(heads)} |")
     print("|---" * (3 + 2 * len(heads)) + "|")
     print("\n".join(totals))
