@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -12,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xcid import __version__
 from xcid._check import LOG, said, telling, warn
 from xcid._kernels.arrays import thinned
 from xcid.contributions.scale import measure_reference
 from xcid.errors import ModelError
 from xcid.models import Predictor, agrees, is_near, names_for, see, wrap
+from xcid.models.libraries import trace
 from xcid.models.predictor import EXACT, TRIED, USUAL_NAMING, Naming
 from xcid.records import Array, Density, Details, Explanation, Outcome
 from xcid.table import Constraints, Features, FeatureSpace, Kind, Rules
-from xcid.table.features import digest_reference
 
 if TYPE_CHECKING:
     from xcid.native import Fingerprint
@@ -293,26 +290,3 @@ def _exact(predict: Predictor, space: FeatureSpace, features: Features) -> Exact
     from xcid.native.shapley import Exact
 
     return Exact.of(predict.native, space.rows, space.weights, features.columns)
-
-
-def trace(model: Any, space: FeatureSpace, is_readable: bool) -> dict[str, str]:
-    """Name the model, the reference data and the versions, for records of settings: nothing of it changes by itself.
-
-    Neither a date nor a command is here, so that the same rows give the same files; what a command writes has both.
-    """
-    from xcid.native import Content, look_for_record
-
-    found = look_for_record(model) if is_readable else Content("", (type(model).__module__.partition(".")[0],))
-    sha256 = f"sha256 {found.sha256}" if found.sha256 else "digest unknown"
-    return {
-        "model": f"{getattr(model, '__name__', type(model).__name__)}, {sha256}",
-        "reference": f"{len(space.rows):,} rows, sha256 {digest_reference(space)}",
-        "versions": _name_versions(found.packages),
-    }
-
-
-def _name_versions(packages: tuple[str, ...]) -> str:
-    """The versions of xcid, of what it stands on, and of packages that are loaded."""
-    known: dict[str, Any] = {"xcid": __version__, "Python": platform.python_version(), "numpy": np.__version__}
-    known |= {name: getattr(sys.modules.get(name), "__version__", None) for name in packages}
-    return ", ".join(f"{name} {version}" for name, version in known.items() if version is not None)

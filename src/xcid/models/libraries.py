@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import platform
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,11 +19,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xcid import __version__
 from xcid._require import require
 from xcid.errors import ModelError
 from xcid.models.tables import Cells, check_number, columns_of, order_columns, stack_columns
 from xcid.records import Array
 from xcid.table import FeatureSpace
+from xcid.table.features import digest_reference
 
 Adapted = tuple[Any, Callable[[Array], Any]]
 # Of the inputs of ONNX sessions.
@@ -241,3 +245,31 @@ ADAPTERS: dict[tuple[str, str], Callable[[Any, FeatureSpace], Adapted]] = {
     ("torch", "Module"): _torch,
     ("onnxruntime", "InferenceSession"): _onnx,
 }
+
+
+def is_instance(model: Any, package: str, name: str) -> bool:
+    """Whether an object is of a class of that name, without an import of the package that defines it."""
+    return any(kind.__name__ == name and kind.__module__.split(".")[0] == package for kind in type(model).__mro__)
+
+
+def trace(model: Any, space: FeatureSpace, is_readable: bool) -> dict[str, str]:
+    """Name the model, the reference data and the versions, for records of settings: nothing of it changes by itself.
+
+    Neither a date nor a command is here, so that the same rows give the same files; a report has the command.
+    """
+    from xcid.native import Content, look_for_record
+
+    found = look_for_record(model) if is_readable else Content("", (type(model).__module__.partition(".")[0],))
+    sha256 = f"sha256 {found.sha256}" if found.sha256 else "digest unknown"
+    return {
+        "model": f"{getattr(model, '__name__', type(model).__name__)}, {sha256}",
+        "reference": f"{len(space.rows):,} rows, sha256 {digest_reference(space)}",
+        "versions": _name_versions(found.packages),
+    }
+
+
+def _name_versions(packages: tuple[str, ...]) -> str:
+    """The versions of xcid, of what it stands on, and of packages that are loaded."""
+    known: dict[str, Any] = {"xcid": __version__, "Python": platform.python_version(), "numpy": np.__version__}
+    known |= {name: getattr(sys.modules.get(name), "__version__", None) for name in packages}
+    return ", ".join(f"{name} {version}" for name, version in known.items() if version is not None)

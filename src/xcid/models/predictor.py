@@ -12,7 +12,7 @@ import numpy as np
 from xcid._check import LOG, said, telling, warn
 from xcid._kernels.arrays import thinned
 from xcid.errors import ModelError, XcidError
-from xcid.models.libraries import ADAPTERS, Adapted
+from xcid.models.libraries import ADAPTERS, Adapted, is_instance
 from xcid.models.tables import NEAR, Cells, Reader, as_trained, of_logits, of_target, reader
 from xcid.outcomes.classes import renamed
 from xcid.records import Array, Flags, Plan
@@ -222,11 +222,6 @@ def adapt(model: Any, space: FeatureSpace) -> Adapted | None:
             with telling(ModelError, f"this {package}.{type(model).__name__} cannot be called"):
                 return adapt(model, space)
     return None
-
-
-def is_instance(model: Any, package: str, name: str) -> bool:
-    """Whether an object is of a class of that name, without an import of the package that defines it."""
-    return any(kind.__name__ == name and kind.__module__.split(".")[0] == package for kind in type(model).__mro__)
 
 
 def _way(model: Any) -> Callable[[Any], Any]:

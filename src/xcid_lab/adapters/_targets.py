@@ -12,7 +12,8 @@ import numpy as np
 from xcid._require import require
 from xcid.errors import InvalidData
 from xcid.explainer import Explainer
-from xcid.models.predictor import LOGITS, is_instance
+from xcid.models.libraries import is_instance
+from xcid.models.predictor import LOGITS
 from xcid.outcomes import Outcome, ToClass
 from xcid.outcomes.classes import are_probabilities
 from xcid.records import Array
