@@ -84,7 +84,7 @@ class Room(NamedTuple):
     def __call__(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """The same function of rows, where it makes tables of them with this room."""
         if isinstance(function, Chain):
-            return Chain(tuple(map(self, function.functions)))
+            return Chain(tuple(self(one) for one in function.functions))
         if isinstance(function, Tabulated):
             return Tabulated.of(function.order, self.levels, self(function.cells))
         return self.new if function is self.own else function
