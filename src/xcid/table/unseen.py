@@ -99,7 +99,7 @@ def _drop_categories(decode: Decode, new: Mapping[int, tuple[Any, ...]], matrix:
     """Tables whose columns of pandas' categories have no new one that no cell holds: models may refuse them all."""
     table = decode(matrix)
     for at, levels in new.items():
-        cells = table.iloc[:, at] if hasattr(table, "iloc") else None
+        cells: Any = table.iloc[:, at] if hasattr(table, "iloc") else None
         if hasattr(cells, "cat"):
             table[table.columns[at]] = cells.cat.remove_categories(list(set(levels) - set(cells.unique())))
     return table
@@ -122,7 +122,7 @@ def _joined(space: FeatureSpace, table: Table) -> Table:
 
 def _with_categories(like: nw.Series[Any], more: nw.Series[Any]) -> tuple[nw.Series[Any], nw.Series[Any]]:
     """Both columns; those of pandas' categories, which differ from table to table, with the categories of both."""
-    dtypes = [getattr(one.to_native(), "dtype", None) for one in (like, more)]
+    dtypes: list[Any] = [getattr(one.to_native(), "dtype", None) for one in (like, more)]
     if not all(hasattr(dtype, "categories") for dtype in dtypes):
         return like, more
     known = dtypes[0].categories
