@@ -32,9 +32,9 @@ CELLS = [
 PARTS = ("half", "alone", "rest", "whole")
 
 
-def parts_of(plan: effects.Shared, responses: Any) -> dict[str, tuple[Any, Any]]:
-    """(n, f) each part of the effects as it is counted, and the variance that is told of it, as `effects.measured`."""
-    found, pairs = effects.measured(plan, responses), len(plan.columns)
+def parts_of(plan: effects.EffectRegression, responses: Any) -> dict[str, tuple[Any, Any]]:
+    """(n, f) each part of the effects as it is counted, and the variance that is told of it, as `effects.measure_effects`."""
+    found, pairs = effects.measure_effects(plan, responses), len(plan.columns)
     differences = responses[:, :pairs] - responses[:, pairs : 2 * pairs]
     coefficients = differences @ plan.solution
     residuals = (differences - coefficients @ plan.columns.T) * plan.inflation
@@ -58,9 +58,9 @@ def told_over_real(case: Case, seeds: int) -> list[float]:
     kept = list[dict[str, tuple[Any, Any]]]()
 
     def measure(cloud: Any, numbers: Any) -> Any:
-        plan = sampled.shared(cloud.plan, cloud.discrete)
+        plan = sampled.share_regression(cloud.plan, cloud.discrete)
         kept.append(parts_of(plan, numbers))
-        return effects.measured(plan, numbers)
+        return effects.measure_effects(plan, numbers)
 
     asked = xcid.Explainer(case.ask, case.train, scale=case.scale).without_importance()
     how = asked.made.contributing
@@ -72,7 +72,8 @@ def told_over_real(case: Case, seeds: int) -> list[float]:
         runs = [asked(row[None], seed=seed) for seed in range(seeds)]
         by_part = {name: [np.array([one[name][at][0] for one in kept]) for at in (0, 1)] for name in PARTS}
         errors = np.array([run.values[0] for run in runs]).var(axis=0, ddof=1)
-        spread = np.array([of_computation(fields.estimate(run, "values"))[0] for run in runs])
+        estimates = [one for run in runs if (one := fields.estimate(run, "values")) is not None]
+        spread = np.array([of_computation(one)[0] for one in estimates])
         told.append([np.mean(by_part[name][1], axis=0).sum() for name in PARTS] + [np.mean(spread**2, axis=0).sum()])
         real.append([by_part[name][0].var(axis=0, ddof=1).sum() for name in PARTS] + [errors.sum()])
     told_mean, real_mean = np.sum(told, axis=0), np.sum(real, axis=0)

@@ -57,7 +57,7 @@ class Roads(NamedTuple):
 
     def divide(self, rows: Array) -> list[tuple[Integers, Setup]]:
         """The places of (n, d) rows by the setup that explains them."""
-        road = 2 * flag_unseen(self.space, rows).any(axis=1)
+        road = np.where(flag_unseen(self.space, rows).any(axis=1), 2, 0)
         unseen = np.flatnonzero(road)
         sources, is_read = self.read.sources, np.ones(len(unseen), dtype=bool)
         for subject in (self.read.subject, *(() if sources is None else sources.refits)):
