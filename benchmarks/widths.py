@@ -33,7 +33,7 @@ PARTS = ("half", "alone", "rest", "whole")
 
 
 def parts_of(plan: effects.EffectRegression, responses: Any) -> dict[str, tuple[Any, Any]]:
-    """(n, f) each part of the effects as it is counted, and the variance that is told of it, as `effects.measure_effects`."""
+    """(n, f) each part of the effects as it is counted, and the variance that is told of it."""
     found, pairs = effects.measure_effects(plan, responses), len(plan.columns)
     differences = responses[:, :pairs] - responses[:, pairs : 2 * pairs]
     coefficients = differences @ plan.solution
