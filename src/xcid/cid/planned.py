@@ -15,6 +15,7 @@ from scipy import sparse
 
 from xcid._kernels.arrays import blocks, namespace, products, ratio, same
 from xcid._kernels.random import hadamard_order
+from xcid.cid.chance import TESTED, block_sums
 from xcid.cid.densities.mixed import Discrete, Slots, Slotted, smooth
 from xcid.cid.distances import Distance, Overlap
 from xcid.records import Array, Density, DensityPair, Flags, Integers, Perturbations, Plan
@@ -195,6 +196,11 @@ class Design(NamedTuple):
         """(k, g, p) the shares of donors in each cell, times signs."""
         return np.asarray(self.cells @ self.functions)
 
+    def most_numbers(self, size: int) -> int:
+        """Numbers of the largest array that a row needs, with blocks of so many pairs."""
+        k, n_functions, pairs = self.functions.shape
+        return k * max(pairs, 0 if size == 1 else n_functions * (pairs // size))
+
 
 class Fit(NamedTuple):
     """The regression of a plan on c columns, and what it says of the features of each design."""
@@ -204,7 +210,7 @@ class Fit(NamedTuple):
     inflation: Array  # (p, 1) of residuals, for the freedom that the columns take
     owned: list[Integers]  # (k, r) the columns of each feature
     joint: list[Array]  # (k, 1 + t, r) sums over pairs of functions times own columns
-    without: list[Array]  # (k, b, 1 + t, r) over pairs of a block, of columns from which all others are taken out
+    without: list[Array]  # of own columns from which all others are taken out, as :mod:`xcid.cid.chance` wants them
     widened: list[Array]  # (k, 1) variance of the sums in cells with these columns, as a share of that without
 
 
@@ -284,17 +290,8 @@ def _fit(plan: Plan, designs: list[Design], size: int) -> Fit:
     for design, at, one in zip(designs, owned, own, strict=True):
         solved = solution[:, at].transpose(1, 0, 2)
         alone = solved @ np.linalg.inv(inverse[at[:, :, None], at[:, None, :]])
-        without.append(block_sums(design.functions, alone, size))
+        without.append(alone if size == 1 else block_sums(design.functions[:, :TESTED], alone, size))
         linear = design.weights - design.share / 2 * design.signs
         whole = linear - (linear @ columns) @ solution.T + (linear @ one.swapaxes(1, 2)) @ solved.swapaxes(1, 2)
         widened.append(ratio(np.sum(whole**2, axis=(1, 2)), np.sum(linear**2, axis=(1, 2)))[:, None])
     return Fit(columns, solution, (1 - leverage) ** -0.5, owned, joint, without, widened)
-
-
-def block_sums(functions: Array, numbers: Array, size: int) -> Array:
-    """(k, b, 1 + t, n) sums of (k, 1 + t, p) functions times (k or 1, p, n) numbers over blocks of pairs."""
-    n_blocks, used = functions.shape[2] // size, functions.shape[2] // size * size
-    split = functions[:, :, :used].reshape(*functions.shape[:2], n_blocks, size).swapaxes(1, 2)
-    sums = split @ numbers[:, :used].reshape(len(numbers), n_blocks, size, numbers.shape[2])
-    last = functions[:, :, used:] @ numbers[:, used:]
-    return np.concatenate([sums, last[:, None]], axis=1) if used < functions.shape[2] else sums
