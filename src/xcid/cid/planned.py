@@ -156,13 +156,22 @@ def _masses(part: Counted, positive: Array) -> tuple[Array, Array]:
 
 def pair(part: Part, cloud: Perturbations, row: int, column: int) -> DensityPair:
     """The two densities of one column of one row."""
-    at, slots = int(np.flatnonzero(part.columns == column)[0]), part.slots
-    own = cloud.origin[row, part.columns[at]]
+    part = _only(part, int(np.flatnonzero(part.columns == column)[0]))
+    slots, own = part.slots, cloud.origin[row, part.columns]
     positive = cloud.positive[[row], : 2 * part.counter.shape[1]]
-    p, q, widths = (curve[at, 0] for curve in _curves(part, positive, cloud.origin[[row]]))
-    cells = slots.first[at] + slots.width[at] * (np.arange(len(slots.smoothing)) + 0.5)
-    points, is_atom = np.concatenate([[own], slots.atoms[at], cells]), np.arange(len(p)) <= slots.atoms.shape[1]
+    p, q, widths = (curve[0, 0] for curve in _curves(part, positive, cloud.origin[[row]]))
+    cells = slots.first[0] + slots.width[0] * (np.arange(len(slots.smoothing)) + 0.5)
+    points, is_atom = np.concatenate([own, slots.atoms[0], cells]), np.arange(len(p)) <= slots.atoms.shape[1]
     return DensityPair(points, p, q, widths, is_atom)
+
+
+def _only(part: Part, at: int) -> Part:
+    """One feature of a part."""
+    one, n_places = slice(at, at + 1), part.pooled.shape[1]
+    names = ("atoms", "first", "width", "covered")
+    slots = part.slots._replace(**{name: getattr(part.slots, name)[one] for name in names})
+    arrays = {name: getattr(part, name)[one] for name in ("features", "columns", "pooled", "widths")}
+    return part._replace(**arrays, slots=slots, counter=part.counter[n_places * at : n_places * (at + 1)])
 
 
 def _curves(part: Part, positive: Array, origin: Array) -> tuple[Array, Array, Array]:
