@@ -38,7 +38,7 @@ model, table = joblib.load("model.joblib"), pandas.read_parquet("rows.parquet")
 explanation = xcid.Explainer(model, table[:1_000])(table[:{rows}])
 """
 REPORTED = EXPLAINED + 'explanation.report("warm.html")\n' + TIMED.format('explanation.report("page.html")')
-SAVED = EXPLAINED + 'import os; explanation.save("saved.xcid"); print(os.path.getsize("saved.xcid") / 1e3 / len(explanation))'
+SAVED = EXPLAINED + 'import os; explanation.save("a.xcid"); print(os.path.getsize("a.xcid") / 1e3 / len(explanation))'
 READ = "from pathlib import Path; from xcid.io import readers; readers.read(Path('small.csv'))\n"
 READ += TIMED.format("readers.read(Path('long.csv'))")
 ARROW = "from pyarrow import csv; csv.read_csv('small.csv').to_pandas()\n"
