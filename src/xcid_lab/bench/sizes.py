@@ -1,9 +1,7 @@
 """How time and memory grow: every size in a process of its own, whose peak of memory is its own.
 
 A process makes the model and the reference data, which is not timed, then an explainer and the first row; "a row" is
-one of those that are explained when all that they share is there:
-
-    python -m xcid_lab.bench.sizes columns 1000
+one of those that are explained when all that they share is there.
 """
 
 from __future__ import annotations
@@ -121,7 +119,8 @@ def name_stretches(asked: Sequence[int], lines: Sequence[Sequence[Cell]]) -> str
 
 def _of_process(key: str, size: int, seconds: float) -> tuple[float | None, ...]:
     """What a process of its own found; nothing where there is no time left for it."""
-    command = [sys.executable, "-m", "xcid_lab.bench.sizes", key, str(size)]
+    code = f"import json; from xcid_lab.bench.sizes import measure; print(json.dumps(measure({key!r}, {size})))"
+    command = [sys.executable, "-W", "ignore", "-c", code]
     try:
         done = subprocess.run(
             command,
@@ -147,7 +146,3 @@ def measure(key: str, size: int) -> list[float | None]:
     again = time.process_time()
     explainer(job.rows[1:])
     return [1e3 * (time.process_time() - again) / (len(job.rows) - 1), ready - start, peak()]
-
-
-if __name__ == "__main__":
-    sys.stdout.write(json.dumps(measure(sys.argv[1], int(sys.argv[2]))))
