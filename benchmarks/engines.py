@@ -16,15 +16,18 @@ from typing import Any
 
 import dask
 import dask.dataframe
+import distributed
 import numpy as np
 import pandas as pd
-import psutil
-from distributed import Client, LocalCluster
+import psutil  # type: ignore[import-untyped]
 from sklearn.linear_model import LogisticRegression
 
 import xcid
 
 N_COLUMNS, N_REFERENCE, ROWS_OF_A_PARTITION = 20, 500, 2_000
+CLUSTER: Any = distributed.LocalCluster
+CLIENT: Any = distributed.Client
+FROM_PANDAS: Any = dask.dataframe.from_pandas
 ALLOCATOR = "distributed.nanny.pre-spawn-environ.MALLOC_{}_THRESHOLD_"
 
 
@@ -50,11 +53,11 @@ def main() -> None:
 
 def by_dask(explainer: Any, table: pd.DataFrame, n_workers: int) -> float:
     """Seconds that workers spend on a table."""
-    with LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
-        warm = dask.dataframe.from_pandas(table[: n_workers * ROWS_OF_A_PARTITION], npartitions=n_workers)
+    with CLUSTER(n_workers=n_workers, threads_per_worker=1, dashboard_address=None) as cluster, CLIENT(cluster):
+        warm = FROM_PANDAS(table[: n_workers * ROWS_OF_A_PARTITION], npartitions=n_workers)
         xcid.engines.dask.explain(explainer, warm).compute()
         before = spent()
-        frame = dask.dataframe.from_pandas(table, npartitions=max(1, len(table) // ROWS_OF_A_PARTITION))
+        frame = FROM_PANDAS(table, npartitions=max(1, len(table) // ROWS_OF_A_PARTITION))
         found = xcid.engines.dask.explain(explainer, frame)[["status", "value_x0"]].compute()
         assert len(found) == len(table)
         return spent() - before

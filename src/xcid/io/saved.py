@@ -92,7 +92,7 @@ def _in_single(weights: Array) -> Array:
     return np.where(weights > 0.5, np.maximum(single, np.nextafter(half, np.float32(1))), np.minimum(single, half))
 
 
-def _number_rows(plans: dict[str, Array]) -> dict[str, Array]:
+def _number_rows(plans: dict[str, Any]) -> dict[str, Any]:
     """The same with each row that donors come from once, and its number where it was."""
     numbered, rows = {name: plans[name] for name in DONORS}, []
     for part in numbered.values():
