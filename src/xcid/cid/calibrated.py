@@ -81,7 +81,9 @@ def importance(cloud: Perturbations, density: Density) -> Estimate:
         whole[:, ~plan.free] = fixed
     is_moved = find_moves(cloud)
     for at, design in enumerate(made.designs):
-        for rows in blocks(len(cloud), MOST_HELD // design.most_numbers(made.size)):
+        k, n_functions, pairs = design.functions.shape
+        by_row = k * (pairs if made.size == 1 else max(pairs, n_functions * (pairs // made.size)))
+        for rows in blocks(len(cloud), MOST_HELD // by_row):
             pieces = _measure_design(made, at, cloud[rows], is_moved[rows][:, design.features].T)
             for whole, piece in zip(found, pieces, strict=True):
                 whole[rows, design.features] = piece.T

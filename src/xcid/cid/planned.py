@@ -168,8 +168,7 @@ def pair(part: Part, cloud: Perturbations, row: int, column: int) -> DensityPair
 def _only(part: Part, at: int) -> Part:
     """One feature of a part."""
     one, n_places = slice(at, at + 1), part.pooled.shape[1]
-    names = ("atoms", "first", "width", "covered")
-    slots = part.slots._replace(**{name: getattr(part.slots, name)[one] for name in names})
+    slots = part.slots._replace(**{n: getattr(part.slots, n)[one] for n in ("atoms", "first", "width", "covered")})
     arrays = {name: getattr(part, name)[one] for name in ("features", "columns", "pooled", "widths")}
     return part._replace(**arrays, slots=slots, counter=part.counter[n_places * at : n_places * (at + 1)])
 
@@ -204,11 +203,6 @@ class Design(NamedTuple):
     def weights(self) -> Array:
         """(k, g, p) the shares of donors in each cell, times signs."""
         return np.asarray(self.cells @ self.functions)
-
-    def most_numbers(self, size: int) -> int:
-        """Numbers of the largest array that a row needs, with blocks of so many pairs."""
-        k, n_functions, pairs = self.functions.shape
-        return k * max(pairs, 0 if size == 1 else n_functions * (pairs // size))
 
 
 class Fit(NamedTuple):
