@@ -3,8 +3,9 @@
     python benchmarks/gpu.py                         # 1,000,000 rows of 20 features, 512 perturbations, on the GPU
     python benchmarks/gpu.py --rows 2000 --device cpu
 
-Printed as JSON: agreement with NumPy, seconds end to end and of their parts, and for densities and d1 the operations
-and bytes that they need at least, against the rates that a plain matrix product and a plain copy reach in this run.
+Printed as JSON: agreement with NumPy (importance on a device is the plain d1 of its samples), seconds end to end and of
+their parts, and for densities and d1 the operations and bytes that they need at least, against the rates that a plain
+matrix product and a plain copy reach in this run.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import xcid
 from xcid._kernels.random import run_key
 from xcid.cid import planned
 from xcid.cid.distances import Overlap
+from xcid.cid.per_feature import PerFeature
 from xcid.contributions import effects
 from xcid.generators import Balanced
 from xcid_torch.device import Device, _Task
@@ -74,11 +76,11 @@ def name(device: str) -> str:
 
 
 def difference(explainer: Any, device: Any, X: Any) -> float:
+    """The largest difference of contributions with limits, and of importance from the plain d1 of the same samples."""
     host, there = explainer(X), device(explainer, X)
-    return max(
-        float(np.abs(getattr(host, part) - getattr(there, part)).max())
-        for part in ("values", "lower", "upper", "p_values")
-    )
+    plain = PerFeature(explainer.setup.score.density)(host.cloud).importance
+    pairs = [(getattr(host, part), getattr(there, part)) for part in ("values", "lower", "upper", "p_values")]
+    return max(float(np.abs(one - other).max()) for one, other in [*pairs, (plain, there.importance)])
 
 
 def parts(explainer: Any, X: Any, block: int) -> dict[str, Any]:

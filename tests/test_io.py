@@ -18,6 +18,7 @@ import xcid
 from xcid.densities import Discrete, Kernel, Mixed
 from xcid.errors import EvidenceNotKept, InvalidFile
 from xcid.generators import Marginal
+from xcid.io.saved import _in_single
 
 TABLE = np.random.default_rng(11).normal(size=(80, 3)).round(2)
 DENSITIES = [
@@ -74,6 +75,10 @@ def assert_equal(first, second):
             assert one == other, field.name
 
 
+def _pairs(saved, loaded, feature):
+    return (one.evidence(7, feature) for one in (saved, loaded))
+
+
 class TestRoundTrip:
     def test_everything(self, file, explanation):
         assert_equal(xcid.load(file), explanation)
@@ -93,6 +98,22 @@ class TestRoundTrip:
                 first, second = saved.evidence(row, feature), loaded.evidence(row, feature)
                 for part in fields(xcid.DensityPair):
                     assert np.array_equal(getattr(first, part.name), getattr(second, part.name))
+
+    def test_soft_evidence_in_a_third_of_the_room(self, tmp_path):
+        rng = np.random.default_rng(0)
+        reference, slope = rng.normal(size=(400, 30)), rng.normal(size=30)
+        saved = xcid.Explainer(lambda X: 1 / (1 + np.exp(-np.asarray(X) @ slope)), reference)(reference[:40])
+        saved.save(tmp_path / "x.npz")
+        loaded = xcid.load(tmp_path / "x.npz")
+        assert (tmp_path / "x.npz").stat().st_size < 20_000 * len(saved)  # 45,000 in double precision
+        assert np.array_equal(loaded.cloud.positive > 0.5, saved.cloud.positive > 0.5)
+        for feature in range(30):
+            first, second = (xcid.distances.overlap(e.p, e.q, e.weights) for e in _pairs(saved, loaded, feature))
+            assert first == pytest.approx(second, abs=1e-6)
+
+    @pytest.mark.parametrize("weight", [np.nextafter(0.5, 1), 0.5, np.nextafter(0.5, 0), 0.0, 1.0])
+    def test_a_weight_stays_on_its_side(self, weight):
+        assert (_in_single(np.array([weight])) > 0.5) == (weight > 0.5)
 
     def test_without_evidence(self, tmp_path):
         saved = explain(max_evidence_bytes=0)

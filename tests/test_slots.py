@@ -131,4 +131,6 @@ def test_a_saved_explanation_has_the_same_evidence(tmp_path):
     explanation.save(tmp_path / "one")
     loaded = xcid.load(tmp_path / "one").evidence(0, 0)
     for name in ("points", "p", "q", "weights"):
-        assert np.array_equal(getattr(loaded, name), getattr(explanation.evidence(0, 0), name))
+        np.testing.assert_allclose(
+            getattr(loaded, name), getattr(explanation.evidence(0, 0), name), rtol=1e-5, atol=1e-9
+        )

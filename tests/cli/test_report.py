@@ -65,7 +65,8 @@ def test_a_table_is_enough(command, csv, out):
     assert data["title"] == "What decides y"
     assert len(data["rows"]) == 90
     assert data["notes"][0] == "RandomForestClassifier trained on 90 rows for 2 classes of 'y'."
-    assert data["notes"][1].startswith("The rows to explain are among those that it was trained on")
+    assert "of 90 rows correctly, each by the trees that were trained without it" in data["notes"][1]
+    assert data["notes"][2].startswith("The rows to explain are among those that it was trained on")
 
 
 def test_a_long_table_is_reported_in_part(command, csv, out, monkeypatch):
@@ -165,28 +166,45 @@ def test_what_cannot_work(command, csv, out, arguments, status, said):
 class TestJudged:
     def test_a_perfect_model(self):
         table = pd.DataFrame({"a": np.arange(150.0), "y": ["low"] * 75 + ["high"] * 75})
-        said = training.judged(table, "y", "forest", 0)
-        assert said.startswith("such a model, trained on four fifths of the rows, predicts ")
-        assert re.search(
-            r"predicts (9\d|100)% of 30 held-out rows correctly; always predicting (low|high) would reach \d\d%", said
+        said = judged(table, "forest")
+        assert re.fullmatch(
+            r"the model predicts (9\d|100)% of 150 rows correctly, each by the trees that were trained without it; "
+            "always predicting high would reach 50%",
+            said,
         )
+        assert judged(table, "boosting").startswith("such a model, trained on four fifths of the rows, predicts ")
+
+    def test_a_forest_is_not_fitted_again_and_knows_no_row_that_judges_it(self, monkeypatch):
+        rng = np.random.default_rng(0)
+        table = pd.DataFrame({"a": rng.normal(size=300), "b": list("pqr") * 100, "y": rng.integers(0, 2, 300)})
+        model = training.train(table, "y", "forest", 0).model
+        assert np.mean(model.predict(table.drop(columns="y")) == table["y"]) > 0.95
+        monkeypatch.setattr(training, "train", None)
+        right = int(re.search(r"predicts (\d+)% of 300 rows", training.judged(model, table, "y", "forest", 0))[1])
+        assert 40 <= right <= 60
 
     def test_few_rows_tell_little(self):
         table = pd.DataFrame({"a": np.arange(149.0), "y": ["low"] * 75 + ["high"] * 74})
-        assert training.judged(table, "y", "forest", 0) == ""
+        assert judged(table, "boosting") == ""
+        assert judged(table[60:89], "forest") == ""
 
-    def test_noise_explains_nothing(self):
+    @pytest.mark.parametrize(("kind", "rows"), [("logistic", "40 held-out rows"), ("forest", "200 rows, each by the")])
+    def test_noise_explains_nothing(self, kind, rows):
         random = np.random.default_rng(0)
         table = pd.DataFrame({"a": random.normal(size=200), "y": random.normal(size=200)})
-        said = training.judged(table, "y", "logistic", 0)
-        assert re.search(r"explains -?\d% of the variance of the 40 held-out rows", said)
+        assert re.search(rf"explains -\d+% of the variance of the {rows}|explains 0% .*{rows}", judged(table, kind))
 
     def test_a_table_that_is_too_small(self):
-        assert training.judged(pd.DataFrame({"a": [1.0, 2.0], "y": ["p", "q"]}), "y", "forest", 0) == ""
+        assert judged(pd.DataFrame({"a": [1.0, 2.0], "y": ["p", "q"]}), "forest") == ""
 
     def test_a_class_that_is_rare(self):
         table = pd.DataFrame({"a": np.arange(30.0), "y": ["p"] * 29 + ["q"]})
-        assert isinstance(training.judged(table, "y", "forest", 0), str)
+        assert isinstance(judged(table, "boosting"), str)
+        assert isinstance(judged(table, "forest"), str)
+
+
+def judged(table, kind):
+    return training.judged(training.train(table, "y", kind, 0).model, table, "y", kind, 0)
 
 
 @pytest.mark.parametrize("unknown", ["ignore", "error"])

@@ -57,7 +57,7 @@ def test_what_is_loaded_can_be_saved_again(name, tmp_path):
     again = xcid.load(tmp_path / name)
     pairs = EVIDENCE * name.endswith(".npz")
     apart = record.gaps(record.of_explanation(again, *pairs), record.of_explanation(loaded, *pairs))
-    assert set(apart.values()) == {0.0}
+    assert max(apart.values()) < 1e-7  # weights of samples are saved in single precision
     assert again.details.settings == loaded.details.settings
 
 

@@ -17,7 +17,8 @@ import pytest
 from xcid import cli
 from xcid.errors import InvalidFile
 from xcid.explainer import Explainer
-from xcid_lab.bench import profile, timing
+from xcid_lab.bench import profile, sizes, timing
+from xcid_lab.bench.pictures import draw_growth
 from xcid_lab.bench.record import Figure, Record, load, page, save, slower
 from xcid_lab.markdown import Table
 from xcid_lab.subjects import Timed
@@ -36,6 +37,8 @@ extent = bench.Extent(
     models=("logistic",), density_items=10, turn=0.05, growing_rows=(200, 1_000), growing_columns=(10, 60),
     growing_samples=(500, 2_000), growing_m=(50, 150), streamed_rows=(200, 600), worker_rows=20,
     tree_tables=("diabetes",), tree_models=("forest",), tree_rows=32, tree_peer_rows=4,
+    sized_rows=(1, 9), sized_columns=(8, 20), sized_reference=(100, 200), sized_trees=(9,), sized_classes=(3,),
+    whole_rows=900, whole_reported=20, whole_rounds=1, whole_before="",
 )
 {before}
 save(bench.measure(extent, print, {steps}), Path({path!r}))
@@ -128,6 +131,7 @@ class TestRecord:
             "workers",
             "growth",
             "memory",
+            "whole",
             "start",
         }
         for one in record.figures:
@@ -250,6 +254,28 @@ class TestTiming:
         with pytest.raises(ValueError, match="stop"), profile.Stages().watching():
             raise ValueError("stop")
         assert {place: getattr(*place) for place in profile.STAGES.values()} == before
+
+
+class TestSizes:
+    def test_every_size_has_its_time_and_its_peak(self, record):
+        found = [table for table in record.tables if table.title.startswith(sizes.TITLE)]
+        assert [len(table.lines) for table in found] == [2, 2, 2, 1, 1]
+        assert all(cell > 0 for table in found for line in table.lines for cell in line[1:])
+        assert draw_growth(record.tables).startswith(b"\x89PNG")
+
+    def test_what_grows_faster_than_its_size_is_named(self):
+        lines = [("10", 1.0, 1.0, 100.0), ("100", 11.0, 20.0, None), ("1,000", 100.0, 100.0, 9_999.0)]
+        said = sizes.name_stretches([10, 100, 1_000], lines)
+        assert said == "More than linear: s, set-up and first row from 10 to 100 (exponent 1.3)."
+
+    def test_no_time_left(self):
+        assert sizes._of_process("rows", 10, 0.0) == (None, None, None)
+
+
+def test_whole_runs_are_done_by_this_version_alone_outside_a_checkout(record):
+    (table,) = (table for table in record.tables if table.title == "whole runs")
+    assert len(table.lines) == 10
+    assert all(before is None and now > 0 for _, before, now in table.lines)
 
 
 class TestCommand:

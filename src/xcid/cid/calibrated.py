@@ -17,27 +17,26 @@ h has is linear in the differences of w within pairs of complements, so one plan
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
 from xcid._kernels.arrays import blocks, ratio, same, student_quantile
 from xcid.cid import planned
+from xcid.cid.chance import between, of_blocks, of_pairs, p_values
 from xcid.cid.densities.mixed import Mixed
 from xcid.cid.per_feature import PerFeature
-from xcid.cid.planned import Design, Shared, block_sums, is_wide, shared
+from xcid.cid.planned import Design, Shared, is_wide, shared
 from xcid.contributions import sampled
 from xcid.contributions.effects import Measured
 from xcid.records import Array, Density, Flags, Perturbations, Plan, Scores, plan_by_plan
 from xcid.records.fields import Estimate
 
-TESTED = 8  # functions that p-values look at
 DONORS = 0.5  # of the standard error that independent donors would have, since they are evenly spread
 FOLDED = np.sqrt(2 / np.pi)  # mean size of a standard normal number
 CONFIDENCE = 0.95
-LEAST_SKEW = 0.1  # of squared totals over all draws
 ROUNDING = 1e-9  # moves of the membership below this are none
 MOST_HELD = 2**18  # numbers of an array that is held for some rows at a time
 
@@ -82,8 +81,9 @@ def importance(cloud: Perturbations, density: Density) -> Estimate:
         whole[:, ~plan.free] = fixed
     is_moved = find_moves(cloud)
     for at, design in enumerate(made.designs):
-        n_functions, pairs = design.functions[:, :, 0].size, len(plan.masks)
-        for rows in blocks(len(cloud), MOST_HELD // (n_functions * max(pairs // made.size, pairs // 4))):
+        k, n_functions, pairs = design.functions.shape
+        by_row = k * (pairs if made.size == 1 else max(pairs, n_functions * (pairs // made.size)))
+        for rows in blocks(len(cloud), MOST_HELD // by_row):
             pieces = _measure_design(made, at, cloud[rows], is_moved[rows][:, design.features].T)
             for whole, piece in zip(found, pieces, strict=True):
                 whole[rows, design.features] = piece.T
@@ -142,17 +142,14 @@ def _measure_design(made: Shared, at: int, cloud: Perturbations, is_moved: Flags
     coefficients = fit.solution.T @ apart
     residuals = apart - fit.columns @ coefficients
     own = coefficients[fit.owned[at]]
-    sums = block_sums(design.functions, residuals[None], made.size)
-    heights, joined = _heights(design, cloud.origin, (sums.sum(axis=1) + fit.joint[at] @ own) / pairs)
+    among = of_pairs if made.size == 1 else functools.partial(of_blocks, made.size)
+    chance = among(design.functions, fit.without[at], residuals, own)
+    heights, joined = _heights(design, cloud.origin, (chance.sums + fit.joint[at] @ own) / pairs)
     found = _Found(heights, joined, residuals * fit.inflation, own)
     size = np.abs(heights).sum(axis=1)
-    tested = (sums + fit.without[at] @ own[:, None])[:, :, :TESTED]
-    p = np.where(size > ROUNDING * scale, _chance(tested, ROUNDING * scale * np.sqrt(pairs)), 1.0)
-    within = np.sum(design.functions**2, axis=1) @ residuals**2
-    bias = _bias(design, found) * np.sqrt(fit.widened[at] * ratio(_between(sums).sum(axis=1), within))
-    both *= 1 / pairs
-    slope = 4 * ratio(size * (1 - 2 * mean), scale)
-    error, freedom = _error(made, at, found, slope[:, None] * both)
+    p = np.where(size > ROUNDING * scale, p_values(chance, ROUNDING * scale * np.sqrt(pairs)), 1.0)
+    bias = _bias(design, found) * np.sqrt(fit.widened[at] * chance.spread)
+    error, freedom = _error(made, at, found, 4 * ratio(size * (1 - 2 * mean), scale), both)
     reach = student_quantile(np.array(freedom), (1 + CONFIDENCE) / 2) * error
     value, low, high = (_correct_bias(part, bias) for part in (size, size - reach, size + reach))
     is_clear = p < 1 - CONFIDENCE
@@ -181,38 +178,21 @@ def _bias(design: Design, found: _Found) -> Array:
     return result
 
 
-def _error(made: Shared, at: int, found: _Found, drift: Array) -> tuple[Array, float]:
-    """(k, n) standard errors of the sum of heights, less (k, p, n) what pairs add to it by the mean, and freedom."""
+def _error(made: Shared, at: int, found: _Found, slope: Array, both: Array) -> tuple[Array, float]:
+    """(k, n) standard errors of the sum of heights, less (k, n) slopes times (p, n) means of pairs, and freedom."""
     design, fit, pairs = made.designs[at], made.fit, len(found.noise)
     signs = np.sign(found.heights)
-    centre = (signs[:, 1:] * (design.share + found.joined)).sum(axis=1, keepdims=True) / 2 + signs[:, :1] / 2
-    pull = design.weights.swapaxes(1, 2) @ (signs[:, 1:] / pairs) - design.signs.swapaxes(1, 2) @ (centre / pairs)
-    pull *= fit.columns[:, fit.owned[at]].transpose(1, 0, 2) @ (DONORS * found.own) + found.noise
-    pull -= drift
-    sums = np.add.reduceat(pull, np.arange(0, pairs, made.size), axis=1)
-    return np.sqrt(_between(sums)), 2 * (sums.shape[1] - 1) / 3
-
-
-def _between(sums: Array) -> Array:
-    """Variance of a total of (k, b, ...) sums of blocks, by differences of neighbours."""
-    n_blocks = sums.shape[1]
-    return np.sum((sums[:, 1:] - sums[:, :-1]) ** 2, axis=1) / 2 * (n_blocks / max(n_blocks - 1, 1))
-
-
-def _chance(sums: Array, least: Array) -> Array:
-    """(k, n) p-values of squared totals of (k, b, t, n) sums of blocks, whose signs are drawn at random.
-
-    By a gamma distribution with the first three moments that squared totals have over all draws.
-    """
-    total, sums = (sums.sum(axis=1) ** 2).sum(axis=1), sums.transpose(0, 3, 1, 2)
-    across, own = np.ascontiguousarray(sums.swapaxes(2, 3)) @ sums, np.sum(sums**2, axis=3)
-    mean, twice = own.sum(axis=2), np.sum((sums @ across) * sums, axis=3)
-    second = 2 * (np.sum(across**2, axis=(2, 3)) - np.sum(own**2, axis=2))
-    third = 8 * (np.sum((across @ across) * across, axis=(2, 3)) + np.sum(2 * own**3 - 3 * twice * own, axis=2))
-    spread = np.sqrt(second.clip(0.0))
-    shape = 4 * ratio(1.0, np.maximum(ratio(third, spread**3), LEAST_SKEW) ** 2)
-    p = special.gammaincc(shape, np.maximum(shape + np.sqrt(shape) * ratio(total - mean, spread), 0.0))
-    return np.where(mean > least**2, p, 1.0)
+    centre = (signs[:, 1:] * (design.share + found.joined)).sum(axis=1) / 2 + signs[:, 0] / 2
+    along = design.cells.swapaxes(1, 2) @ signs[:, 1:]
+    along[:, 0] -= centre
+    along /= pairs
+    pull = fit.columns[:, fit.owned[at]].transpose(1, 0, 2) @ (DONORS * found.own)
+    pull += found.noise
+    pull *= design.functions.swapaxes(1, 2) @ along
+    starts = np.arange(0, pairs, made.size)
+    sums = np.add.reduceat(pull, starts, axis=1)
+    sums -= slope[:, None] * (np.add.reduceat(both, starts) / pairs)
+    return np.sqrt(between(sums)), 2 * (sums.shape[1] - 1) / 3
 
 
 def _correct_bias(size: Array, bias: Array) -> Array:

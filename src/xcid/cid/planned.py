@@ -15,6 +15,7 @@ from scipy import sparse
 
 from xcid._kernels.arrays import blocks, namespace, products, ratio, same
 from xcid._kernels.random import hadamard_order
+from xcid.cid.chance import TESTED, block_sums
 from xcid.cid.densities.mixed import Discrete, Slots, Slotted, smooth
 from xcid.cid.distances import Distance, Overlap
 from xcid.records import Array, Density, DensityPair, Flags, Integers, Perturbations, Plan
@@ -155,13 +156,21 @@ def _masses(part: Counted, positive: Array) -> tuple[Array, Array]:
 
 def pair(part: Part, cloud: Perturbations, row: int, column: int) -> DensityPair:
     """The two densities of one column of one row."""
-    at, slots = int(np.flatnonzero(part.columns == column)[0]), part.slots
-    own = cloud.origin[row, part.columns[at]]
+    part = _only(part, int(np.flatnonzero(part.columns == column)[0]))
+    slots, own = part.slots, cloud.origin[row, part.columns]
     positive = cloud.positive[[row], : 2 * part.counter.shape[1]]
-    p, q, widths = (curve[at, 0] for curve in _curves(part, positive, cloud.origin[[row]]))
-    cells = slots.first[at] + slots.width[at] * (np.arange(len(slots.smoothing)) + 0.5)
-    points, is_atom = np.concatenate([[own], slots.atoms[at], cells]), np.arange(len(p)) <= slots.atoms.shape[1]
+    p, q, widths = (curve[0, 0] for curve in _curves(part, positive, cloud.origin[[row]]))
+    cells = slots.first[0] + slots.width[0] * (np.arange(len(slots.smoothing)) + 0.5)
+    points, is_atom = np.concatenate([own, slots.atoms[0], cells]), np.arange(len(p)) <= slots.atoms.shape[1]
     return DensityPair(points, p, q, widths, is_atom)
+
+
+def _only(part: Part, at: int) -> Part:
+    """One feature of a part."""
+    one, n_places = slice(at, at + 1), part.pooled.shape[1]
+    slots = part.slots._replace(**{n: getattr(part.slots, n)[one] for n in ("atoms", "first", "width", "covered")})
+    arrays = {name: getattr(part, name)[one] for name in ("features", "columns", "pooled", "widths")}
+    return part._replace(**arrays, slots=slots, counter=part.counter[n_places * at : n_places * (at + 1)])
 
 
 def _curves(part: Part, positive: Array, origin: Array) -> tuple[Array, Array, Array]:
@@ -204,7 +213,7 @@ class Fit(NamedTuple):
     inflation: Array  # (p, 1) of residuals, for the freedom that the columns take
     owned: list[Integers]  # (k, r) the columns of each feature
     joint: list[Array]  # (k, 1 + t, r) sums over pairs of functions times own columns
-    without: list[Array]  # (k, b, 1 + t, r) over pairs of a block, of columns from which all others are taken out
+    without: list[Array]  # of own columns from which all others are taken out, as :mod:`xcid.cid.chance` wants them
     widened: list[Array]  # (k, 1) variance of the sums in cells with these columns, as a share of that without
 
 
@@ -284,17 +293,8 @@ def _fit(plan: Plan, designs: list[Design], size: int) -> Fit:
     for design, at, one in zip(designs, owned, own, strict=True):
         solved = solution[:, at].transpose(1, 0, 2)
         alone = solved @ np.linalg.inv(inverse[at[:, :, None], at[:, None, :]])
-        without.append(block_sums(design.functions, alone, size))
+        without.append(alone if size == 1 else block_sums(design.functions[:, :TESTED], alone, size))
         linear = design.weights - design.share / 2 * design.signs
         whole = linear - (linear @ columns) @ solution.T + (linear @ one.swapaxes(1, 2)) @ solved.swapaxes(1, 2)
         widened.append(ratio(np.sum(whole**2, axis=(1, 2)), np.sum(linear**2, axis=(1, 2)))[:, None])
     return Fit(columns, solution, (1 - leverage) ** -0.5, owned, joint, without, widened)
-
-
-def block_sums(functions: Array, numbers: Array, size: int) -> Array:
-    """(k, b, 1 + t, n) sums of (k, 1 + t, p) functions times (k or 1, p, n) numbers over blocks of pairs."""
-    n_blocks, used = functions.shape[2] // size, functions.shape[2] // size * size
-    split = functions[:, :, :used].reshape(*functions.shape[:2], n_blocks, size).swapaxes(1, 2)
-    sums = split @ numbers[:, :used].reshape(len(numbers), n_blocks, size, numbers.shape[2])
-    last = functions[:, :, used:] @ numbers[:, used:]
-    return np.concatenate([sums, last[:, None]], axis=1) if used < functions.shape[2] else sums

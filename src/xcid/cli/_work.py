@@ -116,7 +116,7 @@ def get_model(subject: SubjectOptions, background: Background, note: Callable[[s
         return load_model(subject, background.table)
     trained = training.train(background.table, *subject.lesson)
     note(trained.description)
-    if judgement := training.judged(background.table, *subject.lesson):
+    if judgement := training.judged(trained.model, background.table, *subject.lesson):
         note(judgement)
     if subject.data is None:
         known = "the rows to explain are among those that it was trained on"

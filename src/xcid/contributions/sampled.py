@@ -46,9 +46,9 @@ def contributions(
         rows = np.flatnonzero(follows == at)
         for part in blocks(len(rows), MOST_CELLS // numbers.shape[1]):
             some = rows[part]
-            if cloud[some].plan is not None:
+            if (one_plan := cloud[some]).plan is not None:
                 also = None if known is None else Known(*(each[some] for each in known))
-                made = _contributions(cloud[some], numbers[some], gap[some], measure or measure_values, also)
+                made = _contributions(one_plan, numbers[some], gap[some], measure or measure_values, also)
                 for whole, one in zip(found, made, strict=True):
                     whole[some] = one
     return found

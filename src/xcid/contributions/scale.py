@@ -57,13 +57,11 @@ class Scale:
 
         Margins are against a ``rival``, and without one logarithms of probabilities.
         """
-        xp, width = namespace(outputs), outputs.shape[-1]
-        is_own = xp.arange(width, device=outputs.device) == column[..., None]
-        own: Array = xp.where(is_own, outputs, 0.0).sum(-1)
+        xp = namespace(outputs)
+        own, others = _split_two(outputs, column) if outputs.shape[-1] == 2 else _split(outputs, column)
         if self.name not in ("log_odds", "margins"):
             return own
         nothing = max(self.least, TINY) if self.name == "margins" else np.exp(-FARTHEST)
-        others = xp.where(is_own, 0.0, outputs).sum(-1)
         if self.name == "margins":
             others = own * 0 + 1 if rival is None else Scale("number")(outputs, rival)
         above, below = (xp.log(xp.where(part > nothing, part, max(self.least, nothing))) for part in (own, others))
@@ -74,6 +72,19 @@ class Scale:
         """(k,) weighted means of the numbers about each output, over the (N, k) outputs of reference rows."""
         every = [self(outputs, np.full(len(outputs), at)) for at in range(outputs.shape[1])]
         return np.array([np.average(numbers, weights=weights) for numbers in every])
+
+
+def _split(outputs: Array, column: Integers) -> tuple[Array, Array]:
+    """(...,) one of (..., k) outputs, and the sum of all others; arrays of NumPy or tensors of torch."""
+    xp, width = namespace(outputs), outputs.shape[-1]
+    is_own = xp.arange(width, device=outputs.device) == column[..., None]
+    return xp.where(is_own, outputs, 0.0).sum(-1), xp.where(is_own, 0.0, outputs).sum(-1)
+
+
+def _split_two(outputs: Array, column: Integers) -> tuple[Array, Array]:
+    """The same of two outputs, without sums over so few."""
+    xp, (first, second) = namespace(outputs), (outputs[..., 0], outputs[..., 1])
+    return xp.where(column == 1, second, first), xp.where(column == 1, first, second)
 
 
 def rival_of(outputs: Array, column: Integers) -> Integers:

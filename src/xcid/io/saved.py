@@ -15,12 +15,14 @@ from xcid.errors import InvalidFile, MissingDependency
 from xcid.io import documents, tables
 from xcid.io.writers import replacing
 from xcid.outcomes import Outcome
-from xcid.records import Density, Explanation, Perturbations, Plan, fields, with_details
+from xcid.records import Array, Density, Explanation, Perturbations, Plan, fields, with_details
 
 VERSION = 4
 NONE = "not a saved explanation, or it is damaged"
 CLOUD, PLAN = "cloud_", "cloud_plan_"  # what the names of their arrays begin with
 LEAST = CLOUD + "least"
+DONORS = ("values", "alone", "rest")
+WEIGHTS = ("positive", "negative")  # in single precision; the second ones are left out where they follow from the first
 # Of the plan that samples follow from its background is left out, and so is what the model predicted: no score is
 # computed again from a file.
 _PLAN = ("masks", "free", "fitted", "values", "alone", "rest")
@@ -73,11 +75,34 @@ def _write_archive(explanation: Explanation, file: BinaryIO) -> None:
         if not all(isinstance(plan, Plan) for plan in cloud.plans):
             cloud = replace(cloud, given=cloud.samples, plans=(), follows=None)
         arrays |= {CLOUD + name: getattr(cloud, name) for name in _CLOUD if getattr(cloud, name) is not None}
+        arrays |= {CLOUD + name: _in_single(arrays[CLOUD + name]) for name in WEIGHTS}
+        if np.array_equal(cloud.negative, 1 - cloud.positive):
+            del arrays[CLOUD + "negative"]
         arrays |= {} if cloud.least is None else {LEAST: np.array(cloud.least)}
         if cloud.plans:
-            arrays |= {PLAN + name: np.stack([getattr(plan, name) for plan in cloud.plans]) for name in _PLAN}
+            plans = {name: np.stack([getattr(plan, name) for plan in cloud.plans]) for name in _PLAN}
+            arrays |= {PLAN + name: part for name, part in _number_rows(plans).items()}
     header = documents.head(explanation) | {"version": VERSION}
     np.savez_compressed(file, **arrays, header=np.array(json.dumps(header)))
+
+
+def _in_single(weights: Array) -> Array:
+    """Weights in half the room, each on its side of one half."""
+    single, half = weights.astype(np.float32), np.float32(0.5)
+    return np.where(weights > 0.5, np.maximum(single, np.nextafter(half, np.float32(1))), np.minimum(single, half))
+
+
+def _number_rows(plans: dict[str, Any]) -> dict[str, Any]:
+    """The same with each row that donors come from once, and its number where it was."""
+    numbered, rows = {name: plans[name] for name in DONORS}, []
+    for part in numbered.values():
+        rows.append(np.ascontiguousarray(part).reshape(-1, part.shape[2]))
+    stacked = np.concatenate(rows)
+    kind = np.dtype((np.void, stacked.dtype.itemsize * stacked.shape[1]))  # bit for bit: a missing cell is one, too
+    _, first, number = np.unique(stacked.view(kind).ravel(), return_index=True, return_inverse=True)
+    ends = np.cumsum([len(part) for part in rows])[:-1]
+    codes = zip(numbered.items(), np.split(number.astype(np.uint32), ends), strict=True)
+    return plans | {name: code.reshape(part.shape[:2]) for (name, part), code in codes} | {"rows": stacked[first]}
 
 
 def _read_archive(path: Path) -> Explanation:
@@ -94,12 +119,16 @@ def _read_archive(path: Path) -> Explanation:
 
 def _cloud(parts: Mapping[str, Any], features: tuple[tuple[int, ...], ...]) -> Perturbations:
     planned = {name: parts[f"plan_{name}"] for name in _PLAN if f"plan_{name}" in parts}
+    if "plan_rows" in parts:
+        planned |= {name: parts["plan_rows"][planned[name]] for name in DONORS}
     if not planned and "given" not in parts:
         raise InvalidFile("the file is damaged: it has neither samples nor the plan that they follow from")
     each = (dict(zip(planned, one, strict=True)) for one in zip(*planned.values(), strict=True))
     plans = tuple(Plan(**one, background=one["values"], features=features) for one in each)
     known: dict[str, Any] = dict.fromkeys(("given", "follows"))
     known |= {name: parts[name] for name in _CLOUD if name in parts}
+    known |= {name: parts[name].astype(np.float64) for name in WEIGHTS if name in parts}
+    known.setdefault("negative", 1 - known["positive"])
     least = float(parts["least"]) if "least" in parts else None
     return Perturbations(**known, features=features, plans=plans, least=least)
 

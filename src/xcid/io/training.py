@@ -96,13 +96,15 @@ def train(frame: Any, target: str, kind: str, seed: int) -> Trained:
     return Trained(model, f"{type(estimator).__name__} trained on {len(features):,} rows", task)
 
 
-def judged(frame: Any, target: str, kind: str, seed: int) -> str:
-    """Say how well such a model does on a fifth of the rows when it is trained on the others; "" where it cannot be.
+def judged(model: Any, frame: Any, target: str, kind: str, seed: int) -> str:
+    """Say how well a model that was trained on a table does on rows that it does not know; "" where it cannot be.
 
-    This is a second fit, of at most ``MOST_JUDGED`` rows, which only those pay for who show it: a model that is
-    trained on all rows leaves none to judge it by.
+    A forest is judged by the trees that did not get a row. Other models leave no row to judge them by: one of the same
+    kind is trained on four fifths of at most ``MOST_JUDGED`` rows, which takes a forest much longer than others.
     """
     kind, _ = choose_family(kind, tables.size(frame))
+    if kind == "forest":
+        return _judge_left_out(model, frame, target)
     order = np.random.default_rng(seed).permutation(tables.size(frame))[:MOST_JUDGED]
     held, rest = (tables.part(frame, rows.tolist()) for rows in np.split(order, [len(order) // 5]))
     wanted = tables.column_of(frame, target)
@@ -115,24 +117,52 @@ def judged(frame: Any, target: str, kind: str, seed: int) -> str:
     return f"such a model, trained on four fifths of the rows, {found}" if found else ""
 
 
+def _judge_left_out(model: Any, frame: Any, target: str) -> str:
+    """Say how well each row is predicted by those trees of a fitted forest that were trained without it."""
+    wanted, table = tables.column_of(frame, target), tables.without(frame, target)
+    *before, forest = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+    for step in before:
+        table = step.transform(table)
+    cells, classes = np.asarray(table, dtype=np.float32), getattr(forest, "classes_", None)
+    total, count = np.zeros((len(cells), 1 if classes is None else len(classes))), np.zeros((len(cells), 1))
+    for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True):
+        left = np.setdiff1d(np.arange(len(cells)), drawn)
+        if left.size:
+            total[left] += tree.predict(cells[left])[:, None] if classes is None else tree.predict_proba(cells[left])
+        count[left] += 1
+    known = np.flatnonzero(count)
+    if known.size < FEWEST_JUDGED:
+        return ""
+    predicted = (total / np.maximum(count, 1))[known, 0] if classes is None else classes[total[known].argmax(axis=1)]
+    how = ", each by the trees that were trained without it"
+    return f"the model {_judge(predicted, labels(wanted)[known], wanted, f'{known.size:,} rows', how)}"
+
+
 def judgement(model: Any, known: Any, held: Any, target: str) -> str:
     """Say how well a model that knows some rows does on others, beside the simplest guess; "" where it cannot be."""
     if target not in tables.names(held) or tables.size(held) < FEWEST_JUDGED:
         return ""
     wanted = tables.column_of(known, target)
     try:
-        actual, n_rows = labels(tables.column_of(held, target)), f"{tables.size(held):,} held-out rows"
+        actual = labels(tables.column_of(held, target))
         predicted = np.asarray(model.predict(tables.without(held, target))).ravel()
     except (XcidError, ValueError):  # a level that only the held-out rows have
         return ""
+    return _judge(predicted, actual, wanted, f"{tables.size(held):,} held-out rows")
+
+
+def _judge(predicted: Any, actual: Any, wanted: nw.Series[Any], rows: str, how: str = "") -> str:
+    """Say how many rows are predicted correctly, and how many the commonest class would be, or what is explained."""
     if is_classes(wanted):
         seen, counts = np.unique(labels(wanted), return_counts=True)
         commonest = seen[counts.argmax()]
         right, by_habit = np.mean(predicted == actual), np.mean(actual == commonest)
-        return f"predicts {right:.0%} of {n_rows} correctly; always predicting {commonest} would reach {by_habit:.0%}"
+        return (
+            f"predicts {right:.0%} of {rows} correctly{how}; always predicting {commonest} would reach {by_habit:.0%}"
+        )
     spread = float(np.var(actual))
     explained = 1 - float(np.mean((predicted - actual) ** 2)) / spread if spread else 0.0
-    return f"explains {explained:.0%} of the variance of the {n_rows}"
+    return f"explains {explained:.0%} of the variance of the {rows}{how}"
 
 
 def is_classes(wanted: nw.Series[Any]) -> bool:

@@ -200,7 +200,8 @@ class Perturbations:
 
     def __getitem__(self, rows: Any) -> Perturbations:
         """Select rows by a slice or a list of positions."""
-        return fields.select(self, rows)
+        is_all = isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1)
+        return self if is_all else fields.select(self, rows)
 
     @property
     def plan(self) -> Plan | None:

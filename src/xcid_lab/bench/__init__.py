@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 import xcid
 from xcid.errors import XcidWarning
-from xcid_lab.bench import contests, density, growth, processes, profile, trees
+from xcid_lab.bench import contests, density, growth, processes, profile, sizes, trees, whole
 from xcid_lab.bench.peers import check_installed
 from xcid_lab.bench.record import Figure, Record
 from xcid_lab.bench.timing import EXTENTS, Extent
@@ -49,6 +49,8 @@ STEPS: Mapping[str, Step] = {
     "densities": density.densities,
     "two workers": contests.workers,
     "growth": growth.growth,
+    "sizes, each in a process of its own": sizes.sizes,
+    "whole runs of the command": whole.whole,
     "memory": processes.memory,
     "start": processes.start,
 }

@@ -21,7 +21,7 @@ from xcid_lab.subjects import Subject, Timed, in_arrays, in_frames
 
 STACK = "the paper's setting against the paper's stack"
 PEERS = "the recommended setting against other methods"
-PAPER_SUBJECTS = (("diabetes", "logistic", 500.0), ("heart", "forest", 400.0))
+PAPER_SUBJECTS = (("diabetes", "logistic", 800.0), ("heart", "forest", 400.0))
 PEER_TARGETS = {"logistic": 10.0, "forest": 8.0}  # against KernelSHAP and LIME
 PEER_HEAD = ("subject", "method", "in a batch", "a row alone", "ms a row", "xcid: ms a row", "xcid: ms, a row alone")
 TWO_WORKERS = 1.8

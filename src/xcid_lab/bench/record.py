@@ -17,7 +17,9 @@ TOLERANCE = 0.2  # what two runs on one machine differ by, and more where it is 
 BOUNDS = {
     "trees/": "The splits: xcid looks at every split once for all samples, TreeSHAP at every path once for a row, so "
     "that few deep paths, many short trees and many columns are to TreeSHAP's advantage.",
-    "stack": "The model's answers, which xcid asks for as long as samples are missing.",
+    "stack/diabetes": "No single step: drawing and dealing samples takes half of the time, densities two fifths.",
+    "stack/heart": "The model: the forest's own predict_proba takes three fifths of the time, in 22 calls.",
+    "whole/report": "No single step: pictures take two thirds of the time, eight for each row.",
     "peers": "The model's 1,000 answers for each row.",
     "overhead": "The model: the cheaper its answers are, the more it counts to make samples and to read answers.",
     "density/paper": "No single step: every pair has a grid of its own, and counting samples, smoothing and comparing "

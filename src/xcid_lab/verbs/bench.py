@@ -23,6 +23,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--against", type=Path, metavar="FILE", help="record of an earlier run, to see what got slower")
     parser.add_argument("--page", type=Path, metavar="FILE", help="the result as a page in Markdown")
+    parser.add_argument("--images", type=Path, metavar="FOLDER", help="growth.png: how time and memory grow")
     parser.add_argument("--only", metavar="STEP", default="", help="one step, by the beginning of its name: trees")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
     parser.set_defaults(run=run)
@@ -42,6 +43,8 @@ def run(options: argparse.Namespace) -> None:
         raise InvalidParameter(f"no step begins with {options.only!r}: the steps are {', '.join(bench.STEPS)}")
     now = bench.measure(extent, Progress("steps", options.quiet).note, steps)
     record.save(now, options.out)
+    if options.images:
+        (options.images / "growth.png").write_bytes(import_module("xcid_lab.bench.pictures").draw_growth(now.tables))
     if options.page:
         import_module("xcid_lab.output").write(options.page, record.page(now))
     sys.stdout.write(record.printed(now, (record.slower(before, now),) if before else ()))
@@ -49,7 +52,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _restart(environment: dict[str, str], options: argparse.Namespace) -> None:
     """Start anew: libraries of linear algebra read how many threads they may use when they are loaded."""
-    paths = {f"--{name}": getattr(options, name) for name in ("out", "against", "page")}
+    paths = {f"--{name}": getattr(options, name) for name in ("out", "against", "page", "images")}
     flags = [f"--{name}" for name in ("quick", "full", "quiet") if getattr(options, name)]
     given = [os.fspath(part) for name, path in paths.items() if path for part in (name, path)]
     given += ["--only", options.only] if options.only else []

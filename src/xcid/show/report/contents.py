@@ -162,42 +162,43 @@ def _encode_rows(
 ) -> Iterator[str]:
     """The rows of a piece with their counterfactuals and what is said of their reasons, as long as they fit."""
     for row, reasons in enumerate(said):
-        record = describe_row(piece, row, first + row, page.unit, page.values, page.chosen)
+        one = piece[row]
+        record = describe_row(one, 0, first + row, page.unit, page.values, page.chosen)
         record |= {"reasons": reasons} if reasons else {}
         page.row_bytes -= count_bytes(record)
         if page.row_bytes < 0 and first + row > 0:
             page.rows_left_out += 1
             continue
-        if wording.is_explained(piece[row]):
-            record |= _list_changes(page, piece, found, row) | _draw_evidence(page, piece, row)
+        if wording.is_explained(one):
+            record |= _list_changes(page, one, found, row) | _draw_evidence(page, one)
         yield encode_json(record)
 
 
-def _list_changes(page: Page, piece: Explanation, found: Counterfactuals | None, row: int) -> dict[str, Any]:
+def _list_changes(page: Page, one: Explanation, found: Counterfactuals | None, row: int) -> dict[str, Any]:
     """The counterfactuals of a row, by a search or else among its samples, as long as there is room."""
-    if page.evidence_bytes <= 0 or (found is None and piece.cloud is None):
+    if page.evidence_bytes <= 0 or (found is None and one.cloud is None):
         return {}
     if found is None:
-        changes = list_changes_sampled(piece, row, page.values)
+        changes = list_changes_sampled(one, 0, page.values)
     else:
         changes = list_changes_found(found, row, page.values)
     page.evidence_bytes -= count_bytes(changes)
     return {"counterfactuals": changes}
 
 
-def _draw_evidence(page: Page, piece: Explanation, row: int) -> dict[str, Any]:
+def _draw_evidence(page: Page, one: Explanation) -> dict[str, Any]:
     """Pictures of a row, the strongest features first, as long as there is room."""
-    if piece.cloud is None:
+    if one.cloud is None:
         page.rows_without_samples += 1
         return {}
-    if piece.details.density is None:
+    if one.details.density is None:
         return {}
     pictures: list[Any] = [None] * len(page.chosen)
-    for place in wording.rank_largest(piece.values[row, page.chosen]).tolist():
+    for place in wording.rank_largest(one.values[0, page.chosen]).tolist():
         if page.evidence_bytes <= 0:
             page.pictures_left_out += 1
             continue
-        pictures[place] = describe_evidence(piece, row, int(page.chosen[place]), page.values)
+        pictures[place] = describe_evidence(one, 0, int(page.chosen[place]), page.values)
         page.evidence_bytes -= count_bytes(pictures[place])
     return {"evidence": pictures} if any(pictures) else {}
 

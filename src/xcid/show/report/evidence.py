@@ -65,7 +65,7 @@ def _draw_number(found: DrawnPair, own: float, unit: str, values: Values) -> Pic
     cells, atoms, missing = pair[~pair.atoms], pair[pair.atoms & ~is_missing], pair[is_missing]
     atoms, dropped = _keep_strongest(atoms, own)
     low, high = _find_range(cells, np.append(atoms.points, own))
-    p, q = (_average_curve(cells, density, low, high) for density in (cells.p, cells.q))
+    p, q = _average_curves(cells, low, high)
     peak = max(float(p.max()), float(q.max()))
     place = values.line(low, high)
     picture: Picture = {
@@ -135,19 +135,19 @@ def _find_range(cells: DensityPair, places: Array) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _average_curve(cells: DensityPair, density: Array, low: float, high: float) -> Array:
-    """Mean densities over equal cells from low to high: the mass in each of them, by its width."""
-    if not density.size:
-        return np.zeros(CELLS)
-    left, right = cells.points - cells.weights / 2, cells.points + cells.weights / 2
-    mass = cells.weights * density
-    total = np.cumsum(mass)
-    at = np.column_stack([left, right]).ravel()
-    below = np.column_stack([total - mass, total]).ravel()
-    edges = np.linspace(low, high, CELLS + 1)
+def _average_curves(cells: DensityPair, low: float, high: float) -> list[Array]:
+    """Mean densities of C+ and C- over equal cells from low to high: the mass in each of them, by its width."""
+    if not cells.points.size:
+        return [np.zeros(CELLS)] * 2
+    at = np.stack([cells.points - cells.weights / 2, cells.points + cells.weights / 2], axis=1).ravel()
     is_rising: Flags = np.maximum.accumulate(at) <= at  # neighbours may overlap in their last digits
-    reached = np.interp(edges, at[is_rising], below[is_rising])
-    return np.maximum(np.diff(reached), 0.0) / ((high - low) / CELLS)
+    edges, rising, found = np.linspace(low, high, CELLS + 1), at[is_rising], []
+    for density in (cells.p, cells.q):
+        mass = cells.weights * density
+        total = np.cumsum(mass)
+        reached = np.interp(edges, rising, np.stack([total - mass, total], axis=1).ravel()[is_rising])
+        found.append(np.maximum(np.diff(reached), 0.0) / ((high - low) / CELLS))
+    return found
 
 
 def _round_all(numbers: Array) -> list[int]:

@@ -26,7 +26,7 @@ POLICY = (
 )
 Name: TypeAlias = Literal["shown", "hidden"]
 MOST_LETTERS = 80  # of a value
-_ESCAPES = str.maketrans({letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"})
+_ESCAPES = {letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
 def read_asset(name: str, room: str = "xcid.show.report") -> str:
@@ -69,7 +69,9 @@ def encode_json(value: Any) -> str:
     '["\\u003c/script\\u003e",1]'
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.translate(_ESCAPES)
+    for letter, escape in _ESCAPES.items():  # quicker than one look at each letter
+        text = text.replace(letter, escape)
+    return text
 
 
 def count_bytes(value: Any) -> int:

@@ -92,9 +92,10 @@ def say_not_explained(one: Explanation) -> str:
 
 def is_faint(explanation: Explanation) -> Flags:
     """(n, d) features that differ somewhere and are not significant; none where there are no p-values at all."""
-    if explanation.significant is None:
+    significant = explanation.significant
+    if significant is None:
         return np.zeros(explanation.values.shape, dtype=np.bool_)
-    return (explanation.feature_status != "constant") & ~explanation.significant
+    return (explanation.feature_status != "constant") & ~significant
 
 
 def is_signed(explanation: Explanation) -> bool:
