@@ -154,7 +154,7 @@ class TestTrouble:
             return probability(frame)
 
         work = work_of(explainer_of(breaks))
-        _frames.loaded(work.payload).subject.predict.ask.__closure__[0].cell_contents.append(1)
+        _frames.loaded(work.payload).subject.predict.call.__closure__[0].cell_contents.append(1)
         with pytest.raises(ModelError, match="the service is gone"):
             work(TABLE[:3])
 
@@ -221,7 +221,7 @@ class TestProcess:
         spying_now = []
         work = work_of(explainer_of(spying))
         cells = dict(
-            zip(spying.__code__.co_freevars, _frames.loaded(work.payload).subject.predict.ask.__closure__, strict=True)
+            zip(spying.__code__.co_freevars, _frames.loaded(work.payload).subject.predict.call.__closure__, strict=True)
         )
         cells["spying_now"].cell_contents.append(1)
         with threadpool_limits(2, "blas"):

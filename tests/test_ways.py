@@ -154,7 +154,7 @@ def test_a_declared_direction_is_a_rule(asked):
     rules = xcid.Constraints(monotone={"saved": "rises", "owed": "falls", "years": "rises"})
     found = xcid.Explainer(explainer.subject.model, X, class_names=["no", "yes"], constraints=rules)
     lines = found.counterfactuals(rows, "yes")
-    assert not lines.contrary.any()
+    assert not lines.contrary[:, :3].any()  # the column besides has no direction, and may make a reason worse
     assert not go_wrong(lines, rows)[lines.reached].any()
 
 

@@ -225,7 +225,7 @@ class TestFaults:
         explainer = xcid.Explainer(lambda X: held[0].predict_proba(X), TABLE)
         held[0] = forest(seed=1)
         failed = {check.name for check in validate(explainer, ROWS, effort=FEW).failed}
-        assert {laws.CHANGED, laws.BASE} <= failed
+        assert laws.CHANGED in failed
 
     @pytest.mark.filterwarnings("ignore:the model is not deterministic")
     def test_noise_is_found(self):

@@ -135,8 +135,8 @@ def defuse_cell(cell: Any) -> Any:
 
     Examples
     --------
-    >>> defuse_cell("=1+1"), defused("-1.5"), defused("age"), defused(-1.5)
-    ("'=1+1", '-1.5', 'age', -1.5)
+    >>> [defuse_cell(cell) for cell in ("=1+1", "-1.5", "age", -1.5)]
+    ["'=1+1", '-1.5', 'age', -1.5]
     """
     return f"{MARK}{cell}" if isinstance(cell, str) and _is_formula(cell) else cell
 
