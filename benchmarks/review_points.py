@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from changers import CHANGERS
 from earlier import Answer, Key, Question, answer, answer_all, ask_earlier, kept
-from proofs import timed
+from proofs import LINES, timed
 from review_judges import broken, flips, held, n_changed, rules_of, sum_of, superfluous, wrong_shares
 from review_tables import ENSEMBLES, FOUR, REVIEWED, Cell, Codes, bootstrapped, cells
 
@@ -166,7 +166,7 @@ def nearest(place: Place, n_rows: int) -> Iterator[Line]:
         spent, now = dict[Key, dict[tuple[int, bool], float]](), dict[Key, Answer]()
         for key, asked in questions.items():
             with timed(spent.setdefault(key, {})):
-                now[key] = answer(asked)
+                now[key] = answer(asked._replace(k=LINES))
         total = np.zeros(2, dtype=int)
         for name in names:
             keys = [key for key in questions if key[0] == name]

@@ -116,7 +116,7 @@ def directions(_: Place, n_rows: int) -> Iterator[Line]:
             explainer = xcid.Explainer(model, X, class_names=["refused", "granted"])
             reasons = explainer.contributions(rows).reasons(4, against="granted")
             pairs = {(int(row), feature) for row, feature in zip(reasons["row"], reasons["feature"], strict=True)}
-            found = explainer.counterfactuals(rows, "granted")
+            found = explainer.counterfactuals(rows, "granted", k=5)
             wrong, known = go_wrong(found, rows, population.true)
             for kind in KINDS:
                 lines = is_kind(found, kind) & found.reached
@@ -136,7 +136,7 @@ def directions(_: Place, n_rows: int) -> Iterator[Line]:
         for name in DIRECTED:
             model, X, rows = population.refused(name, population.seeds[0], max(4, n_rows // 3))
             found = xcid.Explainer(model, X, class_names=["refused", "granted"], constraints=rules).counterfactuals(
-                rows, "granted"
+                rows, "granted", k=5
             )
             wrong, known = go_wrong(found, rows, population.true)
             declared += wrong[found.reached].sum(), known[found.reached].sum()
@@ -146,11 +146,11 @@ def directions(_: Place, n_rows: int) -> Iterator[Line]:
 
 def contradictions(found: Any, wrong: Any, cited: set[tuple[int, str]], names: list[str]) -> Any:
     """(4,) changes that make a cited reason worse: all, warned of, said not to be known, and unsaid."""
-    counts, unknown = np.zeros(4, dtype=int), getattr(found, "unknown", np.zeros_like(found.contrary))
+    counts = np.zeros(4, dtype=int)
     for line, at in zip(*np.nonzero(wrong & found.reached[:, None]), strict=True):
         if (int(found.row[line]), names[at]) in cited:
             is_warned = bool(found.contrary[line, at])
-            is_unknown = not is_warned and bool(unknown[line, at])
+            is_unknown = not is_warned and bool(found.unknown[line, at])
             counts += 1, is_warned, is_unknown, not (is_warned or is_unknown)
     return counts
 

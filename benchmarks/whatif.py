@@ -3,9 +3,9 @@
 One counterfactual for each of 100 rows of three tables, to the other class, under the same constraints: some columns
 are frozen. NICE and cfnow know no constraints, and see only the columns that may change. Each gets the same model, and
 all are judged by the same metric, that of xcid: mean absolute deviations for numbers, 1 for another level. The three
-lines of xcid are of one call with k = 3. Times are those of the processor: run it with one thread for each library
-(OMP_NUM_THREADS=1). cfnow, which works on a row for more than a second, gets the first 30 rows. Peers that are not
-installed are skipped with a line.
+lines of xcid are of one call with k = 3. Times are those of the processor: run it with
+one thread for each library (OMP_NUM_THREADS=1). cfnow, which works on a row for more than a second, gets the first 30
+rows. Peers that are not installed are skipped with a line.
 
     python benchmarks/whatif.py              # some ten minutes, most of them dice-ml's genetic method
     python benchmarks/whatif.py --write      # and puts the table into docs/whatif.md
