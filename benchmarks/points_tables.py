@@ -9,11 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import unseen
+from groups import claims
 from proofs import MODELS
 from sklearn import datasets
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 Target = npt.NDArray[np.int64]
-TRUE = {"income": 1, "deposit": 1, "loan": -1, "debt": -1, "years": 1, "late": -1}  # directions of a loan book
 OWN: dict[str, Callable[[], Any]] = {"wine": datasets.load_wine, "breast cancer": datasets.load_breast_cancer}
 
 
@@ -31,11 +35,11 @@ class Split(NamedTuple):
     rows: pd.DataFrame
 
 
-def halves(name: str) -> tuple[pd.DataFrame, Target, pd.DataFrame, Target]:
+def halves(name: str, seed: int = 11) -> tuple[pd.DataFrame, Target, pd.DataFrame, Target]:
     """A table by its name, in two halves at random; of three classes the middle one is told from the others."""
     X, y = datasets_of(name)
     frame = pd.DataFrame(np.asarray(X, dtype=float), columns=[f"x{at}" for at in range(X.shape[1])])
-    order = np.random.default_rng(11).permutation(len(frame))
+    order = np.random.default_rng(seed).permutation(len(frame))
     first, second = order[: len(order) // 2], order[len(order) // 2 :]
     parts = [frame.iloc[part].reset_index(drop=True) for part in (first, second)]
     return parts[0], y[first], parts[1], y[second]
@@ -46,10 +50,10 @@ def datasets_of(name: str) -> tuple[Any, Target]:
     return X, (np.asarray(y) == 1).astype(int)
 
 
-def splits(names: Sequence[str], models: Sequence[str], n_rows: int) -> Iterator[Split]:
+def splits(names: Sequence[str], models: Sequence[str], n_rows: int, seed: int = 11) -> Iterator[Split]:
     """All tables by all models."""
     for name in names:
-        train, target, fresh, fresh_target = halves(name)
+        train, target, fresh, fresh_target = halves(name, seed)
         for model in models:
             make = MODELS[model]
             fitted = make().fit(train, target)
@@ -93,3 +97,32 @@ def small(seed: int) -> tuple[pd.DataFrame, Target]:
     frame = pd.DataFrame({name: random.integers(0, 7, 200) for name in "abcd"})
     odds = 1.2 * (frame["a"] - 3) + 0.3 * frame["b"] - 0.5 * (frame["c"] > 3) * frame["d"]
     return frame, (odds + random.logistic(size=200) > 0.5).to_numpy().astype(int)
+
+
+class Population(NamedTuple):
+    """Drawn rows of which 1 is granted, the columns whose direction is known, and seeds of samples."""
+
+    draw: Callable[[int, int], tuple[pd.DataFrame, Target]]
+    true: dict[str, int]
+    seeds: tuple[int, ...]
+
+    def refused(self, model: str, seed: int, n_rows: int) -> tuple[Any, pd.DataFrame, pd.DataFrame]:
+        """A model, its rows, and others that it refuses."""
+        (X, y), (rows, _) = self.draw(seed, 1_500), self.draw(seed + 1, 400)
+        levels = [name for name in X if not pd.api.types.is_numeric_dtype(X[name])]
+        rest = make_pipeline(SimpleImputer(), StandardScaler()) if model == "logistic" else "passthrough"
+        coded = make_column_transformer((OneHotEncoder(sparse_output=False), levels), remainder=rest)
+        made = (make_pipeline(coded, MODELS[model]()) if levels else MODELS[model]()).fit(X, y)
+        return made, X, rows[made.predict(rows) == 0][:n_rows].reset_index(drop=True)
+
+
+POPULATIONS = {
+    "loans": Population(
+        loans, {"income": 1, "deposit": 1, "loan": -1, "debt": -1, "years": 1, "late": -1}, (5_000, 5_100)
+    ),
+    "claims": Population(
+        lambda seed, n: claims(n, seed),
+        {"sum": 1, "days": -1, "score": 1, "income": -1, "fraud": 1, "vip": -1},
+        (6_000, 6_100),
+    ),
+}

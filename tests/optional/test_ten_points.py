@@ -32,7 +32,7 @@ def changers(monkeypatch):
 def test_a_point_is_as_it_must_be(points, point, monkeypatch):
     monkeypatch.setattr(points, "MODELS", dict.fromkeys(points.MODELS, points.MODELS["logistic"]))
     section, _, few = points.POINTS[point]
-    lines = list(section(few))
+    lines = list(section(points.Place(), few))
     assert lines
     assert {line.point for line in lines} == {point}
     assert all(line.holds is not False for line in lines), lines
@@ -51,7 +51,7 @@ def test_a_lie_is_found_out(points, monkeypatch):
         return found
 
     monkeypatch.setattr(points.xcid.Explainer, "counterfactuals", lying)
-    *_, last = points.unreached(4)
+    *_, last = points.unreached(points.Place(), 4)
     assert last.holds is False
 
 
