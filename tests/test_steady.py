@@ -11,7 +11,6 @@ import pytest
 from scipy import stats
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from xgboost import XGBClassifier
 
 import xcid
 from xcid.whatif.evaluator import Evaluator, Found, goal_of
@@ -100,8 +99,13 @@ def test_survival_of_a_number_does_not_depend_on_its_unit():
     assert np.all((chances[0] > 0.01) & (chances[0] < 0.99))
 
 
+def boosted(seed):
+    xgboost = pytest.importorskip("xgboost", reason="needs the extra xgboost")
+    return xgboost.XGBClassifier(n_estimators=8, max_depth=2, random_state=seed, n_jobs=1)
+
+
 SMALL = {
-    "boosted": (2, lambda seed: XGBClassifier(n_estimators=8, max_depth=2, random_state=seed, n_jobs=1)),
+    "boosted": (2, boosted),
     "forest": (2, lambda seed: RandomForestClassifier(7, max_depth=3, random_state=seed)),
     "forest, three classes": (3, lambda seed: RandomForestClassifier(7, max_depth=4, random_state=seed)),
 }
