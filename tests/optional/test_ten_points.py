@@ -31,6 +31,7 @@ def changers(monkeypatch):
 @pytest.mark.parametrize("point", [1, 4, 5, 8, 9, 10])
 def test_a_point_is_as_it_must_be(points, point, monkeypatch):
     monkeypatch.setattr(points, "MODELS", dict.fromkeys(points.MODELS, points.MODELS["logistic"]))
+    monkeypatch.setattr(points, "DIRECTED", ("logistic",))
     section, _, few = points.POINTS[point]
     lines = list(section(points.Place(), few))
     assert lines
