@@ -73,15 +73,16 @@ def form(place: Place, n_rows: int) -> Iterator[Line]:
     for kind in KINDS:
         valid, size, _ = told[1][kind]
         words = [_form(one[kind]) if one else "" for one in told]
-        yield Line(0, f"xcid, {kind}", *words, bool(valid == 1 and (size < least or kind != "sparsest")))
+        yield Line(0, f"xcid, {kind}", words[0], words[1], bool(valid == 1 and (size < least or kind != "sparsest")))
     for name, mean in means.items():
         yield Line(0, name + (f", {MOST_ROWS[name]} rows a cell" if name in MOST_ROWS else ""), "", _form(mean))
     for what, count in (("superfluous changes", superfluous), ("shares that are off", wrong_shares)):
         counts = [sum_of(made, one, count) for one in (before, now)]
-        yield Line(0, what, *(f"{bad:,} of {whole:,}" if whole else "" for bad, whole in counts), counts[1][0] == 0)
+        words = [f"{bad:,} of {whole:,}" if whole else "" for bad, whole in counts]
+        yield Line(0, what, words[0], words[1], counts[1][0] == 0)
     counts = [broken(made, one) for one in (before, now)]
     words = [f"{bad:,} of {whole:,} lines" if whole else "" for bad, whole in counts]
-    yield Line(0, "rules broken", *words, counts[1][0] == 0)
+    yield Line(0, "rules broken", words[0], words[1], counts[1][0] == 0)
 
 
 def _form(mean: Any) -> str:
@@ -222,8 +223,9 @@ def survival(place: Place, n_rows: int) -> Iterator[Line]:
         now = answer(questions[key]._replace(refits=refits[key], k=4))
         for book, found in ((told, now), (was, before.get(key))):
             for kind in (*KINDS, "steady"):
-                lines = np.flatnonzero(found.is_kind(kind)) if found is not None else np.zeros(0, dtype=int)
-                for line in lines if found is not None else ():
+                if found is None:
+                    continue
+                for line in np.flatnonzero(found.is_kind(kind)):
                     holds = held(one, judges[key], found.table.iloc[[line]], int(found.row[line]))
                     book.setdefault((key[1], f"xcid, {kind}"), []).append((holds, float(found.n_changes[line])))
         for name, rows, _ in peers[key]:
@@ -238,7 +240,7 @@ def survival(place: Place, n_rows: int) -> Iterator[Line]:
         is_best = all(steady[0] > rival[0] and steady[1] < rival[1] for rival in rivals)
         for name in means:
             words = [_holding(book[model, name]) if (model, name) in book else "" for book in (was, told)]
-            yield Line(3, f"{model}: {name}", *words, bool(is_best) if name == "xcid, steady" else None)
+            yield Line(3, f"{model}: {name}", words[0], words[1], bool(is_best) if name == "xcid, steady" else None)
 
 
 def _holding(found: Any) -> str:

@@ -105,7 +105,7 @@ SMALL: dict[str, Callable[[], Any]] = {
 }
 
 
-def directions(_: Place, n_rows: int) -> Iterator[Line]:
+def directions(place: Place, n_rows: int) -> Iterator[Line]:
     """Refused rows whose true score is known: changes against it, and reasons that a line makes worse unsaid."""
     before = {("loans", "XGBoost 100 x 4"): "10 to 22%", ("loans", "logistic"): "0"}
     said = {("loans", "XGBoost 100 x 4"): "30 of 150 rows"}
@@ -165,7 +165,7 @@ def go_wrong(found: Any, rows: pd.DataFrame, true: dict[str, int]) -> tuple[Any,
     return moved < 0, moved != 0
 
 
-def values(_: Place, n_rows: int) -> Iterator[Line]:
+def values(place: Place, n_rows: int) -> Iterator[Line]:
     """Count new numbers off the grid of their column, and impossible one-hot codes."""
     (X, y), (rows, _) = loans(5_200, 1_500), loans(5_201, 400)
     codes = pd.get_dummies(np.random.default_rng(5).choice(["car", "house", "other"], len(X)), dtype=int)
@@ -190,7 +190,7 @@ def values(_: Place, n_rows: int) -> Iterator[Line]:
     yield Line(5, "one-hot codes that nobody can have", "34 of 120 lines", f"{bad} of {len(new)} lines", bad == 0)
 
 
-def plausible(_: Place, n_rows: int) -> Iterator[Line]:
+def plausible(place: Place, n_rows: int) -> Iterator[Line]:
     """Compare lines of a row by plausibility; judge shuffled and held-out rows by their likeness."""
     lines = wrong = 0
     for one in splits(("mixed", "redundant", "breast cancer"), ("forest, in full",), n_rows):
@@ -252,7 +252,7 @@ def likeness(explainer: Any, rows: Array) -> float:
     return float(np.mean(told.words == LIKE_REAL))
 
 
-def compared(_: Place, n_splits: int) -> Iterator[Line]:
+def compared(place: Place, n_splits: int) -> Iterator[Line]:
     """Split rows of one population by chance into two groups, and count differences that are found."""
     (X, y), (rows, _) = loans(5_300, 1_500), loans(5_301, 2_000)
     before = {(10, 390): "76% (logistic), 26% (XGBoost)", (20, 400): "48 and 18%"}
@@ -265,7 +265,7 @@ def compared(_: Place, n_splits: int) -> Iterator[Line]:
         yield Line(7, f"{pair[0]:,} against {pair[1]:,} rows", before.get(pair, ""), now, holds)
 
 
-def sized(_: Place, n_rows: int) -> Iterator[Line]:
+def sized(place: Place, n_rows: int) -> Iterator[Line]:
     """Debt counts double for women."""
     (X, y), (rows, _) = sexed(5_400, 2_000), sexed(5_401, n_rows)
     found = xcid.Explainer(XGBClassifier(n_estimators=100, max_depth=3, n_jobs=1).fit(X, y), X).contributions(rows)
@@ -279,7 +279,7 @@ def sized(_: Place, n_rows: int) -> Iterator[Line]:
     )
 
 
-def acting(_: Place, n_rows: int) -> Iterator[Line]:
+def acting(place: Place, n_rows: int) -> Iterator[Line]:
     """Compare the coverage that actions claim with that of fresh rows."""
     from held_out import share_flipped
 
@@ -302,7 +302,7 @@ def acting(_: Place, n_rows: int) -> Iterator[Line]:
     yield Line(9, "a change of age is warned of", "no", "yes" if warned else "no", warned)
 
 
-def frozen(_: Place, n_rows: int) -> Iterator[Line]:
+def frozen(place: Place, n_rows: int) -> Iterator[Line]:
     """Freeze each feature that is a reason, and see whether it stays one."""
     (X, y), (rows, _) = loans(5_600, 1_500), loans(5_601, n_rows)
     gone = n_reasons = noted = 0
