@@ -317,7 +317,8 @@ def test_counterfactuals_of_a_search(opened, screen, tmp_path, width):
     for row in range(3):
         lines = np.flatnonzero(due.row == row)
         assert page.texts(".flip h3") == [due.kind[line].capitalize() for line in lines]
-        moved = [f"{due.about[line]} {due.was[line]:.2f} → {due.output[line]:.2f}" for line in lines]
+        written = [[due.word_output(line, value) for value in (due.was[line], due.output[line])] for line in lines]
+        moved = [f"{due.about[line]} {was} → {output}" for line, (was, output) in zip(lines, written, strict=True)]
         assert page.texts(".flip .moved") == moved
         changes = [change for line in lines for change in due.changes(int(line))]
         for place, name in enumerate(("feature", "from", "to")):
@@ -338,7 +339,7 @@ def test_counterfactuals_of_a_search_with_hidden_values(opened, tmp_path):
     explainer(table[:1]).report(tmp_path / "r.html", counterfactuals=due, values="hidden")
     page = Page(opened(tmp_path / "r.html"))
     assert page.texts(".flip:first-child thead th") == ["feature", "adds", "then"]
-    assert page.text(".flip:first-child .moved").endswith(f"→ {due.output[0]:.2f}")
+    assert page.text(".flip:first-child .moved").endswith(f"→ {due.word_output(0, due.output[0])}")
 
 
 def test_overview(page, explanation):
