@@ -16,7 +16,7 @@ import xcid
 from xcid.whatif.evaluator import Evaluator, Found, goal_of
 from xcid.whatif.proof import Asked, prove
 from xcid.whatif.search_space import SearchSpace
-from xcid.whatif.steady import WORTH
+from xcid.whatif.steady import FLATTERED, WORTH
 
 D = 5
 
@@ -43,7 +43,7 @@ def test_survival_is_the_tail_of_refits(refitted):
     models, found = refitted
     side = np.where(MODEL.predict(ROWS)[found.row] == 1, -1, 1)
     scores = np.array([model.decision_function(found.table()) for model in models]) * side
-    due = stats.t.cdf(scores.mean(axis=0) / (2 * scores.std(axis=0, ddof=1)), len(models) - 1)
+    due = stats.t.cdf(scores.mean(axis=0) / (2 * scores.std(axis=0, ddof=1)) - FLATTERED, len(models) - 1)
     assert np.allclose(found.survival, due, atol=1e-6)
     assert np.allclose(found.to_frame()["survival"], due, atol=1e-6)
 
@@ -65,7 +65,8 @@ def test_every_row_has_a_steady_line_that_lasts_longest_for_its_changes(refitted
         mine = found.row == row
         steady = mine & np.array(["steady" in kind for kind in found.kind])
         assert steady.sum() == 1
-        worth = found.survival - WORTH * found.n_changes
+        chance = stats.t.cdf(stats.t.ppf(found.survival, 11) + FLATTERED, 11)
+        worth = chance - WORTH * found.n_changes
         assert worth[steady][0] >= worth[mine].max() - 1e-9
 
 

@@ -1,8 +1,9 @@
 """Changes that last: how likely they still work in a model trained on other data, and those that do.
 
 The search stops where exactly this model says yes, so its own margin flatters. With refits, the chance is a tail of
-Student's t about their mean with twice their standard deviation: a fresh model is not centred where the refits are, and
-the plain share of refits promises too much. Without refits a margin of probability is all there is.
+Student's t about their mean with twice their standard deviation, less what a search among the same refits flatters: a
+fresh model is not centred where they are, and their plain share promises too much. Without refits a margin of
+probability is all there is.
 """
 
 from __future__ import annotations
@@ -26,17 +27,23 @@ MARGINS = float(np.log(7 / 3)), float(np.log(9))  # log odds beyond the goal: pr
 MOST_WORK = 2e7  # leaves that are looked at for a row, each time
 WORTH = 0.15  # of the chance that each change must add
 SPREAD = 2.0  # standard deviations of refits that one of a fresh model counts for
+FLATTERED = 0.5  # of t, by refits that share the rows of the model that was searched
 LARGEST = 30.0  # log odds: those of a probability of 1 are infinite
 
 
 def measure_survival(goal: Goal, refits: Sequence[Subject], table: Array, own: Array) -> Array:
     """(m,) chances that (m, d) rows reach the goal of (m, k) own outputs in a fresh model, by some refits."""
+    return np.asarray(special.stdtr(len(refits) - 1, _measure_t(goal, refits, table, own) - FLATTERED))
+
+
+def _measure_t(goal: Goal, refits: Sequence[Subject], table: Array, own: Array) -> Array:
+    """(m,) mean gains of rows by some refits, in the errors of one fresh model."""
     if not len(table):
         return np.zeros(0)
     most = LARGEST if are_probabilities(refits[0].known) else np.inf
     gains = np.clip([goal.gain(one.predict(table), own) for one in refits], -most, most)
     error = np.maximum(SPREAD * gains.std(axis=0, ddof=1), 1e-9)
-    return np.asarray(special.stdtr(len(gains) - 1, gains.mean(axis=0) / error))
+    return np.asarray(gains.mean(axis=0) / error)
 
 
 def find_steady(
@@ -65,7 +72,8 @@ def find_steady(
     own, size = evaluator.outputs[every.owner], evaluator.find_moved(every).sum(axis=1)
     if refits:
         table = evaluator.complete_rows(every.rows, every.owner)
-        worth = measure_survival(evaluator.goal, refits, table, own) - WORTH * size
+        chance = special.stdtr(len(refits) - 1, _measure_t(evaluator.goal, refits, table, own))
+        worth = chance - WORTH * size
     else:
         gain = np.minimum(evaluator.gain(every.rows, every.owner), LARGEST)
         worth = np.where(gain >= MARGINS[-1] - 1e-9, LARGEST + 1.0 / (1.0 + size), gain)
