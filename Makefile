@@ -5,7 +5,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-all rest lint types imports unit prose docs pages images bench mutants sentences soak evaluate generators reproduce clean
+.PHONY: demo test test-all rest lint types imports unit prose docs pages images bench mutants sentences soak evaluate generators
+.PHONY: reproduce package clean
 
 demo: $(VENV)/.demo
 	mkdir -p out
@@ -41,7 +42,7 @@ sentences: $(VENV)/.dev
 prose: $(VENV)/.dev
 	$(BIN)/codespell
 
-docs: $(VENV)/.dev
+docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W --keep-going -q -d out/doctrees docs out/docs
 	@echo "the site begins at out/docs/index.html"
 
@@ -72,6 +73,16 @@ soak: $(VENV)/.dev
 reproduce: $(VENV)/.dev
 	$(BIN)/xcid reproduce --out out/reproduction
 
+# What a release publishes: wheel and source, as the registry checks them, and the wheel in an environment of its own.
+package:
+	rm -rf dist out/package
+	$(PYTHON) -m venv out/package
+	out/package/bin/python -m pip install --quiet build twine
+	out/package/bin/python -m build --outdir dist > out/package/build.log
+	out/package/bin/twine check --strict dist/*
+	out/package/bin/python -m pip install --quiet dist/*.whl scikit-learn
+	cd out/package && bin/python ../../tests/check_wheel.py ""
+
 clean:
 	rm -rf $(VENV) build dist out .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
@@ -85,7 +96,12 @@ $(VENV)/.test: pyproject.toml
 	$(BIN)/python -m pip install --quiet -e ".[test]"
 	touch $@ $(VENV)/.demo
 
+$(VENV)/.docs: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -e ".[docs]"
+	touch $@
+
 $(VENV)/.dev: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -e ".[dev]"
-	touch $@ $(VENV)/.test $(VENV)/.demo
+	touch $@ $(VENV)/.test $(VENV)/.demo $(VENV)/.docs

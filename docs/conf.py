@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -68,6 +70,25 @@ def mathml(node: nodes.math | nodes.math_block, as_block: bool) -> str:
         return ""
 
 
+def list_pages(app: Sphinx, error: Exception | None) -> None:
+    """Write ``llms.txt``: each page with its first sentence, for programs that look for the right one."""
+    if error is not None or app.builder.name != "html":
+        return
+    head = f"# xcid\n\n> {first_sentence(app, app.config.root_doc)}\n\nVersion {release}.\n\n## Pages\n"
+    lines = [head]
+    for name in sorted(app.env.found_docs):
+        lines.append(f"- [{app.env.titles[name].astext()}]({name}.html): {first_sentence(app, name)}")
+    Path(app.outdir, "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def first_sentence(app: Sphinx, name: str) -> str:
+    """The sentence that a page begins with."""
+    first = app.env.get_doctree(name).next_node(nodes.paragraph)
+    text = "" if first is None else " ".join(first.astext().split())
+    return re.split(r"(?<=[^A-Z ][.?!])\s+(?=[A-Zx])", text)[0].rstrip(":")
+
+
 def setup(app: Sphinx) -> None:
-    """Add the formulas."""
+    """Add the formulas, and the list of pages."""
     app.add_html_math_renderer("mathml", (show_formula, None), (show_formula_block, None))
+    app.connect("build-finished", list_pages)

@@ -92,6 +92,13 @@ def test_every_public_name_is_in_the_reference(site):
     assert names - known == set()
 
 
+def test_every_page_is_listed_for_programs(site):
+    listed = re.findall(r"^- \[.+\]\((.+\.html)\): (.*)$", (site / "llms.txt").read_text("utf-8"), flags=re.MULTILINE)
+    sources = {source.relative_to(ROOT / "docs").with_suffix(".html") for source in (ROOT / "docs").rglob("*.md")}
+    assert {Path(page) for page, _ in listed} == sources
+    assert [page for page, sentence in listed if not sentence and not page.startswith("api/")] == []
+
+
 def test_nothing_is_fetched(site, pages):
     for path, page in pages.items():
         assert [address for address in page.fetched if is_foreign(address)] == [], path

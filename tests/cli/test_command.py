@@ -30,6 +30,7 @@ VERBS = [
         "reproduce",
         "bench",
     ),
+    "schema",
     "completion",
 ]
 LAB = ["bench", "compare", "reproduce", "validate", "verify"]

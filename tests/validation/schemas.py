@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[2] / "docs" / "_static" / "schema"
+FOLDER = Path(__file__).parents[2] / "src" / "xcid" / "io" / "schemas"
 TYPES = {
     "object": dict,
     "array": list,

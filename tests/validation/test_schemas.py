@@ -10,6 +10,7 @@ import pytest
 import schemas
 
 from xcid import cli
+from xcid.cli import schema
 
 RNG = np.random.default_rng(0)
 LINES = [
@@ -39,6 +40,15 @@ def test_every_name_of_a_line_is_published(tmp_path, capsys):
     given = ["--reference", str(tmp_path / "t.csv"), "--target", "y", "--rows", "0:1", "--json", "--quiet"]
     assert cli.main(["explain", *given, "--reasons", "1", *TRAINED]) == 0
     assert set(json.loads(capsys.readouterr().out)[0]) == known
+
+
+@pytest.mark.parametrize("document", schema.SCHEMAS)
+def test_the_newest_version_is_printed(document, capsys):
+    assert cli.main(["schema", document]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    name = schema.SCHEMAS[document]
+    assert printed == schemas.read(name)
+    assert printed["$id"] == max(path.name for path in schemas.FOLDER.glob(f"{name.rpartition('-')[0]}-*.json"))
 
 
 @pytest.mark.parametrize("name", ["explain-1", "validation-1"])

@@ -39,6 +39,7 @@ VERBS = {  # as they are listed
     "compare-runs": "what changed between two saved explanations",
     "reproduce": "reproduce the paper's tables",
     "bench": "compare its speed with other methods",
+    "schema": "print the schema of a verb's JSON, for programs that read it",
     "completion": "let your shell complete what you type",
 }
 MEASURING = ("validate", "verify", "compare", "reproduce", "bench")
