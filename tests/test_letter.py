@@ -141,7 +141,7 @@ def test_a_translation_of_ones_own(explainer, tmp_path):
     ("change", "said"),
     [
         (lambda own: own.pop("sure"), "lacks 'sure'"),
-        (lambda own: own.update(titel="x"), "titel"),
+        (lambda own: own.update(heading="x"), "heading"),
         (lambda own: own.update(case="Fall"), "{name}"),
         (lambda own: own.update(case="Fall {name} {more}"), "{name}"),
         (lambda own: own.update(title="{"), "no {places}"),
