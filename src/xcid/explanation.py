@@ -225,10 +225,31 @@ class Explanation(records.Explanation):
         """
         from xcid.show.report import report
 
-        if counterfactuals is not None and not np.array_equal(counterfactuals.data, self.data, equal_nan=True):
-            raise InvalidParameter("the counterfactuals are not those of these rows: give explainer.counterfactuals(X)")
+        self._check_rows(counterfactuals)
         settings: Any = {"title": title, "notes": notes, "values": values, "reasons": reasons}
         report([self], path, **settings, search=lambda piece: counterfactuals)
+
+    def letter(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        language: str | os.PathLike[str] = "en",
+        reasons: Reasons | None = None,
+        counterfactuals: Counterfactuals | None = None,
+    ) -> None:
+        """Write a page for the person whom each row is about: what decided it, what would change it, how sure that is.
+
+        ``language`` is "en", "de" or "es", or a ``.json`` file with a translation of your own. Reasons are those of
+        ``xcid.Reasons(k, texts)``, four by default, and changes those of ``explainer.counterfactuals(X)``.
+        """
+        from xcid.show.report.letter import read_words, write_letters
+
+        self._check_rows(counterfactuals)
+        write_letters([self], path, read_words(language), reasons, lambda piece: counterfactuals)
+
+    def _check_rows(self, counterfactuals: Counterfactuals | None) -> None:
+        if counterfactuals is not None and not np.array_equal(counterfactuals.data, self.data, equal_nan=True):
+            raise InvalidParameter("the counterfactuals are not those of these rows: give explainer.counterfactuals(X)")
 
 
 def load(

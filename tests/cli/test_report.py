@@ -296,3 +296,15 @@ class TestRules:
         assert message in err
         assert "trained" not in err
         assert not out.exists()
+
+
+def test_a_letter_for_each_row(command, csv, tmp_path):
+    page = tmp_path / "letters.html"
+    given = ["--reference", csv, "--target", "y", "--train", "logistic", "--rows", "0:2", "--quiet", "--out", page]
+    status, _, err = command("report", *given, "--letter", "es", "--frozen", "first")
+    assert status == 0, err
+    text = page.read_text("utf-8")
+    assert text.count("<article>") == 2
+    assert "Qué lo cambiaría" in text
+    assert command("report", *given, "--letter", "es", "--redact")[0] == 2
+    assert command("report", *given, "--letter", "klingon")[0] == 2

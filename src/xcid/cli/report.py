@@ -32,6 +32,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--redact", action="store_true", help="no value of the tables in the page: names and scores only"
     )
+    parser.add_argument(
+        "--letter", metavar="LANGUAGE", help="in place of the report, a letter for the person whom each row is about: "
+        "en, de, es, or a translation of your own in a .json file",
+    )  # fmt: skip
     _wanted.add_limits(parser)
     _wanted.add_reasons(parser, "a line with reasons for every row")
     _wanted.add_outcome_and_rules(parser)
@@ -42,6 +46,8 @@ def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace)
     options.subject, options.reasons = _subjects.subject_of(options, parser), _wanted.reasons_of(options, parser)
     options.rules, options.cid = _wanted.RuleOptions.of(options), _wanted.cid_of(options, parser)
     _wanted.check_refits(options, parser)
+    if options.letter is not None and options.redact:
+        parser.error("--letter is for a person who may see the values: leave out --redact")
     with keep_streams_apart(options.quiet):
         run(options)
 
@@ -51,11 +57,13 @@ def run(options: argparse.Namespace) -> None:
     from xcid.io import writers
     from xcid.io.rows import Unseen
     from xcid.show.report import report
+    from xcid.show.report.letter import read_words, write_letters
     from xcid.uncertainty import refit
 
     subject, line = options.subject, Progress("rows", options.quiet)
     read = subject.reference, subject.data, subject.model, options.rules.rules
     writers.check(options.out, *read, extensions=EXTENSIONS)
+    words = None if options.letter is None else read_words(options.letter)
     reasons, constraints = None if options.reasons is None else options.reasons.read(), options.rules.read()
     notes = [options.rules.describe()] if any(options.rules) and not options.redact else []  # rules may quote cells
     describe, check = Unseen.redacted if options.redact else Unseen.said, partial(_check, options, constraints)
@@ -75,18 +83,22 @@ def run(options: argparse.Namespace) -> None:
     search = _work.RowSearch(searched, explainer.setup.outcome, target, WAYS, subject.seed, again)
     frames = deque[Any](maxlen=1)
     work = explainer, rows, subject.seed, ROWS_AT_A_TIME, options.workers, line
-    report(
-        _work.explain_pieces(
-            *work, frames.append, (lambda reason: "") if options.redact else str
-        ),  # it may quote the row
-        options.out,
-        title=f"What decides {subject.target}" if options.title is None and subject.target else options.title,
-        notes=to_sentences(notes),
-        values="hidden" if options.redact else "shown",
-        reasons=reasons,
-        search=lambda piece: _search_piece(search, frames[-1], piece),
-        command="" if options.redact else options.command,  # it may quote cells
-    )
+    quote = (lambda reason: "") if options.redact else str  # it may quote the row
+    pieces = _work.explain_pieces(*work, frames.append, quote)
+    find = partial(_search_last, search, frames)
+    if words is not None:
+        write_letters(pieces, options.out, words, reasons, find)
+    else:
+        report(
+            pieces,
+            options.out,
+            title=f"What decides {subject.target}" if options.title is None and subject.target else options.title,
+            notes=to_sentences(notes),
+            values="hidden" if options.redact else "shown",
+            reasons=reasons,
+            search=find,
+            command="" if options.redact else options.command,  # it may quote cells
+        )
     for note in search.notes():
         line.note(note)
     line.note(f"{options.out} is written ({options.out.stat().st_size / 1e6:.1f} MB): open it in a browser")
@@ -100,11 +112,11 @@ def _check(options: argparse.Namespace, constraints: Constraints, background: Ba
     _wanted.target_of(options.wanted, names)
 
 
-def _search_piece(search: _work.RowSearch, frame: Any, piece: Explanation) -> Counterfactuals | None:
-    """Counterfactuals of explained rows; none if the model fails."""
+def _search_last(search: _work.RowSearch, frames: deque[Any], piece: Explanation) -> Counterfactuals | None:
+    """Counterfactuals of the rows that were explained last; none if the model fails."""
     from xcid.errors import ModelError
 
     try:
-        return search(frame, piece.index)[0]
+        return search(frames[-1], piece.index)[0]
     except ModelError:
         return None
